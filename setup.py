@@ -1,4 +1,6 @@
-"""Builds what setup.cfg describes: refuses a checkout without symbolic links, names its commit, and makes the same bytes each time."""
+"""Builds what setup.cfg describes: refuses a checkout without symbolic links, names its commit, and
+makes the same bytes each time.
+"""
 
 import gzip
 import io
@@ -18,7 +20,8 @@ BUILT = Path("perfvcs", "_built.py")  # in what is built, never in the checkout
 for family in ("collectors", "postprocessors", "views"):
     if (HERE / "perfvcs" / family).is_file():
         sys.exit(
-            f"perfvcs/{family} is a file and not a link to {family}/: check out with `git -c core.symlinks=true`, or build from the sdist"
+            f"perfvcs/{family} is a file and not a link to {family}/: check out with `git -c"
+            " core.symlinks=true`, or build from the sdist"
         )
 
 
@@ -28,18 +31,27 @@ def described():
         return (HERE / BUILT).read_text()
     try:
         asked = ["git", "-C", str(HERE), "log", "-1", "--format=%H %ct"]
-        commit, when = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()
+        commit, when = subprocess.run(
+            asked, capture_output=True, text=True, check=True
+        ).stdout.split()
         changed = subprocess.run(
-            ["git", "-C", str(HERE), "status", "--porcelain"], capture_output=True, text=True, check=True
+            ["git", "-C", str(HERE), "status", "--porcelain"],
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
     except (OSError, ValueError, subprocess.CalledProcessError):
         commit, when, changed = "", "315532800", ""  # 1980, the first day of a zip
-    return f'"""Which commit this was built from."""\n\nCOMMIT = "{commit}{"+" if changed else ""}"\nWHEN = {when}\n'
+    return (
+        '"""Which commit this was built from."""\n\nCOMMIT ='
+        f' "{commit}{"+" if changed else ""}"\nWHEN = {when}\n'
+    )
 
 
 os.umask(0o022)  # permissions are part of what is built
 TEXT = described()
-WHEN = int(os.environ.setdefault("SOURCE_DATE_EPOCH", TEXT.rsplit(" ", 1)[1].strip()))  # zip files of wheels take it
+# zip files of wheels take it
+WHEN = int(os.environ.setdefault("SOURCE_DATE_EPOCH", TEXT.rsplit(" ", 1)[1].strip()))
 
 
 class Build(build_py):

@@ -1,10 +1,12 @@
-"""How often `perf bisect` is right, and what that costs: its own decisions on simulated machines, beside `git bisect run`.
+"""How often `perf bisect` is right, and what that costs: its own decisions on simulated machines,
+beside `git bisect run`.
 
     python benchmarks/bisecting.py [--draws 1000] [--only PART] [--commits 64]
 
-Executions have a standard deviation s, the machine's level one of t between sessions; a block of three shares its session. Each line: the
-share that was right, builds and executions on average (those that confirm included), and those of the search alone. Levels between sessions
-reach only what measures in sessions of its own: git bisect, and the profiles that were stored before.
+Executions have a standard deviation s, the machine's level one of t between sessions; a block of
+three shares its session. Each line: the share that was right, builds and executions on average
+(those that confirm included), and those of the search alone. Levels between sessions reach only
+what measures in sessions of its own: git bisect, and the profiles that were stored before.
 """
 
 from __future__ import annotations
@@ -23,9 +25,11 @@ from perfvcs.locate.bisect.evidence import Evidence
 from perfvcs.locate.bisect.posterior import Prior
 
 Array = NDArray[np.float64]
-STORED_SHARE, STORED_EXECUTIONS = 0.25, 10  # of the commits, and each of these in a session of its own
+# of the commits, and each of these in a session of its own
+STORED_SHARE, STORED_EXECUTIONS = 0.25, 10
 RUN = 30  # commits that cannot be built one after another
-TOUCHING, MISSED = 0.2, 0.02  # the share of commits that touch what the benchmark runs, and of culprits that seem not to
+# the share of commits that touch what the benchmark runs, and of culprits that seem not to
+TOUCHING, MISSED = 0.2, 0.02
 
 
 @dataclass
@@ -50,13 +54,19 @@ class Machine:
         self.built.update(commits)
         self.executions += len(commits)
         state = self.rng.normal(0, self.t)
-        return [float(self.levels[commit] + state + self.rng.normal(0, self.s)) for commit in commits]
+        return [
+            float(self.levels[commit] + state + self.rng.normal(0, self.s)) for commit in commits
+        ]
 
     def alone(self, commit: int, count: int) -> float:
         """The median of executions in one session."""
         self.built.add(commit)
         self.executions += count
-        return float(np.median(self.levels[commit] + self.rng.normal(0, self.t) + self.rng.normal(0, self.s, count)))
+        return float(
+            np.median(
+                self.levels[commit] + self.rng.normal(0, self.t) + self.rng.normal(0, self.s, count)
+            )
+        )
 
 
 def search(machine: Machine, prior: Prior) -> Decision:
@@ -96,11 +106,15 @@ def stored(machine: Machine) -> dict[int, float]:
     count = int(STORED_SHARE * (machine.last + 1))
     places = np.sort(machine.rng.choice(np.arange(1, machine.last), count, replace=False))
     noise = np.hypot(machine.t, machine.s / STORED_EXECUTIONS**0.5)
-    return {int(place): float(machine.levels[place] + machine.rng.normal(0, noise)) for place in places}
+    return {
+        int(place): float(machine.levels[place] + machine.rng.normal(0, noise)) for place in places
+    }
 
 
 def git_bisect(machine: Machine, count: int) -> int:
-    """`git bisect run` with a threshold halfway between the ends, the median of some executions each."""
+    """`git bisect run` with a threshold halfway between the ends, the median of some executions
+    each.
+    """
     good, bad = machine.alone(0, count), machine.alone(machine.last, count)
     low, high = 0, machine.last
     while high - low > 1:
@@ -124,16 +138,26 @@ class Row:
 
 
 def draw(
-    rng: np.random.Generator, commits: int, effects: tuple[float, ...], s: float, t: float, way: str, broken: float = 0.0,
+    rng: np.random.Generator,
+    commits: int,
+    effects: tuple[float, ...],
+    s: float,
+    t: float,
+    way: str,
+    broken: float = 0.0,
     run: int = 0,
-) -> Row:  # fmt: skip
+) -> Row:
     """One range with culprits of these effects, searched in a ``way``."""
     last = commits - 1
-    culprits = sorted(int(one) for one in rng.choice(np.arange(1, last), len(effects), replace=False))
+    culprits = sorted(
+        int(one) for one in rng.choice(np.arange(1, last), len(effects), replace=False)
+    )
     levels = np.zeros(commits)
     for culprit, effect in zip(culprits, effects, strict=True):
         levels[culprit:] += effect
-    unbuildable = frozenset(int(one) for one in np.flatnonzero(rng.random(commits) < broken) if 0 < one < last)
+    unbuildable = frozenset(
+        int(one) for one in np.flatnonzero(rng.random(commits) < broken) if 0 < one < last
+    )
     if run:
         begin = int(rng.integers(1, last - run + 1))
         unbuildable = frozenset(range(begin, begin + run))
@@ -157,7 +181,14 @@ def draw(
     return Row(right, len(machine.built), machine.executions, machine.confirming, decision.step.why)
 
 
-WAYS = ("git bisect run, executions 5", "git bisect run, executions 20", "blocks of three", "+ functions", "+ stored", "+ both")
+WAYS = (
+    "git bisect run, executions 5",
+    "git bisect run, executions 20",
+    "blocks of three",
+    "+ functions",
+    "+ stored",
+    "+ both",
+)
 
 
 def table(name: str, one: Callable[[str], Row], ways: tuple[str, ...], draws: int) -> None:
@@ -165,17 +196,23 @@ def table(name: str, one: Callable[[str], Row], ways: tuple[str, ...], draws: in
     for way in ways:
         begin = process_time()
         rows = [one(way) for _ in range(draws)]
-        ends = {why: sum(row.why == why for row in rows) for why in sorted({row.why for row in rows})}
+        ends = {
+            why: sum(row.why == why for row in rows) for why in sorted({row.why for row in rows})
+        }
         print(
-            f"   {way:30} {100 * np.mean([row.right for row in rows]):6.1f} {np.mean([row.builds for row in rows]):6.2f}"
-            f" {np.mean([row.executions for row in rows]):7.1f} {np.mean([row.executions - row.confirming for row in rows]):7.1f}"
-            f"   {ends if ends != {'': draws} else ''}  [{process_time() - begin:.0f} s]",
+            f"   {way:30} {100 * np.mean([row.right for row in rows]):6.1f}"
+            f" {np.mean([row.builds for row in rows]):6.2f}"
+            f" {np.mean([row.executions for row in rows]):7.1f}"
+            f" {np.mean([row.executions - row.confirming for row in rows]):7.1f}  "
+            f" {ends if ends != {'': draws} else ''}  [{process_time() - begin:.0f} s]",
             flush=True,
         )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--draws", type=int, default=1000)
     parser.add_argument("--commits", type=int, default=64)
     parser.add_argument("--seed", type=int, default=1)
@@ -188,12 +225,17 @@ def main() -> None:
     ways = tuple(way for way in WAYS if asked.ways in way)
     sizes = [effect for effect in (0.02, 0.05) if asked.effect in (None, effect)]
     ours = tuple(way for way in ways if not way.startswith("git"))
-    print(f"{asked.commits} commits, {asked.draws} draws; right %, builds, executions, those without the confirming ones")
+    print(
+        f"{asked.commits} commits, {asked.draws} draws; right %, builds, executions, those without"
+        " the confirming ones"
+    )
     if asked.only in ("", "one"):
         for s, t, effect in ((0.01, 0.0, 0.02), (0.02, 0.02, 0.02), (0.02, 0.02, 0.05)):
             if asked.effect in (None, effect):
                 name = f"one culprit of {effect:+.0%}, s {s:.0%}, t {t:.0%}"
-                table(name, lambda way, e=effect, s=s, t=t: given((e,), s, t, way), ways, asked.draws)
+                table(
+                    name, lambda way, e=effect, s=s, t=t: given((e,), s, t, way), ways, asked.draws
+                )
     if asked.only in ("", "none"):
         table("no culprit, s 2 %, t 2 %", lambda way: given((), 0.02, 0.02, way), ours, asked.draws)
     if asked.only in ("", "two"):
@@ -206,7 +248,10 @@ def main() -> None:
             )
     if asked.only in ("", "broken"):
         for effect in sizes:
-            name = f"one culprit of {effect:+.0%}, a tenth of the commits cannot be built, s 2 %, t 2 %"
+            name = (
+                f"one culprit of {effect:+.0%}, a tenth of the commits cannot be built, s 2 %,"
+                " t 2 %"
+            )
             table(name, lambda way, e=effect: given((e,), 0.02, 0.02, way, 0.1), ours, asked.draws)
     if asked.only in ("", "runs"):
         name = f"one culprit of +5%, {RUN} commits in a row cannot be built, s 2 %, t 2 %"

@@ -117,14 +117,18 @@ class History:
 
 
 def drawn(seed: int) -> tuple[History, int, int]:
-    """A history with its ends; in three of four the good one is not among the bad one's first parents."""
+    """A history with its ends; in three of four the good one is not among the bad one's first
+    parents.
+    """
     random = Random(seed)
     while True:
         history = History(random)
         history.grow(random.randint(LEAST, MOST))
         numbers = range(len(history.parents))
         slow = [bad for bad in numbers if history.slow[bad]]
-        pairs = [(good, bad) for bad in slow for good in history.above[bad] if not history.slow[good]]
+        pairs = [
+            (good, bad) for bad in slow for good in history.above[bad] if not history.slow[good]
+        ]
         aside = [(good, bad) for good, bad in pairs if good not in history.first_parents(bad)]
         if pairs:
             return history, *random.choice(aside if aside and random.random() < 0.75 else pairs)
@@ -231,7 +235,9 @@ def _wrong(history: History, numbers: dict[str, int], named: Named) -> list[tupl
 
 
 def _is_own(history: History, merge: int, before: int) -> bool:
-    """Whether a merge is to blame itself: no other parent became slow after its line left ``before``."""
+    """Whether a merge is to blame itself: no other parent became slow after its line left
+    ``before``.
+    """
     known = history.above[before] | {before}
     others = [one for one in history.parents[merge] if one not in known and history.slow[one]]
     common = [history.above[one] & known for one in others]
@@ -239,7 +245,9 @@ def _is_own(history: History, merge: int, before: int) -> bool:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--histories", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
@@ -247,7 +255,9 @@ def main() -> None:
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-        histories = repository(Path(folder), range(asked.seed * 1000, asked.seed * 1000 + asked.histories))
+        histories = repository(
+            Path(folder), range(asked.seed * 1000, asked.seed * 1000 + asked.histories)
+        )
         project = Project.find(Path(folder))
         for place, one in enumerate(histories):
             found = faults(project, one)

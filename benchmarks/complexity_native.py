@@ -1,9 +1,10 @@
 """What recording a call of a C function costs: ``python benchmarks/complexity_native.py``.
 
-A program calls a function of two instructions in a loop and reports its own CPU time per call, the least of 7 blocks of 1,000,000
-calls. It is compiled without the flags, with them, and run with the function recorded, or another one; the table gives what each adds
-to a call in nanoseconds, the least of some runs. Then the distortion of a recursive quicksort of 5,000 numbers: what it takes, and what
-a profile says that it takes.
+A program calls a function of two instructions in a loop and reports its own CPU time per call, the
+least of 7 blocks of 1,000,000 calls. It is compiled without the flags, with them, and run with the
+function recorded, or another one; the table gives what each adds to a call in nanoseconds, the
+least of some runs. Then the distortion of a recursive quicksort of 5,000 numbers: what it takes,
+and what a profile says that it takes.
 """
 
 from __future__ import annotations
@@ -98,13 +99,21 @@ def compile_(folder: Path, name: str, text: str, *flags: str) -> Path:
     return target
 
 
-def measure(program: Path, function: str = "", *, patch: bool = True, outermost: bool = True) -> tuple[float, Calls | None]:
+def measure(
+    program: Path, function: str = "", *, patch: bool = True, outermost: bool = True
+) -> tuple[float, Calls | None]:
     """What the program reports of one run, and what was recorded when a function is named."""
     with tempfile.TemporaryDirectory() as scratch:
         said = Path(scratch, "said")
         calls = None
         if function:
-            run = Run((str(program), str(said)), program.parent, dict(os.environ), Path(scratch), "program")
+            run = Run(
+                (str(program), str(said)),
+                program.parent,
+                dict(os.environ),
+                Path(scratch),
+                "program",
+            )
             before, fentry.PATCH = fentry.PATCH, fentry.PATCH if patch else 0
             calls = fentry.record(run, RecordingRequest((parse(function),), outermost=outermost))
             fentry.PATCH = before
@@ -140,10 +149,14 @@ def main() -> None:
         print(f"quicksort of 5,000 numbers takes {alone / 1e3:.0f} us; recorded:")
         for title, outermost in (("outermost calls", True), ("all calls", False)):
             found = [measure(recorded, "quicksort=n", outermost=outermost) for _ in range(runs)]
-            calls = min((calls for _, calls in found if calls), key=lambda one: one.duration[one.size == 5000].min())
+            calls = min(
+                (calls for _, calls in found if calls),
+                key=lambda one: one.duration[one.size == 5000].min(),
+            )
             largest = dataclasses.astuple(calls)[3][calls.size == 5000]
             print(
-                f"  {title:20s} takes {min(took for took, _ in found) / 1e3:.0f} us, profile says {np.min(largest) * 1e6:.0f} us"
+                f"  {title:20s} takes {min(took for took, _ in found) / 1e3:.0f} us, profile says"
+                f" {np.min(largest) * 1e6:.0f} us"
             )
 
 

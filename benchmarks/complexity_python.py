@@ -1,8 +1,11 @@
-"""What recording a call of a Python function costs: ``python benchmarks/complexity_python.py [--loop CALLS] [INTERPRETER...]``.
+"""What recording a call of a Python function costs: ``python benchmarks/complexity_python.py
+[--loop CALLS] [INTERPRETER...]``.
 
-A program calls a function of one line in a loop and reports its own CPU time per call, the least of 7 blocks of 200,000 calls. It is
-run as it is, and with the function recorded (its size given, or guessed) or another one; the difference is what a call costs more, in
-nanoseconds. With ``--loop``, what so many calls of one function take in all, how much memory, and how large the file of its rows is.
+A program calls a function of one line in a loop and reports its own CPU time per call, the least of
+7 blocks of 200,000 calls. It is run as it is, and with the function recorded (its size given, or
+guessed) or another one; the difference is what a call costs more, in nanoseconds. With ``--loop``,
+what so many calls of one function take in all, how much memory, and how large the file of its rows
+is.
 """
 
 from __future__ import annotations
@@ -74,11 +77,15 @@ def plain(interpreter: str, folder: Path) -> float:
 def recorded(interpreter: str, folder: Path, case: Case) -> float:
     """Nanoseconds per call with a function recorded."""
     with tempfile.TemporaryDirectory() as scratch:
-        run = Run((interpreter, "leaf.py", "recorded"), folder, dict(os.environ), Path(scratch), "all")
+        run = Run(
+            (interpreter, "leaf.py", "recorded"), folder, dict(os.environ), Path(scratch), "all"
+        )
         if case.compiled:
             calls = record(run, RecordingRequest((case.function,)))
         else:
-            with mock.patch("perfvcs.collectors.complexity.python.compiled_recorder", return_value=([], None)):
+            with mock.patch(
+                "perfvcs.collectors.complexity.python.compiled_recorder", return_value=([], None)
+            ):
                 calls = record(run, RecordingRequest((case.function,)))
     assert calls.engine == ("rewrite-c/1" if case.compiled else "rewrite/1"), calls
     return float((folder / "recorded").read_text())
@@ -110,18 +117,29 @@ def loop(interpreter: str, folder: Path, calls: int) -> None:
     print(f"{calls:,} calls: {cost_of('plain')}")
     for some in (10_000, calls):
         with tempfile.TemporaryDirectory() as scratch:
-            run = Run((interpreter, "loop.py", str(some), "recorded"), folder, dict(os.environ), Path(scratch), "all")
+            run = Run(
+                (interpreter, "loop.py", str(some), "recorded"),
+                folder,
+                dict(os.environ),
+                Path(scratch),
+                "all",
+            )
             rows = record(run, RecordingRequest((TracedFunction("loop:f", "n"),)))
             size = sum(path.stat().st_size for path in Path(scratch).rglob("calls-*.bin"))
         print(
-            f"{some:,} calls recorded ({rows.engine}): {cost_of('recorded')}, {size / 1e3:.0f} kB of rows;"
-            f" {len(rows.size):,} rows, whose rates add up to {rows.rate.sum():,.0f}"
+            f"{some:,} calls recorded ({rows.engine}): {cost_of('recorded')}, {size / 1e3:.0f} kB"
+            f" of rows; {len(rows.size):,} rows, whose rates add up to {rows.rate.sum():,.0f}"
         )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--loop", type=int, metavar="CALLS", help="a loop of so many calls instead, such as 100000000")
+    parser.add_argument(
+        "--loop",
+        type=int,
+        metavar="CALLS",
+        help="a loop of so many calls instead, such as 100000000",
+    )
     parser.add_argument("interpreters", nargs="*", default=[sys.executable], metavar="INTERPRETER")
     chosen = parser.parse_args()
     need("cc", "Python.h")
@@ -141,10 +159,14 @@ def main() -> None:
             for name in names:
                 for case in CASES:
                     base[name] = min(base[name], plain(name, folder))
-                    taken[case][name] = min(taken[case].get(name, float("inf")), recorded(name, folder, case))
+                    taken[case][name] = min(
+                        taken[case].get(name, float("inf")), recorded(name, folder, case)
+                    )
         print(f"{'(the call itself)':40}", *(f"{base[name]:10.0f}" for name in names))
         for case in CASES:
-            print(f"{case.title:40}", *(f"{taken[case][name] - base[name]:10.0f}" for name in names))
+            print(
+                f"{case.title:40}", *(f"{taken[case][name] - base[name]:10.0f}" for name in names)
+            )
 
 
 if __name__ == "__main__":

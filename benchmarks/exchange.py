@@ -2,9 +2,10 @@
 
     python benchmarks/exchange.py [--rows 1000000] [--files 5000]
 
-Tables (wide and long) and profiles of Perun (rows and columns) with that many values are made in a temporary folder; each is read and
-written in a process of its own, which says its time and its largest memory beyond what it had before. Then files of 20 rows are
-imported into a new repository in one call of `perf import`, and a tenth of them, so that the memory of both can be compared.
+Tables (wide and long) and profiles of Perun (rows and columns) with that many values are made in a
+temporary folder; each is read and written in a process of its own, which says its time and its
+largest memory beyond what it had before. Then files of 20 rows are imported into a new repository
+in one call of `perf import`, and a tenth of them, so that the memory of both can be compared.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ def long(count: int) -> Iterator[str]:
     """A table with a row per value, two of each measurement."""
     yield "uid,size,execution,metric,value\n"
     for row in range(count):
-        yield f"f{row // 2 % UNITS},{row // 2 % 77},{row // 154_000},{('wall', 'cpu')[row % 2]},{random.random()}\n"
+        yield (
+            f"f{row // 2 % UNITS},{row // 2 % 77},{row // 154_000},{('wall', 'cpu')[row % 2]},{random.random()}\n"
+        )
 
 
 def rows(count: int) -> Iterator[str]:
@@ -87,10 +90,20 @@ def rows(count: int) -> Iterator[str]:
 def columns(count: int) -> Iterator[str]:
     """A profile of Perun in columns."""
     each = count // UNITS
-    resources = {f"f{unit}#0": {"amount": [random.random() for _ in range(each)], "structure-unit-size": list(range(each))}
-                 for unit in range(UNITS)}  # fmt: skip
-    types = {name: {"uid": name.partition("#")[0], "type": "mixed", "subtype": "time delta"} for name in resources}
-    yield json.dumps({"header": {"type": "mixed"}, "resources": resources, "resource_type_map": types})
+    resources = {
+        f"f{unit}#0": {
+            "amount": [random.random() for _ in range(each)],
+            "structure-unit-size": list(range(each)),
+        }
+        for unit in range(UNITS)
+    }
+    types = {
+        name: {"uid": name.partition("#")[0], "type": "mixed", "subtype": "time delta"}
+        for name in resources
+    }
+    yield json.dumps(
+        {"header": {"type": "mixed"}, "resources": resources, "resource_type_map": types}
+    )
 
 
 def imported(folder: Path, count: int) -> str:
@@ -102,7 +115,9 @@ def imported(folder: Path, count: int) -> str:
         (files / f"{number}.csv").write_text("".join(["uid,run,wall [s]\n", *lines]))
     project = folder / f"project-{count}"
     environment = os.environ | {
-        f"GIT_{who}_{what}": "x@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+        f"GIT_{who}_{what}": "x@example.org"
+        for who in ("AUTHOR", "COMMITTER")
+        for what in ("NAME", "EMAIL")
     }
     for args in (
         ["init", "--quiet", str(project)],
@@ -126,7 +141,9 @@ def imported(folder: Path, count: int) -> str:
 
 def main() -> None:
     """Make the files and print what each takes."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--files", type=int, default=5000)
     given = parser.parse_args()
@@ -141,7 +158,9 @@ def main() -> None:
         ):
             paths = []
             for count in (given.rows, UNITS):
-                paths.append(folder / f"{kind.__name__}{'' if count == given.rows else '-small'}.{suffix}")
+                paths.append(
+                    folder / f"{kind.__name__}{'' if count == given.rows else '-small'}.{suffix}"
+                )
                 with paths[-1].open("w") as file:
                     file.writelines(kind(count))
             subprocess.run([sys.executable, "-c", ONE, *map(str, paths), form], check=True)

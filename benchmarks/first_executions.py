@@ -2,10 +2,12 @@
 
     python benchmarks/first_executions.py CLONES [--only NAME ...] [--commits 8]
 
-The newest commits of the projects of culprits/projects.py, each checked out and built, its benchmark executed six times. A line per
-project: CPU time of the first execution by the median of the others (the median over the commits, and the most), and the instructions
-of the first one by those of the second, in a checkout of their own. CLONES as for bisecting_planted.py. Files are in the system's memory,
-since they were just written: from a disk the first execution would be slower still.
+The newest commits of the projects of culprits/projects.py, each checked out and built, its
+benchmark executed six times. A line per project: CPU time of the first execution by the median of
+the others (the median over the commits, and the most), and the instructions of the first one by
+those of the second, in a checkout of their own. CLONES as for bisecting_planted.py. Files are in
+the system's memory, since they were just written: from a disk the first execution would be slower
+still.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ OTHERS = 5  # executions
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("clones", type=Path)
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--commits", type=int, default=8)
@@ -36,12 +40,19 @@ def main() -> None:
         clone = clone_of(asked.clones.resolve(), project.name)
         commits = first_parents(clone, asked.commits)
         with tempfile.TemporaryDirectory(prefix="first-") as scratch:
-            times = [ratio(project, place, cpu, OTHERS) for place in places(project, clone, Path(scratch), commits)]
+            times = [
+                ratio(project, place, cpu, OTHERS)
+                for place in places(project, clone, Path(scratch), commits)
+            ]
         with tempfile.TemporaryDirectory(prefix="first-") as scratch:
-            counts = [ratio(project, place, instructions, 1) for place in places(project, clone, Path(scratch), commits[:1])]
+            counts = [
+                ratio(project, place, instructions, 1)
+                for place in places(project, clone, Path(scratch), commits[:1])
+            ]
         print(
-            f"{project.name:14} {len(times)} commits, CPU time of the first: {median(times) - 1:+.1%}, most {max(times) - 1:+.1%}; "
-            f"instructions: {', '.join(f'{count - 1:+.1%}' for count in counts)}",
+            f"{project.name:14} {len(times)} commits, CPU time of the first:"
+            f" {median(times) - 1:+.1%}, most {max(times) - 1:+.1%}; instructions:"
+            f" {', '.join(f'{count - 1:+.1%}' for count in counts)}",
             flush=True,
         )
 
@@ -57,7 +68,9 @@ def places(project: Planted, clone: Path, scratch: Path, commits: list[str]) -> 
     return found
 
 
-def ratio(project: Planted, place: Path, measure: Callable[[Planted, Path], float], others: int) -> float:
+def ratio(
+    project: Planted, place: Path, measure: Callable[[Planted, Path], float], others: int
+) -> float:
     """The first value by the median of the following ones."""
     first, *rest = (measure(project, place) for _ in range(1 + others))
     return first / median(rest)

@@ -2,8 +2,8 @@
 
     python benchmarks/fitting.py [--rows 1000000] [--groups 1000]
 
-Prints the time of the best of three and how much the largest memory of the process grew beyond the columns themselves, for rows in the
-order of their groups and in none, with and without weights.
+Prints the time of the best of three and how much the largest memory of the process grew beyond the
+columns themselves, for rows in the order of their groups and in none, with and without weights.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ def largest() -> float:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--groups", type=int, default=1_000)
     options = parser.parse_args()
@@ -43,7 +45,10 @@ def main() -> None:
                 fit(*columns, weights)
                 times.append(time.perf_counter() - begin)
             grown = largest() - before
-            print(f"{name:10} {'no' if weights is None else 'yes':8} {min(times):6.2f} s {grown:6.0f} MB")
+            print(
+                f"{name:10} {'no' if weights is None else 'yes':8} {min(times):6.2f} s"
+                f" {grown:6.0f} MB"
+            )
     print(f"whole process {largest():.0f} MB")
 
 

@@ -1,8 +1,10 @@
-"""Whether a push waits for the measurement that its commit began: ``python benchmarks/hooks.py [--runs 20]``.
+"""Whether a push waits for the measurement that its commit began: ``python benchmarks/hooks.py
+[--runs 20]``.
 
-Each run is a project with both hooks whose program reports its own times, a remote that has the fast version, and
-``git commit && git push`` of one that is twice as slow, without a pause. Counted are the pushes that were stopped. As many
-runs push a version that is as fast as before: these must go through. Printed are also the seconds that the commit and the push took.
+Each run is a project with both hooks whose program reports its own times, a remote that has the
+fast version, and ``git commit && git push`` of one that is twice as slow, without a pause. Counted
+are the pushes that were stopped. As many runs push a version that is as fast as before: these must
+go through. Printed are also the seconds that the commit and the push took.
 """
 
 from __future__ import annotations
@@ -77,7 +79,9 @@ def pushed(project: Path, seconds: str) -> Pushed:
 
 def main() -> None:
     """Print how many pushes were stopped."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=20)
     runs = parser.parse_args().runs
     for name, seconds in (("twice as slow", SLOW), ("as fast", FAST)):
@@ -85,9 +89,16 @@ def main() -> None:
         for _ in range(runs):
             with tempfile.TemporaryDirectory(prefix="perfvcs-hooks-") as scratch:
                 found.append(pushed(prepare(Path(scratch)), seconds))
-        commit, push = (statistics.median(times) for times in zip(*((one.commit, one.push) for one in found), strict=True))
+        commit, push = (
+            statistics.median(times)
+            for times in zip(*((one.commit, one.push) for one in found), strict=True)
+        )
         stopped = sum(one.stopped for one in found)
-        print(f"{name}: {stopped} of {runs} pushes stopped; commit {commit:.2f} s, push {push:.2f} s (medians)", flush=True)
+        print(
+            f"{name}: {stopped} of {runs} pushes stopped; commit {commit:.2f} s, push {push:.2f} s"
+            " (medians)",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -1,11 +1,14 @@
-"""How long commands take for the history of a real project: ``python benchmarks/hosted.py RESULTS FOLDER``.
+"""How long commands take for the history of a real project: ``python benchmarks/hosted.py RESULTS
+FOLDER``.
 
-RESULTS is a folder of asv's results (one JSON file per commit and Python), such as `results/ubuntu-latest` of github.com/django/django-asv.
-FOLDER keeps a repository with as many commits in the order of their dates, and a profile per file and benchmark (``--together``: per file,
-with a unit per benchmark, so that its newest profiles have pages): one execution, whose value is the median that asv gives.
+RESULTS is a folder of asv's results (one JSON file per commit and Python), such as
+`results/ubuntu-latest` of github.com/django/django-asv. FOLDER keeps a repository with as many
+commits in the order of their dates, and a profile per file and benchmark (``--together``: per file,
+with a unit per benchmark, so that its newest profiles have pages): one execution, whose value is
+the median that asv gives.
 
-Whole processes are timed, CPU time of git included: `perf history` and `perf publish` from nothing but the
-index, from a full cache, and after one more commit; the smallest of ``--runs``.
+Whole processes are timed, CPU time of git included: `perf history` and `perf publish` from nothing
+but the index, from a full cache, and after one more commit; the smallest of ``--runs``.
 """
 
 from __future__ import annotations
@@ -42,17 +45,31 @@ def profiles(commit: str, documents: list[dict[str, object]]) -> Iterator[Profil
     """One profile per benchmark, its parameters and its Python."""
     for document in documents:
         python = str(document["params"]["python"])  # type: ignore[index]
-        where = Environment({"machine": "ubuntu-latest", "python": python}, f"{int(float(python) * 1000):012x}")
-        collected = Collected(f"20261120T093000-{commit[:6]}", "2026-11-20T09:30:00.000Z", "2026-11-20T09:30:02.000Z", "asv")
+        where = Environment(
+            {"machine": "ubuntu-latest", "python": python}, f"{int(float(python) * 1000):012x}"
+        )
+        collected = Collected(
+            f"20261120T093000-{commit[:6]}",
+            "2026-11-20T09:30:00.000Z",
+            "2026-11-20T09:30:02.000Z",
+            "asv",
+        )
         for name, row in document["results"].items():  # type: ignore[attr-defined]
             for number, value in enumerate(row[0] or []):
                 if value is not None and math.isfinite(value) and value > 0:
-                    job = Job(f"{name}-{number}" if len(row[0]) > 1 else name, "time", name, engine="asv")
+                    job = Job(
+                        f"{name}-{number}" if len(row[0]) > 1 else name, "time", name, engine="asv"
+                    )
                     rows = Resources([job.name], [0], [0], metrics={"wall": [value]})
                     yield Profile(
-                        commit=commit, job=job, collected=collected, environment=where, design=Design(1), metrics={"wall": Metric("s")},
+                        commit=commit,
+                        job=job,
+                        collected=collected,
+                        environment=where,
+                        design=Design(1),
+                        metrics={"wall": Metric("s")},
                         resources=rows,
-                    )  # fmt: skip
+                    )
 
 
 def whole(commit: str, documents: list[dict[str, object]]) -> Iterator[Profile]:
@@ -62,11 +79,17 @@ def whole(commit: str, documents: list[dict[str, object]]) -> Iterator[Profile]:
         if parts:
             names = [part.resources.names[0] for part in parts]
             values = [part.resources.metrics["wall"][0] for part in parts]
-            rows = Resources(names, list(range(len(names))), [0] * len(names), metrics={"wall": values})
-            yield msgspec.structs.replace(parts[0], job=Job("benchmarks", "time", "asv run", engine="asv"), resources=rows)
+            rows = Resources(
+                names, list(range(len(names))), [0] * len(names), metrics={"wall": values}
+            )
+            yield msgspec.structs.replace(
+                parts[0], job=Job("benchmarks", "time", "asv run", engine="asv"), resources=rows
+            )
 
 
-def build(source: Path, folder: Path, made: Callable[[str, list[dict[str, object]]], Iterator[Profile]]) -> None:
+def build(
+    source: Path, folder: Path, made: Callable[[str, list[dict[str, object]]], Iterator[Profile]]
+) -> None:
     """The project, its history measured, and the index."""
     found = results(source)
     folder.mkdir(parents=True)
@@ -84,7 +107,10 @@ def build(source: Path, folder: Path, made: Callable[[str, list[dict[str, object
     subprocess.run([perf(), "init"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
     store = Store(folder / ".perf/store")
     rows = zip(commits, found.values(), strict=True)
-    store.add((profile for commit, (_, listed) in rows for profile in made(commit, listed)), "Results of asv")
+    store.add(
+        (profile for commit, (_, listed) in rows for profile in made(commit, listed)),
+        "Results of asv",
+    )
     Index(store, folder / ".perf/index.db").refresh()
 
 
@@ -98,7 +124,11 @@ def timed(folder: Path, *words: str) -> tuple[float, float, str]:
     done = subprocess.run([perf(), *words], cwd=folder, capture_output=True, text=True, check=True)
     took, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     lines = [line for line in done.stdout.splitlines() if "looked at" in line or "wrote" in line]
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, took, lines[-1] if lines else ""
+    return (
+        after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+        took,
+        lines[-1] if lines else "",
+    )
 
 
 def show(name: str, rows: list[tuple[float, float, str]]) -> None:
@@ -107,7 +137,9 @@ def show(name: str, rows: list[tuple[float, float, str]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("results", type=Path)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--runs", type=int, default=3)

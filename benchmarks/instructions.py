@@ -1,9 +1,12 @@
-"""How exact counted instructions are, and what counting costs: ``python benchmarks/instructions.py``.
+"""How exact counted instructions are, and what counting costs: ``python
+benchmarks/instructions.py``.
 
-Repeatability: the largest difference between the counts of some runs, relative to their mean, for programs in C, C++ and Python; with
-random hashes too, and with an environment of another length in each run. Injected work: kernels that do 2 %
-more rounds, against the same kernel, one run each. Parsing: a file of callgrind of at least 10 MB (Python importing half of its library,
-several times over); the least CPU time of some. Cost: the CPU time of a program under the tools, over that without.
+Repeatability: the largest difference between the counts of some runs, relative to their mean, for
+programs in C, C++ and Python; with random hashes too, and with an environment of another length in
+each run. Injected work: kernels that do 2 % more rounds, against the same kernel, one run each.
+Parsing: a file of callgrind of at least 10 MB (Python importing half of its library, several times
+over); the least CPU time of some. Cost: the CPU time of a program under the tools, over that
+without.
 """
 
 from __future__ import annotations
@@ -140,10 +143,15 @@ print([kernel() for _ in range(int(sys.argv[2]))][0])
 NEWLINE = b"\n"
 ROUNDS = {"sorting": 400, "multiplying": 400, "hashing": 500, "allocating": 500, "searching": 1000}
 PYTHON_ROUNDS = {"loop": 1000, "sorting": 1000, "strings": 1000, "objects": 1000}
-IMPORTS = "import asyncio, concurrent.futures, email.mime.text, http.server, json, multiprocessing, sqlite3, unittest.mock, xml.dom.minidom"
+IMPORTS = (
+    "import asyncio, concurrent.futures, email.mime.text, http.server, json, multiprocessing,"
+    " sqlite3, unittest.mock, xml.dom.minidom"
+)
 
 
-def count(folder: Path, *command: str, tool: str = "callgrind", padding: int = 0, **env: str) -> float:
+def count(
+    folder: Path, *command: str, tool: str = "callgrind", padding: int = 0, **env: str
+) -> float:
     """The instructions of one run."""
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         environ = clean(os.environ) | {PADDING: "x" * padding, "LENGTH": "x" * padding} | env
@@ -157,9 +165,15 @@ def programs(folder: Path) -> tuple[str, str, tuple[str, str]]:
     """Compiles; the C program, the C++ program and the Python command."""
     for name, text, compiler in (("kernels.c", C, "gcc"), ("containers.cpp", CPP, "g++")):
         (folder / name).write_text(text)
-        subprocess.run([compiler, "-g", "-O2", "-pthread", name, "-o", Path(name).stem], cwd=folder, check=True)
+        subprocess.run(
+            [compiler, "-g", "-O2", "-pthread", name, "-o", Path(name).stem], cwd=folder, check=True
+        )
     (folder / "kernels.py").write_text(PYTHON)
-    return str(folder / "kernels"), str(folder / "containers"), (sys.executable, str(folder / "kernels.py"))
+    return (
+        str(folder / "kernels"),
+        str(folder / "containers"),
+        (sys.executable, str(folder / "kernels.py")),
+    )
 
 
 def repeatability(folder: Path, runs: int) -> None:
@@ -172,16 +186,26 @@ def repeatability(folder: Path, runs: int) -> None:
         ("C++, 4 threads", (cpp, "threads", "10"), {}),
         ("Python, strings", (*python, "strings", "50"), {}),
         ("Python, objects", (*python, "objects", "50"), {}),
-        ("Python, strings, random hashes", (*python, "strings", "50"), {"PYTHONHASHSEED": "random"}),
+        (
+            "Python, strings, random hashes",
+            (*python, "strings", "50"),
+            {"PYTHONHASHSEED": "random"},
+        ),
     ]
     print(f"| {runs} runs of | instructions | largest difference |\n|---|---|---|")
     for name, command, env in cases:
         same = [count(folder, *command, **env) for _ in range(runs)]
         print(f"| {name} | {same[0] / 1e6:,.1f} M | {spread(same)} |")
     padded = [count(folder, c, "sorting", "20", padding=900 * run) for run in range(runs)]
-    print(f"| C, sorting, environments of different length | {padded[0] / 1e6:,.1f} M | {spread(padded)} |")
+    print(
+        f"| C, sorting, environments of different length | {padded[0] / 1e6:,.1f} M |"
+        f" {spread(padded)} |"
+    )
     padded = [count(folder, *python, "strings", "50", padding=900 * run) for run in range(runs)]
-    print(f"| Python, strings, environments of different length | {padded[0] / 1e6:,.1f} M | {spread(padded)} |")
+    print(
+        f"| Python, strings, environments of different length | {padded[0] / 1e6:,.1f} M |"
+        f" {spread(padded)} |"
+    )
 
 
 def spread(values: list[float]) -> str:
@@ -196,7 +220,9 @@ def work(folder: Path) -> None:
     print("\n| kernel | instructions | 2 % more rounds | the same again |\n|---|---|---|---|")
     for language, command, rounds in (("C", (c,), ROUNDS), ("Python", python, PYTHON_ROUNDS)):
         for name, number in rounds.items():
-            before, again, after = (count(folder, *command, name, str(n)) for n in (number, number, number * 102 // 100))
+            before, again, after = (
+                count(folder, *command, name, str(n)) for n in (number, number, number * 102 // 100)
+            )
             more, same = (100 * (count / before - 1) for count in (after, again))
             print(f"| {language}, {name} | {before / 1e6:,.1f} M | {more:+.2f} % | {same:+.4f} % |")
 
@@ -221,17 +247,25 @@ def parsing(folder: Path, runs: int) -> None:
     table = functions(counts, folder)
     least = 0.0005 * counts.total
     steps: list[tuple[str, Callable[[], object]]] = [
-        (f"reading it: {len(counts.contexts):,} contexts, {len(counts.caller):,} edges", lambda: callgrind.parse(content, "")),
+        (
+            f"reading it: {len(counts.contexts):,} contexts, {len(counts.caller):,} edges",
+            lambda: callgrind.parse(content, ""),
+        ),
         (f"{len(table.uid):,} functions", lambda: functions(counts, folder)),
         (f"{len(paths(counts, least)):,} paths", lambda: paths(counts, least)),
     ]
-    print(f"\n| {len(content) / 1e6:.1f} MB, {content.count(NEWLINE):,} lines | CPU time, best of {runs} |\n|---|---|")
+    print(
+        f"\n| {len(content) / 1e6:.1f} MB, {content.count(NEWLINE):,} lines | CPU time, best of"
+        f" {runs} |\n|---|---|"
+    )
     for name, step in steps:
         print(f"| {name} | {best(step, runs):.2f} s |")
 
 
 def best(call: Callable[[], object], runs: int) -> float:
-    """The shortest of some calls in seconds of CPU time, since others may use the processors too."""
+    """The shortest of some calls in seconds of CPU time, since others may use the processors
+    too.
+    """
     took = []
     for _ in range(runs):
         start = time.process_time()
@@ -252,17 +286,35 @@ def cost(folder: Path, runs: int) -> None:
         took = []
         for tool in ((), ("callgrind",), ("cachegrind", "--cache-sim=no")):
             wrapped = (
-                ["/usr/bin/valgrind", "-q", f"--tool={tool[0]}", f"--{tool[0]}-out-file=/dev/null", *tool[1:]] if tool else []
+                [
+                    "/usr/bin/valgrind",
+                    "-q",
+                    f"--tool={tool[0]}",
+                    f"--{tool[0]}-out-file=/dev/null",
+                    *tool[1:],
+                ]
+                if tool
+                else []
             )
             env = {**clean(os.environ), "PYTHONHASHSEED": "0"}
-            took.append(min(launcher.launch([*wrapped, *command], cwd=folder, env=env, timeout=600).cpu for _ in range(runs)))
-        print(f"| {name} | {1000 * took[0]:.1f} ms | x {took[1] / took[0]:.0f} | x {took[2] / took[0]:.0f} |")
+            took.append(
+                min(
+                    launcher.launch([*wrapped, *command], cwd=folder, env=env, timeout=600).cpu
+                    for _ in range(runs)
+                )
+            )
+        print(
+            f"| {name} | {1000 * took[0]:.1f} ms | x {took[1] / took[0]:.0f} | x"
+            f" {took[2] / took[0]:.0f} |"
+        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--case", choices=["repeatability", "work", "parsing", "cost"], action="append")
+    parser.add_argument(
+        "--case", choices=["repeatability", "work", "parsing", "cost"], action="append"
+    )
     options = parser.parse_args()
     need("gcc", "g++", "valgrind")
     cases = options.case or ["repeatability", "work", "parsing", "cost"]

@@ -1,10 +1,13 @@
-"""Interrupt every command at random moments: ``python benchmarks/interrupt.py [--trials 400] [--seed N] [--perf PATH]``.
+"""Interrupt every command at random moments: ``python benchmarks/interrupt.py [--trials 400]
+[--seed N] [--perf PATH]``.
 
-Each trial starts one command in a real repository and sends SIGINT, SIGTERM or SIGHUP after 0 to 500 ms (in one of four trials up to 3 s);
-one of four gets a second signal during clean-up, one of ten SIGKILL instead. Then it counts tracebacks, exit statuses that are neither
-the command's own nor 128 + signal, interrupted commands that did not print exactly one line about it, processes that are still there 2 s
-later, and worktrees and scratch files that are left. A signal that comes before Python has run our first line meets Python's own
-handler, which no program can change: such trials are counted apart.
+Each trial starts one command in a real repository and sends SIGINT, SIGTERM or SIGHUP after 0 to
+500 ms (in one of four trials up to 3 s); one of four gets a second signal during clean-up, one of
+ten SIGKILL instead. Then it counts tracebacks, exit statuses that are neither the command's own nor
+128 + signal, interrupted commands that did not print exactly one line about it, processes that are
+still there 2 s later, and worktrees and scratch files that are left. A signal that comes before
+Python has run our first line meets Python's own handler, which no program can change: such trials
+are counted apart.
 """
 
 from __future__ import annotations
@@ -24,7 +27,11 @@ from pathlib import Path
 
 import psutil
 
-LINES = {signal.SIGINT: "perf: interrupted", signal.SIGTERM: "perf: terminated", signal.SIGHUP: "perf: hung up"}
+LINES = {
+    signal.SIGINT: "perf: interrupted",
+    signal.SIGTERM: "perf: terminated",
+    signal.SIGHUP: "perf: hung up",
+}
 MARK = "PERFVCS_INTERRUPT_TRIAL"  # in the environment of a trial, and of all that it starts
 STAY = 2.0  # seconds after which a process counts as left
 LIMIT = 60.0  # seconds
@@ -40,12 +47,38 @@ cmd = "sh -c 'sleep 0.02 & wait'"
 executions = 5
 """
 COMMANDS = (
-    "status", "log", "log --json", "check HEAD~1 HEAD", "check --measure -n 5 HEAD~1 HEAD", "check --audit -n 5", "check HEAD~3..HEAD",
-    "show --no-open", "show --text", "show one --text", "show -o {out}/page.html --no-open HEAD~1 HEAD", "history", "plan",
-    "publish {out}/site", "export -f -o {out}/exported", "import {out}/kept", "fsck", "gc", "rm -n HEAD", "accept --list", "init",
-    "process HEAD~1 normalizer", "hook status", "hook install", "hook run pre-push", "collect HEAD~1 HEAD", "collect HEAD~3..HEAD",
-    "collect", "collect -- sleep 0.05", "--help", "--version",
-)  # fmt: skip
+    "status",
+    "log",
+    "log --json",
+    "check HEAD~1 HEAD",
+    "check --measure -n 5 HEAD~1 HEAD",
+    "check --audit -n 5",
+    "check HEAD~3..HEAD",
+    "show --no-open",
+    "show --text",
+    "show one --text",
+    "show -o {out}/page.html --no-open HEAD~1 HEAD",
+    "history",
+    "plan",
+    "publish {out}/site",
+    "export -f -o {out}/exported",
+    "import {out}/kept",
+    "fsck",
+    "gc",
+    "rm -n HEAD",
+    "accept --list",
+    "init",
+    "process HEAD~1 normalizer",
+    "hook status",
+    "hook install",
+    "hook run pre-push",
+    "collect HEAD~1 HEAD",
+    "collect HEAD~3..HEAD",
+    "collect",
+    "collect -- sleep 0.05",
+    "--help",
+    "--version",
+)
 
 
 def prepare(folder: Path, perf: list[str]) -> None:
@@ -60,7 +93,10 @@ def prepare(folder: Path, perf: list[str]) -> None:
         subprocess.run([*git, "commit", "-q", "-m", f"commit {number}"], cwd=folder, check=True)
     subprocess.run([*perf, "collect", "--quiet", "HEAD~4", "HEAD~3..HEAD"], cwd=folder, check=True)
     subprocess.run(
-        [*perf, "export", "-o", str(folder.parent / "kept"), "HEAD"], cwd=folder, check=True, stdout=subprocess.DEVNULL
+        [*perf, "export", "-o", str(folder.parent / "kept"), "HEAD"],
+        cwd=folder,
+        check=True,
+        stdout=subprocess.DEVNULL,
     )
 
 
@@ -80,7 +116,9 @@ def is_ours(pid: int) -> bool:
 
 
 def started_by(mark: str) -> list[str]:
-    """The processes, not yet ended, that have the mark of a trial or descend from one that has; their command lines."""
+    """The processes, not yet ended, that have the mark of a trial or descend from one that has;
+    their command lines.
+    """
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
@@ -97,14 +135,23 @@ def left_by(mark: str) -> list[str]:
     return found
 
 
-def trial(folder: Path, perf: list[str], command: str, generator: random.Random, number: int) -> tuple[str, list[str]]:
+def trial(
+    folder: Path, perf: list[str], command: str, generator: random.Random, number: int
+) -> tuple[str, list[str]]:
     """One command and its signals: in which way it ended, and what was wrong."""
     words = command.format(out=folder.parent).split()
     mark = f"{os.getpid()}-{number}"
     process = subprocess.Popen(
-        [*perf, *words], cwd=folder, env={**os.environ, MARK: mark}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=_listen,
-    )  # fmt: skip
+        [*perf, *words],
+        cwd=folder,
+        env={**os.environ, MARK: mark},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=_listen,  # noqa: PLW1509
+    )
     sent = signal.SIGKILL if generator.random() < 0.1 else generator.choice(list(LINES))
     time.sleep(generator.uniform(0, 3.0 if generator.random() < 0.25 else 0.5))
     ours = is_ours(process.pid)
@@ -145,7 +192,11 @@ def trial(folder: Path, perf: list[str], command: str, generator: random.Random,
             wrong.append(f"traceback: {command}: {err[-600:]}")
     wrong += [f"process left by {command} after {sent.name}: {line}" for line in left_by(mark)]
     if sent != signal.SIGKILL:
-        wrong += [f"left by {command}: {path}" for place in ("worktrees", "tmp") for path in (folder / ".perf" / place).glob("*")]
+        wrong += [
+            f"left by {command}: {path}"
+            for place in ("worktrees", "tmp")
+            for path in (folder / ".perf" / place).glob("*")
+        ]
     return way, wrong
 
 
@@ -153,7 +204,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=400)
     parser.add_argument("--seed", type=int, default=20261122)
-    parser.add_argument("--perf", default="", help="The console script to start; by default this Python with -m perfvcs.")
+    parser.add_argument(
+        "--perf",
+        default="",
+        help="The console script to start; by default this Python with -m perfvcs.",
+    )
     options = parser.parse_args()
     perf = [options.perf] if options.perf else [sys.executable, "-P", "-m", "perfvcs"]
     generator = random.Random(options.seed)
@@ -171,14 +226,21 @@ def main() -> None:
                 print(line, file=sys.stderr, flush=True)
             if way == "killed":  # the next command cleans up
                 subprocess.run([*perf, "log"], cwd=folder, check=False, capture_output=True)
-        listed = subprocess.run(["git", "worktree", "list"], cwd=folder, check=True, capture_output=True, text=True).stdout
-        checked = subprocess.run([*perf, "fsck", "--json"], cwd=folder, check=False, capture_output=True, text=True)
+        listed = subprocess.run(
+            ["git", "worktree", "list"], cwd=folder, check=True, capture_output=True, text=True
+        ).stdout
+        checked = subprocess.run(
+            [*perf, "fsck", "--json"], cwd=folder, check=False, capture_output=True, text=True
+        )
         problems = len(json.loads(checked.stdout)["problems"])
     print(
         f"{options.trials} trials in {time.monotonic() - begin:.0f} s: "
         + ", ".join(f"{n} {way}" for way, n in ways.most_common())
     )
-    print(f"wrong: {dict(faults) or 'nothing'}; worktrees left: {listed.count(chr(10)) - 1}; fsck: {problems} problems")
+    print(
+        f"wrong: {dict(faults) or 'nothing'}; worktrees left: {listed.count(chr(10)) - 1}; fsck:"
+        f" {problems} problems"
+    )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
 """How exact counted allocations are, and what counting costs: ``python benchmarks/memory.py``.
 
-Exactness: programs in C and C++ that tell what they allocate (``tests/native/memory``), and functions in Python whose objects'
-sizes are known; counts, bytes, peak and what is left, against what the collector says. Cost: the least CPU time of some runs of a program
-that allocates a million small blocks, of one in C++ and of one in Python, under each recorder, over that without; for Python what an
-empty program takes is subtracted from both. Size: the profile of the million allocations, as it is stored.
+Exactness: programs in C and C++ that tell what they allocate (``tests/native/memory``), and
+functions in Python whose objects' sizes are known; counts, bytes, peak and what is left, against
+what the collector says. Cost: the least CPU time of some runs of a program that allocates a million
+small blocks, of one in C++ and of one in Python, under each recorder, over that without; for Python
+what an empty program takes is subtracted from both. Size: the profile of the million allocations,
+as it is stored.
 """
 
 from __future__ import annotations
@@ -59,18 +61,22 @@ int main()
 }
 """
 PYTHON = {
-    "objects.py": """
+    "objects.py": (
+        """
 for _ in range(200_000):
     block = bytearray(2000)
 large = bytearray(16 << 20)
 objects = [object() for _ in range(300_000)]
-""",
-    "calls.py": """
+"""
+    ),
+    "calls.py": (
+        """
 class Point:
     def __init__(self, x):
         self.x = x
 points = [Point(number) for number in range(300_000)]
-""",
+"""
+    ),
 }
 KNOWN = """
 def churn(n, size):
@@ -90,7 +96,11 @@ churn(200, 25_000)
 kept = keep(200, 100_000)
 text = repeat(100_000)
 """
-EXPECTED = {"churn": 200 * (25_001 + 56), "keep": 200 * (100_001 + 56) + 56 + 1600, "repeat": 1_000_049}
+EXPECTED = {
+    "churn": 200 * (25_001 + 56),
+    "keep": 200 * (100_001 + 56) + 56 + 1600,
+    "repeat": 1_000_049,
+}
 
 
 def exactness(folder: Path) -> None:
@@ -101,13 +111,19 @@ def exactness(folder: Path) -> None:
         counted = heaps.of_functions(found, known.functions)
         wrong += counted != known.totals
         told = "  ".join(f"{name} {value:,.0f}" for name, value in known.totals.items())
-        print(f"  {known.source.name:14} {'exact' if counted == known.totals else f'WRONG: {counted}':6} {told}")
+        print(
+            f"  {known.source.name:14}"
+            f" {'exact' if counted == known.totals else f'WRONG: {counted}':6} {told}"
+        )
     print(f"  {len(heaps.programs())} programs, {wrong} of them not exact")
     (folder / "known.py").write_text(KNOWN)
     found = heaps.measured((sys.executable, str(folder / "known.py")), folder, exact=True)
     for function, expected in EXPECTED.items():
         counted = heaps.of_functions(found, (function,))["bytes"]
-        print(f"  Python, {function:6} {expected:,} bytes, counted {counted:,.0f}: {counted / expected - 1:+.4%}")
+        print(
+            f"  Python, {function:6} {expected:,} bytes, counted {counted:,.0f}:"
+            f" {counted / expected - 1:+.4%}"
+        )
 
 
 def best(command: Sequence[str], env: Mapping[str, str], folder: Path, runs: int) -> float:
@@ -122,7 +138,11 @@ def best(command: Sequence[str], env: Mapping[str, str], folder: Path, runs: int
 def native_costs(folder: Path, runs: int) -> None:
     """CPU time of both native programs under each recorder."""
     (folder / "left").mkdir()
-    preload = {"LD_PRELOAD": str(shim.preloaded()), "PERFVCS_MEMORY": str(folder / "left"), "PERFVCS_MEMORY_DEPTH": "64"}
+    preload = {
+        "LD_PRELOAD": str(shim.preloaded()),
+        "PERFVCS_MEMORY": str(folder / "left"),
+        "PERFVCS_MEMORY_DEPTH": "64",
+    }
     (folder / "empty.c").write_text("")
     for name in ("libunwind.so.8", "libunwind.so"):
         subprocess.run(["gcc", "-shared", "-o", folder / name, folder / "empty.c"], check=True)
@@ -138,14 +158,18 @@ def native_costs(folder: Path, runs: int) -> None:
         if tool := shutil.which("heaptrack"):
             ways.append(("heaptrack", [tool, "-o", str(folder / "track"), program], {}))
         if tool := shutil.which("valgrind"):
-            ways.append(("DHAT", [tool, "--tool=dhat", f"--dhat-out-file={folder}/dhat", program], {}))
+            ways.append(
+                ("DHAT", [tool, "--tool=dhat", f"--dhat-out-file={folder}/dhat", program], {})
+            )
         for way, command, env in ways:
             took = best(command, env, folder, runs if way == "ours" else min(runs, 3))
             print(f"    {way:24} {took * 1000:8.1f} ms  x{took / plain:.1f}")
 
 
 def python_costs(folder: Path, runs: int) -> None:
-    """CPU time of the Python programs under each recorder, net of what an empty one takes under it."""
+    """CPU time of the Python programs under each recorder, net of what an empty one takes under
+    it.
+    """
     for name, source in {**PYTHON, "nothing.py": ""}.items():
         (folder / name).write_text(source)
     run = heaps.run_of((sys.executable, "any.py"), folder)
@@ -159,7 +183,9 @@ def python_costs(folder: Path, runs: int) -> None:
     for way, recorder, exact in ways:
         env: dict[str, str] = {"PYTHONHASHSEED": "0"}
         if recorder:
-            env = python._environment(run, AllocationRequest(exact=exact), recorder, Path(tempfile.mkdtemp(dir=folder)))
+            env = python._environment(
+                run, AllocationRequest(exact=exact), recorder, Path(tempfile.mkdtemp(dir=folder))
+            )
         start = best([sys.executable, str(folder / "nothing.py")], env, folder, runs)
         told = [f"{start * 1000:.0f} ms to start"]
         for name in PYTHON:
@@ -172,26 +198,38 @@ def stored(found: Observations) -> bytes:
     """One execution's rows as the document of a profile."""
     names = list(dict.fromkeys(found.uid))
     rows = Resources(
-        names=names, uid=[names.index(uid) for uid in found.uid], execution=[0] * len(found.uid), iteration=found.iteration,
-        mark=found.mark, trace=found.trace, metrics=found.values,
-    )  # fmt: skip
+        names=names,
+        uid=[names.index(uid) for uid in found.uid],
+        execution=[0] * len(found.uid),
+        iteration=found.iteration,
+        mark=found.mark,
+        trace=found.trace,
+        metrics=found.values,
+    )
     return sample_profile(metrics=found.metrics, resources=rows, stacks=found.stacks).encode()
 
 
 def sizes(folder: Path) -> None:
     """Bytes of the profiles of all programs above."""
     for name in ("million", "map", "objects.py"):
-        argv = (sys.executable, str(folder / name)) if name.endswith("py") else (str(folder / name),)
+        argv = (
+            (sys.executable, str(folder / name)) if name.endswith("py") else (str(folder / name),)
+        )
         found = heaps.measured(argv, folder)
         document = stored(found)
         count, compressed = heaps.whole(found)["count"], len(zlib.compress(document))
-        print(f"  {name:10} {count:,.0f} allocations, {len(document):,} bytes, {compressed:,} compressed")
+        print(
+            f"  {name:10} {count:,.0f} allocations, {len(document):,} bytes, {compressed:,}"
+            " compressed"
+        )
 
 
 def main() -> None:
     """Print all."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--runs", type=int, default=15, help="runs of each program under the quick recorders")
+    parser.add_argument(
+        "--runs", type=int, default=15, help="runs of each program under the quick recorders"
+    )
     arguments = parser.parse_args()
     need("gcc", "g++", "memray")
     with tempfile.TemporaryDirectory() as name:

@@ -1,11 +1,15 @@
-"""False alarms and power of every method of comparison, on recorded and on made-up noise, as Markdown tables.
+"""False alarms and power of every method of comparison, on recorded and on made-up noise, as
+Markdown tables.
 
-    python benchmarks/methods.py [NOISE.jsonl] [--draws 300] [--seconds 30] [--jobs 2] [--method NAME ...]
+    python benchmarks/methods.py [NOISE.jsonl] [--draws 300] [--seconds 30] [--jobs 2] [--method
+    NAME ...]
 
-The methods are those that perfvcs knows; each judges every comparison alone (a run of its own), at its own published rule where it has
-one, else at 1 %. NOISE.jsonl is described in noise.py: 15 random blocks a draw, +10 % is the same work with its times multiplied. The
-made-up noises have 10 blocks of 10 measurements, all in turns but the last, which has all of one version first. A method which needs
-longer than ``--seconds`` of a processor gets fewer draws. Left out are methods that do not even tell ten times as much from samples.
+The methods are those that perfvcs knows; each judges every comparison alone (a run of its own), at
+its own published rule where it has one, else at 1 %. NOISE.jsonl is described in noise.py: 15
+random blocks a draw, +10 % is the same work with its times multiplied. The made-up noises have 10
+blocks of 10 measurements, all in turns but the last, which has all of one version first. A method
+which needs longer than ``--seconds`` of a processor gets fewer draws. Left out are methods that do
+not even tell ten times as much from samples.
 """
 
 from __future__ import annotations
@@ -24,7 +28,18 @@ from statistics import fmean
 from time import process_time
 
 import numpy as np
-from noise import METRICS, NOISES, TRUE, Array, Recorded, benches, drift_apart, lognormal, read, samples
+from noise import (
+    METRICS,
+    NOISES,
+    TRUE,
+    Array,
+    Recorded,
+    benches,
+    drift_apart,
+    lognormal,
+    read,
+    samples,
+)
 
 from perfvcs.check.case import Case
 from perfvcs.check.change import Change
@@ -55,9 +70,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class Score:
-    """Shares of comparisons: ``found`` is a change in the right direction (without an effect, in any), ``same`` called the same.
+    """Shares of comparisons: ``found`` is a change in the right direction (without an effect, in
+    any), ``same`` called the same.
 
-    ``suspected``: no change was called, those found were only suspected. ``covered``: the interval holds the truth; None without one.
+    ``suspected``: no change was called, those found were only suspected. ``covered``: the interval
+    holds the truth; None without one.
     """
 
     found: float
@@ -77,24 +94,42 @@ def profile(side: int, units: Sequence[Array], *, turns: bool) -> Profile:
     each = blocks * inner
     values: list[float | None] = np.concatenate([unit.ravel() for unit in units]).tolist()
     rows = Resources(
-        names=[f"unit {number}" for number in range(len(units))], uid=np.repeat(np.arange(len(units)), each).tolist(),
+        names=[f"unit {number}" for number in range(len(units))],
+        uid=np.repeat(np.arange(len(units)), each).tolist(),
         execution=np.tile(np.repeat(np.arange(blocks), inner), len(units)).tolist(),
-        iteration=np.tile(np.arange(inner), blocks * len(units)).tolist(), metrics={"wall": values},
-    )  # fmt: skip
+        iteration=np.tile(np.arange(inner), blocks * len(units)).tolist(),
+        metrics={"wall": values},
+    )
     when = f"2026-01-01T0{0 if turns else side}:00:00Z"
-    design = Design(executions=blocks, order="interleaved" if turns else "sequential", version=side, versions=list(COMMITS))
+    design = Design(
+        executions=blocks,
+        order="interleaved" if turns else "sequential",
+        version=side,
+        versions=list(COMMITS),
+    )
     return Profile(
-        commit=COMMITS[side], job=Job(name="replay", collector="time", cmd="replay"), metrics={"wall": Metric("s")}, resources=rows,
-        collected=Collected("turns" if turns else f"side {side}", when, when, "replay"), design=design,
+        commit=COMMITS[side],
+        job=Job(name="replay", collector="time", cmd="replay"),
+        metrics={"wall": Metric("s")},
+        resources=rows,
+        collected=Collected("turns" if turns else f"side {side}", when, when, "replay"),
+        design=design,
         environment=Environment(fields={"cpu": "recorded"}, fingerprint="0" * 12),
-    )  # fmt: skip
+    )
 
 
-def cell(noise: str, effect: float, sides: Sequence[tuple[Array, Array]], *, turns: bool = True) -> Cell:
+def cell(
+    noise: str, effect: float, sides: Sequence[tuple[Array, Array]], *, turns: bool = True
+) -> Cell:
     """The comparisons of pairs of sides, each (blocks, measurements)."""
     profiles = [profile(place, [pair[place] for pair in sides], turns=turns) for place in (0, 1)]
     found = [Measured.of(one) for one in profiles]
-    cases, _ = match(found[:1], found[1:], {}, ProfileRows({id(one): each for one, each in zip(found, profiles, strict=True)}))
+    cases, _ = match(
+        found[:1],
+        found[1:],
+        {},
+        ProfileRows({id(one): each for one, each in zip(found, profiles, strict=True)}),
+    )
     return Cell(noise, effect, cases)
 
 
@@ -107,7 +142,9 @@ def recorded_cells(recorded: Recorded, draws: int) -> Iterator[Cell]:
             sides = []
             for bench in islice(cycle(benches(recorded)), draws):
                 old = recorded["inter", bench, "A", metric]
-                new = recorded["inter", bench, versions.get(effect, "B0"), metric] * (1 if effect in versions else 1 + effect)
+                new = recorded["inter", bench, versions.get(effect, "B0"), metric] * (
+                    1 if effect in versions else 1 + effect
+                )
                 chosen = rng.choice(len(old), size=RECORDED_BLOCKS, replace=False)
                 sides.append((old[chosen], new[chosen]))
             yield cell(label, effect, sides)
@@ -120,7 +157,12 @@ def synthetic_cells(draws: int) -> Iterator[Cell]:
             rng = np.random.default_rng(20261120)
             sides = [samples(rng, noise, BLOCKS, effect) for _ in range(draws)]
             label = noise.__name__.replace("_", " ")
-            yield cell(label, effect, [(pair[0], pair[1]) for pair in sides], turns=noise is not drift_apart)
+            yield cell(
+                label,
+                effect,
+                [(pair[0], pair[1]) for pair in sides],
+                turns=noise is not drift_apart,
+            )
 
 
 def judge(method: Method, case: Case) -> Change | None:
@@ -134,10 +176,16 @@ def score(method: Method, one: Cell, draws: int) -> Score:
     changes = [judge(method, case) for case in one.cases[:draws]]
     words = [change.word if change else "" for change in changes]
     hits = [
-        word == "degradation" or (word == "improvement" and not one.effect) or (word == "suspected" and right(change, one.effect))
+        word == "degradation"
+        or (word == "improvement" and not one.effect)
+        or (word == "suspected" and right(change, one.effect))
         for word, change in zip(words, changes, strict=True)
     ]
-    bounds = [(change.low, change.high) for change in changes if change and change.low is not None and change.high is not None]
+    bounds = [
+        (change.low, change.high)
+        for change in changes
+        if change and change.low is not None and change.high is not None
+    ]
     covered = [low <= one.effect <= high for low, high in bounds]
     return Score(
         found=fmean(hits),
@@ -153,11 +201,16 @@ def right(change: Change | None, effect: float) -> bool:
 
 
 def obstacle(method: Method) -> str:
-    """Why a method has no place in the tables: what it says of ten times as much; empty for a good one."""
+    """Why a method has no place in the tables: what it says of ten times as much; empty for a good
+    one.
+    """
     rng = np.random.default_rng(1)
     sides = [samples(rng, lognormal, BLOCKS, 9.0) for _ in range(PILOT)]
     try:
-        found = [judge(method, case) for case in cell("pilot", 9.0, [(pair[0], pair[1]) for pair in sides]).cases]
+        found = [
+            judge(method, case)
+            for case in cell("pilot", 9.0, [(pair[0], pair[1]) for pair in sides]).cases
+        ]
     except PerfError as error:
         return str(error)
     if any(change and change.word in ("degradation", "suspected") for change in found):
@@ -177,8 +230,12 @@ def affordable(method: Method, cells: Sequence[Cell], draws: int, seconds: float
     return min(draws, max(FEWEST, int(seconds / each)))
 
 
-def evaluate(name: str, draws: int, seconds: float) -> str | tuple[int, dict[tuple[str, float], Score]]:
-    """How many draws a method had, and its scores by noise and effect; what is in its way when it has no place in the tables."""
+def evaluate(
+    name: str, draws: int, seconds: float
+) -> str | tuple[int, dict[tuple[str, float], Score]]:
+    """How many draws a method had, and its scores by noise and effect; what is in its way when it
+    has no place in the tables.
+    """
     method = load(name)()
     reason = obstacle(method)
     if reason:
@@ -200,35 +257,55 @@ def percent(share: float | None) -> str:
     """A share as people write it; a dash for none."""
     if share is None:
         return "-"
-    return f"{share:.1%}".replace("%", " %") if 0 < share < 0.0995 else f"{share:.0%}".replace("%", " %")
+    return (
+        f"{share:.1%}".replace("%", " %")
+        if 0 < share < 0.0995
+        else f"{share:.0%}".replace("%", " %")
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("noise", nargs="?", type=Path)
     parser.add_argument("--draws", type=int, default=300)
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--method", action="append")
     given = parser.parse_args()
-    cells = [*(recorded_cells(read(given.noise), given.draws) if given.noise else ()), *synthetic_cells(given.draws)]
+    cells = [
+        *(recorded_cells(read(given.noise), given.draws) if given.noise else ()),
+        *synthetic_cells(given.draws),
+    ]
     judged = partial(evaluate, draws=given.draws, seconds=given.seconds)
     scores: dict[str, dict[tuple[str, float], Score]] = {}
     draws: dict[str, int] = {}
     skipped: dict[str, str] = {}
     with get_context("fork").Pool(given.jobs, CELLS.extend, (cells,)) as pool:
-        for name, result in zip(given.method or names(), pool.imap(judged, given.method or names()), strict=True):
+        for name, result in zip(
+            given.method or names(), pool.imap(judged, given.method or names()), strict=True
+        ):
             if isinstance(result, str):
                 skipped[name] = result
             else:
                 draws[name], scores[name] = result
     kinds = list(dict.fromkeys(one.noise for one in cells))
-    real, made = [kind for kind in kinds if kind in RECORDED], [kind for kind in kinds if kind not in RECORDED]
+    real, made = (
+        [kind for kind in kinds if kind in RECORDED],
+        [kind for kind in kinds if kind not in RECORDED],
+    )
     heads = ["the same" if not effect else f"+{100 * effect:g} %" for effect in EFFECTS]
     for kind in real:
-        rows = {name: [found[kind, effect].text for effect in EFFECTS] for name, found in scores.items()}
+        rows = {
+            name: [found[kind, effect].text for effect in EFFECTS] for name, found in scores.items()
+        }
         for name, found in scores.items():
-            rows[name] += [percent(found[kind, 0.05].same), percent(found[kind, 0.05].covered), str(draws[name])]
+            rows[name] += [
+                percent(found[kind, 0.05].same),
+                percent(found[kind, 0.05].covered),
+                str(draws[name]),
+            ]
         table(
             f"Called changed, {kind} time, {RECORDED_BLOCKS} pairs:",
             rows,
@@ -240,8 +317,14 @@ def main() -> None:
         table(f"{title}, {BLOCKS} pairs:", rows, made)
     for name, reason in skipped.items():
         print(f"\n`{name}` is left out: {reason}.")
-    spread = [f"{100 * share:g} +- {196 * sqrt(share * (1 - share) / given.draws):.1f} %" for share in (0.01, 0.05, 0.5)]
-    print(f"\n`suspected`: so it was called, never changed. Uncertainty of {given.draws} draws (95 %): {', '.join(spread)}.")
+    spread = [
+        f"{100 * share:g} +- {196 * sqrt(share * (1 - share) / given.draws):.1f} %"
+        for share in (0.01, 0.05, 0.5)
+    ]
+    print(
+        f"\n`suspected`: so it was called, never changed. Uncertainty of {given.draws} draws (95"
+        f" %): {', '.join(spread)}."
+    )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""Give mutated documents to all readers of foreign bytes: ``python benchmarks/mutants.py --count 1000000 [--reader csv] [--seed N]``.
+"""Give mutated documents to all readers of foreign bytes: ``python benchmarks/mutants.py --count
+1000000 [--reader csv] [--seed N]``.
 
-Each document is read in a process with 1 GB of address space, within 2 s of processor time. A reader refuses it with a PerfError or
-takes it; anything else is a failure, and its document is written into ``--folder``, where ``--again`` reads it again. A document
-depends only on the seed, its reader and its number: runs with other ``--first`` share the work, and one that is interrupted goes on
-where it was.
+Each document is read in a process with 1 GB of address space, within 2 s of processor time. A
+reader refuses it with a PerfError or takes it; anything else is a failure, and its document is
+written into ``--folder``, where ``--again`` reads it again. A document depends only on the seed,
+its reader and its number: runs with other ``--first`` share the work, and one that is interrupted
+goes on where it was.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ LIMIT = 1 << 30  # bytes of address space
 SECONDS = 2.0  # of processor time for a document
 PATIENCE = 20.0  # seconds of a process that does not go on, whoever uses the processor
 BATCH = 2000  # documents of one process
-SCRATCH = "/dev/shm" if Path("/dev/shm").is_dir() else None  # where files of readers are, at no cost of a disk
+# where files of readers are, at no cost of a disk
+SCRATCH = "/dev/shm" if Path("/dev/shm").is_dir() else None
 GROWTH = 1 << 29  # bytes that a document may cost; of more it is as if the limit had been hit
 COLUMNS = ("documents", "refused", "accepted", "tracebacks", "slow", "memory")
 DOCUMENTS = "documents"
@@ -71,7 +74,9 @@ def outcome(reader: Reader, document: bytes, folder: Path) -> tuple[str, str]:
         found = "tracebacks", traceback.format_exc()
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
-    if (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 > GROWTH and found[0] in ("refused", "accepted"):
+    if (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 > GROWTH and found[
+        0
+    ] in ("refused", "accepted"):
         return "memory", f"{found[0]}, after it took over {GROWTH >> 20} MiB"
     return found
 
@@ -81,24 +86,35 @@ def document_of(name: str, reader: Reader, seed: int, number: int) -> bytes:
     return mutated(reader.seeds, Random(f"{seed}:{name}:{number}"))
 
 
-def work(name: str, reader: Reader, args: argparse.Namespace, numbers: range, at: mmap.mmap, told: int) -> None:
-    """Read documents in this process, which has the limits; a line of JSON for each failure, and one with the counts."""
+def work(
+    name: str, reader: Reader, args: argparse.Namespace, numbers: range, at: mmap.mmap, told: int
+) -> None:
+    """Read documents in this process, which has the limits; a line of JSON for each failure, and
+    one with the counts.
+    """
     resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
     signal.signal(signal.SIGPROF, _stop)
     counts: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory(prefix="perf-mutants-", dir=SCRATCH) as scratch, open(told, "w") as lines:
+    with (
+        tempfile.TemporaryDirectory(prefix="perf-mutants-", dir=SCRATCH) as scratch,
+        open(told, "w") as lines,
+    ):
         for number in numbers:
             at[:8] = struct.pack("<q", number)
             what, why = outcome(reader, document_of(name, reader, args.seed, number), Path(scratch))
             counts["documents"] += 1
             counts[what] += 1
             if what not in ("refused", "accepted"):
-                print(json.dumps({"number": number, "what": what, "why": why}), file=lines, flush=True)
+                print(
+                    json.dumps({"number": number, "what": what, "why": why}), file=lines, flush=True
+                )
         print(json.dumps({"counts": counts}), file=lines, flush=True)
 
 
 def batch(name: str, reader: Reader, args: argparse.Namespace, numbers: range) -> Counter[str]:
-    """The counts of some documents, read in processes of their own; one that dies is a failure of its document, the next goes on."""
+    """The counts of some documents, read in processes of their own; one that dies is a failure of
+    its document, the next goes on.
+    """
     counts: Counter[str] = Counter()
     start = numbers.start
     while start < numbers.stop:
@@ -164,7 +180,10 @@ def _followed(child: int, reading: int, at: mmap.mmap) -> tuple[list[str], str]:
         time.sleep(0.005)
     os.close(reading)
     code = os.waitstatus_to_exitcode(status)
-    return said.decode().splitlines(), "ended" if not code else "killed" if code == -signal.SIGKILL else f"crashed ({code})"
+    return (
+        said.decode().splitlines(),
+        "ended" if not code else "killed" if code == -signal.SIGKILL else f"crashed ({code})",
+    )
 
 
 def _keep(folder: Path, name: str, document: bytes, line: dict[str, object]) -> None:
@@ -176,7 +195,9 @@ def _keep(folder: Path, name: str, document: bytes, line: dict[str, object]) -> 
 
 
 def warm(known: dict[str, Reader]) -> None:
-    """Read the documents that nobody changed, so that the processes need to import nothing; each is one that its reader takes."""
+    """Read the documents that nobody changed, so that the processes need to import nothing; each is
+    one that its reader takes.
+    """
     for reader in known.values():
         for document in reader.seeds:
             with tempfile.TemporaryDirectory(prefix="perf-mutants-", dir=SCRATCH) as scratch:
@@ -197,15 +218,23 @@ def again(folder: Path, wanted: str | None) -> int:
 
 
 def run(args: argparse.Namespace) -> dict[str, Counter[str]]:
-    """The counts of each reader; they are kept in the folder, so that an interrupted run goes on."""
+    """The counts of each reader; they are kept in the folder, so that an interrupted run goes
+    on.
+    """
     known = {name: reader for name, reader in readers().items() if args.reader in (None, name)}
     warm(known)
     state = args.folder / f"state-{args.seed}-{args.first}.json"
-    done = {name: Counter(counts) for name, counts in json.loads(state.read_text()).items()} if state.exists() else {}
+    done = (
+        {name: Counter(counts) for name, counts in json.loads(state.read_text()).items()}
+        if state.exists()
+        else {}
+    )
     total = sum(reader.share for reader in known.values())
     wanted = {name: -int(-args.count * reader.share // total) for name, reader in known.items()}
     seconds = time.monotonic()
-    while open_ := [name for name in known if done.get(name, Counter())["documents"] < wanted[name]]:
+    while open_ := [
+        name for name in known if done.get(name, Counter())["documents"] < wanted[name]
+    ]:
         for name in open_:
             counts = done.setdefault(name, Counter())
             start = args.first + counts["documents"]
@@ -220,15 +249,24 @@ def run(args: argparse.Namespace) -> dict[str, Counter[str]]:
 def main() -> int:
     """Parse, run, print a table; the status says whether anything failed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=100_000, help="documents of all readers together")
-    parser.add_argument("--first", type=int, default=0, help="number of the first document of each reader")
+    parser.add_argument(
+        "--count", type=int, default=100_000, help="documents of all readers together"
+    )
+    parser.add_argument(
+        "--first", type=int, default=0, help="number of the first document of each reader"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, help="begin no further round after so many")
     parser.add_argument("--reader", choices=sorted(readers()))
     parser.add_argument(
-        "--folder", type=Path, default=Path("build/mutants"), help="for failing documents and the state of the run"
+        "--folder",
+        type=Path,
+        default=Path("build/mutants"),
+        help="for failing documents and the state of the run",
     )
-    parser.add_argument("--again", action="store_true", help="only read the failing documents again")
+    parser.add_argument(
+        "--again", action="store_true", help="only read the failing documents again"
+    )
     args = parser.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("error")  # what tests take for an error is one here

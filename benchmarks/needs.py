@@ -28,10 +28,14 @@ MODULES = {"memray", "pip", "pytest", "selenium"}
 
 
 def need(*tools: str) -> None:
-    """Stop unless these are here: modules and headers of Python, and commands, on PATH or beside the interpreter; raises SystemExit."""
+    """Stop unless these are here: modules and headers of Python, and commands, on PATH or beside
+    the interpreter; raises SystemExit.
+    """
     for tool in tools:
         if not _here(tool):
-            raise SystemExit(f"{Path(sys.argv[0]).name}: {tool} is missing: install it ({CURES[tool]})")
+            raise SystemExit(
+                f"{Path(sys.argv[0]).name}: {tool} is missing: install it ({CURES[tool]})"
+            )
 
 
 def _here(tool: str) -> bool:

@@ -1,7 +1,8 @@
 """Noise to try verdicts on: kinds that are made up, and what was recorded on a machine.
 
-A kind is a function that gives logarithms of measurements, shape (2 versions, blocks, measurements in an execution); a block is an
-execution of each version, measured one after the other. ``samples`` turns them into seconds.
+A kind is a function that gives logarithms of measurements, shape (2 versions, blocks, measurements
+in an execution); a block is an execution of each version, measured one after the other. ``samples``
+turns them into seconds.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Noise = Callable[[np.random.Generator, int, int], Array]
-Recorded = dict[tuple[str, str, str, str], Array]  # design, bench, version, metric -> seconds (blocks, measurements)
+# design, bench, version, metric -> seconds (blocks, measurements)
+Recorded = dict[tuple[str, str, str, str], Array]
 
 TRUE = {"B0": 0.0, "B2": 0.02, "B5": 0.05}  # what the recorded versions do more than A
 METRICS = ("wall", "cpu")
@@ -25,7 +27,9 @@ METRICS = ("wall", "cpu")
 
 def lognormal(rng: np.random.Generator, blocks: int, inner: int) -> Array:
     """Well-behaved: 3 % inside an execution, 2 % between executions."""
-    return 0.03 * rng.standard_normal((2, blocks, inner)) + 0.02 * rng.standard_normal((2, blocks, 1))
+    return 0.03 * rng.standard_normal((2, blocks, inner)) + 0.02 * rng.standard_normal(
+        (2, blocks, 1)
+    )
 
 
 def execution_effects(rng: np.random.Generator, blocks: int, inner: int) -> Array:
@@ -48,7 +52,9 @@ def autocorrelation(rng: np.random.Generator, blocks: int, inner: int) -> Array:
 
 def outliers(rng: np.random.Generator, blocks: int, inner: int) -> Array:
     """One measurement of 20 takes three times as long, one execution of 33 half as long again."""
-    slow = np.log(3) * (rng.random((2, blocks, inner)) < 0.05) + np.log(1.5) * (rng.random((2, blocks, 1)) < 0.03)
+    slow = np.log(3) * (rng.random((2, blocks, inner)) < 0.05) + np.log(1.5) * (
+        rng.random((2, blocks, 1)) < 0.03
+    )
     found: Array = lognormal(rng, blocks, inner) + slow
     return found
 
@@ -61,7 +67,9 @@ def bursts(rng: np.random.Generator, blocks: int, inner: int) -> Array:
 
 
 def drift(rng: np.random.Generator, blocks: int, inner: int) -> Array:
-    """The machine becomes 22 % slower and wanders meanwhile; both executions of a block see the same."""
+    """The machine becomes 22 % slower and wanders meanwhile; both executions of a block see the
+    same.
+    """
     trend = np.linspace(0, 0.2, blocks) + np.cumsum(0.02 * rng.standard_normal(blocks))
     return lognormal(rng, blocks, inner) + trend[None, :, None]
 
@@ -89,12 +97,24 @@ def quiet(rng: np.random.Generator, blocks: int, inner: int) -> Array:
     return np.repeat(0.01 * rng.standard_normal((2, blocks, 1)), inner, axis=2)
 
 
-NOISES: tuple[Noise, ...] = (lognormal, execution_effects, bimodal, autocorrelation, outliers, bursts, drift)
+NOISES: tuple[Noise, ...] = (
+    lognormal,
+    execution_effects,
+    bimodal,
+    autocorrelation,
+    outliers,
+    bursts,
+    drift,
+)
 SECONDS = 0.01
 
 
-def samples(rng: np.random.Generator, noise: Noise, blocks: int, effect: float, inner: int = 10) -> Array:
-    """Seconds per measurement, shape (2, blocks, inner); the second version takes ``effect`` more."""
+def samples(
+    rng: np.random.Generator, noise: Noise, blocks: int, effect: float, inner: int = 10
+) -> Array:
+    """Seconds per measurement, shape (2, blocks, inner); the second version takes ``effect``
+    more.
+    """
     found: Array = np.exp(noise(rng, blocks, inner)) * SECONDS
     found[1] *= 1 + effect
     return found
@@ -112,7 +132,9 @@ def balanced(rng: np.random.Generator, blocks: int) -> Flags:
 
 
 def second_slower(seconds: Array, later: Flags, share: float) -> Array:
-    """Seconds (2, blocks, measurements) with the execution that comes later in its block slower by a ``share``."""
+    """Seconds (2, blocks, measurements) with the execution that comes later in its block slower by
+    a ``share``.
+    """
     found = seconds.copy()
     found[1, later] *= 1 + share
     found[0, ~later] *= 1 + share
@@ -128,8 +150,9 @@ def ticks(seconds: Array, tick: float) -> Array:
 def forks(rng: np.random.Generator, benchmarks: int, count: int, inner: int = 20) -> Array:
     """Logarithms of a suite like those of JMH, shape (2, benchmarks, forks, measurements).
 
-    Forks of a benchmark differ by .5 to 20 %, evenly on a logarithmic scale and with the tails of t with 4 degrees of freedom;
-    measurements inside differ by half as much, each remembering .7 of the last one's error.
+    Forks of a benchmark differ by .5 to 20 %, evenly on a logarithmic scale and with the tails of t
+    with 4 degrees of freedom; measurements inside differ by half as much, each remembering .7 of
+    the last one's error.
     """
     spread = np.exp(rng.uniform(np.log(0.005), np.log(0.2), (1, benchmarks, 1, 1)))
     inside: Array = 0.5 * rng.standard_normal((2, benchmarks, count, inner))
@@ -139,18 +162,24 @@ def forks(rng: np.random.Generator, benchmarks: int, count: int, inner: int = 20
 
 
 def read(path: Path) -> Recorded:
-    """What was recorded, the blocks in their order; ``design`` is ``inter`` (in turns) or ``seq`` (one version after the other).
+    """What was recorded, the blocks in their order; ``design`` is ``inter`` (in turns) or ``seq``
+    (one version after the other).
 
-    The file has one execution a line: design, bench, ver (A and B0 do the same work, B2 2 % more, B5 5 %), block, t, and per metric a
-    list of measurements.
+    The file has one execution a line: design, bench, ver (A and B0 do the same work, B2 2 % more,
+    B5 5 %), block, t, and per metric a list of measurements.
     """
     rows: dict[tuple[str, str, str, str], dict[tuple[int, float], list[float]]] = defaultdict(dict)
     with path.open() as lines:
         for line in lines:
             row = json.loads(line)
             for metric in METRICS:
-                rows[row["design"], row["bench"], row["ver"], metric][row["block"], row["t"]] = row[metric]
-    return {key: np.array([executions[when] for when in sorted(executions)]) for key, executions in rows.items()}
+                rows[row["design"], row["bench"], row["ver"], metric][row["block"], row["t"]] = row[
+                    metric
+                ]
+    return {
+        key: np.array([executions[when] for when in sorted(executions)])
+        for key, executions in rows.items()
+    }
 
 
 def benches(recorded: Recorded) -> list[str]:

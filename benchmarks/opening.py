@@ -1,9 +1,10 @@
 """How long the pages of a published site take to open: ``python benchmarks/opening.py SITE``.
 
-The largest page of each kind is opened from the disk several times over in headless Chromium, at 1400 x 1000 pixels. For each: its size,
-and the medians of the time until it was loaded and drawn, and of the processor time of the page's own thread, which a busy machine disturbs
-less.
-It needs Chromium, chromedriver and selenium. The site of benchmarks/publish.py is the one that the figures are about.
+The largest page of each kind is opened from the disk several times over in headless Chromium, at
+1400 x 1000 pixels. For each: its size, and the medians of the time until it was loaded and drawn,
+and of the processor time of the page's own thread, which a busy machine disturbs less. It needs
+Chromium, chromedriver and selenium. The site of benchmarks/publish.py is the one that the figures
+are about.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ DRAWN = "requestAnimationFrame(() => requestAnimationFrame(() => arguments[0](pe
 
 def pages(site: Path) -> list[Path]:
     """The first page, that of changes, and the largest series and commit."""
-    largest = [max(site.glob(f"{folder}/*.html"), key=lambda path: path.stat().st_size) for folder in ("series", "commits")]
+    largest = [
+        max(site.glob(f"{folder}/*.html"), key=lambda path: path.stat().st_size)
+        for folder in ("series", "commits")
+    ]
     return [site / "index.html", site / "changes.html", *largest]
 
 
@@ -47,7 +51,9 @@ def opened(driver: Any, page: Path) -> tuple[float, float]:
 
 def main() -> int:
     """Open, print, and say with the exit code whether all were there in time."""
-    parser = argparse.ArgumentParser(description="How long the pages of a published site take to open.")
+    parser = argparse.ArgumentParser(
+        description="How long the pages of a published site take to open."
+    )
     parser.add_argument("site", type=Path)
     site: Path = parser.parse_args().site.resolve()
     need("selenium", "/usr/bin/chromium", "/usr/bin/chromedriver")
@@ -60,11 +66,15 @@ def main() -> int:
             for page in pages(site):
                 opened(driver, page)  # fonts and caches of the browser
                 there, busy = (
-                    statistics.median(column) for column in zip(*(opened(driver, page) for _ in range(TIMES)), strict=True)
+                    statistics.median(column)
+                    for column in zip(*(opened(driver, page) for _ in range(TIMES)), strict=True)
                 )
                 slow |= there > LIMIT
                 name, size = page.relative_to(site), page.stat().st_size
-                print(f"{there * 1000:6.0f} ms until drawn, {busy * 1000:5.0f} ms of its thread, {size:9,} bytes  {name}")
+                print(
+                    f"{there * 1000:6.0f} ms until drawn, {busy * 1000:5.0f} ms of its thread,"
+                    f" {size:9,} bytes  {name}"
+                )
         finally:
             driver.quit()
     return int(slow)

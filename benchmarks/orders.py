@@ -1,14 +1,18 @@
-"""Whether the models of twenty-four textbook algorithms, in Python and in C, have the orders that the textbooks give.
+"""Whether the models of twenty-four textbook algorithms, in Python and in C, have the orders that
+the textbooks give.
 
-    python benchmarks/orders.py [--runs 5] [--executions 5] [--language python] [--language c] [--set algorithms] [--set further]
-    python benchmarks/orders.py --simulate
+    python benchmarks/orders.py [--runs 5] [--executions 5] [--language python] [--language c]
+    [--set algorithms] [--set further] python benchmarks/orders.py --simulate
 
-The algorithms are those of benchmarks/orders: twelve, and twelve further ones by which no rule of the choice was made. Every run has a
-seed of its own for the inputs; `perf collect` records each call of every algorithm through the complexity collector. The model is chosen
-by AICc in two ways: as the picture of `perf show` does it, and by the postprocessors outliers and regression. Right is the model of the
-textbook; a power or an exponential in its place is not, however close its exponent, and a curve that is told as O(1) is a constant.
-Prints how often each algorithm was right and what else was said of it; exits with 1 unless every run was right about at least eleven of
-twelve in the first way. ``--simulate`` records nothing: simulated curves, of which some sizes take much longer in every execution.
+The algorithms are those of benchmarks/orders: twelve, and twelve further ones by which no rule of
+the choice was made. Every run has a seed of its own for the inputs; `perf collect` records each
+call of every algorithm through the complexity collector. The model is chosen by AICc in two ways:
+as the picture of `perf show` does it, and by the postprocessors outliers and regression. Right is
+the model of the textbook; a power or an exponential in its place is not, however close its
+exponent, and a curve that is told as O(1) is a constant. Prints how often each algorithm was right
+and what else was said of it; exits with 1 unless every run was right about at least eleven of
+twelve in the first way. ``--simulate`` records nothing: simulated curves, of which some sizes take
+much longer in every execution.
 """
 
 from __future__ import annotations
@@ -92,24 +96,32 @@ collectors = [{{ name = "complexity", functions = {functions} }}]
 def measured(language: str, name: str, folder: Path, runs: int, executions: int) -> list[Profile]:
     """One profile of a set per run."""
     cmd, build = (text.format(name) for text in PROGRAMS[language])
-    functions = [f"{name}:{python}" if language == "python" else c for _, python, c in SETS[name].values()]
+    functions = [
+        f"{name}:{python}" if language == "python" else c for _, python, c in SETS[name].values()
+    ]
     shutil.copytree(HERE, folder, ignore=shutil.ignore_patterns("__pycache__", "*.o"))
     args = [str(run) for run in range(1, runs + 1)]
-    config = CONFIG.format(build=build, cmd=cmd, args=args, executions=executions, functions=functions)
+    config = CONFIG.format(
+        build=build, cmd=cmd, args=args, executions=executions, functions=functions
+    )
     (folder / "perf.toml").write_text(config)
     (folder / ".gitignore").write_text("*.o\n/algorithms\n/further\n__pycache__/\n")
     perf = str(Path(sys.executable).with_name("perf"))
     who = ["-c", "user.name=benchmark", "-c", "user.email=benchmark@example.org"]
     for command in (
-        ["git", "init", "--quiet"], ["git", "add", "--all"], ["git", *who, "commit", "--quiet", "--message", "Algorithms"],
+        ["git", "init", "--quiet"],
+        ["git", "add", "--all"],
+        ["git", *who, "commit", "--quiet", "--message", "Algorithms"],
         [perf, "collect", "--quiet"],
-    ):  # fmt: skip
+    ):
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         if done.returncode:
             sys.exit(f"{' '.join(command)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
     repository = Repository.find(folder)
     repository.refresh()
-    return repository.profiles([one.header for one in repository.measured(repository.state("HEAD"))])
+    return repository.profiles(
+        [one.header for one in repository.measured(repository.state("HEAD"))]
+    )
 
 
 def by_means(profile: Profile) -> dict[str, Said]:
@@ -127,9 +139,15 @@ def by_means(profile: Profile) -> dict[str, Said]:
 
 
 def by_calls(profile: Profile) -> dict[str, Said]:
-    """Of each algorithm the best model of the postprocessor regression, without what outliers marks."""
+    """Of each algorithm the best model of the postprocessor regression, without what outliers
+    marks.
+    """
     entries = Regression().apply(Outliers().apply(profile)).models
-    best = [entry for entry in entries if isinstance(entry, RegressionEntry) and entry.best and entry.metric == "duration"]
+    best = [
+        entry
+        for entry in entries
+        if isinstance(entry, RegressionEntry) and entry.best and entry.metric == "duration"
+    ]
     return {short(entry.uid): named(entry.model, entry.order, entry.r2 or 0.0) for entry in best}
 
 
@@ -145,19 +163,27 @@ def short(uid: str) -> str:
 
 def table(name: str, models: dict[str, str], found: list[dict[str, Said]]) -> list[int]:
     """Print what was said in each run; returns how many algorithms each was right about."""
-    scores = [sum(said[name][0] == model for name, model in models.items() if name in said) for said in found]
+    scores = [
+        sum(said[name][0] == model for name, model in models.items() if name in said)
+        for said in found
+    ]
     print(f"\n{name}: {', '.join(map(str, scores))} of {len(models)} right")
     for algorithm, model in models.items():
         said = [one[algorithm] for one in found if algorithm in one]
         good = sum(chosen == model for chosen, *_ in said)
-        orders = ", ".join(f"{count} {order}" for order, count in Counter(order for _, order, _ in said).most_common())
+        orders = ", ".join(
+            f"{count} {order}"
+            for order, count in Counter(order for _, order, _ in said).most_common()
+        )
         r2 = np.median([share for *_, share in said]) if said else float("nan")
         print(f"{algorithm:20} {model:12} {good} of {len(said)}  r2 {r2:.3f}  {orders}", flush=True)
     return scores
 
 
 def simulated(repetitions: int = 40) -> None:
-    """How often the model of a simulated curve is found, 3 % noise, where single sizes take 3 to 1,000 times as long in every execution."""
+    """How often the model of a simulated curve is found, 3 % noise, where single sizes take 3 to
+    1,000 times as long in every execution.
+    """
     curves: dict[str, Callable[[Floats], Floats]] = {
         "constant": lambda x: 100 + 0 * x,
         "logarithmic": lambda x: 20 + 30 * np.log(x),
@@ -170,35 +196,61 @@ def simulated(repetitions: int = 40) -> None:
     }
     random = np.random.default_rng(3)
     print(
-        f"{'sizes':6} {'paused':16}" + "".join(f"{curve:>18}" for curve in curves) + "   (all sizes alike, without those far off)"
+        f"{'sizes':6} {'paused':16}"
+        + "".join(f"{curve:>18}" for curve in curves)
+        + "   (all sizes alike, without those far off)"
     )
     for count in (20, 100, 500):
-        for name, share in (("none", 0.0), ("one size", 1 / count), ("the largest", -1.0), ("6 %, anywhere", 0.06)):
+        for name, share in (
+            ("none", 0.0),
+            ("one size", 1 / count),
+            ("the largest", -1.0),
+            ("6 %, anywhere", 0.06),
+        ):
             row = []
             for model, curve in curves.items():
-                x, group = np.tile(np.linspace(500 / count, 500, count), repetitions), np.repeat(np.arange(repetitions), count)
-                y = (curve(x) * np.exp(0.03 * random.standard_normal(len(x)))).reshape(repetitions, count)
+                x, group = (
+                    np.tile(np.linspace(500 / count, 500, count), repetitions),
+                    np.repeat(np.arange(repetitions), count),
+                )
+                y = (curve(x) * np.exp(0.03 * random.standard_normal(len(x)))).reshape(
+                    repetitions, count
+                )
                 for one in y:
-                    paused = [-1] if share < 0 else random.choice(count, round(share * count), replace=False)
+                    paused = (
+                        [-1]
+                        if share < 0
+                        else random.choice(count, round(share * count), replace=False)
+                    )
                     one[paused] *= random.choice([3.0, 20.0, 1000.0])
-                plain = choose(fit(x, y.ravel(), group, 1 / level(x, y.ravel(), group) ** 2, models=FITTED))
+                plain = choose(
+                    fit(x, y.ravel(), group, 1 / level(x, y.ravel(), group) ** 2, models=FITTED)
+                )
                 for found in (plain, described(x, y.ravel(), np.ones(len(x)), group)[0]):
-                    said = ["constant" if found.order(number) == "O(1)" else found.model(number) for number in range(repetitions)]
+                    said = [
+                        "constant" if found.order(number) == "O(1)" else found.model(number)
+                        for number in range(repetitions)
+                    ]
                     row.append(said.count(model) / repetitions)
             print(
-                f"{count:<6} {name:16}" + "".join(f"{a:10.0%} {b:7.0%}" for a, b in zip(row[::2], row[1::2], strict=True)),
+                f"{count:<6} {name:16}"
+                + "".join(f"{a:10.0%} {b:7.0%}" for a, b in zip(row[::2], row[1::2], strict=True)),
                 flush=True,
             )
 
 
 def main() -> int:
     """Measure, and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--executions", type=int, default=5)
     parser.add_argument("--language", action="append", choices=tuple(PROGRAMS))
     parser.add_argument("--set", action="append", choices=tuple(SETS), dest="sets")
-    parser.add_argument("--simulate", action="store_true", help="no recorded calls, but pauses at single sizes")
+    parser.add_argument(
+        "--simulate", action="store_true", help="no recorded calls, but pauses at single sizes"
+    )
     options = parser.parse_args()
     if options.simulate:
         simulated()
@@ -209,9 +261,17 @@ def main() -> int:
     for language, name in product(options.language or tuple(PROGRAMS), options.sets or tuple(SETS)):
         models = {algorithm: model for algorithm, (model, *_) in SETS[name].items()}
         with tempfile.TemporaryDirectory() as temporary:
-            profiles = measured(language, name, Path(temporary) / language, options.runs, options.executions)
-        scores = table(f"{language}, {name}, as perf show", models, [by_means(profile) for profile in profiles])
-        table(f"{language}, {name}, outliers and regression", models, [by_calls(profile) for profile in profiles])
+            profiles = measured(
+                language, name, Path(temporary) / language, options.runs, options.executions
+            )
+        scores = table(
+            f"{language}, {name}, as perf show", models, [by_means(profile) for profile in profiles]
+        )
+        table(
+            f"{language}, {name}, outliers and regression",
+            models,
+            [by_calls(profile) for profile in profiles],
+        )
         enough &= min(scores, default=0) >= len(models) - 1
     return 0 if enough else 1
 

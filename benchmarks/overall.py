@@ -1,14 +1,19 @@
-"""How often the interval of a job's overall effect holds the truth, by simulation, beside two other ways to combine units.
+"""How often the interval of a job's overall effect holds the truth, by simulation, beside two other
+ways to combine units.
 
     python benchmarks/overall.py [--draws 2000] [--units 200] [--pairs 10]
 
-Units take from microseconds to milliseconds (lognormal, sigma 2). Each pair of executions shifts all of its units by a common noise of
-2 or 5 %, and each unit by its own of 2 to 50 %; in some cases an execution now and then is slow as a whole, or a unit has a spike. Units
-do not change, all change by 3 %, each by something else (3 % on average, standard deviation 5 %), or 2 % of them take half as long again.
-Printed is for each case how often the interval of 99 % holds the truth, and half of its width in percent:
+Units take from microseconds to milliseconds (lognormal, sigma 2). Each pair of executions shifts
+all of its units by a common noise of 2 or 5 %, and each unit by its own of 2 to 50 %; in some cases
+an execution now and then is slow as a whole, or a unit has a spike. Units do not change, all change
+by 3 %, each by something else (3 % on average, standard deviation 5 %), or 2 % of them take half as
+long again. Printed is for each case how often the interval of 99 % holds the truth, and half of its
+width in percent:
 
-- together: what perf does, all units of an execution as one (statistics/sessions.py), judged over the pairs; of the change of the total;
-- random effects: the units' effects by DerSimonian and Laird with Hartung and Knapp's interval; of the mean logarithm;
+- together: what perf does, all units of an execution as one (statistics/sessions.py), judged over
+  the pairs; of the change of the total;
+- random effects: the units' effects by DerSimonian and Laird with Hartung and Knapp's interval; of
+  the mean logarithm;
 - mean of ratios: the units' mean ratio with Student's interval over the units; of the mean ratio.
 """
 
@@ -46,41 +51,62 @@ class Interval(NamedTuple):
     truth: float
 
 
-def sides(rng: np.random.Generator, effect: Array, pairs: int, shared: float, odd: str) -> tuple[Array, Array, Array]:
-    """The units' true times, and the measured ones of baseline and target, of shape (units, pairs)."""
+def sides(
+    rng: np.random.Generator, effect: Array, pairs: int, shared: float, odd: str
+) -> tuple[Array, Array, Array]:
+    """The units' true times, and the measured ones of baseline and target, of shape (units,
+    pairs).
+    """
     units = len(effect)
     time = np.exp(rng.normal(-9, 2, units))
     own = np.exp(rng.uniform(np.log(0.02), np.log(0.5), (units, 1)))
     measured = []
     for moved in (np.zeros(units), effect):
-        noise = shared / np.sqrt(2) * rng.normal(size=pairs) + own / np.sqrt(2) * rng.normal(size=(units, pairs))
+        noise = shared / np.sqrt(2) * rng.normal(size=pairs) + own / np.sqrt(2) * rng.normal(
+            size=(units, pairs)
+        )
         if odd == "slow executions":
             noise = noise + np.where(rng.random(pairs) < 0.1, rng.exponential(0.2, pairs), 0.0)
         if odd == "spikes":
-            noise = noise + np.where(rng.random((units, pairs)) < 0.01, rng.exponential(1.0, (units, pairs)), 0.0)
+            noise = noise + np.where(
+                rng.random((units, pairs)) < 0.01, rng.exponential(1.0, (units, pairs)), 0.0
+            )
         measured.append(time[:, None] * np.exp(moved[:, None] + noise))
     return time, measured[0], measured[1]
 
 
-def one(rng: np.random.Generator, units: int, pairs: int, effect: str, shared: float, odd: str) -> list[Interval]:
+def one(
+    rng: np.random.Generator, units: int, pairs: int, effect: str, shared: float, odd: str
+) -> list[Interval]:
     """The three intervals of one draw."""
     moved = EFFECTS[effect](rng, units)
     time, before, after = sides(rng, moved, pairs, shared, odd)
     total = together(before, after)
-    shift = robust(np.log(total.baseline)[None], np.log(total.target)[None], CONFIDENCE, BEND).difference
+    shift = robust(
+        np.log(total.baseline)[None], np.log(total.target)[None], CONFIDENCE, BEND
+    ).difference
     gaps = np.log(after) - np.log(before)
     found, variance = gaps.mean(axis=1), gaps.var(axis=1, ddof=1) / pairs
     ratio = np.exp(found)
     half = stats.t.ppf((1 + CONFIDENCE) / 2, units - 1) * ratio.std(ddof=1) / np.sqrt(units)
     return [
-        Interval(float(shift.low[0]), float(shift.high[0]), float(np.log((time * np.exp(moved)).sum() / time.sum()))),
+        Interval(
+            float(shift.low[0]),
+            float(shift.high[0]),
+            float(np.log((time * np.exp(moved)).sum() / time.sum())),
+        ),
         Interval(*hartung_knapp(found, variance), float(moved.mean())),
-        Interval(*np.log([max(ratio.mean() - half, 1e-9), ratio.mean() + half]).tolist(), float(np.log(np.exp(moved).mean()))),
+        Interval(
+            *np.log([max(ratio.mean() - half, 1e-9), ratio.mean() + half]).tolist(),
+            float(np.log(np.exp(moved).mean())),
+        ),
     ]
 
 
 def hartung_knapp(effect: Array, variance: Array) -> tuple[float, float]:
-    """The interval of the mean effect; sources: DerSimonian and Laird 1986, Hartung and Knapp 2001."""
+    """The interval of the mean effect; sources: DerSimonian and Laird 1986, Hartung and Knapp
+    2001.
+    """
     weight = 1 / variance
     common = (weight * effect).sum() / weight.sum()
     excess = (weight * (effect - common) ** 2).sum() - (len(effect) - 1)
@@ -94,23 +120,31 @@ def hartung_knapp(effect: Array, variance: Array) -> tuple[float, float]:
 
 def main() -> None:
     """Print a line per case."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for name, default in (("draws", 2000), ("units", 200), ("pairs", 10), ("seed", 1)):
         parser.add_argument(f"--{name}", type=int, default=default)
     asked = parser.parse_args()
     print(
-        "| units change | noise that they share | odd | together | random effects | mean of ratios |\n|---|---|---|---|---|---|"
+        "| units change | noise that they share | odd | together | random effects | mean of ratios"
+        " |\n|---|---|---|---|---|---|"
     )
     rng = np.random.default_rng(asked.seed)
     for effect in EFFECTS:
         for shared, odd in ((SHARED[0], ODD[0]), *((SHARED[1], kind) for kind in ODD)):
-            draws = [one(rng, asked.units, asked.pairs, effect, shared, odd) for _ in range(asked.draws)]
+            draws = [
+                one(rng, asked.units, asked.pairs, effect, shared, odd) for _ in range(asked.draws)
+            ]
             cells = []
             for way in zip(*draws, strict=True):
                 held = np.mean([found.low <= found.truth <= found.high for found in way])
                 width = np.mean([np.expm1((found.high - found.low) / 2) for found in way])
                 cells.append(f"{100 * held:.1f} %, ±{100 * width:.1f}")
-            print(f"| {effect} | {100 * shared:g} % | {odd or 'no'} | {' | '.join(cells)} |", flush=True)
+            print(
+                f"| {effect} | {100 * shared:g} % | {odd or 'no'} | {' | '.join(cells)} |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

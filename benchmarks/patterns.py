@@ -1,11 +1,13 @@
-"""Look for patterns whose time grows faster than the text: ``python benchmarks/patterns.py [WORD...]``.
+"""Look for patterns whose time grows faster than the text: ``python benchmarks/patterns.py
+[WORD...]``.
 
-Every regular expression in the sources is tried in the way in which it is used (``match``, ``search``, ``finditer``, ``sub``, ...), with
-texts that repeat what it is made of: blanks, digits, letters, brackets, the literals in it, and what each part of its syntax tree
-matches, behind nothing and behind what the pattern has before each repetition, with an end that fits and one that does not. A text
-that takes over 30 times as long where it is ten times as long is tried with 10,000 and 20,000 characters; more than 2.8 times as long
-is too long. Each pattern is tried in a process with a limit of CPU time. WORD names files by a part of their paths. Exits with 1 where
-one is found.
+Every regular expression in the sources is tried in the way in which it is used (``match``,
+``search``, ``finditer``, ``sub``, ...), with texts that repeat what it is made of: blanks, digits,
+letters, brackets, the literals in it, and what each part of its syntax tree matches, behind nothing
+and behind what the pattern has before each repetition, with an end that fits and one that does not.
+A text that takes over 30 times as long where it is ten times as long is tried with 10,000 and
+20,000 characters; more than 2.8 times as long is too long. Each pattern is tried in a process with
+a limit of CPU time. WORD names files by a part of their paths. Exits with 1 where one is found.
 """
 
 from __future__ import annotations
@@ -72,7 +74,9 @@ class Use(NamedTuple):
 
 
 class Slow(NamedTuple):
-    """A use whose time grows too fast, with the repeated ``unit``, and the seconds for both lengths."""
+    """A use whose time grows too fast, with the repeated ``unit``, and the seconds for both
+    lengths.
+    """
 
     place: str
     pattern: str
@@ -82,18 +86,21 @@ class Slow(NamedTuple):
     seconds: tuple[float, float]
 
 
-# -- which patterns there are ---------------------------------------------------------------------------------------------------------
+# -- which patterns there are ----------------------------------------------------------------------
 
 
 def uses(words: Iterable[str] = ()) -> tuple[list[Use], list[str]]:
-    """All patterns in the sources, and the places of those that are made where they are used, of other patterns."""
+    """All patterns in the sources, and the places of those that are made where they are used, of
+    other patterns.
+    """
     trees = {
         path: ast.parse(path.read_text())
         for package in PACKAGES
         for path in sorted((ROOT / package).rglob("*.py"))
         if not any(parent.is_symlink() for parent in path.parents)
     }
-    methods: dict[str, set[str]] = defaultdict(set)  # by name of the pattern, in its own file and in any
+    # by name of the pattern, in its own file and in any
+    methods: dict[str, set[str]] = defaultdict(set)
     for path, tree in trees.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and node.attr in METHODS:
@@ -109,14 +116,23 @@ def uses(words: Iterable[str] = ()) -> tuple[list[Use], list[str]]:
     return found, unknown
 
 
-def _of_file(path: Path, name: str, tree: ast.Module, methods: dict[str, set[str]], found: list[Use], unknown: list[str]) -> None:
+def _of_file(
+    path: Path,
+    name: str,
+    tree: ast.Module,
+    methods: dict[str, set[str]],
+    found: list[Use],
+    unknown: list[str],
+) -> None:
     names: dict[int, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             own = _last(node.targets[0] if isinstance(node, ast.Assign) else node.target)
             names[id(node.value)] = own
             names.update((id(one), own) for one in getattr(node.value, "elts", ()))
-        elif isinstance(node, ast.For | ast.comprehension):  # the loop's variable is used as the table's patterns
+        elif isinstance(
+            node, ast.For | ast.comprehension
+        ):  # the loop's variable is used as the table's patterns
             methods[f"{path}:{_last(node.iter)}"] |= methods[f"{path}:{_last(node.target)}"]
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or not _is_of_re(node.func) or not node.args:
@@ -166,7 +182,9 @@ def _pattern(path: Path, call: ast.Call, name: str) -> re.Pattern[Any] | None:
 def _listed(path: Path, tree: ast.Module, argument: ast.expr) -> Iterator[re.Pattern[Any]]:
     """The patterns of a table of the module, where a loop takes them from it."""
     for node in ast.walk(tree):
-        if not isinstance(node, ast.For | ast.comprehension) or not isinstance(node.target, ast.Tuple):
+        if not isinstance(node, ast.For | ast.comprehension) or not isinstance(
+            node.target, ast.Tuple
+        ):
             continue
         names = [_last(one) for one in node.target.elts]
         rows = getattr(_module(path), _last(node.iter), ())
@@ -175,7 +193,9 @@ def _listed(path: Path, tree: ast.Module, argument: ast.expr) -> Iterator[re.Pat
 
 
 def _module(path: Path) -> Any:
-    """The module of a file; None where it cannot be imported, as what runs inside of a measured program."""
+    """The module of a file; None where it cannot be imported, as what runs inside of a measured
+    program.
+    """
     name = str(path.relative_to(ROOT).with_suffix("")).replace("/", ".").removesuffix(".__init__")
     try:
         return importlib.import_module(name if name.startswith("perfvcs") else f"perfvcs.{name}")
@@ -186,25 +206,38 @@ def _module(path: Path) -> Any:
 def _last(node: ast.AST) -> str:
     if isinstance(node, ast.Subscript):
         return _last(node.value)
-    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    return (
+        node.id
+        if isinstance(node, ast.Name)
+        else node.attr
+        if isinstance(node, ast.Attribute)
+        else ""
+    )
 
 
-# -- which texts are tried --------------------------------------------------------------------------------------------------------------
+# -- which texts are tried -------------------------------------------------------------------------
 
 
 def attacks(pattern: re.Pattern[Any]) -> tuple[list[str], list[str]]:
     """What comes before the repeated text, and what is repeated."""
-    source = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
+    source = (
+        pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        tree = parser.parse(source, pattern.flags & ~(re.DEBUG | (re.UNICODE if isinstance(pattern.pattern, bytes) else 0)))
+        tree = parser.parse(
+            source,
+            pattern.flags & ~(re.DEBUG | (re.UNICODE if isinstance(pattern.pattern, bytes) else 0)),
+        )
     prefixes, units = {"": None}, dict.fromkeys(ALPHABET)
     _collect(tree, "", prefixes, units)
     units.pop("", None)
     return list(prefixes), list(units)
 
 
-def _collect(tree: Iterable[Any], before: str, prefixes: dict[str, None], units: dict[str, None]) -> str:
+def _collect(
+    tree: Iterable[Any], before: str, prefixes: dict[str, None], units: dict[str, None]
+) -> str:
     """Add what a part of a pattern is made of; returns a text that it matches, behind another."""
     own = before
     for kind, value in tree:
@@ -235,7 +268,10 @@ def _character(name: str, value: Any) -> str:
     if name != "IN":
         return "b" if value == ord("a") else "a"
     excluded = any(str(kind) == "NEGATE" for kind, _ in value)
-    for character in (*(one for one in ALPHABET if len(one) == 1), *(chr(code) for code in range(33, 127))):
+    for character in (
+        *(one for one in ALPHABET if len(one) == 1),
+        *(chr(code) for code in range(33, 127)),
+    ):
         if any(_is_in(str(kind), inner, character) for kind, inner in value) != excluded:
             return character
     return chr(value[0][1]) if str(value[0][0]) == "LITERAL" else chr(value[0][1][0])
@@ -244,14 +280,18 @@ def _character(name: str, value: Any) -> str:
 def _is_in(kind: str, inner: Any, character: str) -> bool:
     if kind == "CATEGORY":
         word = str(inner).rpartition("_")[2].lower()
-        means = {"digit": character.isdigit(), "space": character.isspace(), "word": character.isalnum() or character == "_"}
+        means = {
+            "digit": character.isdigit(),
+            "space": character.isspace(),
+            "word": character.isalnum() or character == "_",
+        }
         return means[word] != ("_NOT_" in str(inner))
     if kind == "RANGE":
         return bool(inner[0] <= ord(character) <= inner[1])
     return kind == "LITERAL" and bool(inner == ord(character))
 
 
-# -- how long they take -----------------------------------------------------------------------------------------------------------------
+# -- how long they take ----------------------------------------------------------------------------
 
 
 def slow(use: Use) -> Iterator[Slow]:
@@ -259,19 +299,38 @@ def slow(use: Use) -> Iterator[Slow]:
     prefixes, units = attacks(use.pattern)
     most = BOUNDED.get(use.place.partition(":")[0])
     for method in use.methods:
-        for prefix, unit, end in ((prefix, unit, end) for prefix in prefixes for unit in units for end in ENDS):
+        for prefix, unit, end in (
+            (prefix, unit, end) for prefix in prefixes for unit in units for end in ENDS
+        ):
             if most is not None:
                 if (taken := _seconds(use, method, prefix, unit, end, most)) > 1.0:
-                    yield Slow(use.place, str(use.pattern.pattern)[:80], method, prefix[:40], unit[:40], (taken, taken))
+                    yield Slow(
+                        use.place,
+                        str(use.pattern.pattern)[:80],
+                        method,
+                        prefix[:40],
+                        unit[:40],
+                        (taken, taken),
+                    )
                     break
                 continue
-            if _seconds(use, method, prefix, unit, end, 2000) < max(30 * _seconds(use, method, prefix, unit, end, 200), 4e-4):
+            if _seconds(use, method, prefix, unit, end, 2000) < max(
+                30 * _seconds(use, method, prefix, unit, end, 200), 4e-4
+            ):
                 continue
-            pair = _seconds(use, method, prefix, unit, end, SMALL), _seconds(use, method, prefix, unit, end, LARGE)
+            pair = (
+                _seconds(use, method, prefix, unit, end, SMALL),
+                _seconds(use, method, prefix, unit, end, LARGE),
+            )
             if pair[0] > 5e-3 and pair[1] > RATIO * pair[0]:
-                pair = tuple(min(_seconds(use, method, prefix, unit, end, size) for _ in range(2)) for size in (SMALL, LARGE))
+                pair = tuple(
+                    min(_seconds(use, method, prefix, unit, end, size) for _ in range(2))
+                    for size in (SMALL, LARGE)
+                )
             if pair[0] > 5e-3 and pair[1] > RATIO * pair[0]:
-                yield Slow(use.place, str(use.pattern.pattern)[:80], method, prefix[:40], unit[:40], pair)
+                yield Slow(
+                    use.place, str(use.pattern.pattern)[:80], method, prefix[:40], unit[:40], pair
+                )
                 break
 
 
@@ -306,13 +365,17 @@ def tried(use: Use, seconds: int = SECONDS) -> list[Slow]:
         return list(here.recv())
     except EOFError:
         over = (float(seconds), float(seconds))
-        return [Slow(use.place, str(use.pattern.pattern)[:80], "any", "", "its CPU time is over", over)]
+        return [
+            Slow(use.place, str(use.pattern.pattern)[:80], "any", "", "its CPU time is over", over)
+        ]
     finally:
         process.join()
 
 
 def main(given: Sequence[str] | None = None) -> int:
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     arguments.add_argument("words", nargs="*", metavar="WORD")
     asked = arguments.parse_args(given)
     found, unknown = uses(asked.words)
@@ -323,9 +386,14 @@ def main(given: Sequence[str] | None = None) -> int:
         for one in tried(use):
             count += 1
             times = " ".join(f"{value:.3f}" for value in one.seconds)
-            print(f"{one.place} {one.method} {one.prefix!r} {one.unit!r} * n: {times} s: {one.pattern}", flush=True)
+            print(
+                f"{one.place} {one.method} {one.prefix!r} {one.unit!r} * n: {times} s:"
+                f" {one.pattern}",
+                flush=True,
+            )
     print(
-        f"{len(found)} patterns tried with {texts:,} texts, {count} too slow; {len(unknown)} made of others where they are used:"
+        f"{len(found)} patterns tried with {texts:,} texts, {count} too slow; {len(unknown)} made"
+        " of others where they are used:"
     )
     print("\n".join(unknown))
     return int(bool(count))

@@ -1,11 +1,14 @@
-"""Whether a plan keeps its promise: the power of `perf check` with as many executions as `perf plan` says.
+"""Whether a plan keeps its promise: the power of `perf check` with as many executions as `perf
+plan` says.
 
     python benchmarks/planning.py [NOISE.jsonl] [--draws 400]
 
-First with noise that is known exactly, of several kinds: the power of a comparison in pairs at the planned number for 1, 2, 5 and 10 %,
-which should be 80 %. Then planned, as in life, from one small session of 5, 10 or 20 executions: the power averaged over the sessions, and
-the numbers planned (median, and 10 % and 90 % of them). With a file of recorded noise (equal versions, and versions that do 2 and 5 %
-more, in turns) the same from 10 of its pairs; plans for more pairs than were recorded are not tried.
+First with noise that is known exactly, of several kinds: the power of a comparison in pairs at the
+planned number for 1, 2, 5 and 10 %, which should be 80 %. Then planned, as in life, from one small
+session of 5, 10 or 20 executions: the power averaged over the sessions, and the numbers planned
+(median, and 10 % and 90 % of them). With a file of recorded noise (equal versions, and versions
+that do 2 and 5 % more, in turns) the same from 10 of its pairs; plans for more pairs than were
+recorded are not tried.
 """
 
 from __future__ import annotations
@@ -63,11 +66,23 @@ def measured(wall: Array, version: int = 0, versions: int = 1) -> Measured:
     """A profile of these executions, alone or as one of several versions in turns."""
     order: Literal["interleaved", "sequential"] = "interleaved" if versions > 1 else "sequential"
     header = Header(
-        "", str(version) * 40, None, Job("x", "time", "x"), Collected("s", "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z", "x"),
-        Environment(), Design(executions=len(wall), order=order, version=version, versions=["0" * 40, "1" * 40][:versions]),
+        "",
+        str(version) * 40,
+        None,
+        Job("x", "time", "x"),
+        Collected("s", "2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z", "x"),
+        Environment(),
+        Design(
+            executions=len(wall),
+            order=order,
+            version=version,
+            versions=["0" * 40, "1" * 40][:versions],
+        ),
         {"wall": Metric("s")},
-    )  # fmt: skip
-    return Measured(header, [Summary("x", None, "wall", tuple(range(len(wall))), tuple(wall.tolist()))])
+    )
+    return Measured(
+        header, [Summary("x", None, "wall", tuple(range(len(wall))), tuple(wall.tolist()))]
+    )
 
 
 def found(old: Array, new: Array, delta: float) -> bool:
@@ -86,14 +101,22 @@ def known(draws: int) -> None:
         for effect in EFFECTS:
             rule = PlanRule().below(effect)
             count = needed(one, effect, rule)[0] or WIDEST
-            seen = [found(np.exp(noise(rng, count)), np.exp(noise(rng, count)) * (1 + effect), rule.delta) for _ in range(draws)]
+            seen = [
+                found(
+                    np.exp(noise(rng, count)), np.exp(noise(rng, count)) * (1 + effect), rule.delta
+                )
+                for _ in range(draws)
+            ]
             cells.append(f"{fmean(seen):.0%} with {count}")
         print(f"{noise.__name__:12}" + "".join(f"{cell:>18}" for cell in cells), flush=True)
 
 
 def estimated(draws: int) -> None:
     """The same planned from a small session."""
-    print(f"\n{'planned from':24}" + "".join(f"{f'+{100 * effect:g} %':>26}" for effect in EFFECTS[1:]))
+    print(
+        f"\n{'planned from':24}"
+        + "".join(f"{f'+{100 * effect:g} %':>26}" for effect in EFFECTS[1:])
+    )
     for noise, size in product(NOISES, (5, 10, 20)):
         rng = np.random.default_rng(2)
         cells = []
@@ -104,14 +127,26 @@ def estimated(draws: int) -> None:
                 rule = PlanRule().below(effect)
                 count = min(needed(one, effect, rule)[0] or WIDEST, WIDEST)
                 counts.append(count)
-                seen.append(found(np.exp(noise(rng, count)), np.exp(noise(rng, count)) * (1 + effect), rule.delta))
+                seen.append(
+                    found(
+                        np.exp(noise(rng, count)),
+                        np.exp(noise(rng, count)) * (1 + effect),
+                        rule.delta,
+                    )
+                )
             low, middle, high = np.quantile(counts, (0.1, 0.5, 0.9))
             cells.append(f"{fmean(seen):.0%} with {middle:.0f} ({low:.0f}-{high:.0f})")
-        print(f"{noise.__name__:12}{f'{size} executions':12}" + "".join(f"{cell:>26}" for cell in cells), flush=True)
+        print(
+            f"{noise.__name__:12}{f'{size} executions':12}"
+            + "".join(f"{cell:>26}" for cell in cells),
+            flush=True,
+        )
 
 
 def recorded(path: Path, draws: int) -> None:
-    """The same with recorded CPU time: planned from 10 pairs of equal versions in turns, checked with other blocks, as many as planned."""
+    """The same with recorded CPU time: planned from 10 pairs of equal versions in turns, checked
+    with other blocks, as many as planned.
+    """
     table: dict[tuple[str, str], list[float]] = defaultdict(list)
     for text in path.read_text().splitlines():
         row = json.loads(text)
@@ -142,7 +177,9 @@ def recorded(path: Path, draws: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("noise", nargs="?", type=Path)
     parser.add_argument("--draws", type=int, default=400)
     given = parser.parse_args()

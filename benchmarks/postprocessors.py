@@ -2,9 +2,9 @@
 
     python benchmarks/postprocessors.py [--rows 1000000] [--repeat 3]
 
-Prints the least time and CPU time of some runs of ``apply``, for a thousand units and for one, and how much the largest memory of the
-process grew beyond the profile itself; each in a process of its own. What searches or fits unit by unit is slow for many units: there are
-twenty of them.
+Prints the least time and CPU time of some runs of ``apply``, for a thousand units and for one, and
+how much the largest memory of the process grew beyond the profile itself; each in a process of its
+own. What searches or fits unit by unit is slow for many units: there are twenty of them.
 """
 
 from __future__ import annotations
@@ -47,13 +47,19 @@ def made(rows: int, units: int, sizes: int) -> Profile:
     size = random.integers(1, sizes + 1, rows).astype(float)
     duration = 1e-9 * (50 + 3 * size) * np.exp(0.05 * random.standard_normal(rows))
     columns = Resources(
-        names=[f"unit {number}" for number in range(units)], uid=random.integers(0, units, rows).tolist(),
-        execution=(np.arange(rows) % 10).tolist(), size=size.tolist(), metrics={"duration": duration.tolist()},
-    )  # fmt: skip
+        names=[f"unit {number}" for number in range(units)],
+        uid=random.integers(0, units, rows).tolist(),
+        execution=(np.arange(rows) % 10).tolist(),
+        size=size.tolist(),
+        metrics={"duration": duration.tolist()},
+    )
     return Profile(
-        commit="0" * 40, job=Job("benchmark", "complexity", "none"), collected=Collected("", "", "", ""),
-        metrics={"duration": Metric("s")}, resources=columns,
-    )  # fmt: skip
+        commit="0" * 40,
+        job=Job("benchmark", "complexity", "none"),
+        collected=Collected("", "", "", ""),
+        metrics={"duration": Metric("s")},
+        resources=columns,
+    )
 
 
 def largest() -> float:
@@ -74,12 +80,17 @@ def measure(case: str, rows: int, units: int, repeat: int) -> None:
         times.append(time.perf_counter() - begin)
         busy.append(time.process_time() - used)
     grown = largest() - before
-    print(f"{case:32} {rows:9,} {units:6,} {min(times):7.2f} s {min(busy):7.2f} s {grown:6.0f} MB", flush=True)
+    print(
+        f"{case:32} {rows:9,} {units:6,} {min(times):7.2f} s {min(busy):7.2f} s {grown:6.0f} MB",
+        flush=True,
+    )
 
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--case", help=argparse.SUPPRESS)
@@ -92,7 +103,9 @@ def main() -> None:
     for case in CASES:
         for units in (1, FEW) if case in UNIT_BY_UNIT else (1, 1000):
             command = [sys.executable, __file__, "--case", case, "--units", str(units)]
-            subprocess.run([*command, "--rows", str(options.rows), "--repeat", str(options.repeat)], check=True)
+            subprocess.run(
+                [*command, "--rows", str(options.rows), "--repeat", str(options.repeat)], check=True
+            )
 
 
 if __name__ == "__main__":

@@ -1,11 +1,14 @@
-"""Whether `regression` has the coefficients and r2 that Perun publishes: ``python benchmarks/published.py``.
+"""Whether `regression` has the coefficients and r2 that Perun publishes: ``python
+benchmarks/published.py``.
 
-Synthetic profiles in Perun's own format (curves of every kind, 6 to 500 sizes, linear and logarithmic, noise of 1 and 10 %, each with and
-without points at 0) are read by our reader and fitted by ``Regression(fit="calls", undefined="drop")``. The same points are fitted on
-their own by statsmodels as Stupinsky 2018, 3.2, has it: least squares of constant, linear, logarithmic, and a quadratic with all its terms;
-straight lines through logarithms of power and exponential, with their r2 in log space; points for which a model has no logarithm are
-passed over. A number agrees where it is within 1e-6 of statsmodels', relative to it. "Before" is the same without what was added:
-the quadratic with all its terms, r2 in log space, and ``undefined="drop"``.
+Synthetic profiles in Perun's own format (curves of every kind, 6 to 500 sizes, linear and
+logarithmic, noise of 1 and 10 %, each with and without points at 0) are read by our reader and
+fitted by ``Regression(fit="calls", undefined="drop")``. The same points are fitted on their own by
+statsmodels as Stupinsky 2018, 3.2, has it: least squares of constant, linear, logarithmic, and a
+quadratic with all its terms; straight lines through logarithms of power and exponential, with their
+r2 in log space; points for which a model has no logarithm are passed over. A number agrees where it
+is within 1e-6 of statsmodels', relative to it. "Before" is the same without what was added: the
+quadratic with all its terms, r2 in log space, and ``undefined="drop"``.
 """
 
 from __future__ import annotations
@@ -65,7 +68,9 @@ def published(model: str, x: Floats, y: Floats) -> list[float]:
     """Coefficients and r2 by statsmodels, in the form in which they are published."""
     shape, logarithm = MODELS[model]
     with np.errstate(all="ignore"):
-        columns = np.ones((len(x), 1)) if shape is None else sm.add_constant(shape(x), has_constant="add")
+        columns = (
+            np.ones((len(x), 1)) if shape is None else sm.add_constant(shape(x), has_constant="add")
+        )
         values = np.log(y) if logarithm else y
     kept = np.isfinite(columns).all(axis=1) & np.isfinite(values)
     done = sm.OLS(values[kept], columns[kept]).fit()
@@ -87,7 +92,9 @@ def document(x: Floats, y: Floats) -> bytes:
         }
         for row, (size, value) in enumerate(zip(x.tolist(), y.tolist(), strict=True))
     ]
-    return json.dumps({"header": {"type": "mixed", "cmd": "f", "params": ""}, "global": {"resources": rows}}).encode()
+    return json.dumps(
+        {"header": {"type": "mixed", "cmd": "f", "params": ""}, "global": {"resources": rows}}
+    ).encode()
 
 
 def numbers(entry: dict[str, Any] | None, *, before: bool) -> list[float | None]:
@@ -103,13 +110,20 @@ def main() -> None:
     for _, x, y in profiles():
         profile = Perun().decode(document(x, y))
         for when, options in (("before", {}), ("now", {"undefined": "drop"})):
-            entries = {one.model: one for one in Regression(fit="calls", **options).apply(profile).models}  # type: ignore[arg-type]
+            entries = {
+                one.model: one for one in Regression(fit="calls", **options).apply(profile).models
+            }  # type: ignore[arg-type]
             for model in MODELS:
-                entry = None if when == "before" and model == "full-quadratic" else entries.get(model)
+                entry = (
+                    None if when == "before" and model == "full-quadratic" else entries.get(model)
+                )
                 wanted = published(model, x, y)
                 mine = numbers(entry, before=when == "before") or [None] * len(wanted)
                 pairs = zip(mine, wanted, strict=True)
-                close = [one is not None and abs(one - other) <= CLOSE * abs(other) + 1e-12 for one, other in pairs]
+                close = [
+                    one is not None and abs(one - other) <= CLOSE * abs(other) + 1e-12
+                    for one, other in pairs
+                ]
                 counts[model][when] += sum(close)
         for model in MODELS:
             counts[model]["all"] += len(published(model, x, y))

@@ -1,9 +1,12 @@
-"""Pull requests judged by `perf ci`: ``python benchmarks/pullrequests.py [--same N] [--slower N] [--documents N] [--slowdown SHARE]``.
+"""Pull requests judged by `perf ci`: ``python benchmarks/pullrequests.py [--same N] [--slower N]
+[--documents N] [--slowdown SHARE]``.
 
-A forge on this machine: a bare repository, and a server that plays GitHub's interface for comments. Each pull request is a branch and its
-merge with main; its job is a fresh, shallow clone of that merge in which `perf ci` runs with the variables of a GitHub job. Pull requests
-of three kinds come in random order: ``same`` changes the measured function without an effect, ``slower`` makes the whole run slower by
-``--slowdown``, ``documents`` changes the README. Prints a line for each, and the table. ``--minutes`` begins no other one after that long.
+A forge on this machine: a bare repository, and a server that plays GitHub's interface for comments.
+Each pull request is a branch and its merge with main; its job is a fresh, shallow clone of that
+merge in which `perf ci` runs with the variables of a GitHub job. Pull requests of three kinds come
+in random order: ``same`` changes the measured function without an effect, ``slower`` makes the
+whole run slower by ``--slowdown``, ``documents`` changes the README. Prints a line for each, and
+the table. ``--minutes`` begins no other one after that long.
 """
 
 from __future__ import annotations
@@ -26,7 +29,9 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 PERF = (sys.executable, "-P", "-m", "perfvcs")
-WHO = {f"GIT_{role}_{what}": "ada" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+WHO = {
+    f"GIT_{role}_{what}": "ada" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+}
 LOOPS = 1_000_000
 PYTHON = os.path.realpath(sys.executable)  # no shim that takes longer than the program
 WORK = """\
@@ -68,12 +73,21 @@ class Job(NamedTuple):
 
 def git(folder: Path, *words: str) -> str:
     """What git prints in a folder."""
-    done = subprocess.run(["git", *words], cwd=folder, env=os.environ | WHO, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["git", *words],
+        cwd=folder,
+        env=os.environ | WHO,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return done.stdout.strip()
 
 
 def forge(folder: Path) -> tuple[Path, Path]:
-    """A bare repository with a small project on its branch main, and the clone from which it comes."""
+    """A bare repository with a small project on its branch main, and the clone from which it
+    comes.
+    """
     bare, source = folder / "forge.git", folder / "source"
     git(folder, "init", "--quiet", "--bare", "--initial-branch=main", str(bare))
     git(folder, "init", "--quiet", "--initial-branch=main", str(source))
@@ -108,16 +122,33 @@ def request(source: Path, kind: str, number: int, slower: int) -> tuple[str, str
     if kind == "documents":
         (source / "README.md").write_text(f"# A small project\n\nNote {number}.\n")
     else:
-        (source / "total.py").write_text(WORK.format(release=f"1.{number}", loops=slower if kind == "slower" else LOOPS))
+        (source / "total.py").write_text(
+            WORK.format(release=f"1.{number}", loops=slower if kind == "slower" else LOOPS)
+        )
     git(source, "commit", "--quiet", "--all", "--message", f"change {number}")
     head = git(source, "rev-parse", "HEAD")
     git(source, "checkout", "--quiet", "--detach", "main")
     git(source, "merge", "--quiet", "--no-ff", "--message", f"Merge {head} into {base}", head)
-    git(source, "push", "--quiet", "origin", f"{head}:refs/pull/{number}/head", f"HEAD:refs/pull/{number}/merge")
+    git(
+        source,
+        "push",
+        "--quiet",
+        "origin",
+        f"{head}:refs/pull/{number}/head",
+        f"HEAD:refs/pull/{number}/merge",
+    )
     return head, base
 
 
-def job(folder: Path, bare: Path, number: int, ends: tuple[str, str], kind: str, api: str, options: list[str]) -> Job:
+def job(
+    folder: Path,
+    bare: Path,
+    number: int,
+    ends: tuple[str, str],
+    kind: str,
+    api: str,
+    options: list[str],
+) -> Job:
     """One job: a fresh clone as actions/checkout makes it, and `perf ci` in it."""
     head, base = ends
     place = folder / f"job-{number}"
@@ -135,16 +166,34 @@ def job(folder: Path, bare: Path, number: int, ends: tuple[str, str], kind: str,
     )
     git(place, "checkout", "--quiet", "--detach", f"refs/remotes/pull/{number}/merge")
     event = folder / f"event-{number}.json"
-    event.write_text(json.dumps({"pull_request": {
-        "number": number, "base": {"sha": base, "ref": "main"}, "head": {"sha": head, "ref": f"change-{number}"},
-    }}))  # fmt: skip
+    event.write_text(
+        json.dumps(
+            {
+                "pull_request": {
+                    "number": number,
+                    "base": {"sha": base, "ref": "main"},
+                    "head": {"sha": head, "ref": f"change-{number}"},
+                }
+            }
+        )
+    )
     said = {
-        "GITHUB_ACTIONS": "true", "GITHUB_EVENT_PATH": str(event), "GITHUB_BASE_REF": "main", "GITHUB_API_URL": api,
-        "GITHUB_REPOSITORY": "ada/project", "GITHUB_TOKEN": "not-a-token", "GITHUB_STEP_SUMMARY": str(folder / f"summary-{number}.md"),
-    }  # fmt: skip
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_EVENT_PATH": str(event),
+        "GITHUB_BASE_REF": "main",
+        "GITHUB_API_URL": api,
+        "GITHUB_REPOSITORY": "ada/project",
+        "GITHUB_TOKEN": "not-a-token",
+        "GITHUB_STEP_SUMMARY": str(folder / f"summary-{number}.md"),
+    }
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     done = subprocess.run(
-        [*PERF, "ci", *options], cwd=place, env=os.environ | WHO | said, capture_output=True, text=True, check=False
+        [*PERF, "ci", *options],
+        cwd=place,
+        env=os.environ | WHO | said,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     seconds, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -191,21 +240,29 @@ class Comment(BaseHTTPRequestHandler):
 def table(done: list[Job]) -> None:
     """What came of all of them."""
     print(
-        f"\n{'kind':10} {'jobs':>5} {'red':>4} {'open':>5} {'comments':>9} {'seconds: median':>16} {'most':>6} {'CPU':>6} {'pairs':>6}"
+        f"\n{'kind':10} {'jobs':>5} {'red':>4} {'open':>5} {'comments':>9} {'seconds: median':>16}"
+        f" {'most':>6} {'CPU':>6} {'pairs':>6}"
     )
     for kind in ("same", "slower", "documents"):
         ours = [one for one in done if one.kind == kind]
         if ours:
             seconds, cpu = [one.seconds for one in ours], [one.cpu for one in ours]
-            red, undecided = sum(one.status == RED for one in ours), sum(one.status == 4 for one in ours)
+            red, undecided = (
+                sum(one.status == RED for one in ours),
+                sum(one.status == 4 for one in ours),
+            )
             print(
-                f"{kind:10} {len(ours):5} {red:4} {undecided:5} {sum(one.comments for one in ours):9} {statistics.median(seconds):16.1f} "
-                f"{max(seconds):6.1f} {statistics.median(cpu):6.1f} {statistics.median(one.pairs for one in ours):6.0f}"
+                f"{kind:10} {len(ours):5} {red:4} {undecided:5}"
+                f" {sum(one.comments for one in ours):9} {statistics.median(seconds):16.1f}"
+                f" {max(seconds):6.1f} {statistics.median(cpu):6.1f}"
+                f" {statistics.median(one.pairs for one in ours):6.0f}"
             )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--same", type=int, default=100)
     parser.add_argument("--slower", type=int, default=20)
     parser.add_argument("--documents", type=int, default=20)
@@ -225,21 +282,36 @@ def main() -> None:
         start, whole = seconds_of(0, folder), seconds_of(LOOPS, folder)
         slower = round(LOOPS * (1 + wanted.slowdown * whole / (whole - start)))
         print(
-            f"a run takes {1000 * whole:.0f} ms, {1000 * start:.0f} of them to start; {LOOPS:,} loops, slower {slower:,}",
+            f"a run takes {1000 * whole:.0f} ms, {1000 * start:.0f} of them to start; {LOOPS:,}"
+            f" loops, slower {slower:,}",
             flush=True,
         )
         for number, kind in enumerate(kinds, 1):
             if time.monotonic() - began > 60 * wanted.minutes:
                 break
             ends = request(source, kind, number, slower)
-            found = job(folder, bare, number, ends, kind, f"http://127.0.0.1:{server.server_port}", wanted.options)
+            found = job(
+                folder,
+                bare,
+                number,
+                ends,
+                kind,
+                f"http://127.0.0.1:{server.server_port}",
+                wanted.options,
+            )
             found = found._replace(comments=len(Comment.comments.get(str(number), [])))
             done.append(found)
             effect = "" if found.effect is None else f"{100 * found.effect:+.2f} %"
             took = f"{found.seconds:5.1f} s  {found.cpu:5.1f} s CPU"
-            print(f"{number:4} {kind:10} exit {found.status}  {took}  {found.pairs:3} pairs  {effect}", flush=True)
+            print(
+                f"{number:4} {kind:10} exit {found.status}  {took}  {found.pairs:3} pairs "
+                f" {effect}",
+                flush=True,
+            )
     table(done)
-    same, slow, documents = ([one for one in done if one.kind == kind] for kind in ("same", "slower", "documents"))
+    same, slow, documents = (
+        [one for one in done if one.kind == kind] for kind in ("same", "slower", "documents")
+    )
     wrong = sum(one.status == RED for one in same) > len(same) / 100
     missed = sum(one.status != FOUND for one in slow) > len(slow) / 20
     late = any(one.seconds > LIMITS["documents"] or one.pairs for one in documents)

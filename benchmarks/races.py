@@ -1,8 +1,10 @@
-"""Whether readers stay whole while others write: ``python benchmarks/races.py [--runs 40] [--writers 3]``.
+"""Whether readers stay whole while others write: ``python benchmarks/races.py [--runs 40]
+[--writers 3]``.
 
-A project of 60 commits whose benchmarks change all the time: each writer stores profiles of a benchmark that nobody has measured yet,
-follows the store, and now and then removes one again. Beside them run publish, history, log, status, check and show, each so many times in
-turn. Counted are the runs that ended otherwise than with 0, 3 or 4, and the tracebacks among them.
+A project of 60 commits whose benchmarks change all the time: each writer stores profiles of a
+benchmark that nobody has measured yet, follows the store, and now and then removes one again.
+Beside them run publish, history, log, status, check and show, each so many times in turn. Counted
+are the runs that ended otherwise than with 0, 3 or 4, and the tracebacks among them.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ def added(commits: list[str], name: str) -> list[Profile]:
     wall = {"wall": METRICS["wall"]}
     return [
         msgspec.structs.replace(
-            one, job=msgspec.structs.replace(one.job, name=name), resources=replace(one.resources, names=[name])
+            one,
+            job=msgspec.structs.replace(one.job, name=name),
+            resources=replace(one.resources, names=[name]),
         )
         for one in profiles(commits, 1, EXECUTIONS, wall, together=False)
     ]
@@ -48,7 +52,11 @@ def added(commits: list[str], name: str) -> list[Profile]:
 def write(folder: Path, number: int) -> None:
     """Store new benchmarks until somebody ends this process."""
     commits = subprocess.run(
-        ["git", "rev-list", "--reverse", "main"], cwd=folder, capture_output=True, text=True, check=True
+        ["git", "rev-list", "--reverse", "main"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout.split()
     repository, chance, stored, turn = Repository.find(folder), random.Random(number), [], 0
     while True:
@@ -61,7 +69,9 @@ def write(folder: Path, number: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=40, help="of each command")
     parser.add_argument("--writers", type=int, default=3)
     parser.add_argument("--write", nargs=2, metavar=("FOLDER", "NUMBER"), help=argparse.SUPPRESS)
@@ -83,10 +93,15 @@ def main() -> None:
                 for reader in READERS:
                     places = {"SITE": f"{scratch}/site", "PAGE": f"{scratch}/page.html"}
                     command = [str(PERF), *(places.get(word, word) for word in reader)]
-                    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+                    done = subprocess.run(
+                        command, cwd=folder, capture_output=True, text=True, check=False
+                    )
                     if done.returncode not in (0, 3, 4):
                         failed[reader[0]] += 1
-                        said[f"{reader[0]}: {(done.stderr.strip().splitlines() or ['nothing'])[-1][:200]}"] += 1
+                        said[
+                            f"{reader[0]}:"
+                            f" {(done.stderr.strip().splitlines() or ['nothing'])[-1][:200]}"
+                        ] += 1
             assert all(writer.poll() is None for writer in writers), "a writer failed"
         finally:
             for writer in writers:

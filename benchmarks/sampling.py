@@ -1,9 +1,10 @@
 """What sampling call stacks costs the program: ``python benchmarks/sampling.py``.
 
-A C++ and a Python program, each of more than half a second of processor time, are run in pairs, alone and sampled, in random order. The
-program itself says how much processor time it used, so that the sampler's own and the start of both do not count. The cost is the geometric
-mean of the ratios, with Student's 99 % interval over the pairs; shown with it is how far the sampled time is from the program's own, what
-share of the stacks lacks its beginning, and how long reading the samples took.
+A C++ and a Python program, each of more than half a second of processor time, are run in pairs,
+alone and sampled, in random order. The program itself says how much processor time it used, so that
+the sampler's own and the start of both do not count. The cost is the geometric mean of the ratios,
+with Student's 99 % interval over the pairs; shown with it is how far the sampled time is from the
+program's own, what share of the stacks lacks its beginning, and how long reading the samples took.
 """
 
 from __future__ import annotations
@@ -80,7 +81,11 @@ def programs(folder: Path) -> dict[str, tuple[str, ...]]:
     """Both programs, made ready in ``folder``."""
     (folder / "work.cpp").write_text(CPP)
     (folder / "work.py").write_text(PYTHON)
-    subprocess.run(["g++", "-O2", "-g", "-fno-omit-frame-pointer", "work.cpp", "-o", "work"], cwd=folder, check=True)
+    subprocess.run(
+        ["g++", "-O2", "-g", "-fno-omit-frame-pointer", "work.cpp", "-o", "work"],
+        cwd=folder,
+        check=True,
+    )
     return {"C++": (str(folder / "work"),), "Python": (sys.executable, str(folder / "work.py"))}
 
 
@@ -89,7 +94,9 @@ def own(path: Path) -> float:
     return float(path.read_text().split()[0])
 
 
-def pairs(argv: tuple[str, ...], sampler: Sampler, folder: Path, count: int, cwd: Path) -> list[str]:
+def pairs(
+    argv: tuple[str, ...], sampler: Sampler, folder: Path, count: int, cwd: Path
+) -> list[str]:
     """The row of one program and sampler."""
     logs, distances, truncated, reading = [], [], [], []
     env = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
@@ -103,9 +110,13 @@ def pairs(argv: tuple[str, ...], sampler: Sampler, folder: Path, count: int, cwd
                 launcher.launch(command, cwd=cwd, env=env, timeout=600)
             else:
                 began = time.perf_counter()
-                execution, folded = record(Run(command, cwd, env, place, "work", timeout=600), sampler)
+                execution, folded = record(
+                    Run(command, cwd, env, place, "work", timeout=600), sampler
+                )
                 reading.append(time.perf_counter() - began - execution.wall)
-                short = sum(count for stack, count in folded.stacks.items() if stack[0] == TRUNCATED)
+                short = sum(
+                    count for stack, count in folded.stacks.items() if stack[0] == TRUNCATED
+                )
                 truncated.append(short / max(1, folded.total))
             seconds[sampled] = own(place / "own")
         distances.append(folded.total / sampler.rate / seconds[True] - 1)
@@ -113,11 +124,17 @@ def pairs(argv: tuple[str, ...], sampler: Sampler, folder: Path, count: int, cwd
     from scipy.stats import t
 
     half = float(t.ppf(0.995, count - 1)) * stdev(logs) / math.sqrt(count)
-    centre, low, high = (100 * (math.exp(value) - 1) for value in (mean(logs), mean(logs) - half, mean(logs) + half))
+    centre, low, high = (
+        100 * (math.exp(value) - 1) for value in (mean(logs), mean(logs) - half, mean(logs) + half)
+    )
     return [
-        sampler.engine, f"{sampler.rate} Hz", f"{centre:+.1f} % [{low:+.1f}, {high:+.1f}]", f"{100 * mean(distances):+.1f} %",
-        f"{100 * mean(truncated):.1f} %", f"{mean(reading):.2f} s",
-    ]  # fmt: skip
+        sampler.engine,
+        f"{sampler.rate} Hz",
+        f"{centre:+.1f} % [{low:+.1f}, {high:+.1f}]",
+        f"{100 * mean(distances):+.1f} %",
+        f"{100 * mean(truncated):.1f} %",
+        f"{mean(reading):.2f} s",
+    ]
 
 
 def main() -> None:
@@ -127,17 +144,26 @@ def main() -> None:
     count = parser.parse_args().pairs
     need("g++", "/usr/bin/perf", "py-spy")
     print(
-        "| program | engine | rate | cost in CPU time | sampled time against its own | without beginning | beside the program |"
+        "| program | engine | rate | cost in CPU time | sampled time against its own | without"
+        " beginning | beside the program |"
     )
     print("|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         argv = programs(folder)
         cases: list[tuple[str, Sampler]] = [
-            ("C++", LinuxPerf()), ("C++", LinuxPerf(unwind="fp")), ("C++", LinuxPerf(4999)), ("Python", PySpy()), ("Python", PySpy(1000)),
-        ]  # fmt: skip
+            ("C++", LinuxPerf()),
+            ("C++", LinuxPerf(unwind="fp")),
+            ("C++", LinuxPerf(4999)),
+            ("Python", PySpy()),
+            ("Python", PySpy(1000)),
+        ]
         for language, sampler in cases:
-            print(f"| {language} | {' | '.join(pairs(argv[language], sampler, folder, count, folder))} |", flush=True)
+            print(
+                f"| {language} |"
+                f" {' | '.join(pairs(argv[language], sampler, folder, count, folder))} |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 """How the commands grow with the commits: ``python benchmarks/scale.py FOLDER``.
 
-Histories of 1,000, 10,000 and 100,000 commits: with profiles of the first and the newest commit only (straight, or with branches that
-were merged), and with a profile of every commit. FOLDER keeps them; the largest takes about two minutes to build. Each command is a whole
-process, and its CPU time counts, with that of git and of all others that it started: the least of several, since others only add to it.
-The exponent between two sizes is 1 where the time grows as the commits do, 2 where it grows with their square. Caches of the index are
-warm; verdicts and steps are not remembered, except in the line `check, known`.
+Histories of 1,000, 10,000 and 100,000 commits: with profiles of the first and the newest commit
+only (straight, or with branches that were merged), and with a profile of every commit. FOLDER keeps
+them; the largest takes about two minutes to build. Each command is a whole process, and its CPU
+time counts, with that of git and of all others that it started: the least of several, since others
+only add to it. The exponent between two sizes is 1 where the time grows as the commits do, 2 where
+it grows with their square. Caches of the index are warm; verdicts and steps are not remembered,
+except in the line `check, known`.
 
     python benchmarks/scale.py FOLDER --sizes 1000 10000 50001 --shapes two     some of them
 """
@@ -35,7 +37,9 @@ PERF = Path(sys.executable).with_name("perf")
 
 @dataclass(frozen=True)
 class Shape:
-    """What a history looks like: whether every commit has a profile or only its ends, and whether branches were merged."""
+    """What a history looks like: whether every commit has a profile or only its ends, and whether
+    branches were merged.
+    """
 
     every: bool
     merges: bool
@@ -47,14 +51,21 @@ SHAPES = {
     "every": Shape(every=True, merges=False),
 }
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "log": ("log",), "status": ("status",), "check": ("check",), "check, known": ("check",), "history": ("history",),
-    "publish": ("publish", "SITE"), "publish, again": ("publish", "SITE"),
-}  # fmt: skip
+    "log": ("log",),
+    "status": ("status",),
+    "check": ("check",),
+    "check, known": ("check",),
+    "history": ("history",),
+    "publish": ("publish", "SITE"),
+    "publish, again": ("publish", "SITE"),
+}
 FORGOTTEN = {"check": "verdicts.db", "history": "steps.db", "publish": "steps.db"}
 
 
 def stream(count: int, *, merges: bool) -> Iterator[bytes]:
-    """The input of ``git fast-import`` for so many commits, the branch's name and parents by mark."""
+    """The input of ``git fast-import`` for so many commits, the branch's name and parents by
+    mark.
+    """
     main = side = 0
     for number in range(1, count + 1):
         turn = number % EVERY
@@ -93,7 +104,12 @@ def run(folder: Path, *args: str) -> float:
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     env["PYTHONPYCACHEPREFIX"] = str(folder.parent.absolute() / "bytecode")
     with subprocess.Popen(
-        [str(PERF), *args], cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [str(PERF), *args],
+        cwd=folder,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     ) as process:
         assert process.stdout
         said = process.stdout.read()
@@ -120,17 +136,23 @@ def seconds(folder: Path, name: str, runs: int, longest: float) -> float:
 
 def exponents(times: dict[int, float]) -> str:
     """How the time grows from each size to the next."""
-    return ", ".join(f"{log(times[new] / times[old]) / log(new / old):.2f}" for old, new in pairwise(times))
+    return ", ".join(
+        f"{log(times[new] / times[old]) / log(new / old):.2f}" for old, new in pairwise(times)
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path, help="keeps the repositories")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="COMMITS")
     parser.add_argument("--shapes", nargs="+", default=list(SHAPES), choices=SHAPES)
     parser.add_argument("--commands", nargs="+", default=list(COMMANDS), choices=COMMANDS)
     parser.add_argument("--runs", type=int, default=5, help="of each command; the least counts")
-    parser.add_argument("--longest", type=float, default=20, help="CPU seconds after which no further run begins")
+    parser.add_argument(
+        "--longest", type=float, default=20, help="CPU seconds after which no further run begins"
+    )
     options = parser.parse_args()
     for name in options.shapes:
         for size in options.sizes:
@@ -139,15 +161,22 @@ def main() -> None:
                 start = time.perf_counter()
                 build(folder, size, SHAPES[name])
                 print(f"{folder.name} was built in {time.perf_counter() - start:.0f} s", flush=True)
-    print(f"{'CPU seconds':24}" + "".join(f"{size:>10,}" for size in options.sizes) + "  exponents", flush=True)
+    print(
+        f"{'CPU seconds':24}" + "".join(f"{size:>10,}" for size in options.sizes) + "  exponents",
+        flush=True,
+    )
     for name in options.shapes:
         times: dict[str, dict[int, float]] = {command: {} for command in options.commands}
         for size in options.sizes:  # `again` comes after what it repeats
             for command in options.commands:
-                times[command][size] = seconds(options.folder / f"{name}-{size}", command, options.runs, options.longest)
+                times[command][size] = seconds(
+                    options.folder / f"{name}-{size}", command, options.runs, options.longest
+                )
         for command, found in times.items():
             print(
-                f"{f'{name}: {command}':24}" + "".join(f"{took:10.2f}" for took in found.values()) + f"  {exponents(found)}",
+                f"{f'{name}: {command}':24}"
+                + "".join(f"{took:10.2f}" for took in found.values())
+                + f"  {exponents(found)}",
                 flush=True,
             )
 

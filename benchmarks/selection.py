@@ -1,14 +1,17 @@
 """How much `perf select` leaves out in real histories, and what it misses.
 
-    python benchmarks/selection.py [--commits 200] [--share 0.2] [--seconds S] [--python PYTHON] REPOSITORY...
+    python benchmarks/selection.py [--commits 200] [--share 0.2] [--seconds S] [--python PYTHON]
+    REPOSITORY...
 
-Each repository (a folder with a clone) is followed along the first parents of its newest commits. On the oldest one all tests run,
-and the functions of each are recorded. Then every commit is decided as `perf select` decides it; the tests that it keeps run, and a
-random share of those that it leaves out. The truth are the bytecode instructions that Python executes in a test's own call, counted
-by a trace function in C (Python 3.11): a miss is a test that was left out and whose count changed by 5 % or more since it ran last;
-it is counted again on both sides before it is believed. Tests whose count differs between two runs of the same commit are not
-compared. PYTHON has pytest and what the projects need. With --once every commit is decided by what was recorded on the newest one,
-and nothing is compared.
+Each repository (a folder with a clone) is followed along the first parents of its newest commits.
+On the oldest one all tests run, and the functions of each are recorded. Then every commit is
+decided as `perf select` decides it; the tests that it keeps run, and a random share of those that
+it leaves out. The truth are the bytecode instructions that Python executes in a test's own call,
+counted by a trace function in C (Python 3.11): a miss is a test that was left out and whose count
+changed by 5 % or more since it ran last; it is counted again on both sides before it is believed.
+Tests whose count differs between two runs of the same commit are not compared. PYTHON has pytest
+and what the projects need. With --once every commit is decided by what was recorded on the newest
+one, and nothing is compared.
 """
 
 from __future__ import annotations
@@ -95,7 +98,9 @@ class Tests:
 
     def __init__(self, source: Path, python: str, scratch: Path) -> None:
         self.root, self.python, self.scratch = scratch / "tree", python, scratch
-        self.git(scratch, "clone", "--quiet", "--shared", "--no-checkout", str(source), str(self.root))
+        self.git(
+            scratch, "clone", "--quiet", "--shared", "--no-checkout", str(source), str(self.root)
+        )
         code = scratch / "counter.c"
         code.write_text(COUNTER)
         self.library = scratch / "counter.so"
@@ -105,29 +110,69 @@ class Tests:
 
     @staticmethod
     def git(folder: Path, *words: str) -> str:
-        return subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+        return subprocess.run(
+            ["git", *words], cwd=folder, check=True, capture_output=True, text=True
+        ).stdout.strip()
 
-    def run(self, commit: str, left_out: set[str], only: str = "") -> tuple[dict[str, Reach], dict[str, int]]:
-        """The functions of each test that ran and passed, and the instructions of its call; ``only`` one test where it is named."""
+    def run(
+        self, commit: str, left_out: set[str], only: str = ""
+    ) -> tuple[dict[str, Reach], dict[str, int]]:
+        """The functions of each test that ran and passed, and the instructions of its call;
+        ``only`` one test where it is named.
+        """
         self.git(self.root, "checkout", "--quiet", "--force", commit)
         self.git(self.root, "clean", "--quiet", "-fdx")
         folder = Path(tempfile.mkdtemp(dir=self.scratch))
         request = {
-            "root": str(self.root), "folder": str(folder), "left_out": sorted(left_out), "only": only,
-            "library": str(self.library), "counts": str(folder / "counts.json"),
-        }  # fmt: skip
+            "root": str(self.root),
+            "folder": str(folder),
+            "left_out": sorted(left_out),
+            "only": only,
+            "library": str(self.library),
+            "counts": str(folder / "counts.json"),
+        }
         (folder / "request").write_text(json.dumps(request))
-        path = os.pathsep.join(map(str, (self.scratch / "plugin", INSIDE, PYTHON_PATHS, self.root, self.root / "src")))
+        path = os.pathsep.join(
+            map(str, (self.scratch / "plugin", INSIDE, PYTHON_PATHS, self.root, self.root / "src"))
+        )
         environment = {
-            "PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": path, "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8",
-            "PYTHONDONTWRITEBYTECODE": "1", "SELECTION_REQUEST": str(folder / "request"), "TZ": "UTC",
-        }  # fmt: skip
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "PYTHONPATH": path,
+            "PYTHONHASHSEED": "0",
+            "LC_ALL": "C.UTF-8",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "SELECTION_REQUEST": str(folder / "request"),
+            "TZ": "UTC",
+        }
         command = [
-            self.python, "-m", "pytest", "-q", "-p", "selection_plugin", "-o", "addopts=", "-p", "no:cacheprovider", "-p", "no:cov",
-            "--continue-on-collection-errors", "--disable-warnings", "-W", "ignore", "--tb=no",
-        ]  # fmt: skip
+            self.python,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "selection_plugin",
+            "-o",
+            "addopts=",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:cov",
+            "--continue-on-collection-errors",
+            "--disable-warnings",
+            "-W",
+            "ignore",
+            "--tb=no",
+        ]
         try:
-            subprocess.run(command, cwd=self.root, env=environment, capture_output=True, timeout=900, check=False)
+            subprocess.run(
+                command,
+                cwd=self.root,
+                env=environment,
+                capture_output=True,
+                timeout=900,
+                check=False,
+            )
             counts = json.loads((folder / "counts.json").read_text())
             notes = read_notes(folder)
         except (subprocess.TimeoutExpired, FileNotFoundError):
@@ -150,11 +195,14 @@ class Followed:
     """What one history showed."""
 
     kept: list[float] = field(default_factory=list)
-    by_code: list[float] = field(default_factory=list)  # of the commits without a file that everything may notice
+    # of the commits without a file that everything may notice
+    by_code: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
-    documents: list[float] = field(default_factory=list)  # seconds of commits that change nothing but documents
+    # seconds of commits that change nothing but documents
+    documents: list[float] = field(default_factory=list)
     causes: Counter[str] = field(default_factory=Counter)
-    reasons: Counter[str] = field(default_factory=Counter)  # tests that are kept, of all commits, by the kind of the reason
+    # tests that are kept, of all commits, by the kind of the reason
+    reasons: Counter[str] = field(default_factory=Counter)
     runs: int = 0
     compared: int = 0
     left_out: int = 0
@@ -163,21 +211,39 @@ class Followed:
 
     def report(self, name: str, tests: int, unstable: int) -> dict[str, object]:
         """All figures."""
-        share = [round(100 * value, 1) for value in (statistics.mean(self.kept), statistics.median(self.kept))]
+        share = [
+            round(100 * value, 1)
+            for value in (statistics.mean(self.kept), statistics.median(self.kept))
+        ]
         return {
-            "history": name, "commits": len(self.kept), "tests": tests, "kept nothing": sum(not value for value in self.kept),
-            "documents only": len(self.documents), "kept mean, median %": share,
+            "history": name,
+            "commits": len(self.kept),
+            "tests": tests,
+            "kept nothing": sum(not value for value in self.kept),
+            "documents only": len(self.documents),
+            "kept mean, median %": share,
             "commits without files that everything notices": len(self.by_code),
-            "kept of these, mean %": round(100 * statistics.mean(self.by_code), 1) if self.by_code else None,
+            "kept of these, mean %": (
+                round(100 * statistics.mean(self.by_code), 1) if self.by_code else None
+            ),
             "everything kept because": dict(self.causes.most_common(4)),
             "of all that is kept, %": {
-                reason: round(100 * count / self.reasons.total(), 1) for reason, count in self.reasons.most_common(6)
+                reason: round(100 * count / self.reasons.total(), 1)
+                for reason, count in self.reasons.most_common(6)
             },
-            "seconds per commit, median and most": [round(statistics.median(self.seconds), 2), round(max(self.seconds), 2)],
+            "seconds per commit, median and most": [
+                round(statistics.median(self.seconds), 2),
+                round(max(self.seconds), 2),
+            ],
             "seconds of documents, most": round(max(self.documents), 2) if self.documents else None,
-            "commits run": self.runs, "pairs of counts": self.compared, "of tests left out": self.left_out, "changes of 5 %": self.changed,
-            "misses": len(self.missed), "missed": self.missed, "unstable tests": unstable,
-        }  # fmt: skip
+            "commits run": self.runs,
+            "pairs of counts": self.compared,
+            "of tests left out": self.left_out,
+            "changes of 5 %": self.changed,
+            "misses": len(self.missed),
+            "missed": self.missed,
+            "unstable tests": unstable,
+        }
 
 
 def follow(source: Path, asked: argparse.Namespace) -> dict[str, object]:
@@ -187,7 +253,9 @@ def follow(source: Path, asked: argparse.Namespace) -> dict[str, object]:
         tests = Tests(source, asked.python, Path(scratch))
         project, home = Project.find(tests.root), Path(scratch) / "home"
         home.mkdir()
-        chain = tests.git(tests.root, "rev-list", "--first-parent", "-n", str(asked.commits + 1), "HEAD").split()[::-1]
+        chain = tests.git(
+            tests.root, "rev-list", "--first-parent", "-n", str(asked.commits + 1), "HEAD"
+        ).split()[::-1]
         if asked.once:
             known, _ = tests.run(chain[-1], set())
             for old, new in pairwise(chain):
@@ -195,7 +263,9 @@ def follow(source: Path, asked: argparse.Namespace) -> dict[str, object]:
             return found.report(source.name, len(known), 0)
         known, counts = tests.run(chain[0], set())
         _, again = tests.run(chain[0], set())
-        unstable = {name for name in counts if abs(counts[name] - again.get(name, 0)) > 0.01 * counts[name]}
+        unstable = {
+            name for name in counts if abs(counts[name] - again.get(name, 0)) > 0.01 * counts[name]
+        }
         for old, new in pairwise(chain):
             if time.monotonic() > until:
                 break
@@ -210,8 +280,11 @@ def follow(source: Path, asked: argparse.Namespace) -> dict[str, object]:
                 found.left_out += name in drawn
                 differs = abs(now[name] - counts[name]) >= CHANGE * counts[name]
                 if differs and name in drawn:
-                    # alone, since tests that a commit adds would take what is done once in a process
-                    before, after = (tests.run(one, set(), only=name)[1].get(name, 0) for one in (old, new))
+                    # alone, since tests that a commit adds would take what is done once in a
+                    # process
+                    before, after = (
+                        tests.run(one, set(), only=name)[1].get(name, 0) for one in (old, new)
+                    )
                     differs = abs(after - before) >= CHANGE * before
                     found.missed += [f"{new[:10]} {name}: {before} to {after}"] if differs else []
                 found.changed += differs
@@ -220,21 +293,25 @@ def follow(source: Path, asked: argparse.Namespace) -> dict[str, object]:
             counts = {name: count for name, count in counts.items() if name not in gone} | now
             if len(found.kept) % 20 == 0:
                 print(
-                    f"{source.name}: {json.dumps(found.report(source.name, len(known), len(unstable)))}",
+                    f"{source.name}:"
+                    f" {json.dumps(found.report(source.name, len(known), len(unstable)))}",
                     file=sys.stderr,
                     flush=True,
                 )
         return found.report(source.name, len(known), len(unstable))
 
 
-def decide(project: Project, home: Path, old: str, new: str, known: dict[str, Reach], found: Followed) -> tuple[set[str], bool]:
+def decide(
+    project: Project, home: Path, old: str, new: str, known: dict[str, Reach], found: Followed
+) -> tuple[set[str], bool]:
     """The tests that a commit keeps, and whether it changes anything but documents."""
     began = time.perf_counter()
     made = changes(project, old, new)
     outside = frozenset().union(*(reach.outside for reach in known.values()))
     reached = impact(made, Sources(project, home, new), outside)
     choices = [
-        choose(BenchmarkUnit("tests", "pytest", name), BenchmarkReach(reach), reached) for name, reach in sorted(known.items())
+        choose(BenchmarkUnit("tests", "pytest", name), BenchmarkReach(reach), reached)
+        for name, reach in sorted(known.items())
     ]
     run = {choice.unit.uid for choice in choices if choice.run}
     found.seconds.append(time.perf_counter() - began)
@@ -252,22 +329,46 @@ def decide(project: Project, home: Path, old: str, new: str, known: dict[str, Re
 
 
 def kind(reason: str) -> str:
-    """What the reasons of a kind have in common: what comes before the names in them, and whether the function itself changed."""
+    """What the reasons of a kind have in common: what comes before the names in them, and whether
+    the function itself changed.
+    """
     found = next(
         word
-        for word in ("it starts processes", "its process loads", "looks names up", "loads", "runs", "")
+        for word in (
+            "it starts processes",
+            "its process loads",
+            "looks names up",
+            "loads",
+            "runs",
+            "",
+        )
         if reason.startswith(word)
     )
-    return f"{found} a function that changed" if found == "runs" and reason.endswith(" changed") else found
+    return (
+        f"{found} a function that changed"
+        if found == "runs" and reason.endswith(" changed")
+        else found
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("repositories", nargs="+", type=Path, metavar="REPOSITORY")
     parser.add_argument("--commits", type=int, default=200)
-    parser.add_argument("--once", action="store_true", help="decide all by the record of the newest commit, and run nothing else")
+    parser.add_argument(
+        "--once",
+        action="store_true",
+        help="decide all by the record of the newest commit, and run nothing else",
+    )
     parser.add_argument("--share", type=float, default=0.2)
-    parser.add_argument("--seconds", type=float, default=1e9, help="no further commit of a history is begun after so many")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=1e9,
+        help="no further commit of a history is begun after so many",
+    )
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()

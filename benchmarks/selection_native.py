@@ -2,10 +2,12 @@
 
     python benchmarks/selection_native.py [--commits 50] [--records FOLDER] CLONE
 
-CLONE is a clone of fmt. The newest commits that change its headers or sources are each decided as `perf select` decides them, for
-eight small programs that use different parts of it, with the functions that each ran on the commit before, as callgrind lists them.
-The truth are the instructions of each program, built on both sides with `g++ -O2`: a miss is a program that was left out and whose
-count differs by 1 % or more. What was recorded of each commit is kept in FOLDER, so that two states of this code decide the same.
+CLONE is a clone of fmt. The newest commits that change its headers or sources are each decided as
+`perf select` decides them, for eight small programs that use different parts of it, with the
+functions that each ran on the commit before, as callgrind lists them. The truth are the
+instructions of each program, built on both sides with `g++ -O2`: a miss is a program that was left
+out and whose count differs by 1 % or more. What was recorded of each commit is kept in FOLDER, so
+that two states of this code decide the same.
 """
 
 from __future__ import annotations
@@ -47,7 +49,9 @@ _NAMED = re.compile(r"(c?)(fn|ob)=\((\d+)\)(?: (.*))?")
 
 
 class Seen(NamedTuple):
-    """What a program did on a commit: its functions, as callgrind calls them, and how many instructions it took."""
+    """What a program did on a commit: its functions, as callgrind calls them, and how many
+    instructions it took.
+    """
 
     functions: list[str]
     instructions: int
@@ -58,22 +62,30 @@ class Library:
 
     def __init__(self, clone: Path, records: Path, scratch: Path) -> None:
         self.root, self.records, self.scratch = scratch / "tree", records, scratch
-        subprocess.run(["git", "clone", "--quiet", "--shared", "--no-checkout", clone, self.root], check=True)
+        subprocess.run(
+            ["git", "clone", "--quiet", "--shared", "--no-checkout", clone, self.root], check=True
+        )
 
     def seen(self, commit: str) -> dict[str, Seen]:
         """What the programs did on a commit; without those that cannot be built there."""
         kept = self.records / f"{commit}.json"
         if not kept.exists():
-            subprocess.run(["git", "checkout", "--quiet", "--force", commit], cwd=self.root, check=True)
+            subprocess.run(
+                ["git", "checkout", "--quiet", "--force", commit], cwd=self.root, check=True
+            )
             library = self._compiled(self.root / "src" / "format.cc")
             found = {name: self._run(name, library) for name in PROGRAMS} if library else {}
-            kept.write_text(json.dumps({name: seen for name, seen in found.items() if seen is not None}))
+            kept.write_text(
+                json.dumps({name: seen for name, seen in found.items() if seen is not None})
+            )
         return {name: Seen(*values) for name, values in json.loads(kept.read_text()).items()}
 
     def _compiled(self, source: Path, *more: str) -> Path | None:
         made = self.scratch / f"{source.stem}.o"
         words = ["g++", "-std=c++17", "-O2", "-I", str(self.root / "include"), str(source), *more]
-        done = subprocess.run([*words, *(() if more else ("-c",)), "-o", str(made)], capture_output=True, check=False)
+        done = subprocess.run(
+            [*words, *(() if more else ("-c",)), "-o", str(made)], capture_output=True, check=False
+        )
         return made if not done.returncode else None
 
     def _run(self, name: str, library: Path) -> Seen | None:
@@ -108,7 +120,9 @@ def _read(text: str, program: str) -> Seen:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("clone", type=Path)
     parser.add_argument("--commits", type=int, default=50)
     parser.add_argument("--records", type=Path)
@@ -120,28 +134,69 @@ def main() -> None:
         library = Library(asked.clone.resolve(), records, scratch)
         project, home = Project.find(library.root), scratch / "home"
         home.mkdir()
-        words = ("--first-parent", "--full-history", "-n", str(asked.commits + 1), "HEAD", "--", "include", "src")
+        words = (
+            "--first-parent",
+            "--full-history",
+            "-n",
+            str(asked.commits + 1),
+            "HEAD",
+            "--",
+            "include",
+            "src",
+        )
         listed = project.git("rev-list", *words).split()
         done: Counter[str] = Counter()
         reasons: Counter[str] = Counter()
         for new, last in pairwise(listed):
             old = project.git("rev-parse", f"{new}^").strip()
-            before, after = library.seen(last), library.seen(new)  # the same library as on the commit before
+            # the same library as on the commit before
+            before, after = library.seen(last), library.seen(new)
             reached = impact(changes(project, old, new), Sources(project, home, new))
             sources = Sources(project, home, old)
             for name in before.keys() & after.keys():
-                symbols = {frames.function(one) for one in before[name].functions if not frames.ADDRESS_NAME.fullmatch(one)}
+                symbols = {
+                    frames.function(one)
+                    for one in before[name].functions
+                    if not frames.ADDRESS_NAME.fullmatch(one)
+                }
                 known = Reach(old, frozenset(f"{SYMBOL}{one}" for one in symbols - {"[unknown]"}))
                 named = resolved(sources, known)
-                evidence = BenchmarkReach(None, named) if isinstance(named, str) else BenchmarkReach(named)
+                evidence = (
+                    BenchmarkReach(None, named) if isinstance(named, str) else BenchmarkReach(named)
+                )
                 choice = choose(BenchmarkUnit(name, "instructions"), evidence, reached)
-                differs = abs(after[name].instructions - before[name].instructions) >= CHANGE * before[name].instructions
-                done.update({"pairs": 1, "kept": choice.run, "changed": differs, "missed": differs and not choice.run})
+                differs = (
+                    abs(after[name].instructions - before[name].instructions)
+                    >= CHANGE * before[name].instructions
+                )
+                done.update(
+                    {
+                        "pairs": 1,
+                        "kept": choice.run,
+                        "changed": differs,
+                        "missed": differs and not choice.run,
+                    }
+                )
                 if choice.run:
-                    reasons[f"everything: {choice.reason}" if reached.everything else choice.by or "nothing known"] += 1
+                    reasons[
+                        (
+                            f"everything: {choice.reason}"
+                            if reached.everything
+                            else choice.by or "nothing known"
+                        )
+                    ] += 1
                 if differs and not choice.run:
-                    print(f"{new[:10]} {name}: {before[name].instructions} to {after[name].instructions}", flush=True)
-        print(json.dumps({"commits": len(listed) - 1, **done, "kept because": dict(reasons.most_common(12))}, indent=1))
+                    print(
+                        f"{new[:10]} {name}: {before[name].instructions} to"
+                        f" {after[name].instructions}",
+                        flush=True,
+                    )
+        print(
+            json.dumps(
+                {"commits": len(listed) - 1, **done, "kept because": dict(reasons.most_common(12))},
+                indent=1,
+            )
+        )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 """How fast one long series is drawn, and how large its page is.
 
-    python benchmarks/series.py [FOLDER]      2,000 commits x 3 environments x 3 metrics; FOLDER keeps the repository
+    python benchmarks/series.py [FOLDER]      2,000 commits x 3 environments x 3 metrics; FOLDER
+    keeps the repository
 
-Whole processes of `perf show BENCHMARK`, as a page and with characters; the second run of each finds its steps in the cache.
+Whole processes of `perf show BENCHMARK`, as a page and with characters; the second run of each
+finds its steps in the cache.
 """
 
 from __future__ import annotations
@@ -24,7 +26,11 @@ from perfvcs.profile import Collected, Design, Environment, Job, Metric, Profile
 from perfvcs.store import Store
 
 COMMITS, EXECUTIONS = 2000, 10
-METRICS = {"wall": (Metric("s"), 0.0131), "cpu": (Metric("s"), 0.0122), "maxrss": (Metric("B"), 20.5e6)}
+METRICS = {
+    "wall": (Metric("s"), 0.0131),
+    "cpu": (Metric("s"), 0.0122),
+    "maxrss": (Metric("B"), 20.5e6),
+}
 KERNELS = ("6.1.0", "6.2.0", "6.3.0")
 SECONDS, BYTES = 3.0, 3_000_000
 
@@ -41,18 +47,33 @@ def profiles(commits: list[str]) -> Iterator[Profile]:
         for turn, kernel in enumerate(KERNELS):
             scatter = 0.015 * rng.standard_normal((len(METRICS), EXECUTIONS))
             columns: dict[str, list[float | None]] = {
-                name: [*(centre * exp(levels[place, turn, number]) * np.exp(scatter[number])).tolist()]
+                name: [
+                    *(centre * exp(levels[place, turn, number]) * np.exp(scatter[number])).tolist()
+                ]
                 for number, (name, (_, centre)) in enumerate(METRICS.items())
             }
-            when = f"20261120T093000-{place:05x}{turn}", "2026-11-20T09:30:00.000Z", "2026-11-20T09:30:02.000Z", "perfvcs"
+            when = (
+                f"20261120T093000-{place:05x}{turn}",
+                "2026-11-20T09:30:00.000Z",
+                "2026-11-20T09:30:02.000Z",
+                "perfvcs",
+            )
             yield Profile(
-                commit=commit, job=Job(name="sort", collector="time", cmd="./sort", engine="launcher/1"), collected=Collected(*when),
-                environment=Environment(fields={"cpu": "benchmark", "kernel": kernel}, fingerprint=f"{turn}" * 12),
-                design=Design(executions=EXECUTIONS), metrics={name: metric for name, (metric, _) in METRICS.items()},
-                resources=Resources(
-                    names=["sort"], uid=[0] * EXECUTIONS, execution=list(range(EXECUTIONS)), metrics=columns
+                commit=commit,
+                job=Job(name="sort", collector="time", cmd="./sort", engine="launcher/1"),
+                collected=Collected(*when),
+                environment=Environment(
+                    fields={"cpu": "benchmark", "kernel": kernel}, fingerprint=f"{turn}" * 12
                 ),
-            )  # fmt: skip
+                design=Design(executions=EXECUTIONS),
+                metrics={name: metric for name, (metric, _) in METRICS.items()},
+                resources=Resources(
+                    names=["sort"],
+                    uid=[0] * EXECUTIONS,
+                    execution=list(range(EXECUTIONS)),
+                    metrics=columns,
+                ),
+            )
 
 
 def build(project: Path) -> None:
@@ -67,7 +88,9 @@ def run(project: Path, *args: str) -> tuple[float, float, float]:
     """A whole process: seconds, those of computing, and its largest size in MB."""
     perf = Path(sys.executable).with_name("perf")
     start = time.perf_counter()
-    with subprocess.Popen([str(perf), "show", "sort", *args], cwd=project, stdout=subprocess.DEVNULL) as process:
+    with subprocess.Popen(
+        [str(perf), "show", "sort", *args], cwd=project, stdout=subprocess.DEVNULL
+    ) as process:
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0
@@ -89,11 +112,14 @@ def main() -> None:
             took, computing, size = sorted(later)[1]
             verdict = "within" if computing <= SECONDS else "OVER"
             print(
-                f"{name:10} {took:5.2f} s, computing {computing:5.2f} s (first time {first[1]:5.2f}), {size:4.0f} MB  {verdict}"
+                f"{name:10} {took:5.2f} s, computing {computing:5.2f} s (first time"
+                f" {first[1]:5.2f}), {size:4.0f} MB  {verdict}"
             )
             if name != "text":
                 told = page.stat().st_size
-                print(f"{'':10} {told / 1e6:5.2f} MB of page  {'within' if told <= BYTES else 'OVER'}")
+                print(
+                    f"{'':10} {told / 1e6:5.2f} MB of page  {'within' if told <= BYTES else 'OVER'}"
+                )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
-"""Histories with known truth: plateaus, switching, spikes, drifts, changing spread, missing commits, nearly equal points.
+"""Histories with known truth: plateaus, switching, spikes, drifts, changing spread, missing
+commits, nearly equal points.
 
-All values are natural logarithms, all generators take a numpy generator and nothing else that is random. `DEVELOPMENT` is what the judge of
-a series was developed on; `HELD_OUT` has other noise, other sizes and other dwell times; `WANDERING` has no level that stays.
+All values are natural logarithms, all generators take a numpy generator and nothing else that is
+random. `DEVELOPMENT` is what the judge of a series was developed on; `HELD_OUT` has other noise,
+other sizes and other dwell times; `WANDERING` has no level that stays.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ Noise = Callable[[np.random.Generator, int], Series]  # of a standard deviation 
 
 @dataclass(frozen=True)
 class History:
-    """``values`` (n,) with NaN where a commit was not measured; ``truth`` are the indices of the first values of new levels."""
+    """``values`` (n,) with NaN where a commit was not measured; ``truth`` are the indices of the
+    first values of new levels.
+    """
 
     values: Series
     truth: list[int] = field(default_factory=list)
@@ -77,7 +81,9 @@ def walking(speed: float) -> Noise:
 
 
 def returning(rng: np.random.Generator, n: int) -> Series:
-    """Normal noise about a slow course of half its size that returns to 0 within some 50 commits."""
+    """Normal noise about a slow course of half its size that returns to 0 within some 50
+    commits.
+    """
     course = np.zeros(n)
     for place in range(1, n):
         course[place] = 0.98 * course[place - 1] + 0.1 * rng.standard_normal()
@@ -88,10 +94,12 @@ def returning(rng: np.random.Generator, n: int) -> Series:
 class Recipe:
     """What a kind of history is made of.
 
-    ``dwell`` is the range of the plateaus' lengths (log-uniform), ``size`` that of the steps in standard deviations of the noise, of which
-    none is below ``smallest``. ``back`` is the chance that a step returns to the level before the last. ``spikes`` is the share of commits
-    at which a spike of one to five commits begins, ``drift`` and ``spread`` the chances that the series drifts somewhere, or changes its
-    spread. ``mixture`` is the chance that it switches between two levels from commit to commit.
+    ``dwell`` is the range of the plateaus' lengths (log-uniform), ``size`` that of the steps in
+    standard deviations of the noise, of which none is below ``smallest``. ``back`` is the chance
+    that a step returns to the level before the last. ``spikes`` is the share of commits at which a
+    spike of one to five commits begins, ``drift`` and ``spread`` the chances that the series drifts
+    somewhere, or changes its spread. ``mixture`` is the chance that it switches between two levels
+    from commit to commit.
     """
 
     noises: tuple[Noise, ...]
@@ -123,7 +131,9 @@ class Recipe:
             if len(levels) > 1 and rng.random() < self.back:
                 levels.append(levels[-2])
             else:
-                step = max(self.smallest, noise * _between(rng, *self.size)) * rng.choice([-1.0, 1.0])
+                step = max(self.smallest, noise * _between(rng, *self.size)) * rng.choice(
+                    [-1.0, 1.0]
+                )
                 levels.append(levels[-1] + (step if abs(levels[-1] + step) < 1 else -step))
             sizes.append(levels[-1] - levels[-2])
         level = np.repeat(levels, np.diff([0, *truth, n]))
@@ -135,11 +145,22 @@ class Recipe:
         if drifts:
             length = int(rng.integers(80, 300))
             start = int(rng.integers(0, max(1, n - length)))
-            values += np.clip((np.arange(n) - start) / length, 0, 1) * noise * _between(rng, 3, 8) * rng.choice([-1, 1])
+            values += (
+                np.clip((np.arange(n) - start) / length, 0, 1)
+                * noise
+                * _between(rng, 3, 8)
+                * rng.choice([-1, 1])
+            )
         if rng.random() < self.mixture:
-            values += np.where(rng.random(n) < rng.uniform(0.05, 0.45), noise * _between(rng, 5, 20) * rng.choice([-1, 1]), 0.0)
+            values += np.where(
+                rng.random(n) < rng.uniform(0.05, 0.45),
+                noise * _between(rng, 5, 20) * rng.choice([-1, 1]),
+                0.0,
+            )
         for start in np.flatnonzero(rng.random(n) < self.spikes).tolist():
-            values[start : start + int(rng.integers(1, 6))] += noise * _between(rng, 4, 20) * rng.choice([-0.5, 1.0])
+            values[start : start + int(rng.integers(1, 6))] += (
+                noise * _between(rng, 4, 20) * rng.choice([-0.5, 1.0])
+            )
         values[rng.random(n) < rng.uniform(0, 2 * self.missing)] = np.nan
         values[0] = level[0] if np.isnan(values[0]) else values[0]
         return History(values, truth, sizes, noise, drifts)
@@ -164,8 +185,12 @@ DEVELOPMENT = {
     "flat": Recipe(PLAIN, flat=1.0, drift=0.0),
 }
 HELD_OUT = {
-    "plateaus": Recipe(OTHER, dwell=(25, 600), size=(2, 20), scale=(0.002, 0.06), missing=0.2, back=0.1),
-    "short plateaus": Recipe(OTHER, dwell=(12, 60), size=(4, 25), back=0.95, flat=0.0, spikes=0.005, drift=0.0),
+    "plateaus": Recipe(
+        OTHER, dwell=(25, 600), size=(2, 20), scale=(0.002, 0.06), missing=0.2, back=0.1
+    ),
+    "short plateaus": Recipe(
+        OTHER, dwell=(12, 60), size=(4, 25), back=0.95, flat=0.0, spikes=0.005, drift=0.0
+    ),
     "spikes": Recipe(OTHER, spikes=0.015, size=(2, 20)),
     "drifts": Recipe(OTHER, drift=1.0, dwell=(60, 500), size=(3, 9)),
     "changing spread": Recipe(OTHER, spread=1.0, size=(2, 20), missing=0.0),
@@ -181,7 +206,9 @@ WANDERING = {
 
 
 def nearly_equal(rng: np.random.Generator, n: int) -> Series:
-    """Points of a dashboard: quantised, heavy-tailed, often the same value again, now and then an outlier."""
+    """Points of a dashboard: quantised, heavy-tailed, often the same value again, now and then an
+    outlier.
+    """
     tick = _between(rng, 1e-4, 0.02)
     values = tick * _between(rng, 0.2, 2) * rng.standard_t(3, n)
     values += np.where(rng.random(n) < 0.01, np.abs(rng.standard_t(2, n)) * 0.05, 0.0)
@@ -190,8 +217,12 @@ def nearly_equal(rng: np.random.Generator, n: int) -> Series:
     return log(1000.0) + np.round(values / tick) * tick
 
 
-def switching(rng: np.random.Generator, n: int, dwell: float, gap: float, noise: float) -> tuple[Series, list[int]]:
-    """A series that moves between two levels after ``dwell`` commits on average (geometric), and where."""
+def switching(
+    rng: np.random.Generator, n: int, dwell: float, gap: float, noise: float
+) -> tuple[Series, list[int]]:
+    """A series that moves between two levels after ``dwell`` commits on average (geometric), and
+    where.
+    """
     moves = np.flatnonzero(rng.random(n) < 1 / dwell)
     state = np.zeros(n)
     for place in moves[moves > 0].tolist():
@@ -200,7 +231,9 @@ def switching(rng: np.random.Generator, n: int, dwell: float, gap: float, noise:
 
 
 def hosted(rng: np.random.Generator, n: int) -> Series:
-    """A hosted machine: one of several processors each time, each with its own level and spread; no lasting change."""
+    """A hosted machine: one of several processors each time, each with its own level and spread; no
+    lasting change.
+    """
     count = int(rng.integers(2, 5))
     levels = np.sort(rng.uniform(0, 0.5, count))
     shares = rng.dirichlet(np.full(count, 2.0))

@@ -1,11 +1,15 @@
-"""Whether `perf check` names what became of the skip list of examples/skiplist, in every one of several fresh measurements.
+"""Whether `perf check` names what became of the skip list of examples/skiplist, in every one of
+several fresh measurements.
 
-    python benchmarks/skiplist.py [--repetitions 10] [--language python] [--language cpp] [--folder DIR]
+    python benchmarks/skiplist.py [--repetitions 10] [--language python] [--language cpp] [--folder
+    DIR]
 
-Each repetition builds the repository anew, measures its seven versions with `perf collect v1 v2 v3 v4 v5 v6 v7`, and checks each version
-against the one before it, and all sound versions against each other. Prints, per pair and function, how often each word was said, with the
-kind of error and the change of order. Right is: insert is a degradation of the slip's kind and order (an improvement back), everything
-else is the same. Exits with 1 unless every repetition was right about insert in every version with a slip.
+Each repetition builds the repository anew, measures its seven versions with `perf collect v1 v2 v3
+v4 v5 v6 v7`, and checks each version against the one before it, and all sound versions against each
+other. Prints, per pair and function, how often each word was said, with the kind of error and the
+change of order. Right is: insert is a degradation of the slip's kind and order (an improvement
+back), everything else is the same. Exits with 1 unless every repetition was right about insert in
+every version with a slip.
 """
 
 from __future__ import annotations
@@ -25,7 +29,11 @@ from needs import need
 BUILD = Path(__file__).resolve().parents[1] / "examples/skiplist/build.py"
 VERSIONS = ("v1", "v2", "v3", "v4", "v5", "v6", "v7")
 SOUND = ("v1", "v3", "v5", "v7")
-SLIPS = {"v2": ("constant", ""), "v4": ("linear", "O(log n) -> O(n)"), "v6": ("quadratic", "O(log n) -> O(n^2)")}
+SLIPS = {
+    "v2": ("constant", ""),
+    "v4": ("linear", "O(log n) -> O(n)"),
+    "v6": ("quadratic", "O(log n) -> O(n^2)"),
+}
 ORDERS = re.compile(r"O\([^)]*\) -> O\([^)]*\)")
 PAIRS = [*pairwise(VERSIONS), *combinations(SOUND, 2)]
 
@@ -41,7 +49,9 @@ def run(*command: str, folder: Path, fine: tuple[int, ...] = (0,)) -> str:
 
 
 def repetition(language: str, folder: Path) -> dict[tuple[str, str, str], Said]:
-    """One measurement of the whole history; what was said of each pair and function, with the report kept in ``folder``."""
+    """One measurement of the whole history; what was said of each pair and function, with the
+    report kept in ``folder``.
+    """
     repository, perf = folder / language, str(Path(sys.executable).with_name("perf"))
     if not repository.exists():
         run(sys.executable, str(BUILD), language, str(repository), folder=folder)
@@ -72,15 +82,23 @@ def right(before: str, after: str, function: str, said: Said) -> bool:
 def in_words(said: Said) -> str:
     """In a few words."""
     word, kind, orders = said
-    return word if kind in ("none", "no curve") else f"{word} ({kind}{', ' if orders else ''}{orders})"
+    return (
+        word if kind in ("none", "no curve") else f"{word} ({kind}{', ' if orders else ''}{orders})"
+    )
 
 
 def main() -> int:
     """Measure, and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repetitions", type=int, default=10)
     parser.add_argument("--language", action="append", choices=("python", "cpp"))
-    parser.add_argument("--folder", type=Path, help="keep repositories and reports there; those that are there are only checked")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="keep repositories and reports there; those that are there are only checked",
+    )
     options = parser.parse_args()
     if "cpp" in (options.language or ("cpp",)):
         need("g++", "make")
@@ -94,12 +112,21 @@ def main() -> int:
                 folder.mkdir(parents=True, exist_ok=True)
                 for place, said in repetition(language, folder).items():
                     known[place].append(said)
-            print(f"\n{language}, {options.repetitions} repetitions\n{'pair':9} {'function':9} right  said")
+            print(
+                f"\n{language}, {options.repetitions} repetitions\n{'pair':9} {'function':9} right "
+                " said"
+            )
             for (before, after, function), all_said in known.items():
                 good = sum(right(before, after, function, said) for said in all_said)
                 every &= good == len(all_said) or function != "insert" or after not in SLIPS
-                words = ", ".join(f"{count} {what}" for what, count in Counter(map(in_words, all_said)).most_common())
-                print(f"{before}-{after:6} {function:9} {good:2} of {len(all_said):2}  {words}", flush=True)
+                words = ", ".join(
+                    f"{count} {what}"
+                    for what, count in Counter(map(in_words, all_said)).most_common()
+                )
+                print(
+                    f"{before}-{after:6} {function:9} {good:2} of {len(all_said):2}  {words}",
+                    flush=True,
+                )
     return 0 if every else 1
 
 

@@ -1,9 +1,12 @@
-"""How commands grow with the profiles of a store: ``python benchmarks/stores.py FOLDER [--sizes N...] [--commands NAME...]``.
+"""How commands grow with the profiles of a store: ``python benchmarks/stores.py FOLDER [--sizes
+N...] [--commands NAME...]``.
 
-Ten profiles per commit, of 500 series that take turns: 10,000 profiles are 1,000 commits, and 1,000,000 are 100,000. FOLDER keeps the
-repositories. Each command is a whole process; what counts is its CPU time with that of git and of all others that it started, and the
-most memory that any of them had. The exponent is the slope on logarithmic scales between two sizes: 1 where a command grows as the
-profiles do, 0 where it does not. A command that took over ``--longest`` seconds is not run at the next size.
+Ten profiles per commit, of 500 series that take turns: 10,000 profiles are 1,000 commits, and
+1,000,000 are 100,000. FOLDER keeps the repositories. Each command is a whole process; what counts
+is its CPU time with that of git and of all others that it started, and the most memory that any of
+them had. The exponent is the slope on logarithmic scales between two sizes: 1 where a command grows
+as the profiles do, 0 where it does not. A command that took over ``--longest`` seconds is not run
+at the next size.
 """
 
 from __future__ import annotations
@@ -27,13 +30,27 @@ from perfvcs.repository import Repository
 SIZES = (10_000, 30_000, 100_000)
 PER_COMMIT, SERIES, EXECUTIONS = 10, 500, 5
 PERF = Path(sys.executable).with_name("perf")
-COMMANDS: dict[str, tuple[str, ...]] = {  # in this order; ADD stores profiles, ONE is a file with one more
-    "add all": ("ADD",), "index": ("log", "-n1"), "log": ("log",), "status": ("status",), "check": ("check",), "history": ("history",),
-    "history, one series": ("history", "job7"), "publish": ("publish", "SITE"), "import one": ("import", "ONE"),
-    "log after it": ("log",), "history after it": ("history",), "publish after it": ("publish", "SITE"),
-    "push all": ("push",), "import another": ("import", "ONE"), "push one": ("push",), "pull nothing": ("pull",), "gc": ("gc",),
+# in this order; ADD stores profiles, ONE is a file with one more
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "add all": ("ADD",),
+    "index": ("log", "-n1"),
+    "log": ("log",),
+    "status": ("status",),
+    "check": ("check",),
+    "history": ("history",),
+    "history, one series": ("history", "job7"),
+    "publish": ("publish", "SITE"),
+    "import one": ("import", "ONE"),
+    "log after it": ("log",),
+    "history after it": ("history",),
+    "publish after it": ("publish", "SITE"),
+    "push all": ("push",),
+    "import another": ("import", "ONE"),
+    "push one": ("push",),
+    "pull nothing": ("pull",),
+    "gc": ("gc",),
     "fsck": ("fsck",),
-}  # fmt: skip
+}
 
 
 class Used(NamedTuple):
@@ -46,26 +63,44 @@ class Used(NamedTuple):
 def profiles(commits: list[str], seed: int, first: int = 0) -> Iterator[Profile]:
     """Ten of the series on each commit; every fifth series has a step of 10 % in the middle."""
     chance = random.Random(seed)
-    jobs = [Job(name=f"job{number}", collector="time", cmd="true", engine="launcher/1") for number in range(SERIES)]
+    jobs = [
+        Job(name=f"job{number}", collector="time", cmd="true", engine="launcher/1")
+        for number in range(SERIES)
+    ]
     for place, commit in enumerate(commits, first):
         collected = Collected(
-            f"20261120T093000-{seed:02x}{place:06x}", "2026-11-20T09:30:00.000Z", "2026-11-20T09:30:02.000Z", "perfvcs"
+            f"20261120T093000-{seed:02x}{place:06x}",
+            "2026-11-20T09:30:00.000Z",
+            "2026-11-20T09:30:02.000Z",
+            "perfvcs",
         )
         for turn in range(PER_COMMIT):
             number = (place * PER_COMMIT + turn) % SERIES
-            centre = 0.01 * (number + 1) * (1.1 if number % 5 == 0 and place > len(commits) / 2 else 1.0)
+            centre = (
+                0.01 * (number + 1) * (1.1 if number % 5 == 0 and place > len(commits) / 2 else 1.0)
+            )
             values = [round(centre * chance.lognormvariate(0, 0.02), 9) for _ in range(EXECUTIONS)]
             rows = Resources(
-                names=[jobs[number].name], uid=[0] * EXECUTIONS, execution=list(range(EXECUTIONS)), metrics={"wall": values}
+                names=[jobs[number].name],
+                uid=[0] * EXECUTIONS,
+                execution=list(range(EXECUTIONS)),
+                metrics={"wall": values},
             )
             yield Profile(
-                commit=commit, job=jobs[number], collected=collected, environment=ENVIRONMENT,
-                design=Design(executions=EXECUTIONS, warmup=1, seed=1), metrics={"wall": METRICS["wall"]}, resources=rows,
-            )  # fmt: skip
+                commit=commit,
+                job=jobs[number],
+                collected=collected,
+                environment=ENVIRONMENT,
+                design=Design(executions=EXECUTIONS, warmup=1, seed=1),
+                metrics={"wall": METRICS["wall"]},
+                resources=rows,
+            )
 
 
 def project(folder: Path, count: int) -> None:
-    """A project with as many commits as that many profiles have, and a bare repository to push to."""
+    """A project with as many commits as that many profiles have, and a bare repository to push
+    to.
+    """
     folder.mkdir(parents=True)
     git(folder, "init", "--quiet", "--initial-branch=main")
     git(folder, "fast-import", "--quiet", data=b"".join(stream(count // PER_COMMIT, merges=False)))
@@ -83,7 +118,9 @@ def add(folder: Path) -> None:
 def used(folder: Path, command: list[str]) -> Used:
     """Run one process to its end."""
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    with subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
         assert process.stdout
         said = process.stdout.read()
         _, status, usage = os.wait4(process.pid, 0)
@@ -111,7 +148,9 @@ def run(folder: Path, name: str) -> Used:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path, help="keeps the repositories")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="PROFILES")
     parser.add_argument("--commands", nargs="+", default=list(COMMANDS), choices=COMMANDS)
@@ -130,15 +169,25 @@ def main() -> None:
         folder = options.folder / str(size)
         for name in options.commands:
             before = list(table[name].values())
-            if (name == "add all" and folder.exists()) or (before and before[-1].seconds > options.longest):
+            if (name == "add all" and folder.exists()) or (
+                before and before[-1].seconds > options.longest
+            ):
                 continue
             table[name][size] = run(folder, name)
-            print(f"{size:>9,} {name:20} {table[name][size].seconds:8.2f} s {table[name][size].memory:7.0f} MB", flush=True)
+            print(
+                f"{size:>9,} {name:20} {table[name][size].seconds:8.2f} s"
+                f" {table[name][size].memory:7.0f} MB",
+                flush=True,
+            )
     for title, digits, place in (("CPU seconds", 2, 0), ("MB of memory", 0, 1)):
         print(f"\n{title:20}" + "".join(f"{size:>10,}" for size in options.sizes) + "  exponents")
         for name, by_size in table.items():
             found = {size: one[place] for size, one in by_size.items()}
-            print(f"{name:20}" + "".join(f"{value:10.{digits}f}" for value in found.values()) + f"  {exponents(found)}")
+            print(
+                f"{name:20}"
+                + "".join(f"{value:10.{digits}f}" for value in found.values())
+                + f"  {exponents(found)}"
+            )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """How often a clock that ticks too seldom hides a change: `python benchmarks/ticks.py`.
 
-A program of 3.2 ms that varies by 1 %, read ten times in turns by clocks of several steps, is compared with one that takes so much longer.
-Prints in percent how often the word is `same`, and how often it is a change. Below that: how often the 99 % interval holds the truth, of a
-program that starts at any moment between two ticks; bytes, which are exact, from 0 to 1,000,000; and
-how much of equal versions is open after 30 pairs, and settled by --within 3.
+A program of 3.2 ms that varies by 1 %, read ten times in turns by clocks of several steps, is
+compared with one that takes so much longer. Prints in percent how often the word is `same`, and how
+often it is a change. Below that: how often the 99 % interval holds the truth, of a program that
+starts at any moment between two ticks; bytes, which are exact, from 0 to 1,000,000; and how much of
+equal versions is open after 30 pairs, and settled by --within 3.
 """
 
 from __future__ import annotations
@@ -22,19 +23,26 @@ EFFECTS = (0.0, 0.05, 0.2, 2.0)
 COMMITS = ["1" * 40, "2" * 40]
 
 
-def side(columns: dict[str, list[float]], number: int, unit: str = "s", count: int = PAIRS) -> Profile:
+def side(
+    columns: dict[str, list[float]], number: int, unit: str = "s", count: int = PAIRS
+) -> Profile:
     """One of two versions that took turns, with a unit for each draw."""
     rows = Resources(
-        names=list(columns), uid=[place for place in range(len(columns)) for _ in range(count)],
+        names=list(columns),
+        uid=[place for place in range(len(columns)) for _ in range(count)],
         execution=list(range(count)) * len(columns),
         metrics={"wall": [value for values in columns.values() for value in values]},
-    )  # fmt: skip
+    )
     design = Design(executions=count, order="interleaved", version=number, versions=COMMITS)
     time = "2026-01-01T00:00:00Z"
     return Profile(
-        commit=COMMITS[number], job=Job(name="job", collector="time", cmd="job"), collected=Collected("s", time, time, "benchmark"),
-        design=design, metrics={"wall": Metric(unit)}, resources=rows,
-    )  # fmt: skip
+        commit=COMMITS[number],
+        job=Job(name="job", collector="time", cmd="job"),
+        collected=Collected("s", time, time, "benchmark"),
+        design=design,
+        metrics={"wall": Metric(unit)},
+        resources=rows,
+    )
 
 
 def words(tick: float, effect: float, draws: int, seed: int) -> Counter[str]:
@@ -43,8 +51,14 @@ def words(tick: float, effect: float, draws: int, seed: int) -> Counter[str]:
     found: Counter[str] = Counter()
     for _ in range(draws):
         both = [CENTRE * factor * np.exp(rng.normal(0, NOISE, PAIRS)) for factor in (1, 1 + effect)]
-        profiles = [side({"job": (np.floor(values / tick) * tick).tolist()}, number) for number, values in enumerate(both)]
-        found.update(change.word for change in compare([profiles[0]], [profiles[1]], method="log-median").changes)
+        profiles = [
+            side({"job": (np.floor(values / tick) * tick).tolist()}, number)
+            for number, values in enumerate(both)
+        ]
+        found.update(
+            change.word
+            for change in compare([profiles[0]], [profiles[1]], method="log-median").changes
+        )
     return found
 
 
@@ -64,23 +78,38 @@ def main() -> None:
         print(f"{tick:>7g}s" + "".join(f"{cell:>18}" for cell in cells))
     for tick in TICKS:
         held = [covered(tick, effect, draws, number) for number, effect in enumerate(EFFECTS)]
-        print(f"{tick:>7g}s  intervals that hold the truth: " + ", ".join(f"{share:.1f} %" for share in held))
-    (change,) = compare([side({"job": [0.0] * PAIRS}, 0, "B")], [side({"job": [1e6] * PAIRS}, 1, "B")]).changes
+        print(
+            f"{tick:>7g}s  intervals that hold the truth: "
+            + ", ".join(f"{share:.1f} %" for share in held)
+        )
+    (change,) = compare(
+        [side({"job": [0.0] * PAIRS}, 0, "B")], [side({"job": [1e6] * PAIRS}, 1, "B")]
+    ).changes
     print(f"0 -> 1,000,000 B: {change.word}")
     rng = np.random.default_rng(1)
     for noise in (0.01, 0.015, 0.02, 0.03):
-        report = compare(*([bounded(rng, noise, number, draws)] for number in (0, 1)), method="log-median")
+        report = compare(
+            *([bounded(rng, noise, number, draws)] for number in (0, 1)), method="log-median"
+        )
         still = [change for change in report.changes if change.word == "inconclusive"]
         shares = (
-            100 * len(one) / draws for one in (still, [change for change in still if change.bound and change.bound <= WITHIN])
+            100 * len(one) / draws
+            for one in (
+                still,
+                [change for change in still if change.bound and change.bound <= WITHIN],
+            )
         )
         print(
-            "equal versions at ±{:g} %: {:.0f} % open at 1 %, of all {:.0f} % settled by --within 3".format(100 * noise, *shares)
+            "equal versions at ±{:g} %: {:.0f} % open at 1 %, of all {:.0f} % settled by --within 3".format(
+                100 * noise, *shares
+            )
         )
 
 
 def covered(tick: float, effect: float, draws: int, seed: int) -> float:
-    """How many of the intervals hold the effect, in percent; relative ones, or where a reading is 0 those in seconds."""
+    """How many of the intervals hold the effect, in percent; relative ones, or where a reading is 0
+    those in seconds.
+    """
     rng = np.random.default_rng(seed)
     sides = []
     for number, factor in enumerate((1, 1 + effect)):
@@ -100,7 +129,14 @@ def covered(tick: float, effect: float, draws: int, seed: int) -> float:
 
 def bounded(rng: np.random.Generator, noise: float, number: int, draws: int) -> Profile:
     """A version of so many units, thirty executions each."""
-    return side({str(draw): (CENTRE * np.exp(rng.normal(0, noise, LONG))).tolist() for draw in range(draws)}, number, count=LONG)
+    return side(
+        {
+            str(draw): (CENTRE * np.exp(rng.normal(0, noise, LONG))).tolist()
+            for draw in range(draws)
+        },
+        number,
+        count=LONG,
+    )
 
 
 if __name__ == "__main__":

@@ -2,13 +2,14 @@
 
     python benchmarks/trials.py [--runs 20] [--executions 10] [--folder DIR]
 
-Makes a git repository of ten small benchmarks of mixed noise (C and Python: computing, memory, sorting, system calls, threads, files,
-a sleeping and a bimodal one), with a version that does the same work, one with 5 % and one with 10 % more. Every run is a whole
-`perf check --measure` of two versions, measured in turns. Prints, per metric: false alarms of the version against itself, how many of
-the runs found the injected work, and how many intervals cover the true ratio.
+Makes a git repository of ten small benchmarks of mixed noise (C and Python: computing, memory,
+sorting, system calls, threads, files, a sleeping and a bimodal one), with a version that does the
+same work, one with 5 % and one with 10 % more. Every run is a whole `perf check --measure` of two
+versions, measured in turns. Prints, per metric: false alarms of the version against itself, how
+many of the runs found the injected work, and how many intervals cover the true ratio.
 
-The true ratio of an injection is that of the counted work, start-up excluded, so that it is told by the benchmarks themselves: each
-reports its inner wall and CPU time beside the whole process.
+The true ratio of an injection is that of the counted work, start-up excluded, so that it is told by
+the benchmarks themselves: each reports its inner wall and CPU time beside the whole process.
 """
 
 from __future__ import annotations
@@ -127,7 +128,9 @@ PYTHON = ("py-objects", "py-text", "py-numbers")
 
 def main() -> None:
     """Run the trials and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--executions", type=int, default=10)
     parser.add_argument("--folder", type=Path)
@@ -136,11 +139,16 @@ def main() -> None:
     folder = options.folder or Path(tempfile.mkdtemp(prefix="perfvcs-trials-"))
     versions = build(folder)
     print(
-        f"{options.runs} runs of {len(NATIVE) + len(PYTHON)} benchmarks with {options.executions} executions a side", flush=True
+        f"{options.runs} runs of {len(NATIVE) + len(PYTHON)} benchmarks with {options.executions}"
+        " executions a side",
+        flush=True,
     )
     print(f"{'work %':8} {'unit':8} {'metric':8} {'changed':>12} {'in runs':>10} {'covered':>10}")
     for factor in (1.0, 1.05, 1.1):
-        rows = [trial(folder, versions[1.0], versions[factor], options.executions) for _ in range(options.runs)]
+        rows = [
+            trial(folder, versions[1.0], versions[factor], options.executions)
+            for _ in range(options.runs)
+        ]
         report(factor, rows)
     if options.folder is None:
         shutil.rmtree(folder)
@@ -153,7 +161,9 @@ def build(folder: Path) -> dict[float, str]:
     git(folder, "init", "--quiet", "--initial-branch=main")
     python = sys.executable
     jobs = [f'[[job]]\nname = "{name}"\ncmd = "./program {name}"\n' for name in NATIVE]
-    jobs += [f'[[job]]\nname = "{name}"\ncmd = "\'{python}\' script.py {name}"\n' for name in PYTHON]
+    jobs += [
+        f'[[job]]\nname = "{name}"\ncmd = "\'{python}\' script.py {name}"\n' for name in PYTHON
+    ]
     build = 'build = ["cc -O2 -pthread -o program program.c"]\n'
     (folder / "perf.toml").write_text(build + "".join(jobs))
     (folder / "program.c").write_text(PROGRAM)
@@ -164,7 +174,15 @@ def build(folder: Path) -> dict[float, str]:
         (folder / "factor.py").write_text(f"FACTOR = {factor}\n")
         git(folder, "add", "--all")
         git(
-            folder, "-c", "user.name=trials", "-c", "user.email=trials@example.org", "commit", "--quiet", "--message", f"{factor}"
+            folder,
+            "-c",
+            "user.name=trials",
+            "-c",
+            "user.email=trials@example.org",
+            "commit",
+            "--quiet",
+            "--message",
+            f"{factor}",
         )
         commits[factor] = git(folder, "rev-parse", "HEAD")
     return commits
@@ -172,13 +190,26 @@ def build(folder: Path) -> dict[float, str]:
 
 def git(folder: Path, *arguments: str) -> str:
     """Run git and return what it printed."""
-    return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(
+        ["git", *arguments], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 def trial(folder: Path, old: str, new: str, executions: int) -> list[dict[str, object]]:
     """The changes of one `perf check --measure` in a fresh store."""
     shutil.rmtree(folder / ".perf", ignore_errors=True)
-    command = [sys.executable, "-m", "perfvcs", "check", "--measure", "--json", "--executions", str(executions), old, new]
+    command = [
+        sys.executable,
+        "-m",
+        "perfvcs",
+        "check",
+        "--measure",
+        "--json",
+        "--executions",
+        str(executions),
+        old,
+        new,
+    ]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 3, 4):
         raise SystemExit(f"{command}: {done.returncode}: {done.stderr}")
@@ -192,7 +223,9 @@ def report(factor: float, runs: list[list[dict[str, object]]]) -> None:
     for changes in runs:
         by_kind: dict[tuple[str, str], list[dict[str, object]]] = defaultdict(list)
         for change in changes:
-            by_kind["inner" if change["uid"] == "inner" else "process", str(change["metric"])].append(change)
+            by_kind[
+                "inner" if change["uid"] == "inner" else "process", str(change["metric"])
+            ].append(change)
         for kind, found in by_kind.items():
             groups[kind].append(found)
     words = ("degradation",) if factor > 1 else ("degradation", "improvement")
@@ -203,11 +236,15 @@ def report(factor: float, runs: list[list[dict[str, object]]]) -> None:
         called = sum(change["word"] in words for change in flat)
         runs_with = sum(any(change["word"] in words for change in changes) for changes in found)
         known = [change for change in flat if change["low"] is not None]
-        covered = sum(float(str(change["low"])) <= factor - 1 <= float(str(change["high"])) for change in known)
+        covered = sum(
+            float(str(change["low"])) <= factor - 1 <= float(str(change["high"]))
+            for change in known
+        )
         cover = f"{covered}/{len(known)}" if unit == "inner" or factor == 1 else ""
         runs_called = f"{runs_with}/{len(found)}"
         print(
-            f"+{100 * factor - 100:<7.0f} {unit:8} {metric:8} {f'{called}/{len(flat)}':>12} {runs_called:>10} {cover:>10}",
+            f"+{100 * factor - 100:<7.0f} {unit:8} {metric:8} {f'{called}/{len(flat)}':>12}"
+            f" {runs_called:>10} {cover:>10}",
             flush=True,
         )
 

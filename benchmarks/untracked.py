@@ -1,9 +1,11 @@
 """Time ``perf status`` beside large untracked files: ``python benchmarks/untracked.py FOLDER``.
 
-Makes a repository in FOLDER and puts untracked files into it: none; 0.4 GB of random bytes; 10 GB that are allocated but not written
-(``--written``: 10 GB of random bytes too, which need the room); 100,000 files of 100 bytes; 20,000 of 0.9 MB, allocated. HEAD is measured
-with these changes on top, so that ``status`` needs their hash. Whole processes are timed in turns: the ``perf`` of this Python, those of
-``--against``, and ``git status``; the medians of wall and CPU time count. Everything is deleted afterwards.
+Makes a repository in FOLDER and puts untracked files into it: none; 0.4 GB of random bytes; 10 GB
+that are allocated but not written (``--written``: 10 GB of random bytes too, which need the room);
+100,000 files of 100 bytes; 20,000 of 0.9 MB, allocated. HEAD is measured with these changes on top,
+so that ``status`` needs their hash. Whole processes are timed in turns: the ``perf`` of this
+Python, those of ``--against``, and ``git status``; the medians of wall and CPU time count.
+Everything is deleted afterwards.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ MEGABYTE = 1_000_000
 
 
 def written(folder: Path, count: int, size: int) -> None:
-    """Files of random bytes; a file repeats its first megabyte with a counter, so that no two of its parts are equal."""
+    """Files of random bytes; a file repeats its first megabyte with a counter, so that no two of
+    its parts are equal.
+    """
     noise = os.urandom(MEGABYTE - 8)
     for number in range(count):
         with (folder / f"data{number}.bin").open("wb") as file:
@@ -70,13 +74,19 @@ def timed(command: list[str], folder: Path) -> tuple[float, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--runs", type=int, default=11)
     parser.add_argument("--written", action="store_true", help="also 10 GB that are really written")
     parser.add_argument("--case", action="append", choices=CASES, help="only these")
     parser.add_argument(
-        "--against", action="append", default=[], metavar="PERF", help="another perf to be timed in turns with this one"
+        "--against",
+        action="append",
+        default=[],
+        metavar="PERF",
+        help="another perf to be timed in turns with this one",
     )
     options = parser.parse_args()
     project = options.folder.absolute() / "untracked"
@@ -84,20 +94,28 @@ def main() -> None:
     perf = str(Path(sys.executable).with_name("perf"))
     git = ["git", "-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
     try:
-        for arguments in (["init", "--quiet"], ["commit", "--quiet", "--allow-empty", "--message", "First"]):
+        for arguments in (
+            ["init", "--quiet"],
+            ["commit", "--quiet", "--allow-empty", "--message", "First"],
+        ):
             subprocess.run([*git, *arguments], cwd=project, check=True)
         subprocess.run([perf, "init"], cwd=project, check=True, capture_output=True)
         (project / "perf.toml").write_text('[[job]]\nname = "true"\ncmd = "true"\nexecutions = 1\n')
         for arguments in (["add", "perf.toml"], ["commit", "--quiet", "--message", "Jobs"]):
             subprocess.run([*git, *arguments], cwd=project, check=True)
         print(f"{'untracked':36} {'command':40} {'ms':>8} {'CPU ms':>8}")
-        for name in options.case or [name for name in CASES if options.written or name != "10 GB, written"]:
+        for name in options.case or [
+            name for name in CASES if options.written or name != "10 GB, written"
+        ]:
             make, count, size = CASES[name]
             data = project / "data"
             data.mkdir()
             make(data, count, size)
             took, computing = timed([perf, "collect", "--quiet"], project)
-            print(f"{name:36} {'perf collect, one execution':40} {took:>8.0f} {computing:>8.0f}", flush=True)
+            print(
+                f"{name:36} {'perf collect, one execution':40} {took:>8.0f} {computing:>8.0f}",
+                flush=True,
+            )
             commands = [[path, "status"] for path in (perf, *options.against)] + [
                 ["git", "status", "--porcelain", "--untracked-files=all"]
             ]
@@ -108,8 +126,13 @@ def main() -> None:
                     if run:  # the first one compiles and fills caches
                         times.setdefault(number, []).append(found)
             for number, command in enumerate(commands):
-                took, computing = (statistics.median(column) for column in zip(*times[number], strict=True))
-                print(f"{name:36} {' '.join(command)[-40:]:40} {took:>8.0f} {computing:>8.0f}", flush=True)
+                took, computing = (
+                    statistics.median(column) for column in zip(*times[number], strict=True)
+                )
+                print(
+                    f"{name:36} {' '.join(command)[-40:]:40} {took:>8.0f} {computing:>8.0f}",
+                    flush=True,
+                )
             shutil.rmtree(data)
     finally:
         shutil.rmtree(project)

@@ -3,9 +3,10 @@
     python benchmarks/verdict_replay.py NOISE.jsonl [--draws 300] [--blocks 15]
     python benchmarks/verdict_replay.py --synthetic [--draws 300] [--blocks 10]
 
-NOISE.jsonl is described in noise.py. Each draw takes random blocks of the interleaved design. ``alone``: every comparison is a run of
-its own; ``together``: all of a draw's comparisons are one run, as `perf check` does it. Counted are `degradation` and `improvement`.
-Made-up noise is measured in a balanced order that the verdict knows.
+NOISE.jsonl is described in noise.py. Each draw takes random blocks of the interleaved design.
+``alone``: every comparison is a run of its own; ``together``: all of a draw's comparisons are one
+run, as `perf check` does it. Counted are `degradation` and `improvement`. Made-up noise is measured
+in a balanced order that the verdict knows.
 """
 
 from __future__ import annotations
@@ -32,34 +33,66 @@ ENVIRONMENT = Environment(fields={"cpu": "recorded"}, fingerprint="0" * 12)
 
 
 def measured(
-    side: int, bench: str, values: dict[str, Sequence[float]], *, paired: bool = True, later: Flags | None = None
+    side: int,
+    bench: str,
+    values: dict[str, Sequence[float]],
+    *,
+    paired: bool = True,
+    later: Flags | None = None,
 ) -> Measured:
-    """One profile's header and summaries; ``later``: in which blocks the second side came later, where the verdict is to know that."""
+    """One profile's header and summaries; ``later``: in which blocks the second side came later,
+    where the verdict is to know that.
+    """
     count = len(next(iter(values.values())))
-    design = Design(executions=count, order="interleaved" if paired else "sequential", version=side, versions=list(COMMITS))
+    design = Design(
+        executions=count,
+        order="interleaved" if paired else "sequential",
+        version=side,
+        versions=list(COMMITS),
+    )
     when = "2026-01-01T00:00:00Z"
     session = "one" if paired else f"session {side}"
     header = Header(
-        path="", commit=COMMITS[side], dirty=None, job=Job(name=bench, collector="time", cmd=bench), environment=ENVIRONMENT, design=design,
-        collected=Collected(session, when, when, "replay"), metrics={name: Metric("s") for name in values},
-    )  # fmt: skip
-    found = Measured(header, [Summary(bench, None, name, tuple(range(count)), tuple(column)) for name, column in values.items()])
+        path="",
+        commit=COMMITS[side],
+        dirty=None,
+        job=Job(name=bench, collector="time", cmd=bench),
+        environment=ENVIRONMENT,
+        design=design,
+        collected=Collected(session, when, when, "replay"),
+        metrics={name: Metric("s") for name in values},
+    )
+    found = Measured(
+        header,
+        [
+            Summary(bench, None, name, tuple(range(count)), tuple(column))
+            for name, column in values.items()
+        ],
+    )
     if later is None or "turns" not in Measured.__struct_fields__:  # earlier versions
         return found
     places = (later if side else ~later)[:count].tolist()
-    return msgspec.structs.replace(found, turns={(0, number): int(place) for number, place in enumerate(places)})
+    return msgspec.structs.replace(
+        found, turns={(0, number): int(place) for number, place in enumerate(places)}
+    )
 
 
 def steady(side: Sequence[Measured]) -> dict[Unit, EarlierSessions]:
-    """A history without any variance between sessions, which turns the unpaired rule into plain Welch."""
+    """A history without any variance between sessions, which turns the unpaired rule into plain
+    Welch.
+    """
     return {
-        Unit(one.header.job.key, ENVIRONMENT.fingerprint, found.uid, None, found.metric): EarlierSessions((0.0,) * 6)
+        Unit(
+            one.header.job.key, ENVIRONMENT.fingerprint, found.uid, None, found.metric
+        ): EarlierSessions((0.0,) * 6)
         for one in side
         for found in one.summaries
     }
 
 
-def verdicts(old: list[Measured], new: list[Measured], *, together: bool, paired: bool) -> list[Change]:
+def verdicts(
+    old: list[Measured], new: list[Measured], *, together: bool, paired: bool
+) -> list[Change]:
     """All changes of one draw."""
     history = None if paired else steady(new)
     if together:
@@ -74,13 +107,19 @@ def verdicts(old: list[Measured], new: list[Measured], *, together: bool, paired
 
 def medians(path: Path) -> Table:
     """The medians of the interleaved executions, by block."""
-    return {key[1:]: np.median(values, axis=1) for key, values in read(path).items() if key[0] == "inter"}
+    return {
+        key[1:]: np.median(values, axis=1)
+        for key, values in read(path).items()
+        if key[0] == "inter"
+    }
 
 
 def replay(table: Table, draws: int, blocks: int) -> None:
     """Print shares of changes, per version and metric, paired and not, alone and together."""
     benches = sorted({bench for bench, _, _ in table})
-    print(f"{'rule':<18}{'version':<9}{'wall':>8}{'cpu':>8}{'wrong way':>11}{'covered':>9}{'same':>8}{'no word':>9}")
+    print(
+        f"{'rule':<18}{'version':<9}{'wall':>8}{'cpu':>8}{'wrong way':>11}{'covered':>9}{'same':>8}{'no word':>9}"
+    )
     for paired in (True, False):
         for together in (False, True):
             rng = np.random.default_rng(20261120)
@@ -93,7 +132,10 @@ def replay(table: Table, draws: int, blocks: int) -> None:
                             measured(
                                 side,
                                 bench,
-                                {metric: table[bench, ver, metric][chosen].tolist() for metric in METRICS},
+                                {
+                                    metric: table[bench, ver, metric][chosen].tolist()
+                                    for metric in METRICS
+                                },
                                 paired=paired,
                             )
                             for bench in benches
@@ -115,7 +157,10 @@ def line(version: str, changes: list[Change]) -> str:
         cells.append(fmean(change.word in ("degradation", "improvement") for change in here))
     wrong = fmean(change.word == "improvement" for change in changes)
     covered = fmean(
-        change.low is not None and change.high is not None and change.low <= TRUE[version] <= change.high for change in changes
+        change.low is not None
+        and change.high is not None
+        and change.low <= TRUE[version] <= change.high
+        for change in changes
     )
     words = Counter(change.word for change in changes)
     rest = words["same"] / len(changes), words["inconclusive"] / len(changes)
@@ -131,7 +176,8 @@ def drawn(rng: np.random.Generator, noise: Noise, blocks: int, effect: float) ->
 def synthetic(draws: int, blocks: int) -> None:
     """Print false alarms and power per kind of noise."""
     print(
-        f"{'noise':<20}{'false alarms':>13}{'+2 %':>8}{'+5 %':>8}{'+10 %':>8}   covered at 0 % and +5 %   ({blocks} pairs, paired)"
+        f"{'noise':<20}{'false alarms':>13}{'+2 %':>8}{'+5 %':>8}{'+10 %':>8}   covered at 0 % and"
+        f" +5 %   ({blocks} pairs, paired)"
     )
     for noise in NOISES:
         rng = np.random.default_rng(1)
@@ -140,20 +186,30 @@ def synthetic(draws: int, blocks: int) -> None:
             found = []
             for _ in range(draws):
                 sides, later = drawn(rng, noise, blocks, effect), balanced(rng, blocks)
-                found += compare(*([measured(side, "x", {"wall": sides[side].tolist()}, later=later)] for side in (0, 1))).changes
+                found += compare(
+                    *(
+                        [measured(side, "x", {"wall": sides[side].tolist()}, later=later)]
+                        for side in (0, 1)
+                    )
+                ).changes
             shares.append(fmean(change.word in ("degradation", "improvement") for change in found))
-            covered.append(fmean((change.low or 0) <= effect <= (change.high or 0) for change in found))
+            covered.append(
+                fmean((change.low or 0) <= effect <= (change.high or 0) for change in found)
+            )
         print(
-            f"{noise.__name__:<20}{shares[0]:>13.2%}{shares[1]:>8.1%}{shares[2]:>8.1%}{shares[3]:>8.1%}   {covered[0]:.1%} {covered[2]:.1%}"
+            f"{noise.__name__:<20}{shares[0]:>13.2%}{shares[1]:>8.1%}{shares[2]:>8.1%}{shares[3]:>8.1%}"
+            f"   {covered[0]:.1%} {covered[2]:.1%}"
         )
 
 
 def sequential(draws: int) -> None:
-    """Print false alarms, power and the pairs used when measuring stops as soon as the verdict is there."""
+    """Print false alarms, power and the pairs used when measuring stops as soon as the verdict is
+    there.
+    """
     first, *_, last = schedule()
     print(
-        f"\n{'sequential':<20}{'false alarms':>13}{'+5 %':>8}{'pairs 0 %':>11}{'pairs +5 %':>12}   covered at 0 % and +5 %   "
-        f"({len(schedule())} looks at {first} to {last} pairs)"
+        f"\n{'sequential':<20}{'false alarms':>13}{'+5 %':>8}{'pairs 0 %':>11}{'pairs +5 %':>12}  "
+        f" covered at 0 % and +5 %   ({len(schedule())} looks at {first} to {last} pairs)"
     )
     for noise in NOISES:
         rng = np.random.default_rng(2)
@@ -161,11 +217,17 @@ def sequential(draws: int) -> None:
         for effect in (0.0, 0.05):
             words, pairs, inside = [], [], []
             for _ in range(draws):
-                sides, later = drawn(rng, noise, schedule()[-1], effect), balanced(rng, schedule()[-1])
+                sides, later = (
+                    drawn(rng, noise, schedule()[-1], effect),
+                    balanced(rng, schedule()[-1]),
+                )
                 count: int | None = schedule()[0]
                 while count is not None:
                     have = count
-                    pair = [measured(side, "x", {"wall": sides[side, :have].tolist()}, later=later) for side in (0, 1)]
+                    pair = [
+                        measured(side, "x", {"wall": sides[side, :have].tolist()}, later=later)
+                        for side in (0, 1)
+                    ]
                     seen = interim(pair[:1], pair[1:], pairs=have)
                     count = seen.pairs
                 change = seen.report.changes[0]
@@ -176,12 +238,15 @@ def sequential(draws: int) -> None:
             used.append(fmean(pairs))
             covered.append(fmean(inside))
         print(
-            f"{noise.__name__:<20}{shares[0]:>13.2%}{shares[1]:>8.1%}{used[0]:>11.1f}{used[1]:>12.1f}   {covered[0]:.1%} {covered[1]:.1%}"
+            f"{noise.__name__:<20}{shares[0]:>13.2%}{shares[1]:>8.1%}{used[0]:>11.1f}{used[1]:>12.1f}"
+            f"   {covered[0]:.1%} {covered[1]:.1%}"
         )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("noise", nargs="?", type=Path)
     parser.add_argument("--synthetic", action="store_true")
     parser.add_argument("--draws", type=int, default=300)

@@ -1,4 +1,6 @@
-"""A project, with a scheduler and workers of Dask on this machine in the place of hosts; each can be ended."""
+"""A project, with a scheduler and workers of Dask on this machine in the place of hosts; each can
+be ended.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,22 @@ from typing import NamedTuple
 
 WORK = "import time, sys; time.sleep(0.1); sum(i * i for i in range({count}))\n"
 PERF = [sys.executable, "-m", "perfvcs"]
-ONE = ["--nthreads", "1", "--nworkers", "1", "--resources", "perfvcs=1", "--no-nanny", "--no-dashboard"]
+ONE = [
+    "--nthreads",
+    "1",
+    "--nworkers",
+    "1",
+    "--resources",
+    "perfvcs=1",
+    "--no-nanny",
+    "--no-dashboard",
+]
 
 
 class Stored(NamedTuple):
-    """A profile: its session, worker and commit, its blocks, and the wall times of its executions."""
+    """A profile: its session, worker and commit, its blocks, and the wall times of its
+    executions.
+    """
 
     session: str
     worker: str
@@ -43,13 +56,15 @@ class Workplace:
         self.project = self.folder / "project"
         self.cache = self.folder / "cache"
         self.before: list[str] = []  # words that start a program on a host of its own
-        self.host = self.worker_host = "127.0.0.1"  # where the scheduler and the next workers listen
+        # where the scheduler and the next workers listen
+        self.host = self.worker_host = "127.0.0.1"
 
     def make(self, second: int, first: int = 200_000, work: str = WORK) -> None:
         """A project of two commits, whose program computes so many steps."""
         self.project.mkdir()
         (self.project / "perf.toml").write_text(
-            '[hosts]\npatience = "60s"\n[[job]]\nname = "work"\ncmd = "python3 work.py"\nwarmup = 0\n'
+            '[hosts]\npatience = "60s"\n[[job]]\nname = "work"\ncmd = "python3 work.py"\nwarmup'
+            " = 0\n"
         )
         subprocess.run(["git", "init", "-q", str(self.project)], check=True)
         for count in (first, second):
@@ -60,13 +75,19 @@ class Workplace:
         """Commit all of the project."""
         run = ["git", "-c", "user.name=bench", "-c", "user.email=bench@example.org"]
         subprocess.run([*run, "add", "-A"], cwd=self.project, check=True)
-        subprocess.run([*run, "commit", "-q", "--allow-empty", "-m", message], cwd=self.project, check=True)
+        subprocess.run(
+            [*run, "commit", "-q", "--allow-empty", "-m", message], cwd=self.project, check=True
+        )
 
     @property
     def head(self) -> str:
         """The newest commit."""
         return subprocess.run(
-            ["git", "rev-parse", "HEAD"], cwd=self.project, capture_output=True, text=True, check=True
+            ["git", "rev-parse", "HEAD"],
+            cwd=self.project,
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout.strip()
 
     def start(self, workers: int) -> None:
@@ -76,7 +97,15 @@ class Workplace:
             file = self.folder / "scheduler.json"
             file.unlink(missing_ok=True)
             self.scheduler = self._start(
-                "dask_scheduler", [], "--port", "0", "--no-dashboard", "--host", self.host, "--scheduler-file", str(file)
+                "dask_scheduler",
+                [],
+                "--port",
+                "0",
+                "--no-dashboard",
+                "--host",
+                self.host,
+                "--scheduler-file",
+                str(file),
             )
             while not file.exists() or not file.read_text().endswith("}"):
                 time.sleep(0.05)
@@ -102,22 +131,33 @@ class Workplace:
 
     def perf(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run a command in the project."""
-        return subprocess.run([*PERF, *words], cwd=self.project, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            [*PERF, *words], cwd=self.project, capture_output=True, text=True, check=False
+        )
 
     def client(self, *words: str, before: Sequence[str] = ()) -> subprocess.Popen[str]:
         """Start a command in the project."""
         pipe = subprocess.PIPE
-        return subprocess.Popen([*before, *PERF, *words], cwd=self.project, text=True, stdout=pipe, stderr=pipe)
+        return subprocess.Popen(
+            [*before, *PERF, *words], cwd=self.project, text=True, stdout=pipe, stderr=pipe
+        )
 
     def profiles(self) -> list[Stored]:
         """All that is stored."""
         code = (
-            "import json; from perfvcs.repository import Repository; r = Repository.find();"
-            "ps = r.profiles(h for c in r.index.commits() for h in r.index.headers([c]));"
-            "print(json.dumps([[p.collected.session, p.environment.notes['worker'], p.commit, sorted(set(p.resources.execution)),"
-            " [w for w in p.resources.metrics['wall'] if w is not None]] for p in ps]))"
+            "import json; from perfvcs.repository import Repository; r = Repository.find();ps ="
+            " r.profiles(h for c in r.index.commits() for h in"
+            " r.index.headers([c]));print(json.dumps([[p.collected.session,"
+            " p.environment.notes['worker'], p.commit, sorted(set(p.resources.execution)), [w for w"
+            " in p.resources.metrics['wall'] if w is not None]] for p in ps]))"
         )
-        done = subprocess.run([sys.executable, "-c", code], cwd=self.project, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=self.project,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         return [Stored(*row) for row in json.loads(done.stdout)] if done.returncode == 0 else []
 
     def halves(self) -> int:

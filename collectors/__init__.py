@@ -1,1 +1,3 @@
-"""Collectors: each member is one, named like it; ``perfvcs.plugins.collector`` is their contract."""
+"""Collectors: each member is one, named like it; ``perfvcs.plugins.collector`` is their
+contract.
+"""

@@ -22,12 +22,15 @@ html_show_copyright = False
 
 
 def add_contents(_: Any, page: str, source: list[str]) -> None:
-    """The lists of links on the first page are also the site's contents: a caption per heading, so that they are written once."""
+    """The lists of links on the first page are also the site's contents: a caption per heading, so
+    that they are written once.
+    """
     if page != "index":
         return
     for heading, links in re.findall(r"^## (.+)\n((?:\n|- .*\n)+)", source[0], flags=re.MULTILINE):
         entries = "\n".join(
-            f"{title} <{target}>" for title, target in re.findall(r"^- \[(.+?)\]\((.+?)\)", links, flags=re.MULTILINE)
+            f"{title} <{target}>"
+            for title, target in re.findall(r"^- \[(.+?)\]\((.+?)\)", links, flags=re.MULTILINE)
         )
         source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: {heading}\n\n{entries}\n```\n"
 

@@ -1,8 +1,11 @@
-"""Makes the gallery of views.md: ``python docs/gallery.py [--folder FOLDER] [NAME ...]`` draws the named pictures, or all.
+"""Makes the gallery of views.md: ``python docs/gallery.py [--folder FOLDER] [NAME ...]`` draws the
+named pictures, or all.
 
-Every view, and the published site, of real projects: releases of packages, fetched from the package index by pip, and an example of this
-repository. Each project is measured before its first picture; what is in FOLDER (demo/gallery) is used again. The few executions are enough
-for a picture, not for a verdict. It needs git, a network, Chromium and chromedriver, and in its environment pytest, py-spy and memray.
+Every view, and the published site, of real projects: releases of packages, fetched from the package
+index by pip, and an example of this repository. Each project is measured before its first picture;
+what is in FOLDER (demo/gallery) is used again. The few executions are enough for a picture, not for
+a verdict. It needs git, a network, Chromium and chromedriver, and in its environment pytest, py-spy
+and memray.
 """
 
 from __future__ import annotations
@@ -79,7 +82,8 @@ class Project:
 class Picture:
     """What is typed in which project, and how many pixels of its page are seen.
 
-    ``part``: a selector of what is seen of the page, all of it without one. ``page``: which page of a published site.
+    ``part``: a selector of what is seen of the page, all of it without one. ``page``: which page of
+    a published site.
     """
 
     project: str
@@ -112,7 +116,12 @@ def released(package: str, *versions: str) -> Callable[[Path, Path], None]:
                 copytree(source(package, version, downloads), part, dirs_exist_ok=True)
                 git(part, "add", "--all", "--force")
                 git(
-                    part, "commit", "--quiet", "--message", f"{package} {version}", date=f"2026-01-{5 + number:02}T12:00:00+00:00"
+                    part,
+                    "commit",
+                    "--quiet",
+                    "--message",
+                    f"{package} {version}",
+                    date=f"2026-01-{5 + number:02}T12:00:00+00:00",
                 )
                 git(part, "tag", version)
 
@@ -124,7 +133,16 @@ def source(package: str, version: str, downloads: Path) -> Path:
     there = downloads / f"{package}-{version}"
     if not there.exists():
         downloads.mkdir(parents=True, exist_ok=True)
-        words = ["download", "--quiet", "--no-deps", "--no-binary", ":all:", "--dest", downloads, f"{package}=={version}"]
+        words = [
+            "download",
+            "--quiet",
+            "--no-deps",
+            "--no-binary",
+            ":all:",
+            "--dest",
+            downloads,
+            f"{package}=={version}",
+        ]
         run([sys.executable, "-m", "pip", *words])
         run(["tar", "-xzf", *downloads.glob(f"{package}-{version}.tar.gz"), "-C", downloads])
     return there
@@ -132,7 +150,12 @@ def source(package: str, version: str, downloads: Path) -> Path:
 
 PROJECTS = {
     "sqlparse": Project(
-        sqlparse, SQL, ("collect --quiet --job sql 0.3.0..0.5.0 0.3.0", "collect --quiet --job stacks 0.3.0 0.5.0")
+        sqlparse,
+        SQL,
+        (
+            "collect --quiet --job sql 0.3.0..0.5.0 0.3.0",
+            "collect --quiet --job stacks 0.3.0 0.5.0",
+        ),
     ),
     "skiplist": Project(skiplist, CALLS, ("collect --quiet v3 v4",)),
     "toolz": Project(released("toolz", "1.0.0", "1.2.0"), TESTS, ("collect --quiet 1.0.0 1.2.0",)),
@@ -156,7 +179,9 @@ PICTURES = {
     "curves": Picture("skiplist", "show v3 v4 --view curves"),
     "bars": Picture("toolz", "show 1.0.0 1.2.0 --view bars --set top=10", part=CPU),
     "flamegraph": Picture("sqlparse", "show 0.5.0 --view flamegraph --set points=300", width=900),
-    "flamediff": Picture("sqlparse", "show 0.3.0 0.5.0 --view flamediff --set points=300", width=900),
+    "flamediff": Picture(
+        "sqlparse", "show 0.3.0 0.5.0 --view flamediff --set points=300", width=900
+    ),
     "flow": Picture("boltons", "show 26.2.0 --view flow", width=900),
     "heatmap": Picture("boltons", "show 26.2.0 --view heatmap --set columns=60", width=900),
     "dendrogram": Picture("boltons", "show 26.2.0 --view dendrogram"),
@@ -167,7 +192,9 @@ PICTURES = {
 
 
 def run(words: Sequence[str | Path], cwd: Path = TOP) -> None:
-    """A command, with this Python before all others; the script ends with what it said when it fails."""
+    """A command, with this Python before all others; the script ends with what it said when it
+    fails.
+    """
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     env = {**os.environ, "PATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, check=False)
@@ -217,7 +244,12 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *PICTURES], metavar="NAME")
-    parser.add_argument("--folder", type=Path, default=TOP / "demo" / "gallery", help="where projects are kept (%(default)s)")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=TOP / "demo" / "gallery",
+        help="where projects are kept (%(default)s)",
+    )
     chosen = parser.parse_args()
     folder = chosen.folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)

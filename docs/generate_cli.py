@@ -37,7 +37,10 @@ to Linux perf, the next `perf` on PATH, with their arguments unchanged.
 
 def sections(command: click.Command, context: click.Context, level: int) -> Iterator[str]:
     """The help of a command and of everything below it."""
-    yield f"{'#' * level} {context.command_path}\n\n```text\n{command.get_help(context).rstrip()}\n```\n"
+    yield (
+        f"{'#' * level}"
+        f" {context.command_path}\n\n```text\n{command.get_help(context).rstrip()}\n```\n"
+    )
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             member = command.get_command(context, name)
@@ -46,9 +49,18 @@ def sections(command: click.Command, context: click.Context, level: int) -> Iter
 
 
 def context_of(command: click.Command, parent: click.Context | None, name: str) -> click.Context:
-    """What a command parses in, at a fixed width whatever the terminal; the names of the help option are inherited."""
+    """What a command parses in, at a fixed width whatever the terminal; the names of the help
+    option are inherited.
+    """
     names = ["-h", "--help"] if parent is None else None
-    return click.Context(command, parent, name, terminal_width=WIDTH, max_content_width=WIDTH, help_option_names=names)
+    return click.Context(
+        command,
+        parent,
+        name,
+        terminal_width=WIDTH,
+        max_content_width=WIDTH,
+        help_option_names=names,
+    )
 
 
 def page() -> str:

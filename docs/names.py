@@ -1,10 +1,12 @@
-"""Counts names with several meanings (classes, aliases, parameters, constants), positional flags, tuples in place of named types.
+"""Counts names with several meanings (classes, aliases, parameters, constants), positional flags,
+tuples in place of named types.
 
     python docs/names.py [CHECKOUT] [--list]
 
-A class or a constant has several meanings if several modules define one of that name; private ones, which stay in their
-modules, are counted apart. An alias has as many meanings as its definitions have texts, and one more where a class has its
-name. A parameter has as many meanings as its annotations have texts. A flag is a parameter of the type bool.
+A class or a constant has several meanings if several modules define one of that name; private ones,
+which stay in their modules, are counted apart. An alias has as many meanings as its definitions
+have texts, and one more where a class has its name. A parameter has as many meanings as its
+annotations have texts. A flag is a parameter of the type bool.
 """
 
 from __future__ import annotations
@@ -53,19 +55,33 @@ class Names:
     def _function(self, name: str, node: Function) -> None:
         arguments = node.args
         for parameter in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
-            self.parameters[parameter.arg].append(ast.unparse(parameter.annotation) if parameter.annotation else "")
+            self.parameters[parameter.arg].append(
+                ast.unparse(parameter.annotation) if parameter.annotation else ""
+            )
         special = node.name.startswith("__") and node.name.endswith("__")
-        if not special and any(_is_bool(parameter) for parameter in (*arguments.posonlyargs, *arguments.args)):
+        if not special and any(
+            _is_bool(parameter) for parameter in (*arguments.posonlyargs, *arguments.args)
+        ):
             self.flags.append(name)
         if _elements(node.returns) >= 3:
             self.tuples.append(name)
 
 
 def _constants(node: ast.stmt) -> Iterator[str]:
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    targets = (
+        node.targets
+        if isinstance(node, ast.Assign)
+        else [node.target]
+        if isinstance(node, ast.AnnAssign)
+        else []
+    )
     for target in targets:
         names = target.elts if isinstance(target, ast.Tuple) else [target]
-        yield from (name.id for name in names if isinstance(name, ast.Name) and name.id.isupper() and name.id != "TYPE_CHECKING")
+        yield from (
+            name.id
+            for name in names
+            if isinstance(name, ast.Name) and name.id.isupper() and name.id != "TYPE_CHECKING"
+        )
 
 
 def _aliases(node: ast.stmt) -> Iterator[ast.Assign]:
@@ -73,7 +89,11 @@ def _aliases(node: ast.stmt) -> Iterator[ast.Assign]:
     for inner in node.body if isinstance(node, ast.If) else [node]:
         if isinstance(inner, ast.Assign) and isinstance(inner.value, ast.Subscript | ast.BinOp):
             name = inner.targets[0]
-            if isinstance(name, ast.Name) and name.id.strip("_")[:1].isupper() and not name.id.isupper():
+            if (
+                isinstance(name, ast.Name)
+                and name.id.strip("_")[:1].isupper()
+                and not name.id.isupper()
+            ):
                 yield inner
 
 
@@ -82,12 +102,19 @@ def _is_bool(parameter: ast.arg) -> bool:
 
 
 def _elements(node: ast.expr | None) -> int:
-    """Of a tuple of a fixed length that a function returns, be it one of many or None instead: how many it has."""
+    """Of a tuple of a fixed length that a function returns, be it one of many or None instead: how
+    many it has.
+    """
     tuples = [
         len(inner.slice.elts)
         for inner in (ast.walk(node) if node is not None else ())
-        if isinstance(inner, ast.Subscript) and ast.unparse(inner.value) == "tuple" and isinstance(inner.slice, ast.Tuple)
-        if not any(isinstance(element, ast.Constant) and element.value is ... for element in inner.slice.elts)
+        if isinstance(inner, ast.Subscript)
+        and ast.unparse(inner.value) == "tuple"
+        and isinstance(inner.slice, ast.Tuple)
+        if not any(
+            isinstance(element, ast.Constant) and element.value is ...
+            for element in inner.slice.elts
+        )
     ]
     return max(tuples, default=0)
 
@@ -97,25 +124,46 @@ def describe(names: Names, *, listed: bool) -> Iterator[str]:
     for what, modules in (("classes", names.classes), ("constants", names.constants)):
         several = {name: where for name, where in modules.items() if len(where) > 1}
         private = sum(name.startswith("_") for name in several)
-        yield f"{what} {len(modules):,}, names in several modules {len(several) - private} (and private {private})"
-        for name, where in sorted(several.items(), key=lambda item: (-len(item[1]), item[0])) if listed else ():
+        yield (
+            f"{what} {len(modules):,}, names in several modules {len(several) - private} (and"
+            f" private {private})"
+        )
+        for name, where in (
+            sorted(several.items(), key=lambda item: (-len(item[1]), item[0])) if listed else ()
+        ):
             yield f"    {name}: {len(where)}: {', '.join(sorted(where))}"
-    texts = {name: found | {"a class"} if name in names.classes else found for name, found in names.aliases.items()}
+    texts = {
+        name: found | {"a class"} if name in names.classes else found
+        for name, found in names.aliases.items()
+    }
     meanings = {name: found for name, found in texts.items() if len(found) > 1}
     yield f"aliases of types {len(texts)}, with several meanings {len(meanings)}"
     for name, found in sorted(meanings.items()) if listed else ():
         yield f"    {name}: {len(found)}: {'; '.join(sorted(found))}"
     for name in PARAMETERS:
         types = names.parameters[name]
-        yield f"parameter {name}: {len(types)}, types {len(set(types))}" + (f": {sorted(set(types))}" if listed else "")
-    for what, where in (("positional flags", names.flags), ("tuples of three or more", names.tuples)):
-        yield f"functions with {what}: {len(where)}" + "".join(f"\n    {name}" for name in where if listed)
-    long = sorted(((count, module) for module, count in names.lines.items() if count > LONG), reverse=True)
-    yield f"modules above {LONG} lines: {len(long)}" + "".join(f"\n    {module} {count}" for count, module in long)
+        yield f"parameter {name}: {len(types)}, types {len(set(types))}" + (
+            f": {sorted(set(types))}" if listed else ""
+        )
+    for what, where in (
+        ("positional flags", names.flags),
+        ("tuples of three or more", names.tuples),
+    ):
+        yield f"functions with {what}: {len(where)}" + "".join(
+            f"\n    {name}" for name in where if listed
+        )
+    long = sorted(
+        ((count, module) for module, count in names.lines.items() if count > LONG), reverse=True
+    )
+    yield f"modules above {LONG} lines: {len(long)}" + "".join(
+        f"\n    {module} {count}" for count, module in long
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("checkout", nargs="?", type=Path, default=HERE, help="where perfvcs/ is")
     parser.add_argument("--list", action="store_true", help="print the names and where they are")
     asked = parser.parse_args()

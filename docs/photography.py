@@ -7,7 +7,8 @@ from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
-COLOURS = (128, 64, 32, 16)  # of a picture, as many as its size allows: it looks the same, and the file has a third of the size
+# of a picture, as many as its size allows: it looks the same, and the file has a third of the size
+COLOURS = (128, 64, 32, 16)
 LARGEST = 80_000  # bytes
 SIGHT = """
 const seen = [...document.querySelectorAll(".figure")].filter(one => one.getBoundingClientRect().top < innerHeight);
@@ -35,32 +36,53 @@ def browser(folder: Path) -> Any:
 
     options = webdriver.ChromeOptions()
     options.binary_location = "/usr/bin/chromium"
-    flags = ["headless", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "disable-background-networking", "hide-scrollbars"]
+    flags = [
+        "headless",
+        "no-sandbox",
+        "disable-gpu",
+        "disable-dev-shm-usage",
+        "disable-background-networking",
+        "hide-scrollbars",
+    ]
     for flag in [*flags, f"user-data-dir={folder / 'chromium'}"]:
         options.add_argument(f"--{flag}")
-    return webdriver.Chrome(options=options, service=webdriver.ChromeService("/usr/bin/chromedriver"))
+    return webdriver.Chrome(
+        options=options, service=webdriver.ChromeService("/usr/bin/chromedriver")
+    )
 
 
-def photograph(driver: Any, page: Path, width: int, height: int, part: str = "", sight: str = SIGHT) -> bytes:
-    """The top of a page in a window of so many pixels, or only the ``part`` that a selector finds, twice as fine; a PNG of few colours.
+def photograph(
+    driver: Any, page: Path, width: int, height: int, part: str = "", sight: str = SIGHT
+) -> bytes:
+    """The top of a page in a window of so many pixels, or only the ``part`` that a selector finds,
+    twice as fine; a PNG of few colours.
 
     ``sight``: a script that says when all is there at the top.
     """
     from selenium.webdriver.support.ui import WebDriverWait
 
-    metrics = {"width": width, "height": height, "deviceScaleFactor": 2 if part else 1, "mobile": False}
+    metrics = {
+        "width": width,
+        "height": height,
+        "deviceScaleFactor": 2 if part else 1,
+        "mobile": False,
+    }
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     light = {"features": [{"name": "prefers-color-scheme", "value": "light"}]}
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", light)
     driver.get(page.as_uri())
-    WebDriverWait(driver, 60).until(lambda page: page.execute_script(DRAWN if part else sight, part))
+    WebDriverWait(driver, 60).until(
+        lambda page: page.execute_script(DRAWN if part else sight, part)
+    )
     box = {"x": 0, "y": 0, "width": width, "height": height}
     if part:
         driver.execute_script(QUIET)
         driver.execute_script(SETTLED)
         box = driver.execute_script(FIGURE, part)
     driver.execute_script(SETTLED)
-    shot = driver.execute_cdp_cmd("Page.captureScreenshot", {"clip": box | {"scale": 1}, "captureBeyondViewport": True})
+    shot = driver.execute_cdp_cmd(
+        "Page.captureScreenshot", {"clip": box | {"scale": 1}, "captureBeyondViewport": True}
+    )
     return compact(b64decode(shot["data"]))
 
 
@@ -70,10 +92,14 @@ def compact(picture: bytes, width: int | None = None) -> bytes:
 
     whole = Image.open(io.BytesIO(picture)).convert("RGB")
     if width is not None and whole.width > width:
-        whole = whole.resize((width, round(whole.height * width / whole.width)), Image.Resampling.LANCZOS)
+        whole = whole.resize(
+            (width, round(whole.height * width / whole.width)), Image.Resampling.LANCZOS
+        )
     for colours in COLOURS:
         small = io.BytesIO()
-        whole.quantize(colours, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
+        whole.quantize(colours, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+            small, "PNG", optimize=True
+        )
         if small.tell() <= LARGEST:
             break
     return small.getvalue()

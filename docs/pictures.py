@@ -1,7 +1,9 @@
-"""Makes the pictures of the pages: ``python docs/pictures.py [NAME ...]`` writes them to docs/images.
+"""Makes the pictures of the pages: ``python docs/pictures.py [NAME ...]`` writes them to
+docs/images.
 
-The numbers are made up, always the same ones, but for "comparison" (of `make demo`) and "slip" (of `make demo-curves`); what draws them
-are the tool's own views. It needs git, Chromium and chromedriver.
+The numbers are made up, always the same ones, but for "comparison" (of `make demo`) and "slip" (of
+`make demo-curves`); what draws them are the tool's own views. It needs git, Chromium and
+chromedriver.
 """
 
 from __future__ import annotations
@@ -26,9 +28,11 @@ IMAGES = Path(__file__).parent / "images"
 
 @dataclass(frozen=True)
 class Picture:
-    """What is drawn: the first figure that a view makes of a subject, on a page of so many pixels ``width``.
+    """What is drawn: the first figure that a view makes of a subject, on a page of so many pixels
+    ``width``.
 
-    Without a view it is the top of the whole page, ``height`` pixels of it. ``measured``: the subject is there after `make demo` only.
+    Without a view it is the top of the whole page, ``height`` pixels of it. ``measured``: the
+    subject is there after `make demo` only.
     """
 
     subject: Callable[[Path], Subject]
@@ -51,7 +55,8 @@ PICTURES = {
     "comparison": Picture(subjects.demo, None, width=1200, height=1180, measured=True),
     "slip": Picture(subjects.slip, "curves", measured=True),
 }
-SITE = {"site": ("index.html", 780), "site-series": ("series/sort-*.html", 950)}  # pages and their heights
+# pages and their heights
+SITE = {"site": ("index.html", 780), "site-series": ("series/sort-*.html", 950)}
 
 
 def shoot(driver: Any, name: str, folder: Path) -> bytes:
@@ -60,7 +65,9 @@ def shoot(driver: Any, name: str, folder: Path) -> bytes:
     folder.mkdir()
     page = folder / "page.html"
     page.write_text(render(picture.subject(folder), picture.view), encoding="utf-8")
-    return photograph(driver, page, picture.width, picture.height, ".figure" if picture.view else "")
+    return photograph(
+        driver, page, picture.width, picture.height, ".figure" if picture.view else ""
+    )
 
 
 def visit(driver: Any, name: str, folder: Path) -> bytes:
@@ -68,7 +75,11 @@ def visit(driver: Any, name: str, folder: Path) -> bytes:
     folder.mkdir()
     page, height = SITE[name]
     return photograph(
-        driver, next(subjects.site(folder).glob(page)), 1200, height, sight="return document.readyState === 'complete';"
+        driver,
+        next(subjects.site(folder).glob(page)),
+        1200,
+        height,
+        sight="return document.readyState === 'complete';",
     )
 
 

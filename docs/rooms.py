@@ -1,10 +1,12 @@
-"""Draws the house: rooms, the arrows between them, cycles, and the rooms that `check`, `show` and `publish` pass.
+"""Draws the house: rooms, the arrows between them, cycles, and the rooms that `check`, `show` and
+`publish` pass.
 
     python docs/rooms.py [CHECKOUT] [--arrows] [--floors] [--types]
 
-A room is a folder of the package, or a module at its top. An arrow is an import, wherever in a module it stands; those below
-``if TYPE_CHECKING`` count with ``--types`` only. An arrow is a step back if it lies in a circle of rooms. The floor of a room
-at the top of the package is one above the highest that it imports.
+A room is a folder of the package, or a module at its top. An arrow is an import, wherever in a
+module it stands; those below ``if TYPE_CHECKING`` count with ``--types`` only. An arrow is a step
+back if it lies in a circle of rooms. The floor of a room at the top of the package is one above the
+highest that it imports.
 """
 
 from __future__ import annotations
@@ -33,13 +35,18 @@ class House:
 
     @cached_property
     def modules(self) -> dict[str, Path]:
-        """All modules by their dotted names, those of the families at the top of the checkout included."""
+        """All modules by their dotted names, those of the families at the top of the checkout
+        included.
+        """
         found = {}
         package = self.root / "perfvcs"
         for folder in (package, *(self.root / family for family in FAMILIES)):
             for path in sorted(folder.rglob("*.py")):
                 parts = path.relative_to(self.root).with_suffix("").parts
-                if any((package.joinpath(*parts[1:place])).is_symlink() for place in range(2, len(parts))):
+                if any(
+                    (package.joinpath(*parts[1:place])).is_symlink()
+                    for place in range(2, len(parts))
+                ):
                     continue  # the families' links
                 prefix = () if folder == package else ("perfvcs",)
                 found[".".join(part for part in (*prefix, *parts) if part != "__init__")] = path
@@ -48,11 +55,18 @@ class House:
     @cached_property
     def imports(self) -> dict[str, set[str]]:
         """What each module imports, in functions, too."""
-        return {name: set(self._imported(ast.parse(path.read_text()))) for name, path in self.modules.items()}
+        return {
+            name: set(self._imported(ast.parse(path.read_text())))
+            for name, path in self.modules.items()
+        }
 
     def _imported(self, tree: ast.AST) -> Iterator[str]:
         for node in ast.iter_child_nodes(tree):
-            if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test) and not self.types:
+            if (
+                isinstance(node, ast.If)
+                and "TYPE_CHECKING" in ast.unparse(node.test)
+                and not self.types
+            ):
                 continue
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)
@@ -64,7 +78,9 @@ class House:
             yield from self._imported(node)
 
     def room(self, module: str) -> str:
-        """The folder of a module, or the module itself where it is at the top: ``perfvcs.check.curves.sides`` -> ``check.curves``."""
+        """The folder of a module, or the module itself where it is at the top:
+        ``perfvcs.check.curves.sides`` -> ``check.curves``.
+        """
         parts = module.split(".")[1:]
         if self.modules[module].name != "__init__.py" and len(parts) > 1:
             parts = parts[:-1]
@@ -80,7 +96,9 @@ class House:
         found: dict[str, set[str]] = defaultdict(set)
         for module in modules:
             here = self.room(module)
-            found[here] |= {self.room(name) for name in self.imports[module] if name in modules} - {here}
+            found[here] |= {self.room(name) for name in self.imports[module] if name in modules} - {
+                here
+            }
         return dict(found)
 
     def reached(self, start: str) -> set[str]:
@@ -126,11 +144,18 @@ def _beyond(arrows: Graph, room: str) -> set[str]:
 def back(arrows: Graph) -> list[tuple[str, str]]:
     """The arrows in circles."""
     tied = circles(arrows)
-    return [(room, to) for room, others in arrows.items() for to in others if any({room, to} <= circle for circle in tied)]
+    return [
+        (room, to)
+        for room, others in arrows.items()
+        for to in others
+        if any({room, to} <= circle for circle in tied)
+    ]
 
 
 def floors(arrows: Graph) -> list[list[str]]:
-    """The rooms at the top of the package, the lowest floor first; each imports from the floors below it only. Raises CycleError."""
+    """The rooms at the top of the package, the lowest floor first; each imports from the floors
+    below it only. Raises CycleError.
+    """
     tops: dict[str, set[str]] = defaultdict(set)
     for room, others in arrows.items():
         top = room.partition(".")[0]
@@ -152,13 +177,20 @@ def count(arrows: Graph) -> int:
 def describe(house: House, *, arrows: bool) -> Iterator[str]:
     """The lines that the script prints."""
     rooms = house.arrows
-    yield f"rooms {len(rooms)}, arrows {count(rooms)}, in circles {len(back(rooms))}, lines {sum(house.lines.values()):,}"
+    yield (
+        f"rooms {len(rooms)}, arrows {count(rooms)}, in circles {len(back(rooms))}, lines"
+        f" {sum(house.lines.values()):,}"
+    )
     yield from (f"circle: {', '.join(sorted(circle))}" for circle in circles(rooms))
     for command in PATHS:
         part = house.between(house.reached(f"perfvcs.commands.{command}"))
-        yield f"perf {command}: rooms {len(part)}, arrows {count(part)}, steps back {len(back(part))}"
+        yield (
+            f"perf {command}: rooms {len(part)}, arrows {count(part)}, steps back {len(back(part))}"
+        )
     for room in sorted(rooms):
-        yield f"{room:28} {house.lines[room]:6,} lines" + (f"  -> {', '.join(sorted(rooms[room]))}" if arrows else "")
+        yield f"{room:28} {house.lines[room]:6,} lines" + (
+            f"  -> {', '.join(sorted(rooms[room]))}" if arrows else ""
+        )
 
 
 def stacked(house: House) -> Iterator[str]:
@@ -168,10 +200,14 @@ def stacked(house: House) -> Iterator[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("checkout", nargs="?", type=Path, default=HERE, help="where perfvcs/ is")
     parser.add_argument("--arrows", action="store_true", help="print where each room's arrows lead")
-    parser.add_argument("--floors", action="store_true", help="print only the rooms by floor, the highest first")
+    parser.add_argument(
+        "--floors", action="store_true", help="print only the rooms by floor, the highest first"
+    )
     parser.add_argument("--types", action="store_true", help="count imports that only types need")
     asked = parser.parse_args()
     house = House(asked.checkout.resolve(), asked.types)

@@ -1,10 +1,13 @@
-"""A program under test reports its own measurements: it times parts of itself, and perfvcs stores them.
+"""A program under test reports its own measurements: it times parts of itself, and perfvcs stores
+them.
 
-The file stands alone: a copy of it works in any project with Python 3.7 or newer, under any name. Where the variable
-PERFVCS_SAMPLES is not set, which is whenever perfvcs is not measuring, the code runs and nothing else happens.
+The file stands alone: a copy of it works in any project with Python 3.7 or newer, under any name.
+Where the variable PERFVCS_SAMPLES is not set, which is whenever perfvcs is not measuring, the code
+runs and nothing else happens.
 
-While perfvcs is measuring, the generators of ``random`` and of ``numpy.random`` start from the seed in PERFVCS_SEED, which all revisions
-share in a block, unless the program seeds them itself after this module was imported.
+While perfvcs is measuring, the generators of ``random`` and of ``numpy.random`` start from the seed
+in PERFVCS_SEED, which all revisions share in a block, unless the program seeds them itself after
+this module was imported.
 
 >>> from perfvcs import bench
 >>> with bench.measure("parse", size=1000):
@@ -35,15 +38,18 @@ __all__ = ["declare", "measure", "note", "record", "repeat", "seed"]
 
 VARIABLE = "PERFVCS_SAMPLES"
 SEED = "PERFVCS_SEED"
-SEEDED = ("random", "numpy.random")  # modules with a generator of their own, and a function that seeds it
+# modules with a generator of their own, and a function that seeds it
+SEEDED = ("random", "numpy.random")
 MOST_SEEDS = 1 << 32  # what numpy takes
 
 
 class measure:  # reads as a verb: ``with bench.measure("parse"):``
-    """Measure a block, or with ``@measure(...)`` every call of a function; a block that raises is not recorded.
+    """Measure a block, or with ``@measure(...)`` every call of a function; a block that raises is
+    not recorded.
 
-    ``uid`` names what is measured, ``size`` how much it works on. CPU time is that of the whole process; ``thread=True`` takes that of
-    the calling thread alone, for programs whose threads work on different things at the same time.
+    ``uid`` names what is measured, ``size`` how much it works on. CPU time is that of the whole
+    process; ``thread=True`` takes that of the calling thread alone, for programs whose threads work
+    on different things at the same time.
     """
 
     def __init__(self, uid: str, size: float | None = None, *, thread: bool = False) -> None:
@@ -57,7 +63,12 @@ class measure:  # reads as a verb: ``with bench.measure("parse"):``
         self._wall = time.perf_counter_ns()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         wall = time.perf_counter_ns()
         cpu = self._clock()
         if kind is None:
@@ -66,16 +77,21 @@ class measure:  # reads as a verb: ``with bench.measure("parse"):``
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)
         def measured(*args: P.args, **kwargs: P.kwargs) -> R:
-            with measure(self.uid, self.size, thread=self.thread):  # one of its own per call: calls nest and run in threads
+            # one of its own per call: calls nest and run in threads
+            with measure(self.uid, self.size, thread=self.thread):
                 return function(*args, **kwargs)
 
         return measured
 
 
-def repeat(uid: str, function: Callable[[], R], iterations: int = 20, size: float | None = None) -> R:
-    """Call ``function`` so many times, measure each call, and return the last result; all is written after the last call.
+def repeat(
+    uid: str, function: Callable[[], R], iterations: int = 20, size: float | None = None
+) -> R:
+    """Call ``function`` so many times, measure each call, and return the last result; all is
+    written after the last call.
 
-    There is no warm-up: the first calls are recorded too, and the analysis finds out what is warm-up.
+    There is no warm-up: the first calls are recorded too, and the analysis finds out what is
+    warm-up.
     """
     if iterations < 1:
         raise ValueError("iterations must be at least 1")
@@ -91,25 +107,32 @@ def repeat(uid: str, function: Callable[[], R], iterations: int = 20, size: floa
 
 
 def record(uid: str, size: float | None = None, **metrics: float) -> None:
-    """Report values that were measured in another way; ``wall`` and ``cpu`` are in seconds, for others see ``declare``."""
+    """Report values that were measured in another way; ``wall`` and ``cpu`` are in seconds, for
+    others see ``declare``.
+    """
     if os.environ.get(VARIABLE):
         _append([_sample(uid, size, metrics)])
 
 
 def declare(metric: str, unit: str, better: str = "lower") -> None:
-    """Tell the unit of a metric and which direction is better: ``lower``, ``higher`` or ``none`` (recorded, never judged)."""
+    """Tell the unit of a metric and which direction is better: ``lower``, ``higher`` or ``none``
+    (recorded, never judged).
+    """
     if os.environ.get(VARIABLE):
         _append([{"metric": metric, "unit": unit, "better": better}])
 
 
 def note(text: str) -> None:
-    """Report in words what went wrong but is no reason to fail, such as a part that cannot be measured; ``perf collect`` shows it."""
+    """Report in words what went wrong but is no reason to fail, such as a part that cannot be
+    measured; ``perf collect`` shows it.
+    """
     if os.environ.get(VARIABLE):
         _append([{"note": str(text)}])
 
 
 def seed() -> int | None:
-    """The seed that all revisions share in this block, for generators of your own; None where perfvcs is not measuring.
+    """The seed that all revisions share in this block, for generators of your own; None where
+    perfvcs is not measuring.
 
     With None, ``random.Random(seed())`` and ``numpy.random.default_rng(seed())`` begin anywhere.
     """
@@ -118,9 +141,13 @@ def seed() -> int | None:
 
 
 class _Seeding:
-    """Seeds the generators of modules when these are imported, which is before the program can seed them itself."""
+    """Seeds the generators of modules when these are imported, which is before the program can seed
+    them itself.
+    """
 
-    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         if name not in SEEDED:
             return None
         for finder in sys.meta_path:
@@ -155,9 +182,15 @@ def _sample(uid: str, size: float | None, metrics: dict[str, float]) -> dict[str
 
 
 def _append(lines: list[dict[str, object]]) -> None:
-    """Append in one write, so that processes and threads do not mix; the file is opened anew to survive fork and daemons."""
+    """Append in one write, so that processes and threads do not mix; the file is opened anew to
+    survive fork and daemons.
+    """
     text = "".join(json.dumps(line, allow_nan=False) + "\n" for line in lines).encode()
-    descriptor = os.open(os.environ[VARIABLE], os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o644)
+    descriptor = os.open(
+        os.environ[VARIABLE],
+        os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_CLOEXEC", 0),
+        0o644,
+    )
     try:
         while text:
             text = text[os.write(descriptor, text) :]

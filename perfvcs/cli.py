@@ -1,4 +1,6 @@
-"""The command line: finds the commands in ``commands/``, imports the one that is called, and turns errors into exit codes."""
+"""The command line: finds the commands in ``commands/``, imports the one that is called, and turns
+errors into exit codes.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,17 @@ INTERRUPTED = 130  # 128 + SIGINT
 READER_GONE = 141  # 128 + SIGPIPE, as git does
 FOLDER_GONE = 10  # as where there is no repository
 
-_SUMMARY = re.compile(r'^def command\([^"]*?:(?: *#[^\n]*)?\n    r?"""(.+?)(?:"""|\n\s*\n)', re.MULTILINE | re.DOTALL)
+_SUMMARY = re.compile(
+    r'^def command\([^"]*?:(?: *#[^\n]*)?\n    r?"""(.+?)(?:"""|\n\s*\n)', re.MULTILINE | re.DOTALL
+)
 
 
 class Commands(click.Group):
-    """A group whose members are the files of ``perfvcs/commands``: each has an attribute ``command`` and is named like its file.
+    """A group whose members are the files of ``perfvcs/commands``: each has an attribute
+    ``command`` and is named like its file.
 
-    ``import_.py`` is the command ``import``. Listing reads the files' text and imports none of them.
+    ``import_.py`` is the command ``import``. Listing reads the files' text and imports none of
+    them.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
@@ -44,8 +50,12 @@ class Commands(click.Group):
         found: click.Command = importlib.import_module(f"perfvcs.commands.{stem}").command
         return found
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does; what only Linux perf has is handed to it, and for anything else the closest name is suggested."""
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does; what only Linux perf has is handed to it, and for anything else the
+        closest name is suggested.
+        """
         name = args[0]
         command = self.get_command(ctx, name)
         if ctx.resilient_parsing:  # a shell completes
@@ -60,7 +70,10 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List all commands with the first sentence of their help."""
-        rows = [(name, _summary(stem) or self._imported_summary(ctx, name)) for name, stem in sorted(_files().items())]
+        rows = [
+            (name, _summary(stem) or self._imported_summary(ctx, name))
+            for name, stem in sorted(_files().items())
+        ]
         if rows:
             with formatter.section("Commands"):
                 formatter.write_dl(rows)
@@ -70,7 +83,11 @@ class Commands(click.Group):
         return command.get_short_help_str(100) if command else ""
 
     def make_context(
-        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
     ) -> click.Context:
         """Parse."""
         with _exit_codes():
@@ -84,7 +101,9 @@ class Commands(click.Group):
 
 @contextmanager
 def _exit_codes() -> Iterator[None]:
-    """Every error that was raised on purpose becomes one line on stderr and its exit code; all others stay tracebacks."""
+    """Every error that was raised on purpose becomes one line on stderr and its exit code; all
+    others stay tracebacks.
+    """
     try:
         yield
     except PerfError as error:
@@ -105,7 +124,10 @@ def _exit_codes() -> Iterator[None]:
             _silence()
             raise click.exceptions.Exit(READER_GONE) from None
         if error.errno == errno.ENOENT and _folder_is_gone():
-            _leave("the current folder was deleted: go to another one (cd), or name one (perf -C DIR)", FOLDER_GONE)
+            _leave(
+                "the current folder was deleted: go to another one (cd), or name one (perf -C DIR)",
+                FOLDER_GONE,
+            )
         if error.errno not in CURES:
             raise
         where = f"{error.filename}: " if error.filename else ""
@@ -124,7 +146,9 @@ def _leave(message: str, status: int) -> None:
 
 
 def _reader_gone() -> bool:
-    """Whether it is our own stdout or stderr that nobody reads; a broken pipe to a process of ours is an error like any other."""
+    """Whether it is our own stdout or stderr that nobody reads; a broken pipe to a process of ours
+    is an error like any other.
+    """
     import select
 
     poll = select.poll()
@@ -154,7 +178,9 @@ def _silence() -> None:
 
 
 def _drop_unwritten() -> None:
-    """Let output that cannot be written go nowhere, or Python fails on it again when it ends, with exit status 120."""
+    """Let output that cannot be written go nowhere, or Python fails on it again when it ends, with
+    exit status 120.
+    """
     try:
         sys.stdout.flush()
     except OSError:
@@ -163,12 +189,18 @@ def _drop_unwritten() -> None:
 
 def _files() -> dict[str, str]:
     """Command name -> module name, from the names of the files in ``commands/``."""
-    stems = [name.removesuffix(".py") for name in os.listdir(COMMANDS) if name.endswith(".py") and not name.startswith("_")]  # noqa: PTH208
+    stems = [
+        name.removesuffix(".py")
+        for name in os.listdir(COMMANDS)  # noqa: PTH208
+        if name.endswith(".py") and not name.startswith("_")
+    ]
     return {stem.rstrip("_").replace("_", "-"): stem for stem in stems}
 
 
 def _summary(stem: str) -> str:
-    """The first paragraph of the docstring of ``def command`` in a file, read as text: importing all of them takes longer."""
+    """The first paragraph of the docstring of ``def command`` in a file, read as text: importing
+    all of them takes longer.
+    """
     with open(f"{COMMANDS}/{stem}.py", encoding="utf-8") as file:
         found = _SUMMARY.search(file.read())
     return " ".join(found[1].split()).rstrip(".") if found else ""
@@ -181,7 +213,11 @@ def _suggestion(name: str) -> str:
     return f", did you mean {close[0]!r}?" if close else ""
 
 
-def _change_folder(ctx: click.Context, parameter: click.Parameter, folders: tuple[str, ...]) -> None:  # noqa: ARG001
+def _change_folder(
+    ctx: click.Context,
+    parameter: click.Parameter,  # noqa: ARG001
+    folders: tuple[str, ...],
+) -> None:
     for folder in folders:
         try:
             os.chdir(folder)
@@ -195,18 +231,38 @@ def _show_version(ctx: click.Context, parameter: click.Parameter, asked: bool) -
         from perfvcs.repository.origin import commit
 
         known = commit()
-        echo(f"perfvcs {__version__} ({known[:10]}{known[40:]})" if known else f"perfvcs {__version__}")
+        echo(
+            f"perfvcs {__version__} ({known[:10]}{known[40:]})"
+            if known
+            else f"perfvcs {__version__}"
+        )
         ctx.exit()
 
 
-@click.group(cls=Commands, name="perf", invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="Show the version and exit."
+@click.group(
+    cls=Commands,
+    name="perf",
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.option(
-    "-C", "folder", metavar="DIR", multiple=True, expose_value=False, is_eager=True, callback=_change_folder,
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
+@click.option(
+    "-C",
+    "folder",
+    metavar="DIR",
+    multiple=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_change_folder,
     help="Run as if started in DIR; repeated, each DIR is relative to the one before.",
-)  # fmt: skip
+)
 @click.pass_context
 def group(context: click.Context) -> None:
     """Keep the performance history of a git repository beside its code history."""
@@ -220,7 +276,8 @@ def group(context: click.Context) -> None:
 
 def main() -> None:
     """Run the command line of this process; ``perfvcs.entry`` has taken care of signals."""
-    # where a standard stream is closed, a file of ours must not get its number: what we start would write into it
+    # where a standard stream is closed, a file of ours must not get its number: what we start would
+    # write into it
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115

@@ -1,4 +1,6 @@
-"""The one base of every error that perfvcs raises on purpose, and the hint that ends many of them."""
+"""The one base of every error that perfvcs raises on purpose, and the hint that ends many of
+them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ if TYPE_CHECKING:
 
 MOST_NAMES = 20  # known names that a message lists
 FEWEST_LETTERS = 3  # letters that begin a name
-LONGEST_NAME = 200  # characters of names that are compared: comparing takes a time quadratic in them
+# characters of names that are compared: comparing takes a time quadratic in them
+LONGEST_NAME = 200
 FEW_NAMES = 3  # names that begin alike and are all suggested
 SCANT = 1 << 16  # bytes left on a disk, below which it is full
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -19,17 +22,27 @@ NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 CURES = {
     errno.ENOSPC: "the disk is full: free some space and run the command again",
     errno.EDQUOT: "the disk quota is used up: free some space and run the command again",
-    errno.EFBIG: "a file would be larger than is allowed here: raise the limit (ulimit -f) and run the command again",
-    errno.EROFS: "the file system is read-only: work on a writable copy (git clone), or have it remounted",
+    errno.EFBIG: (
+        "a file would be larger than is allowed here: raise the limit (ulimit -f) and run the"
+        " command again"
+    ),
+    errno.EROFS: (
+        "the file system is read-only: work on a writable copy (git clone), or have it remounted"
+    ),
     errno.EACCES: "permission denied: check who owns it and its mode",
-    errno.EAGAIN: "the system starts no more processes: end some, or raise the limit (ulimit -u), and run the command again",
+    errno.EAGAIN: (
+        "the system starts no more processes: end some, or raise the limit (ulimit -u), and run the"
+        " command again"
+    ),
     errno.ENOMEM: "there is not enough memory: end other programs and run the command again",
     errno.EPERM: "not permitted: check who owns it and its mode",
 }
 
 
 class PerfError(Exception):
-    """What went wrong and its cure, in one line; the command line prints it and exits with ``exit_code``."""
+    """What went wrong and its cure, in one line; the command line prints it and exits with
+    ``exit_code``.
+    """
 
     exit_code = 1
 
@@ -41,10 +54,13 @@ class UsageError(PerfError):
 
 
 def system_reason(error: OSError) -> str:
-    """What the system said; of a tree that could not be copied (shutil.Error), what it said of the first file.
+    """What the system said; of a tree that could not be copied (shutil.Error), what it said of the
+    first file.
 
-    >>> system_reason(OSError(28, "No space left on device")), system_reason(OSError([("a", "b", "[Errno 28] No space: 'a' -> 'b'")]))
-    ('No space left on device', 'No space')
+    >>> system_reason(OSError(28, "No space left on device"))
+    'No space left on device'
+    >>> system_reason(OSError([("a", "b", "[Errno 28] No space: 'a' -> 'b'")]))
+    'No space'
     """
     if error.strerror:
         return error.strerror
@@ -65,7 +81,8 @@ def disk_is_full(folder: Path) -> bool:
 
 
 def nearest(wrong: str, choices: Iterable[str]) -> str:
-    """The end of a message about an unknown name: the known ones that begin with it, else the closest one, or all of them.
+    """The end of a message about an unknown name: the known ones that begin with it, else the
+    closest one, or all of them.
 
     >>> nearest("tiem", ["time", "memory"]), nearest("flame", ["flamegraph", "flamediff", "flow"])
     ('; did you mean `time`?', '; did you mean `flamegraph` or `flamediff`?')
@@ -74,8 +91,18 @@ def nearest(wrong: str, choices: Iterable[str]) -> str:
 
     names = list(choices)
     likely = [name for name in names if len(name) <= LONGEST_NAME]
-    begun = [name for name in names if name.startswith(wrong)] if len(wrong) >= FEWEST_LETTERS else []
-    close = begun if 0 < len(begun) <= FEW_NAMES else get_close_matches(wrong[:LONGEST_NAME], likely, n=1, cutoff=0.5)
+    begun = (
+        [name for name in names if name.startswith(wrong)] if len(wrong) >= FEWEST_LETTERS else []
+    )
+    close = (
+        begun
+        if 0 < len(begun) <= FEW_NAMES
+        else get_close_matches(wrong[:LONGEST_NAME], likely, n=1, cutoff=0.5)
+    )
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     hint = " or ".join(f"`{name}`" for name in close)
-    return f"; did you mean {hint}?" if close else f"; there are: {', '.join(names[:MOST_NAMES]) or 'none'}{more}"
+    return (
+        f"; did you mean {hint}?"
+        if close
+        else f"; there are: {', '.join(names[:MOST_NAMES]) or 'none'}{more}"
+    )

@@ -1,4 +1,6 @@
-"""``pytest --perf``: after the tests, those that pass are measured in processes of their own, and the profile is stored."""
+"""``pytest --perf``: after the tests, those that pass are measured in processes of their own, and
+the profile is stored.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ if TYPE_CHECKING:
 
 EXECUTIONS = 5  # processes, the least for a verdict
 MEASURING = "perfvcs-measuring"  # the plugin in a process that is being measured
-SHOWING = ("collectonly", "setuponly", "showfixtures", "show_fixtures_per_test")  # options of pytest that run no test
+# options of pytest that run no test
+SHOWING = ("collectonly", "setuponly", "showfixtures", "show_fixtures_per_test")
 LINES = pytest.StashKey[list[str]]()
 
 
@@ -26,18 +29,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """The options."""
     group = parser.getgroup("perfvcs", "performance history")
     group.addoption(
-        "--perf", action="store_true", help="After the tests, measure those that pass and store the profile beside git."
+        "--perf",
+        action="store_true",
+        help="After the tests, measure those that pass and store the profile beside git.",
     )
     group.addoption(
-        "--perf-executions", type=int, default=EXECUTIONS, metavar="N", help=f"Processes that measure them ({EXECUTIONS})."
+        "--perf-executions",
+        type=int,
+        default=EXECUTIONS,
+        metavar="N",
+        help=f"Processes that measure them ({EXECUTIONS}).",
     )
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Measure, unless the tests were interrupted or only shown; what fails makes the exit status 1."""
+    """Measure, unless the tests were interrupted or only shown; what fails makes the exit status
+    1.
+    """
     config = session.config
-    if not config.getoption("--perf") or config.pluginmanager.has_plugin(MEASURING) or hasattr(config, "workerinput"):
+    if (
+        not config.getoption("--perf")
+        or config.pluginmanager.has_plugin(MEASURING)
+        or hasattr(config, "workerinput")
+    ):
         return
     if any(config.getoption(name, False) for name in SHOWING):
         return
@@ -56,7 +71,9 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         config.stash[LINES] = list(stored(outcome))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
     """What was measured, or why nothing was."""
     if LINES in config.stash:
         terminalreporter.section("performance")
@@ -103,18 +120,38 @@ def _measure(config: pytest.Config, progress: Spoken) -> CampaignOutcome:
     here = config.invocation_params.dir
     project = Project.find(here)
     if project.root.resolve() != here.resolve():
-        raise UsageError(f"the tests are measured from the project's own folder: run pytest --perf in {project.root}")
+        raise UsageError(
+            "the tests are measured from the project's own folder: run pytest --perf in"
+            f" {project.root}"
+        )
     command = [_python(), "-m", "pytest", *_words(config.invocation_params.args)]
-    job = single(command, name="pytest", collectors=("pytest",), executions=config.getoption("--perf-executions"), warmup=0)
-    outcome = collect(Repository.of(project, create=True), job, project.expand(["HEAD"]), Request(), progress, typed=True)
+    job = single(
+        command,
+        name="pytest",
+        collectors=("pytest",),
+        executions=config.getoption("--perf-executions"),
+        warmup=0,
+    )
+    outcome = collect(
+        Repository.of(project, create=True),
+        job,
+        project.expand(["HEAD"]),
+        Request(),
+        progress,
+        typed=True,
+    )
     outcome.raise_failures()
     return outcome
 
 
 def _python() -> str:
-    """This interpreter: by its short name, which is the same on every machine, where that leads to it."""
+    """This interpreter: by its short name, which is the same on every machine, where that leads to
+    it.
+    """
     found = shutil.which("python")
-    return "python" if found and Path(found).parent == Path(sys.executable).parent else sys.executable
+    return (
+        "python" if found and Path(found).parent == Path(sys.executable).parent else sys.executable
+    )
 
 
 def _words(arguments: Sequence[object]) -> list[str]:

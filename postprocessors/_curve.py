@@ -26,7 +26,9 @@ FEWEST_FITTED_SIZES = 16
 
 
 def first_calls(profile: Profile) -> NDArray[np.bool_]:
-    """Mask of the recorded calls at the beginning of an execution, when the caches are empty; shape (rows,)."""
+    """Mask of the recorded calls at the beginning of an execution, when the caches are empty; shape
+    (rows,).
+    """
     import numpy as np
 
     from perfvcs.profile.summary import RECORDER
@@ -43,7 +45,9 @@ def first_calls(profile: Profile) -> NDArray[np.bool_]:
 
 
 class GroupMeans(NamedTuple):
-    """Means as points, of how many values (of how much weight) each is, shape (rows,), and which groups became means, shape (groups,)."""
+    """Means as points, of how many values (of how much weight) each is, shape (rows,), and which
+    groups became means, shape (groups,).
+    """
 
     points: ModelPoints
     weight: NDArray[np.float64]
@@ -51,14 +55,21 @@ class GroupMeans(NamedTuple):
 
 
 def means(points: ModelPoints) -> GroupMeans:
-    """The mean of the values at each size of each group, outliers pulled in; for groups of fewer than ``FEWEST_MEANS`` sizes all values.
+    """The mean of the values at each size of each group, outliers pulled in; for groups of fewer
+    than ``FEWEST_MEANS`` sizes all values.
 
-    Values weigh their number / level^2, as in ``robust.described``; they come in the order of groups and sizes.
+    Values weigh their number / level^2, as in ``robust.described``; they come in the order of
+    groups and sizes.
     """
     import numpy as np
 
     from perfvcs.postprocessors._rows import by_number
-    from perfvcs.statistics.regression.condensed import BUSY_CLIP, OUTLIER_NEIGHBOURS, drawn_in, running
+    from perfvcs.statistics.regression.condensed import (
+        BUSY_CLIP,
+        OUTLIER_NEIGHBOURS,
+        drawn_in,
+        running,
+    )
     from perfvcs.statistics.regression.strategies import ModelPoints
 
     order = np.argsort(points.x)
@@ -71,22 +82,27 @@ def means(points: ModelPoints) -> GroupMeans:
     if not len(starts):
         return GroupMeans(points, weight, many)
     ends = np.searchsorted(group, np.arange(points.groups + 1)).tolist()
-    for number in np.flatnonzero(many & (np.bincount(group, minlength=points.groups) >= OUTLIER_NEIGHBOURS)).tolist():
+    for number in np.flatnonzero(
+        many & (np.bincount(group, minlength=points.groups) >= OUTLIER_NEIGHBOURS)
+    ).tolist():
         rows = slice(ends[number], ends[number + 1])
         y[rows] = drawn_in(x[rows], y[rows], BUSY_CLIP)
     count, first = np.add.reduceat(weight, starts), y[starts]
-    away = y - np.repeat(first, np.diff(np.append(starts, len(x))))  # of equal values the mean is exact
+    # of equal values the mean is exact
+    away = y - np.repeat(first, np.diff(np.append(starts, len(x))))
     mean, of = first + np.add.reduceat(weight * away, starts) / count, group[starts]
     most = np.zeros(points.groups)
     np.maximum.at(most, of, np.abs(mean))
     scale = np.where(most > 0, most, 1.0)[of]  # so that no weight is more than a float holds
-    condensed = ModelPoints(x[starts], mean, of, points.groups, count / running(np.abs(mean) / scale, of) ** 2)
+    condensed = ModelPoints(
+        x[starts], mean, of, points.groups, count / running(np.abs(mean) / scale, of) ** 2
+    )
     return GroupMeans(condensed, count, many)
 
 
 def without_undefined(pieces: FittedPieces) -> tuple[FittedPieces, dict[str, NDArray[np.intp]]]:
-    """The fits, with those that were not known because of some rows made from the others, and by model how many rows of each piece
-    it lost; shape (pieces,).
+    """The fits, with those that were not known because of some rows made from the others, and by
+    model how many rows of each piece it lost; shape (pieces,).
 
     The choice stays: what was fitted to other rows cannot be compared.
     """
@@ -101,12 +117,22 @@ def without_undefined(pieces: FittedPieces) -> tuple[FittedPieces, dict[str, NDA
         if not wanted.any():
             continue
         rest = points.of(defined & wanted[points.group])
-        part = fit(rest.x, rest.y, rest.group, rest.weights, groups=rest.groups, models=[model])[model]
+        part = fit(rest.x, rest.y, rest.group, rest.weights, groups=rest.groups, models=[model])[
+            model
+        ]
         made = part.known
-        columns = {field.name: (getattr(part, field.name), getattr(whole, field.name)) for field in fields(part)[1:]}
-        joined = {name: np.where(made if new.ndim == 1 else made[:, None], new, old) for name, (new, old) in columns.items()}
+        columns = {
+            field.name: (getattr(part, field.name), getattr(whole, field.name))
+            for field in fields(part)[1:]
+        }
+        joined = {
+            name: np.where(made if new.ndim == 1 else made[:, None], new, old)
+            for name, (new, old) in columns.items()
+        }
         fits[model] = replace(part, **joined)
-        lost[model] = np.where(made, np.bincount(points.group, ~defined, points.groups), 0).astype(np.intp)
+        lost[model] = np.where(made, np.bincount(points.group, ~defined, points.groups), 0).astype(
+            np.intp
+        )
     return replace(pieces, fits=fits), lost
 
 
@@ -122,7 +148,9 @@ def _defined(model: str, points: ModelPoints) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class CurvePoints:
-    """Points of all groups, x rising in each: ``group``, ``x`` and ``y`` of the shape (points,), on the scale of ``Groups``."""
+    """Points of all groups, x rising in each: ``group``, ``x`` and ``y`` of the shape (points,), on
+    the scale of ``Groups``.
+    """
 
     group: NDArray[np.intp]
     x: NDArray[np.float64]
@@ -144,23 +172,32 @@ def entries(
     options: Mapping[str, NDArray[Any]],
     predicted: NDArray[np.float64] | None = None,
 ) -> list[Made]:
-    """The curves of all groups; ``options`` are the fields that this ``kind`` has besides, with a value per group.
+    """The curves of all groups; ``options`` are the fields that this ``kind`` has besides, with a
+    value per group.
 
-    ``r2`` is what ``predicted`` (rows,) explains; without it, the curve that is straight between its points, and level beyond them.
+    ``r2`` is what ``predicted`` (rows,) explains; without it, the curve that is straight between
+    its points, and level beyond them.
     """
     import numpy as np
 
     ends = np.searchsorted(curve.group, np.arange(len(groups) + 1))
     if predicted is None:
         predicted = np.empty(len(groups.x))
-        for place, (start, count) in enumerate(zip(groups.starts.tolist(), groups.counts.tolist(), strict=True)):
+        for place, (start, count) in enumerate(
+            zip(groups.starts.tolist(), groups.counts.tolist(), strict=True)
+        ):
             points = slice(ends[place], ends[place + 1])
-            predicted[start : start + count] = np.interp(groups.x[start : start + count], curve.x[points], curve.y[points])
+            predicted[start : start + count] = np.interp(
+                groups.x[start : start + count], curve.x[points], curve.y[points]
+            )
     rest = groups.total((groups.y - predicted) ** 2)
-    r2 = np.where(groups.squares > 0, 1 - rest / np.where(groups.squares > 0, groups.squares, 1.0), 0.0)
+    r2 = np.where(
+        groups.squares > 0, 1 - rest / np.where(groups.squares > 0, groups.squares, 1.0), 0.0
+    )
     last = groups.starts + groups.counts - 1
     largest = np.finfo(np.float64).max
-    with np.errstate(over="ignore"):  # next to the largest double a smooth value may leave what a float holds
+    # next to the largest double a smooth value may leave what a float holds
+    with np.errstate(over="ignore"):
         xs = np.clip(curve.x * groups.x_scale[curve.group], -largest, largest)
         ys = np.clip(curve.y * groups.y_scale[curve.group], -largest, largest)
     low, high = groups.x[groups.starts] * groups.x_scale, groups.x[last] * groups.x_scale
@@ -169,9 +206,18 @@ def entries(
     columns = {name: values.tolist() for name, values in options.items()}
     return [
         kind(
-            uid=names[unit], metric=metric, by=by, x=(float(low[place]), float(high[place])), rows=int(groups.counts[place]),
-            sizes=int(sizes[place]), r2=float(r2[place]), **{name: values[place] for name, values in columns.items()},
-            points=(xs[ends[place] : ends[place + 1]].tolist(), ys[ends[place] : ends[place + 1]].tolist()),
+            uid=names[unit],
+            metric=metric,
+            by=by,
+            x=(float(low[place]), float(high[place])),
+            rows=int(groups.counts[place]),
+            sizes=int(sizes[place]),
+            r2=float(r2[place]),
+            **{name: values[place] for name, values in columns.items()},
+            points=(
+                xs[ends[place] : ends[place + 1]].tolist(),
+                ys[ends[place] : ends[place + 1]].tolist(),
+            ),
         )
         for place, unit in enumerate(groups.unit.tolist())
-    ]  # fmt: skip
+    ]

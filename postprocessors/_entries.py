@@ -13,7 +13,15 @@ from perfvcs.errors import UsageError, nearest
 from perfvcs.profile import Metric, Processed, Profile
 from perfvcs.profile.models import AnyEntry, FitStep, as_written
 from perfvcs.profile.validity import MAX_HEADER, METRIC_NAME
-from perfvcs.statistics.regression.models import FORMULAS, FULL_QUADRATIC, LINEARISED, MODELS, SHAPED, order, parameters
+from perfvcs.statistics.regression.models import (
+    FORMULAS,
+    FULL_QUADRATIC,
+    LINEARISED,
+    MODELS,
+    SHAPED,
+    order,
+    parameters,
+)
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
@@ -29,7 +37,8 @@ LARGEST_ENTRIES = MAX_HEADER - (
     1 << 20
 )  # of the entries of all postprocessors; the rest is for what else is in a profile's header
 OutcomeColumn = tuple[str, Sequence[float | None]]  # unit, values
-LARGEST_VALUE, SMALLEST_VALUE = 1e100, 1e-100  # values, whose squares, and weights by them, are well within what a float holds
+# values, whose squares, and weights by them, are well within what a float holds
+LARGEST_VALUE, SMALLEST_VALUE = 1e100, 1e-100
 
 
 def name_of(member: DataclassInstance) -> str:
@@ -38,53 +47,83 @@ def name_of(member: DataclassInstance) -> str:
 
 
 def conclude(
-    profile: Profile, member: DataclassInstance, models: Sequence[AnyEntry] = (), columns: Mapping[str, OutcomeColumn] | None = None,
+    profile: Profile,
+    member: DataclassInstance,
+    models: Sequence[AnyEntry] = (),
+    columns: Mapping[str, OutcomeColumn] | None = None,
     word: str = "",
-) -> Profile:  # fmt: skip
-    """The profile with the results of a postprocessor in the place of those that it left there before.
+) -> Profile:
+    """The profile with the results of a postprocessor in the place of those that it left there
+    before.
 
-    ``columns`` are, per metric, unit and values of ``<metric>.<word>``: recorded, never judged. Earlier columns of that ``word`` go,
-    whichever metric they belong to. Raises UsageError where the profile could not be written.
+    ``columns`` are, per metric, unit and values of ``<metric>.<word>``: recorded, never judged.
+    Earlier columns of that ``word`` go, whichever metric they belong to. Raises UsageError where
+    the profile could not be written.
     """
     name = name_of(member)
     entries = [*(entry for entry in profile.models if entry.postprocessor != name), *models]
-    if models and (size := len(msgspec.json.encode(list(map(as_written, entries))))) > LARGEST_ENTRIES:
+    if (
+        models
+        and (size := len(msgspec.json.encode(list(map(as_written, entries))))) > LARGEST_ENTRIES
+    ):
         raise UsageError(
-            f"{profile.job.label or 'the profile'} would have {size:,} bytes of models, and {LARGEST_ENTRIES:,} is the most: name fewer "
-            "metrics "
-            "with of, or, of a regression, give keep=best"
+            f"{profile.job.label or 'the profile'} would have {size:,} bytes of models, and"
+            f" {LARGEST_ENTRIES:,} is the most: name fewer metrics with of, or, of a regression,"
+            " give keep=best"
         )
     metrics, values = dict(profile.metrics), dict(profile.resources.metrics)
     new = {f"{metric}.{word}": column for metric, column in (columns or {}).items()}
-    earlier = {metric for metric, about in metrics.items() if word and metric.endswith(f".{word}") and about.better == "none"}
+    earlier = {
+        metric
+        for metric, about in metrics.items()
+        if word and metric.endswith(f".{word}") and about.better == "none"
+    }
     for gone in earlier - new.keys():
         del metrics[gone], values[gone]
     for column, (unit, numbers) in new.items():
         if not METRIC_NAME.fullmatch(column):
-            raise UsageError(f"the column `{column[:80]}` would have too long a name: name other metrics with of")
+            raise UsageError(
+                f"the column `{column[:80]}` would have too long a name: name other metrics with of"
+            )
         metrics[column], values[column] = Metric(unit, "none"), list(numbers)
     done = [processed for processed in profile.postprocessors if processed.name != name]
     # as it will be read again: a tuple becomes a list
     done.append(Processed(name, msgspec.json.decode(msgspec.json.encode(asdict(member)))))
     return msgspec.structs.replace(
-        profile, models=entries, metrics=metrics, resources=replace(profile.resources, metrics=values), postprocessors=done
+        profile,
+        models=entries,
+        metrics=metrics,
+        resources=replace(profile.resources, metrics=values),
+        postprocessors=done,
     )
 
 
 def entries(
-    pieces: FittedPieces, scale: Sequence[float], zeros: Sequence[int], far: Sequence[int], lost: Mapping[str, NDArray[np.intp]], *,
-    guessed: bool = False, shares: bool = False,
-) -> Iterator[tuple[int, dict[str, Any]]]:  # fmt: skip
-    """Group and fields of the entry of every model of every piece that has rows, in order; the best one also tells which are missing.
+    pieces: FittedPieces,
+    scale: Sequence[float],
+    zeros: Sequence[int],
+    far: Sequence[int],
+    lost: Mapping[str, NDArray[np.intp]],
+    *,
+    guessed: bool = False,
+    shares: bool = False,
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Group and fields of the entry of every model of every piece that has rows, in order; the best
+    one also tells which are missing.
 
-    ``scale``: per group what its values were divided by (``scaled``), ``zeros``: how many rows at size 0 were left out, ``far``: how many
-    sizes that lie far from the others, ``lost``: how many rows of each piece a model was fitted without. ``guessed``: that only one model
-    was tried is no reason to name the others. ``shares``: that residuals were weighted by the level, so that AICc has no unit.
+    ``scale``: per group what its values were divided by (``scaled``), ``zeros``: how many rows at
+    size 0 were left out, ``far``: how many sizes that lie far from the others, ``lost``: how many
+    rows of each piece a model was fitted without. ``guessed``: that only one model was tried is no
+    reason to name the others. ``shares``: that residuals were weighted by the level, so that AICc
+    has no unit.
     """
     scales = [scale[owner] for owner in pieces.owner.tolist()]
     columns = {model: _columns(fit, scales, shares=shares) for model, fit in pieces.fits.items()}
     some = next(iter(pieces.fits.values()))
-    rows = [max(counts) for counts in zip(*(fit.n.tolist() for fit in pieces.fits.values()), strict=True)]
+    rows = [
+        max(counts)
+        for counts in zip(*(fit.n.tolist() for fit in pieces.fits.values()), strict=True)
+    ]
     best, owners = pieces.choice.index.tolist(), pieces.owner.tolist()
     extents = _extents(pieces, some)
     dropped = {model: counts.tolist() for model, counts in lost.items()}
@@ -97,7 +136,9 @@ def entries(
             name = None  # its coefficients are more than a float holds
         about: dict[str, Any] = {}
         known = [model for model in columns if columns[model][piece] is not None]
-        if missing := [model for model in columns if model not in known and not (guessed and known)]:
+        if missing := [
+            model for model in columns if model not in known and not (guessed and known)
+        ]:
             about["omitted"] = {model: _reason(model, count, *extents[piece]) for model in missing}
         if zeros[owner]:
             about["zeros"] = zeros[owner]
@@ -115,11 +156,18 @@ def entries(
             without = dropped[model][piece] if model in dropped else 0
             if without:
                 entry["dropped"] = without
-            yield owner, entry | {"rows": count - without, "best": model == name} | (about if model == name else {})
+            yield (
+                owner,
+                entry
+                | {"rows": count - without, "best": model == name}
+                | (about if model == name else {}),
+            )
 
 
 def scaled(points: ModelPoints) -> tuple[ModelPoints, list[float]]:
-    """The values of each group divided by a power of two, and which: 1 but where their squares are more or less than a float holds."""
+    """The values of each group divided by a power of two, and which: 1 but where their squares are
+    more or less than a float holds.
+    """
     import numpy as np
 
     most = np.zeros(points.groups)
@@ -170,9 +218,18 @@ def _columns(fit: Fit, scale: Sequence[float], *, shares: bool) -> list[dict[str
 
 def _nothing(count: int, low: float, high: float) -> dict[str, Any]:
     return {
-        "model": None, "order": None, "formula": None, "coefficients": [], "errors": [], "r2": None, "adjusted_r2": None, "aicc": None,
-        "x": (low, high), "rows": count, "best": False,
-    }  # fmt: skip
+        "model": None,
+        "order": None,
+        "formula": None,
+        "coefficients": [],
+        "errors": [],
+        "r2": None,
+        "adjusted_r2": None,
+        "aicc": None,
+        "x": (low, high),
+        "rows": count,
+        "best": False,
+    }
 
 
 def _finite(value: float) -> float | None:
@@ -197,7 +254,9 @@ def _extents(pieces: FittedPieces, some: Fit) -> list[_PieceExtent]:
     low, high = some.low, some.high
     for fit in pieces.fits.values():  # each may know other groups
         low, high = np.where(np.isnan(low), fit.low, low), np.where(np.isnan(high), fit.high, high)
-    return [_PieceExtent(*row) for row in zip(low.tolist(), high.tolist(), least.tolist(), strict=True)]
+    return [
+        _PieceExtent(*row) for row in zip(low.tolist(), high.tolist(), least.tolist(), strict=True)
+    ]
 
 
 def _reason(model: str, count: int, low: float, high: float, least: float) -> str:
@@ -222,20 +281,33 @@ def _reason(model: str, count: int, low: float, high: float, least: float) -> st
 def _step(step: StrategyStep) -> list[FitStep | None]:
     """The best of one step of each group; None if there is none."""
     columns = (step.rows.tolist(), step.choice.index.tolist(), step.choice.r2.tolist())
-    return [FitStep(count, MODELS[index], _finite(r2)) if index >= 0 else None for count, index, r2 in zip(*columns, strict=True)]
+    return [
+        FitStep(count, MODELS[index], _finite(r2)) if index >= 0 else None
+        for count, index, r2 in zip(*columns, strict=True)
+    ]
 
 
 def check_word(member: DataclassInstance, option: str, known: Collection[str]) -> None:
     """Raise UsageError where an option is none of the words that there are."""
     value = getattr(member, option)
     if value not in known:
-        raise UsageError(f"{name_of(member)}: {option} cannot be {value!r}{nearest(str(value), known)}")
+        raise UsageError(
+            f"{name_of(member)}: {option} cannot be {value!r}{nearest(str(value), known)}"
+        )
 
 
 def check_number(
-    member: DataclassInstance, option: str, low: float, high: float, example: str, *, whole: bool = False, above: bool = False
+    member: DataclassInstance,
+    option: str,
+    low: float,
+    high: float,
+    example: str,
+    *,
+    whole: bool = False,
+    above: bool = False,
 ) -> None:
-    """Raise UsageError where a numeric option is outside ``low`` to ``high`` (``above``: ``low`` itself too), or not ``whole``.
+    """Raise UsageError where a numeric option is outside ``low`` to ``high`` (``above``: ``low``
+    itself too), or not ``whole``.
 
     None, an option that was not given, is right.
     """
@@ -245,5 +317,11 @@ def check_number(
     number = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
     if not number or not low <= value <= high or (above and value == low):
         kind = "a whole number" if whole else "a number"
-        span = f"above {low:g}" + (f", at most {high:g}" if high < 1e300 else "") if above else f"from {low:,g} to {high:,g}"
-        raise UsageError(f"{name_of(member)}: {option} is {value!r}: give {kind} {span}, such as {example}")
+        span = (
+            f"above {low:g}" + (f", at most {high:g}" if high < 1e300 else "")
+            if above
+            else f"from {low:,g} to {high:,g}"
+        )
+        raise UsageError(
+            f"{name_of(member)}: {option} is {value!r}: give {kind} {span}, such as {example}"
+        )

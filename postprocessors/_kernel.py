@@ -29,7 +29,8 @@ CHUNK_WEIGHTS = 2_000_000  # weights held at once
 
 
 def by_rule(groups: Groups, rule: str) -> NDArray[np.float64]:
-    """The bandwidth of each group: the standard deviation of x, times n^(-1/5) (scott) or (3 n / 4)^(-1/5) (silverman).
+    """The bandwidth of each group: the standard deviation of x, times n^(-1/5) (scott) or (3 n /
+    4)^(-1/5) (silverman).
 
     As in ``scipy.stats.gaussian_kde``; 1 where all x are equal, when any bandwidth gives the same.
     """
@@ -44,28 +45,45 @@ def by_rule(groups: Groups, rule: str) -> NDArray[np.float64]:
     return found
 
 
-def search(groups: Groups, estimate: str, criterion: str, start: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The bandwidth of each group at which a criterion is least; 0 where none is found, or there is nothing to search in.
+def search(
+    groups: Groups, estimate: str, criterion: str, start: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The bandwidth of each group at which a criterion is least; 0 where none is found, or there is
+    nothing to search in.
 
-    As in statsmodels' ``KernelReg``: by the simplex of Nelder and Mead, from the normal reference rule on. It goes over at most
-    ``SEARCHED`` rows of a group, and ``FEW_ROWS`` or more of each where all of them would have more than ``IN_ALL``.
+    As in statsmodels' ``KernelReg``: by the simplex of Nelder and Mead, from the normal reference
+    rule on. It goes over at most ``SEARCHED`` rows of a group, and ``FEW_ROWS`` or more of each
+    where all of them would have more than ``IN_ALL``.
     """
     import numpy as np
     from scipy.optimize import fmin
 
     found = np.zeros(len(groups))
     sizes = np.bincount(groups.blocks.group, minlength=len(groups))
-    enough = np.flatnonzero((groups.counts >= FEWEST_KERNEL_ROWS) & (sizes >= FEWEST_KERNEL_ROWS) & (groups.squares > 0)).tolist()
-    kept = thin(groups.number, len(groups), min(SEARCHED, max(FEW_ROWS, IN_ALL // max(len(enough), 1))))
+    enough = np.flatnonzero(
+        (groups.counts >= FEWEST_KERNEL_ROWS) & (sizes >= FEWEST_KERNEL_ROWS) & (groups.squares > 0)
+    ).tolist()
+    kept = thin(
+        groups.number, len(groups), min(SEARCHED, max(FEW_ROWS, IN_ALL // max(len(enough), 1)))
+    )
     for place in enough:
         rows = slice(groups.starts[place], groups.starts[place] + groups.counts[place])
         x, y = groups.x[rows][kept[rows]], groups.y[rows][kept[rows]]
         # the steps of the search know no units: x in bandwidths of the rule, y in deviations
-        scaled, level = (x - x.mean()) / start[place], (y - y.mean()) / np.sqrt(groups.squares[place] / groups.counts[place])
+        scaled, level = (
+            (x - x.mean()) / start[place],
+            (y - y.mean()) / np.sqrt(groups.squares[place] / groups.counts[place]),
+        )
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # of a search that goes astray, which its result shows
-            cost, first = _criterion(scaled, level, estimate, criterion), 1.06 * scaled.std() * len(scaled) ** -0.2
-            width = abs(float(fmin(cost, first, maxiter=STEPS, maxfun=STEPS, disp=False)[0])) * start[place]
+            cost, first = (
+                _criterion(scaled, level, estimate, criterion),
+                1.06 * scaled.std() * len(scaled) ** -0.2,
+            )
+            width = (
+                abs(float(fmin(cost, first, maxiter=STEPS, maxfun=STEPS, disp=False)[0]))
+                * start[place]
+            )
         found[place] = width if np.isfinite(width) and width > 0 else 0.0
     return found
 
@@ -73,19 +91,26 @@ def search(groups: Groups, estimate: str, criterion: str, start: NDArray[np.floa
 def _criterion(
     x: NDArray[np.float64], y: NDArray[np.float64], estimate: str, criterion: str
 ) -> Callable[[NDArray[np.float64]], float]:
-    """What a bandwidth, an array of one, costs: the mean square of what it leaves of each row by the others, or Hurvich's criterion."""
+    """What a bandwidth, an array of one, costs: the mean square of what it leaves of each row by
+    the others, or Hurvich's criterion.
+    """
     import numpy as np
 
     def cost(bandwidth: NDArray[np.float64]) -> float:
         away = (x - x[:, None]) / bandwidth[0]
         weight = np.exp(-(away**2) / 2)
-        itself = float((1 / weight.sum(axis=1)).mean())  # the mean weight of a row in its own estimate by ``lc``
+        # the mean weight of a row in its own estimate by ``lc``
+        itself = float((1 / weight.sum(axis=1)).mean())
         if criterion == "cv_ls":
             np.fill_diagonal(weight, 0)
         # a row that nothing else reaches is expected at the mean, 0
         expected = np.nan_to_num(_local(away, weight, y, estimate))
         squares = float(((y - expected) ** 2).mean())
-        return squares if criterion == "cv_ls" else float(np.log(squares) + (1 + itself) / (1 - itself - 2 / len(x)))
+        return (
+            squares
+            if criterion == "cv_ls"
+            else float(np.log(squares) + (1 + itself) / (1 - itself - 2 / len(x)))
+        )
 
     return cost
 
@@ -99,19 +124,27 @@ def smooth(groups: Groups, width: NDArray[np.float64], estimate: str, most: int)
     counts, points = (np.bincount(column, minlength=len(groups)) for column in (group, group[kept]))
     starts, firsts = np.cumsum(counts) - counts, np.cumsum(points) - points
     values = np.empty(len(kept))
-    for cells, at in np.unique(np.stack([counts, points], axis=1), axis=0).tolist():  # groups of one shape are one table
+    # groups of one shape are one table
+    for cells, at in np.unique(np.stack([counts, points], axis=1), axis=0).tolist():
         alike = np.flatnonzero((counts == cells) & (points == at))
         for part in np.array_split(alike, max(1, len(alike) * cells * at // CHUNK_WEIGHTS)):
             inside = starts[part][:, None] + np.arange(cells)
             places = firsts[part][:, None] + np.arange(at)
             values[places] = _estimate(
-                x[kept[places]], x[inside], mean[inside], weight[inside], width[part][:, None, None], estimate
+                x[kept[places]],
+                x[inside],
+                mean[inside],
+                weight[inside],
+                width[part][:, None, None],
+                estimate,
             )
     return CurvePoints(group[kept], x[kept], values + groups.mean[group[kept]])
 
 
 class _Cells(NamedTuple):
-    """Group, x, number of rows, and mean value less the group's, of each size, or of each cell that holds some of too many sizes."""
+    """Group, x, number of rows, and mean value less the group's, of each size, or of each cell that
+    holds some of too many sizes.
+    """
 
     group: NDArray[np.intp]
     x: NDArray[np.float64]
@@ -131,18 +164,31 @@ def _cells(groups: Groups) -> _Cells:
     cell = ((blocks.x - low[blocks.group]) / span[blocks.group] * KERNEL_SIZES).astype(np.intp)
     # sizes of a group that has few stay apart
     many = (sizes > KERNEL_SIZES)[blocks.group]
-    new = np.append(True, (np.diff(np.minimum(cell, KERNEL_SIZES - 1)) != 0) | (np.diff(blocks.group) != 0) | ~many[1:])
+    new = np.append(
+        True,
+        (np.diff(np.minimum(cell, KERNEL_SIZES - 1)) != 0)
+        | (np.diff(blocks.group) != 0)
+        | ~many[1:],
+    )
     number = np.cumsum(new) - 1
     weight = np.bincount(number, blocks.counts).astype(np.float64)
-    means = [np.bincount(number, blocks.counts * column) / weight for column in (blocks.x, blocks.mean)]
+    means = [
+        np.bincount(number, blocks.counts * column) / weight for column in (blocks.x, blocks.mean)
+    ]
     return _Cells(blocks.group[new], means[0], weight, means[1])
 
 
 def _estimate(
-    at: NDArray[np.float64], x: NDArray[np.float64], y: NDArray[np.float64], rows: NDArray[np.float64], width: NDArray[np.float64],
+    at: NDArray[np.float64],
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    rows: NDArray[np.float64],
+    width: NDArray[np.float64],
     estimate: str,
-) -> NDArray[np.float64]:  # fmt: skip
-    """The estimate of several groups at ``at`` (groups, points) from cells ``x``, ``y``, ``rows`` (groups, cells)."""
+) -> NDArray[np.float64]:
+    """The estimate of several groups at ``at`` (groups, points) from cells ``x``, ``y``, ``rows``
+    (groups, cells).
+    """
     import numpy as np
 
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
@@ -151,8 +197,12 @@ def _estimate(
         return _local(away, weight, y[:, None, :], estimate)
 
 
-def _local(away: NDArray[np.float64], weight: NDArray[np.float64], y: NDArray[np.float64], estimate: str) -> NDArray[np.float64]:
-    """The weighted mean of y over the last axis, or the value of the weighted line where ``away`` is 0."""
+def _local(
+    away: NDArray[np.float64], weight: NDArray[np.float64], y: NDArray[np.float64], estimate: str
+) -> NDArray[np.float64]:
+    """The weighted mean of y over the last axis, or the value of the weighted line where ``away``
+    is 0.
+    """
     import numpy as np
 
     s0, t0 = weight.sum(axis=-1), (weight * y).sum(axis=-1)

@@ -17,18 +17,21 @@ if TYPE_CHECKING:
     from perfvcs.profile import Profile
 
 
-EQUAL = 1e-14  # values whose spread is less than this share of the largest are equal but for rounding
+# values whose spread is less than this share of the largest are equal but for rounding
+EQUAL = 1e-14
 OUTLIER = "outlier"  # the column <metric>.outlier is 1 where a row was marked
 
 
 @dataclass(frozen=True)
 class Groups:
-    """Rows sorted by unit, then ``x``, then ``y``, so that their order in the profile does not matter.
+    """Rows sorted by unit, then ``x``, then ``y``, so that their order in the profile does not
+    matter.
 
-    ``unit``, ``starts`` and ``counts`` have the shape (groups,): the uid's code, the first row, the number of rows. The other arrays have
-    the shape (rows,): ``number`` is the row's group, ``place`` its number in the profile, ``index`` that among the rows given. ``x`` and
-    ``y`` are divided by the powers of two ``x_scale`` and ``y_scale`` (groups,), which loses nothing, so that squares of huge values are
-    finite.
+    ``unit``, ``starts`` and ``counts`` have the shape (groups,): the uid's code, the first row, the
+    number of rows. The other arrays have the shape (rows,): ``number`` is the row's group,
+    ``place`` its number in the profile, ``index`` that among the rows given. ``x`` and ``y`` are
+    divided by the powers of two ``x_scale`` and ``y_scale`` (groups,), which loses nothing, so that
+    squares of huge values are finite.
     """
 
     unit: NDArray[np.intp]
@@ -58,7 +61,9 @@ class Groups:
 
     @cached_property
     def squares(self) -> NDArray[np.float64]:
-        """The squares of ``y`` about the mean, summed per group; 0 where all values are equal but for rounding."""
+        """The squares of ``y`` about the mean, summed per group; 0 where all values are equal but
+        for rounding.
+        """
         import numpy as np
 
         found = self.total((self.y - self.mean[self.number]) ** 2)
@@ -106,7 +111,10 @@ class GroupBlocks:
 
 
 def begins(*columns: NDArray[Any]) -> NDArray[np.bool_]:
-    """Mask of the rows that differ from the row before in some column; the first row does. The columns have one length."""
+    """Mask of the rows that differ from the row before in some column; the first row does.
+
+    The columns have one length.
+    """
     import numpy as np
 
     new = np.ones(len(columns[0]), dtype=bool)
@@ -121,7 +129,8 @@ def group(rows: MetricRows, by: str = "size") -> Groups:
     x = rows.x if by else np.zeros(len(rows.y))
     kept = np.flatnonzero(np.isfinite(x))
     x, y, unit = x[kept], rows.y[kept], rows.unit[kept]
-    order = np.argsort(y)  # one column after the other, the last one in linear time, takes half of what lexsort does
+    # one column after the other, the last one in linear time, takes half of what lexsort does
+    order = np.argsort(y)
     if by:
         order = order[np.argsort(x[order], kind="stable")]
     order = order[by_number(unit[order])]
@@ -160,12 +169,17 @@ def by_number(number: NDArray[np.intp]) -> NDArray[np.intp]:
     """The order of rising numbers, rows of one number as they were."""
     import numpy as np
 
-    narrow = number.astype(np.uint16) if number.max(initial=0) < 1 << 16 else number  # sixteen bits sort in linear time
+    # sixteen bits sort in linear time
+    narrow = number.astype(np.uint16) if number.max(initial=0) < 1 << 16 else number
     return np.argsort(narrow, kind="stable")
 
 
-def quantile(values: NDArray[np.float64], number: NDArray[np.intp], groups: int, share: float) -> NDArray[np.float64]:
-    """The quantile of each group's values, linear between two of them as numpy's; NaN for a group without any."""
+def quantile(
+    values: NDArray[np.float64], number: NDArray[np.intp], groups: int, share: float
+) -> NDArray[np.float64]:
+    """The quantile of each group's values, linear between two of them as numpy's; NaN for a group
+    without any.
+    """
     import numpy as np
 
     if (np.diff(number) < 0).any():
@@ -177,24 +191,36 @@ def quantile(values: NDArray[np.float64], number: NDArray[np.intp], groups: int,
         alike = np.flatnonzero(counts == count)
         at = share * (count - 1)
         low = int(at)
-        table = np.partition(values[starts[alike][:, None] + np.arange(count)], (low, min(low + 1, count - 1)), axis=1)
-        found[alike] = table[:, low] + (at - low) * (table[:, min(low + 1, count - 1)] - table[:, low])
+        table = np.partition(
+            values[starts[alike][:, None] + np.arange(count)],
+            (low, min(low + 1, count - 1)),
+            axis=1,
+        )
+        found[alike] = table[:, low] + (at - low) * (
+            table[:, min(low + 1, count - 1)] - table[:, low]
+        )
     return found
 
 
 def thin(group_of: NDArray[np.intp], groups: int, most: int) -> NDArray[np.bool_]:
-    """Mask that keeps at most ``most`` points of each group, evenly and with both ends; points are numbered in rising order."""
+    """Mask that keeps at most ``most`` points of each group, evenly and with both ends; points are
+    numbered in rising order.
+    """
     import numpy as np
 
     counts = np.bincount(group_of, minlength=groups)
     starts = np.cumsum(counts) - counts
     rank, last = np.arange(len(group_of)) - starts[group_of], np.maximum(counts - 1, 1)[group_of]
     step = np.rint(rank * ((most - 1) / last))
-    found: NDArray[np.bool_] = (counts[group_of] <= most) | (np.rint(step * (last / (most - 1))) == rank)
+    found: NDArray[np.bool_] = (counts[group_of] <= most) | (
+        np.rint(step * (last / (most - 1))) == rank
+    )
     return found
 
 
-def fill(profile: Profile, rows: NDArray[np.intp], values: NDArray[np.float64]) -> list[float | None]:
+def fill(
+    profile: Profile, rows: NDArray[np.intp], values: NDArray[np.float64]
+) -> list[float | None]:
     """A column of the profile with ``values`` in the rows ``rows``, and None in all others."""
     import numpy as np
 
@@ -206,7 +232,9 @@ def fill(profile: Profile, rows: NDArray[np.intp], values: NDArray[np.float64]) 
 
 @dataclass(frozen=True)
 class MetricRows:
-    """Rows with a value ``y`` of a metric: ``x`` is NaN without one, ``unit`` the uid's code, ``place`` the row's number in the profile."""
+    """Rows with a value ``y`` of a metric: ``x`` is NaN without one, ``unit`` the uid's code,
+    ``place`` the row's number in the profile.
+    """
 
     y: NDArray[np.float64]
     x: NDArray[np.float64]
@@ -215,9 +243,11 @@ class MetricRows:
 
 
 def rows(profile: Profile, metric: str, by: str = "size", *, outliers: bool = False) -> MetricRows:
-    """The rows of a metric that count, in their order: not those whose execution was repeated, nor marked ``outliers`` unless asked for.
+    """The rows of a metric that count, in their order: not those whose execution was repeated, nor
+    marked ``outliers`` unless asked for.
 
-    With a size, or a value of the metric ``by``, as x; raises UsageError where the profile has none at all. ``by=""`` needs none.
+    With a size, or a value of the metric ``by``, as x; raises UsageError where the profile has none
+    at all. ``by=""`` needs none.
     """
     import numpy as np
 
@@ -231,40 +261,53 @@ def rows(profile: Profile, metric: str, by: str = "size", *, outliers: bool = Fa
         keep &= resources.array(marks) != 1
     over = named(profile, by, "by") if by else np.full(len(values), np.nan)
     place = np.flatnonzero(keep)
-    return MetricRows(values[place], over[place], np.array(resources.uid, dtype=np.intp)[place], place)
+    return MetricRows(
+        values[place], over[place], np.array(resources.uid, dtype=np.intp)[place], place
+    )
 
 
 def named(profile: Profile, name: str, option: str) -> NDArray[np.float64]:
-    """The sizes or a metric, as an option names them; raises UsageError where there is no such column, or nothing in it."""
+    """The sizes or a metric, as an option names them; raises UsageError where there is no such
+    column, or nothing in it.
+    """
     import numpy as np
 
     label = profile.job.label or "the profile"
     if name != "size" and name not in profile.metrics:
-        raise UsageError(f"{label} has no column `{name}` for {option}{nearest(name, ['size', *profile.metrics])}")
+        raise UsageError(
+            f"{label} has no column `{name}` for"
+            f" {option}{nearest(name, ['size', *profile.metrics])}"
+        )
     found = profile.resources.array(name)
     if np.isfinite(found).any():
         return found
     if name == "size":
         raise UsageError(
-            f"{label} has no sizes, and this needs values over sizes: measure functions with the collector `complexity`, "
-            "give the workload a size, or name another column with `by`"
+            f"{label} has no sizes, and this needs values over sizes: measure functions with the"
+            " collector `complexity`, give the workload a size, or name another column with `by`"
         )
     raise UsageError(f"{label} has no value of `{name}` for {option}: name another column")
 
 
 def chosen(profile: Profile, of: Sequence[str] = (), by: str = "") -> list[str]:
-    """The metrics that were asked for, else all that are judged (``better`` is not none), less the one that is x.
+    """The metrics that were asked for, else all that are judged (``better`` is not none), less the
+    one that is x.
 
     Raises UsageError for an unknown one, and where none is left.
     """
     wanted = [of] if isinstance(of, str) else list(of)
     for name in wanted:
         if name not in profile.metrics:
-            raise UsageError(f"{profile.job.label or 'the profile'} has no metric `{name}`{nearest(name, profile.metrics)}")
-    found = wanted or [name for name, metric in profile.metrics.items() if metric.better != "none" and name != by]
+            raise UsageError(
+                f"{profile.job.label or 'the profile'} has no metric"
+                f" `{name}`{nearest(name, profile.metrics)}"
+            )
+    found = wanted or [
+        name for name, metric in profile.metrics.items() if metric.better != "none" and name != by
+    ]
     if not found:
         raise UsageError(
-            f"{profile.job.label or 'the profile'} has no metric with a better direction: name some with of"
-            f"; there are: {', '.join(profile.metrics) or 'none'}"
+            f"{profile.job.label or 'the profile'} has no metric with a better direction: name some"
+            f" with of; there are: {', '.join(profile.metrics) or 'none'}"
         )
     return found

@@ -15,13 +15,18 @@ if TYPE_CHECKING:
 NARROWEST_WINDOW = 3  # rows of the narrowest window that is tried
 GROWTH = 1.6  # of each window that is tried over the one before
 TRIED = 2_000  # sizes of a unit at which windows are compared
-SPANS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89)  # exponential averages that are tried: alpha = 2 / (1 + span)
+# exponential averages that are tried: alpha = 2 / (1 + span)
+SPANS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89)
 LOST = 1e-18  # a weight that changes nothing
 CHUNK_ROWS = 4_000_000  # rows of windows held at once
 
 
-def reach(groups: Groups, blocks: GroupBlocks, window: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """First row and end of the window about each of the blocks, ``window`` (groups,) rows wide, all rows of its sizes included."""
+def reach(
+    groups: Groups, blocks: GroupBlocks, window: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """First row and end of the window about each of the blocks, ``window`` (groups,) rows wide, all
+    rows of its sizes included.
+    """
     import numpy as np
 
     every = groups.blocks
@@ -46,11 +51,15 @@ def mean(groups: Groups, window: NDArray[np.intp], kept: NDArray[np.bool_]) -> N
     blocks = groups.blocks.take(kept)
     first, end = reach(groups, blocks, window)
     sums = _sums(groups)
-    found: NDArray[np.float64] = (sums[end] - sums[first]) / (end - first) + groups.mean[blocks.group]
+    found: NDArray[np.float64] = (sums[end] - sums[first]) / (end - first) + groups.mean[
+        blocks.group
+    ]
     return found
 
 
-def median(groups: Groups, window: NDArray[np.intp], kept: NDArray[np.bool_]) -> NDArray[np.float64]:
+def median(
+    groups: Groups, window: NDArray[np.intp], kept: NDArray[np.bool_]
+) -> NDArray[np.float64]:
     """The median of the window about each block that is ``kept``."""
     import numpy as np
 
@@ -64,9 +73,11 @@ def median(groups: Groups, window: NDArray[np.intp], kept: NDArray[np.bool_]) ->
 
 
 def choose(groups: Groups) -> NDArray[np.intp]:
-    """The window (groups,) whose mean has the least squared error at the rows that are left out one by one; the widest of equals.
+    """The window (groups,) whose mean has the least squared error at the rows that are left out one
+    by one; the widest of equals.
 
-    Windows from three rows on are tried, each 1.6 times the one before, and the whole unit, at no more than 2,000 sizes of each unit.
+    Windows from three rows on are tried, each 1.6 times the one before, and the whole unit, at no
+    more than 2,000 sizes of each unit.
     """
     import numpy as np
 
@@ -91,7 +102,9 @@ def choose(groups: Groups) -> NDArray[np.intp]:
 
 
 def exponential(groups: Groups, alpha: NDArray[np.float64]) -> NDArray[np.float64]:
-    """At each block the mean of it and those before, weighted by their rows and (1 - alpha)^(blocks between); less the group's mean."""
+    """At each block the mean of it and those before, weighted by their rows and (1 - alpha)^(blocks
+    between); less the group's mean.
+    """
     import numpy as np
 
     blocks = groups.blocks
@@ -111,7 +124,9 @@ def exponential(groups: Groups, alpha: NDArray[np.float64]) -> NDArray[np.float6
 
 
 def choose_alpha(groups: Groups) -> NDArray[np.float64]:
-    """The alpha (groups,) that predicts each size best from those before, in squared error over its rows; the smallest of equals."""
+    """The alpha (groups,) that predicts each size best from those before, in squared error over its
+    rows; the smallest of equals.
+    """
     import numpy as np
 
     blocks = groups.blocks

@@ -22,15 +22,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """Computes the mean of each unit and size with its interval, allowing for measurements that depend on their execution.
+    """Computes the mean of each unit and size with its interval, allowing for measurements that
+    depend on their execution.
 
-    Each execution is represented by the median of the means of ``draws`` resamples, each drawn with replacement from a ``share`` of its
-    measurements, and by the median of the variances of as many others. The entry holds, in the metric's unit and its square, the
-    ``mean`` of the executions, the variances ``within`` and ``between`` them, and the ``confidence`` ``interval`` of the mean
-    (Student's t, one degree of freedom less than executions). What a single execution or measurement cannot show is null. Units of more
-    than 32 sizes are left out, since a mean over a curve says nothing. A single outlier moves the median resample unless ``share`` is
-    below .69. ``of`` names the metrics (by default, all that are judged). ``seed`` makes the draws repeatable. Source: Kalibera, Bulej,
-    Tuma 2005, section 4.2.
+    Each execution is represented by the median of the means of ``draws`` resamples, each drawn with
+    replacement from a ``share`` of its measurements, and by the median of the variances of as many
+    others. The entry holds, in the metric's unit and its square, the ``mean`` of the executions,
+    the variances ``within`` and ``between`` them, and the ``confidence`` ``interval`` of the mean
+    (Student's t, one degree of freedom less than executions). What a single execution or
+    measurement cannot show is null. Units of more than 32 sizes are left out, since a mean over a
+    curve says nothing. A single outlier moves the median resample unless ``share`` is below .69.
+    ``of`` names the metrics (by default, all that are judged). ``seed`` makes the draws repeatable.
+    Source: Kalibera, Bulej, Tuma 2005, section 4.2.
     """
 
     draws: int = 100
@@ -47,11 +50,14 @@ class Bootstrap:
 
     def apply(self, profile: Profile) -> Profile:
         """The profile with an entry per unit, size and metric."""
-        entries = [entry for metric in chosen(profile, self.of) for entry in self._of(profile, metric)]
+        entries = [
+            entry for metric in chosen(profile, self.of) for entry in self._of(profile, metric)
+        ]
         if not entries and len(profile.resources):
             raise UsageError(
-                f"{profile.job.label or 'the profile'} has no unit of at most {MAX_SIZES} sizes with a value, and a mean over more says "
-                "nothing: fit a curve with `regression` or `moving-average`"
+                f"{profile.job.label or 'the profile'} has no unit of at most {MAX_SIZES} sizes"
+                " with a value, and a mean over more says nothing: fit a curve with `regression`"
+                " or `moving-average`"
             )
         return conclude(profile, self, entries)
 
@@ -60,8 +66,15 @@ class Bootstrap:
 
         found = rows(profile, metric, "")
         resources = profile.resources
-        size = resources.array("size")[found.place] if resources.size is not None else np.full(len(found.y), np.nan)
-        execution, binary = (np.array(resources.integers(name), dtype=np.int64)[found.place] for name in ("execution", "binary"))
+        size = (
+            resources.array("size")[found.place]
+            if resources.size is not None
+            else np.full(len(found.y), np.nan)
+        )
+        execution, binary = (
+            np.array(resources.integers(name), dtype=np.int64)[found.place]
+            for name in ("execution", "binary")
+        )
         # values last, so that the order of rows does not matter
         order = np.lexsort((found.y, execution, binary, size, found.unit))
         values, unit, size = found.y[order], found.unit[order], size[order]
@@ -96,13 +109,16 @@ class Bootstrap:
                 between=between,
                 interval=None if low is None or high is None else (low, high),
             )
-            for uid, of, count, number, (mean, within, between, low, high) in zip(*columns, strict=True)
+            for uid, of, count, number, (mean, within, between, low, high) in zip(
+                *columns, strict=True
+            )
         ]
 
     def _estimates(
         self, values: NDArray[np.float64], starts: NDArray[np.intp], runs: NDArray[np.intp]
     ) -> Iterator[tuple[float | None, ...]]:
-        """Mean, variance within and between executions, and the interval's ends of each group of values, which begin at ``starts``.
+        """Mean, variance within and between executions, and the interval's ends of each group of
+        values, which begin at ``starts``.
 
         ``runs`` is where their executions begin.
         """
@@ -111,15 +127,28 @@ class Bootstrap:
         from perfvcs.statistics.resampling import resample
 
         # the power of two below the largest value of a group keeps squares finite
-        scale = np.ldexp(1.0, np.clip(np.frexp(np.maximum.reduceat(np.abs(values), starts))[1] - 1, -1000, 1000))
+        scale = np.ldexp(
+            1.0, np.clip(np.frexp(np.maximum.reduceat(np.abs(values), starts))[1] - 1, -1000, 1000)
+        )
         group = np.searchsorted(starts, runs, side="right") - 1
         counts = np.diff(np.append(runs, len(values)))
-        robust = resample(values / np.repeat(scale[group], counts), counts, group, self.draws, self.share, self.seed)
+        robust = resample(
+            values / np.repeat(scale[group], counts),
+            counts,
+            group,
+            self.draws,
+            self.share,
+            self.seed,
+        )
         components = robust.components()
         interval = components.interval(self.confidence)
         with np.errstate(over="ignore"):
-            mean, low, high = (column * scale for column in (components.mean, interval.low, interval.high))
-            within, between = (column * scale * scale for column in (components.within, components.executions))
+            mean, low, high = (
+                column * scale for column in (components.mean, interval.low, interval.high)
+            )
+            within, between = (
+                column * scale * scale for column in (components.within, components.executions)
+            )
         return zip(*map(_finite, (mean, within, between, low, high)), strict=True)
 
 
@@ -127,4 +156,7 @@ def _finite(values: NDArray[np.float64]) -> list[float | None]:
     """The values; None where one is not known, or beyond a float."""
     import numpy as np
 
-    return [value if known else None for value, known in zip(values.tolist(), np.isfinite(values).tolist(), strict=True)]
+    return [
+        value if known else None
+        for value, known in zip(values.tolist(), np.isfinite(values).tolist(), strict=True)
+    ]

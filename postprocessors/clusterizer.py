@@ -25,15 +25,19 @@ DISTANCE_MEASURES = ("absolute", "relative")
 class Clusterizer:
     """Numbers the clusters of each unit, starting at the smallest values.
 
-    ``strategy``: ``mixture`` fits up to ``most`` normal distributions and keeps as many as the BIC supports, such as cache hits and
-    misses (on logarithms if all values are positive; on 1,000 values of a unit, which then classify the others). ``sort-order`` gives
-    every value its rank; equal values share one. ``sliding-window`` starts a cluster at the smallest value that is in none, and adds
-    the next values while they are at most ``height`` above it and at most ``width`` rows; equal values stay together.
-    ``height_measure``: ``absolute``, in the metric's unit, or ``relative``, as a share of the unit's range of values;
-    ``width_measure``: ``absolute``, in rows, or ``relative``, as a share of the unit's rows. Without either option the height is .1 of
-    the range. ``by`` names what is clustered: ``value``, or ``size``, which gives the column ``size.cluster``. ``of`` names the metrics
-    (by default, all that are judged). The result is the column ``<metric>.cluster``, null where the value is missing or the execution
-    was repeated; where there are no sizes, other postprocessors can use it as x. Sources: the clusterizer of Perun; Fraley, Raftery
+    ``strategy``: ``mixture`` fits up to ``most`` normal distributions and keeps as many as the BIC
+    supports, such as cache hits and misses (on logarithms if all values are positive; on 1,000
+    values of a unit, which then classify the others). ``sort-order`` gives every value its rank;
+    equal values share one. ``sliding-window`` starts a cluster at the smallest value that is in
+    none, and adds the next values while they are at most ``height`` above it and at most ``width``
+    rows; equal values stay together. ``height_measure``: ``absolute``, in the metric's unit, or
+    ``relative``, as a share of the unit's range of values; ``width_measure``: ``absolute``, in
+    rows, or ``relative``, as a share of the unit's rows. Without either option the height is .1 of
+    the range. ``by`` names what is clustered: ``value``, or ``size``, which gives the column
+    ``size.cluster``. ``of`` names the metrics (by default, all that are judged). The result is the
+    column ``<metric>.cluster``, null where the value is missing or the execution was repeated;
+    where there are no sizes, other postprocessors can use it as x. Sources: the clusterizer of
+    Perun; Fraley, Raftery
     2002.
     """
 
@@ -57,7 +61,8 @@ class Clusterizer:
             check_number(self, option, 0, 1 if relative else 1e300, example[relative], above=True)
             if getattr(self, option) is not None and self.strategy != "sliding-window":
                 raise UsageError(
-                    f'clusterizer: {option} belongs to strategy = "sliding-window": give that strategy, or no {option}'
+                    f'clusterizer: {option} belongs to strategy = "sliding-window": give that'
+                    f" strategy, or no {option}"
                 )
         if self.by == "size" and self.of:
             raise UsageError('clusterizer: by = "size" clusters no metric: leave out of')
@@ -85,7 +90,11 @@ class Clusterizer:
         if height is None and self.width is None:
             height, relative = 0.1, True
         return _windows(
-            groups, height, relative_height=relative, width=self.width, relative_width=self.width_measure == "relative"
+            groups,
+            height,
+            relative_height=relative,
+            width=self.width,
+            relative_width=self.width_measure == "relative",
         )
 
 
@@ -94,7 +103,10 @@ def _sizes(profile: Profile) -> MetricRows:
     import numpy as np
 
     size = named(profile, "size", "by")
-    place = np.flatnonzero(np.isfinite(size) & (np.array(profile.resources.integers("mark"), dtype=np.int64) != REPEATED))
+    place = np.flatnonzero(
+        np.isfinite(size)
+        & (np.array(profile.resources.integers("mark"), dtype=np.int64) != REPEATED)
+    )
     unit = np.array(profile.resources.uid, dtype=np.intp)[place]
     return MetricRows(size[place], size[place], unit, place)
 
@@ -108,7 +120,12 @@ def _ranks(groups: Groups) -> NDArray[np.float64]:
 
 
 def _windows(
-    groups: Groups, height: float | None, *, relative_height: bool, width: float | None, relative_width: bool
+    groups: Groups,
+    height: float | None,
+    *,
+    relative_height: bool,
+    width: float | None,
+    relative_width: bool,
 ) -> NDArray[np.float64]:
     """The number of the window that each value is in; None is no bound."""
     import numpy as np
@@ -116,15 +133,20 @@ def _windows(
     total = len(groups.y)
     low, high = groups.y[groups.starts], groups.y[groups.starts + groups.counts - 1]
     ends = groups.starts + groups.counts
-    after = np.repeat(ends, groups.counts)  # the row that begins the next window, if one begins at this row
+    # the row that begins the next window, if one begins at this row
+    after = np.repeat(ends, groups.counts)
     if height is not None:
         with np.errstate(over="ignore"):
             reach = height * (high - low) if relative_height else height / groups.y_scale
         bound = groups.y + reach[groups.number]
         for start, end in zip(groups.starts.tolist(), ends.tolist(), strict=True):
-            after[start:end] = start + np.searchsorted(groups.y[start:end], bound[start:end], side="right")
+            after[start:end] = start + np.searchsorted(
+                groups.y[start:end], bound[start:end], side="right"
+            )
     if width is not None:
-        rows = np.maximum(width * groups.counts if relative_width else np.full(len(groups), width), 1)
+        rows = np.maximum(
+            width * groups.counts if relative_width else np.full(len(groups), width), 1
+        )
         wide = np.arange(total) + np.minimum(rows, groups.counts)[groups.number].astype(np.intp)
         # up to the end of the equal values
         distinct = np.append(np.flatnonzero(begins(groups.y, groups.number)), total)
@@ -159,7 +181,10 @@ def _mixture(groups: Groups, most: int) -> NDArray[np.float64]:
 
 
 def _likeliest(
-    values: NDArray[np.float64], centres: NDArray[np.float64], spreads: NDArray[np.float64], shares: NDArray[np.float64]
+    values: NDArray[np.float64],
+    centres: NDArray[np.float64],
+    spreads: NDArray[np.float64],
+    shares: NDArray[np.float64],
 ) -> NDArray[np.intp]:
     import numpy as np
 

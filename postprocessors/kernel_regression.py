@@ -26,14 +26,17 @@ MODES = ("estimator", "method", "user")
 class KernelRegression:
     """Fits a smooth curve over the sizes of each unit, with a normal kernel.
 
-    ``estimate``: ``ll`` fits a line around each size (local linear), ``lc`` takes the weighted mean (local constant, Nadaraya-Watson).
-    ``mode`` chooses the source of the bandwidth: ``method``, a rule of thumb (``rule`` is scott or silverman, from the number of rows
-    and the spread of their sizes, as in scipy); ``estimator``, the one with the least ``criterion``, cross-validation (cv_ls) or aic, on at
-    most 100 rows of a unit (30 if there are very many units), since its time grows with their square; ``user``, the given ``bandwidth``
-    in the unit of x. The entry records the source (``bandwidth_by``): units with fewer than five rows or sizes, with equal values, or
-    for which the search fails use the rule. Units with more than 400 sizes are first binned into 400 equal cells. ``of`` names the
-    metrics (by default, all that are judged); ``by`` names the column of x. Sources: Nadaraya, Watson 1964; Fan 1992; Hurvich,
-    Simonoff, Tsai 1998 for aic; the kernel regression of Perun.
+    ``estimate``: ``ll`` fits a line around each size (local linear), ``lc`` takes the weighted mean
+    (local constant, Nadaraya-Watson). ``mode`` chooses the source of the bandwidth: ``method``, a
+    rule of thumb (``rule`` is scott or silverman, from the number of rows and the spread of their
+    sizes, as in scipy); ``estimator``, the one with the least ``criterion``, cross-validation
+    (cv_ls) or aic, on at most 100 rows of a unit (30 if there are very many units), since its time
+    grows with their square; ``user``, the given ``bandwidth`` in the unit of x. The entry records
+    the source (``bandwidth_by``): units with fewer than five rows or sizes, with equal values, or
+    for which the search fails use the rule. Units with more than 400 sizes are first binned into
+    400 equal cells. ``of`` names the metrics (by default, all that are judged); ``by`` names the
+    column of x. Sources: Nadaraya, Watson 1964; Fan 1992; Hurvich, Simonoff, Tsai 1998 for aic; the
+    kernel regression of Perun.
     """
 
     mode: str = "method"
@@ -54,14 +57,26 @@ class KernelRegression:
             check_word(self, option, known)
         check_number(self, "bandwidth", 0, 1e300, "50", above=True)
         if self.mode == "user" and self.bandwidth is None:
-            raise UsageError('kernel-regression: mode = "user" needs a bandwidth: give one in the unit of x, such as 50')
+            raise UsageError(
+                'kernel-regression: mode = "user" needs a bandwidth: give one in the unit of x,'
+                " such as 50"
+            )
         if self.mode != "user" and self.bandwidth is not None:
-            raise UsageError('kernel-regression: a bandwidth that is given needs mode = "user": give both, or neither')
+            raise UsageError(
+                'kernel-regression: a bandwidth that is given needs mode = "user": give both, or'
+                " neither"
+            )
 
     def apply(self, profile: Profile) -> Profile:
         """The profile with a model per unit and metric."""
         return conclude(
-            profile, self, [entry for metric in chosen(profile, self.of, self.by) for entry in self._of(profile, metric)]
+            profile,
+            self,
+            [
+                entry
+                for metric in chosen(profile, self.of, self.by)
+                for entry in self._of(profile, metric)
+            ],
         )
 
     def _of(self, profile: Profile, metric: str) -> list[KernelEntry]:
@@ -72,7 +87,11 @@ class KernelRegression:
         curve = _kernel.smooth(groups, width, self.estimate, most_points(len(groups)))
         with np.errstate(over="ignore"):
             bandwidth = np.minimum(width * groups.x_scale, np.finfo(np.float64).max)
-        options = {"estimate": np.full(len(groups), self.estimate), "bandwidth": bandwidth, "bandwidth_by": by}
+        options = {
+            "estimate": np.full(len(groups), self.estimate),
+            "bandwidth": bandwidth,
+            "bandwidth_by": by,
+        }
         return entries(KernelEntry, profile, metric, self.by, groups, curve, options)
 
     def _bandwidths(self, groups: Groups) -> tuple[NDArray[np.float64], NDArray[Any]]:
@@ -86,4 +105,6 @@ class KernelRegression:
         if self.mode == "method":
             return width, np.full(len(groups), self.rule)
         searched = _kernel.search(groups, self.estimate, self.criterion, width)
-        return np.where(searched > 0, searched, width), np.where(searched > 0, self.criterion, self.rule)
+        return np.where(searched > 0, searched, width), np.where(
+            searched > 0, self.criterion, self.rule
+        )

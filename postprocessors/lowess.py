@@ -27,13 +27,16 @@ SEED = 0
 
 @dataclass(frozen=True)
 class Lowess:
-    """Fits a line around each size to the nearest rows, in which outliers weigh little, with a band around the curve.
+    """Fits a line around each size to the nearest rows, in which outliers weigh little, with a band
+    around the curve.
 
-    ``share`` is the part of a unit's rows that each line takes in. ``robust`` counts how often rows far from the curve lose weight and
-    the curve is fitted again. The band holds the true curve at each size with the given ``confidence``: it is as wide as curves differ
-    that are fitted to resampled executions (to resampled rows if there are fewer than five executions). A unit's band takes 50 draws,
-    fewer for more than 40 units; for more than 100 there is none. At most 300 rows of a unit are used, taken evenly. ``of`` names the
-    metrics (by default, all that are judged); ``by`` names the column of x. Source: Cleveland 1979, by statsmodels.
+    ``share`` is the part of a unit's rows that each line takes in. ``robust`` counts how often rows
+    far from the curve lose weight and the curve is fitted again. The band holds the true curve at
+    each size with the given ``confidence``: it is as wide as curves differ that are fitted to
+    resampled executions (to resampled rows if there are fewer than five executions). A unit's band
+    takes 50 draws, fewer for more than 40 units; for more than 100 there is none. At most 300 rows
+    of a unit are used, taken evenly. ``of`` names the metrics (by default, all that are judged);
+    ``by`` names the column of x. Source: Cleveland 1979, by statsmodels.
     """
 
     share: float = 0.5
@@ -50,7 +53,13 @@ class Lowess:
     def apply(self, profile: Profile) -> Profile:
         """The profile with a model per unit and metric."""
         return conclude(
-            profile, self, [entry for metric in chosen(profile, self.of, self.by) for entry in self._of(profile, metric)]
+            profile,
+            self,
+            [
+                entry
+                for metric in chosen(profile, self.of, self.by)
+                for entry in self._of(profile, metric)
+            ],
         )
 
     def _of(self, profile: Profile, metric: str) -> list[LowessEntry]:
@@ -63,29 +72,44 @@ class Lowess:
         draws = draws if draws >= FEWEST_DRAWS else 0
         xs, ys, bands = [], [], np.full(len(groups), None, dtype=object)
         for place in range(len(groups)):
-            own = np.flatnonzero(kept[groups.starts[place] : groups.starts[place] + groups.counts[place]]) + groups.starts[place]
+            own = (
+                np.flatnonzero(
+                    kept[groups.starts[place] : groups.starts[place] + groups.counts[place]]
+                )
+                + groups.starts[place]
+            )
             x, y = groups.x[own], groups.y[own]
             at = _sizes(x, most_points(len(groups)))
             xs.append(at)
             ys.append(self._curve(x, y, at))
             if draws and len(at) > 1:
-                bands[place] = self._band(x, y, execution[own], at, ys[-1], draws, scale=float(groups.y_scale[place]))
+                bands[place] = self._band(
+                    x, y, execution[own], at, ys[-1], draws, scale=float(groups.y_scale[place])
+                )
         number = np.repeat(np.arange(len(groups)), [len(at) for at in xs])
         curve = CurvePoints(number, *(np.concatenate([*parts, np.empty(0)]) for parts in (xs, ys)))
         options = {
-            "share": np.full(len(groups), self.share), "robust": np.full(len(groups), self.robust),
-            "confidence": np.full(len(groups), self.confidence), "band": bands,
-        }  # fmt: skip
+            "share": np.full(len(groups), self.share),
+            "robust": np.full(len(groups), self.robust),
+            "confidence": np.full(len(groups), self.confidence),
+            "band": bands,
+        }
         return entries(LowessEntry, profile, metric, self.by, groups, curve, options)
 
-    def _curve(self, x: NDArray[np.float64], y: NDArray[np.float64], at: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The curve at some sizes: a line through the means of the sizes where the nearest rows all have one size."""
+    def _curve(
+        self, x: NDArray[np.float64], y: NDArray[np.float64], at: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The curve at some sizes: a line through the means of the sizes where the nearest rows all
+        have one size.
+        """
         import numpy as np
         from statsmodels.nonparametric.smoothers_lowess import lowess
 
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # of a window without a width, whose value is nan
-            found: NDArray[np.float64] = lowess(y, x, frac=self.share, it=self.robust, xvals=at, is_sorted=True)
+            found: NDArray[np.float64] = lowess(
+                y, x, frac=self.share, it=self.robust, xvals=at, is_sorted=True
+            )
         if np.isfinite(found).all():
             return found
         sizes, number = np.unique(x, return_inverse=True)
@@ -110,18 +134,24 @@ class Lowess:
         drawn = runs if len(runs) >= FEWEST_RESAMPLED else np.arange(len(x))
         member = run if len(runs) >= FEWEST_RESAMPLED else drawn
         curves = np.empty((draws, len(at)))
-        random = np.random.default_rng(SEED)  # anew for each unit, so that their order does not matter
+        # anew for each unit, so that their order does not matter
+        random = np.random.default_rng(SEED)
         for draw in range(draws):
             weight = np.bincount(random.integers(0, len(drawn), len(drawn)), minlength=len(drawn))
             taken = np.repeat(np.arange(len(x)), weight[member])
             curves[draw] = self._curve(x[taken], y[taken], at)
-        # resamples vary about the mean of the executions at hand, and so too little where these are few
+        # resamples vary about the mean of the executions at hand, and so too little where these are
+        # few
         width = (
-            NormalDist().inv_cdf((1 + self.confidence) / 2) * curves.std(axis=0, ddof=1) * np.sqrt(len(drawn) / (len(drawn) - 1))
+            NormalDist().inv_cdf((1 + self.confidence) / 2)
+            * curves.std(axis=0, ddof=1)
+            * np.sqrt(len(drawn) / (len(drawn) - 1))
         )
         largest = np.finfo(np.float64).max
         with np.errstate(over="ignore"):
-            low, high = (np.clip((curve + sign * width) * scale, -largest, largest) for sign in (-1, 1))
+            low, high = (
+                np.clip((curve + sign * width) * scale, -largest, largest) for sign in (-1, 1)
+            )
         return low.tolist(), high.tolist()
 
 

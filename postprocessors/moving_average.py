@@ -28,14 +28,17 @@ DECAYS = ("alpha", "com", "span", "halflife")
 class MovingAverage:
     """Computes a running mean, median or exponential average over the sizes of each unit.
 
-    ``kind``: ``mean`` and ``median`` use a window around each size; ``exponential`` is a mean of the sizes up to each one, whose
-    weights fall with the number of sizes in between. ``window`` is a number of rows: at each size the window holds all rows of that
-    size, and on either side half of the rest; rows of one size are never separated, and the window is cut off at the ends. By default
-    each unit gets the window that best predicts rows left out one by one (with the mean). The decay of ``exponential`` is given by one
-    of ``alpha`` (the weight of the newest size), ``com`` (alpha = 1 / (1 + com)), ``span`` (2 / (1 + span)) or ``halflife`` (1 - 2^(-1
-    / halflife)); by default each unit gets the decay that best predicts each size from those before it. Sizes are weighted by their
-    number of rows. ``of`` names the metrics (by default, all that are judged); ``by`` names the column of x. Sources: the moving
-    average of Perun; leave-one-out: Stone 1974.
+    ``kind``: ``mean`` and ``median`` use a window around each size; ``exponential`` is a mean of
+    the sizes up to each one, whose weights fall with the number of sizes in between. ``window`` is
+    a number of rows: at each size the window holds all rows of that size, and on either side half
+    of the rest; rows of one size are never separated, and the window is cut off at the ends. By
+    default each unit gets the window that best predicts rows left out one by one (with the mean).
+    The decay of ``exponential`` is given by one of ``alpha`` (the weight of the newest size),
+    ``com`` (alpha = 1 / (1 + com)), ``span`` (2 / (1 + span)) or ``halflife`` (1 - 2^(-1 /
+    halflife)); by default each unit gets the decay that best predicts each size from those before
+    it. Sizes are weighted by their number of rows. ``of`` names the metrics (by default, all that
+    are judged); ``by`` names the column of x. Sources: the moving average of Perun; leave-one-out:
+    Stone 1974.
     """
 
     kind: str = "mean"
@@ -57,12 +60,18 @@ class MovingAverage:
         given = [name for name in DECAYS if getattr(self, name) is not None]
         if len(given) > 1:
             raise UsageError(
-                f"moving-average: {given[0]} and {given[1]} say the same in two ways: give one of {', '.join(DECAYS)}"
+                f"moving-average: {given[0]} and {given[1]} say the same in two ways: give one of"
+                f" {', '.join(DECAYS)}"
             )
         if given and self.kind != "exponential":
-            raise UsageError(f'moving-average: {given[0]} belongs to kind = "exponential": give a window, or that kind')
+            raise UsageError(
+                f'moving-average: {given[0]} belongs to kind = "exponential": give a window, or'
+                " that kind"
+            )
         if self.window is not None and self.kind == "exponential":
-            raise UsageError("moving-average: an exponential average has no window: give a span, or another kind")
+            raise UsageError(
+                "moving-average: an exponential average has no window: give a span, or another kind"
+            )
 
     @property
     def decay(self) -> float | None:
@@ -76,7 +85,13 @@ class MovingAverage:
     def apply(self, profile: Profile) -> Profile:
         """The profile with a model per unit and metric."""
         return conclude(
-            profile, self, [entry for metric in chosen(profile, self.of, self.by) for entry in self._of(profile, metric)]
+            profile,
+            self,
+            [
+                entry
+                for metric in chosen(profile, self.of, self.by)
+                for entry in self._of(profile, metric)
+            ],
         )
 
     def _of(self, profile: Profile, metric: str) -> list[MovingAverageEntry]:

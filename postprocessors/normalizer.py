@@ -22,10 +22,12 @@ WAYS = ("max", "minmax", "zscore")
 class Normalizer:
     """Scales the values of each unit, so that units can be compared by shape.
 
-    ``by``: ``max`` divides by the largest magnitude of the unit, as published; ``minmax`` maps the smallest value to 0 and the largest
-    to 1; ``zscore`` subtracts the mean and divides by the standard deviation. A unit without spread becomes 0 (with ``max``: 1, or 0 if
-    all values are 0). ``of`` names the metrics (by default, all that are judged). The result is the column ``<metric>.normalized``,
-    null where the value is missing or its execution was repeated. Source: the normalizer of Perun.
+    ``by``: ``max`` divides by the largest magnitude of the unit, as published; ``minmax`` maps the
+    smallest value to 0 and the largest to 1; ``zscore`` subtracts the mean and divides by the
+    standard deviation. A unit without spread becomes 0 (with ``max``: 1, or 0 if all values are 0).
+    ``of`` names the metrics (by default, all that are judged). The result is the column
+    ``<metric>.normalized``, null where the value is missing or its execution was repeated. Source:
+    the normalizer of Perun.
     """
 
     by: str = "max"
@@ -55,5 +57,7 @@ class Normalizer:
             centre, width = groups.mean, np.sqrt(groups.squares / groups.counts)
         spread = np.where(width > 0, width, 1.0)
         away = groups.y - centre[groups.number]
-        found: NDArray[np.float64] = np.where(width[groups.number] > 0, away / spread[groups.number], 0.0)
+        found: NDArray[np.float64] = np.where(
+            width[groups.number] > 0, away / spread[groups.number], 0.0
+        )
         return found

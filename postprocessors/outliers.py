@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 from perfvcs.errors import UsageError
 from perfvcs.postprocessors._entries import OutcomeColumn, check_number, check_word, conclude
-from perfvcs.postprocessors._rows import OUTLIER, MetricRows, chosen, fill, group, quantile, rows, thin
+from perfvcs.postprocessors._rows import (
+    OUTLIER,
+    MetricRows,
+    chosen,
+    fill,
+    group,
+    quantile,
+    rows,
+    thin,
+)
 from perfvcs.profile import Profile
 from perfvcs.statistics.difference import NORMAL
 
@@ -34,16 +43,20 @@ MOST_ROUNDS = 3  # of fitting the model without what was found
 class Outliers:
     """Marks values that are far from the others; all rows are kept.
 
-    ``around`` chooses the others: ``unit``, all values of the unit; ``size``, those of the same size; ``model``, the relative distances
-    of the unit's values from its best model over the sizes, which is fitted to at most 500 rows, and again without the outliers found.
-    ``auto`` takes, for each unit, ``size`` if there are at least eight rows per size on average, otherwise ``model`` if there are at
-    least eight rows of five sizes, otherwise ``unit``. ``method`` defines far: ``mad``, a modified z-score above 3.5 (.6745 times the
-    distance from the median over the median distance; where that is 0, the distance over 1.25 times the mean distance); ``iqr``, more
-    than 1.5 interquartile ranges beyond the quartiles; ``studentized``, an externally studentized residual of the model above 3.5,
-    which exists only for units with enough sizes for a model. ``threshold`` replaces these numbers. Fewer than four values have no
-    outliers, nor have equal ones. ``of`` names the metrics (by default, all that are judged). The result is the column
-    ``<metric>.outlier``: 1 or 0, null where the value is missing or the execution was repeated. Postprocessors that fit models leave
-    marked rows out. Sources: Iglewicz, Hoaglin 1993; Tukey 1977; Cook, Weisberg 1982.
+    ``around`` chooses the others: ``unit``, all values of the unit; ``size``, those of the same
+    size; ``model``, the relative distances of the unit's values from its best model over the sizes,
+    which is fitted to at most 500 rows, and again without the outliers found. ``auto`` takes, for
+    each unit, ``size`` if there are at least eight rows per size on average, otherwise ``model`` if
+    there are at least eight rows of five sizes, otherwise ``unit``. ``method`` defines far:
+    ``mad``, a modified z-score above 3.5 (.6745 times the distance from the median over the median
+    distance; where that is 0, the distance over 1.25 times the mean distance); ``iqr``, more than
+    1.5 interquartile ranges beyond the quartiles; ``studentized``, an externally studentized
+    residual of the model above 3.5, which exists only for units with enough sizes for a model.
+    ``threshold`` replaces these numbers. Fewer than four values have no outliers, nor have equal
+    ones. ``of`` names the metrics (by default, all that are judged). The result is the column
+    ``<metric>.outlier``: 1 or 0, null where the value is missing or the execution was repeated.
+    Postprocessors that fit models leave marked rows out. Sources: Iglewicz, Hoaglin 1993; Tukey
+    1977; Cook, Weisberg 1982.
     """
 
     method: str = "mad"
@@ -57,14 +70,17 @@ class Outliers:
         check_number(self, "threshold", 0, 1e9, "3.5", above=True)
         if self.method == "studentized" and self.around not in ("auto", "model"):
             raise UsageError(
-                f'outliers: studentized residuals are those of a model: give around = "model" instead of "{self.around}"'
+                'outliers: studentized residuals are those of a model: give around = "model"'
+                f' instead of "{self.around}"'
             )
 
     def apply(self, profile: Profile) -> Profile:
         """The profile with a column per metric."""
         import numpy as np
 
-        known = profile.resources.size is not None and bool(np.isfinite(profile.resources.array("size")).any())
+        known = profile.resources.size is not None and bool(
+            np.isfinite(profile.resources.array("size")).any()
+        )
         needed = self.around in ("size", "model") or self.method == "studentized"
         columns: dict[str, OutcomeColumn] = {}
         for metric in chosen(profile, self.of):
@@ -107,9 +123,15 @@ class Outliers:
 
 
 def _far(
-    values: NDArray[np.float64], number: NDArray[np.intp], method: str, threshold: float, relative: NDArray[np.bool_]
+    values: NDArray[np.float64],
+    number: NDArray[np.intp],
+    method: str,
+    threshold: float,
+    relative: NDArray[np.bool_],
 ) -> NDArray[np.bool_]:
-    """Which values are outliers of their group by "mad" or "iqr"; ``relative`` are those that are shares of something already."""
+    """Which values are outliers of their group by "mad" or "iqr"; ``relative`` are those that are
+    shares of something already.
+    """
     import numpy as np
 
     groups = int(number.max(initial=-1)) + 1
@@ -128,7 +150,9 @@ def _far(
 
 
 def _relative(groups: Groups, used: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """The distance of each value from the best model of its group, as a share of it; the model goes through the rows that are ``used``."""
+    """The distance of each value from the best model of its group, as a share of it; the model goes
+    through the rows that are ``used``.
+    """
     import numpy as np
 
     found, _ = _model(groups, used)
@@ -139,10 +163,11 @@ def _relative(groups: Groups, used: NDArray[np.bool_]) -> NDArray[np.float64]:
 
 
 def _studentized(groups: Groups) -> NDArray[np.float64]:
-    """The externally studentized residual of each value from the best model of its group; 0 where there is none.
+    """The externally studentized residual of each value from the best model of its group; 0 where
+    there is none.
 
-    e sqrt(w) / sqrt(s^2 (1 - h)), with the weight w of the fit (1 / level^2), the leverage h, and s^2 the variance without the value.
-    A power's and an exponential's leverage is to first order.
+    e sqrt(w) / sqrt(s^2 (1 - h)), with the weight w of the fit (1 / level^2), the leverage h, and
+    s^2 the variance without the value. A power's and an exponential's leverage is to first order.
     """
     import numpy as np
 
@@ -174,7 +199,11 @@ def _model(groups: Groups, used: NDArray[np.bool_]) -> tuple[ModelChoice, NDArra
     from perfvcs.statistics.regression.fitting import fit
     from perfvcs.statistics.regression.models import MODELS
 
-    x, y, number = groups.x[used] * groups.x_scale[groups.number[used]], groups.y[used], groups.number[used]
+    x, y, number = (
+        groups.x[used] * groups.x_scale[groups.number[used]],
+        groups.y[used],
+        groups.number[used],
+    )
     with np.errstate(over="ignore"):
         weight = 1 / running(np.abs(y), number) ** 2
     return choose(fit(x, y, number, weight, groups=len(groups), models=MODELS)), weight

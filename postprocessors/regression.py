@@ -23,23 +23,35 @@ if TYPE_CHECKING:
     from perfvcs.statistics.regression.strategies import FittedPieces, ModelPoints
 
 Model = Literal[
-    "constant", "logarithmic", "linear", "linearithmic", "quadratic", "cubic", "power", "exponential", "full-quadratic"
+    "constant",
+    "logarithmic",
+    "linear",
+    "linearithmic",
+    "quadratic",
+    "cubic",
+    "power",
+    "exponential",
+    "full-quadratic",
 ]
 MOST_ENTRIES = 27_500  # all of them have their place in a profile's header
 MOST_STEPS = 1000
-ZEROS = 0.05  # up to this share of a unit's rows at size 0 is left out for the models that begin above 0
+# up to this share of a unit's rows at size 0 is left out for the models that begin above 0
+ZEROS = 0.05
 
 
 @dataclass(frozen=True)
 class Regression:
     """Fits models to values over sizes, for each unit and metric.
 
-    ``models``: the models to fit, or "all"; power and exponential are fitted on the metric's own scale and on logarithms;
-    full-quadratic is never the best. ``undefined``: where a model is not defined for some rows (sizes or values of 0 and below), omit
-    the model, or drop these rows from it. ``fit``: to the mean at each size, with outliers pulled in, as `perf check` does, or to the
-    single values (calls). ``strategy``: which rows are fitted together; ``steps``: in how many parts; ``seed``: which rows are drawn.
-    ``of``: metrics (by default, all that are judged); ``by``: the column of x, ``size`` or a metric; ``weights``: a column that weights
-    squared residuals. ``choice``: the rule that picks the best model. ``keep``: whether the other models are recorded, too.
+    ``models``: the models to fit, or "all"; power and exponential are fitted on the metric's own
+    scale and on logarithms; full-quadratic is never the best. ``undefined``: where a model is not
+    defined for some rows (sizes or values of 0 and below), omit the model, or drop these rows from
+    it. ``fit``: to the mean at each size, with outliers pulled in, as `perf check` does, or to the
+    single values (calls). ``strategy``: which rows are fitted together; ``steps``: in how many
+    parts; ``seed``: which rows are drawn. ``of``: metrics (by default, all that are judged);
+    ``by``: the column of x, ``size`` or a metric; ``weights``: a column that weights squared
+    residuals. ``choice``: the rule that picks the best model. ``keep``: whether the other models
+    are recorded, too.
     """
 
     models: Literal["all"] | tuple[Model, ...] = "all"
@@ -57,12 +69,22 @@ class Regression:
     def __post_init__(self) -> None:
         if self.models != "all" and not self.models:
             raise UsageError('regression: models is empty: name some, or give "all"')
-        for model in () if self.models == "all" else [self.models] if isinstance(self.models, str) else self.models:
+        for model in (
+            ()
+            if self.models == "all"
+            else [self.models]
+            if isinstance(self.models, str)
+            else self.models
+        ):
             if model not in (*MODELS, FULL_QUADRATIC):
-                raise UsageError(f"regression: there is no model `{model}`{nearest(model, (*MODELS, FULL_QUADRATIC))}")
+                raise UsageError(
+                    "regression: there is no model"
+                    f" `{model}`{nearest(model, (*MODELS, FULL_QUADRATIC))}"
+                )
         if not {*self.fitted} - {FULL_QUADRATIC}:
             raise UsageError(
-                f"regression: {FULL_QUADRATIC} is never the best model: name others beside it, such as linear,quadratic,{FULL_QUADRATIC}"
+                f"regression: {FULL_QUADRATIC} is never the best model: name others beside it, such"
+                f" as linear,quadratic,{FULL_QUADRATIC}"
             )
         check_word(self, "undefined", ("omit", "drop"))
         check_word(self, "fit", ("means", "calls"))
@@ -72,16 +94,26 @@ class Regression:
     @property
     def fitted(self) -> tuple[str, ...]:
         """The models that are fitted, in order of growth, the linearised forms at the end."""
-        wanted = FITTED_MODELS if self.models == "all" else (self.models,) if isinstance(self.models, str) else self.models
+        wanted = (
+            FITTED_MODELS
+            if self.models == "all"
+            else (self.models,)
+            if isinstance(self.models, str)
+            else self.models
+        )
         return tuple(name for name in FITTED_MODELS if name.removeprefix("linearised ") in wanted)
 
     def apply(self, profile: Profile) -> Profile:
-        """The profile with an entry of ``models`` per unit, metric and model, as docs/format.md has them.
+        """The profile with an entry of ``models`` per unit, metric and model, as docs/format.md has
+        them.
 
-        Rows whose execution was repeated and rows marked as outliers are left out. Raises UsageError without sizes.
+        Rows whose execution was repeated and rows marked as outliers are left out. Raises
+        UsageError without sizes.
         """
         metrics = chosen(profile, self.of, self.by)
-        return conclude(profile, self, [entry for metric in metrics for entry in self._entries(profile, metric)])
+        return conclude(
+            profile, self, [entry for metric in metrics for entry in self._entries(profile, metric)]
+        )
 
     def _entries(self, profile: Profile, metric: str) -> Iterator[RegressionEntry]:
 
@@ -102,23 +134,36 @@ class Regression:
         count = len(found.owner) * (1 if self.keep == "best" else len(self.fitted))
         if count > MOST_ENTRIES:
             raise UsageError(
-                f"regression: {count:,} models are more than a profile holds ({MOST_ENTRIES:,}): name fewer with models, or give keep=best"
+                f"regression: {count:,} models are more than a profile holds ({MOST_ENTRIES:,}):"
+                " name fewer with models, or give keep=best"
             )
         guessed = self.strategy == "initial-guess"
-        for unit, entry in entries(found, scale, zeros, far, lost, guessed=guessed, shares=described):
+        for unit, entry in entries(
+            found, scale, zeros, far, lost, guessed=guessed, shares=described
+        ):
             if self.keep == "all" or entry["best"] or entry["model"] is None:
                 yield RegressionEntry(
-                    profile.resources.names[unit], metric, self.by, strategy=self.strategy,
-                    fit="calls" if single[unit] else "means", **entry,
-                )  # fmt: skip
+                    profile.resources.names[unit],
+                    metric,
+                    self.by,
+                    strategy=self.strategy,
+                    fit="calls" if single[unit] else "means",
+                    **entry,
+                )
 
-    def _described(self, points: ModelPoints, weight: NDArray[np.float64]) -> tuple[FittedPieces, list[int]]:
-        """All models fitted to the means but those far off, and how many of each group these were."""
+    def _described(
+        self, points: ModelPoints, weight: NDArray[np.float64]
+    ) -> tuple[FittedPieces, list[int]]:
+        """All models fitted to the means but those far off, and how many of each group these
+        were.
+        """
         import numpy as np
 
         from perfvcs.statistics.regression.robust import described
 
-        choice, far = described(points.x, points.y, weight, points.group, groups=points.groups, models=self.fitted)
+        choice, far = described(
+            points.x, points.y, weight, points.group, groups=points.groups, models=self.fitted
+        )
         fitted = FittedPieces(choice.fits, choice, np.arange(points.groups), points.of(~far))
         return fitted, np.bincount(points.group[far], minlength=points.groups).tolist()
 

@@ -26,11 +26,12 @@ STATISTICS = ("mean", "median")
 class Regressogram:
     """Computes the mean or median of the values in equal parts of the sizes.
 
-    ``buckets`` is the number of parts, or one of numpy's rules for histograms, which derives it from the sizes of each unit: auto,
-    doane, fd, rice, scott, sqrt, stone, sturges. ``statistic`` is the mean or the median of a bucket. ``of`` names the metrics (by
-    default, all that are judged); ``by`` names the column of x. The points of the result are the centres of the buckets that have
-    values; its r2 is that of the steps. There are at most 200 buckets, fewer for very many units. Source: the regressogram of Perun;
-    Tukey 1961.
+    ``buckets`` is the number of parts, or one of numpy's rules for histograms, which derives it
+    from the sizes of each unit: auto, doane, fd, rice, scott, sqrt, stone, sturges. ``statistic``
+    is the mean or the median of a bucket. ``of`` names the metrics (by default, all that are
+    judged); ``by`` names the column of x. The points of the result are the centres of the buckets
+    that have values; its r2 is that of the steps. There are at most 200 buckets, fewer for very
+    many units. Source: the regressogram of Perun; Tukey 1961.
     """
 
     buckets: int | str = "doane"
@@ -48,7 +49,13 @@ class Regressogram:
     def apply(self, profile: Profile) -> Profile:
         """The profile with a model per unit and metric."""
         return conclude(
-            profile, self, [entry for metric in chosen(profile, self.of, self.by) for entry in self._of(profile, metric)]
+            profile,
+            self,
+            [
+                entry
+                for metric in chosen(profile, self.of, self.by)
+                for entry in self._of(profile, metric)
+            ],
         )
 
     def _of(self, profile: Profile, metric: str) -> list[RegressogramEntry]:
@@ -68,20 +75,30 @@ class Regressogram:
             values = quantile(groups.y, bucket, total, 0.5)
         else:
             away = np.bincount(bucket, groups.y - groups.mean[groups.number], total)
-            values = away / np.maximum(np.bincount(bucket, minlength=total), 1) + np.repeat(groups.mean, buckets)
+            values = away / np.maximum(np.bincount(bucket, minlength=total), 1) + np.repeat(
+                groups.mean, buckets
+            )
         owner = np.repeat(np.arange(len(groups)), buckets)[there]
         middle = low[owner] + (there - first[owner] + 0.5) * width[owner]
         middle = np.where(high[owner] > low[owner], middle, low[owner])
         return entries(
-            RegressogramEntry, profile, metric, self.by, groups, CurvePoints(owner, middle, values[there]),
-            {"statistic": np.full(len(groups), self.statistic), "buckets": buckets}, values[bucket],
-        )  # fmt: skip
+            RegressogramEntry,
+            profile,
+            metric,
+            self.by,
+            groups,
+            CurvePoints(owner, middle, values[there]),
+            {"statistic": np.full(len(groups), self.statistic), "buckets": buckets},
+            values[bucket],
+        )
 
 
 def _count(groups: Groups, rule: int | str) -> NDArray[np.intp]:
-    """The number of buckets of each group, 1 to ``MOST_BUCKETS``: the given one, or by a rule for the x of its rows.
+    """The number of buckets of each group, 1 to ``MOST_BUCKETS``: the given one, or by a rule for
+    the x of its rows.
 
-    The rules are those of ``numpy.histogram_bin_edges``, whose page gives their sources; ``stone`` tries no more than ``MOST_BUCKETS``.
+    The rules are those of ``numpy.histogram_bin_edges``, whose page gives their sources; ``stone``
+    tries no more than ``MOST_BUCKETS``.
     """
     import numpy as np
 
@@ -110,7 +127,9 @@ def _width(groups: Groups, rule: str, span: NDArray[np.float64]) -> NDArray[np.f
         case "rice":
             return np.asarray(span / (2 * np.cbrt(n)))
         case "fd":
-            quarters = [quantile(groups.x, groups.number, len(groups), share) for share in (0.25, 0.75)]
+            quarters = [
+                quantile(groups.x, groups.number, len(groups), share) for share in (0.25, 0.75)
+            ]
             return np.asarray(2 * (quarters[1] - quarters[0]) / np.cbrt(n))
         case "auto":
             narrow = np.maximum(_width(groups, "fd", span), _width(groups, "sqrt", span) / 2)
@@ -133,11 +152,18 @@ def _stone(groups: Groups, span: NDArray[np.float64]) -> NDArray[np.float64]:
 
     n = groups.counts.astype(np.float64)
     upper = np.clip(np.sqrt(n).astype(np.intp), 100, MOST_BUCKETS)
-    away = (groups.x - groups.x[groups.starts][groups.number]) / np.where(span > 0, span, 1.0)[groups.number]
+    away = (groups.x - groups.x[groups.starts][groups.number]) / np.where(span > 0, span, 1.0)[
+        groups.number
+    ]
     best, found = np.full(len(groups), np.inf), np.ones(len(groups))
     for buckets in range(1, int(upper.max(initial=0)) + 1):
         inside = np.minimum((away * buckets).astype(np.intp), buckets - 1)
-        shares = np.bincount(groups.number * buckets + inside, minlength=len(groups) * buckets).reshape(-1, buckets) / n[:, None]
+        shares = (
+            np.bincount(groups.number * buckets + inside, minlength=len(groups) * buckets).reshape(
+                -1, buckets
+            )
+            / n[:, None]
+        )
         error = (2 - (n + 1) * (shares**2).sum(axis=1)) * buckets
         better = (error < best) & (buckets <= upper)
         best, found = np.where(better, error, best), np.where(better, buckets, found)

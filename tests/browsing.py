@@ -40,7 +40,9 @@ def drawn(archive: str) -> list[dict[str, Any]]:
 
 
 def unpacked(text: str) -> str:
-    """What is compressed in a page: the first letter says how many bytes were added to fill the last five letters."""
+    """What is compressed in a page: the first letter says how many bytes were added to fill the
+    last five letters.
+    """
     content = base64.b85decode(text[1:].replace(",", "<"))
     return gzip.decompress(content[: len(content) - int(text[0])]).decode()
 
@@ -50,9 +52,18 @@ def views(html: str) -> list[str]:
 
 
 class Opened:
-    """A page in the browser, ready or of a subject, opened at a width, with every figure that is in sight drawn."""
+    """A page in the browser, ready or of a subject, opened at a width, with every figure that is in
+    sight drawn.
+    """
 
-    def __init__(self, browser: Any, folder: Path, about: Subject | str, width: int = 1400, height: int = 4000) -> None:
+    def __init__(
+        self,
+        browser: Any,
+        folder: Path,
+        about: Subject | str,
+        width: int = 1400,
+        height: int = 4000,
+    ) -> None:
         self.browser = browser
         path = folder / "page.html"
         path.write_text(about if isinstance(about, str) else page.render(about), encoding="utf-8")
@@ -61,7 +72,10 @@ class Opened:
         browser.get_log("browser")
         browser.get(path.as_uri())
         self.run("document.querySelector('.figure')?.scrollIntoView({block: 'center'})")
-        self.wait("!document.querySelector('.figure') || Number(document.documentElement.dataset.drawn) > 0")
+        self.wait(
+            "!document.querySelector('.figure') ||"
+            " Number(document.documentElement.dataset.drawn) > 0"
+        )
 
     def run(self, script: str) -> Any:
         return self.browser.execute_script(f"return {script}")
@@ -69,9 +83,15 @@ class Opened:
     def wait(self, condition: str) -> None:
         from selenium.webdriver.support.ui import WebDriverWait
 
-        WebDriverWait(self.browser, 300).until(lambda driver: driver.execute_script(f"return {condition}"))
+        WebDriverWait(self.browser, 300).until(
+            lambda driver: driver.execute_script(f"return {condition}")
+        )
 
     def problems(self) -> list[str]:
         """What the console says above chatter, and what was drawn or loaded that should not."""
-        found = [entry["message"] for entry in self.browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+        found = [
+            entry["message"]
+            for entry in self.browser.get_log("browser")
+            if entry["level"] in ("SEVERE", "WARNING")
+        ]
         return found + self.run("performance.getEntriesByType('resource').map(entry => entry.name)")

@@ -1,4 +1,6 @@
-"""Schedulers and workers of Dask as processes of their own on this machine, in the place of hosts."""
+"""Schedulers and workers of Dask as processes of their own on this machine, in the place of
+hosts.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,26 @@ from distributed import Client
 
 from perfvcs.hosts.tls import Pair, Tls
 
-SCHEDULER = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard", "--host", "127.0.0.1"]
-WORKER = [sys.executable, "-m", "distributed.cli.dask_worker", "--no-dashboard", "--host", "127.0.0.1"]
-# What Dask's processes do while nothing is asked of them: by default that takes a tenth of a processor for three of them.
+SCHEDULER = [
+    sys.executable,
+    "-m",
+    "distributed.cli.dask_scheduler",
+    "--port",
+    "0",
+    "--no-dashboard",
+    "--host",
+    "127.0.0.1",
+]
+WORKER = [
+    sys.executable,
+    "-m",
+    "distributed.cli.dask_worker",
+    "--no-dashboard",
+    "--host",
+    "127.0.0.1",
+]
+# What Dask's processes do while nothing is asked of them: by default that takes a tenth of a
+# processor for three of them.
 QUIET = {
     "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
     "DASK_DISTRIBUTED__WORKER__MEMORY__MONITOR_INTERVAL": "10s",
@@ -32,7 +51,10 @@ ONE = ("--nthreads", "1", "--nworkers", "1", "--resources", "perfvcs=1")
 
 
 class DaskCluster:
-    """A scheduler with workers; each can be ended. All have one certificate, unless the ``words`` say otherwise."""
+    """A scheduler with workers; each can be ended.
+
+    All have one certificate, unless the ``words`` say otherwise.
+    """
 
     def __init__(self, folder: Path, *words: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -69,12 +91,22 @@ class DaskCluster:
         security = self.tls.security() if self.tls else None
         return Client(self.address, security=security, set_as_default=False)
 
-    def add(self, *options: str, nanny: bool = False, env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
+    def add(
+        self, *options: str, nanny: bool = False, env: dict[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
         """Start a worker, by default as the documents say."""
         found = self._start(
-            [*WORKER, self.address, *(options or ONE), "--nanny" if nanny else "--no-nanny", "--local-directory", str(self.folder),
-             *self.words], env,
-        )  # fmt: skip
+            [
+                *WORKER,
+                self.address,
+                *(options or ONE),
+                "--nanny" if nanny else "--no-nanny",
+                "--local-directory",
+                str(self.folder),
+                *self.words,
+            ],
+            env,
+        )
         self.workers.append(found)
         return found
 
@@ -94,9 +126,17 @@ class DaskCluster:
         with self.client() as client:
             client.wait_for_workers(len(self.running), timeout=300)
 
-    def _start(self, command: Sequence[str], env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
+    def _start(
+        self, command: Sequence[str], env: dict[str, str] | None = None
+    ) -> subprocess.Popen[bytes]:
         with open(self.folder / "log", "ab") as log:
-            return subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, **QUIET, **(env or {})}, cwd=self.folder)
+            return subprocess.Popen(
+                command,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, **QUIET, **(env or {})},
+                cwd=self.folder,
+            )
 
     def close(self) -> None:
         """End everything."""
@@ -109,10 +149,20 @@ def encrypted(folder: Path) -> tuple[str, ...]:
     pair, cert, key = Pair.new(), folder / "cert.pem", folder / "key.pem"
     cert.write_text(pair.cert)
     key.write_text(pair.key)
-    return "--protocol", "tls", "--tls-ca-file", str(cert), "--tls-cert", str(cert), "--tls-key", str(key)
+    return (
+        "--protocol",
+        "tls",
+        "--tls-ca-file",
+        str(cert),
+        "--tls-cert",
+        str(cert),
+        "--tls-key",
+        str(key),
+    )
 
 
-# in the place of ssh: notes what is to be run on which host, and runs it here; as if clocks went wrong, where a host has a shift
+# in the place of ssh: notes what is to be run on which host, and runs it here; as if clocks went
+# wrong, where a host has a shift
 SSH = """#!/bin/sh
 while [ "$1" != -- ]; do shift; done
 shift; host=$1; shift
@@ -127,7 +177,9 @@ exec sh -c "$*"
 
 
 def local_ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Put a stand-in for ssh on PATH, which sources a file beside it with the name of the host; the file in which it notes."""
+    """Put a stand-in for ssh on PATH, which sources a file beside it with the name of the host; the
+    file in which it notes.
+    """
     folder = tmp_path / "ssh"
     folder.mkdir()
     (folder / "ssh").write_text(SSH.format(folder=folder))
@@ -137,7 +189,9 @@ def local_ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def in_fork(perf: Callable[..., Said], *words: str) -> Said:
-    """A command in a process of its own: what does not connect leaves threads of Dask behind, beside which nothing can fork."""
+    """A command in a process of its own: what does not connect leaves threads of Dask behind,
+    beside which nothing can fork.
+    """
     here, there = get_context("fork").Pipe()
     process = get_context("fork").Process(target=lambda: there.send(perf(*words, code=None)))
     process.start()

@@ -47,6 +47,9 @@ def profile(
 
 def verdict(old: Any, new: Any, **options: Any) -> Change:
     """The only change between two columns measured in turns, or two profiles."""
-    sides = (old if isinstance(old, Profile) else profile(old), new if isinstance(new, Profile) else profile(new, 1))
+    sides = (
+        old if isinstance(old, Profile) else profile(old),
+        new if isinstance(new, Profile) else profile(new, 1),
+    )
     (change,) = compare([sides[0]], [sides[1]], **options).changes
     return change

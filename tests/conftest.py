@@ -1,4 +1,6 @@
-"""Fixtures shared by all tests: real git repositories in temporary folders, isolated from the user's own settings."""
+"""Fixtures shared by all tests: real git repositories in temporary folders, isolated from the
+user's own settings.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +29,16 @@ import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
-os.putenv("OPENBLAS_NUM_THREADS", "1")  # the threads of several workers would wait for each other; os.environ stays as it is
+# the threads of several workers would wait for each other; os.environ stays as it is
+os.putenv("OPENBLAS_NUM_THREADS", "1")
 import_module("numpy")
 os.unsetenv("OPENBLAS_NUM_THREADS")
 
-gc.set_threshold(20_000, 20, 20)  # searching for cycles as often as usual takes a third of the time of collecting these tests
+# searching for cycles as often as usual takes a third of the time of collecting these tests
+gc.set_threshold(20_000, 20, 20)
 
-# Others may use the machine too. A change is judged by the same examples each time; `make explore` looks for new ones.
+# Others may use the machine too. A change is judged by the same examples each time; `make explore`
+# looks for new ones.
 LOADED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.register_profile("same", LOADED)
 settings.register_profile("explore", LOADED, derandomize=False, print_blob=True)
@@ -42,19 +47,28 @@ settings.load_profile(os.environ.get("PERFVCS_EXAMPLES", "same"))
 TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent  # of the repository
 EXITING = 0x4  # PF_EXITING of the kernel, among the flags of /proc/PID/stat
-LACK = "missing here: "  # how the reason begins of a test that is skipped for what the machine lacks
+# how the reason begins of a test that is skipped for what the machine lacks
+LACK = "missing here: "
 Once = Callable[[str, Callable[[Path], object]], Path]
 Made = TypeVar("Made")
-UNUSUAL = {  # set in many containers, or by some people: what Python does, how programs print, where shells look
-    "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "FORCE_COLOR", "CLICOLOR_FORCE", "LANGUAGE", "TZ", "CDPATH",
-}  # fmt: skip
+# set in many containers, or by some people: what Python does, how programs print, where shells look
+UNUSUAL = {
+    "PYTHONUNBUFFERED",
+    "PYTHONDONTWRITEBYTECODE",
+    "FORCE_COLOR",
+    "CLICOLOR_FORCE",
+    "LANGUAGE",
+    "TZ",
+    "CDPATH",
+}
 
 
 def script(path: Path) -> ModuleType:
     """A script as a module, named after its folder and itself."""
     spec = importlib.util.spec_from_file_location(f"{path.parent.name}_{path.stem}", path)
     assert spec and spec.loader
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)  # dataclasses look themselves up there
+    # dataclasses look themselves up there
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
@@ -62,7 +76,8 @@ def script(path: Path) -> ModuleType:
 class Project:
     """A real git repository in a folder; ``commit`` writes files and returns the new commit's id.
 
-    ``empty``: the git folder of a repository without commits, as git made it; a copy takes a sixth of another ``git init``.
+    ``empty``: the git folder of a repository without commits, as git made it; a copy takes a sixth
+    of another ``git init``.
     """
 
     empty: ClassVar[Path]
@@ -75,7 +90,9 @@ class Project:
             shutil.copytree(self.empty, root / ".git")
 
     def git(self, *args: str, check: bool = True) -> str:
-        done = subprocess.run(["git", *args], cwd=self.root, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["git", *args], cwd=self.root, capture_output=True, text=True, check=False
+        )
         if check and done.returncode:
             raise AssertionError(f"git {' '.join(args)}: {done.stderr}")
         return done.stdout.strip()
@@ -99,15 +116,31 @@ class Project:
         for name, text in files.items():
             self.write(name, text)
         self.git("add", "--all")
-        self.git("-c", "maintenance.auto=false", "commit", "--quiet", "--allow-empty", "--message", message)
+        self.git(
+            "-c",
+            "maintenance.auto=false",
+            "commit",
+            "--quiet",
+            "--allow-empty",
+            "--message",
+            message,
+        )
         head = self.root / ".git/refs/heads/main"  # as a rule; without another process
-        on_main = (self.root / ".git/HEAD").is_file() and (self.root / ".git/HEAD").read_text() == "ref: refs/heads/main\n"
-        return head.read_text().strip() if on_main and head.is_file() else self.git("rev-parse", "HEAD")
+        on_main = (self.root / ".git/HEAD").is_file() and (
+            self.root / ".git/HEAD"
+        ).read_text() == "ref: refs/heads/main\n"
+        return (
+            head.read_text().strip()
+            if on_main and head.is_file()
+            else self.git("rev-parse", "HEAD")
+        )
 
     def begin(self, name: str, make: Callable[[], Made]) -> Made:
-        """What ``make`` does to the empty repository, and gives: done the first time in this process, copied from then on.
+        """What ``make`` does to the empty repository, and gives: done the first time in this
+        process, copied from then on.
 
-        With it come the profiles that it stored; what it gives must not depend on where the repository is.
+        With it come the profiles that it stored; what it gives must not depend on where the
+        repository is.
         """
         kept = self.root.parents[1] / f"begun {name}"  # beside the folders of the tests
         if kept in self.begun:
@@ -128,13 +161,17 @@ class Said(NamedTuple):
 
 
 def children() -> set[int]:
-    """The processes that this one started and that are there, ended ones that nobody waited for too."""
+    """The processes that this one started and that are there, ended ones that nobody waited for
+    too.
+    """
     return {process.pid for process in psutil.Process().children()}
 
 
 @pytest.fixture
 def perf() -> Callable[..., Said]:
-    """Run a command of the group in this process: ``perf("log", "-n1")``; a traceback fails the test."""
+    """Run a command of the group in this process: ``perf("log", "-n1")``; a traceback fails the
+    test.
+    """
     from click.testing import CliRunner
 
     from perfvcs.cli import group
@@ -151,47 +188,73 @@ def perf() -> Callable[..., Said]:
 
 
 def bare_python(folder: Path) -> Path:
-    """A folder with ``python`` and ``python3`` of an environment with nothing installed, whatever the machine's Python imports.
+    """A folder with ``python`` and ``python3`` of an environment with nothing installed, whatever
+    the machine's Python imports.
 
-    A version manager puts a shell script there, and a package's .pth file may import half the standard library: ten times the start.
+    A version manager puts a shell script there, and a package's .pth file may import half the
+    standard library: ten times the start.
     """
     real = Path(sys._base_executable)  # type: ignore[attr-defined]
     (folder / "bin").mkdir()
     for name in ("python", "python3"):
         (folder / "bin" / name).symlink_to(real)
-    (folder / "pyvenv.cfg").write_text(f"home = {real.parent}\ninclude-system-site-packages = false\n")
+    (folder / "pyvenv.cfg").write_text(
+        f"home = {real.parent}\ninclude-system-site-packages = false\n"
+    )
     return folder / "bin"
 
 
 @pytest.fixture(scope="session", autouse=True)
 def isolated(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """No global git settings, a fixed identity, a cache folder of the test run's own, and signals as in a terminal."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts with & ignores it, and hands that on
+    """No global git settings, a fixed identity, a cache folder of the test run's own, and signals
+    as in a terminal.
+    """
+    # what a shell starts with & ignores it, and hands that on
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as does nohup with this one
     home = tmp_path_factory.getbasetemp() / "home"
     home.mkdir(exist_ok=True)
-    template = home / "template"  # git copies its own into each new repository: 14 examples of hooks
+    # git copies its own into each new repository: 14 examples of hooks
+    template = home / "template"
     for folder in ("hooks", "info"):
         (template / folder).mkdir(parents=True, exist_ok=True)
     bare = bare_python(tmp_path_factory.mktemp("bare"))
-    for name in [name for name in os.environ if name.startswith(("GIT_", "LC_")) or name in UNUSUAL]:
+    for name in [
+        name for name in os.environ if name.startswith(("GIT_", "LC_")) or name in UNUSUAL
+    ]:
         del os.environ[name]
     if os.environ.pop("COVERAGE_IN_PROCESS", None):
-        os.environ.pop("COVERAGE_PROCESS_START", None)  # this process is measured already; what it starts is not
+        # this process is measured already; what it starts is not
+        os.environ.pop("COVERAGE_PROCESS_START", None)
     time.tzset()
     os.environ.update(
-        HOME=str(home), XDG_CACHE_HOME=str(home / "cache"), GIT_CONFIG_GLOBAL=str(home / "gitconfig"), GIT_CONFIG_NOSYSTEM="1",
-        GIT_AUTHOR_NAME="Ada", GIT_AUTHOR_EMAIL="ada@example.org", GIT_COMMITTER_NAME="Ada", GIT_COMMITTER_EMAIL="ada@example.org",
-        GIT_TEMPLATE_DIR=str(template), NO_COLOR="1", COLUMNS="80", LANG="C.UTF-8", PATH=f"{bare}{os.pathsep}{os.environ['PATH']}",
-        PYTEST_DEBUG_TEMPROOT=str(home),  # of a pytest that a test starts: it would remove what earlier runs left, for half a minute
-    )  # fmt: skip
+        HOME=str(home),
+        XDG_CACHE_HOME=str(home / "cache"),
+        GIT_CONFIG_GLOBAL=str(home / "gitconfig"),
+        GIT_CONFIG_NOSYSTEM="1",
+        GIT_AUTHOR_NAME="Ada",
+        GIT_AUTHOR_EMAIL="ada@example.org",
+        GIT_COMMITTER_NAME="Ada",
+        GIT_COMMITTER_EMAIL="ada@example.org",
+        GIT_TEMPLATE_DIR=str(template),
+        NO_COLOR="1",
+        COLUMNS="80",
+        LANG="C.UTF-8",
+        PATH=f"{bare}{os.pathsep}{os.environ['PATH']}",
+        # of a pytest that a test starts: it would remove what earlier runs left, for half a minute
+        PYTEST_DEBUG_TEMPROOT=str(home),
+    )
     Project.empty = home / "empty" / ".git"
-    subprocess.run(["git", "init", "--quiet", "--initial-branch=main", Project.empty.parent], check=True)
+    subprocess.run(
+        ["git", "init", "--quiet", "--initial-branch=main", Project.empty.parent], check=True
+    )
 
 
 @pytest.fixture(scope="session")
 def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
-    """What one worker makes and all read: ``once("name", make)`` gives the folder that ``make`` filled, here or in another worker."""
+    """What one worker makes and all read: ``once("name", make)`` gives the folder that ``make``
+    filled, here or in another worker.
+    """
     base = tmp_path_factory.getbasetemp()
     top = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "once"
     top.mkdir(exist_ok=True)
@@ -228,16 +291,22 @@ def lack(what: str) -> None:
 def need(*tools: str) -> None:
     """Skip a test unless these are here: commands, or headers of Python such as ``Python.h``."""
     for tool in tools:
-        found = Path(sysconfig.get_path("include"), tool).exists() if tool.endswith(".h") else shutil.which(tool)
+        found = (
+            Path(sysconfig.get_path("include"), tool).exists()
+            if tool.endswith(".h")
+            else shutil.which(tool)
+        )
         if not found:
             lack(tool)
 
 
 class Branches:
-    """Measures branches in the tests whose ids begin in one of these ways: in all others it would take time for nothing.
+    """Measures branches in the tests whose ids begin in one of these ways: in all others it would
+    take time for nothing.
 
-    Of a test with parameters it measures the first ones: the others took a seventh of the time, for one percent. Tests by examples
-    (hypothesis) are left out, too: they took a third of what measuring costs, for a sixth of a percent.
+    Of a test with parameters it measures the first ones: the others took a seventh of the time, for
+    one percent. Tests by examples (hypothesis) are left out, too: they took a third of what
+    measuring costs, for a sixth of a percent.
     """
 
     UNMEASURED = ("simulation", "hypothesis")
@@ -246,10 +315,12 @@ class Branches:
         from coverage import Coverage
 
         self.coverage, self.measured = Coverage.current(), measured
-        self.running = self.coverage is not None  # from the start of the process: what is imported counts
+        # from the start of the process: what is imported counts
+        self.running = self.coverage is not None
         for name in self.coverage.get_option("run:source") or () if self.coverage else ():
             for module in walk_packages(getattr(import_module(name), "__path__", ()), f"{name}."):
-                import_module(module.name)  # else one that a test in between imports would count as not run
+                # else one that a test in between imports would count as not run
+                import_module(module.name)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, bool, bool]:
@@ -270,7 +341,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """All that was imported and collected stays to the end: it is not searched for cycles again and again."""
+    """All that was imported and collected stays to the end: it is not searched for cycles again and
+    again.
+    """
     gc.freeze()
 
 
@@ -283,8 +356,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say in one line for each reason how much was skipped; `make test` learns it too, whose bound of coverage is for a whole run."""
-    reports = [report.longrepr for report in terminalreporter.stats.get("skipped", []) if isinstance(report.longrepr, tuple)]
+    """Say in one line for each reason how much was skipped; `make test` learns it too, whose bound
+    of coverage is for a whole run.
+    """
+    reports = [
+        report.longrepr
+        for report in terminalreporter.stats.get("skipped", [])
+        if isinstance(report.longrepr, tuple)
+    ]
     reasons = Counter(reason.removeprefix("Skipped: ") for _, _, reason in reports)
     for reason, count in reasons.most_common():
         terminalreporter.write_line(f"SKIPPED [{count}] {reason}")
@@ -293,7 +372,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         Path(f"{os.environ['COVERAGE_FILE']}-skipped").write_text(f"{lacking}\n")
 
 
-# Forks twice into a session of its own, lets go of all that would show where it comes from, and does not end when it is asked to.
+# Forks twice into a session of its own, lets go of all that would show where it comes from, and
+# does not end when it is asked to.
 HIDDEN_DAEMON = """
 import os, signal, sys
 reading, writing = os.pipe()
@@ -314,7 +394,9 @@ os.read(reading, 1)  # ends when the daemon has closed its end
 
 
 def processes_in(folder: Path) -> list[list[str]]:
-    """The command lines of all other processes that work below a folder, but of those that are killed and about to end."""
+    """The command lines of all other processes that work below a folder, but of those that are
+    killed and about to end.
+    """
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
@@ -326,9 +408,13 @@ def processes_in(folder: Path) -> list[list[str]]:
 
 def ending(pid: int) -> bool:
     """Whether a process is killed, or has ended but for what the kernel tidies up."""
-    pending = re.findall(r"^S\w+Pnd:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), flags=re.MULTILINE)
+    pending = re.findall(
+        r"^S\w+Pnd:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), flags=re.MULTILINE
+    )
     flags = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[6])
-    return bool(flags & EXITING) or any(int(signals, 16) & 1 << signal.SIGKILL - 1 for signals in pending)
+    return bool(flags & EXITING) or any(
+        int(signals, 16) & 1 << signal.SIGKILL - 1 for signals in pending
+    )
 
 
 @pytest.fixture(scope="session")
@@ -338,11 +424,21 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
     options = webdriver.ChromeOptions()
     options.binary_location = "/usr/bin/chromium"
-    flags = "headless no-sandbox disable-gpu disable-quic no-first-run disable-background-networking disable-component-update"
-    for flag in [*flags.split(), "disable-sync", "disable-dev-shm-usage", f"user-data-dir={tmp_path_factory.mktemp('chromium')}"]:
+    flags = (
+        "headless no-sandbox disable-gpu disable-quic no-first-run disable-background-networking"
+        " disable-component-update"
+    )
+    for flag in [
+        *flags.split(),
+        "disable-sync",
+        "disable-dev-shm-usage",
+        f"user-data-dir={tmp_path_factory.mktemp('chromium')}",
+    ]:
         options.add_argument(f"--{flag}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService("/usr/bin/chromedriver"))
+    driver = webdriver.Chrome(
+        options=options, service=webdriver.ChromeService("/usr/bin/chromedriver")
+    )
     driver.set_script_timeout(60)
     yield driver
     driver.quit()

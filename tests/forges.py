@@ -17,7 +17,9 @@ Answer = tuple[int, dict[str, str], bytes]
 
 @dataclass
 class Service:
-    """What the service has, what it was asked, and the answers that it gives before it does as it is told."""
+    """What the service has, what it was asked, and the answers that it gives before it does as it
+    is told.
+    """
 
     address: str = ""
     comments: list[dict[str, Any]] = field(default_factory=list)
@@ -63,9 +65,14 @@ class Handler(BaseHTTPRequestHandler):
             page, size = (int(parse_qs(where.query)[name][0]) for name in ("page", "per_page"))
             return 200, comments[size * (page - 1) : size * page]
         if self.command == "POST" and re.fullmatch(listing, path):
-            comments.append({"id": 1000 + len(comments), "body": body["body"], "user": {"type": "Bot"}})
+            comments.append(
+                {"id": 1000 + len(comments), "body": body["body"], "user": {"type": "Bot"}}
+            )
             return 201, comments[-1]
-        one = re.fullmatch(r"/repos/ada/project/issues/comments/(\d+)|/projects/12/merge_requests/7/notes/(\d+)", path)
+        one = re.fullmatch(
+            r"/repos/ada/project/issues/comments/(\d+)|/projects/12/merge_requests/7/notes/(\d+)",
+            path,
+        )
         known = [found for found in comments if one and found["id"] == int(one[1] or one[2])]
         if self.command == ("PATCH" if "/repos/" in path else "PUT") and known:
             known[0]["body"] = body["body"]

@@ -21,7 +21,9 @@ OTHER = Environment(fields={"cpu": "another"}, fingerprint="ba9876543210")
 
 
 def grow(project: Project, count: int, title: str = "Change", days: int = 0) -> list[str]:
-    """So many commits more, oldest first; they are so many days apart, or all of the same second, so that only ancestry orders them."""
+    """So many commits more, oldest first; they are so many days apart, or all of the same second,
+    so that only ancestry orders them.
+    """
     old = project.git("rev-parse", "--verify", "--quiet", "HEAD", check=False)
     branch = project.git("branch", "--show-current")
     stream = []
@@ -31,12 +33,19 @@ def grow(project: Project, count: int, title: str = "Change", days: int = 0) -> 
             f"commit refs/heads/{branch}",
             f"committer Ada <ada@example.org> {1_700_000_000 + 86_400 * days * number} +0000",
         ]
-        stream += [f"data {len(message)}", message, *([f"from {old}"] if old and not number else []), ""]
+        stream += [
+            f"data {len(message)}",
+            message,
+            *([f"from {old}"] if old and not number else []),
+            "",
+        ]
     project.write("../stream", "\n".join(stream))
     with (project.root / "../stream").open() as text:
         subprocess.run(["git", "fast-import", "--quiet"], cwd=project.root, stdin=text, check=True)
     project.git("reset", "--quiet", "--hard")
-    return project.git("rev-list", "--reverse", f"--max-count={count}", "--first-parent", "HEAD").split()
+    return project.git(
+        "rev-list", "--reverse", f"--max-count={count}", "--first-parent", "HEAD"
+    ).split()
 
 
 def begun(project: Project, count: int) -> list[str]:
@@ -51,7 +60,11 @@ def begun(project: Project, count: int) -> list[str]:
 
 
 def measured(
-    commits: Sequence[str], levels: Sequence[float], seed: int = 1, spread: float = 0.01, **overrides: Any
+    commits: Sequence[str],
+    levels: Sequence[float],
+    seed: int = 1,
+    spread: float = 0.01,
+    **overrides: Any,
 ) -> list[Profile]:
     """A profile per commit, three executions about its level; its commits are noisy, too."""
     random = Random(seed)
@@ -60,7 +73,10 @@ def measured(
         here = centre * random.lognormvariate(0, spread)
         wall = [here * random.lognormvariate(0, 0.001) for _ in range(3)]
         collected = Collected(
-            f"20261120T093000-{seed:03}{number:03}", "2026-11-20T09:30:00Z", "2026-11-20T09:30:02Z", "perfvcs 0.1.0"
+            f"20261120T093000-{seed:03}{number:03}",
+            "2026-11-20T09:30:00Z",
+            "2026-11-20T09:30:02Z",
+            "perfvcs 0.1.0",
         )
         found.append(sample_profile(wall, commit=commit, **({"collected": collected} | overrides)))
     return found

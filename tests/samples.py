@@ -11,12 +11,24 @@ WALL = Metric("s")
 
 
 def sample_profile(wall: Sequence[float] = (0.010, 0.011, 0.012), **overrides: Any) -> Profile:
-    """A profile of a job ``sort`` with one row per execution; keywords replace whole fields of the profile."""
-    rows = Resources(names=["sort"], uid=[0] * len(wall), execution=list(range(len(wall))), metrics={"wall": list(wall)})
+    """A profile of a job ``sort`` with one row per execution; keywords replace whole fields of the
+    profile.
+    """
+    rows = Resources(
+        names=["sort"],
+        uid=[0] * len(wall),
+        execution=list(range(len(wall))),
+        metrics={"wall": list(wall)},
+    )
     fields: dict[str, Any] = {
         "commit": "8c7f6a1d0e5b4c3f2a1908172635445362718090",
         "job": Job(name="sort", collector="time", cmd="./sort", engine="launcher/1"),
-        "collected": Collected("20261120T093000-4f2a91", "2026-11-20T09:30:00Z", "2026-11-20T09:30:02Z", "perfvcs 0.1.0"),
+        "collected": Collected(
+            "20261120T093000-4f2a91",
+            "2026-11-20T09:30:00Z",
+            "2026-11-20T09:30:02Z",
+            "perfvcs 0.1.0",
+        ),
         "environment": Environment(fields={"cpu": "test"}, fingerprint="0123456789ab"),
         "design": Design(executions=len(wall)),
         "metrics": {"wall": WALL},
@@ -26,19 +38,35 @@ def sample_profile(wall: Sequence[float] = (0.010, 0.011, 0.012), **overrides: A
 
 
 def interleaved(
-    commits: Sequence[str], walls: Sequence[Sequence[float]], session: str = "20261120T093000-4f2a91", **overrides: Any
+    commits: Sequence[str],
+    walls: Sequence[Sequence[float]],
+    session: str = "20261120T093000-4f2a91",
+    **overrides: Any,
 ) -> list[Profile]:
-    """The profiles of one session that measured these commits in turns, one list of wall times each; ``cpu`` is nine tenths of it."""
+    """The profiles of one session that measured these commits in turns, one list of wall times
+    each; ``cpu`` is nine tenths of it.
+    """
     found = []
     for number, (commit, wall) in enumerate(zip(commits, walls, strict=True)):
         cpu: list[float | None] = [0.9 * value for value in wall]
         rows = Resources(
-            names=["sort"], uid=[0] * len(wall), execution=list(range(len(wall))), metrics={"wall": list(wall), "cpu": cpu}
+            names=["sort"],
+            uid=[0] * len(wall),
+            execution=list(range(len(wall))),
+            metrics={"wall": list(wall), "cpu": cpu},
         )
         fields: dict[str, Any] = {
             "commit": commit,
-            "collected": Collected(session, "2026-11-20T09:30:00Z", "2026-11-20T09:30:02Z", "perfvcs 0.1.0"),
-            "design": Design(executions=len(wall), order="interleaved", version=number, versions=list(commits), seed=5),
+            "collected": Collected(
+                session, "2026-11-20T09:30:00Z", "2026-11-20T09:30:02Z", "perfvcs 0.1.0"
+            ),
+            "design": Design(
+                executions=len(wall),
+                order="interleaved",
+                version=number,
+                versions=list(commits),
+                seed=5,
+            ),
             "metrics": {"wall": WALL, "cpu": Metric("s")},
             "resources": rows,
         }

@@ -1,4 +1,6 @@
-"""Waiting for an event of another process: the only clock that tests of anything but waiting read."""
+"""Waiting for an event of another process: the only clock that tests of anything but waiting
+read.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,9 @@ from perfvcs.plugins.view import Scope, Unfit, View
 
 @dataclass(frozen=True)
 class FlameView(View[dict[StackGroup, Traces]]):
-    """A view of the groups of profiles with call stacks, of two revisions or of one (``of_two``); ``unfit`` says which it lacks."""
+    """A view of the groups of profiles with call stacks, of two revisions or of one (``of_two``);
+    ``unfit`` says which it lacks.
+    """
 
     points: Count = 2500
     scope: ClassVar[Scope] = "stacks"
@@ -26,9 +28,13 @@ class FlameView(View[dict[StackGroup, Traces]]):
         return super().bounded(points=max(1, points // BOX_POINTS), both=both)
 
     def cut(self, subject: Subject) -> dict[StackGroup, Traces]:
-        """The groups that it draws; two revisions measured in different ways are two groups of one."""
+        """The groups that it draws; two revisions measured in different ways are two groups of
+        one.
+        """
         if not (groups := traces(subject)):
             raise Unfit("it draws call stacks, such as the collector `samples` takes")
-        if not (drawn := {name: group for name, group in groups.items() if group.of_two == self.of_two}):
+        if not (
+            drawn := {name: group for name, group in groups.items() if group.of_two == self.of_two}
+        ):
             raise Unfit(self.unfit)
         return drawn

@@ -1,4 +1,6 @@
-"""Bars from zero: what the units of a job have of a metric, beside what they had in another revision, or divided into parts."""
+"""Bars from zero: what the units of a job have of a metric, beside what they had in another
+revision, or divided into parts.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +39,19 @@ if TYPE_CHECKING:
 
 MOST_PARTS = 12  # of one bar, each with a colour and a pattern of its own
 STATISTICS: Mapping[Statistic, str] = {
-    "mean": "mean of the rows", "median": "median of the rows", "sum": "sum of the rows", "min": "least row", "max": "largest row",
-}  # fmt: skip
+    "mean": "mean of the rows",
+    "median": "median of the rows",
+    "sum": "sum of the rows",
+    "min": "least row",
+    "max": "largest row",
+}
 SIDES = (("baseline", BLUE, "blank"), ("target", VERMILLION, "right_diagonal_line"))
 
 
 class BarGroup(NamedTuple):
-    """Profiles that can be compared, their metrics that come on one figure, and the verdicts on them."""
+    """Profiles that can be compared, their metrics that come on one figure, and the verdicts on
+    them.
+    """
 
     profiles: BothSides
     metrics: list[str]
@@ -54,10 +62,12 @@ class BarGroup(NamedTuple):
 class Bars(View[list[BarGroup]]):
     """A bar for each value of the column ``by``, from zero.
 
-    ``stacked``: a column by whose values each bar is divided into parts. ``aggregate``: what the rows of one execution under a bar are;
-    ``auto`` sums up what is part of the program's work (recorded calls, call stacks, several units of an execution), and takes the median
-    of repeated measurements. ``top``: at most so many bars, the largest, and one for all others. ``metrics``: names with commas between,
-    which are drawn, and put together where a column is ``metric``; without any all of them, or all of one unit of measurement.
+    ``stacked``: a column by whose values each bar is divided into parts. ``aggregate``: what the
+    rows of one execution under a bar are; ``auto`` sums up what is part of the program's work
+    (recorded calls, call stacks, several units of an execution), and takes the median of repeated
+    measurements. ``top``: at most so many bars, the largest, and one for all others. ``metrics``:
+    names with commas between, which are drawn, and put together where a column is ``metric``;
+    without any all of them, or all of one unit of measurement.
     """
 
     by: BarColumn = "unit"
@@ -68,7 +78,9 @@ class Bars(View[list[BarGroup]]):
 
     @property
     def scope(self) -> Scope:
-        """The units of a job together, one metric after the other, unless metrics stand side by side."""
+        """The units of a job together, one metric after the other, unless metrics stand side by
+        side.
+        """
         return "sample" if self._mixed else "units"
 
     @property
@@ -76,20 +88,30 @@ class Bars(View[list[BarGroup]]):
         return "metric" in (self.by, self.stacked)
 
     def cut(self, subject: Subject) -> list[BarGroup]:
-        """The units with several values of the column, for each metric (or unit of measurement) and environment."""
+        """The units with several values of the column, for each metric (or unit of measurement) and
+        environment.
+        """
         profiles = [*subject.target, *subject.baseline]
         if not any(len(profile.resources) for profile in profiles):
             raise Unfit("there are no measurements")
         groups = self._groups(profiles)
         pairs = [BarGroup(sides, mine) for mine in groups for sides in alike(subject, mine[0])]
-        found = [group for group in pairs if self._several([*group.profiles[0], *group.profiles[1]], group.metrics)]
+        found = [
+            group
+            for group in pairs
+            if self._several([*group.profiles[0], *group.profiles[1]], group.metrics)
+        ]
         if kept := [group for group in found if valued(group.profiles, group.metrics)]:
             changes = subject.report.changes if subject.report else []
             return [group._replace(changes=_of(group, changes)) for group in kept]
         if not groups and not self.metrics:
             raise Unfit("`flow` draws what was measured over time")
         columns = " or ".join(filter(None, (self.by, self.stacked)))
-        raise Unfit(NOTHING_USABLE if found else f"it draws bars side by side, and there is only one {columns}")
+        raise Unfit(
+            NOTHING_USABLE
+            if found
+            else f"it draws bars side by side, and there is only one {columns}"
+        )
 
     def render(self, data: list[BarGroup]) -> UIElement:
         """One figure per group."""
@@ -97,12 +119,16 @@ class Bars(View[list[BarGroup]]):
 
     def _groups(self, profiles: Sequence[Profile]) -> list[list[str]]:
         """The metrics that come on one figure."""
-        units = {metric: one.metrics[metric].unit for one in profiles for metric in unit_metrics(one)}
+        units = {
+            metric: one.metrics[metric].unit for one in profiles for metric in unit_metrics(one)
+        }
         named = [metric for metric in self.metrics.split(",") if metric in units]
         unnamed = [
-            metric for metric in sorted(units, key=metric_rank)
-            if metric not in AGAIN and not any(metric in one.metrics and over_time(one, metric) for one in profiles)
-        ]  # fmt: skip
+            metric
+            for metric in sorted(units, key=metric_rank)
+            if metric not in AGAIN
+            and not any(metric in one.metrics and over_time(one, metric) for one in profiles)
+        ]
         groups: dict[str, list[str]] = {}
         for metric in named if self.metrics else unnamed:
             groups.setdefault(units[metric] if self._mixed else metric, []).append(metric)
@@ -116,28 +142,49 @@ class Bars(View[list[BarGroup]]):
             "session": len({one.collected.session for one, _ in known}) > 1,
             "execution": any(len(set(one.resources.execution)) > 1 for one, _ in known),
         }
-        units = len({one.job.label for one, _ in known}) > 1 or any(several(one, metric) for one, metric in known)
+        units = len({one.job.label for one, _ in known}) > 1 or any(
+            several(one, metric) for one, metric in known
+        )
         return any(found.get(column, units) for column in (self.by, self.stacked) if column)
 
-    def _draw(self, profiles: Sequence[Sequence[Profile]], mine: Sequence[str], changes: Sequence[Change]) -> figure:
+    def _draw(
+        self, profiles: Sequence[Sequence[Profile]], mine: Sequence[str], changes: Sequence[Change]
+    ) -> figure:
         sides = [[rows for metric in mine if (rows := rows_of(side, metric))] for side in profiles]
         styles = [style for style, side in zip(SIDES, sides, strict=True) if side]
         sides = [side for side in sides if side]
-        sides, without = without_whole(sides) if {self.by, self.stacked} & {"unit", "uid"} else (sides, "")
+        sides, without = (
+            without_whole(sides) if {self.by, self.stacked} & {"unit", "uid"} else (sides, "")
+        )
         statistic = self._statistic(sides)
         found = bars(sides, self.by, self.stacked or None, statistic, self.top, MOST_PARTS)
         verdicts = {(change.uid, change.size): change for change in changes}
-        compared = len(sides) == 2 and self.by == "unit" and not self.stacked and statistic == "median"
+        compared = (
+            len(sides) == 2 and self.by == "unit" and not self.stacked and statistic == "median"
+        )
         found = found.at(
-            {key: verdicts.get((key.uid, key.size)) for key in found.keys if isinstance(key, DrawnUnit)} if compared else {}
+            {
+                key: verdicts.get((key.uid, key.size))
+                for key in found.keys
+                if isinstance(key, DrawnUnit)
+            }
+            if compared
+            else {}
         )
         jobs = {one.job for side in sides for rows in side for one in rows.executions}
         styles = styles if len(styles) > 1 else [("mean", BLUE, "blank")]
         picture = Picture(
-            found, styles, self.by, self.stacked or "unit", jobs.pop() if len(jobs) == 1 else "", sides[-1][-1].meaning.unit
+            found,
+            styles,
+            self.by,
+            self.stacked or "unit",
+            jobs.pop() if len(jobs) == 1 else "",
+            sides[-1][-1].meaning.unit,
         )
         most = max(len(rows.executions) for side in sides for rows in side)
-        several = f"mean of up to {most:,} executions" if most > 1 else "one execution has no interval"
+        several = (
+            f"mean of up to {most:,} executions" if most > 1 else "one execution has no interval"
+        )
         notes = [f"{STATISTICS[statistic]} of an execution", several, without]
         name = metric_name(mine[0]) if len(mine) == 1 else "together"
         return picture.draw(name, list(filter(None, notes)))
@@ -147,11 +194,17 @@ class Bars(View[list[BarGroup]]):
             return self.aggregate
         every = [rows for side in sides for rows in side]
         work = any(rows.profile.job.collector == RECORDER or rows.traced.any() for rows in every)
-        several = self.by in ("execution", "session") and not self.stacked and any(len(rows.units) > 1 for rows in every)
+        several = (
+            self.by in ("execution", "session")
+            and not self.stacked
+            and any(len(rows.units) > 1 for rows in every)
+        )
         return "sum" if work or several else "median"
 
 
 def _of(group: BarGroup, changes: Sequence[Change]) -> list[Change]:
     """The verdicts on what a group draws."""
     series = {profile.job.key for side in group.profiles for profile in side}
-    return [change for change in changes if change.series in series and [change.metric] == group.metrics]
+    return [
+        change for change in changes if change.series in series and [change.metric] == group.metrics
+    ]

@@ -1,4 +1,6 @@
-"""Two revisions side by side: the executions of each, and their centres with intervals, on one axis."""
+"""Two revisions side by side: the executions of each, and their centres with intervals, on one
+axis.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perfvcs.check import Change
 from perfvcs.check.subject import Subject
-from perfvcs.pictures.canvas import BLUE, INK, MUTED, VERMILLION, canvas, hover, legend, seen, source, stack, thin
+from perfvcs.pictures.canvas import (
+    BLUE,
+    INK,
+    MUTED,
+    VERMILLION,
+    canvas,
+    hover,
+    legend,
+    seen,
+    source,
+    stack,
+    thin,
+)
 from perfvcs.pictures.parts import DrawnUnit
 from perfvcs.pictures.sample import Centre, DrawnSample, samples, stated
 from perfvcs.plugins import Count
@@ -40,7 +54,11 @@ class SamplePair(NamedTuple):
     def centre(self, *, newer: bool) -> Centre | None:
         """The centre of a side, at the level that the verdict states."""
         side = self.after if newer else self.before
-        return None if side is None or side.centre is None else side.centre.at(stated(self.verdict, newer=newer))
+        return (
+            None
+            if side is None or side.centre is None
+            else side.centre.at(stated(self.verdict, newer=newer))
+        )
 
 
 @dataclass(frozen=True)
@@ -50,9 +68,13 @@ class Comparison(View[list[SamplePair]]):
     points: Count = 1500
 
     def cut(self, subject: Subject) -> list[SamplePair]:
-        """Each unit and metric that either side has; samples of one environment stand together where there are several."""
+        """Each unit and metric that either side has; samples of one environment stand together
+        where there are several.
+        """
         if not any(len(profile.resources) for profile in subject.baseline):
-            raise Unfit("the baseline has no measurements" if subject.baseline else "it draws two revisions")
+            raise Unfit(
+                "the baseline has no measurements" if subject.baseline else "it draws two revisions"
+            )
         if not any(len(profile.resources) for profile in subject.target):
             raise Unfit("the target has no measurements")
         sides: dict[tuple[DrawnUnit, str], tuple[list[DrawnSample], list[DrawnSample]]] = {}
@@ -75,7 +97,9 @@ class Comparison(View[list[SamplePair]]):
 
         some = before or after
         assert some is not None
-        magnitude = float(np.median(np.abs(np.concatenate([side.values for side in (before, after) if side]))))
+        magnitude = float(
+            np.median(np.abs(np.concatenate([side.values for side in (before, after) if side])))
+        )
         chosen = scale(magnitude, some.meaning.unit)
         title, caption = _titled(before, after, verdict)
         label = f"{metric_name(some.metric)} ({chosen.unit})".replace(" ()", "")
@@ -97,17 +121,30 @@ class Comparison(View[list[SamplePair]]):
             (0, after, "target", "square", VERMILLION),
         ):
             if side is not None:
-                drawn, mean = self._side(plot, side, pair.centre(newer=side is after), y, chosen.factor, marker, colour)
+                drawn, mean = self._side(
+                    plot, side, pair.centre(newer=side is after), y, chosen.factor, marker, colour
+                )
                 entries.append((f"{text} executions", drawn))
                 centres += mean
         entries.append(("mean, 99 % interval", centres))
-        if before is not None and after is not None and (lines := self._pairs(plot, before, after, chosen.factor)):
+        if (
+            before is not None
+            and after is not None
+            and (lines := self._pairs(plot, before, after, chosen.factor))
+        ):
             entries.append(("same block", lines))
         legend(plot, entries)
         return plot
 
     def _side(
-        self, plot: figure, sample: DrawnSample, mean: Centre | None, y: int, factor: float, marker: str, colour: str
+        self,
+        plot: figure,
+        sample: DrawnSample,
+        mean: Centre | None,
+        y: int,
+        factor: float,
+        marker: str,
+        colour: str,
     ) -> tuple[list[Any], list[Any]]:
         """Measurements faint, the executions' medians on top, the centre below them."""
         import numpy as np
@@ -120,14 +157,36 @@ class Comparison(View[list[SamplePair]]):
             kept = np.flatnonzero(sample.mark != REPEATED)
             rows = kept[thin(sample.values[kept], self.points)]
             cloud = source(x=sample.values[rows] * factor, y=y + 0.22 + 0.2 * _jitter(len(rows)))
-            faint = Scatter(x="x", y="y", size=3, line_color=colour, fill_color=colour, line_alpha=0.25, fill_alpha=0.25)
+            faint = Scatter(
+                x="x",
+                y="y",
+                size=3,
+                line_color=colour,
+                fill_color=colour,
+                line_alpha=0.25,
+                fill_alpha=0.25,
+            )
             drawn.append(plot.add_glyph(cloud, faint))
         shown = thin(medians, self.points)
-        names = [f"{sample.paired[execution][1]} of {sample.paired[execution][0]}" for execution in executions[shown].tolist()]
+        names = [
+            f"{sample.paired[execution][1]} of {sample.paired[execution][0]}"
+            for execution in executions[shown].tolist()
+        ]
         text = [quantity(value, unit) for value in medians[shown].tolist()]
-        data = source(x=medians[shown] * factor, y=y + 0.12 * _jitter(len(shown)), name=names, text=text)
+        data = source(
+            x=medians[shown] * factor, y=y + 0.12 * _jitter(len(shown)), name=names, text=text
+        )
         points = plot.add_glyph(
-            data, Scatter(x="x", y="y", marker=marker, size=8, line_color=colour, fill_color=colour, fill_alpha=0.6)
+            data,
+            Scatter(
+                x="x",
+                y="y",
+                marker=marker,
+                size=8,
+                line_color=colour,
+                fill_color=colour,
+                fill_alpha=0.6,
+            ),
         )
         hover(plot, [points], [("execution", "@name"), ("median" if drawn else "value", "@text")])
         if mean is None:
@@ -135,16 +194,28 @@ class Comparison(View[list[SamplePair]]):
         below = y - 0.33
         low, high = mean.low, mean.high
         centre = source(
-            x=[mean.value * factor], y=[below], text=[mean.text(unit)], count=[mean.executions],
-            low=[(mean.value if low is None else low) * factor], high=[(mean.value if high is None else high) * factor],
-        )  # fmt: skip
-        line = plot.add_glyph(centre, Segment(x0="low", y0="y", x1="high", y1="y", line_color=INK, line_width=3))
-        diamond = plot.add_glyph(centre, Scatter(x="x", y="y", marker="diamond", size=13, line_color=INK, fill_color=INK))
+            x=[mean.value * factor],
+            y=[below],
+            text=[mean.text(unit)],
+            count=[mean.executions],
+            low=[(mean.value if low is None else low) * factor],
+            high=[(mean.value if high is None else high) * factor],
+        )
+        line = plot.add_glyph(
+            centre, Segment(x0="low", y0="y", x1="high", y1="y", line_color=INK, line_width=3)
+        )
+        diamond = plot.add_glyph(
+            centre, Scatter(x="x", y="y", marker="diamond", size=13, line_color=INK, fill_color=INK)
+        )
         hover(plot, [diamond, line], [("mean", "@text"), ("executions", "@count")])
         return [*drawn, points], [line, diamond]
 
-    def _pairs(self, plot: figure, before: DrawnSample, after: DrawnSample, factor: float) -> list[Any]:
-        """Thin lines between executions of one block, where the two revisions were measured interleaved."""
+    def _pairs(
+        self, plot: figure, before: DrawnSample, after: DrawnSample, factor: float
+    ) -> list[Any]:
+        """Thin lines between executions of one block, where the two revisions were measured
+        interleaved.
+        """
         import numpy as np
         from bokeh.models import Segment
 
@@ -152,19 +223,27 @@ class Comparison(View[list[SamplePair]]):
         for sample in (before, after):
             executions, medians = sample.medians
             sides.append(
-                {sample.paired[number]: value for number, value in zip(executions.tolist(), medians.tolist(), strict=True)}
+                {
+                    sample.paired[number]: value
+                    for number, value in zip(executions.tolist(), medians.tolist(), strict=True)
+                }
             )
         common = [name for name in sides[0] if name in sides[1]]
         if not 0 < len(common) <= MOST_LINES:
             return []
         data = source(
-            **{end: np.array([side[name] * factor for name in common]) for end, side in zip(("x0", "x1"), sides, strict=True)}
+            **{
+                end: np.array([side[name] * factor for name in common])
+                for end, side in zip(("x0", "x1"), sides, strict=True)
+            }
         )
         lines = Segment(x0="x0", y0=0.98, x1="x1", y1=0.02, line_color=MUTED, line_alpha=0.35)
         return [plot.add_glyph(data, lines, level="underlay")]
 
 
-def _matching(before: list[DrawnSample], after: list[DrawnSample], verdict: Change | None) -> SamplePair:
+def _matching(
+    before: list[DrawnSample], after: list[DrawnSample], verdict: Change | None
+) -> SamplePair:
     """The first pair of samples from the same environment; without one, the newest of each side."""
     for sample in after:
         for other in before:
@@ -174,10 +253,15 @@ def _matching(before: list[DrawnSample], after: list[DrawnSample], verdict: Chan
 
 
 def _jitter(count: int) -> NDArray[np.float64]:
-    """Offsets in -1..1 that look scattered and are the same in every page (the golden ratio's fractional parts); shape (count,)."""
+    """Offsets in -1..1 that look scattered and are the same in every page (the golden ratio's
+    fractional parts); shape (count,).
+    """
     import numpy as np
 
-    return np.asarray(2 * ((np.arange(count) * 0.6180339887498949) % 1) - 1 if count > 1 else np.zeros(count), dtype=np.float64)
+    return np.asarray(
+        2 * ((np.arange(count) * 0.6180339887498949) % 1) - 1 if count > 1 else np.zeros(count),
+        dtype=np.float64,
+    )
 
 
 def _called(measured: str) -> str:
@@ -185,12 +269,19 @@ def _called(measured: str) -> str:
     return measured[:8] if COMMIT_ID.match(measured) else shorten(measured, PRODUCT)
 
 
-def _titled(before: DrawnSample | None, after: DrawnSample | None, verdict: Change | None) -> tuple[str, list[str]]:
+def _titled(
+    before: DrawnSample | None, after: DrawnSample | None, verdict: Change | None
+) -> tuple[str, list[str]]:
     """The title with the verdict's effect, and the sentences of the caption."""
     if before is None or after is None:
-        return "only the target was measured" if before is None else "only the baseline was measured", []
+        return (
+            "only the target was measured" if before is None else "only the baseline was measured",
+            [],
+        )
     counts = [len(side.medians[0]) for side in (before, after)]
-    caption = ["measured in different environments"] if before.environment != after.environment else []
+    caption = (
+        ["measured in different environments"] if before.environment != after.environment else []
+    )
     caption += ["one execution has no interval"] if 1 in counts else []
     said = (
         f"\n{seen(verdict)[0]} {change_text(verdict.effect, verdict.low, verdict.high)}"

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from perfvcs.check.subject import Subject
 from perfvcs.pictures.canvas import STYLES, AxisScale, bound, canvas, legend, stack, usual
-from perfvcs.pictures.course import CourseDifference, axes, in_words, means, model_line, r_squared, tabbed
+from perfvcs.pictures.course import (
+    CourseDifference,
+    axes,
+    in_words,
+    means,
+    model_line,
+    r_squared,
+    tabbed,
+)
 from perfvcs.pictures.sample import DrawnSample
 from perfvcs.pictures.sides import CurveSide, equation, models, pairs, sides_of
 from perfvcs.plugins import Count
@@ -33,7 +41,9 @@ class CurvePair(NamedTuple):
 
 @dataclass(frozen=True)
 class Curves(View[list[CurvePair]]):
-    """``points``: at most so many sizes of a side are drawn; ``both``: on both kinds of axes, not just those that show more of them."""
+    """``points``: at most so many sizes of a side are drawn; ``both``: on both kinds of axes, not
+    just those that show more of them.
+    """
 
     points: Count = 500
     both: bool = True
@@ -43,7 +53,11 @@ class Curves(View[list[CurvePair]]):
         """Each unit and metric that has values at five sizes on both sides."""
         if not subject.baseline:
             raise Unfit("it draws two revisions")
-        found = [CurvePair(first, second, subject.verdict) for first, second in pairs(subject) if first and second]
+        found = [
+            CurvePair(first, second, subject.verdict)
+            for first, second in pairs(subject)
+            if first and second
+        ]
         if not found:
             raise Unfit("it draws values against at least five sizes on both sides")
         return found
@@ -62,22 +76,39 @@ class Curves(View[list[CurvePair]]):
 
         return tabbed(axes(sides)[: None if self.both else 1], draw)
 
-    def _curves(self, sides: Sequence[CurveSide], axis: AxisScale, unit: str, metric: str, verdict: Change | None) -> figure:
+    def _curves(
+        self,
+        sides: Sequence[CurveSide],
+        axis: AxisScale,
+        unit: str,
+        metric: str,
+        verdict: Change | None,
+    ) -> figure:
         most = max(float(side.course.mean.max()) for side in sides)
         chosen = scale(most / 3 or most, unit)
         ends = _reach(sides)
         lines = _heading(sides, verdict, unit)
         label = f"{metric} ({chosen.unit})".replace(" ()", "")
-        plot = canvas("\n".join(lines), "size", label, height=300 + 14 * len(lines), x_axis=axis, y_axis=axis)
+        plot = canvas(
+            "\n".join(lines), "size", label, height=300 + 14 * len(lines), x_axis=axis, y_axis=axis
+        )
         entries: list[tuple[str, list[Any]]] = [
-            (f"{side.name}: means, quartiles{_beyond(side, ends)}", means(plot, side, axis, chosen.factor, self.points))
+            (
+                f"{side.name}: means, quartiles{_beyond(side, ends)}",
+                means(plot, side, axis, chosen.factor, self.points),
+            )
             for side in sides
         ]
         shown = [marks for _, (_, marks) in entries]
         for side in sides:
             for model in models(side.course)[:1]:
                 line = model_line(plot, side, model, 0, axis, chosen.factor)
-                entries.append((f"{side.name} {equation(side.course, model, unit)}{r_squared(side.course)}", [line]))
+                entries.append(
+                    (
+                        f"{side.name} {equation(side.course, model, unit)}{r_squared(side.course)}",
+                        [line],
+                    )
+                )
                 shown.append(line)
         bound(plot, float(sides[0].course.size[-1]), [end * chosen.factor for end in ends], shown)
         legend(plot, entries)
@@ -85,10 +116,14 @@ class Curves(View[list[CurvePair]]):
 
 
 def _reach(sides: Sequence[CurveSide]) -> list[float]:
-    """The ends of an axis that shows nearly all quartiles; a single one may be ten times the others."""
+    """The ends of an axis that shows nearly all quartiles; a single one may be ten times the
+    others.
+    """
     import numpy as np
 
-    quartiles = np.concatenate([end[end > 0] for side in sides for end in (side.course.low, side.course.high)])
+    quartiles = np.concatenate(
+        [end[end > 0] for side in sides for end in (side.course.low, side.course.high)]
+    )
     return [end for end in usual(quartiles) if end > 0] if len(quartiles) else []
 
 
@@ -99,8 +134,12 @@ def _beyond(side: CurveSide, ends: Sequence[float]) -> str:
 
 
 def _heading(sides: Sequence[CurveSide], verdict: Change | None, unit: str) -> list[str]:
-    """The verdict and the orders of growth, in two lines; the page's table has the rest of the verdict."""
+    """The verdict and the orders of growth, in two lines; the page's table has the rest of the
+    verdict.
+    """
     if verdict is None:
         return in_words(sides, unit)
-    effect = "" if verdict.effect is None else f" {change(verdict.effect, verdict.low, verdict.high)}"
+    effect = (
+        "" if verdict.effect is None else f" {change(verdict.effect, verdict.low, verdict.high)}"
+    )
     return [f"{STYLES[verdict.word].sign} {verdict.word}{effect}", *in_words(sides, unit)]

@@ -1,4 +1,6 @@
-"""Which counters move together, over the observations of one revision or two: the tree of their clusters, and where it is cut."""
+"""Which counters move together, over the observations of one revision or two: the tree of their
+clusters, and where it is cut.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perfvcs.check.methods.counters import ASIDE
 from perfvcs.check.subject import Subject
-from perfvcs.pictures.canvas import CYCLE, FONT, HOVER, INK, MUTED, canvas, hover, legend, plain, source, stack
+from perfvcs.pictures.canvas import (
+    CYCLE,
+    FONT,
+    HOVER,
+    INK,
+    MUTED,
+    canvas,
+    hover,
+    legend,
+    plain,
+    source,
+    stack,
+)
 from perfvcs.pictures.parts import DrawnUnit, Part, parts
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Unfit, View
@@ -52,12 +66,16 @@ class Dendrogram(View[dict[DrawnUnit, list[Part]]]):
         """The counters of each unit."""
         profiles = [*subject.baseline, *subject.target]
         units: dict[DrawnUnit, list[Part]] = {}
-        if not any(len(profile.metrics) > 1 and any(profile.resources.iteration or ()) for profile in profiles):
+        if not any(
+            len(profile.metrics) > 1 and any(profile.resources.iteration or ())
+            for profile in profiles
+        ):
             raise Unfit("it draws several counters that were recorded over time")
         for part in parts(subject):
             if _is_compared(part):
                 units.setdefault(part.unit, []).append(part)
-        # Where some benchmark has nothing but counters, the others, whose metrics are judged one by one, have no place beside it.
+        # Where some benchmark has nothing but counters, the others, whose metrics are judged one by
+        # one, have no place beside it.
         counters = {unit: mine for unit, mine in units.items() if all(map(_is_counter, mine))}
         if not units:
             raise Unfit("there are no counters")
@@ -65,8 +83,16 @@ class Dendrogram(View[dict[DrawnUnit, list[Part]]]):
 
     def telling(self, data: dict[DrawnUnit, list[Part]]) -> str:
         """Clusters that behave differently in the newer of two revisions."""
-        found = (cluster for mine in data.values() for cluster in self._compared(mine).clusters if cluster.regressed)
-        return "; ".join(f"the cluster of {metric_name(one.target)} is off by {100 * one.error:.0f} %" for one in found)
+        found = (
+            cluster
+            for mine in data.values()
+            for cluster in self._compared(mine).clusters
+            if cluster.regressed
+        )
+        return "; ".join(
+            f"the cluster of {metric_name(one.target)} is off by {100 * one.error:.0f} %"
+            for one in found
+        )
 
     def render(self, data: dict[DrawnUnit, list[Part]]) -> UIElement:
         """One figure per unit."""
@@ -76,7 +102,9 @@ class Dendrogram(View[dict[DrawnUnit, list[Part]]]):
         found, clusters, count, rows = self._compared(mine)
         summary, *notes = _summary(found, count, rows)
         title, label = f"{plain(unit.title)}\n{summary}", "distance (0: together, 1: unrelated)"
-        plot = canvas(title, label, "", caption=notes, height=AROUND, tools="xpan,xwheel_zoom,reset,save")
+        plot = canvas(
+            title, label, "", caption=notes, height=AROUND, tools="xpan,xwheel_zoom,reset,save"
+        )
         if found.counters:
             self._branches(plot, found, clusters)
         return plot
@@ -92,14 +120,19 @@ class Dendrogram(View[dict[DrawnUnit, list[Part]]]):
         options: dict[str, Any] = {"distance": self.distance, "redundancy": self.redundancy}
         found = structure([side for side in (old, new) if side], names, **options)
         clusters: tuple[CounterCluster, ...] = ()
-        rows = [sum(len(run) for run in found.complete[start:stop]) for start, stop in ((0, len(old)), (len(old), None))]
+        rows = [
+            sum(len(run) for run in found.complete[start:stop])
+            for start, stop in ((0, len(old)), (len(old), None))
+        ]
         if all(rows) and found.counters:
             import numpy as np
 
             clusters = compare(old, np.concatenate(new), names, **options).clusters
         return _Compared(found, clusters, len(names), sum(rows))
 
-    def _branches(self, plot: figure, structure: Structure, clusters: tuple[CounterCluster, ...]) -> None:
+    def _branches(
+        self, plot: figure, structure: Structure, clusters: tuple[CounterCluster, ...]
+    ) -> None:
         from bokeh.models import FixedTicker, Range1d
 
         tree, names = structure.tree, [metric_name(name) for name in structure.counters]
@@ -110,13 +143,17 @@ class Dendrogram(View[dict[DrawnUnit, list[Part]]]):
         plot.ygrid.visible = False
         plot.yaxis.ticker = FixedTicker(ticks=list(range(len(leaves))))
         plot.yaxis.major_label_overrides = {
-            place: plain(names[members[0]], 26) + (f" +{len(members) - 1}" if len(members) > 1 else "")
+            place: plain(names[members[0]], 26)
+            + (f" +{len(members) - 1}" if len(members) > 1 else "")
             for place, (members, _) in enumerate(leaves)
         }
         ends = [-0.6, len(leaves) - 0.4]
-        cut = plot.line([tree.height] * 2, ends, line_color=INK, line_width=1.5, line_dash="dashed", name="cut")
+        cut = plot.line(
+            [tree.height] * 2, ends, line_color=INK, line_width=1.5, line_dash="dashed", name="cut"
+        )
         entries: list[tuple[str, list[Any]]] = []
-        numbers = list(dict.fromkeys(int(tree.labels[leaf]) for leaf in tree.order))  # of the clusters, from the top
+        # of the clusters, from the top
+        numbers = list(dict.fromkeys(int(tree.labels[leaf]) for leaf in tree.order))
         for number, label in enumerate([*numbers, None]):
             colour = MUTED if label is None else CYCLE[number % len(CYCLE)]
             own = [fork for fork in forks if (fork.label if fork.inside else None) == label]
@@ -124,26 +161,48 @@ class Dendrogram(View[dict[DrawnUnit, list[Part]]]):
             lines: list[Any] = []
             if own:
                 data = source(
-                    x=[fork.x for fork in own], y=[fork.y for fork in own], at=[f"{fork.height:.2f}" for fork in own],
+                    x=[fork.x for fork in own],
+                    y=[fork.y for fork in own],
+                    at=[f"{fork.height:.2f}" for fork in own],
                     count=[fork.count for fork in own],
-                )  # fmt: skip
-                lines = [plot.multi_line("x", "y", source=data, line_color=colour, line_width=_width(label, cluster))]
+                )
+                lines = [
+                    plot.multi_line(
+                        "x", "y", source=data, line_color=colour, line_width=_width(label, cluster)
+                    )
+                ]
                 hover(plot, lines, [("distance", "@at"), ("counters", "@count")])
             if label is None:
                 continue
-            points = [(place, shown) for place, (shown, _) in enumerate(leaves) if tree.labels[shown[0]] == label]
+            points = [
+                (place, shown)
+                for place, (shown, _) in enumerate(leaves)
+                if tree.labels[shown[0]] == label
+            ]
             target = structure.counters.index(cluster.target) if cluster else -1
             data = source(
-                x=[0.0] * len(points), y=[float(place) for place, _ in points],
-                names=[shorten(", ".join(names[leaf] for leaf in shown), HOVER) for _, shown in points],
-                fill=[colour if target in shown or not cluster else "#ffffff" for _, shown in points],
+                x=[0.0] * len(points),
+                y=[float(place) for place, _ in points],
+                names=[
+                    shorten(", ".join(names[leaf] for leaf in shown), HOVER) for _, shown in points
+                ],
+                fill=[
+                    colour if target in shown or not cluster else "#ffffff" for _, shown in points
+                ],
                 role=["; represents the cluster" if target in shown else "" for _, shown in points],
                 cluster=[number + 1] * len(points),
-            )  # fmt: skip
+            )
             marks = plot.scatter(
-                "x", "y", source=data, marker=MARKERS[number % len(MARKERS)], size=10, line_color=colour, line_width=2,
-                fill_color="fill", level="overlay",
-            )  # fmt: skip
+                "x",
+                "y",
+                source=data,
+                marker=MARKERS[number % len(MARKERS)],
+                size=10,
+                line_color=colour,
+                line_width=2,
+                fill_color="fill",
+                level="overlay",
+            )
             hover(plot, [marks], [("", "@names"), ("cluster", "@cluster@role")])
             entries.append((_entry(number, len(tree.clusters[label]), cluster), [marks, *lines]))
         legend(plot, [*entries, (f"cut at {tree.height:.2f}", [cut])])
@@ -152,18 +211,29 @@ class Dendrogram(View[dict[DrawnUnit, list[Part]]]):
 
 def _is_counter(part: Part) -> bool:
     """Whether a metric is neither good nor bad by itself."""
-    return all(cut.profile.metrics[part.metric].better == "none" for cut in (*part.baseline, *part.target))
+    return all(
+        cut.profile.metrics[part.metric].better == "none" for cut in (*part.baseline, *part.target)
+    )
 
 
 def _is_compared(part: Part) -> bool:
-    """Whether `check` compares it as a counter: where there are totals beside samples, neither these nor the machine."""
+    """Whether `check` compares it as a counter: where there are totals beside samples, neither
+    these nor the machine.
+    """
     profile = (*part.baseline, *part.target)[0].profile
-    whole = part.unit.whole and _is_counter(part) and part.metric not in ASIDE and "." not in part.metric
+    whole = (
+        part.unit.whole
+        and _is_counter(part)
+        and part.metric not in ASIDE
+        and "." not in part.metric
+    )
     return whole or not has_totals(profile.job, profile.metrics)
 
 
 class _Compared(NamedTuple):
-    """The tree of some counters, of two revisions their ``clusters``, how many ``counters`` there were, and how many ``rows`` of them."""
+    """The tree of some counters, of two revisions their ``clusters``, how many ``counters`` there
+    were, and how many ``rows`` of them.
+    """
 
     found: Structure
     clusters: tuple[CounterCluster, ...]
@@ -184,7 +254,9 @@ class _Fork:
 
 
 def _layout(tree: ClusterTree, most: int) -> tuple[list[tuple[list[int], float]], list[_Fork]]:
-    """At most so many leaves, in drawing order, each with its counters and the height at which they are one; and the merges above."""
+    """At most so many leaves, in drawing order, each with its counters and the height at which they
+    are one; and the merges above.
+    """
     n = len(tree.labels)
     folded = max(0, n - most)
     members: dict[int, list[int]] = {leaf: [leaf] for leaf in range(n)}
@@ -208,10 +280,14 @@ def _layout(tree: ClusterTree, most: int) -> tuple[list[tuple[list[int], float]]
         starts = [height[child] if child >= n + folded else 0.0 for child in (left, right)]
         forks.append(
             _Fork(
-                [starts[0], top, top, starts[1]], [at[left], at[left], at[right], at[right]], top, len(members[node]),
-                int(tree.labels[members[node][0]]), step < inside,
+                [starts[0], top, top, starts[1]],
+                [at[left], at[left], at[right], at[right]],
+                top,
+                len(members[node]),
+                int(tree.labels[members[node][0]]),
+                step < inside,
             )
-        )  # fmt: skip
+        )
         at[node], height[node] = (at[left] + at[right]) / 2, top
     return leaves, forks
 
@@ -224,7 +300,10 @@ def _runs(counters: list[Part], side: int) -> list[NDArray[np.float64]]:
     for cuts in zip(*((part.baseline, part.target)[side] for part in counters), strict=True):
         columns, rows = cuts[0].columns, cuts[0].rows
         values = np.column_stack([columns.floats(part.metric)[rows] for part in counters])
-        execution, kept = columns.integers("execution")[rows], columns.integers("mark")[rows] != REPEATED
+        execution, kept = (
+            columns.integers("execution")[rows],
+            columns.integers("mark")[rows] != REPEATED,
+        )
         found += [values[kept & (execution == number)] for number in np.unique(execution[kept])]
     return found
 
@@ -235,7 +314,11 @@ def _summary(structure: Structure, count: int, rows: int) -> list[str]:
     text = f"{shown} of {count} counters" if shown < count else f"{count} counters"
     out = [
         f"{len(names)} {why}"
-        for names, why in ((structure.constant, "constant"), (structure.redundant, "redundant"), (structure.unknown, "unknown"))
+        for names, why in (
+            (structure.constant, "constant"),
+            (structure.redundant, "redundant"),
+            (structure.unknown, "unknown"),
+        )
         if names
     ]
     if not shown:

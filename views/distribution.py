@@ -1,4 +1,6 @@
-"""How the values of one revision are distributed: a histogram when there are many, the cumulative shares when there are few."""
+"""How the values of one revision are distributed: a histogram when there are many, the cumulative
+shares when there are few.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs.check.subject import Subject
 from perfvcs.pictures.bundle import NOTHING_USABLE
-from perfvcs.pictures.canvas import BLUE, INK, VERMILLION, canvas, hover, legend, source, stack, thin
+from perfvcs.pictures.canvas import (
+    BLUE,
+    INK,
+    VERMILLION,
+    canvas,
+    hover,
+    legend,
+    source,
+    stack,
+    thin,
+)
 from perfvcs.pictures.patterns import ClusterCentres, clusters
 from perfvcs.pictures.sample import DrawnSample, samples
 from perfvcs.plugins import Count
@@ -40,7 +52,9 @@ class Distribution(View[list[DrawnSample]]):
             raise Unfit("it draws one revision, not two: `comparison` draws both")
         if not any(len(profile.resources) for profile in subject.target):
             raise Unfit("there are no measurements")
-        if not any(len(profile.resources) > len(profile.resources.names) for profile in subject.target):
+        if not any(
+            len(profile.resources) > len(profile.resources.names) for profile in subject.target
+        ):
             raise Unfit("a single value has no distribution")
         found = [sample for sample in samples(subject.target) if (sample.mark != REPEATED).any()]
         if not found:
@@ -48,8 +62,14 @@ class Distribution(View[list[DrawnSample]]):
         return found
 
     def telling(self, data: list[DrawnSample]) -> str:
-        """The clusters of many values; one heap of them has nothing to say that its interval does not."""
-        found = ((sample, clusters(sample)) for sample in data if (sample.mark != REPEATED).sum() >= ENOUGH_VALUES)
+        """The clusters of many values; one heap of them has nothing to say that its interval does
+        not.
+        """
+        found = (
+            (sample, clusters(sample))
+            for sample in data
+            if (sample.mark != REPEATED).sum() >= ENOUGH_VALUES
+        )
         return "; ".join(groups.text(sample.meaning.unit) for sample, groups in found if groups)
 
     def render(self, data: list[DrawnSample]) -> UIElement:
@@ -64,12 +84,20 @@ class Distribution(View[list[DrawnSample]]):
         chosen = scale(float(np.median(np.abs(values))), sample.meaning.unit)
         many = len(values) >= ENOUGH_VALUES and values[0] < values[-1]
         what = "measurements" if sample.iteration.any() else "executions"
-        title = f"distribution of {len(values):,} {what}" if len(values) > 1 else "a single value has no distribution"
+        title = (
+            f"distribution of {len(values):,} {what}"
+            if len(values) > 1
+            else "a single value has no distribution"
+        )
         groups = clusters(sample) if many else None
         notes = [groups.text(sample.meaning.unit)] if groups else []
         if not many and len(values) > 1:
             steps = values[0] < values[-1]
-            notes = ["each step is one value: too few for a histogram" if steps else f"all equal: {number(values[0])}"]
+            notes = [
+                "each step is one value: too few for a histogram"
+                if steps
+                else f"all equal: {number(values[0])}"
+            ]
         x_label = f"{metric_name(sample.metric)} ({chosen.unit})".replace(" ()", "")
         below = what if many else "share at or below (%)"
         plot = canvas(title, x_label, below, caption=notes)
@@ -77,43 +105,85 @@ class Distribution(View[list[DrawnSample]]):
         if values[0] == values[-1]:  # bokeh's own range about one number is as narrow as rounding
             around = 0.05 * abs(float(scaled[0])) or 1.0
             plot.x_range = Range1d(start=float(scaled[0]) - around, end=float(scaled[0]) + around)
-        heap = scaled if groups is None else np.sort(sample.values[groups.labels == groups.shares.argmax()]) * chosen.factor
-        steps = scaled[-1:] if values[0] == values[-1] else scaled  # one step for equal values, however many
-        entries = [self._histogram(plot, scaled, heap, chosen.unit) if many else self._shares(plot, steps, chosen.unit)]
-        entries += [self._clusters(plot, groups, chosen.factor, sample.meaning.unit)] if groups else []
+        heap = (
+            scaled
+            if groups is None
+            else np.sort(sample.values[groups.labels == groups.shares.argmax()]) * chosen.factor
+        )
+        # one step for equal values, however many
+        steps = scaled[-1:] if values[0] == values[-1] else scaled
+        entries = [
+            self._histogram(plot, scaled, heap, chosen.unit)
+            if many
+            else self._shares(plot, steps, chosen.unit)
+        ]
+        entries += (
+            [self._clusters(plot, groups, chosen.factor, sample.meaning.unit)] if groups else []
+        )
         rug = thin(values, self.points)
         ticks = plot.scatter(
             source=source(x=scaled[rug], y=np.zeros(len(rug))),
-            x="x", y="y", marker="dash", angle=np.pi / 2, size=10, line_color=BLUE, line_alpha=0.5,
-        )  # fmt: skip
-        entries.append(("single values" + (f" ({len(rug):,})" if len(rug) < len(values) else ""), ticks))
+            x="x",
+            y="y",
+            marker="dash",
+            angle=np.pi / 2,
+            size=10,
+            line_color=BLUE,
+            line_alpha=0.5,
+        )
+        entries.append(
+            ("single values" + (f" ({len(rug):,})" if len(rug) < len(values) else ""), ticks)
+        )
         executions, medians = sample.medians
         if len(executions) < len(values):
             kept = thin(medians, self.points)
             text = [quantity(value, sample.meaning.unit) for value in medians[kept].tolist()]
-            data = source(x=medians[kept] * chosen.factor, y=np.zeros(len(kept)), execution=executions[kept] + 1, text=text)
-            diamonds = plot.scatter("x", "y", source=data, marker="diamond", size=10, color=VERMILLION, alpha=0.8)
+            data = source(
+                x=medians[kept] * chosen.factor,
+                y=np.zeros(len(kept)),
+                execution=executions[kept] + 1,
+                text=text,
+            )
+            diamonds = plot.scatter(
+                "x", "y", source=data, marker="diamond", size=10, color=VERMILLION, alpha=0.8
+            )
             hover(plot, [diamonds], [("execution", "@execution"), ("median", "@text")])
             entries.append(("execution medians", diamonds))
         legend(plot, [(text, [renderer]) for text, renderer in entries])
         return plot
 
-    def _clusters(self, plot: figure, clusters: ClusterCentres, factor: float, unit: str) -> tuple[str, GlyphRenderer[Any]]:
+    def _clusters(
+        self, plot: figure, clusters: ClusterCentres, factor: float, unit: str
+    ) -> tuple[str, GlyphRenderer[Any]]:
         """Draws the centres of the clusters; returns the entry of the legend."""
         from bokeh.models import ColumnDataSource
 
         x = (clusters.centres * factor).tolist()
-        sources = [one for one in plot.select({"type": ColumnDataSource}) if isinstance(one, ColumnDataSource)]
+        sources = [
+            one
+            for one in plot.select({"type": ColumnDataSource})
+            if isinstance(one, ColumnDataSource)
+        ]
         tops = [float(max(one.data["top"])) for one in sources if "top" in one.data]
         data = source(x=x, bottom=[0.0] * len(x), top=tops * len(x), text=clusters.each(unit))
-        lines = plot.segment("x", "bottom", "x", "top", source=data, line_color=INK, line_width=1.5, line_dash="dashed")
+        lines = plot.segment(
+            "x",
+            "bottom",
+            "x",
+            "top",
+            source=data,
+            line_color=INK,
+            line_width=1.5,
+            line_dash="dashed",
+        )
         hover(plot, [lines], [("cluster", "@text")])
         return ("centres of clusters", lines)
 
     def _histogram(
         self, plot: figure, values: NDArray[np.float64], heap: NDArray[np.float64], unit: str
-    ) -> tuple[str, GlyphRenderer[Any]]:  # fmt: skip
-        """Bins by Freedman and Diaconis over the middle 99 %, the first and the last bin open-ended towards the extremes.
+    ) -> tuple[str, GlyphRenderer[Any]]:
+        """Bins by Freedman and Diaconis over the middle 99 %, the first and the last bin open-ended
+        towards the extremes.
 
         ``heap``: the values whose spread decides how wide the bins are, the largest cluster or all.
         """
@@ -128,23 +198,48 @@ class Distribution(View[list[DrawnSample]]):
         edges = np.linspace(start, start + span, bins + 1)
         counts, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)
         outside = int((values < edges[0]).sum() + (values > edges[-1]).sum())
-        ends = [f"{number(left)} to {number(right)} {unit}" for left, right in pairwise(edges.tolist())]
-        data = source(left=edges[:-1], right=edges[1:], top=counts, bottom=np.zeros(bins), text=ends, count=counts)
+        ends = [
+            f"{number(left)} to {number(right)} {unit}" for left, right in pairwise(edges.tolist())
+        ]
+        data = source(
+            left=edges[:-1],
+            right=edges[1:],
+            top=counts,
+            bottom=np.zeros(bins),
+            text=ends,
+            count=counts,
+        )
         bars = plot.quad(
-            "left", "right", "top", "bottom", source=data, fill_color=BLUE, fill_alpha=0.35, line_color=BLUE, line_alpha=0.6
+            "left",
+            "right",
+            "top",
+            "bottom",
+            source=data,
+            fill_color=BLUE,
+            fill_alpha=0.35,
+            line_color=BLUE,
+            line_alpha=0.6,
         )
         hover(plot, [bars], [("from", "@text"), ("values", "@count")])
         return ("values" + (f", {outside:,} beyond" if outside else ""), bars)
 
-    def _shares(self, plot: figure, values: NDArray[np.float64], unit: str) -> tuple[str, GlyphRenderer[Any]]:
+    def _shares(
+        self, plot: figure, values: NDArray[np.float64], unit: str
+    ) -> tuple[str, GlyphRenderer[Any]]:
         """The empirical cumulative distribution as steps, one per value."""
         import numpy as np
 
         share = 100 * np.arange(1, len(values) + 1) / len(values)
         line = plot.step(
-            np.repeat(values[:1], 1).tolist() + values.tolist(), [0.0, *share.tolist()], mode="after", color=BLUE, line_width=2
+            np.repeat(values[:1], 1).tolist() + values.tolist(),
+            [0.0, *share.tolist()],
+            mode="after",
+            color=BLUE,
+            line_width=2,
         )
         text = [f"{number(value)} {unit}" for value in values.tolist()]
-        dots = plot.scatter("x", "y", source=source(x=values, y=share, text=text), size=6, color=BLUE)
+        dots = plot.scatter(
+            "x", "y", source=source(x=values, y=share, text=text), size=6, color=BLUE
+        )
         hover(plot, [dots], [("value", "@text"), ("share at or below", "@y{0} %")])
         return ("share at or below", line)

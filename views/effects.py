@@ -1,4 +1,6 @@
-"""The changes between two revisions with their intervals, one row each: a forest plot of a check."""
+"""The changes between two revisions with their intervals, one row each: a forest plot of a
+check.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,20 @@ from typing import TYPE_CHECKING, Any, Self
 
 from perfvcs.check import Change
 from perfvcs.check.subject import Subject
-from perfvcs.pictures.canvas import FONT, GRID, HOVER, INK, MUTED, SEEN, canvas, hover, legend, plain, seen, stack
+from perfvcs.pictures.canvas import (
+    FONT,
+    GRID,
+    HOVER,
+    INK,
+    MUTED,
+    SEEN,
+    canvas,
+    hover,
+    legend,
+    plain,
+    seen,
+    stack,
+)
 from perfvcs.pictures.parts import DrawnUnit
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Unfit, View
@@ -47,7 +62,9 @@ class Effects(View[list[list[Change]]]):
         changes = subject.report.changes
         if not changes:
             raise Unfit("nothing was compared")
-        metrics = sorted({change.metric for change in changes if change.effect is not None}, key=metric_rank)
+        metrics = sorted(
+            {change.metric for change in changes if change.effect is not None}, key=metric_rank
+        )
         if not metrics:
             raise Unfit("no comparison has an effect to draw")
         return [[change for change in changes if change.metric == metric] for metric in metrics]
@@ -74,9 +91,19 @@ class Effects(View[list[list[Change]]]):
         drawn = having[: self.rows]
         edge = _edge(drawn)
         title, *notes = _notes(changes, drawn, edge)
-        plot = canvas(title, _direction(better), "", caption=notes, height=ROW_HEIGHT * len(drawn) + 130, tools="")
+        plot = canvas(
+            title,
+            _direction(better),
+            "",
+            caption=notes,
+            height=ROW_HEIGHT * len(drawn) + 130,
+            tools="",
+        )
         plot.toolbar_location = None
-        plot.x_range, plot.y_range = Range1d(start=-1.04 * edge, end=1.04 * edge), Range1d(start=-0.5, end=len(drawn) - 0.4)
+        plot.x_range, plot.y_range = (
+            Range1d(start=-1.04 * edge, end=1.04 * edge),
+            Range1d(start=-0.5, end=len(drawn) - 0.4),
+        )
         ticks = _ticks(edge)
         labels: dict[float | str, Any] = dict(ticks.items())
         plot.xaxis.ticker, plot.xaxis.major_label_overrides = FixedTicker(ticks=list(ticks)), labels
@@ -84,8 +111,12 @@ class Effects(View[list[list[Change]]]):
         plot.yaxis.visible = plot.ygrid.visible = False
         rows = [_row(change, len(drawn) - 1 - place, edge) for place, change in enumerate(drawn)]
         data = ColumnDataSource({name: [row[name] for row in rows] for name in rows[0]})
-        band = plot.quad("less", "more", "above", "below", source=data, color=MUTED, alpha=0.14, line_color=None)
-        plot.add_layout(Span(location=0, dimension="height", line_color=INK, line_width=1, level="underlay"))
+        band = plot.quad(
+            "less", "more", "above", "below", source=data, color=MUTED, alpha=0.14, line_color=None
+        )
+        plot.add_layout(
+            Span(location=0, dimension="height", line_color=INK, line_width=1, level="underlay")
+        )
         plot.segment(0, "above", 1, "above", source=data, x_range_name="width", line_color=GRID)
         text: dict[str, Any] = {
             "source": data,
@@ -104,11 +135,19 @@ class Effects(View[list[list[Change]]]):
             if not mine:
                 continue
             own = ColumnDataSource({name: [row[name] for row in mine] for name in mine[0]})
-            line = plot.segment("low", "y", "high", "y", source=own, line_color=style.colour, line_width=3)
+            line = plot.segment(
+                "low", "y", "high", "y", source=own, line_color=style.colour, line_width=3
+            )
             points = plot.scatter(
-                "at", "y", source=own, marker=style.marker, size=11, line_color=style.colour, line_width=2,
+                "at",
+                "y",
+                source=own,
+                marker=style.marker,
+                size=11,
+                line_color=style.colour,
+                line_width=2,
                 fill_color=style.colour if style.filled else "#ffffff",
-            )  # fmt: skip
+            )
             lines = [
                 ("", "@full"),
                 ("verdict", "@word @why"),
@@ -124,9 +163,17 @@ class Effects(View[list[list[Change]]]):
 
 
 def _notes(changes: Sequence[Change], drawn: Sequence[Change], edge: float) -> list[str]:
-    """The numbers of changes that are drawn, that reach beyond the edge, and that have no effect to draw."""
+    """The numbers of changes that are drawn, that reach beyond the edge, and that have no effect to
+    draw.
+    """
     count, having = len(drawn), sum(change.effect is not None for change in changes)
-    shown = f"{count} of {having} comparisons" if count < having else "1 comparison" if count == 1 else f"all {count} comparisons"
+    shown = (
+        f"{count} of {having} comparisons"
+        if count < having
+        else "1 comparison"
+        if count == 1
+        else f"all {count} comparisons"
+    )
     notes = [f"{metric_name(changes[0].metric)}: {shown}"]
     beyond = sum(_reach(change) > edge for change in drawn)
     notes += [f"{beyond} beyond the edge: see the numbers"] if beyond else []
@@ -141,7 +188,9 @@ def _direction(better: str) -> str:
 
 
 def _lines(changes: Sequence[Change], most: int, width: int) -> Iterator[str]:
-    """A heading, a row per change that has an effect, and the axis below; the shaded part is too small to matter."""
+    """A heading, a row per change that has an effect, and the axis below; the shaded part is too
+    small to matter.
+    """
     from perfvcs.pictures.terminal import Axis, foot, rail
 
     drawn = [change for change in changes if change.effect is not None][:most]
@@ -151,11 +200,17 @@ def _lines(changes: Sequence[Change], most: int, width: int) -> Iterator[str]:
     names = [DrawnUnit(change.job, "", change.uid, change.size).title for change in drawn]
     room = max(map(columns, numbers))
     single = width >= WIDE_COLUMNS
-    left = min(max(map(columns, names)), max(6, (width - room - 6) // 2)) if single else width - room - 4
+    left = (
+        min(max(map(columns, names)), max(6, (width - room - 6) // 2))
+        if single
+        else width - room - 4
+    )
     inner = max(1, width - left - room - 6) if single else width - 2
     axis = Axis(-edge, edge, _direction(changes[0].better), names=_ticks(edge))
     for change, name, number in zip(drawn, names, numbers, strict=True):
-        at, low, high = (None if end is None else _ratio(end) for end in (change.effect, change.low, change.high))
+        at, low, high = (
+            None if end is None else _ratio(end) for end in (change.effect, change.low, change.high)
+        )
         sign, band = seen(change)[1].sign, log1p(change.delta or DEFAULT_DELTA)
         row = rail(axis, inner, at, low, high, sign, zero=0.0, band=band)
         if single:
@@ -166,7 +221,10 @@ def _lines(changes: Sequence[Change], most: int, width: int) -> Iterator[str]:
     for line in foot(axis, inner):
         yield f"{' ' * (left + 4 if single else 2)}{line}"
     words = dict.fromkeys(seen(change) for change in drawn)
-    yield from beside([axis.label, *(f"{style.sign} {word}" for word, style in words), f"░ {_within(drawn)}"], width)
+    yield from beside(
+        [axis.label, *(f"{style.sign} {word}" for word, style in words), f"░ {_within(drawn)}"],
+        width,
+    )
 
 
 def _within(changes: Sequence[Change]) -> str:
@@ -176,23 +234,31 @@ def _within(changes: Sequence[Change]) -> str:
 
 
 def _ratio(share: float) -> float:
-    """A share of the baseline as a place on the axis: the logarithm of target/baseline, for which half and double are equally far."""
+    """A share of the baseline as a place on the axis: the logarithm of target/baseline, for which
+    half and double are equally far.
+    """
     return log1p(max(LARGEST_FALL, share))
 
 
 def _ticks(edge: float) -> dict[float, str]:
-    """Places on the axis with their texts: round shares, or where these would crowd on one side powers of a ratio."""
+    """Places on the axis with their texts: round shares, or where these would crowd on one side
+    powers of a ratio.
+    """
     if edge <= STRAIGHT:
         rough = expm1(edge) / TICKS
         power = 10.0 ** floor(log10(rough))
         step = next(times * power for times in (1, 2, 5, 10) if times * power >= rough * 0.99)
-        shares = [turn * step for turn in range(-TICKS, TICKS + 1) if abs(_ratio(turn * step)) <= edge]
+        shares = [
+            turn * step for turn in range(-TICKS, TICKS + 1) if abs(_ratio(turn * step)) <= edge
+        ]
         return {_ratio(share): f"{100 * share:+.4g}" if share else "0" for share in shares}
     base = next((one for one in (1.25, 2, 4, 10, 100) if log(one) * TICKS >= edge), 1000.0)
     turns = floor(edge / log(base) + 1e-9)
     places = [turn * log(base) for turn in range(-turns, turns + 1)]
     return {
-        place: f"{100 * expm1(place):{form}}" if place else "0" for place in places for form in ["+,.0f" if place > 0 else ".3g"]
+        place: f"{100 * expm1(place):{form}}" if place else "0"
+        for place in places
+        for form in ["+,.0f" if place > 0 else ".3g"]
     }
 
 
@@ -202,12 +268,18 @@ def _reach(change: Change) -> float:
 
 
 def _edge(changes: Sequence[Change]) -> float:
-    """The reach of the axis to both sides: all intervals, except a few long ones that would squeeze the others."""
+    """The reach of the axis to both sides: all intervals, except a few long ones that would squeeze
+    the others.
+    """
     reaches = sorted(_reach(change) for change in changes)
     usual = reaches[(3 * len(reaches)) // 4] if len(reaches) > 3 else reaches[-1]
     largest = max(abs(_ratio(change.effect or 0.0)) for change in changes)
     delta = max(change.delta or DEFAULT_DELTA for change in changes)
-    return max(1.1 * min(reaches[-1], 4 * usual, max(CUT_RATIO * largest, UNCUT_LOGARITHM)), 2.5 * log1p(delta), 0.02)
+    return max(
+        1.1 * min(reaches[-1], 4 * usual, max(CUT_RATIO * largest, UNCUT_LOGARITHM)),
+        2.5 * log1p(delta),
+        0.02,
+    )
 
 
 def _row(change: Change, y: int, edge: float) -> dict[str, str | float]:
@@ -219,12 +291,25 @@ def _row(change: Change, y: int, edge: float) -> dict[str, str | float]:
     why = change.reason if change.accepted is None else change.accepted
     levels = step(change.baseline, change.target, change.unit).replace("->", "→")
     sizes = at_sizes(change.curve.at) if change.curve and change.curve.at else ""
-    delta, name = change.delta or DEFAULT_DELTA, DrawnUnit(change.job, "", change.uid, change.size).title
+    delta, name = (
+        change.delta or DEFAULT_DELTA,
+        DrawnUnit(change.job, "", change.uid, change.size).title,
+    )
     return {
-        "word": seen(change)[0], "y": y - 0.12, "label": y + 0.25, "above": y + 0.5, "below": y - 0.5, "less": -log1p(delta),
-        "more": log1p(delta), "at": place(change.effect), "low": place(change.low), "high": place(change.high), "name": plain(name, 30),
+        "word": seen(change)[0],
+        "y": y - 0.12,
+        "label": y + 0.25,
+        "above": y + 0.5,
+        "below": y - 0.5,
+        "less": -log1p(delta),
+        "more": log1p(delta),
+        "at": place(change.effect),
+        "low": place(change.low),
+        "high": place(change.high),
+        "name": plain(name, 30),
         "numbers": change_text(change.effect or 0.0, change.low, change.high),
-        "full": shorten(name, HOVER), "centres": f"{levels or '?'} {sizes}".rstrip(),
+        "full": shorten(name, HOVER),
+        "centres": f"{levels or '?'} {sizes}".rstrip(),
         "count": f"{change.executions[0]} and {change.executions[1]}",
         "why": f"({shorten(why, HOVER)})" if why else "",
-    }  # fmt: skip
+    }

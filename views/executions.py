@@ -6,7 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.check.subject import Subject
-from perfvcs.pictures.canvas import BLUE, GREEN, MUTED, ORANGE, canvas, hover, legend, source, stack, thin, thinned
+from perfvcs.pictures.canvas import (
+    BLUE,
+    GREEN,
+    MUTED,
+    ORANGE,
+    canvas,
+    hover,
+    legend,
+    source,
+    stack,
+    thin,
+    thinned,
+)
 from perfvcs.pictures.sample import DrawnSample, samples
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Unfit, View
@@ -60,38 +72,69 @@ class Executions(View[list[DrawnSample]]):
         execution, values, mark = sample.execution[drawn], sample.values[drawn], sample.mark[drawn]
         chosen = scale(float(np.median(np.abs(sample.values))), sample.meaning.unit)
         label = f"{metric_name(sample.metric)} ({chosen.unit})".replace(" ()", "")
-        plot = canvas(summary(sample), "execution", label, caption=[*_spread(sample), *thinned(len(drawn), len(sample.values))])
+        plot = canvas(
+            summary(sample),
+            "execution",
+            label,
+            caption=[*_spread(sample), *thinned(len(drawn), len(sample.values))],
+        )
         plot.xaxis.ticker = AdaptiveTicker(min_interval=1, num_minor_ticks=0)
         plot.xgrid.visible = False
         entries: list[tuple[str, list[Any]]] = []
         x = execution + self._offsets(sample)[drawn] + 1.0
         strips = len(sample.values) > len(sample.paired)
         for code, (text, marker, colour) in EXECUTION_MARKS.items():
-            chosen_rows = mark == code if code in (DELAYED, REPEATED) else ~np.isin(mark, (DELAYED, REPEATED))
+            chosen_rows = (
+                mark == code if code in (DELAYED, REPEATED) else ~np.isin(mark, (DELAYED, REPEATED))
+            )
             if not chosen_rows.any():
                 continue
             data = source(
-                x=x[chosen_rows], y=values[chosen_rows] * chosen.factor, execution=execution[chosen_rows] + 1,
+                x=x[chosen_rows],
+                y=values[chosen_rows] * chosen.factor,
+                execution=execution[chosen_rows] + 1,
                 iteration=sample.iteration[drawn][chosen_rows] + 1,
-                text=[quantity(value, sample.meaning.unit) for value in values[chosen_rows].tolist()],
-            )  # fmt: skip
+                text=[
+                    quantity(value, sample.meaning.unit) for value in values[chosen_rows].tolist()
+                ],
+            )
             glyph = Scatter(
-                x="x", y="y", marker=marker, size=4 if strips and code == FINE else 8, fill_color=colour, line_color=colour,
-                fill_alpha=0.45 if strips and code == FINE else 0.8, line_width=2 if marker == "x" else 1, line_alpha=0.8,
-            )  # fmt: skip
+                x="x",
+                y="y",
+                marker=marker,
+                size=4 if strips and code == FINE else 8,
+                fill_color=colour,
+                line_color=colour,
+                fill_alpha=0.45 if strips and code == FINE else 0.8,
+                line_width=2 if marker == "x" else 1,
+                line_alpha=0.8,
+            )
             points = plot.add_glyph(data, glyph)
             entries.append((text, [points]))
-            hover(plot, [points], [("execution", "@execution"), ("measurement", "@iteration"), ("value", "@text"), ("", text)])
+            hover(
+                plot,
+                [points],
+                [
+                    ("execution", "@execution"),
+                    ("measurement", "@iteration"),
+                    ("value", "@text"),
+                    ("", text),
+                ],
+            )
         if strips and len(executions) <= self.points:
             ticks = source(x0=executions + 0.6, x1=executions + 1.4, y=medians * chosen.factor)
-            lines = plot.add_glyph(ticks, Segment(x0="x0", y0="y", x1="x1", y1="y", line_color=BLUE, line_width=2))
+            lines = plot.add_glyph(
+                ticks, Segment(x0="x0", y0="y", x1="x1", y1="y", line_color=BLUE, line_width=2)
+            )
             entries.append(("median of each", [lines]))
         entries += self._centre(plot, sample, chosen.factor)
         legend(plot, entries)
         return plot
 
     def _offsets(self, sample: DrawnSample) -> NDArray[np.float64]:
-        """The position of each row in its strip, -0.35 to 0.35, by its order inside the execution; shape (rows,)."""
+        """The position of each row in its strip, -0.35 to 0.35, by its order inside the execution;
+        shape (rows,).
+        """
         import numpy as np
 
         order = np.argsort(sample.execution, kind="stable")
@@ -99,11 +142,15 @@ class Executions(View[list[DrawnSample]]):
         inside = np.arange(len(order)) - np.repeat(start, count)
         spread = np.empty(len(order))
         spread[order] = np.where(
-            np.repeat(count, count) == 1, 0.0, inside / np.maximum(np.repeat(count, count) - 1, 1) * 0.7 - 0.35
+            np.repeat(count, count) == 1,
+            0.0,
+            inside / np.maximum(np.repeat(count, count) - 1, 1) * 0.7 - 0.35,
         )
         return spread
 
-    def _centre(self, plot: figure, sample: DrawnSample, factor: float) -> list[tuple[str, list[Any]]]:
+    def _centre(
+        self, plot: figure, sample: DrawnSample, factor: float
+    ) -> list[tuple[str, list[Any]]]:
         """The centre as a line over all strips, its interval as a band."""
         from bokeh.models import Quad, Segment
 
@@ -111,9 +158,12 @@ class Executions(View[list[DrawnSample]]):
         if found is None or found.low is None or found.high is None:
             return []
         data = source(
-            left=[0.5], right=[len(sample.paired) + 0.5], low=[found.low * factor], high=[found.high * factor],
+            left=[0.5],
+            right=[len(sample.paired) + 0.5],
+            low=[found.low * factor],
+            high=[found.high * factor],
             centre=[found.value * factor],
-        )  # fmt: skip
+        )
         area = Quad(
             left="left",
             right="right",
@@ -124,7 +174,9 @@ class Executions(View[list[DrawnSample]]):
             line_alpha=0.18,
             fill_alpha=0.18,
         )
-        middle = Segment(x0="left", y0="centre", x1="right", y1="centre", line_color=GREEN, line_width=2)
+        middle = Segment(
+            x0="left", y0="centre", x1="right", y1="centre", line_color=GREEN, line_width=2
+        )
         band, line = (plot.add_glyph(data, glyph, level="underlay") for glyph in (area, middle))
         return [("mean, 99 % interval", [line, band])]
 
@@ -133,11 +185,15 @@ def summary(sample: DrawnSample) -> str:
     """Two lines that say what is drawn, in words: how often measured, and the centre."""
     executions, rows = len(sample.medians[0]), len(sample.values)
     found = sample.centre
-    count = counted(executions, "execution") + (f", {rows:,} measurements" if rows != executions else "")
+    count = counted(executions, "execution") + (
+        f", {rows:,} measurements" if rows != executions else ""
+    )
     if found is None:
         return f"{count}: all were repeated and left out"
     if executions == 1:
-        return f"{count}: {quantity(found.value, sample.meaning.unit)}\none execution has no interval"
+        return (
+            f"{count}: {quantity(found.value, sample.meaning.unit)}\none execution has no interval"
+        )
     return f"{count}\nmean {found.text(sample.meaning.unit)}"
 
 
@@ -146,4 +202,5 @@ def _spread(sample: DrawnSample) -> list[str]:
     found = sample.centre
     if found is None or not found.value or len(sample.medians[0]) == 1:
         return []
-    return [f"range {percent(float(sample.values.max() - sample.values.min()) / abs(found.value)).lstrip('+')}"]
+    spread = float(sample.values.max() - sample.values.min()) / abs(found.value)
+    return [f"range {percent(spread).lstrip('+')}"]

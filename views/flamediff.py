@@ -1,4 +1,6 @@
-"""Where the cost of two revisions differs: the target's flame graph, coloured by the change against the baseline."""
+"""Where the cost of two revisions differs: the target's flame graph, coloured by the change against
+the baseline.
+"""
 
 from __future__ import annotations
 
@@ -32,29 +34,42 @@ class Flamediff(FlameView):
     """``points``: at most so many frames are drawn, the widest of either revision."""
 
     of_two: ClassVar[bool] = True
-    unfit: ClassVar[str] = "it draws call stacks of two revisions that were taken by the same engine"
+    unfit: ClassVar[str] = (
+        "it draws call stacks of two revisions that were taken by the same engine"
+    )
 
     def render(self, data: dict[StackGroup, Traces]) -> UIElement:
         """One figure per job, engine and metric, callers above callees."""
         return stack([_draw(flame) for flame in flames(data, self.points)])
 
     def text(self, data: dict[StackGroup, Traces], width: int) -> str:
-        """The paths that changed as a tree, per job, engine and metric, with a bar for each change."""
+        """The paths that changed as a tree, per job, engine and metric, with a bar for each
+        change.
+        """
         parts = []
         for flame in flames(data, self.points):
             found = contrast(flame)
             changes = _changes(flame, found)
-            parts.append([flame.title, flame.amount(0, 1), *_gone(flame, found), *flame.left_out(),
-                          *branches(flame, found.change, found.sure, changes, width)])  # fmt: skip
+            parts.append(
+                [
+                    flame.title,
+                    flame.amount(0, 1),
+                    *_gone(flame, found),
+                    *flame.left_out(),
+                    *branches(flame, found.change, found.sure, changes, width),
+                ]
+            )
         return "\n\n".join("\n".join(fitted(line, width) for line in lines) for lines in parts)
 
 
 @dataclass(frozen=True)
 class BoxChange:
-    """Change of each box, a part of all with its 99 % interval (infinite where there are too few executions), of shape (boxes,).
+    """Change of each box, a part of all with its 99 % interval (infinite where there are too few
+    executions), of shape (boxes,).
 
-    ``sure``: it is more than chance. Of samples it is the change of the share, of counts that of the amount over ``whole``, the
-    larger total. ``full``: the largest change of a function that is sure, which has the full colour.
+    ``sure``: it is more than chance. Of samples it is the change of the share, of counts that of
+    the amount over ``whole``, the larger total. ``full``: the largest change of a function that is
+    sure, which has the full colour.
     """
 
     change: NDArray[np.float64]
@@ -68,8 +83,9 @@ class BoxChange:
 def contrast(flame: Flame) -> BoxChange:
     """What changed, and whether it is more than chance.
 
-    Executions are what is repeated, so that a change must be large against what they differ by (Welch's t); samples must
-    moreover differ by more than as many independent draws do, pooled where there is no difference (the two-proportion z test).
+    Executions are what is repeated, so that a change must be large against what they differ by
+    (Welch's t); samples must moreover differ by more than as many independent draws do, pooled
+    where there is no difference (the two-proportion z test).
     """
     import numpy as np
 
@@ -94,7 +110,9 @@ def contrast(flame: Flame) -> BoxChange:
 
 
 def _drawn(flame: Flame) -> NDArray[np.float64]:
-    """The standard error of a share's change where as many independent samples were drawn; infinite where a side has none."""
+    """The standard error of a share's change where as many independent samples were drawn; infinite
+    where a side has none.
+    """
     import numpy as np
 
     counts = np.array(flame.tree.counts)
@@ -117,15 +135,28 @@ def _draw(flame: Flame) -> figure:
 
 
 def _lines(flame: Flame, change: BoxChange, sides: list[int]) -> list[str]:
-    """What widths and colours mean, and what is in the baseline only, which has no width in the target."""
-    lines = ["widths: the target's" if 1 in sides else "widths: the baseline's, the target has nothing"]
+    """What widths and colours mean, and what is in the baseline only, which has no width in the
+    target.
+    """
+    lines = [
+        "widths: the target's" if 1 in sides else "widths: the baseline's, the target has nothing"
+    ]
     if flame.metric == SAMPLE_METRIC:
-        lines += ["▲ orange: a larger share in the target, ▼ blue: a smaller one", "grey: as before, or no more than chance"]
+        lines += [
+            "▲ orange: a larger share in the target, ▼ blue: a smaller one",
+            "grey: as before, or no more than chance",
+        ]
         lines.append(f"full colour: {100 * change.full:.2g} points, the largest change")
     else:
         lines.append("▲ orange: more in the target, ▼ blue: less")
-        lines.append(f"full colour: {flame.quantity(change.full * change.whole)}, the largest change")
-        lines += ["grey: as before, or no more than chance"] if (~change.sure & (change.change != 0)).any() else []
+        lines.append(
+            f"full colour: {flame.quantity(change.full * change.whole)}, the largest change"
+        )
+        lines += (
+            ["grey: as before, or no more than chance"]
+            if (~change.sure & (change.change != 0)).any()
+            else []
+        )
         lines += ["one execution: what is chance is not known"] if _alone(flame, change) else []
     return [*lines, *_gone(flame, change)]
 
@@ -138,7 +169,9 @@ def _alone(flame: Flame, change: BoxChange) -> bool:
 
 
 def _gone(flame: Flame, change: BoxChange) -> list[str]:
-    """The functions that the target does not call any more, those outermost in their stacks, the largest first."""
+    """The functions that the target does not call any more, those outermost in their stacks, the
+    largest first.
+    """
     import numpy as np
 
     total = flame.tree.total[flame.kept]
@@ -147,13 +180,20 @@ def _gone(flame: Flame, change: BoxChange) -> list[str]:
     if not len(rows):
         return []
     rows = rows[np.argsort(change.change[rows], kind="stable")]
-    named = [f"gone: {plain(flame.parts[row][0], 32)} ({_share(flame, float(total[row, 0]))})" for row in rows[:GONE].tolist()]
+    named = [
+        f"gone: {plain(flame.parts[row][0], 32)} ({_share(flame, float(total[row, 0]))})"
+        for row in rows[:GONE].tolist()
+    ]
     return [*named, *([f"gone: {len(rows) - GONE:,} more"] if len(rows) > GONE else [])]
 
 
 def _share(flame: Flame, value: float) -> str:
     """An amount of the baseline, of samples as its share."""
-    return f"{100 * value / flame.tree.total[0, 0]:.2f} %" if flame.metric == SAMPLE_METRIC else flame.quantity(value)
+    return (
+        f"{100 * value / flame.tree.total[0, 0]:.2f} %"
+        if flame.metric == SAMPLE_METRIC
+        else flame.quantity(value)
+    )
 
 
 def _changes(flame: Flame, change: BoxChange) -> list[str]:
@@ -165,15 +205,24 @@ def _changes(flame: Flame, change: BoxChange) -> list[str]:
     ]
 
 
-def _points(_: Flame, __: float, change: float, low: float, high: float, sure: float, *___: float) -> str:
+def _points(
+    _: Flame, __: float, change: float, low: float, high: float, sure: float, *___: float
+) -> str:
     """The change of a share, in percentage points."""
     bounds = f" [{100 * low:+.2f}, {100 * high:+.2f}]" if isfinite(low) else ""
     return f"{100 * change:+.2f} points{bounds}{'' if sure else ', no more than chance'}"
 
 
 def _amount(
-    flame: Flame, whole: float, change: float, low: float, high: float, sure: float, before: float, after: float
-) -> str:  # fmt: skip
+    flame: Flame,
+    whole: float,
+    change: float,
+    low: float,
+    high: float,
+    sure: float,
+    before: float,
+    after: float,
+) -> str:
     """The change of an amount: in its unit, relative to the baseline, and as a share of all."""
     if change == 0:
         return "none"
@@ -181,13 +230,21 @@ def _amount(
     own = "new" if before == 0 else "gone" if after == 0 else percent(after / before - 1)
     bounds = f" [{100 * low:+.2f}, {100 * high:+.2f}]" if isfinite(low) and low < high else ""
     chance = "" if sure else ", no more than chance"
-    return f"{sign}{flame.quantity(change * whole)} ({own}), {100 * change:+.2f} % of all{bounds}{chance}"
+    return (
+        f"{sign}{flame.quantity(change * whole)} ({own}), {100 * change:+.2f} % of"
+        f" all{bounds}{chance}"
+    )
 
 
 def _colours(change: BoxChange) -> list[str]:
     """A colour per change: orange is more, blue is less, grey is chance."""
     import numpy as np
 
-    strength = np.sqrt(np.minimum(np.abs(change.change) / change.full, 1))[:, None] * change.sure[:, None]
+    strength = (
+        np.sqrt(np.minimum(np.abs(change.change) / change.full, 1))[:, None] * change.sure[:, None]
+    )
     ends = np.where((change.change > 0)[:, None], np.array(MORE), np.array(LESS))
-    return [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in (np.array(EVEN) + strength * (ends - np.array(EVEN))).astype(int).tolist()]
+    return [
+        f"#{r:02x}{g:02x}{b:02x}"
+        for r, g, b in (np.array(EVEN) + strength * (ends - np.array(EVEN))).astype(int).tolist()
+    ]

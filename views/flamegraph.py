@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
 
-# Tints on which black can be read, told apart by every common kind of colour vision; the last is for all other files.
+# Tints on which black can be read, told apart by every common kind of colour vision; the last is
+# for all other files.
 TINTS = ("#f3c566", "#8cc9f0", "#7fcfb5", "#f0a27a", "#e3bbd3", "#f2ea7f", "#a9b8e8", "#c9ced6")
 
 
@@ -33,7 +34,9 @@ class Flamegraph(FlameView):
     def render(self, data: dict[StackGroup, Traces]) -> UIElement:
         """One figure per job, engine and metric, callers above callees."""
         tints: dict[StackGroup, dict[str, str]] = {}
-        return stack([_draw(flame, tints.setdefault(flame.name, {})) for flame in flames(data, self.points)])
+        return stack(
+            [_draw(flame, tints.setdefault(flame.name, {})) for flame in flames(data, self.points)]
+        )
 
 
 def _draw(flame: Flame, known: dict[str, str]) -> figure:
@@ -41,11 +44,15 @@ def _draw(flame: Flame, known: dict[str, str]) -> figure:
     which = ", of the baseline" if flame.subject.baseline else ""
     tints = _by_file(flame, known)
     plot = draw(
-        flame, flame.amount(side) + which, [], [side],
+        flame,
+        flame.amount(side) + which,
+        [],
+        [side],
         {"fill": [tints.get(file, TINTS[-1]) for _, file in flame.parts]},
-    )  # fmt: skip
+    )
     swatches = [
-        (file, [plot.quad([-2], [-1], [-2], [-1], fill_color=tint, line_color=None)])  # out of sight
+        # out of sight
+        (file, [plot.quad([-2], [-1], [-2], [-1], fill_color=tint, line_color=None)])
         for file, tint in [*tints.items(), ("others", TINTS[-1])]
     ]
     plot.height = (plot.height or 0) + 24
@@ -57,12 +64,18 @@ def _draw(flame: Flame, known: dict[str, str]) -> figure:
 def _by_file(flame: Flame, known: dict[str, str]) -> dict[str, str]:
     """The colour of each file that has one alone, where none is ``known`` already.
 
-    These are the files with the largest amounts of their own; where only allocators have any, those of the project come first.
+    These are the files with the largest amounts of their own; where only allocators have any, those
+    of the project come first.
     """
     own: dict[str, float] = {}
-    for (_, file), value in zip(flame.parts, flame.tree.own[flame.kept].sum(axis=1).tolist(), strict=True):
+    for (_, file), value in zip(
+        flame.parts, flame.tree.own[flame.kept].sum(axis=1).tolist(), strict=True
+    ):
         own[file] = own.get(file, 0.0) + value
-    ranked = sorted((file for file in own if file), key=lambda file: (-own[file], file.startswith(("/", ".")), file))
+    ranked = sorted(
+        (file for file in own if file),
+        key=lambda file: (-own[file], file.startswith(("/", ".")), file),
+    )
     free = [tint for tint in TINTS[:-1] if tint not in known.values()]
     known |= dict(zip([file for file in ranked if file not in known], free, strict=False))
     return {file: known[file] for file in ranked if file in known}

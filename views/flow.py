@@ -1,4 +1,6 @@
-"""A metric over time: the parts of a job piled up, and what all have together with its interval over the executions."""
+"""A metric over time: the parts of a job piled up, and what all have together with its interval
+over the executions.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,19 @@ from perfvcs.pictures.bundle import (
     valued,
     without_whole,
 )
-from perfvcs.pictures.canvas import BLUE, CYCLE, HOVER, INK, VERMILLION, canvas, hover, legend, plain, source, stack
+from perfvcs.pictures.canvas import (
+    BLUE,
+    CYCLE,
+    HOVER,
+    INK,
+    VERMILLION,
+    canvas,
+    hover,
+    legend,
+    plain,
+    source,
+    stack,
+)
 from perfvcs.pictures.sample import numbered, seconds
 from perfvcs.pictures.streams import Stream, stream
 from perfvcs.plugins import Count
@@ -36,12 +50,21 @@ if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
 
-PATTERNS = ("blank", "right_diagonal_line", "dot", "horizontal_line", "diagonal_cross", "vertical_line")
+PATTERNS = (
+    "blank",
+    "right_diagonal_line",
+    "dot",
+    "horizontal_line",
+    "diagonal_cross",
+    "vertical_line",
+)
 SIDE_STYLES = (("baseline", BLUE, "solid"), ("target", VERMILLION, "dashed"))
 
 
 class OverTime(NamedTuple):
-    """Profiles that can be compared and have a metric over time, and the job's name where there are several."""
+    """Profiles that can be compared and have a metric over time, and the job's name where there are
+    several.
+    """
 
     profiles: BothSides
     metric: str
@@ -50,7 +73,8 @@ class OverTime(NamedTuple):
 
 @dataclass(frozen=True)
 class Flow(View[list[OverTime]]):
-    """``points``: at most so many moments are drawn, of more each is the mean of several; ``top``: at most so many parts of a pile.
+    """``points``: at most so many moments are drawn, of more each is the mean of several; ``top``:
+    at most so many parts of a pile.
 
     ``metrics``: names with commas between, which are drawn; without any all.
     """
@@ -71,28 +95,46 @@ class Flow(View[list[OverTime]]):
                 for pair in alike(mine, metric):
                     before, after = ([one for one in side if _flows(one, metric)] for side in pair)
                     if before or after:
-                        courses.append(OverTime((before, after), metric, plain(job.label) if len(found) > 1 else ""))
+                        courses.append(
+                            OverTime(
+                                (before, after), metric, plain(job.label) if len(found) > 1 else ""
+                            )
+                        )
         if not courses:
-            raise Unfit("it draws samples over time, or many measurements of one unit in each execution")
+            raise Unfit(
+                "it draws samples over time, or many measurements of one unit in each execution"
+            )
         if not (kept := [course for course in courses if valued(course.profiles, [course.metric])]):
             raise Unfit(NOTHING_USABLE)
         return kept
 
     def render(self, data: list[OverTime]) -> UIElement:
-        """Per metric and environment one figure, and of several units of two revisions one more for each."""
+        """Per metric and environment one figure, and of several units of two revisions one more for
+        each.
+        """
         return stack([plot for course in data for plot in self._draw(*course)])
 
     def _metrics(self, profiles: Sequence[Profile]) -> list[str]:
         known = dict.fromkeys(metric for profile in profiles for metric in unit_metrics(profile))
         named = self.metrics.split(",") if self.metrics else None
-        return [metric for metric in known if (metric not in AGAIN if named is None else metric in named)]
+        return [
+            metric
+            for metric in known
+            if (metric not in AGAIN if named is None else metric in named)
+        ]
 
-    def _draw(self, profiles: Sequence[Sequence[Profile]], metric: str, heading: str) -> list[figure]:
+    def _draw(
+        self, profiles: Sequence[Sequence[Profile]], metric: str, heading: str
+    ) -> list[figure]:
         found = [
-            (style, rows) for style, side in zip(SIDE_STYLES, profiles, strict=True) if side and (rows := rows_of(side, metric))
+            (style, rows)
+            for style, side in zip(SIDE_STYLES, profiles, strict=True)
+            if side and (rows := rows_of(side, metric))
         ]
         sides, without = without_whole([[rows] for _, rows in found])
-        pairs = [(style, own) for (style, _), (own,) in zip(found, sides, strict=True) if len(own.values)]
+        pairs = [
+            (style, own) for (style, _), (own,) in zip(found, sides, strict=True) if len(own.values)
+        ]
         styles, kept = [style for style, _ in pairs], [own for _, own in pairs]
         columns = numbered([own.iteration for own in kept], self.points)
         timed = [seconds(own, side) for own, side in zip(columns, kept, strict=True)]
@@ -100,8 +142,14 @@ class Flow(View[list[OverTime]]):
         streams = [stream(side, own, self.top) for side, own in zip(kept, columns, strict=True)]
         styles = styles if len(styles) > 1 else [("mean", BLUE, "solid")]
         notes = [without] if without else []
-        picture = _Picture(streams, styles, metric, kept[0].units[0].job, kept[0].meaning.unit, heading, notes)
-        piled = [place for place, one in enumerate(streams) if len(one.parts) > 1 and not (one.parts < 0).any()]
+        picture = _Picture(
+            streams, styles, metric, kept[0].units[0].job, kept[0].meaning.unit, heading, notes
+        )
+        piled = [
+            place
+            for place, one in enumerate(streams)
+            if len(one.parts) > 1 and not (one.parts < 0).any()
+        ]
         if piled and len(streams) == 1:
             return [picture.pile(0)]
         plots = [picture.lines()]
@@ -112,7 +160,9 @@ class Flow(View[list[OverTime]]):
 
 @dataclass(frozen=True)
 class _Picture:
-    """The courses of one metric, their styles, the job's label, the unit, a heading where jobs are several, and further notes."""
+    """The courses of one metric, their styles, the job's label, the unit, a heading where jobs are
+    several, and further notes.
+    """
 
     streams: Sequence[Stream]
     styles: Sequence[tuple[str, str, str]]
@@ -127,7 +177,10 @@ class _Picture:
         """Those of time and value."""
         across = max(float(one.x.max()) for one in self.streams)
         most = max(float(abs(one.mean).max()) for one in self.streams)
-        return (scale(across, "s") if self.streams[0].unit else Scale(1.0, ""), scale(most / 2, self.unit))
+        return (
+            scale(across, "s") if self.streams[0].unit else Scale(1.0, ""),
+            scale(most / 2, self.unit),
+        )
 
     def lines(self) -> figure:
         """The means of all parts together, with bands, of one side or two."""
@@ -140,9 +193,13 @@ class _Picture:
         notes = [f"from {quantity(low, self.unit)} to {quantity(high, self.unit)}{wide}"]
         counted = [self._counted(one) for one in self.streams]
         if len(set(counted)) > 1:
-            counted = [f"{name}: {text}" for (name, *_), text in zip(self.styles, counted, strict=True)]
+            counted = [
+                f"{name}: {text}" for (name, *_), text in zip(self.styles, counted, strict=True)
+            ]
         merged = dict.fromkeys(note for one in self.streams for note in _merged(one))
-        plot = self._canvas([*dict.fromkeys(counted), *merged, *self.notes, *(notes if far else [])], 314)
+        plot = self._canvas(
+            [*dict.fromkeys(counted), *merged, *self.notes, *(notes if far else [])], 314
+        )
         if not far:
             plot.y_range = DataRange1d(start=0)
         entries: list[tuple[str, list[Any]]] = []
@@ -152,7 +209,9 @@ class _Picture:
         return plot
 
     def pile(self, number: int, above: figure | None = None, other: figure | None = None) -> figure:
-        """The parts of one side on top of one another, over the times of the figure ``above``, as high as the ``other`` pile."""
+        """The parts of one side on top of one another, over the times of the figure ``above``, as
+        high as the ``other`` pile.
+        """
         import numpy as np
         from bokeh.models import DataRange1d, Line, VArea
 
@@ -170,15 +229,29 @@ class _Picture:
                 title = name_of(one.units[part], "unit", self.job, 0)
             with_it = below + amount
             data = source(
-                x=one.x * across.factor, low=below * up.factor, high=with_it * up.factor, part=[shorten(title, HOVER)] * len(one.x),
-                text=[quantity(value, self.unit) for value in amount.tolist()], when=self._moments(one),
-                share=[percent(value)[1:] for value in (amount / np.where(one.mean > 0, one.mean, 1.0)).tolist()],
-            )  # fmt: skip
+                x=one.x * across.factor,
+                low=below * up.factor,
+                high=with_it * up.factor,
+                part=[shorten(title, HOVER)] * len(one.x),
+                text=[quantity(value, self.unit) for value in amount.tolist()],
+                when=self._moments(one),
+                share=[
+                    percent(value)[1:]
+                    for value in (amount / np.where(one.mean > 0, one.mean, 1.0)).tolist()
+                ],
+            )
             colour = CYCLE[part % len(CYCLE)]
             glyph = VArea(
-                x="x", y1="low", y2="high", fill_color=colour, fill_alpha=0.45, hatch_pattern=PATTERNS[part % len(PATTERNS)],
-                hatch_color=colour, hatch_alpha=0.6, hatch_weight=0.8,
-            )  # fmt: skip
+                x="x",
+                y1="low",
+                y2="high",
+                fill_color=colour,
+                fill_alpha=0.45,
+                hatch_pattern=PATTERNS[part % len(PATTERNS)],
+                hatch_color=colour,
+                hatch_alpha=0.6,
+                hatch_weight=0.8,
+            )
             area = plot.add_glyph(data, glyph)
             edge = plot.add_glyph(data, Line(x="x", y="high", line_color=colour, line_width=1.5))
             hover(plot, [edge], [("", "@part"), ("mean", "@text, @share of all"), ("at", "@when")])
@@ -188,7 +261,9 @@ class _Picture:
         legend(plot, entries)
         return plot
 
-    def _line(self, plot: figure, stream: Stream, name: str, colour: str, dash: str) -> list[tuple[str, list[Any]]]:
+    def _line(
+        self, plot: figure, stream: Stream, name: str, colour: str, dash: str
+    ) -> list[tuple[str, list[Any]]]:
         import numpy as np
         from bokeh.models import Line, Scatter, VArea
 
@@ -199,11 +274,26 @@ class _Picture:
             low, high = stream.low[known] * up.factor, stream.high[known] * up.factor
             area = VArea(x="x", y1="low", y2="high", fill_color=colour, fill_alpha=0.2)
             band = plot.add_glyph(source(x=x[known], low=low, high=high), area)
-            entries.append((f"{name}, 99 % interval" if len(self.streams) > 1 else "99 % interval", [band]))
+            entries.append(
+                (f"{name}, 99 % interval" if len(self.streams) > 1 else "99 % interval", [band])
+            )
         text = [quantity(value, self.unit) for value in stream.mean.tolist()]
-        data = source(x=x, y=stream.mean * up.factor, text=text, when=self._moments(stream), count=stream.count)
-        line = plot.add_glyph(data, Line(x="x", y="y", line_color=colour, line_width=2, line_dash=dash))
-        dots = plot.add_glyph(data, Scatter(x="x", y="y", size=4 if len(x) <= 60 else 2, line_color=colour, fill_color=colour))
+        data = source(
+            x=x,
+            y=stream.mean * up.factor,
+            text=text,
+            when=self._moments(stream),
+            count=stream.count,
+        )
+        line = plot.add_glyph(
+            data, Line(x="x", y="y", line_color=colour, line_width=2, line_dash=dash)
+        )
+        dots = plot.add_glyph(
+            data,
+            Scatter(
+                x="x", y="y", size=4 if len(x) <= 60 else 2, line_color=colour, fill_color=colour
+            ),
+        )
         hover(plot, [dots], [(name, "@text"), ("at", "@when"), ("executions", "@count")])
         return [(name, [line, dots]), *entries]
 
@@ -212,26 +302,45 @@ class _Picture:
         label = f"{metric_name(self.metric)} ({up.unit})".replace(" ()", "")
         below = f"time ({across.unit})" if across.unit else "measurement"
         title, *caption = notes
-        return canvas("\n".join(filter(None, [self.heading, title])), below, label, caption=caption, height=height)
+        return canvas(
+            "\n".join(filter(None, [self.heading, title])),
+            below,
+            label,
+            caption=caption,
+            height=height,
+        )
 
     def _moments(self, stream: Stream) -> list[str]:
-        return [quantity(value, "s") if stream.unit else number(value + 1) for value in stream.x.tolist()]
+        return [
+            quantity(value, "s") if stream.unit else number(value + 1)
+            for value in stream.x.tolist()
+        ]
 
     def _counted(self, stream: Stream) -> str:
         """The number of executions at each moment, in words that fit on a line."""
         most, least = int(stream.count.max()), int(stream.count.min())
         if least < most:
             return f"mean of {least:,} to {most:,} executions"
-        return f"mean of {most:,} executions, a band for each moment" if most > 1 else "one execution has no interval"
+        return (
+            f"mean of {most:,} executions, a band for each moment"
+            if most > 1
+            else "one execution has no interval"
+        )
 
 
 def _merged(stream: Stream) -> list[str]:
     """What a point stands for, where it is more than one moment."""
-    return [f"{stream.rows:,} rows, each point is the mean of {stream.step:,} moments"] if stream.step > 1 else []
+    return (
+        [f"{stream.rows:,} rows, each point is the mean of {stream.step:,} moments"]
+        if stream.step > 1
+        else []
+    )
 
 
 def _flows(profile: Profile, metric: str) -> bool:
-    """Whether a profile has a metric over time: samples, moments, or successive measurements of one unit."""
+    """Whether a profile has a metric over time: samples, moments, or successive measurements of one
+    unit.
+    """
     import numpy as np
 
     if metric not in profile.metrics:

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
 from perfvcs.pictures import streams
-from perfvcs.pictures.bundle import NOTHING_USABLE, BothSides, UnitRows, alike, jobs, over_time, rows_of, unit_metrics, valued
+from perfvcs.pictures.bundle import (
+    NOTHING_USABLE,
+    BothSides,
+    UnitRows,
+    alike,
+    jobs,
+    over_time,
+    rows_of,
+    unit_metrics,
+    valued,
+)
 from perfvcs.pictures.canvas import canvas, plain
 from perfvcs.pictures.heat import By, HeatSide, Sheet, measurements
 from perfvcs.pictures.panel import draw, scheme
@@ -30,7 +40,9 @@ NARROW = 420  # pixels below which two revisions stand below one another
 
 
 class Compared(NamedTuple):
-    """Profiles of a job that can be compared, their metrics that stand on one sheet, and what is to be said of them."""
+    """Profiles of a job that can be compared, their metrics that stand on one sheet, and what is to
+    be said of them.
+    """
 
     profiles: BothSides
     metrics: list[str]
@@ -41,9 +53,9 @@ class Compared(NamedTuple):
 class Heatmap(View[list[Compared]]):
     """``by``: what the columns are.
 
-    ``time`` draws what was recorded over time, by name. ``execution`` draws all measurements of each unit, a row per execution, in their
-    order; ``size`` does so by the size of what was worked on. ``log``: colours stand for logarithms. At most ``rows`` times
-    ``columns`` cells are drawn.
+    ``time`` draws what was recorded over time, by name. ``execution`` draws all measurements of
+    each unit, a row per execution, in their order; ``size`` does so by the size of what was worked
+    on. ``log``: colours stand for logarithms. At most ``rows`` times ``columns`` cells are drawn.
     """
 
     by: By = "time"
@@ -54,7 +66,10 @@ class Heatmap(View[list[Compared]]):
 
     def __post_init__(self) -> None:
         if self.rows * self.columns > MOST_CELLS:
-            raise UsageError(f"heatmap: {self.rows:,} rows of {self.columns:,} columns: give at most {MOST_CELLS:,} cells")
+            raise UsageError(
+                f"heatmap: {self.rows:,} rows of {self.columns:,} columns: give at most"
+                f" {MOST_CELLS:,} cells"
+            )
 
     def bounded(self, *, points: int, both: bool) -> Self:  # noqa: ARG002
         """With fewer columns."""
@@ -72,7 +87,11 @@ class Heatmap(View[list[Compared]]):
     def _lacks(self, profiles: Sequence[Profile]) -> str | None:
         if self.by == "execution":
             there = any(any(profile.resources.integers("iteration")) for profile in profiles)
-            return None if there else "every execution has one measurement, and `executions` shows these in order"
+            return (
+                None
+                if there
+                else "every execution has one measurement, and `executions` shows these in order"
+            )
         if self.by == "size":
             there = any(len(set(profile.resources.size or ())) > 1 for profile in profiles)
             return None if there else "the measurements are not of several sizes"
@@ -80,7 +99,11 @@ class Heatmap(View[list[Compared]]):
         if 1 in counts and max(counts) == 1:
             return "it draws several names over time, and there is one, which `flow` shows"
         cure = "--set by=execution draws other measurements"
-        return None if any(counts) else f"it draws what the collectors `counters` and `memory` record over time ({cure})"
+        return (
+            None
+            if any(counts)
+            else f"it draws what the collectors `counters` and `memory` record over time ({cure})"
+        )
 
     def render(self, data: list[Compared]) -> UIElement:
         """One figure per job and metric, of counters one for all; two revisions side by side."""
@@ -88,15 +111,25 @@ class Heatmap(View[list[Compared]]):
 
         most = self.rows, self.columns
         found = chain.from_iterable(_sheets(one, self.by, most) for one in data)
-        drawn = [self._draw(sheet) for sheet in (found if self.by == "time" else islice(found, FIGURES))]
+        drawn = [
+            self._draw(sheet) for sheet in (found if self.by == "time" else islice(found, FIGURES))
+        ]
         if next(found, None) is not None:
             drawn.append(
-                canvas(f"at most {FIGURES} pairs of benchmark and metric are drawn, and there are more", "", "", height=80)
+                canvas(
+                    f"at most {FIGURES} pairs of benchmark and metric are drawn, and there are"
+                    " more",
+                    "",
+                    "",
+                    height=80,
+                )
             )
         return drawn[0] if len(drawn) == 1 else column(*drawn, sizing_mode="stretch_width")
 
     def _draw(self, sheet: Sheet) -> UIElement:
-        """The panels of a sheet side by side, or below one another where there is little room, under one scale of colours."""
+        """The panels of a sheet side by side, or below one another where there is little room,
+        under one scale of colours.
+        """
         from bokeh.models.layouts import Row
 
         if not sheet.names:
@@ -119,7 +152,11 @@ def _compared(subject: Subject, by: By) -> Iterator[Compared]:
         pairs = alike(subject, usual)
         for pair in pairs:
             before, after = pair
-            place = [f"in {plain((after or before)[0].environment.fingerprint, 24)}"] if len(pairs) > 1 else []
+            place = (
+                [f"in {plain((after or before)[0].environment.fingerprint, 24)}"]
+                if len(pairs) > 1
+                else []
+            )
             if valued(pair, chosen):
                 yield Compared(pair, chosen, place)
 
@@ -127,10 +164,15 @@ def _compared(subject: Subject, by: By) -> Iterator[Compared]:
 def _sheets(compared: Compared, by: By, most: tuple[int, int]) -> Iterator[Sheet]:
     """The heat maps of what can be compared, of at most ``most`` rows and columns each."""
     before, after = compared.profiles
-    sides = [HeatSide("baseline", _columns(before, compared.metrics)), HeatSide("target", _columns(after, compared.metrics))]
+    sides = [
+        HeatSide("baseline", _columns(before, compared.metrics)),
+        HeatSide("target", _columns(after, compared.metrics)),
+    ]
     there = [side for side in sides if side.rows]
     there = there if len(there) > 1 else [side._replace(name="") for side in there]
-    made: Iterable[Sheet] = [streams.over_time(there, most)] if by == "time" else measurements(there, by, most)
+    made: Iterable[Sheet] = (
+        [streams.over_time(there, most)] if by == "time" else measurements(there, by, most)
+    )
     yield from (replace(sheet, notes=compared.notes + sheet.notes) for sheet in made)
 
 
@@ -139,8 +181,16 @@ def _metrics(profiles: Sequence[Profile], by: By) -> list[list[str]]:
     every = dict.fromkeys(name for one in profiles for name in unit_metrics(one))
     if by != "time":
         return [[name] for name in sorted(every, key=metric_rank)]
-    kept = [name for name in every if any(name in one.metrics and over_time(one, name) for one in profiles)]
-    return [kept] if kept and profiles[0].job.collector == SAMPLER else [[name] for name in sorted(kept, key=metric_rank)]
+    kept = [
+        name
+        for name in every
+        if any(name in one.metrics and over_time(one, name) for one in profiles)
+    ]
+    return (
+        [kept]
+        if kept and profiles[0].job.collector == SAMPLER
+        else [[name] for name in sorted(kept, key=metric_rank)]
+    )
 
 
 def _columns(profiles: Sequence[Profile], chosen: Sequence[str]) -> list[UnitRows]:
@@ -149,7 +199,9 @@ def _columns(profiles: Sequence[Profile], chosen: Sequence[str]) -> list[UnitRow
 
 
 def _names(profile: Profile) -> int:
-    """The number of counters or units of a profile that were recorded over time; counting stops at the second."""
+    """The number of counters or units of a profile that were recorded over time; counting stops at
+    the second.
+    """
     import numpy as np
 
     uid, found = np.asarray(profile.resources.uid, np.int64), 0

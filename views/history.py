@@ -1,4 +1,6 @@
-"""One series over its commits in the order of ancestry: a mean with its interval per commit, levels, steps, drifts and accepted changes."""
+"""One series over its commits in the order of ancestry: a mean with its interval per commit,
+levels, steps, drifts and accepted changes.
+"""
 
 from __future__ import annotations
 
@@ -54,14 +56,22 @@ ABOVE = 0.08  # of the axis, for the sizes of steps
 MOST_LABELLED_STEPS = 12  # steps with their size beside them
 LOGARITHMIC_RATIO = 4.0  # ratio of the largest to the smallest value from which logarithms help
 _STEP = [
-    ("", "@word"), ("change", "@change"), ("level", "@levels"), ("accepted", "@reason"), ("commit", "@commit"), ("author", "@author"),
-    ("date", "@when"), ("place", "@where"), ("found by", "@by"),
-]  # fmt: skip
+    ("", "@word"),
+    ("change", "@change"),
+    ("level", "@levels"),
+    ("accepted", "@reason"),
+    ("commit", "@commit"),
+    ("author", "@author"),
+    ("date", "@when"),
+    ("place", "@where"),
+    ("found by", "@by"),
+]
 
 
 @dataclass(frozen=True)
 class History(View[list[list[Series]]]):
-    """``points``: at most so many commits are drawn, the newest; ``both``: a logarithmic axis too, where values are far apart.
+    """``points``: at most so many commits are drawn, the newest; ``both``: a logarithmic axis too,
+    where values are far apart.
 
     ``charts``: so many are drawn in a terminal.
     """
@@ -86,9 +96,15 @@ class History(View[list[list[Series]]]):
         for group in data:
             chart = Chart.of(group, self.points)
             centres = chart.centres
-            logarithms = self.both and min(centres) > 0 and max(centres) / min(centres) >= LOGARITHMIC_RATIO
+            logarithms = (
+                self.both and min(centres) > 0 and max(centres) / min(centres) >= LOGARITHMIC_RATIO
+            )
             drawn = _Drawing(chart)
-            plots += [tabbed(["linear", "log"], drawn.figures)] if logarithms else drawn.figures("linear")
+            plots += (
+                [tabbed(["linear", "log"], drawn.figures)]
+                if logarithms
+                else drawn.figures("linear")
+            )
         return stack(plots)
 
     def text(self, data: list[list[Series]], width: int) -> str:
@@ -114,7 +130,9 @@ class _Drawing:
         chart = self.chart
         commits, *notes = chart.notes()
         title = " · ".join([commits, *changes_in_words(chart)])
-        plot = canvas(title, "commit, oldest first", chart.label, caption=notes, height=324, y_axis=axis)
+        plot = canvas(
+            title, "commit, oldest first", chart.label, caption=notes, height=324, y_axis=axis
+        )
         chart.along(plot)
         low, high = chart.bounds(axis)
         named_above = any(series.steps for series in chart.group) and axis == "linear"
@@ -133,26 +151,46 @@ class _Drawing:
         legend(plot, entries + list(words.items()))
         return [plot, self._overview(plot, axis)] if len(chart.commits) >= OVERVIEW else [plot]
 
-    def _points(self, plot: figure, series: Series, points: Sequence[Point], colour: str, words: dict[str, list[Any]]) -> Any:
+    def _points(
+        self,
+        plot: figure,
+        series: Series,
+        points: Sequence[Point],
+        colour: str,
+        words: dict[str, list[Any]],
+    ) -> Any:
         """The line, the whiskers, and a mark per verdict; all of one source."""
         from bokeh.models import CDSView, IndexFilter, Line, Scatter, Segment
 
         data = source(**places(self.chart, points), **texts(points, series.unit))
         dash = DASHES[self.chart.group.index(series) % len(DASHES)]
         joined = self._joined(points)
-        line = plot.add_glyph(joined, Line(x="x", y="y", line_color=colour, line_dash=dash, line_alpha=0.45))
-        bars = Segment(x0="x", x1="x", y0="low", y1="high", line_color=colour, line_width=2, line_alpha=0.4)
+        line = plot.add_glyph(
+            joined, Line(x="x", y="y", line_color=colour, line_dash=dash, line_alpha=0.45)
+        )
+        bars = Segment(
+            x0="x", x1="x", y0="low", y1="high", line_color=colour, line_width=2, line_alpha=0.4
+        )
         words.setdefault("99 % interval", []).append(plot.add_glyph(data, bars))
         judged = []
         for word in dict.fromkeys(point.verdict for point in points):
             style = SEEN.get(word, UNJUDGED)
             shade = style.colour if word in MARKED_VERDICTS else colour
             rows = [row for row, point in enumerate(points) if point.verdict == word]
-            size = (10 if word in MARKED_VERDICTS else 6) if len(points) <= 150 else (8 if word in MARKED_VERDICTS else 4)
+            size = (
+                (10 if word in MARKED_VERDICTS else 6)
+                if len(points) <= 150
+                else (8 if word in MARKED_VERDICTS else 4)
+            )
             mark = Scatter(
-                x="x", y="y", marker=style.marker, size=size, line_color=shade, line_width=1.5,
+                x="x",
+                y="y",
+                marker=style.marker,
+                size=size,
+                line_color=shade,
+                line_width=1.5,
                 fill_color=shade if style.filled else "#ffffff",
-            )  # fmt: skip
+            )
             marks = plot.add_glyph(data, mark, view=CDSView(filter=IndexFilter(indices=rows)))
             words.setdefault(word or "not judged", []).append(marks)
             judged.append(marks)
@@ -164,7 +202,9 @@ class _Drawing:
         found = places(self.chart, [point for point in points if not point.aside])
         return source(x=found["x"], y=found["y"])
 
-    def _levels(self, plot: figure, series: Series, colour: str, words: dict[str, list[Any]]) -> None:
+    def _levels(
+        self, plot: figure, series: Series, colour: str, words: dict[str, list[Any]]
+    ) -> None:
         """Bold lines with the bands of their intervals."""
         from bokeh.models import Quad, Segment
 
@@ -173,81 +213,149 @@ class _Drawing:
             return
         factor = self.chart.scale.factor
         data = source(
-            left=[one.left for one in levels], right=[one.right for one in levels], y=[one.level * factor for one in levels],
+            left=[one.left for one in levels],
+            right=[one.right for one in levels],
+            y=[one.level * factor for one in levels],
             low=[(one.level if one.low is None else one.low) * factor for one in levels],
             high=[(one.level if one.high is None else one.high) * factor for one in levels],
             text=[centred(one, series.unit) for one in levels],
-        )  # fmt: skip
-        quad = Quad(left="left", right="right", bottom="low", top="high", fill_color=colour, fill_alpha=0.16, line_color=None)
+        )
+        quad = Quad(
+            left="left",
+            right="right",
+            bottom="low",
+            top="high",
+            fill_color=colour,
+            fill_alpha=0.16,
+            line_color=None,
+        )
         band = plot.add_glyph(data, quad)
-        line = plot.add_glyph(data, Segment(x0="left", x1="right", y0="y", y1="y", line_color=colour, line_width=2.5))
+        line = plot.add_glyph(
+            data, Segment(x0="left", x1="right", y0="y", y1="y", line_color=colour, line_width=2.5)
+        )
         hover(plot, [line], [("level", "@text")])
         words.setdefault("level, 99 % interval", []).extend([band, line])
 
     def _steps(self, plot: figure, series: Series, words: dict[str, list[Any]]) -> None:
-        """Draws the lines between levels, with a mark on the newer one, and the sizes of the steps if there are few."""
+        """Draws the lines between levels, with a mark on the newer one, and the sizes of the steps
+        if there are few.
+        """
         from bokeh.models import Scatter, Segment, Text
 
         changes = self.chart.outline(series).rises
-        steps, rows = [step for step, _ in changes], [self._row(series, step, rise) for step, rise in changes]
+        steps, rows = (
+            [step for step, _ in changes],
+            [self._row(series, step, rise) for step, rise in changes],
+        )
         for word in dict.fromkeys(map(named, steps)):
             mine = [row for row, step in zip(rows, steps, strict=True) if named(step) == word]
             style = next(style_of(step) for step in steps if named(step) == word)
             data = source(**{name: [row[name] for row in mine] for name in mine[0]})
-            rise = Segment(x0="left", x1="right", y0="before", y1="after", line_color="colour", line_width=3, line_dash="solid")
+            rise = Segment(
+                x0="left",
+                x1="right",
+                y0="before",
+                y1="after",
+                line_color="colour",
+                line_width=3,
+                line_dash="solid",
+            )
             mark = Scatter(
-                x="x", y="y", marker=style.marker, size=15, line_color="#ffffff" if style.filled else "colour", line_width=1.5,
+                x="x",
+                y="y",
+                marker=style.marker,
+                size=15,
+                line_color="#ffffff" if style.filled else "colour",
+                line_width=1.5,
                 fill_color="colour" if style.filled else "#ffffff",
-            )  # fmt: skip
+            )
             drawn: list[Any] = [plot.add_glyph(data, rise), plot.add_glyph(data, mark)]
             if len(steps) <= MOST_LABELLED_STEPS:
                 size = Text(
-                    x="x", y="top", text="size", text_align="center", y_offset=-9, text_color=INK, text_font_size="12px",
-                    text_font={"value": FONT}, text_font_style="bold", background_fill_color="#ffffff", background_fill_alpha=0.6,
-                )  # fmt: skip
+                    x="x",
+                    y="top",
+                    text="size",
+                    text_align="center",
+                    y_offset=-9,
+                    text_color=INK,
+                    text_font_size="12px",
+                    text_font={"value": FONT},
+                    text_font_style="bold",
+                    background_fill_color="#ffffff",
+                    background_fill_alpha=0.6,
+                )
                 drawn.append(plot.add_glyph(data, size))
             hover(plot, drawn[1:2], _STEP)
             words.setdefault(word, []).extend(drawn)
 
-    def _beginnings(self, plot: figure, ends: tuple[float, float], words: dict[str, list[Any]]) -> None:
+    def _beginnings(
+        self, plot: figure, ends: tuple[float, float], words: dict[str, list[Any]]
+    ) -> None:
         """Dotted lines where another environment or job follows an older one."""
         from bokeh.models import Segment
 
-        found = [(series, points[0]) for series in self.chart.group if series.begins and (points := self.chart.points(series))]
+        found = [
+            (series, points[0])
+            for series in self.chart.group
+            if series.begins and (points := self.chart.points(series))
+        ]
         if not found:
             return
         x = [self.chart.place[point.commit] - 0.5 for _, point in found]
         reasons = [shorten(series.begins, HOVER) for series, _ in found]
         data = source(x=x, low=[ends[0]] * len(x), high=[ends[1]] * len(x), reason=reasons)
         line = plot.add_glyph(
-            data, Segment(x0="x", x1="x", y0="low", y1="high", line_color=MUTED, line_dash="dotted", line_width=2)
+            data,
+            Segment(
+                x0="x",
+                x1="x",
+                y0="low",
+                y1="high",
+                line_color=MUTED,
+                line_dash="dotted",
+                line_width=2,
+            ),
         )
         hover(plot, [line], [("begins anew", "@reason")])
         words.setdefault("begins anew", []).append(line)
 
     def _row(self, series: Series, step: Step, rise: Rise) -> dict[str, Any]:
-        """A step with its mark on its commit, a drift with its mark in its middle, and what they say."""
+        """A step with its mark on its commit, a drift with its mark in its middle, and what they
+        say.
+        """
         place, factor = self.chart.place[step.commit], self.chart.scale.factor
         drifts = step.word == "drift"
         middle = (rise.before + rise.after) / 2
         about = next(point for point in series.points if point.commit == step.commit)
         return {
-            "left": rise.left, "right": rise.right, "before": rise.before * factor, "after": rise.after * factor,
-            "x": (rise.left + rise.right) / 2 if drifts else place, "y": factor * (middle if drifts else rise.after),
-            "top": factor * (middle if drifts else max(rise.before, rise.after)), "colour": style_of(step).colour,
-            "size": change(step.effect, None, None), "word": named(step), "change": change(step.effect, step.low, step.high),
-            "reason": shorten(step.accepted or "", HOVER), "commit": f"{step.commit[:10]} {shorten(about.title, HOVER // 3)}",
-            "author": shorten(about.author, HOVER // 3), "when": shorten(about.when, 40), "where": where(step),
+            "left": rise.left,
+            "right": rise.right,
+            "before": rise.before * factor,
+            "after": rise.after * factor,
+            "x": (rise.left + rise.right) / 2 if drifts else place,
+            "y": factor * (middle if drifts else rise.after),
+            "top": factor * (middle if drifts else max(rise.before, rise.after)),
+            "colour": style_of(step).colour,
+            "size": change(step.effect, None, None),
+            "word": named(step),
+            "change": change(step.effect, step.low, step.high),
+            "reason": shorten(step.accepted or "", HOVER),
+            "commit": f"{step.commit[:10]} {shorten(about.title, HOVER // 3)}",
+            "author": shorten(about.author, HOVER // 3),
+            "when": shorten(about.when, 40),
+            "where": where(step),
             "levels": moved(step, series.unit),
             "by": support(step),
-        }  # fmt: skip
+        }
 
     def _overview(self, plot: figure, axis: AxisScale) -> figure:
         """All commits, on which a handle chooses those that are drawn large."""
         from bokeh.models import Line, Range1d, RangeTool
 
         chart = self.chart
-        below = canvas("All commits: drag the edges to choose some", "", "", height=84, tools="", y_axis=axis)
+        below = canvas(
+            "All commits: drag the edges to choose some", "", "", height=84, tools="", y_axis=axis
+        )
         below.toolbar_location = None
         below.x_range = Range1d(start=chart.span[0], end=chart.span[1])
         below.axis.visible = below.grid.visible = False
@@ -255,6 +363,8 @@ class _Drawing:
             data = self._joined(chart.points(series))
             below.add_glyph(data, Line(x="x", y="y", line_color=colour))
         tool = RangeTool(x_range=plot.x_range)
-        tool.overlay.update(fill_color=BLUE, fill_alpha=0.12, line_color=MUTED, line_dash="solid", use_handles=True)
+        tool.overlay.update(
+            fill_color=BLUE, fill_alpha=0.12, line_color=MUTED, line_dash="solid", use_handles=True
+        )
         below.add_tools(tool)
         return below

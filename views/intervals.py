@@ -1,4 +1,5 @@
-"""One series over its versions in detail: every mean with its interval, and bold lines where the verdict between two versions is a change.
+"""One series over its versions in detail: every mean with its interval, and bold lines where the
+verdict between two versions is a change.
 
 Source: Kalibera, Bulej, Tuma 2005, figure 6.
 """
@@ -30,7 +31,9 @@ COMMIT_COLUMNS = 8  # columns
 
 @dataclass(frozen=True)
 class Intervals(View[list[list[Series]]]):
-    """``points``: at most so many versions are drawn, the newest; ``dots``: executions, where there are no more of them."""
+    """``points``: at most so many versions are drawn, the newest; ``dots``: executions, where there
+    are no more of them.
+    """
 
     asked: ClassVar[bool] = True  # the history shows the same of more commits
 
@@ -54,13 +57,21 @@ class Intervals(View[list[list[Series]]]):
         from bokeh.models import Range1d
 
         low, high = chart.bounds()
-        executions = [value for series in chart.group for point in chart.points(series) for value in point.medians]
+        executions = [
+            value
+            for series in chart.group
+            for point in chart.points(series)
+            for value in point.medians
+        ]
         dotted = 0 < len(executions) <= self.dots
         versions, *notes = chart.notes()
         if dotted:
             found = np.array(executions) * chart.scale.factor
             span = high - low
-            low, high = min(low, max(found.min(), low - span)), max(high, min(found.max(), high + span))
+            low, high = (
+                min(low, max(found.min(), low - span)),
+                max(high, min(found.max(), high + span)),
+            )
             beyond = int(((found < low) | (found > high)).sum())
             notes += [f"{counted(beyond, 'execution')} beyond the edge"] if beyond else []
         title = " · ".join([versions, *_notes(chart)])
@@ -72,11 +83,22 @@ class Intervals(View[list[list[Series]]]):
         names = environments(chart.group)
         for turn, (series, name) in enumerate(zip(chart.group, names, strict=True)):
             if chart.points(series):
-                shift = ENVIRONMENT_GAP * (turn - (len(chart.group) - 1) / 2) / max(1, len(chart.group) - 1)
+                shift = (
+                    ENVIRONMENT_GAP
+                    * (turn - (len(chart.group) - 1) / 2)
+                    / max(1, len(chart.group) - 1)
+                )
                 colour = CYCLE[turn % len(CYCLE)]
                 if dotted:
-                    words.setdefault("executions", []).append(_executions(plot, chart, series, shift, colour))
-                entries.append((name if len(names) > 1 else "mean, 99 % interval", _means(plot, chart, series, shift, colour)))
+                    words.setdefault("executions", []).append(
+                        _executions(plot, chart, series, shift, colour)
+                    )
+                entries.append(
+                    (
+                        name if len(names) > 1 else "mean, 99 % interval",
+                        _means(plot, chart, series, shift, colour),
+                    )
+                )
                 _changes(plot, chart, series, shift, words)
         legend(plot, entries + list(words.items()))
         return plot
@@ -92,14 +114,25 @@ def _executions(plot: figure, chart: Chart, series: Series, shift: float, colour
     from bokeh.models import Scatter
 
     found = [
-        (chart.place[point.commit], turn, value) for point in chart.points(series) for turn, value in enumerate(point.medians)
+        (chart.place[point.commit], turn, value)
+        for point in chart.points(series)
+        for turn, value in enumerate(point.medians)
     ]
     data = source(
         x=[place + shift + JITTER * (2 * (turn * 0.618034 % 1) - 1) for place, turn, _ in found],
         y=[value * chart.scale.factor for *_, value in found],
-    )  # fmt: skip
+    )
     return plot.add_glyph(
-        data, Scatter(x="x", y="y", marker="circle", size=4, line_color=None, fill_color=colour, fill_alpha=0.3)
+        data,
+        Scatter(
+            x="x",
+            y="y",
+            marker="circle",
+            size=4,
+            line_color=None,
+            fill_color=colour,
+            fill_alpha=0.3,
+        ),
     )
 
 
@@ -110,38 +143,76 @@ def _means(plot: figure, chart: Chart, series: Series, shift: float, colour: str
     points = chart.points(series)
     fill = ["#ffffff" if point.low is None else colour for point in points]
     data = source(**places(chart, points, shift), fill=fill, **texts(points, series.unit))
-    bars = plot.add_glyph(data, Segment(x0="x", x1="x", y0="low", y1="high", line_color=colour, line_width=3, line_alpha=0.55))
-    mark = Scatter(x="x", y="y", marker="circle", size=7 if len(points) <= 150 else 4, line_color=colour, fill_color="fill")
+    bars = plot.add_glyph(
+        data,
+        Segment(
+            x0="x", x1="x", y0="low", y1="high", line_color=colour, line_width=3, line_alpha=0.55
+        ),
+    )
+    mark = Scatter(
+        x="x",
+        y="y",
+        marker="circle",
+        size=7 if len(points) <= 150 else 4,
+        line_color=colour,
+        fill_color="fill",
+    )
     marks = plot.add_glyph(data, mark)
     hover(plot, [marks], TOOLTIP)
     return [bars, marks]
 
 
-def _changes(plot: figure, chart: Chart, series: Series, shift: float, words: dict[str, list[Any]]) -> None:
+def _changes(
+    plot: figure, chart: Chart, series: Series, shift: float, words: dict[str, list[Any]]
+) -> None:
     """Bold lines from the version before to one that differs from it, with the size."""
     import numpy as np
     from bokeh.models import Scatter, Segment, Text
 
-    found = [(before, point) for before, point in _neighbours(chart, series) if point.verdict in MARKED_VERDICTS]
+    found = [
+        (before, point)
+        for before, point in _neighbours(chart, series)
+        if point.verdict in MARKED_VERDICTS
+    ]
     for word in dict.fromkeys(point.verdict for _, point in found):
         style = SEEN[word]
         pairs = [(before, point) for before, point in found if point.verdict == word]
         starts, ends = (places(chart, side, shift) for side in zip(*pairs, strict=True))
         data = source(
-            x=starts["x"], y=starts["y"], right=ends["x"], after=ends["y"], top=np.maximum(starts["y"], ends["y"]),
+            x=starts["x"],
+            y=starts["y"],
+            right=ends["x"],
+            after=ends["y"],
+            top=np.maximum(starts["y"], ends["y"]),
             size=["" if point.effect is None else percent(point.effect) for _, point in pairs],
             **texts([point for _, point in pairs], series.unit),
-        )  # fmt: skip
-        line = plot.add_glyph(data, Segment(x0="x", x1="right", y0="y", y1="after", line_color=style.colour, line_width=4))
+        )
+        line = plot.add_glyph(
+            data,
+            Segment(x0="x", x1="right", y0="y", y1="after", line_color=style.colour, line_width=4),
+        )
         mark = Scatter(
-            x="right", y="after", marker=style.marker, size=13, line_color="#ffffff" if style.filled else style.colour,
+            x="right",
+            y="after",
+            marker=style.marker,
+            size=13,
+            line_color="#ffffff" if style.filled else style.colour,
             fill_color=style.colour if style.filled else "#ffffff",
-        )  # fmt: skip
+        )
         marks = plot.add_glyph(data, mark)
         size = Text(
-            x="right", y="top", text="size", text_align="center", y_offset=-10, text_color=INK, text_font_size="12px",
-            text_font={"value": FONT}, text_font_style="bold", background_fill_color="#ffffff", background_fill_alpha=0.6,
-        )  # fmt: skip
+            x="right",
+            y="top",
+            text="size",
+            text_align="center",
+            y_offset=-10,
+            text_color=INK,
+            text_font_size="12px",
+            text_font={"value": FONT},
+            text_font_style="bold",
+            background_fill_color="#ffffff",
+            background_fill_alpha=0.6,
+        )
         hover(plot, [marks], TOOLTIP)
         words.setdefault(word, []).extend([line, marks, plot.add_glyph(data, size)])
 
@@ -182,17 +253,29 @@ def _lines(chart: Chart, width: int) -> Iterator[str]:
         inner = max(1, width - COMMIT_COLUMNS - room - 5)
         for point, number in zip(points, numbers, strict=True):
             sign = SEEN.get(point.verdict, UNJUDGED).sign
-            at, low, high = (None if end is None else end * factor for end in (point.centre, point.low, point.high))
+            at, low, high = (
+                None if end is None else end * factor
+                for end in (point.centre, point.low, point.high)
+            )
             drawn = rail(axis, inner, at, low, high, "●")
-            yield cut(f"{padded(point.commit[:COMMIT_COLUMNS], COMMIT_COLUMNS)} {sign} {drawn}  {number}", width)
+            yield cut(
+                f"{padded(point.commit[:COMMIT_COLUMNS], COMMIT_COLUMNS)} {sign} {drawn}  {number}",
+                width,
+            )
         for line in foot(axis, inner):
             yield f"{' ' * (COMMIT_COLUMNS + 3)}{line}"
         yield fitted(f"{' ' * (COMMIT_COLUMNS + 3)}{chart.label}", width)
 
 
 def _numbers(point: Point, unit: str, width: int) -> str:
-    """The mean, and the change against the version before, with its interval where there is room."""
+    """The mean, and the change against the version before, with its interval where there is
+    room.
+    """
     if point.effect is None or point.verdict not in MARKED_VERDICTS:
         return quantity(point.centre, unit)
-    size = change(point.effect, point.effect_low, point.effect_high) if width >= 72 else percent(point.effect)
+    size = (
+        change(point.effect, point.effect_low, point.effect_high)
+        if width >= 72
+        else percent(point.effect)
+    )
     return f"{quantity(point.centre, unit)}, {size}"

@@ -1,4 +1,6 @@
-"""Each measurement against the one before it in the same execution: what depends on the past, and what jumps between levels."""
+"""Each measurement against the one before it in the same execution: what depends on the past, and
+what jumps between levels.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,20 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perfvcs.check.subject import Subject
-from perfvcs.pictures.canvas import BLUE, CYCLE, INK, MUTED, canvas, hover, legend, source, stack, thin, thinned, usual
+from perfvcs.pictures.canvas import (
+    BLUE,
+    CYCLE,
+    INK,
+    MUTED,
+    canvas,
+    hover,
+    legend,
+    source,
+    stack,
+    thin,
+    thinned,
+    usual,
+)
 from perfvcs.pictures.patterns import CLUSTER_MARKERS, clusters
 from perfvcs.pictures.sample import DrawnSample, samples
 from perfvcs.plugins import Count
@@ -33,7 +48,9 @@ TITLE_COEFFICIENTS = 4  # coefficients in the title
 
 @dataclass(frozen=True)
 class Lag(View[list[DrawnSample]]):
-    """``points``: at most so many pairs of a sample are drawn; ``lags``: how far apart two measurements are at most."""
+    """``points``: at most so many pairs of a sample are drawn; ``lags``: how far apart two
+    measurements are at most.
+    """
 
     points: Count = 1500
     lags: Count = 10
@@ -46,13 +63,21 @@ class Lag(View[list[DrawnSample]]):
             raise Unfit("there are no measurements")
         measured = [profile for profile in subject.target if profile.job.collector != SAMPLER]
         if not (found := [sample for sample in samples(measured) if _long(sample)]):
-            raise Unfit(f"it draws executions of at least {FEWEST_MEASUREMENTS} measurements, not samples over time")
+            raise Unfit(
+                f"it draws executions of at least {FEWEST_MEASUREMENTS} measurements, not samples"
+                " over time"
+            )
         return found
 
     def telling(self, data: list[DrawnSample]) -> str:
         """Whether a measurement depends on the one before it, and by how much."""
         found = (self._found(sample).dependence for sample in data)
-        return "; ".join(said for one in found if one.n and abs(one.coefficients[0, 1]) > STRONG for said in _notes(one))
+        return "; ".join(
+            said
+            for one in found
+            if one.n and abs(one.coefficients[0, 1]) > STRONG
+            for said in _notes(one)
+        )
 
     def render(self, data: list[DrawnSample]) -> UIElement:
         """Two figures per sample: the pairs, and the coefficients of all lags."""
@@ -72,7 +97,9 @@ class Lag(View[list[DrawnSample]]):
         order = np.lexsort((sample.iteration, sample.execution))
         order = order[sample.mark[order] != REPEATED]
         execution = sample.execution[order]
-        return _OrderedRows(order, execution, _dependence(execution, sample.values[order], self.lags))
+        return _OrderedRows(
+            order, execution, _dependence(execution, sample.values[order], self.lags)
+        )
 
 
 class _OrderedRows(NamedTuple):
@@ -85,7 +112,9 @@ class _OrderedRows(NamedTuple):
 
 @dataclass(frozen=True)
 class _Pairs:
-    """The rows of a sample in their ``order``, and the places in it of those that another one of the same execution follows."""
+    """The rows of a sample in their ``order``, and the places in it of those that another one of
+    the same execution follows.
+    """
 
     sample: DrawnSample
     order: NDArray[np.int64]
@@ -93,13 +122,17 @@ class _Pairs:
 
     @cached_property
     def rest(self) -> NDArray[np.float64]:
-        """The values in their order; less the medians of their executions, which differ as a whole, where there are several."""
+        """The values in their order; less the medians of their executions, which differ as a whole,
+        where there are several.
+        """
         import numpy as np
 
         values, (executions, medians) = self.sample.values[self.order], self.sample.medians
         if len(executions) == 1:
             return values
-        rest: NDArray[np.float64] = values - medians[np.searchsorted(executions, self.sample.execution[self.order])]
+        rest: NDArray[np.float64] = (
+            values - medians[np.searchsorted(executions, self.sample.execution[self.order])]
+        )
         return rest
 
     def draw(self, points: int, heading: list[str]) -> figure:
@@ -119,13 +152,26 @@ class _Pairs:
             _range(float(values.min()), float(values.max()), unit, beyond),
             *thinned(len(drawn), len(self.first), "pairs"),
         ]
-        name = metric_name(sample.metric) + (" minus the median of the execution" if len(sample.medians[0]) > 1 else "")
-        plot = canvas(heading[0], f"{name} ({chosen.unit})".replace(" ()", ""), "the next one", caption=notes, height=314)
+        name = metric_name(sample.metric) + (
+            " minus the median of the execution" if len(sample.medians[0]) > 1 else ""
+        )
+        plot = canvas(
+            heading[0],
+            f"{name} ({chosen.unit})".replace(" ()", ""),
+            "the next one",
+            caption=notes,
+            height=314,
+        )
         room = 0.03 * (high - low) or 0.05 * abs(high) or 1.0
         ends = [(low - room) * chosen.factor, (high + room) * chosen.factor]
-        plot.x_range, plot.y_range = Range1d(start=ends[0], end=ends[1]), Range1d(start=ends[0], end=ends[1])
+        plot.x_range, plot.y_range = (
+            Range1d(start=ends[0], end=ends[1]),
+            Range1d(start=ends[0], end=ends[1]),
+        )
         equal = plot.line(ends, ends, line_color=MUTED, line_dash="dotted")
-        labels = groups.labels[self.order[drawn]] if groups else np.zeros(len(drawn), dtype=np.int64)
+        labels = (
+            groups.labels[self.order[drawn]] if groups else np.zeros(len(drawn), dtype=np.int64)
+        )
         entries: list[tuple[str, list[Any]]] = []
         for label in np.unique(labels).tolist():
             dots = self._dots(plot, drawn[labels == label], label, chosen.factor)
@@ -133,25 +179,45 @@ class _Pairs:
         legend(plot, [*entries, ("the next is equal", [equal])])
         return plot
 
-    def _dots(self, plot: figure, places: NDArray[np.int64], label: int, factor: float) -> GlyphRenderer[Any]:
+    def _dots(
+        self, plot: figure, places: NDArray[np.int64], label: int, factor: float
+    ) -> GlyphRenderer[Any]:
         from bokeh.models import Scatter
 
         sample, rows, after = self.sample, self.order[places], self.order[places + 1]
         data = source(
-            x=self.rest[places] * factor, y=self.rest[places + 1] * factor, execution=sample.execution[rows] + 1,
+            x=self.rest[places] * factor,
+            y=self.rest[places + 1] * factor,
+            execution=sample.execution[rows] + 1,
             iteration=sample.iteration[rows] + 1,
             **{
-                name: [quantity(value, sample.meaning.unit) for value in sample.values[mine].tolist()]
+                name: [
+                    quantity(value, sample.meaning.unit) for value in sample.values[mine].tolist()
+                ]
                 for name, mine in (("text", rows), ("next", after))
             },
-        )  # fmt: skip
+        )
         colour = CYCLE[label]
         glyph = Scatter(
-            x="x", y="y", marker=CLUSTER_MARKERS[label], size=4, line_color=colour, fill_color=colour, line_alpha=0.5, fill_alpha=0.5
-        )  # fmt: skip
+            x="x",
+            y="y",
+            marker=CLUSTER_MARKERS[label],
+            size=4,
+            line_color=colour,
+            fill_color=colour,
+            line_alpha=0.5,
+            fill_alpha=0.5,
+        )
         dots = plot.add_glyph(data, glyph)
         hover(
-            plot, [dots], [("value", "@text"), ("the next", "@next"), ("execution", "@execution"), ("measurement", "@iteration")]
+            plot,
+            [dots],
+            [
+                ("value", "@text"),
+                ("the next", "@next"),
+                ("execution", "@execution"),
+                ("measurement", "@iteration"),
+            ],
         )
         return dots
 
@@ -164,8 +230,12 @@ def _long(sample: DrawnSample) -> bool:
     return bool(counts.max() >= FEWEST_MEASUREMENTS) and bool(sample.iteration.any())
 
 
-def _dependence(execution: NDArray[np.int64], values: NDArray[np.float64], lags: int) -> Autocorrelation:
-    """The mean coefficients of the executions that are long enough, each with its own mean; ``n`` is how many values these have."""
+def _dependence(
+    execution: NDArray[np.int64], values: NDArray[np.float64], lags: int
+) -> Autocorrelation:
+    """The mean coefficients of the executions that are long enough, each with its own mean; ``n``
+    is how many values these have.
+    """
     import numpy as np
 
     from perfvcs.statistics.runs import Autocorrelation, autocorrelation
@@ -177,7 +247,9 @@ def _dependence(execution: NDArray[np.int64], values: NDArray[np.float64], lags:
     found = np.full((len(starts), most + 1), np.nan)
     for length in np.unique(counts[counts >= FEWEST_MEASUREMENTS]).tolist():
         mine = np.flatnonzero(counts == length)
-        own = autocorrelation(scaled[starts[mine][:, None] + np.arange(length)], lags).coefficients[:, : most + 1]
+        own = autocorrelation(scaled[starts[mine][:, None] + np.arange(length)], lags).coefficients[
+            :, : most + 1
+        ]
         found[mine, : own.shape[1]] = own
     known = np.isfinite(found)
     with np.errstate(invalid="ignore"):
@@ -193,8 +265,16 @@ def _notes(autocorrelation: Autocorrelation) -> list[str]:
     if not autocorrelation.n:
         return ["equal values in every execution: no autocorrelation"]
     outside = np.abs(coefficients) > autocorrelation.bound
-    first = ", ".join(f"{value:+.2f}" for value in coefficients[:TITLE_COEFFICIENTS].tolist() if np.isfinite(value))
-    what = "a measurement depends on those before it" if outside[0] else "no dependence on the measurement before"
+    first = ", ".join(
+        f"{value:+.2f}"
+        for value in coefficients[:TITLE_COEFFICIENTS].tolist()
+        if np.isfinite(value)
+    )
+    what = (
+        "a measurement depends on those before it"
+        if outside[0]
+        else "no dependence on the measurement before"
+    )
     return [what, f"autocorrelation {first}; independent: within ±{autocorrelation.bound:.2f}"]
 
 
@@ -212,15 +292,35 @@ def _correlogram(autocorrelation: Autocorrelation) -> figure:
     coefficients = autocorrelation.coefficients[0, 1:]
     lags = np.arange(1.0, len(coefficients) + 1)
     known = np.isfinite(coefficients)
-    plot = canvas("autocorrelation by lag, mean of the executions", "measurements apart", "coefficient", height=200, tools="save")
-    plot.y_range = Range1d(start=min(-0.3, float(coefficients[known].min(initial=0.0)) - 0.05), end=1.0)
+    plot = canvas(
+        "autocorrelation by lag, mean of the executions",
+        "measurements apart",
+        "coefficient",
+        height=200,
+        tools="save",
+    )
+    plot.y_range = Range1d(
+        start=min(-0.3, float(coefficients[known].min(initial=0.0)) - 0.05), end=1.0
+    )
     plot.xaxis.ticker = AdaptiveTicker(min_interval=1, num_minor_ticks=0)
     band = plot.quad(
-        0.5, len(lags) + 0.5, autocorrelation.bound, -autocorrelation.bound, fill_color=MUTED, fill_alpha=0.2, line_color=None
+        0.5,
+        len(lags) + 0.5,
+        autocorrelation.bound,
+        -autocorrelation.bound,
+        fill_color=MUTED,
+        fill_alpha=0.2,
+        line_color=None,
     )
     plot.segment([0.5], [0.0], [len(lags) + 0.5], [0.0], line_color=INK)
-    stems = plot.segment(lags[known], 0, lags[known], coefficients[known], line_color=BLUE, line_width=3)
-    data = source(x=lags[known], y=coefficients[known], text=[f"{value:+.3f}" for value in coefficients[known].tolist()])
+    stems = plot.segment(
+        lags[known], 0, lags[known], coefficients[known], line_color=BLUE, line_width=3
+    )
+    data = source(
+        x=lags[known],
+        y=coefficients[known],
+        text=[f"{value:+.3f}" for value in coefficients[known].tolist()],
+    )
     dots = plot.scatter("x", "y", source=data, size=7, color=BLUE)
     hover(plot, [dots], [("apart", "@x"), ("autocorrelation", "@text")])
     legend(plot, [("coefficients", [stems, dots]), ("independent (95 %)", [band])])

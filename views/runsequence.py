@@ -1,4 +1,6 @@
-"""All measurements of one revision in the order in which they were taken: drift, warm-up and jumps show here."""
+"""All measurements of one revision in the order in which they were taken: drift, warm-up and jumps
+show here.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs.check.subject import Subject
 from perfvcs.pictures import patterns
-from perfvcs.pictures.canvas import CYCLE, GREEN, MUTED, ORANGE, VERMILLION, canvas, hover, legend, source, stack, thin, thinned
+from perfvcs.pictures.canvas import (
+    CYCLE,
+    GREEN,
+    MUTED,
+    ORANGE,
+    VERMILLION,
+    canvas,
+    hover,
+    legend,
+    source,
+    stack,
+    thin,
+    thinned,
+)
 from perfvcs.pictures.patterns import CLUSTER_MARKERS, clusters
 from perfvcs.pictures.sample import DrawnSample, samples
 from perfvcs.plugins import Count
@@ -23,7 +38,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Runsequence(View[list[DrawnSample]]):
-    """``points``: at most so many rows of a sample are drawn; ``window``: measurements under the running median."""
+    """``points``: at most so many rows of a sample are drawn; ``window``: measurements under the
+    running median.
+    """
 
     points: Count = 2500
     window: Count = 9
@@ -35,14 +52,18 @@ class Runsequence(View[list[DrawnSample]]):
         if not any(len(profile.resources) for profile in subject.target):
             raise Unfit("there are no measurements")
         if not any(any(profile.resources.integers("iteration")) for profile in subject.target):
-            raise Unfit("every execution has one measurement, and `executions` shows these in order")
+            raise Unfit(
+                "every execution has one measurement, and `executions` shows these in order"
+            )
         if not (found := samples(subject.target)):
             raise Unfit("no row has a value")
         return found
 
     def telling(self, data: list[DrawnSample]) -> str:
         """The pattern in the order of the values, in words."""
-        return "; ".join(said for sample in data for said in patterns.remarks(sample, clusters(sample)))
+        return "; ".join(
+            said for sample in data for said in patterns.remarks(sample, clusters(sample))
+        )
 
     def render(self, data: list[DrawnSample]) -> UIElement:
         """One figure per sample."""
@@ -61,9 +82,12 @@ class Runsequence(View[list[DrawnSample]]):
         note = [groups.text(sample.meaning.unit)] if groups else []
         label = f"{metric_name(sample.metric)} ({chosen.unit})".replace(" ()", "")
         plot = canvas(
-            "in the order measured; shades: executions", "measurement", label, height=290,
+            "in the order measured; shades: executions",
+            "measurement",
+            label,
+            height=290,
             caption=[*note, *thinned(len(drawn), len(values))],
-        )  # fmt: skip
+        )
         plot.xaxis.formatter = BasicTickFormatter(use_scientific=False)
         starts = np.flatnonzero(np.diff(execution, prepend=-1))
         ends = np.append(starts[1:], len(values))
@@ -96,22 +120,37 @@ class Runsequence(View[list[DrawnSample]]):
                 continue
             rows = drawn[chosen_rows]
             data = source(
-                x=rows + 1, y=values[rows] * chosen.factor, execution=execution[rows] + 1, iteration=iteration[rows] + 1,
+                x=rows + 1,
+                y=values[rows] * chosen.factor,
+                execution=execution[rows] + 1,
+                iteration=iteration[rows] + 1,
                 text=[quantity(value, sample.meaning.unit) for value in values[rows].tolist()],
-            )  # fmt: skip
-            points = plot.scatter("x", "y", source=data, marker=marker, size=4, color=colour, alpha=0.6)
-            hover(plot, [points], [("execution", "@execution"), ("measurement", "@iteration"), ("value", "@text")])
+            )
+            points = plot.scatter(
+                "x", "y", source=data, marker=marker, size=4, color=colour, alpha=0.6
+            )
+            hover(
+                plot,
+                [points],
+                [("execution", "@execution"), ("measurement", "@iteration"), ("value", "@text")],
+            )
             entries.append((text, [points]))
         if len(values) >= 2 * self.window:
             from scipy.ndimage import median_filter
 
             running = median_filter(values, size=self.window, mode="nearest")[drawn]
             line = plot.line(drawn + 1.0, running * chosen.factor, color=VERMILLION, line_width=1.5)
-            line.visible = groups is None  # between clusters it jumps all the time; a click on the legend shows it
+            # between clusters it jumps all the time; a click on the legend shows it
+            line.visible = groups is None
             entries.append((f"running median of {self.window}", [line]))
         if len(starts) <= self.points // 4:
-            by_execution = [float(np.median(values[start:end])) * chosen.factor for start, end in zip(starts, ends, strict=True)]
-            steps = plot.segment(starts + 0.5, by_execution, ends + 0.5, by_execution, color=GREEN, line_width=2)
+            by_execution = [
+                float(np.median(values[start:end])) * chosen.factor
+                for start, end in zip(starts, ends, strict=True)
+            ]
+            steps = plot.segment(
+                starts + 0.5, by_execution, ends + 0.5, by_execution, color=GREEN, line_width=2
+            )
             entries.append(("execution medians", [steps]))
         legend(plot, entries)
         return plot

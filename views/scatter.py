@@ -1,4 +1,6 @@
-"""Rows of one revision by their sizes, with all models that were fitted to them, and what the best one leaves."""
+"""Rows of one revision by their sizes, with all models that were fitted to them, and what the best
+one leaves.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ TEXTS = 8  # plots in a terminal
 
 @dataclass(frozen=True)
 class Scatter(View[list[Cloud]]):
-    """``points``: at most so many rows are drawn; ``both``: on both kinds of axes, not just those that show more of them."""
+    """``points``: at most so many rows are drawn; ``both``: on both kinds of axes, not just those
+    that show more of them.
+    """
 
     points: Count = 1500
     both: bool = True
@@ -38,7 +42,9 @@ class Scatter(View[list[Cloud]]):
         raise Unfit(both if pairs(subject) else "it draws values against at least five sizes")
 
     def render(self, data: list[Cloud]) -> UIElement:
-        """Per sample a tab with logarithmic axes and one with linear ones, the residuals below each."""
+        """Per sample a tab with logarithmic axes and one with linear ones, the residuals below
+        each.
+        """
         return stack([self._draw(cloud) for cloud in data])
 
     def text(self, data: list[Cloud], width: int) -> str:
@@ -75,4 +81,6 @@ def _text(cloud: Cloud, width: int) -> str:
     plot.points(x[apart], y[apart], "○")
     head = [cloud.sample.unit.title, *cloud.heading, *cloud.counted(len(cloud.order))]
     dots = "○ means at some sizes" if len(apart) < len(x) else "○ means at each size"
-    return "\n".join([*wrapped(head, width), *plot.lines(), *wrapped([f"{dots}   ⠤ best model"], width)])
+    return "\n".join(
+        [*wrapped(head, width), *plot.lines(), *wrapped([f"{dots}   ⠤ best model"], width)]
+    )

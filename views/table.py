@@ -1,4 +1,6 @@
-"""All numbers in a table: every unit under every metric, with intervals, and the verdicts where two revisions were compared."""
+"""All numbers in a table: every unit under every metric, with intervals, and the verdicts where two
+revisions were compared.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,11 @@ class Table(View[Listing]):
     def table(self, data: Listing) -> Listing:
         """The table cut to ``rows``, which a page can sort and search."""
         left_out = len(data.rows) - self.rows
-        more = [f"{left_out:,} more rows are not listed: write a file with -o FILE.csv."] if left_out > 0 else []
+        more = (
+            [f"{left_out:,} more rows are not listed: write a file with -o FILE.csv."]
+            if left_out > 0
+            else []
+        )
         return replace(data, rows=data.rows[: self.rows], notes=[*data.notes, *more])
 
     def text(self, data: Listing, width: int) -> str:
@@ -48,12 +54,19 @@ class Table(View[Listing]):
         table = self.table(data)
         shown = [number for number, column in enumerate(table.columns) if not column.apart]
         heads = "".join(
-            f"<th>{escape(title)}</th>" for title in ("benchmark", *(table.columns[number].title for number in shown))
+            f"<th>{escape(title)}</th>"
+            for title in ("benchmark", *(table.columns[number].title for number in shown))
         )
         rows = "".join(
             f"<tr><th>{escape(row.name)}</th>"
-            + "".join(f"<td>{escape(cell.said) if (cell := row.cells[number]) else ''}</td>" for number in shown)
+            + "".join(
+                f"<td>{escape(cell.said) if (cell := row.cells[number]) else ''}</td>"
+                for number in shown
+            )
             + "</tr>"
             for row in table.rows
         )
-        return Div(text=f"<table><caption>{escape(table.caption)}</caption><tr>{heads}</tr>{rows}</table>", disable_math=True)
+        return Div(
+            text=f"<table><caption>{escape(table.caption)}</caption><tr>{heads}</tr>{rows}</table>",
+            disable_math=True,
+        )

@@ -1,4 +1,6 @@
-"""Stores batches of profiles through the library, and prints their paths: ``python adding.py NUMBER`` in the project."""
+"""Stores batches of profiles through the library, and prints their paths: ``python adding.py
+NUMBER`` in the project.
+"""
 
 import sys
 
@@ -14,7 +16,9 @@ def add(start: int) -> None:
     """Store the batches whose profiles are numbered from ``start``."""
     store = Repository.find().store
     for batch in BATCHES:
-        profiles = (timed(f"{number % 97:040x}", "bulk", number) for number in range(start, start + batch))
+        profiles = (
+            timed(f"{number % 97:040x}", "bulk", number) for number in range(start, start + batch)
+        )
         print(*store.add(profiles, "Batch"), sep="\n", flush=True)
         start += batch
 

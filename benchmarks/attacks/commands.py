@@ -47,8 +47,9 @@ class Try:
 class Command:
     """One command that writes.
 
-    ``words`` prepares what the try of a number needs, and returns the arguments of ``program``. ``lost`` says what was lost, or is there
-    by half; when the command is asked to stop, it may keep a part that it names (``partial``). ``codes`` are the right exit statuses.
+    ``words`` prepares what the try of a number needs, and returns the arguments of ``program``.
+    ``lost`` says what was lost, or is there by half; when the command is asked to stop, it may keep
+    a part that it names (``partial``). ``codes`` are the right exit statuses.
     """
 
     name: str
@@ -59,17 +60,23 @@ class Command:
     program: Sequence[str] = PERF
 
 
-# -- what must hold ------------------------------------------------------------------------------------------------------------------
+# -- what must hold --------------------------------------------------------------------------------
 
 
 def adds(*batches: int) -> Callable[[Project, Try], Iterator[str]]:
-    """Nothing goes, and one of these numbers of profiles comes, or none; what was reported is there."""
+    """Nothing goes, and one of these numbers of profiles comes, or none; what was reported is
+    there.
+    """
 
     def lost(_: Project, attempt: Try) -> Iterator[str]:
         yield from (f"{path} is gone" for path in sorted(attempt.before - attempt.after))
         if attempt.new not in (0, *batches):
-            yield f"{attempt.new} profiles came, instead of none or {' or '.join(map(str, batches))}"
-        yield from (f"{path} was reported and is not there" for path in _reported(attempt) - attempt.after)
+            yield (
+                f"{attempt.new} profiles came, instead of none or {' or '.join(map(str, batches))}"
+            )
+        yield from (
+            f"{path} was reported and is not there" for path in _reported(attempt) - attempt.after
+        )
         for count in re.findall(r"^stored (\d+) profile", attempt.said.out, re.MULTILINE):
             if int(count) != attempt.new:
                 yield f"{count} profiles were reported, and {attempt.new} came"
@@ -128,7 +135,11 @@ def whole_init(project: Project, attempt: Try) -> Iterator[str]:
     yield from keeps(project, attempt)
     root = project.out / f"new-{attempt.number}"
     lines = (root / ".git/info/exclude").read_text()
-    if not lines.startswith(EXCLUDED) or lines.removeprefix(EXCLUDED) not in ("", "/.perf/\n", "/.perf\n"):
+    if not lines.startswith(EXCLUDED) or lines.removeprefix(EXCLUDED) not in (
+        "",
+        "/.perf/\n",
+        "/.perf\n",
+    ):
         yield f".git/info/exclude is {lines!r}"
     written, whole = root / "perf.toml", project.out / "perf.toml"
     if attempt.said.code == 0 and written.exists() and not whole.exists():
@@ -162,7 +173,9 @@ def whole_files(project: Project, attempt: Try) -> Iterator[str]:
             decode(path.read_bytes())
         except Malformed as error:
             yield f"{path} is there by half: {error}"
-    if (match := re.match(r"wrote (\d+) profiles", attempt.said.out)) and int(match[1]) != len(found):
+    if (match := re.match(r"wrote (\d+) profiles", attempt.said.out)) and int(match[1]) != len(
+        found
+    ):
         yield f"{match[1]} files were reported and {len(found)} are there"
 
 
@@ -203,7 +216,7 @@ def whole_hooks(project: Project, attempt: Try) -> Iterator[str]:
         yield "a hook was reported as installed and is not there"
 
 
-# -- what they need ------------------------------------------------------------------------------------------------------------------
+# -- what they need --------------------------------------------------------------------------------
 
 
 def _fixed(*words: str) -> Callable[[Project, int], Sequence[str]]:
@@ -240,7 +253,10 @@ def _pushing(project: Project, number: int, name: str = "") -> Sequence[str]:
     remote = project.out / (name or f"remote-{number // 2}.git")
     if not remote.exists():
         project.git("init", "--quiet", "--bare", str(remote))
-    project.store.add([timed(project.commits[1], f"push{number}", 10 * number + part) for part in range(5)], "To be pushed")
+    project.store.add(
+        [timed(project.commits[1], f"push{number}", 10 * number + part) for part in range(5)],
+        "To be pushed",
+    )
     return ("push", str(remote))
 
 
@@ -258,7 +274,11 @@ def _accepting(*words: str) -> Callable[[Project, int], Sequence[str]]:
     """With a register of three, or of all four where one is to be taken back."""
 
     def prepare(project: Project, _: int) -> Sequence[str]:
-        path, three, four = (project.root / "perf-accepted.toml", project.out / "three", project.out / "four")
+        path, three, four = (
+            project.root / "perf-accepted.toml",
+            project.out / "three",
+            project.out / "four",
+        )
         if not four.exists():
             three.write_bytes(path.read_bytes())
             project.must("accept", SLOWER[3], "--reason", "wanted")
@@ -267,7 +287,10 @@ def _accepting(*words: str) -> Callable[[Project, int], Sequence[str]]:
         if "--remove" not in words:
             return words
         tables = tomllib.loads(four.read_text())
-        return (*words, next(name for name, table in tables.items() if table["benchmark"] == SLOWER[3]))
+        return (
+            *words,
+            next(name for name, table in tables.items() if table["benchmark"] == SLOWER[3]),
+        )
 
     return prepare
 
@@ -311,7 +334,11 @@ def _checking(project: Project, _: int) -> Sequence[str]:
 
 
 def _writing(suffix: str, *words: str) -> Callable[[Project, int], Sequence[str]]:
-    return lambda project, number: (*words, "-o", str(project.out / f"{suffix.replace('#', str(number))}"))
+    return lambda project, number: (
+        *words,
+        "-o",
+        str(project.out / f"{suffix.replace('#', str(number))}"),
+    )
 
 
 def _publishing(project: Project, number: int) -> Sequence[str]:
@@ -330,12 +357,25 @@ def _exporting_table(project: Project, number: int) -> Sequence[str]:
 COMMANDS = (
     Command("collect A B", _fixed("collect", "--json", "HEAD~1", "HEAD"), adds(4), partial=True),
     Command("collect", _fixed("collect"), adds(2), partial=True),
-    Command("collect -- COMMAND", _fixed("collect", "-n", "3", "--", "sleep", "0.005"), adds(1), partial=True),
-    Command("check --measure", _fixed("check", "--measure", "-n", "3", "HEAD~1", "HEAD"), adds(4), (0, 3, 4), partial=True),
+    Command(
+        "collect -- COMMAND",
+        _fixed("collect", "-n", "3", "--", "sleep", "0.005"),
+        adds(1),
+        partial=True,
+    ),
+    Command(
+        "check --measure",
+        _fixed("check", "--measure", "-n", "3", "HEAD~1", "HEAD"),
+        adds(4),
+        (0, 3, 4),
+        partial=True,
+    ),
     Command("check --audit", _fixed("check", "--audit", "-n", "5"), adds(4), partial=True),
     Command("check", _checking, keeps, (3,)),
     Command("import", _importing, adds(FILES)),
-    Command("Store.add", _adding, adds(*accumulate(BATCHES)), program=(sys.executable, str(ADDING))),
+    Command(
+        "Store.add", _adding, adds(*accumulate(BATCHES)), program=(sys.executable, str(ADDING))
+    ),
     Command("process", _processing, replaces),
     Command("rm", _removing, removes),
     Command("push", _pushing, keeps),
@@ -362,5 +402,8 @@ def chosen(names: Sequence[str]) -> list[Command]:
     """The commands of these names, or all."""
     unknown = set(names) - {command.name for command in COMMANDS}
     if unknown:
-        raise SystemExit(f"there is no command {sorted(unknown)}; there are: {', '.join(command.name for command in COMMANDS)}")
+        raise SystemExit(
+            f"there is no command {sorted(unknown)}; there are:"
+            f" {', '.join(command.name for command in COMMANDS)}"
+        )
     return [command for command in COMMANDS if not names or command.name in names]

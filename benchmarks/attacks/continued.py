@@ -1,6 +1,7 @@
 """Sessions that are interrupted by a random signal, again and again, and continued each time.
 
-They must end with the profiles of a whole session: no block twice, none missing, and none measured again that was complete.
+They must end with the profiles of a whole session: no block twice, none missing, and none measured
+again that was complete.
 """
 
 from __future__ import annotations
@@ -33,16 +34,29 @@ TIMES = 3  # interruptions of one session at most
 
 
 def interrupt_collecting(folder: Path, rounds: int, generator: random.Random) -> dict[str, int]:
-    """So many sessions, each interrupted up to three times by a random signal and continued; what happened, counted."""
+    """So many sessions, each interrupted up to three times by a random signal and continued; what
+    happened, counted.
+    """
     (folder / "perf.toml").write_text(STEADY)
     (folder / "work.sh").write_text(f"sleep 0.03; echo $1 >> {folder}/done\n")
     (folder / ".gitignore").write_text("done\n")
-    for words in ("init -q -b main .", "add --all", "commit -q -m one", "commit -q -m two --allow-empty"):
-        subprocess.run(["git", "-c", "user.name=A", "-c", "user.email=a@example.org", *words.split()], cwd=folder, check=True)
+    for words in (
+        "init -q -b main .",
+        "add --all",
+        "commit -q -m one",
+        "commit -q -m two --allow-empty",
+    ):
+        subprocess.run(
+            ["git", "-c", "user.name=A", "-c", "user.email=a@example.org", *words.split()],
+            cwd=folder,
+            check=True,
+        )
     length = time.monotonic()
     subprocess.run([*PERF, "collect", "--quiet", "HEAD~1", "HEAD"], cwd=folder, check=True)
     length = time.monotonic() - length
-    found = dict.fromkeys([*(number.name for number in SIGNALS), "continued", "kept", "remained"], 0)
+    found = dict.fromkeys(
+        [*(number.name for number in SIGNALS), "continued", "kept", "remained"], 0
+    )
     store = Store(folder / ".perf" / "store")
     for number in range(rounds):
         before = set(store.paths())
@@ -52,12 +66,16 @@ def interrupt_collecting(folder: Path, rounds: int, generator: random.Random) ->
     return found
 
 
-def _interrupt_one(folder: Path, length: float, generator: random.Random, found: dict[str, int]) -> None:
+def _interrupt_one(
+    folder: Path, length: float, generator: random.Random, found: dict[str, int]
+) -> None:
     """One session: interrupted, and in the end finished, unless it had not measured anything."""
     command, kept = [*PERF, "collect", "HEAD~1", "HEAD"], 0
     for _ in range(generator.randint(1, TIMES)):
         measured = _executions(folder)
-        process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        )
         assert process.stderr is not None
         begun = process.stderr.readline()  # it prepares the first checkout
         time.sleep(generator.uniform(0, 0.9 * length))
@@ -92,12 +110,20 @@ def _check_one(folder: Path, store: Store, before: set[str], place: str) -> None
     assert len(profiles) in (0, 4), f"{place}: {len(profiles)} profiles"
     assert len({profile.collected.session for profile in profiles}) <= 1, f"{place}: two sessions"
     for profile in profiles:
-        assert profile.resources.execution == list(range(WHOLE[profile.job.name])), f"{place}: {profile.resources.execution}"
+        assert profile.resources.execution == list(range(WHOLE[profile.job.name])), (
+            f"{place}: {profile.resources.execution}"
+        )
     subprocess.run([*PERF, "log", "-n1"], cwd=folder, check=True, capture_output=True)
-    listed = subprocess.run(["git", "worktree", "list"], cwd=folder, check=True, capture_output=True, text=True).stdout
+    listed = subprocess.run(
+        ["git", "worktree", "list"], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout
     assert listed.count("\n") == 1, f"{place}: a worktree is left: {listed}"
     assert not list((folder / ".perf" / "sessions").glob("*")), f"{place}: a journal is left"
-    alive = [process.pid for process in psutil.process_iter(["cwd"]) if (process.info["cwd"] or "").startswith(str(folder))]
+    alive = [
+        process.pid
+        for process in psutil.process_iter(["cwd"])
+        if (process.info["cwd"] or "").startswith(str(folder))
+    ]
     assert not alive, f"{place}: processes are left: {alive}"
 
 
@@ -109,7 +135,8 @@ def attack(count: int, seed: int) -> int:
     took = time.monotonic() - started
     signals = ", ".join(f"{found[number.name]} {number.name}" for number in SIGNALS)
     print(
-        f"{count} sessions interrupted by {signals} and continued {found['continued']} times: none lost a block or has one twice, "
-        f"nothing is left; {found['kept']} turns were kept for certain, {found['remained']} executions remained; {took:.0f} s"
+        f"{count} sessions interrupted by {signals} and continued {found['continued']} times: none"
+        f" lost a block or has one twice, nothing is left; {found['kept']} turns were kept for"
+        f" certain, {found['remained']} executions remained; {took:.0f} s"
     )
     return 0

@@ -1,7 +1,8 @@
 """Fills the disk up to a level, runs a command that writes, frees the disk, and runs it again.
 
-The project is on a file system of its own (``--on tmpfs``, or ext4 in a file; both need root). Elsewhere no file may become longer than
-the level, which is what a limit of the shell does: ``ulimit -f``.
+The project is on a file system of its own (``--on tmpfs``, or ext4 in a file; both need root).
+Elsewhere no file may become longer than the level, which is what a limit of the shell does:
+``ulimit -f``.
 """
 
 from __future__ import annotations
@@ -25,11 +26,21 @@ SIZE = 48 << 20  # bytes of the file system
 LEVELS = 20  # by default; the first leaves nothing, the last LARGEST
 LARGEST = 4 << 20
 PAGE = 4096
-CAUSES = ("disk is full", "larger than is allowed", "No space left", "File too large", "free some", "no space", "Disk quota")
+CAUSES = (
+    "disk is full",
+    "larger than is allowed",
+    "No space left",
+    "File too large",
+    "free some",
+    "no space",
+    "Disk quota",
+)
 
 
 class Full:
-    """A file system that can be filled up to some bytes; None limits the length of files instead."""
+    """A file system that can be filled up to some bytes; None limits the length of files
+    instead.
+    """
 
     def __init__(self, folder: Path, *, mounted: bool) -> None:
         self.folder, self.mounted = folder, mounted
@@ -59,27 +70,41 @@ class Full:
 
 @contextmanager
 def mounted(folder: Path, kind: str = "tmpfs", size: int = SIZE) -> Iterator[Full]:
-    """A small file system at ``folder``: tmpfs or ext4. For ``ulimit``, and where none may be mounted, a limit on files."""
+    """A small file system at ``folder``: tmpfs or ext4.
+
+    For ``ulimit``, and where none may be mounted, a limit on files.
+    """
     folder.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "attack", str(folder)]
     if kind == "ext4":
         if not shutil.which("mkfs.ext4"):
-            raise SystemExit("attacks: mkfs.ext4 is missing: install it (on Debian: apt-get install e2fsprogs)")
+            raise SystemExit(
+                "attacks: mkfs.ext4 is missing: install it (on Debian: apt-get install e2fsprogs)"
+            )
         image = folder.with_name("image")
         with image.open("wb") as file:
             file.truncate(size)
         subprocess.run(["mkfs.ext4", "-q", "-m", "0", str(image)], check=True)
         command = ["mount", "-o", "loop", str(image), str(folder)]
-    done = None if kind == "ulimit" else subprocess.run(command, capture_output=True, text=True, check=False)
+    done = (
+        None
+        if kind == "ulimit"
+        else subprocess.run(command, capture_output=True, text=True, check=False)
+    )
     if done is None or done.returncode:
         if done:
-            print(f"no file system of its own ({done.stderr.strip()}): limiting the length of files instead", flush=True)
+            print(
+                f"no file system of its own ({done.stderr.strip()}): limiting the length of files"
+                " instead",
+                flush=True,
+            )
         yield Full(folder, mounted=False)
         return
     try:
         yield Full(folder, mounted=True)
     finally:
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)  # whoever was stopped may still be in there
+        # whoever was stopped may still be in there
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 def levels(count: int) -> list[int]:
@@ -104,7 +129,15 @@ def attack(commands: Sequence[Command], count: int, seed: int, hang: float, kind
     return tally.close(f"{count} levels of a full disk, seed {seed}")
 
 
-def _try(disk: Full, project: Project, command: Command, number: int, free: int, tally: Tally, hang: float) -> None:
+def _try(
+    disk: Full,
+    project: Project,
+    command: Command,
+    number: int,
+    free: int,
+    tally: Tally,
+    hang: float,
+) -> None:
     where = f"{free} bytes free"
 
     def blame(fault: str, reasons: Sequence[str]) -> None:
@@ -120,8 +153,14 @@ def _try(disk: Full, project: Project, command: Command, number: int, free: int,
         blame("wrong exits", _complaints(said))
     blame("processes", left(hang))
     after = frozenset(project.store.paths())
-    blame("lost", [*command.lost(project, Try(number, before, after, said)), *inspection.unreadable(project)])
-    for words, codes in (([*PERF, "log"], (0,)), ([*command.program, *command.words(project, number + 1000)], command.codes)):
+    blame(
+        "lost",
+        [*command.lost(project, Try(number, before, after, said)), *inspection.unreadable(project)],
+    )
+    for words, codes in (
+        ([*PERF, "log"], (0,)),
+        ([*command.program, *command.words(project, number + 1000)], command.codes),
+    ):
         again = project.run(words)
         blame("tracebacks", inspection.tracebacks(again))
         if again.code not in codes:

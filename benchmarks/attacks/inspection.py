@@ -9,7 +9,8 @@ from pathlib import Path
 from processes import Said
 from project import Project
 
-# What only a killed process leaves, wherever it is. git's own half-written files stay in the store until `perf gc` finds them old.
+# What only a killed process leaves, wherever it is. git's own half-written files stay in the store
+# until `perf gc` finds them old.
 SCRATCH = re.compile(
     r".*\.part|.*\.perfvcs-part|making-.*|.*\.new-.*|perfvcs-.*|\.?(post-commit|pre-push)-.*|\.perf[-.].*|.*\.tmp|.*~|.*\.lock\.new"
 )
@@ -30,8 +31,16 @@ def worktrees(project: Project) -> list[str]:
 
 def files(project: Project) -> list[str]:
     """Scratch files: all in the folders for that, and what is named like one elsewhere."""
-    found = [*project.tmp.iterdir(), *(project.home / "tmp").glob("*"), *(project.home / "workloads").glob("making-*")]
-    found += [path for path in _walk(project.folder) if SCRATCH.fullmatch(path.name) and path.name not in OURS]
+    found = [
+        *project.tmp.iterdir(),
+        *(project.home / "tmp").glob("*"),
+        *(project.home / "workloads").glob("making-*"),
+    ]
+    found += [
+        path
+        for path in _walk(project.folder)
+        if SCRATCH.fullmatch(path.name) and path.name not in OURS
+    ]
     return [str(path) for path in dict.fromkeys(found)]
 
 
@@ -53,5 +62,11 @@ def unreadable(project: Project) -> list[str]:
 def litter(project: Project) -> list[str]:
     """Half-written files of git's killed processes, which `perf gc` deletes when they are old."""
     store = project.home / "store"
-    patterns = ("objects/pack/tmp_*", "objects/??/tmp_obj_*", "objects/tmp_*", "fast_import_crash_*", "refs/**/*.lock")
+    patterns = (
+        "objects/pack/tmp_*",
+        "objects/??/tmp_obj_*",
+        "objects/tmp_*",
+        "fast_import_crash_*",
+        "refs/**/*.lock",
+    )
     return [str(path) for pattern in patterns for path in store.glob(pattern)]

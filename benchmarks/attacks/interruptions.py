@@ -1,7 +1,8 @@
-"""Stops commands at random moments: killed, or asked to end; then the next commands must find everything in order.
+"""Stops commands at random moments: killed, or asked to end; then the next commands must find
+everything in order.
 
-Where there is strace, every other kill comes as the command enters one of the system calls that change files: a window between two of them
-is far too short for chance.
+Where there is strace, every other kill comes as the command enters one of the system calls that
+change files: a window between two of them is far too short for chance.
 """
 
 from __future__ import annotations
@@ -29,9 +30,7 @@ from tally import Tally
 PER_PROJECT = 15  # tries before a fresh copy, so that fsck stays quick
 AGAIN = 5  # after so many tries the same command must work
 OLD = 7200  # seconds
-CHANGING = (
-    "rename,renameat,renameat2,link,linkat,symlink,unlink,unlinkat,mkdir,mkdirat,rmdir,ftruncate,chmod,fchmod,write,pwrite64"
-)
+CHANGING = "rename,renameat,renameat2,link,linkat,symlink,unlink,unlinkat,mkdir,mkdirat,rmdir,ftruncate,chmod,fchmod,write,pwrite64"
 SOFT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -66,11 +65,15 @@ class Attack:
         started = time.monotonic()
         said = project.run([*self.command.program, *words])
         if said.code not in self.command.codes:
-            raise AssertionError(f"{' '.join(words)} ended with {said.code}: {said.err or said.out}")
+            raise AssertionError(
+                f"{' '.join(words)} ended with {said.code}: {said.err or said.out}"
+            )
         return time.monotonic() - started
 
     def _calls(self, project: Project) -> int:
-        """How many system calls of the command change files; 0 where strace cannot say, or is not needed."""
+        """How many system calls of the command change files; 0 where strace cannot say, or is not
+        needed.
+        """
         if self.signals != (signal.SIGKILL,) or not shutil.which("strace"):
             return 0
         log = project.folder / "calls"
@@ -95,7 +98,9 @@ class Attack:
             when = self.generator.randint(1, calls)
             fault = f"inject={CHANGING}:signal=KILL:when={when}"
             process = start(
-                ["strace", "-qq", "-o", os.devnull, "-e", fault, *self.command.program, *words], str(project.root), project.env
+                ["strace", "-qq", "-o", os.devnull, "-e", fault, *self.command.program, *words],
+                str(project.root),
+                project.env,
             )
             said = wait(process, PATIENCE)
             hit, early, slow = said.code == -which, False, 0.0
@@ -115,7 +120,9 @@ class Attack:
             self._repeat(project, -number)
 
     def _stop(self, process: subprocess.Popen[str], which: signal.Signals) -> None:
-        """Send the signal; one time in three git's and other processes get it too, as from a terminal or the kernel's OOM killer."""
+        """Send the signal; one time in three git's and other processes get it too, as from a
+        terminal or the kernel's OOM killer.
+        """
         with contextlib.suppress(psutil.NoSuchProcess):
             victim = psutil.Process(process.pid)
             children = victim.children(recursive=True) if self.generator.random() < 1 / 3 else []
@@ -129,7 +136,10 @@ class Attack:
         self.tally.blame(self.command.name, fault, reasons, self.where)
 
     def _judge_end(self, said: Said, which: signal.Signals, slow: float, *, early: bool) -> None:
-        """How the attacked process ended. Before our handlers stand, nobody but the system and Python can answer to a signal."""
+        """How the attacked process ended.
+
+        Before our handlers stand, nobody but the system and Python can answer to a signal.
+        """
         if slow > self.hang:
             self._blame("hangs", [f"ended {slow:.1f} s after {which.name}"])
         if which is signal.SIGKILL:
@@ -141,12 +151,20 @@ class Attack:
         if not early or "perfvcs/" in said.err:
             self._blame("tracebacks", inspection.tracebacks(said))
 
-    def _judge_state(self, project: Project, number: int, before: frozenset[str], said: Said) -> None:
+    def _judge_state(
+        self, project: Project, number: int, before: frozenset[str], said: Said
+    ) -> None:
         """The next command sweeps; then nothing may be left, and all must be there."""
         following = project.perf("log")
         self._blame("tracebacks", inspection.tracebacks(following))
         if following.code != 0:
-            self._blame("wrong exits", [f"the next `perf log` ended with {following.code}: {following.err or following.out}"])
+            self._blame(
+                "wrong exits",
+                [
+                    f"the next `perf log` ended with {following.code}:"
+                    f" {following.err or following.out}"
+                ],
+            )
         self._blame("processes", left(self.hang))
         self._blame("worktrees", inspection.worktrees(project))
         self._blame("files", self._files(project))
@@ -157,11 +175,21 @@ class Attack:
         self._blame("lost", [*reasons, *inspection.unreadable(project)])
 
     def _files(self, project: Project, *, repeated: bool = False) -> list[str]:
-        """Scratch files, each blamed once: those in a published site may stay until it is published again (``repeated``)."""
-        found = [name for name in inspection.files(project) if repeated or not Path(name).is_relative_to(project.out)]
+        """Scratch files, each blamed once: those in a published site may stay until it is published
+        again (``repeated``).
+        """
+        found = [
+            name
+            for name in inspection.files(project)
+            if repeated or not Path(name).is_relative_to(project.out)
+        ]
         for name in found:
             path = Path(name)
-            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+            (
+                shutil.rmtree(path, ignore_errors=True)
+                if path.is_dir()
+                else path.unlink(missing_ok=True)
+            )
         return [re.sub(r".*/copy-\d+/", "", name) for name in found]
 
     def _repeat(self, project: Project, number: int) -> None:
@@ -169,7 +197,10 @@ class Attack:
         said = project.run([*self.command.program, *self.command.words(project, number)])
         self._blame("tracebacks", inspection.tracebacks(said))
         if said.code not in self.command.codes:
-            self._blame("wrong exits", [f"the same command ended with {said.code} afterwards: {said.err or said.out}"])
+            self._blame(
+                "wrong exits",
+                [f"the same command ended with {said.code} afterwards: {said.err or said.out}"],
+            )
         self._blame("files", self._files(project, repeated=True))
 
     def _sweep(self, project: Project) -> None:
@@ -177,7 +208,9 @@ class Attack:
         for path in inspection.litter(project):
             os.utime(path, (time.time() - OLD,) * 2)
         project.must("gc")
-        self._blame("files", [f"still there after `perf gc`: {path}" for path in inspection.litter(project)])
+        self._blame(
+            "files", [f"still there after `perf gc`: {path}" for path in inspection.litter(project)]
+        )
 
 
 def _group(pid: int) -> int | None:
@@ -198,7 +231,13 @@ def _handled(pid: int) -> bool:
     return match is not None and bool(int(match[1], 16) >> (signal.SIGTERM - 1) & 1)
 
 
-def attack(commands: Sequence[Command], count: int, seed: int, hang: float, signals: Sequence[signal.Signals]) -> int:
+def attack(
+    commands: Sequence[Command],
+    count: int,
+    seed: int,
+    hang: float,
+    signals: Sequence[signal.Signals],
+) -> int:
     """``count`` tries over all commands; the exit status."""
     tally = Tally()
     with tempfile.TemporaryDirectory(prefix="attack-") as name:

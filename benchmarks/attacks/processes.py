@@ -1,4 +1,6 @@
-"""Processes of the attack: whatever perf starts and leaves becomes our child, so that nothing can hide."""
+"""Processes of the attack: whatever perf starts and leaves becomes our child, so that nothing can
+hide.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
 
 
 class Said(NamedTuple):
-    """How a command ended (below 0: minus the signal; None: not within its time) and what it printed."""
+    """How a command ended (below 0: minus the signal; None: not within its time) and what it
+    printed.
+    """
 
     code: int | None
     out: str
@@ -33,7 +37,8 @@ def adopt_orphans() -> None:
 def alive() -> list[psutil.Process]:
     """The processes below this one that run; those that have ended are taken away."""
     found, numbers, before = [], set(_below(os.getpid())), None
-    while numbers != before:  # an orphan that becomes ours while we read is on no list that is still to be read
+    # an orphan that becomes ours while we read is on no list that is still to be read
+    while numbers != before:
         numbers, before = set(_below(os.getpid())), numbers
     for number in numbers:
         with contextlib.suppress(psutil.NoSuchProcess, ChildProcessError):
@@ -55,7 +60,9 @@ def _below(number: int) -> Iterator[int]:
 
 
 def left(patience: float) -> list[str]:
-    """The command lines of the processes that still run after ``patience`` seconds; they are ended."""
+    """The command lines of the processes that still run after ``patience`` seconds; they are
+    ended.
+    """
     until = time.monotonic() + patience
     while (found := alive()) and time.monotonic() < until:
         time.sleep(0.01)
@@ -75,7 +82,10 @@ def wait(process: subprocess.Popen[str], seconds: float) -> Said:
     try:
         out, err = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
-        for child in [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]:
+        for child in [
+            psutil.Process(process.pid),
+            *psutil.Process(process.pid).children(recursive=True),
+        ]:
             with contextlib.suppress(psutil.NoSuchProcess):
                 child.kill()
         out, err = process.communicate()
@@ -86,6 +96,13 @@ def wait(process: subprocess.Popen[str], seconds: float) -> Said:
 def start(words: Sequence[str], folder: str, env: dict[str, str]) -> subprocess.Popen[str]:
     """A command in a session of its own, as a terminal or a cron job starts it."""
     return subprocess.Popen(
-        words, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, errors="replace", start_new_session=True,
-    )  # fmt: skip
+        words,
+        cwd=folder,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )

@@ -10,14 +10,25 @@ SIZES = tuple(range(10, 130, 10))
 EXECUTIONS = 10
 
 
-def timed(commit: str, job: str, number: int, *, factor: float = 1.0, versions: tuple[str, ...] = ()) -> Profile:
-    """Ten executions of one job; ``versions`` were measured in turns in a session named by ``number``."""
+def timed(
+    commit: str, job: str, number: int, *, factor: float = 1.0, versions: tuple[str, ...] = ()
+) -> Profile:
+    """Ten executions of one job; ``versions`` were measured in turns in a session named by
+    ``number``.
+    """
     noise = random.Random(f"{commit} {job} {number}")
     walls = [factor * noise.gauss(1, 0.005) for _ in range(EXECUTIONS)]
-    rows = Resources(names=[job], uid=[0] * EXECUTIONS, execution=list(range(EXECUTIONS)), metrics={"wall": walls})
+    rows = Resources(
+        names=[job],
+        uid=[0] * EXECUTIONS,
+        execution=list(range(EXECUTIONS)),
+        metrics={"wall": walls},
+    )
     order = "interleaved" if versions else "sequential"
     place = versions.index(commit) if versions else 0
-    design = Design(executions=EXECUTIONS, order=order, version=place, versions=list(versions or (commit,)))
+    design = Design(
+        executions=EXECUTIONS, order=order, version=place, versions=list(versions or (commit,))
+    )
     return _profile(commit, job, number, rows, design)
 
 
@@ -39,7 +50,9 @@ def _profile(commit: str, job: str, number: int, rows: Resources, design: Design
     return Profile(
         commit=commit,
         job=Job(name=job, collector="time", cmd=f"./{job}"),
-        collected=Collected(f"session-{number}", "2026-11-20T09:30:00Z", "2026-11-20T09:30:02Z", "perfvcs"),
+        collected=Collected(
+            f"session-{number}", "2026-11-20T09:30:00Z", "2026-11-20T09:30:02Z", "perfvcs"
+        ),
         design=design,
         metrics={"wall": Metric("s")},
         resources=rows,

@@ -36,7 +36,9 @@ PERF = (sys.executable, "-P", "-m", "perfvcs")
 
 
 class Project:
-    """A folder with ``project`` (the repository), ``out`` (what commands write elsewhere) and ``tmp`` (TMPDIR)."""
+    """A folder with ``project`` (the repository), ``out`` (what commands write elsewhere) and
+    ``tmp`` (TMPDIR).
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -56,8 +58,16 @@ class Project:
     @property
     def env(self) -> dict[str, str]:
         """An environment without settings of whoever runs this."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "PERFVCS_"))}
-        who = {f"GIT_{role}_{part}": text for role in ("AUTHOR", "COMMITTER") for part, text in PERSON.items()}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("GIT_", "PERFVCS_"))
+        }
+        who = {
+            f"GIT_{role}_{part}": text
+            for role in ("AUTHOR", "COMMITTER")
+            for part, text in PERSON.items()
+        }
         fixed = {
             "TMPDIR": str(self.tmp),
             "GIT_CONFIG_GLOBAL": os.devnull,
@@ -69,7 +79,9 @@ class Project:
 
     def git(self, *words: str) -> str:
         """What git prints; raises CalledProcessError."""
-        done = subprocess.run(["git", *words], cwd=self.root, env=self.env, check=True, capture_output=True, text=True)
+        done = subprocess.run(
+            ["git", *words], cwd=self.root, env=self.env, check=True, capture_output=True, text=True
+        )
         return done.stdout.strip()
 
     def perf(self, *words: str) -> Said:
@@ -104,12 +116,18 @@ class Project:
         self.commit("two")
         self.commit("three")
         baseline, target = self.commits[-2:]
-        profiles = [timed(commit, f"job{number}", number) for commit in self.commits for number in range(PROFILES)]
+        profiles = [
+            timed(commit, f"job{number}", number)
+            for commit in self.commits
+            for number in range(PROFILES)
+        ]
         for job in SLOWER:
             profiles.append(timed(baseline, job, 1, versions=(baseline, target)))
             profiles.append(timed(target, job, 1, versions=(baseline, target), factor=1.5))
         self.store.add(profiles, "The beginning")
-        self.store.add([sized(self.commits[0], f"sized{number}", number) for number in range(3)], "With sizes")
+        self.store.add(
+            [sized(self.commits[0], f"sized{number}", number) for number in range(3)], "With sizes"
+        )
         self.must("check", "HEAD~1", "HEAD", code=3)
         for job in SLOWER[:3]:
             self.must("accept", job, "--reason", "wanted")

@@ -1,7 +1,9 @@
-"""A day of commits in a short time: the hook collects each, while the machine does what machines do.
+"""A day of commits in a short time: the hook collects each, while the machine does what machines
+do.
 
-Each commit is a real one, with the post-commit hook of `perf hook install`. Every other one or so meets a fault: perf or git is killed, the
-disk is full, the clock jumps by a year, or the machine changes its name. What the hook's log reports as stored must be there at the end.
+Each commit is a real one, with the post-commit hook of `perf hook install`. Every other one or so
+meets a fault: perf or git is killed, the disk is full, the clock jumps by a year, or the machine
+changes its name. What the hook's log reports as stored must be there at the end.
 """
 
 from __future__ import annotations
@@ -28,7 +30,16 @@ from tally import Tally
 from perfvcs.store import Store
 
 CONFIGURATION = '[[job]]\nname = "one"\ncmd = "true"\nexecutions = 2\nwarmup = 0\n'
-FAULTS = ("none", "kill perf", "kill git", "full disk", "next year", "last year", "new name", "in a hurry")
+FAULTS = (
+    "none",
+    "kill perf",
+    "kill git",
+    "full disk",
+    "next year",
+    "last year",
+    "new name",
+    "in a hurry",
+)
 WEIGHTS = (8, 2, 2, 1, 1, 1, 1, 2)
 SIZE = 4 << 30  # bytes of the file system
 PATIENCE = 60.0
@@ -39,7 +50,9 @@ GROWTH = 1.3  # how many times as large a profile may be at the end as after the
 class Day:
     """One project whose commits are measured by the hook."""
 
-    def __init__(self, project: Project, full: disk.Full, seed: int, tally: Tally, hang: float) -> None:
+    def __init__(
+        self, project: Project, full: disk.Full, seed: int, tally: Tally, hang: float
+    ) -> None:
         self.project, self.full, self.tally, self.hang = project, full, tally, hang
         self.generator = random.Random(seed)
         self.log = project.home / "log" / "post-commit.log"
@@ -62,7 +75,9 @@ class Day:
         ):  # what one of a process with this number has left is in its way
             done = self._run(words)
         if done.returncode:
-            self._blame(fault, "wrong exits", [f"git commit ended with {done.returncode}: {done.stderr}"])
+            self._blame(
+                fault, "wrong exits", [f"git commit ended with {done.returncode}: {done.stderr}"]
+            )
         if fault == "full disk" and self.full.mounted:
             time.sleep(self.generator.uniform(0, 0.5))
             self.full.fill(ballast, self.generator.choice((0, 1 << 14, 1 << 16)))
@@ -76,14 +91,28 @@ class Day:
         self.tally.count(fault, hit=True)
 
     def _run(self, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(words, cwd=self.project.root, env=self.project.env, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            words,
+            cwd=self.project.root,
+            env=self.project.env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
     def _around(self, fault: str) -> list[str]:
         if fault in ("next year", "last year") and self.faketime:
             return [self.faketime, "-f", "+366d" if fault == "next year" else "-366d"]
         if fault == "new name" and self.unshare:
             name = f"machine{self.generator.randrange(5)}"
-            return [self.unshare, "--uts", "sh", "-c", 'echo "$0" > /proc/sys/kernel/hostname; exec "$@"', name]
+            return [
+                self.unshare,
+                "--uts",
+                "sh",
+                "-c",
+                'echo "$0" > /proc/sys/kernel/hostname; exec "$@"',
+                name,
+            ]
         return []
 
     def _kill(self, name: str) -> None:
@@ -111,7 +140,9 @@ class Day:
         self._take(self.log, fault)
 
     def _take(self, path: Path, fault: str) -> None:
-        if not path.exists() or (path != self.log and path.stat().st_ino == self.inode and not self.position):
+        if not path.exists() or (
+            path != self.log and path.stat().st_ino == self.inode and not self.position
+        ):
             return
         with path.open("rb") as file:
             file.seek(self.position)
@@ -141,9 +172,13 @@ class Day:
         self.project.must("gc")
         after = [_bytes(path) / max(profiles, 1) for _, path in rows]
         self.bytes.append((profiles, after[1]))
-        told = ", ".join(f"{name} {old:,.0f} -> {new:,.0f}" for (name, _), old, new in zip(rows, before, after, strict=True))
+        told = ", ".join(
+            f"{name} {old:,.0f} -> {new:,.0f}"
+            for (name, _), old, new in zip(rows, before, after, strict=True)
+        )
         print(
-            f"{sum(self.tally.tries.values())} commits, {profiles} profiles; bytes of each before and after gc: {told}",
+            f"{sum(self.tally.tries.values())} commits, {profiles} profiles; bytes of each before"
+            f" and after gc: {told}",
             flush=True,
         )
 
@@ -164,12 +199,27 @@ class Day:
         self._blame("all", "lost", [*lost, *inspection.unreadable(self.project)])
         indexed = re.search(r"([\d,]+) profiles? can be read", self.project.must("fsck").out)
         if indexed is None or int(indexed[1].replace(",", "")) != sum(there.values()):
-            self._blame("all", "lost", [f"the index has {indexed and indexed[1]} of {sum(there.values())} profiles"])
+            self._blame(
+                "all",
+                "lost",
+                [f"the index has {indexed and indexed[1]} of {sum(there.values())} profiles"],
+            )
         self._blame("all", "worktrees", inspection.worktrees(self.project))
         self._blame("all", "files", inspection.files(self.project))
         if self.bytes and self.bytes[-1][1] > GROWTH * self.bytes[0][1]:
-            self._blame("all", "files", [f"a profile takes {self.bytes[-1][1]:,.0f} bytes, and took {self.bytes[0][1]:,.0f}"])
-        print(f"{sum(self.reported.values())} profiles were reported as stored, {sum(there.values())} are there", flush=True)
+            self._blame(
+                "all",
+                "files",
+                [
+                    f"a profile takes {self.bytes[-1][1]:,.0f} bytes, and took"
+                    f" {self.bytes[0][1]:,.0f}"
+                ],
+            )
+        print(
+            f"{sum(self.reported.values())} profiles were reported as stored, {sum(there.values())}"
+            " are there",
+            flush=True,
+        )
 
     def _blame(self, fault: str, kind: str, reasons: Sequence[str]) -> None:
         self.tally.blame(fault, kind, reasons, f"commit {sum(self.tally.tries.values()) + 1}")
@@ -182,7 +232,10 @@ def _bytes(folder: Path) -> int:
 def attack(commits: int, seed: int, hang: float) -> int:
     """So many commits; the exit status."""
     tally = Tally()
-    with tempfile.TemporaryDirectory(prefix="attack-") as name, disk.mounted(Path(name) / "disk", size=SIZE) as full:
+    with (
+        tempfile.TemporaryDirectory(prefix="attack-") as name,
+        disk.mounted(Path(name) / "disk", size=SIZE) as full,
+    ):
         project = Project(full.folder / "soak").begin(CONFIGURATION)
         project.must("hook", "install", "post-commit")
         day = Day(project, full, seed, tally, hang)

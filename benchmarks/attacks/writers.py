@@ -1,6 +1,8 @@
-"""Many writers at once, half of them `perf import` and half the library, beside everything else that uses a repository.
+"""Many writers at once, half of them `perf import` and half the library, beside everything else
+that uses a repository.
 
-Meanwhile loops collect, pack, publish and list, and one deletes the index again and again. All profiles of all writers must be there.
+Meanwhile loops collect, pack, publish and list, and one deletes the index again and again. All
+profiles of all writers must be there.
 """
 
 from __future__ import annotations
@@ -34,9 +36,13 @@ for file in sorted(Path(sys.argv[1]).iterdir()):
     repository.index.total()
 """
 LOOPS = {
-    "collect": ("collect", "--quiet", "HEAD~1", "HEAD"), "gc": ("gc",), "publish": ("publish", "../out/site"), "log": ("log",),
-    "history": ("history",), "fsck": ("fsck",),
-}  # fmt: skip
+    "collect": ("collect", "--quiet", "HEAD~1", "HEAD"),
+    "gc": ("gc",),
+    "publish": ("publish", "../out/site"),
+    "log": ("log",),
+    "history": ("history",),
+    "fsck": ("fsck",),
+}
 
 
 class Crowd:
@@ -51,7 +57,9 @@ class Crowd:
     def write(self, writer: int, count: int) -> None:
         """Store the profiles of one writer."""
         folder = self.project.out / f"writer-{writer}"
-        batches = [list(range(first, min(first + TOGETHER, count))) for first in range(0, count, TOGETHER)]
+        batches = [
+            list(range(first, min(first + TOGETHER, count))) for first in range(0, count, TOGETHER)
+        ]
         for batch in batches:
             part = folder / str(batch[0])
             part.mkdir(parents=True)
@@ -74,7 +82,11 @@ class Crowd:
         """Delete the index, its parts in any order."""
         generator = random.Random(self.seed)
         while not self.done.wait(generator.uniform(0, 2 * PAUSE)):
-            paths = list(self.project.home.glob(generator.choice(("index.db*", "*.db*", "index.db", "index.db-wal"))))
+            paths = list(
+                self.project.home.glob(
+                    generator.choice(("index.db*", "*.db*", "index.db", "index.db-wal"))
+                )
+            )
             generator.shuffle(paths)
             for path in paths:
                 path.unlink(missing_ok=True)
@@ -88,7 +100,9 @@ class Crowd:
             if said.code is None:
                 self.tally.blame(name, "hangs", [f"not ended after {PATIENCE:.0f} s"], where)
             elif said.code and not (busy and said.code == BUSY):
-                self.tally.blame(name, "wrong exits", [f"{said.code}: {said.err} {said.out}"], where)
+                self.tally.blame(
+                    name, "wrong exits", [f"{said.code}: {said.err} {said.out}"], where
+                )
         return said
 
 
@@ -101,11 +115,16 @@ def attack(count: int, profiles: int, seed: int, hang: float) -> int:
         crowd = Crowd(project, tally, seed)
         around = [threading.Thread(target=crowd.repeat, args=(loop,)) for loop in LOOPS]
         around.append(threading.Thread(target=crowd.forget))
-        writers = [threading.Thread(target=crowd.write, args=(writer, profiles)) for writer in range(count)]
+        writers = [
+            threading.Thread(target=crowd.write, args=(writer, profiles)) for writer in range(count)
+        ]
         for thread in (*around, *writers):
             thread.start()
         _wait(
-            writers, lambda: tally.progress(sum(tally.tries[one] for one in ("import", "the library") if one in tally.tries), 0)
+            writers,
+            lambda: tally.progress(
+                sum(tally.tries[one] for one in ("import", "the library") if one in tally.tries), 0
+            ),
         )
         crowd.done.set()
         _wait(around, lambda: None)
@@ -131,7 +150,9 @@ def _judge(crowd: Crowd, before: set[str], expected: int, hang: float) -> None:
     following = project.perf("log")
     tally.blame("all", "wrong exits", [following.err] if following.code else [], "the end")
     there = set(project.store.paths())
-    ours = [path for path in there - before if project.store.read(path).job.name.startswith("writer")]
+    ours = [
+        path for path in there - before if project.store.read(path).job.name.startswith("writer")
+    ]
     gone = sorted(before - there) + sorted(crowd.written - there)
     tally.blame("all", "lost", [*gone, *inspection.unreadable(project)], "the end")
     if len(ours) != expected:
@@ -140,7 +161,9 @@ def _judge(crowd: Crowd, before: set[str], expected: int, hang: float) -> None:
 
     index = Index(project.store, project.home / "index.db")
     if index.total() != len(there):
-        tally.blame("all", "lost", [f"the index has {index.total()} of {len(there)} profiles"], "the end")
+        tally.blame(
+            "all", "lost", [f"the index has {index.total()} of {len(there)} profiles"], "the end"
+        )
     index.close()
     tally.blame("all", "worktrees", inspection.worktrees(project), "the end")
     tally.blame("all", "files", inspection.files(project), "the end")

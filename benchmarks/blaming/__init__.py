@@ -1,1 +1,3 @@
-"""Parts of ``blame.py``: real projects with a benchmark each, and slowdowns that are planted into them."""
+"""Parts of ``blame.py``: real projects with a benchmark each, and slowdowns that are planted into
+them.
+"""

@@ -1,7 +1,10 @@
-"""Are injected regressions found among many counters, and good revisions left alone? ``python benchmarks/counters/run.py FOLDER``.
+"""Are injected regressions found among many counters, and good revisions left alone?
 
-FOLDER becomes the repository of ``examples/tiers``: a shop (web server, database, customers), five revisions of it that change nothing that
-matters, and five that have a fault. Either five are measured in turns with the first revision by ``perf collect``, then ``perf check
+``python benchmarks/counters/run.py FOLDER``.
+
+FOLDER becomes the repository of ``examples/tiers``: a shop (web server, database, customers), five
+revisions of it that change nothing that matters, and five that have a fault. Either five are
+measured in turns with the first revision by ``perf collect``, then ``perf check
 --method counters`` compares each with it. A FOLDER that has been measured is only judged again.
 """
 
@@ -22,7 +25,13 @@ GOOD = [f"same-{number}" for number in range(1, SAME + 1)]
 
 def perf(folder: Path, *args: str, codes: tuple[int, ...] = (0,)) -> str:
     """What a command prints; other exit codes than ``codes`` end the script."""
-    done = subprocess.run([sys.executable, "-m", "perfvcs", *args], cwd=folder, stdout=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "perfvcs", *args],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
     if done.returncode not in codes:
         raise SystemExit(f"perf {' '.join(args)} exited with {done.returncode}")
     return done.stdout
@@ -31,13 +40,20 @@ def perf(folder: Path, *args: str, codes: tuple[int, ...] = (0,)) -> str:
 def judge(folder: Path) -> int:
     """A table of ten comparisons; how many came out wrong."""
     wrong = 0
-    print(f"{'target':8} {'word':12} {'clusters':>8}  those that regressed: the counter (error of its prediction, at most)")
+    print(
+        f"{'target':8} {'word':12} {'clusters':>8}  those that regressed: the counter (error of its"
+        " prediction, at most)"
+    )
     for name in [*GOOD, *FAULTS]:
-        said = json.loads(perf(folder, "check", "--json", "--method", "counters", "good", name, codes=(0, 3, 4)))
+        said = json.loads(
+            perf(folder, "check", "--json", "--method", "counters", "good", name, codes=(0, 3, 4))
+        )
         [change] = [one for one in said["changes"] if one["metric"] == "counters"]
         clusters = change["clusters"] or []
         flagged = [one for one in clusters if one["regressed"]]
-        told = "; ".join(f"{one['target']} ({one['error']:.0%}, {one['threshold']:.0%})" for one in flagged)
+        told = "; ".join(
+            f"{one['target']} ({one['error']:.0%}, {one['threshold']:.0%})" for one in flagged
+        )
         print(f"{name:8} {change['word']:12} {len(clusters):8}  {told or 'none'}")
         wrong += change["word"] != ("same" if name in GOOD else "degradation")
     print(f"{wrong} of {len(GOOD) + len(FAULTS)} wrong")
@@ -45,7 +61,9 @@ def judge(folder: Path) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args().folder
     if not (folder / ".perf").exists():

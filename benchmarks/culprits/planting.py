@@ -28,19 +28,32 @@ def git(folder: Path, *args: str, text: str | None = None, **environment: str) -
 
 
 def with_loop(source: str, project: Planted, turns: int) -> str:
-    """A source whose function runs a loop first; raises ValueError where it has no such function."""
+    """A source whose function runs a loop first; raises ValueError where it has no such
+    function.
+    """
     if project.is_c:
         # not a mention in a comment; types of parameters may follow their list
-        pattern = re.compile(rf"^\w[\w \t*()]*\b{project.function}\s*\([^;{{}}]*\)\s*(?:[\w\s*,]+;\s*)*\{{", re.MULTILINE)
+        pattern = re.compile(
+            rf"^\w[\w \t*()]*\b{project.function}\s*\([^;{{}}]*\)\s*(?:[\w\s*,]+;\s*)*\{{",
+            re.MULTILINE,
+        )
         loop = f" for (volatile int perf_turn = 0; perf_turn < {turns}; perf_turn++) {{ }}"
         found = pattern.search(source)
         if not found:
             raise ValueError(project.function)
         return source[: found.end()] + loop + source[found.end() :]
-    found = re.search(rf"^([ \t]*)def {project.function}\((?:[^()]|\([^()]*\))*\)[^:\n]*:[ \t]*\n", source, re.MULTILINE)
+    found = re.search(
+        rf"^([ \t]*)def {project.function}\((?:[^()]|\([^()]*\))*\)[^:\n]*:[ \t]*\n",
+        source,
+        re.MULTILINE,
+    )
     if not found:
         raise ValueError(project.function)
-    return source[: found.end()] + f"{found[1]}    for _ in range({turns}):\n{found[1]}        pass\n" + source[found.end() :]
+    return (
+        source[: found.end()]
+        + f"{found[1]}    for _ in range({turns}):\n{found[1]}        pass\n"
+        + source[found.end() :]
+    )
 
 
 def clone_of(clones: Path, name: str) -> Path:
@@ -60,16 +73,21 @@ def add_benchmark(project: Planted, folder: Path) -> None:
     """The benchmark's own files and perf.toml."""
     (folder / "bench").mkdir(exist_ok=True)
     (folder / "bench" / ("task.c" if project.is_c else "task.py")).write_text(project.work)
-    (folder / "bench" / "data.ini").write_text("".join(f"[part {n}]\nname = value {n}\nother: {n} ; note\n" for n in range(20)))
+    (folder / "bench" / "data.ini").write_text(
+        "".join(f"[part {n}]\nname = value {n}\nother: {n} ; note\n" for n in range(20))
+    )
     command = "bench/task" if project.is_c else f"{sys.executable} -S bench/task.py"
     build = f'build = ["{project.build}"]\n' if project.build else ""
     path = 'env = { PYTHONPATH = "src:." }\n' if not project.is_c else ""
     (folder / "perf.toml").write_text(
-        f'{build}{path}overlay = ["bench"]\n\n[[job]]\nname = "task"\ncmd = "{command}"\nwarmup = 0\n'
+        f'{build}{path}overlay = ["bench"]\n\n[[job]]\nname = "task"\ncmd = "{command}"\nwarmup'
+        " = 0\n"
     )
 
 
-def make(project: Planted, clone: Path, originals: list[str], folder: Path, culprit: int, turns: int) -> list[str]:
+def make(
+    project: Planted, clone: Path, originals: list[str], folder: Path, culprit: int, turns: int
+) -> list[str]:
     """The repository of some commits, oldest first; their ids."""
     git(folder.parent, "init", "--quiet", "--initial-branch=main", str(folder))
     objects = git(clone, "rev-parse", "--path-format=absolute", "--git-path", "objects")
@@ -86,7 +104,9 @@ def make(project: Planted, clone: Path, originals: list[str], folder: Path, culp
         git(folder, "read-tree", original)
         if number >= culprit:
             source = git(folder, "cat-file", "blob", f"{original}:{project.file}") + "\n"
-            blob = git(folder, "hash-object", "-w", "--stdin", text=with_loop(source, project, turns))
+            blob = git(
+                folder, "hash-object", "-w", "--stdin", text=with_loop(source, project, turns)
+            )
             git(folder, "update-index", "--cacheinfo", f"100644,{blob},{project.file}")
         git(folder, "add", "--force", "bench", "perf.toml")
         tree = git(folder, "write-tree")

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Planted:
-    """A project, the file and function into which the loop goes, the benchmark, its build, and the size of the slowdown."""
+    """A project, the file and function into which the loop goes, the benchmark, its build, and the
+    size of the slowdown.
+    """
 
     name: str
     file: str
@@ -66,7 +68,10 @@ int main(void)
     return 0;
 }
 """
-ZLIB = "adler32.c compress.c crc32.c deflate.c infback.c inffast.c inflate.c inftrees.c trees.c uncompr.c zutil.c"
+ZLIB = (
+    "adler32.c compress.c crc32.c deflate.c infback.c inffast.c inflate.c inftrees.c trees.c"
+    " uncompr.c zutil.c"
+)
 ZLIB_C = r"""
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,78 +128,165 @@ int main()
 }
 """
 JANSSON = (  # without its configure
-    "touch bench/jansson_private_config.h; "
-    "cc -O2 -w -D_GNU_SOURCE -DHAVE_STDINT_H=1 -Isrc -Iandroid -Ibench -o bench/task bench/task.c src/*.c -lm"
+    "touch bench/jansson_private_config.h; cc -O2 -w -D_GNU_SOURCE -DHAVE_STDINT_H=1 -Isrc"
+    " -Iandroid -Ibench -o bench/task bench/task.c src/*.c -lm"
 )
 PROJECTS = (
-    Planted("sqlparse", "sqlparse/__init__.py", "parse", """
+    Planted(
+        "sqlparse",
+        "sqlparse/__init__.py",
+        "parse",
+        """
 import sqlparse
 for number in range(25):
     sqlparse.parse(
         f"select a, b, count(*) from t{number} join u on t.id = u.id where a in (1, 2, 3) and b like 'x%' group by a, b order by 1"
     )
-""", 0.10),
-    Planted("toolz", "toolz/itertoolz.py", "groupby", """
+""",
+        0.10,
+    ),
+    Planted(
+        "toolz",
+        "toolz/itertoolz.py",
+        "groupby",
+        """
 from toolz import groupby, merge_with, pipe, sliding_window
 for number in range(600):
     groups = groupby(lambda value: value % 17, range(3000))
     merge_with(sum, *({key: len(values)} for key, values in groups.items()))
-""", 0.20),
-    Planted("tinydb", "tinydb/queries.py", "__call__", """
+""",
+        0.20,
+    ),
+    Planted(
+        "tinydb",
+        "tinydb/queries.py",
+        "__call__",
+        """
 from tinydb import Query, TinyDB
 from tinydb.storages import MemoryStorage
 db = TinyDB(storage=MemoryStorage)
 db.insert_multiple({"id": number, "name": f"n{number % 50}"} for number in range(600))
 for number in range(50):
     db.search((Query().name == f"n{number}") & (Query().id > 100))
-""", 0.15),
-    Planted("mistune", "src/mistune/block_parser.py", "parse", """
+""",
+        0.15,
+    ),
+    Planted(
+        "mistune",
+        "src/mistune/block_parser.py",
+        "parse",
+        """
 import mistune
 text = "# Title\\n\\nSome *text* with `code` and [a link](http://example.org).\\n\\n- one\\n- two\\n\\n> quoted\\n\\n" * 12
 markdown = mistune.create_markdown()
 for number in range(12):
     markdown(text)
-""", 0.20),
-    Planted("boltons", "boltons/iterutils.py", "chunked_iter", """
+""",
+        0.20,
+    ),
+    Planted(
+        "boltons",
+        "boltons/iterutils.py",
+        "chunked_iter",
+        """
 from boltons.iterutils import chunked, remap, windowed
 for number in range(400):
     chunked(list(range(3000)), 7)
     list(windowed(range(1000), 3))
-""", 0.06),
-    Planted("inflection", "inflection/__init__.py", "pluralize", """
+""",
+        0.06,
+    ),
+    Planted(
+        "inflection",
+        "inflection/__init__.py",
+        "pluralize",
+        """
 from inflection import camelize, pluralize, underscore
 words = ["category", "person", "octopus", "index", "datum", "analysis", "quiz", "house", "wolf", "tomato"]
 for number in range(250):
     for word in words:
         pluralize(word)
         underscore(camelize(word))
-""", 0.20),
-    Planted("tomli", "src/tomli/_parser.py", "loads", """
+""",
+        0.20,
+    ),
+    Planted(
+        "tomli",
+        "src/tomli/_parser.py",
+        "loads",
+        """
 import tomli
 part = "name = 'value'\\nlist = [1, 2, 3]\\ndate = 1979-05-27T07:32:00Z\\nnested = {a = 1, b = {c = 2.5}}\\n"
 text = "".join(f"[table{number}]\\n{part}" for number in range(60))
 for number in range(60):
     tomli.loads(text)
-""", 0.15),
-    Planted("cJSON", "cJSON.c", "parse_value", JSON_C.format(
-        include='#include "../cJSON.h"', rounds=400, body="cJSON *item = cJSON_Parse(text); total += cJSON_GetArraySize(item); "
-            "cJSON_Delete(item);",
-    ), 0.10, "cc -O2 -o bench/task bench/task.c cJSON.c -lm"),
-    Planted("inih", "ini.c", "ini_parse_stream", INI_C, 0.07, "cc -O2 -o bench/task bench/task.c ini.c"),
-    Planted("zlib", "inflate.c", "inflate", ZLIB_C, 0.08, f"cc -O2 -o bench/task bench/task.c {ZLIB}"),
-    Planted("tinyexpr", "tinyexpr.c", "te_compile", TINYEXPR_C, 0.10, "cc -O2 -o bench/task bench/task.c tinyexpr.c -lm"),
-    Planted("tinyxml2", "tinyxml2.cpp", "XMLDocument::Parse", TINYXML_C, 0.12,
-            "c++ -O1 -o bench/task -x c++ bench/task.c tinyxml2.cpp"),
-    Planted("jansson", "src/load.c", "parse_value", JSON_C.format(
-        include='#include "../src/jansson.h"', rounds=400, body="json_t *item = json_loads(text, 0, 0); "
-            "total += (long)json_array_size(item); json_decref(item);",
-    ), 0.10, f"sh -c '{JANSSON}'"),
-    Planted("more-itertools", "more_itertools/more.py", "split_at", """
+""",
+        0.15,
+    ),
+    Planted(
+        "cJSON",
+        "cJSON.c",
+        "parse_value",
+        JSON_C.format(
+            include='#include "../cJSON.h"',
+            rounds=400,
+            body=(
+                "cJSON *item = cJSON_Parse(text); total += cJSON_GetArraySize(item); "
+                "cJSON_Delete(item);"
+            ),
+        ),
+        0.10,
+        "cc -O2 -o bench/task bench/task.c cJSON.c -lm",
+    ),
+    Planted(
+        "inih", "ini.c", "ini_parse_stream", INI_C, 0.07, "cc -O2 -o bench/task bench/task.c ini.c"
+    ),
+    Planted(
+        "zlib", "inflate.c", "inflate", ZLIB_C, 0.08, f"cc -O2 -o bench/task bench/task.c {ZLIB}"
+    ),
+    Planted(
+        "tinyexpr",
+        "tinyexpr.c",
+        "te_compile",
+        TINYEXPR_C,
+        0.10,
+        "cc -O2 -o bench/task bench/task.c tinyexpr.c -lm",
+    ),
+    Planted(
+        "tinyxml2",
+        "tinyxml2.cpp",
+        "XMLDocument::Parse",
+        TINYXML_C,
+        0.12,
+        "c++ -O1 -o bench/task -x c++ bench/task.c tinyxml2.cpp",
+    ),
+    Planted(
+        "jansson",
+        "src/load.c",
+        "parse_value",
+        JSON_C.format(
+            include='#include "../src/jansson.h"',
+            rounds=400,
+            body=(
+                "json_t *item = json_loads(text, 0, 0); "
+                "total += (long)json_array_size(item); json_decref(item);"
+            ),
+        ),
+        0.10,
+        f"sh -c '{JANSSON}'",
+    ),
+    Planted(
+        "more-itertools",
+        "more_itertools/more.py",
+        "split_at",
+        """
 from more_itertools import chunked, collapse, split_at, windowed
 for number in range(120):
     list(chunked(range(3000), 7))
     list(windowed(range(1000), 3))
     list(split_at(range(2000), lambda value: value % 10 == 9))
     list(collapse([[value, [value]] for value in range(100)]))
-""", 0.10),
-)  # fmt: skip
+""",
+        0.10,
+    ),
+)

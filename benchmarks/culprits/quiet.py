@@ -1,4 +1,6 @@
-"""What a project's benchmark costs on its commits: a range without larger changes of its own, and the size of the loop."""
+"""What a project's benchmark costs on its commits: a range without larger changes of its own, and
+the size of the loop.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,10 @@ def command_of(project: Planted) -> list[str]:
 def cpu(project: Planted, folder: Path) -> float:
     """CPU seconds of one execution."""
     process = subprocess.Popen(
-        command_of(project), cwd=folder, stdout=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": "src:."}
+        command_of(project),
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        env=os.environ | {"PYTHONPATH": "src:."},
     )
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = status
@@ -44,23 +49,31 @@ def cpu(project: Planted, folder: Path) -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def placed(project: Planted, clone: Path, scratch: Path, states: list[tuple[str, int]]) -> list[Path]:
+def placed(
+    project: Planted, clone: Path, scratch: Path, states: list[tuple[str, int]]
+) -> list[Path]:
     """Commits with so many turns of the loop, each in a folder of its own, built."""
     places = []
     for number, (commit, turns) in enumerate(states):
         place = scratch / str(number)
         place.mkdir(parents=True)
-        archive = subprocess.run(["git", "archive", commit], cwd=clone, capture_output=True, check=True).stdout
+        archive = subprocess.run(
+            ["git", "archive", commit], cwd=clone, capture_output=True, check=True
+        ).stdout
         subprocess.run(["tar", "x"], cwd=place, input=archive, check=True)
         add_benchmark(project, place)
         if turns:
-            (place / project.file).write_text(with_loop((place / project.file).read_text(), project, turns))
+            (place / project.file).write_text(
+                with_loop((place / project.file).read_text(), project, turns)
+            )
         prepare(project, place)
         places.append(place)
     return places
 
 
-def least(project: Planted, clone: Path, scratch: Path, states: list[tuple[str, int]]) -> list[float]:
+def least(
+    project: Planted, clone: Path, scratch: Path, states: list[tuple[str, int]]
+) -> list[float]:
     """The least CPU time of commits with so many turns of the loop, measured in turns."""
     places = placed(project, clone, scratch, states)
     rows = [[cpu(project, place) for place in places] for _ in range(REPEATED)]
@@ -70,11 +83,20 @@ def least(project: Planted, clone: Path, scratch: Path, states: list[tuple[str, 
 
 def instructions(project: Planted, place: Path) -> float:
     """The instructions of one execution."""
-    counting = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
+    counting = [
+        "valgrind",
+        "--tool=cachegrind",
+        "--cache-sim=no",
+        "--cachegrind-out-file=/dev/null",
+    ]
     done = subprocess.run(
-        [*counting, *command_of(project)], cwd=place, capture_output=True, text=True, check=False,
+        [*counting, *command_of(project)],
+        cwd=place,
+        capture_output=True,
+        text=True,
+        check=False,
         env=os.environ | {"PYTHONPATH": "src:.", "PYTHONHASHSEED": "0"},
-    )  # fmt: skip
+    )
     found = re.search(r"I\s+refs:\s+([\d,]+)", done.stderr)
     if done.returncode or not found:
         raise RuntimeError(f"{project.name}: the benchmark failed with {done.returncode}")
@@ -82,9 +104,11 @@ def instructions(project: Planted, place: Path) -> float:
 
 
 def steady(project: Planted, clone: Path, scratch: Path, culprit: int) -> list[str]:
-    """The newest range, oldest first, in which levels differ by less than half of what is planted; raises Unquiet where none does.
+    """The newest range, oldest first, in which levels differ by less than half of what is planted;
+    raises Unquiet where none does.
 
-    Levels are instructions, which repeat; what the kernel does is not among them, so that CPU times may differ by less than all of it.
+    Levels are instructions, which repeat; what the kernel does is not among them, so that CPU times
+    may differ by less than all of it.
     """
     every = first_parents(clone, COMMITS + EARLIER * LOOKS)
 
@@ -102,7 +126,9 @@ def steady(project: Planted, clone: Path, scratch: Path, culprit: int) -> list[s
 
     for begin in range(0, max(1, len(every) - COMMITS + 1), EARLIER):
         newest_first = every[begin : begin + COMMITS]
-        probed = [every[place] for place in range(begin, begin + COMMITS, PROBED)] + newest_first[-1:]
+        probed = [every[place] for place in range(begin, begin + COMMITS, PROBED)] + newest_first[
+            -1:
+        ]
         if (
             has(clone, newest_first[-1 - culprit], project.file)
             and all(level(one) > 0 for one in probed)
@@ -123,9 +149,11 @@ def has(clone: Path, commit: str, file: str) -> bool:
 
 
 def calibrated(project: Planted, clone: Path, scratch: Path, commit: str) -> int:
-    """How many turns of the loop slow the benchmark down as asked for: by the least CPU time with and without.
+    """How many turns of the loop slow the benchmark down as asked for: by the least CPU time with
+    and without.
 
-    A loop that takes as long as all the rest is timed, since the noise of a busy machine is as large as what is planted.
+    A loop that takes as long as all the rest is timed, since the noise of a busy machine is as
+    large as what is planted.
     """
     trial = 2000 if project.is_c else 1000
     while True:

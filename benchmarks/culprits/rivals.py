@@ -32,7 +32,9 @@ def naive(project: Planted, folder: Path, commits: list[str]) -> tuple[int, int,
     low, high = 0, COMMITS - 1
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if (level(middle) > (good + bad) / 2) == (bad > good) else (middle, high)
+        low, high = (
+            (low, middle) if (level(middle) > (good + bad) / 2) == (bad > good) else (middle, high)
+        )
     git(folder, "checkout", "--quiet", "--force", "main")
     return high, builds, (time.monotonic() - begin) / 60
 
@@ -60,7 +62,9 @@ class Task:
 """
 
 
-def asv_find(asv: str, project: Planted, folder: Path, commits: list[str]) -> tuple[int, int, float]:
+def asv_find(
+    asv: str, project: Planted, folder: Path, commits: list[str]
+) -> tuple[int, int, float]:
     """`asv find`: the commit that it names (-1: none), its builds, and its minutes."""
     place = folder.with_name(f"{folder.name}-asv").resolve()
     (place / "benchmarks").mkdir(parents=True, exist_ok=True)
@@ -72,10 +76,16 @@ def asv_find(asv: str, project: Planted, folder: Path, commits: list[str]) -> tu
     (place / "benchmarks" / "task.py").write_text(task)
     (place / "install.py").write_text(ASV_INSTALL)
     about = {
-        "version": 1, "project": project.name, "repo": str(folder), "branches": ["main"], "environment_type": "virtualenv",
-        "pythons": [f"{sys.version_info[0]}.{sys.version_info[1]}"], "build_command": [], "uninstall_command": [],
+        "version": 1,
+        "project": project.name,
+        "repo": str(folder),
+        "branches": ["main"],
+        "environment_type": "virtualenv",
+        "pythons": [f"{sys.version_info[0]}.{sys.version_info[1]}"],
+        "build_command": [],
+        "uninstall_command": [],
         "install_command": [f"python {place}/install.py {{build_dir}}"],
-    }  # fmt: skip
+    }
     (place / "asv.conf.json").write_text(json.dumps(about))
     subprocess.run([asv, "machine", "--yes"], cwd=place, check=True, capture_output=True)
     begin = time.monotonic()
@@ -83,5 +93,11 @@ def asv_find(asv: str, project: Planted, folder: Path, commits: list[str]) -> tu
     said = subprocess.run(words, cwd=place, capture_output=True, text=True, check=False)
     (place / "log").write_text(said.stdout + said.stderr)
     found = re.search(r"Greatest regression found: ([0-9a-f]+)", said.stdout)
-    number = next((number for number, one in enumerate(commits) if found and one.startswith(found[1])), -1)
-    return number, len(re.findall(r"Installing [0-9a-f]+", said.stdout)), (time.monotonic() - begin) / 60
+    number = next(
+        (number for number, one in enumerate(commits) if found and one.startswith(found[1])), -1
+    )
+    return (
+        number,
+        len(re.findall(r"Installing [0-9a-f]+", said.stdout)),
+        (time.monotonic() - begin) / 60,
+    )

@@ -90,8 +90,37 @@ TEXTS = (
     "null",
     "{}",
 )
-VALUES = (None, True, False, [], {}, [[]], [None], {"": None}, "", 0, -1, 1.5, [1, "a", None], {"a": {"b": [1]}})
-WORDS = (0, 1, 2, 0xFF, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 40, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
+VALUES = (
+    None,
+    True,
+    False,
+    [],
+    {},
+    [[]],
+    [None],
+    {"": None},
+    "",
+    0,
+    -1,
+    1.5,
+    [1, "a", None],
+    {"a": {"b": [1]}},
+)
+WORDS = (
+    0,
+    1,
+    2,
+    0xFF,
+    0x7FFF,
+    0xFFFF,
+    0x7FFFFFFF,
+    0x80000000,
+    0xFFFFFFFF,
+    1 << 40,
+    (1 << 63) - 1,
+    1 << 63,
+    (1 << 64) - 1,
+)
 SHAPED = re.compile(r'"@(\d+)@"')
 
 
@@ -111,7 +140,9 @@ def _flipped(document: bytes, random: Random, _: Sequence[bytes]) -> bytes:
     found = bytearray(document)
     for _ in range(random.choice((1, 1, 2, 8))):
         if found:
-            found[random.randrange(len(found))] ^= random.choice((1, 0x80, 0xFF, random.randrange(1, 256)))
+            found[random.randrange(len(found))] ^= random.choice(
+                (1, 0x80, 0xFF, random.randrange(1, 256))
+            )
     return bytes(found)
 
 
@@ -132,7 +163,9 @@ def _repeated(document: bytes, random: Random, _: Sequence[bytes]) -> bytes:
 
 def _spliced(document: bytes, random: Random, seeds: Sequence[bytes]) -> bytes:
     other = random.choice(seeds)
-    return document[: random.randrange(len(document) + 1)] + other[random.randrange(len(other) + 1) :]
+    return (
+        document[: random.randrange(len(document) + 1)] + other[random.randrange(len(other) + 1) :]
+    )
 
 
 def _inserted(document: bytes, random: Random, _: Sequence[bytes]) -> bytes:
@@ -142,7 +175,9 @@ def _inserted(document: bytes, random: Random, _: Sequence[bytes]) -> bytes:
 
 def _replaced(document: bytes, random: Random, _: Sequence[bytes]) -> bytes:
     """A number or a word gives way to a token."""
-    places = [match.span() for match in re.finditer(rb"-?\d[\d.eE+]*|[A-Za-z_]{2,}", document[:20_000])]
+    places = [
+        match.span() for match in re.finditer(rb"-?\d[\d.eE+]*|[A-Za-z_]{2,}", document[:20_000])
+    ]
     if not places:
         return _inserted(document, random, ())
     start, end = random.choice(places)
@@ -155,7 +190,11 @@ def _rewritten(document: bytes, random: Random, _: Sequence[bytes]) -> bytes:
     if len(document) < size:
         return document
     at = random.randrange(0, min(len(document), 8192) - size + 1) // 4 * 4
-    return document[:at] + (random.choice(WORDS) & ((1 << 8 * size) - 1)).to_bytes(size, "little") + document[at + size :]
+    return (
+        document[:at]
+        + (random.choice(WORDS) & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+        + document[at + size :]
+    )
 
 
 def _shuffled(document: bytes, random: Random, _: Sequence[bytes]) -> bytes:
@@ -169,7 +208,9 @@ def _shuffled(document: bytes, random: Random, _: Sequence[bytes]) -> bytes:
 
 def _nested(document: bytes, random: Random, _: Sequence[bytes]) -> bytes:
     opened = random.choice((b"[", b'{"a":', b"{a=", b"[[", b"(", b"<", b"a."))
-    at = random.choice([match.end() for match in re.finditer(rb"[=:,\[]", document[:20_000])] or [0])
+    at = random.choice(
+        [match.end() for match in re.finditer(rb"[=:,\[]", document[:20_000])] or [0]
+    )
     return document[:at] + opened * random.choice(DEEP) + document[at:]
 
 
@@ -196,7 +237,9 @@ def _token(random: Random) -> bytes:
 
 
 def _reshaped(document: bytes, random: Random) -> bytes | None:
-    """A JSON document, or one line of it, with some of its values of another kind; None where it is not JSON."""
+    """A JSON document, or one line of it, with some of its values of another kind; None where it is
+    not JSON.
+    """
     lines = document.split(b"\n")
     whole = random.random() < 0.5 or len(lines) == 1
     number = 0 if whole else random.randrange(len(lines))
@@ -234,7 +277,9 @@ def _changed(value: Any, random: Random, raw: list[str]) -> Any:
 
 
 def _name(random: Random) -> str:
-    return random.choice(("", "a" * 10_001, "\ud800", "\0", "__class__", "uid", "size", "execution", "x"))
+    return random.choice(
+        ("", "a" * 10_001, "\ud800", "\0", "__class__", "uid", "size", "execution", "x")
+    )
 
 
 def _hostile(random: Random, raw: list[str]) -> Any:

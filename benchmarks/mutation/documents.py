@@ -1,4 +1,6 @@
-"""Small documents of every kind that users hand over: profiles, tables, results of other tools, files of a project."""
+"""Small documents of every kind that users hand over: profiles, tables, results of other tools,
+files of a project.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,19 @@ from pathlib import Path
 
 from perfvcs import formats
 from perfvcs.formats._foreign import expanded
-from perfvcs.profile import Collected, Design, Environment, Job, Metric, Processed, Profile, Reached, Resources, Stacks, Turns
+from perfvcs.profile import (
+    Collected,
+    Design,
+    Environment,
+    Job,
+    Metric,
+    Processed,
+    Profile,
+    Reached,
+    Resources,
+    Stacks,
+    Turns,
+)
 
 FOREIGN = Path(__file__).resolve().parents[2] / "tests/data/formats"
 ASV = Path(__file__).resolve().parents[2] / "tests/data/asv/results/lab"
@@ -30,8 +44,23 @@ def profile(number: int) -> Profile:
     return Profile(
         commit=f"{number + 1:040x}",
         dirty=None,
-        job=Job("sort", "time", "./sort", "-n", "data", {"n": 3}, {"repeat": 2}, "launcher/1", {"lang": "c"}),
-        collected=Collected("20261120T093000-4f2a91", "2026-11-20T09:30:00Z", "2026-11-20T09:30:02Z", "perfvcs 0.1.0"),
+        job=Job(
+            "sort",
+            "time",
+            "./sort",
+            "-n",
+            "data",
+            {"n": 3},
+            {"repeat": 2},
+            "launcher/1",
+            {"lang": "c"},
+        ),
+        collected=Collected(
+            "20261120T093000-4f2a91",
+            "2026-11-20T09:30:00Z",
+            "2026-11-20T09:30:02Z",
+            "perfvcs 0.1.0",
+        ),
         metrics={"wall": Metric("s"), "calls": Metric("", "none", "deterministic")},
         resources=rows,
         stacks=stacks,
@@ -48,7 +77,10 @@ def profile(number: int) -> Profile:
 def plain(number: int) -> Profile:
     """A profile of one benchmark."""
     rows = Resources(
-        names=["sort"], uid=[0] * 5, execution=list(range(5)), metrics={"wall": [0.01 + number + k / 1e3 for k in range(5)]}
+        names=["sort"],
+        uid=[0] * 5,
+        execution=list(range(5)),
+        metrics={"wall": [0.01 + number + k / 1e3 for k in range(5)]},
     )
     return Profile(
         commit=f"{number + 1:040x}",
@@ -67,9 +99,7 @@ def profiles() -> list[bytes]:
 
 def tables() -> list[bytes]:
     """Wide and long tables."""
-    long = (
-        b"benchmark,metric,value,unit,better,run\nsort,wall,1.5,ms,lower,0\nsort,wall,1.6,ms,lower,1\nsort,ops,7,1/s,higher,0\n"
-    )
+    long = b"benchmark,metric,value,unit,better,run\nsort,wall,1.5,ms,lower,0\nsort,wall,1.6,ms,lower,1\nsort,ops,7,1/s,higher,0\n"
     return [
         gzip.compress(long),
         formats.encode(profile(0), "csv"),
@@ -84,7 +114,8 @@ def asv() -> list[bytes]:
     old = (
         b'{"commit_hash": "'
         + b"1" * 40
-        + b'", "results": {"time_a": 1.5, "mem_b": {"result": [1, null], "params": [["1", "2"]]}}, "version": 1}'
+        + b'", "results": {"time_a": 1.5, "mem_b": {"result": [1, null], "params": [["1", "2"]]}},'
+        b' "version": 1}'
     )
     return [*(path.read_bytes() for path in sorted(ASV.glob("*existing*"))), old]
 
@@ -92,14 +123,22 @@ def asv() -> list[bytes]:
 def foreign() -> dict[str, list[bytes]]:
     """The files of other benchmark tools, by the format that they have."""
     found: dict[str, list[bytes]] = {}
-    for path in sorted(path for path in FOREIGN.iterdir() if path.name != "README.md" and path.is_file()):
+    for path in sorted(
+        path for path in FOREIGN.iterdir() if path.name != "README.md" and path.is_file()
+    ):
         found.setdefault(formats.guess(path), []).append(expanded(path.read_bytes(), 1 << 20))
     return found
 
 
 def perun() -> list[bytes]:
     """All layouts of that tool."""
-    header = {"type": "mixed", "cmd": "./sort", "params": "-n", "workload": "w", "units": {"mixed(time delta)": "us"}}
+    header = {
+        "type": "mixed",
+        "cmd": "./sort",
+        "params": "-n",
+        "workload": "w",
+        "units": {"mixed(time delta)": "us"},
+    }
     row = {
         "amount": 5,
         "uid": {"function": "f", "source": "a.c", "line": 3},
@@ -108,7 +147,10 @@ def perun() -> list[bytes]:
         "exclusive": 3,
         "structure-unit-size": 4,
         "order": 1,
-        "trace": [{"function": "f", "source": "a.c", "line": 3}, {"function": "main", "source": "a.c"}],
+        "trace": [
+            {"function": "f", "source": "a.c", "line": 3},
+            {"function": "main", "source": "a.c"},
+        ],
     }
     shared = {
         "origin": "a" * 40,
@@ -122,7 +164,13 @@ def perun() -> list[bytes]:
         json.dumps(
             shared
             | steps
-            | {"global": {"time": "1.0", "resources": [row, row | {"order": 2}], "models": [{"uid": "f", "x_start": 1}]}}
+            | {
+                "global": {
+                    "time": "1.0",
+                    "resources": [row, row | {"order": 2}],
+                    "models": [{"uid": "f", "x_start": 1}],
+                }
+            }
         ).encode(),
         json.dumps(
             shared
@@ -133,7 +181,12 @@ def perun() -> list[bytes]:
         ).encode(),
         json.dumps(
             shared
-            | {"snapshots": [{"time": "0.1", "resources": [row]}, {"time": "0.2s", "resources": [{"amount": 1, "uid": "g"}]}]}
+            | {
+                "snapshots": [
+                    {"time": "0.1", "resources": [row]},
+                    {"time": "0.2s", "resources": [{"amount": 1, "uid": "g"}]},
+                ]
+            }
         ).encode(),
         b"profile mixed 5\0" + json.dumps(shared | {"resources": [row]}).encode(),
     ]
@@ -152,7 +205,10 @@ def gzipped() -> list[bytes]:
 def object_indexes() -> list[bytes]:
     """Indexes of Perun's store, of both versions."""
     entry = struct.pack("<I", 1_700_000_000) + bytes(range(20)) + b"sort.perf\0"
-    texts = b"".join(struct.pack("<I", len(text)) + text for text in (b"time", b"mixed", b"./sort", b"", b"w", b"-"))
+    texts = b"".join(
+        struct.pack("<I", len(text)) + text
+        for text in (b"time", b"mixed", b"./sort", b"", b"w", b"-")
+    )
     return [
         b"pidx" + struct.pack("<ii", 1, 2) + entry * 2,
         b"pidx" + struct.pack("<ii", 2, 1) + entry + texts,
@@ -191,7 +247,10 @@ timeout = "60s"
 cmd = "true"
 binaries = 3
 """
-    return [full.encode(), Proposal("found", "./x", "x", ("make",), "bench/", (".",)).toml().encode()]
+    return [
+        full.encode(),
+        Proposal("found", "./x", "x", ("make",), "bench/", (".",)).toml().encode(),
+    ]
 
 
 def registers() -> list[bytes]:
@@ -215,6 +274,8 @@ def registers() -> list[bytes]:
         who="me",
     )
     return [
-        (TOP + table(one) + "3f9c2a1.until = 2027-01-31\n3f9c2a1.when = 2026-01-31T10:00:00Z\n").encode(),
+        (
+            TOP + table(one) + "3f9c2a1.until = 2027-01-31\n3f9c2a1.when = 2026-01-31T10:00:00Z\n"
+        ).encode(),
         (TOP + _headed(one)).encode(),
     ]

@@ -26,24 +26,58 @@ def ci_reports() -> list[bytes]:
 
     from perfvcs.check.change import CounterCluster, Curve, Difference, JudgedBy
     from perfvcs.ci.artifacts import document
-    from perfvcs.ci.verdict import STATUS, Alarm, Alarms, CausesOfUnit, CiVerdict, Detectable, Receipt, SourcePlace
+    from perfvcs.ci.verdict import (
+        STATUS,
+        Alarm,
+        Alarms,
+        CausesOfUnit,
+        CiVerdict,
+        Detectable,
+        Receipt,
+        SourcePlace,
+    )
 
     report = _report()
     first = report.changes[0]
-    ends = {"models": ("linear", "log"), "orders": ("O(n)", "O(log n)"), "r2": (0.9, 0.8), "sizes": (1.0, 9.0), "at": (1.0, 9.0)}
-    cluster = CounterCluster(counters=["misses"], target="misses", error=0.4, threshold=0.1, regressed=True)
+    ends = {
+        "models": ("linear", "log"),
+        "orders": ("O(n)", "O(log n)"),
+        "r2": (0.9, 0.8),
+        "sizes": (1.0, 9.0),
+        "at": (1.0, 9.0),
+    }
+    cluster = CounterCluster(
+        counters=["misses"], target="misses", error=0.4, threshold=0.1, regressed=True
+    )
     worse = [replace(first, word="degradation", uid="a", effect=0.5, low=0.4, high=0.6, gate=True)]
     worse += [
         replace(worse[0], uid="b", size=3.0, curve=Curve(**ends)),
         replace(worse[0], uid="c", clusters=[cluster], effect=None),
     ]
-    open_ = [replace(first, word=word, uid=word) for word in ("suspected", "not comparable", "new", "missing", "inconclusive")]
+    open_ = [
+        replace(first, word=word, uid=word)
+        for word in ("suspected", "not comparable", "new", "missing", "inconclusive")
+    ]
     changes = [*report.changes, *worse, *open_, replace(worse[0], uid="d", accepted="wanted")]
-    names = {"failures": ["it failed"], "renamed": ["it looks renamed"], "untouched": ["it"], "inherits": "0123456789"}
+    names = {
+        "failures": ["it failed"],
+        "renamed": ["it looks renamed"],
+        "untouched": ["it"],
+        "inherits": "0123456789",
+    }
     differences = [Difference(what="perf.toml", parts=["new"], files=["b"])]
-    judged_by = JudgedBy(rules="target", differences=differences, accepts=["a: wanted"], remark="the baseline has no perf.toml")
+    judged_by = JudgedBy(
+        rules="target",
+        differences=differences,
+        accepts=["a: wanted"],
+        remark="the baseline has no perf.toml",
+    )
     errors = Receipt(
-        comparisons=9, settled=4, pairs=[5, 30], detectable=Detectable(0.01, 0.02, 0.1), alarms=Alarms(300, 2, 0.01, 0.02)
+        comparisons=9,
+        settled=4,
+        pairs=[5, 30],
+        detectable=Detectable(0.01, 0.02, 0.1),
+        alarms=Alarms(300, 2, 0.01, 0.02),
     )
     more = {
         "why": ["a", "b"],
@@ -52,9 +86,16 @@ def ci_reports() -> list[bytes]:
         "seconds": 61.5,
         "causes": [CausesOfUnit(first.job, "a", ["e"])],
     }
-    alarms = [Alarm(worse[0], worse, SourcePlace("bench/a.py", 3, 7), certain=True, text="it became worse")]
+    alarms = [
+        Alarm(
+            worse[0], worse, SourcePlace("bench/a.py", 3, 7), certain=True, text="it became worse"
+        )
+    ]
     whole = replace(report, changes=changes, judged_by=judged_by, **names)
-    return [document(CiVerdict(word=word, report=whole, receipt=errors, alarms=alarms, **more)) for word in STATUS]
+    return [
+        document(CiVerdict(word=word, report=whole, receipt=errors, alarms=alarms, **more))
+        for word in STATUS
+    ]
 
 
 def _report() -> Any:
@@ -139,7 +180,11 @@ def audits() -> list[bytes]:
 
     from perfvcs.reports.replay import ReplayRecord
 
-    return [msgspec.json.encode({"a": [ReplayRecord("s", "sort", "0" * 64, "sort", None, "wall", False, 0.01, 0.0)]})]
+    return [
+        msgspec.json.encode(
+            {"a": [ReplayRecord("s", "sort", "0" * 64, "sort", None, "wall", False, 0.01, 0.0)]}
+        )
+    ]
 
 
 def manifests() -> list[bytes]:
@@ -149,7 +194,14 @@ def manifests() -> list[bytes]:
     from perfvcs.site.folder import SITE_FORMAT, Manifest, ManifestEntry
 
     return [
-        msgspec.json.encode(Manifest(SITE_FORMAT, "perfvcs", {"index.html": ManifestEntry("0" * 16, 10, "1" * 16)}, ["a.html"]))
+        msgspec.json.encode(
+            Manifest(
+                SITE_FORMAT,
+                "perfvcs",
+                {"index.html": ManifestEntry("0" * 16, 10, "1" * 16)},
+                ["a.html"],
+            )
+        )
     ]
 
 
@@ -158,5 +210,8 @@ def records() -> list[bytes]:
     token = "0" * 64
     return [
         json.dumps(one).encode() + b"\n"
-        for one in ({"token": token, "store": "../.perf"}, {"token": token, "store": "/elsewhere/.perf"})
+        for one in (
+            {"token": token, "store": "../.perf"},
+            {"token": token, "store": "/elsewhere/.perf"},
+        )
     ]

@@ -1,4 +1,6 @@
-"""Readers of what measured programs, and the tools that measure them, leave in a folder or write to a pipe."""
+"""Readers of what measured programs, and the tools that measure them, leave in a folder or write to
+a pipe.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def callgrind(document: bytes, folder: Path) -> object:
 
     put(folder, "counts.1", document)
     counts = read(folder, ("/bin/true",), None)
-    metrics = dict.fromkeys(("instructions", "exclusive", "inclusive", "calls", "self", "repeatability"), Metric(""))
+    metrics = dict.fromkeys(
+        ("instructions", "exclusive", "inclusive", "calls", "self", "repeatability"), Metric("")
+    )
     return observations(run_in(folder), counts, metrics, (), 0.001, None)
 
 
@@ -48,7 +52,9 @@ def perf_stat(document: bytes, folder: Path) -> object:
 def tracemalloc(document: bytes, folder: Path) -> object:
     from perfvcs.collectors.memory.captures import traced_heap
 
-    return traced_heap([put(folder, "tracemalloc-1.json", document)], run_in(folder), AllocationRequest(), [])
+    return traced_heap(
+        [put(folder, "tracemalloc-1.json", document)], run_in(folder), AllocationRequest(), []
+    )
 
 
 def memray(document: bytes, folder: Path) -> object:
@@ -66,7 +72,8 @@ def interpreter(document: bytes, folder: Path) -> object:
 def shim(document: bytes, folder: Path) -> object:
     from perfvcs.collectors.memory.census import HEADER, SITES, heap, read
 
-    # the mutant is the header, the sites, the pool and the modules without the empty space between them
+    # the mutant is the header, the sites, the pool and the modules without the empty space between
+    # them
     head, modules = document.rsplit(b"|map|", 1) if b"|map|" in document else (document, b"")
     path = folder / "memory-1.bin"
     head, pool = head[: HEADER + recordings.SHIM_SITES], head[HEADER + recordings.SHIM_SITES :]
@@ -85,7 +92,11 @@ def pyspy(document: bytes, folder: Path) -> object:
 
     put(folder, REPORT, document)
     sampler = PySpy()
-    return _observations(run_in(folder), sampler, sampler.read(run_in(folder), folder, document[-200:].decode(errors="replace")))
+    return _observations(
+        run_in(folder),
+        sampler,
+        sampler.read(run_in(folder), folder, document[-200:].decode(errors="replace")),
+    )
 
 
 def perf_script(document: bytes, folder: Path) -> object:

@@ -21,7 +21,9 @@ OURS = "perf-mutants"  # what the files of a reader are called
 
 @dataclass(frozen=True)
 class Reader:
-    """What reads a document in an empty folder, and what it reads; ``share`` of the documents, 1 for most."""
+    """What reads a document in an empty folder, and what it reads; ``share`` of the documents, 1
+    for most.
+    """
 
     read: Callable[[bytes, Path], object]
     seeds: Sequence[bytes]
@@ -29,7 +31,9 @@ class Reader:
 
 
 def _imported(suffix: str) -> Callable[[bytes, Path], object]:
-    """As `perf import` does it: what was read is written in our own format, and placed in the store."""
+    """As `perf import` does it: what was read is written in our own format, and placed in the
+    store.
+    """
 
     def read(document: bytes, folder: Path) -> object:  # noqa: ARG001
         from perfvcs.profile.summary import Measured
@@ -37,7 +41,11 @@ def _imported(suffix: str) -> Callable[[bytes, Path], object]:
 
         profile = formats.decode(document, f"mutant{suffix}")
         encoded = profile.encode()
-        return path_of(profile, encoded), Measured.of(profile), [formats.encode(profile, name) for name in ("csv", "perun")]
+        return (
+            path_of(profile, encoded),
+            Measured.of(profile),
+            [formats.encode(profile, name) for name in ("csv", "perun")],
+        )
 
     return read
 
@@ -157,10 +165,10 @@ def _audits(document: bytes, folder: Path) -> object:
 def _manifest(document: bytes, folder: Path) -> object:
     import os
 
-    from perfvcs.site.folder import MANIFEST
+    from perfvcs.site.folder import SITE_MANIFEST
     from perfvcs.site.folder import _manifest as read
 
-    put(folder, MANIFEST, document)
+    put(folder, SITE_MANIFEST, document)
     number = os.open(folder, os.O_RDONLY)
     try:
         return read(folder, number)
@@ -200,10 +208,14 @@ def readers() -> dict[str, Reader]:
         "perf-accepted.toml": Reader(_accepted, documents.registers()),
         "samples": Reader(programs.samples, recordings.samples()),
         "callgrind": Reader(programs.callgrind, recordings.callgrind(), 0.5),
-        "perf-stat": Reader(programs.perf_stat, [b"# started\n\n12345,,instructions:u,100,100.00,,\n"]),
+        "perf-stat": Reader(
+            programs.perf_stat, [b"# started\n\n12345,,instructions:u,100,100.00,,\n"]
+        ),
         "tracemalloc": Reader(programs.tracemalloc, recordings.tracemalloc()),
         "memray": Reader(programs.memray, recordings.memray()),
-        "interpreter": Reader(programs.interpreter, [b'{"executable": "/usr/bin/python3", "memray": ""}']),
+        "interpreter": Reader(
+            programs.interpreter, [b'{"executable": "/usr/bin/python3", "memray": ""}']
+        ),
         "shim": Reader(programs.shim, recordings.shim()),
         "py-spy": Reader(programs.pyspy, recordings.pyspy()),
         "perf-script": Reader(programs.perf_script, recordings.perf_script()),
@@ -215,13 +227,18 @@ def readers() -> dict[str, Reader]:
         "source": Reader(
             programs.source,
             [
-                b"import os\n\n\n@cache\ndef f(x: int = 3) -> int:\n    def g(): yield lambda: x\n    return g\n",
+                (
+                    b"import os\n\n\n@cache\ndef f(x: int = 3) -> int:\n    def g(): yield lambda:"
+                    b" x\n    return g\n"
+                ),
                 b"class A:\n    def f(self): return [x for x in ()]\n",
             ],
         ),
         "process": Reader(programs.process, [b"bash", b"a) R 1"], 0.3),
         "launcher": Reader(programs.launcher, recordings.launcher(), 0.3),
-        "pace": Reader(programs.pace, [struct.pack("<8q", *(10**9 * number for number in range(8)))], 0.3),
+        "pace": Reader(
+            programs.pace, [struct.pack("<8q", *(10**9 * number for number in range(8)))], 0.3
+        ),
         "elf": Reader(programs.elf, recordings.programs(), 0.05),
         "frames": Reader(programs.frames, recordings.frames()),
         "report": Reader(_report, kept.reports()),
@@ -232,6 +249,11 @@ def readers() -> dict[str, Reader]:
         "audits": Reader(_audits, kept.audits()),
         "record": Reader(_record, kept.records()),
         "manifest": Reader(_manifest, kept.manifests()),
-        **{f"format {name}": Reader(_taken(name), documents) for name, documents in documents.foreign().items()},
-        "packages": Reader(_packages, [json.dumps(["numpy==1.26.0", "click==8.1.7"]).encode()], 0.5),
+        **{
+            f"format {name}": Reader(_taken(name), documents)
+            for name, documents in documents.foreign().items()
+        },
+        "packages": Reader(
+            _packages, [json.dumps(["numpy==1.26.0", "click==8.1.7"]).encode()], 0.5
+        ),
     }

@@ -1,6 +1,7 @@
 """Twelve textbook algorithms, each called at sizes of its own: ``python algorithms.py SEED``.
 
-Every call is prepared outside the function that is measured, so that the function does nothing but its algorithm.
+Every call is prepared outside the function that is measured, so that the function does nothing but
+its algorithm.
 """
 
 from __future__ import annotations
@@ -101,7 +102,9 @@ def memoised_fibonacci(n: int, known: dict[int, int]) -> int:
     if n < 2:
         return n
     if n not in known:
-        known[n] = (memoised_fibonacci(n - 1, known) + memoised_fibonacci(n - 2, known)) % 1_000_000_007
+        known[n] = (
+            memoised_fibonacci(n - 1, known) + memoised_fibonacci(n - 2, known)
+        ) % 1_000_000_007
     return known[n]
 
 
@@ -217,7 +220,9 @@ def pairing(random: Random, size: int) -> None:
 
 def tripling(random: Random, size: int) -> None:
     """What has three loops, one in another."""
-    first, second = ([[1 + random.random() for _ in range(size)] for _ in range(size)] for _ in range(2))
+    first, second = (
+        [[1 + random.random() for _ in range(size)] for _ in range(size)] for _ in range(2)
+    )
     for _ in range(3):
         matrix_product(first, second)
         floyd_warshall(first)
@@ -241,7 +246,9 @@ WORK = (
 
 
 def main(seed: int, rounds: int) -> None:
-    """Call every algorithm at all its sizes in random order, in several rounds: a slow moment of the machine hits few of them."""
+    """Call every algorithm at all its sizes in random order, in several rounds: a slow moment of
+    the machine hits few of them.
+    """
     random = Random(seed)
     sys.setrecursionlimit(10_000)
     calls = [(work, size) for work, sizes in WORK for size in sizes]

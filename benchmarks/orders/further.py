@@ -1,7 +1,8 @@
-"""Twelve more textbook algorithms, which no rule of the choice was made with: ``python further.py SEED``.
+"""Twelve more textbook algorithms, which no rule of the choice was made with: ``python further.py
+SEED``.
 
-As in algorithms.py every call is prepared outside the function that is measured. Sizes reach further: the tables and trees of the
-largest ones do not fit into the first level of the cache.
+As in algorithms.py every call is prepared outside the function that is measured. Sizes reach
+further: the tables and trees of the largest ones do not fit into the first level of the cache.
 """
 
 from __future__ import annotations
@@ -107,12 +108,16 @@ def bubble_sort(items: list[int]) -> None:
 
 
 def edit_distance(first: bytes, second: bytes) -> int:
-    """O(n^2): how many insertions, removals and replacements lead from one word to another of the same length."""
+    """O(n^2): how many insertions, removals and replacements lead from one word to another of the
+    same length.
+    """
     before = list(range(len(second) + 1))
     for row, letter in enumerate(first, 1):
         now = [row]
         for column, other in enumerate(second):
-            now.append(min(before[column] + (letter != other), before[column + 1] + 1, now[column] + 1))
+            now.append(
+                min(before[column] + (letter != other), before[column + 1] + 1, now[column] + 1)
+            )
         before = now
     return before[-1]
 
@@ -123,7 +128,9 @@ def transitive_closure(reach: list[list[bool]]) -> None:
     for through in range(size):
         for start in range(size):
             for end in range(size):
-                reach[start][end] = reach[start][end] or (reach[start][through] and reach[through][end])
+                reach[start][end] = reach[start][end] or (
+                    reach[start][through] and reach[through][end]
+                )
 
 
 def hanoi(discs: int, source: int, target: int) -> int:

@@ -19,7 +19,9 @@ from perfvcs.store import STORE_FORMAT
 
 REFERENCE = "refs/perf/profiles"
 PERF = (sys.executable, "-P", "-m", "perfvcs")
-WHO = {f"GIT_{role}_{what}": "ada" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+WHO = {
+    f"GIT_{role}_{what}": "ada" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+}
 UPDATE = """\
 #!/bin/sh
 case $2 in *[!0]*) git merge-base --is-ancestor "$2" "$3" || exit 1 ;; esac
@@ -30,26 +32,41 @@ def git(folder: Path, *words: str, data: bytes | None = None) -> str:
     """What git prints in a folder."""
     env = os.environ | WHO
     return (
-        subprocess.run(["git", *words], cwd=folder, env=env, input=data, capture_output=True, check=True).stdout.decode().strip()
+        subprocess.run(
+            ["git", *words], cwd=folder, env=env, input=data, capture_output=True, check=True
+        )
+        .stdout.decode()
+        .strip()
     )
 
 
 def perf(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """One command in a clone."""
-    return subprocess.run([*PERF, "-C", str(folder), *words], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [*PERF, "-C", str(folder), *words], capture_output=True, text=True, check=False
+    )
 
 
 def profile(commit: str, name: str, number: int) -> Profile:
     """Ten executions that no other profile has."""
     noise = random.Random(f"{name} {number}")
     rows = Resources(
-        names=[name], uid=[0] * 10, execution=list(range(10)), metrics={"wall": [noise.gauss(1, 0.01) for _ in range(10)]}
+        names=[name],
+        uid=[0] * 10,
+        execution=list(range(10)),
+        metrics={"wall": [noise.gauss(1, 0.01) for _ in range(10)]},
     )
-    when = Collected(f"session-{name}-{number}", "2026-11-20T09:30:00Z", "2026-11-20T09:30:02Z", "perfvcs")
+    when = Collected(
+        f"session-{name}-{number}", "2026-11-20T09:30:00Z", "2026-11-20T09:30:02Z", "perfvcs"
+    )
     return Profile(
-        commit=commit, job=Job(name=name, collector="time", cmd="./x"), collected=when, design=Design(executions=10),
-        metrics={"wall": Metric("s")}, resources=rows,
-    )  # fmt: skip
+        commit=commit,
+        job=Job(name=name, collector="time", cmd="./x"),
+        collected=when,
+        design=Design(executions=10),
+        metrics={"wall": Metric("s")},
+        resources=rows,
+    )
 
 
 def forge(folder: Path) -> Path:
@@ -62,7 +79,8 @@ def forge(folder: Path) -> Path:
         git(first, "add", "work")
         git(first, "commit", "--quiet", "--message", f"commit {number}")
     git(first, "clone", "--quiet", "--bare", ".", str(folder / "forge"))
-    git(folder / "forge", "config", "gc.autoDetach", "false")  # what the server packs meanwhile has ended with the push
+    # what the server packs meanwhile has ended with the push
+    git(folder / "forge", "config", "gc.autoDetach", "false")
     hook = folder / "forge/hooks/update"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(UPDATE)
@@ -79,18 +97,30 @@ def clone(folder: Path, name: str) -> Repository:
 def filled(repository: Repository, name: str, count: int) -> list[str]:
     """Store so many profiles."""
     commits = git(repository.project.root, "rev-list", "HEAD").split()
-    return repository.store.add((profile(commits[number % 3], name, number) for number in range(count)), "Measure")
+    return repository.store.add(
+        (profile(commits[number % 3], name, number) for number in range(count)), "Measure"
+    )
 
 
 def there(forge: Path) -> set[str]:
     """The profiles at the reference."""
-    return {path for path in git(forge, "ls-tree", "-r", "--name-only", REFERENCE).split("\n") if re.match(r"[0-9a-f]{2}/", path)}
+    return {
+        path
+        for path in git(forge, "ls-tree", "-r", "--name-only", REFERENCE).split("\n")
+        if re.match(r"[0-9a-f]{2}/", path)
+    }
 
 
 @contextmanager
 def importing(shared: Path, tip: str | None = None) -> Iterator[Import]:
     """A stream of a commit at the reference."""
     with closing(Import(Bare(shared), REFERENCE)) as stream:
-        stream.commit(tip, "Eve <eve@example.org>", 1_790_000_000, "mine", {} if tip else {"format": stream.blob(STORE_FORMAT)})
+        stream.commit(
+            tip,
+            "Eve <eve@example.org>",
+            1_790_000_000,
+            "mine",
+            {} if tip else {"format": stream.blob(STORE_FORMAT)},
+        )
         yield stream
         stream.finish()

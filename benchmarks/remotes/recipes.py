@@ -1,4 +1,6 @@
-"""Remotes that somebody has prepared: each function makes one of a sound bare repository, and its docstring names it."""
+"""Remotes that somebody has prepared: each function makes one of a sound bare repository, and its
+docstring names it.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ with subprocess.Popen(["git-upload-pack", *sys.argv[1:]], stdout=subprocess.PIPE
 
 def tree(shared: Path, *entries: tuple[str, str, str]) -> str:
     """A tree that git itself might not make."""
-    content = b"".join(f"{mode} {name}".encode() + b"\0" + bytes.fromhex(found) for mode, name, found in entries)
+    content = b"".join(
+        f"{mode} {name}".encode() + b"\0" + bytes.fromhex(found) for mode, name, found in entries
+    )
     return git(shared, "hash-object", "-t", "tree", "-w", "--stdin", "--literally", data=content)
 
 
@@ -34,7 +38,12 @@ def pointed(shared: Path, top: str) -> None:
     """Let the reference have a tree with a store's mark."""
     mark = git(shared, "hash-object", "-w", "--stdin", data=STORE_FORMAT)
     entries = sorted([("40000", "8c", top), ("100644", "format", mark)], key=lambda entry: entry[1])
-    git(shared, "update-ref", REFERENCE, git(shared, "commit-tree", tree(shared, *entries), "-m", "mine"))
+    git(
+        shared,
+        "update-ref",
+        REFERENCE,
+        git(shared, "commit-tree", tree(shared, *entries), "-m", "mine"),
+    )
 
 
 def blob(shared: Path, content: bytes = b"x") -> str:
@@ -52,7 +61,9 @@ def wrong(shared: Path) -> None:
     with importing(shared) as stream:
         for number in range(100):
             content = b"{}" * (number + 1)
-            stream.write(b"M 100644 inline %s\n" % f"8c/{commit}/time-x-{number:012x}.json".encode())
+            stream.write(
+                b"M 100644 inline %s\n" % f"8c/{commit}/time-x-{number:012x}.json".encode()
+            )
             stream.write(b"data %d\n%s\n" % (len(content), content))
 
 
@@ -60,8 +71,17 @@ def crowded(shared: Path) -> None:
     """As many files (`--files`), none of which is a profile."""
     found, folders = blob(shared), []
     for folder in range(256):
-        names = (f"time-x-{number:012x}.json" for number in range(folder * MANY_FILES // 256, (folder + 1) * MANY_FILES // 256))
-        folders.append(("40000", f"8c{folder:038x}", tree(shared, *(("100644", name, found) for name in names))))
+        names = (
+            f"time-x-{number:012x}.json"
+            for number in range(folder * MANY_FILES // 256, (folder + 1) * MANY_FILES // 256)
+        )
+        folders.append(
+            (
+                "40000",
+                f"8c{folder:038x}",
+                tree(shared, *(("100644", name, found) for name in names)),
+            )
+        )
     pointed(shared, tree(shared, *folders))
 
 
@@ -79,24 +99,54 @@ def huge(shared: Path) -> None:
     path.touch()
     os.truncate(path, GIGABYTES << 30)
     found = git(
-        shared, "-c", "core.bigFileThreshold=1m", "-c", "core.compression=1", "hash-object", "-w", "--no-filters", str(path)
+        shared,
+        "-c",
+        "core.bigFileThreshold=1m",
+        "-c",
+        "core.compression=1",
+        "hash-object",
+        "-w",
+        "--no-filters",
+        str(path),
     )
     path.unlink()
-    pointed(shared, tree(shared, ("40000", "8c" + "0" * 38, tree(shared, ("100644", "time-x-000000000000.json", found)))))
+    pointed(
+        shared,
+        tree(
+            shared,
+            ("40000", "8c" + "0" * 38, tree(shared, ("100644", "time-x-000000000000.json", found))),
+        ),
+    )
 
 
 def special(mode: str) -> Callable[[Path], None]:
     def make(shared: Path) -> None:
-        found = git(shared, "rev-parse", "main") if mode == "160000" else blob(shared, b"/etc/passwd")
-        pointed(shared, tree(shared, ("40000", "8c" + "0" * 38, tree(shared, (mode, "time-x-000000000000.json", found)))))
+        found = (
+            git(shared, "rev-parse", "main") if mode == "160000" else blob(shared, b"/etc/passwd")
+        )
+        pointed(
+            shared,
+            tree(
+                shared,
+                ("40000", "8c" + "0" * 38, tree(shared, (mode, "time-x-000000000000.json", found))),
+            ),
+        )
 
-    make.__doc__ = {"120000": "A symbolic link", "160000": "A submodule"}[mode] + " at a profile's place."
+    make.__doc__ = {"120000": "A symbolic link", "160000": "A submodule"}[
+        mode
+    ] + " at a profile's place."
     return make
 
 
 def configured(shared: Path) -> None:
     """A configuration with programs, hooks, and a store's mark."""
-    for key in ("core.fsmonitor", "core.sshCommand", "uploadpack.packObjectsHook", "core.gitProxy", "core.pager"):
+    for key in (
+        "core.fsmonitor",
+        "core.sshCommand",
+        "uploadpack.packObjectsHook",
+        "core.gitProxy",
+        "core.pager",
+    ):
         git(shared, "config", key, f"touch {shared.parent}/sprung")
     with importing(shared):
         pass
@@ -112,10 +162,24 @@ def cut(shared: Path) -> None:
     with importing(shared) as stream:
         for number in range(200):
             content = os.urandom(5000)
-            stream.write(b"M 100644 inline %s\ndata %d\n%s\n" % (f"8c/{number}".encode(), len(content), content))
+            stream.write(
+                b"M 100644 inline %s\ndata %d\n%s\n"
+                % (f"8c/{number}".encode(), len(content), content)
+            )
     script = shared.parent / "cut"
     script.write_text(CUT)
     script.chmod(0o755)
 
 
-ALL = (dotted, wrong, special("120000"), special("160000"), configured, odd, cut, bomb, crowded, huge)
+ALL = (
+    dotted,
+    wrong,
+    special("120000"),
+    special("160000"),
+    configured,
+    odd,
+    cut,
+    bomb,
+    crowded,
+    huge,
+)

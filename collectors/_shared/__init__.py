@@ -1,1 +1,3 @@
-"""What several collectors share: what a command runs in, frames of call stacks, files that a measured program left behind."""
+"""What several collectors share: what a command runs in, frames of call stacks, files that a
+measured program left behind.
+"""

@@ -1,4 +1,6 @@
-"""One execution of a run's command, with the run's limits; every way in which it can go wrong is a CollectError."""
+"""One execution of a run's command, with the run's limits; every way in which it can go wrong is a
+CollectError.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def read_part(path: Path, start: int, size: int) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        raise CollectError(f"{path.name} cannot be read: {error.strerror}: the program must leave it alone") from None
+        raise CollectError(
+            f"{path.name} cannot be read: {error.strerror}: the program must leave it alone"
+        ) from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise CollectError(f"{path.name} is no longer a file: the program must leave it alone")
@@ -44,7 +48,9 @@ def printable(name: str, most: int = 1000) -> str:
 
 
 def is_python(program: str) -> bool:
-    """Whether it runs in Python: an interpreter, a ``.py`` file, or a script whose first line names one."""
+    """Whether it runs in Python: an interpreter, a ``.py`` file, or a script whose first line names
+    one.
+    """
     if INTERPRETER_NAME.fullmatch(Path(program).name) or program.endswith(".py"):
         return True
     try:
@@ -52,24 +58,45 @@ def is_python(program: str) -> bool:
             first = file.readline(SHEBANG_BYTES).decode(errors="replace")
     except OSError:
         return False
-    return first.startswith("#!") and any(INTERPRETER_NAME.fullmatch(Path(word).name) for word in first[2:].split())
+    return first.startswith("#!") and any(
+        INTERPRETER_NAME.fullmatch(Path(word).name) for word in first[2:].split()
+    )
 
 
-def launched(run: Run, argv: Sequence[str] | None = None, *, env: Mapping[str, str] | None = None, **options: Any) -> Execution:
-    """Execute the run's command, or ``argv`` around it; raises CollectError where that could not start.
+def launched(
+    run: Run,
+    argv: Sequence[str] | None = None,
+    *,
+    env: Mapping[str, str] | None = None,
+    **options: Any,
+) -> Execution:
+    """Execute the run's command, or ``argv`` around it; raises CollectError where that could not
+    start.
 
-    ``env`` replaces the run's environment; ``options`` are those of `launcher.launch`, which say more than the run does.
+    ``env`` replaces the run's environment; ``options`` are those of `launcher.launch`, which say
+    more than the run does.
     """
     from perfvcs import launcher
 
     given = {"timeout": run.timeout, "cpus": run.cpus, "aslr": run.aslr, **options}
     try:
-        return launcher.launch(run.argv if argv is None else argv, cwd=run.cwd, env=run.env if env is None else env, **given)
+        return launcher.launch(
+            run.argv if argv is None else argv,
+            cwd=run.cwd,
+            env=run.env if env is None else env,
+            **given,
+        )
     except launcher.LaunchError as error:
         raise CollectError(str(error), lasting=error.lasting) from None
 
 
-def executed(run: Run, argv: Sequence[str] | None = None, *, env: Mapping[str, str] | None = None, **options: Any) -> Execution:
+def executed(
+    run: Run,
+    argv: Sequence[str] | None = None,
+    *,
+    env: Mapping[str, str] | None = None,
+    **options: Any,
+) -> Execution:
     """The same; raises CollectError where the command failed, too."""
     from perfvcs.launcher.execution import failure
 

@@ -16,13 +16,16 @@ from perfvcs.plugins.collector import Run
 QUESTION = """
 import _imp, sysconfig
 free = sysconfig.get_config_var("Py_GIL_DISABLED") or 0
-print(_imp.extension_suffixes()[0], free, sysconfig.get_path("include"), sysconfig.get_path("platinclude"), sep="\\n")
+include, here = sysconfig.get_path("include"), sysconfig.get_path("platinclude")
+print(_imp.extension_suffixes()[0], free, include, here, sep="\\n")
 """
 ANSWER_SECONDS = 20.0  # seconds for an interpreter to answer
 
 
 def extension(run: Run, source: Path) -> tuple[list[tuple[str, Path]], str | None]:
-    """The compiled module with the tag of the interpreters that can load it, in a list that is empty where there is none; and why."""
+    """The compiled module with the tag of the interpreters that can load it, in a list that is
+    empty where there is none; and why.
+    """
     program = interpreter(run.argv, run.env)
     if program is None:
         return [], None
@@ -30,7 +33,9 @@ def extension(run: Run, source: Path) -> tuple[list[tuple[str, Path]], str | Non
 
 
 def interpreter(argv: tuple[str, ...], env: Mapping[str, str]) -> str | None:
-    """The interpreter that a command starts, judged by its first word or that script's first line; None for other programs."""
+    """The interpreter that a command starts, judged by its first word or that script's first line;
+    None for other programs.
+    """
     program = argv[0]
     try:
         with open(program, "rb") as file:
@@ -64,7 +69,9 @@ def _extension(
     if free == "1":  # loading the module would turn the lock on, and change what the program does
         return [], f"{program} is a Python without a global lock, which the recorder in C needs"
     try:
-        module = compiled(source, flags=[f"-I{include}" for include in dict.fromkeys(includes)], shared=True)
+        module = compiled(
+            source, flags=[f"-I{include}" for include in dict.fromkeys(includes)], shared=True
+        )
     except NotCompiled as error:
         return [], str(error)
     return [(tag, module)], None

@@ -1,4 +1,6 @@
-"""Frames that two revisions have in common: function and file, without addresses, lines, versions and places of the measurement."""
+"""Frames that two revisions have in common: function and file, without addresses, lines, versions
+and places of the measurement.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +8,25 @@ import re
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
-FRAME_NAME_WIDTH = 160  # characters of a function's name; beyond, template arguments are left out from the inside
+# characters of a function's name; beyond, template arguments are left out from the inside
+FRAME_NAME_WIDTH = 160
 MOST_CHARACTERS = 2000  # characters that are searched
 UNKNOWN_FRAME = "[unknown]"
 KERNEL = "[kernel]"
 INLINED = " [inlined]"  # behind the name of a function that the compiler put into its caller
-LIBRARIES = re.compile(r"(?:^|.*/)(?:(?:site|dist)-packages|lib(?:64)?/(?:python|pypy)[\d.]+t?)/(?!(?:site|dist)-packages/)")
+LIBRARIES = re.compile(
+    r"(?:^|.*/)(?:(?:site|dist)-packages|lib(?:64)?/(?:python|pypy)[\d.]+t?)/(?!(?:site|dist)-packages/)"
+)
 OBJECT = re.compile(r"(.+?\.so)((?:\.\d+)*)")
 SUFFIX = re.compile(
-    r"(?:@.*|\.(?:constprop|isra|part|cold|lto_priv|llvm|localalias|clone)\b.*|::h[0-9a-f]{16}| \[clone .*)$", re.DOTALL
+    r"(?:@.*|\.(?:constprop|isra|part|cold|lto_priv|llvm|localalias|clone)\b.*|::h[0-9a-f]{16}"
+    r"| \[clone .*)$",
+    re.DOTALL,
 )
 ADDRESS_NAME = re.compile(r"0x[0-9a-f]+")
 STRING = re.compile(
-    r"std::(?:__cxx11::|__1::)?basic_string<char, std::(?:__1::)?char_traits<char>, std::(?:__1::)?allocator<char> ?>"
+    r"std::(?:__cxx11::|__1::)?basic_string<char, std::(?:__1::)?char_traits<char>,"
+    r" std::(?:__1::)?allocator<char> ?>"
 )
 INLINE_NAMESPACE = re.compile(r"\bstd::(?:__cxx11|__1)::")
 ARGUMENTS = re.compile(r"<[^<>]*>")
@@ -26,7 +34,8 @@ ARGUMENTS = re.compile(r"<[^<>]*>")
 
 @lru_cache(maxsize=100_000)
 def native(symbol: str, image: str, cwd: str) -> str:
-    """A frame of compiled code: the function's name as in the source, and the program or library it is in.
+    """A frame of compiled code: the function's name as in the source, and the program or library it
+    is in.
 
     >>> native("_int_free.constprop.0", "/usr/lib/x86_64-linux-gnu/libc.so.6", "/home/me")
     '_int_free (libc.so.6)'
@@ -49,7 +58,9 @@ def python(name: str, file: str, cwd: str) -> str:
     >>> python("Heap.push", "/home/me/project/heap.py", "/home/me/project")
     'Heap.push (heap.py)'
     """
-    return f"{_visible(name)[:MOST_CHARACTERS]} ({file if file.startswith('<') else place(file, cwd)})"
+    return (
+        f"{_visible(name)[:MOST_CHARACTERS]} ({file if file.startswith('<') else place(file, cwd)})"
+    )
 
 
 def inlined(frame: str) -> str:
@@ -63,7 +74,9 @@ def inlined(frame: str) -> str:
 
 
 def place(path: str, cwd: str) -> str:
-    """A path that is the same in every checkout and on every machine: below the project, below the libraries, or the name alone."""
+    """A path that is the same in every checkout and on every machine: below the project, below the
+    libraries, or the name alone.
+    """
     path = _visible(path)
     inside = _below(path, cwd)
     if match := LIBRARIES.match(path if inside is None else inside):
@@ -79,13 +92,14 @@ def _below(path: str, cwd: str) -> str | None:
 
 
 def function(symbol: str) -> str:
-    """A symbol without what compilers and linkers add, its template arguments shortened until it can be read.
+    """A symbol without what compilers and linkers add, its template arguments shortened until it
+    can be read.
 
     What has no name of its own, such as the entry ``@plt`` of a linkage table, is unknown.
 
     >>> function("@plt"), function("memcpy@plt")
     ('[unknown]', 'memcpy')
-    >>> function("std::vector<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> > >::size")
+    >>> function("std::vector<std::__cxx11::basic_string<char, std::char_traits<char>> >::size")
     'std::vector<std::string>::size'
     """
     name = _visible(symbol)[:MOST_CHARACTERS].strip()
@@ -107,7 +121,11 @@ def without_arguments(name: str) -> str:
     'Sort::run'
     """
     kept, depth = [], 0
-    body = name.replace("operator<<", "operator\1").replace("operator<", "operator\2").replace("operator->", "operator\3")
+    body = (
+        name.replace("operator<<", "operator\1")
+        .replace("operator<", "operator\2")
+        .replace("operator->", "operator\3")
+    )
     for character in body:
         depth += character == "<"
         if not depth:
@@ -118,7 +136,9 @@ def without_arguments(name: str) -> str:
 
 def _without_defaults(name: str) -> str:
     """Without the arguments that a container has anyway: its allocator, its order, its hash."""
-    return _drop(name, re.compile(r", std::(?:allocator|less|equal_to|hash|char_traits|default_delete)<"))
+    return _drop(
+        name, re.compile(r", std::(?:allocator|less|equal_to|hash|char_traits|default_delete)<")
+    )
 
 
 def _drop(name: str, default: re.Pattern[str]) -> str:
@@ -149,4 +169,6 @@ def _inner(name: str) -> str:
 
 
 def _visible(name: str) -> str:
-    return "".join(character if character.isprintable() else "?" for character in name[:MOST_CHARACTERS])
+    return "".join(
+        character if character.isprintable() else "?" for character in name[:MOST_CHARACTERS]
+    )

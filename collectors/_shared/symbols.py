@@ -1,4 +1,6 @@
-"""Names and lines of addresses in programs and libraries: from ``addr2line`` where there is one, else read here."""
+"""Names and lines of addresses in programs and libraries: from ``addr2line`` where there is one,
+else read here.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,9 @@ def look_up(path: str, addresses: list[int]) -> dict[int, list[CodePlace2]]:
         if number >= 0:
             function = functions[number]
             if address < function.start + max(function.size, 1):
-                found[address] = [(printable(demangled(function.name)), *lines.get(address, ("", 0)))]
+                found[address] = [
+                    (printable(demangled(function.name)), *lines.get(address, ("", 0)))
+                ]
     return found
 
 
@@ -82,7 +86,10 @@ def _functions(elf: ELFFile) -> list[_ElfFunction]:
         section: Any = elf.get_section_by_name(table)
         if section is not None:
             for symbol in section.iter_symbols():
-                if symbol["st_info"]["type"] in ("STT_FUNC", "STT_LOOS") and symbol["st_shndx"] != "SHN_UNDEF":
+                if (
+                    symbol["st_info"]["type"] in ("STT_FUNC", "STT_LOOS")
+                    and symbol["st_shndx"] != "SHN_UNDEF"
+                ):
                     found[symbol["st_value"]] = (symbol["st_size"], symbol.name)
     return [_ElfFunction(start, *rest) for start, rest in sorted(found.items())]
 
@@ -159,7 +166,9 @@ def demangled(name: str) -> str:
 
 
 def resolve(path: str, addresses: Iterable[int]) -> dict[int, list[CodePlace]]:
-    """The functions at some addresses of a file, the innermost inlined one first; empty lists if nothing is known."""
+    """The functions at some addresses of a file, the innermost inlined one first; empty lists if
+    nothing is known.
+    """
     try:
         about = Path(path).stat()
     except OSError:
@@ -210,5 +219,11 @@ def _parsed(said: str) -> dict[int, list[CodePlace]]:
         where = DISCRIMINATOR.sub("", next(lines, "??:0"))
         file, _, number = where.rpartition(":")
         if line != "??":
-            places.append((printable(line), "" if file == "??" else printable(file), int(number) if number.isdecimal() else 0))
+            places.append(
+                (
+                    printable(line),
+                    "" if file == "??" else printable(file),
+                    int(number) if number.isdecimal() else 0,
+                )
+            )
     return found

@@ -1,4 +1,6 @@
-"""What a Python program executes: bytecode instructions and calls, by function and along its calls."""
+"""What a Python program executes: bytecode instructions and calls, by function and along its
+calls.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +20,23 @@ INSTRUCTIONS = {
     "self": Metric("", "none", "deterministic"),
     "entered": Metric("", "none", "deterministic"),
 }
-TIME = {name: Metric("s" if name not in ("calls", "entered") else "", "none") for name in INSTRUCTIONS if name != "bytecodes"}
+TIME = {
+    name: Metric("s" if name not in ("calls", "entered") else "", "none")
+    for name in INSTRUCTIONS
+    if name != "bytecodes"
+}
 
 
 @dataclass(frozen=True)
 class Bytecode:
-    """The bytecode instructions of a whole Python program with all its processes, of its functions, and of the paths to them.
+    """The bytecode instructions of a whole Python program with all its processes, of its functions,
+    and of the paths to them.
 
-    Functions of C have their calls, and no instructions. ``meter``: ``time`` takes the processor time of each thread instead, with what
-    counting costs in it, for what functions of C do. ``warm``: the program is executed once before, uncounted, so that what it imports is
-    compiled. ``least``: the share of all instructions, and of all calls, below which functions and paths are left out.
+    Functions of C have their calls, and no instructions. ``meter``: ``time`` takes the processor
+    time of each thread instead, with what counting costs in it, for what functions of C do.
+    ``warm``: the program is executed once before, uncounted, so that what it imports is compiled.
+    ``least``: the share of all instructions, and of all calls, below which functions and paths are
+    left out.
     """
 
     meter: Literal["instructions", "time"] = "instructions"
@@ -35,12 +44,20 @@ class Bytecode:
     least: float = 1e-5
 
     def __post_init__(self) -> None:
-        if isinstance(self.least, bool) or not isinstance(self.least, (int, float)) or not 0 <= self.least <= 1:
-            raise UsageError(f"bytecode: least is {self.least!r}: give a share from 0 to 1 such as 0.00001")
+        if (
+            isinstance(self.least, bool)
+            or not isinstance(self.least, (int, float))
+            or not 0 <= self.least <= 1
+        ):
+            raise UsageError(
+                f"bytecode: least is {self.least!r}: give a share from 0 to 1 such as 0.00001"
+            )
 
     @property
     def engine(self) -> str:
-        """The way it counts; interpreters of another version have other instructions, and are another environment."""
+        """The way it counts; interpreters of another version have other instructions, and are
+        another environment.
+        """
         return f"{self.meter}/1"
 
     @property
@@ -56,7 +73,9 @@ class Bytecode:
         """It runs wherever Linux does."""
         import sys
 
-        return None if sys.platform == "linux" else "bytecode needs Linux: measure on a Linux machine"
+        return (
+            None if sys.platform == "linux" else "bytecode needs Linux: measure on a Linux machine"
+        )
 
     def collect(self, run: Run) -> Observations:
         """Execute and count; raises CollectError."""

@@ -25,7 +25,9 @@ SECOND = 1e9  # nanoseconds
 
 
 class ThreadCalls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The tree of one thread, as columns with an entry per node; ``again`` counts calls inside a call of the same node."""
+    """The tree of one thread, as columns with an entry per node; ``again`` counts calls inside a
+    call of the same node.
+    """
 
     frames: list[int]
     parents: list[int]
@@ -35,7 +37,9 @@ class ThreadCalls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ProcessCalls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one process wrote: names with their files (in ``<>``: modules of C functions), and a tree per thread."""
+    """What one process wrote: names with their files (in ``<>``: modules of C functions), and a
+    tree per thread.
+    """
 
     frames: list[tuple[str, str]]
     trees: list[ThreadCalls]
@@ -43,7 +47,9 @@ class ProcessCalls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass
 class Counted:
-    """The calls of all processes and threads as one tree; node 0 is the interpreter itself, a parent has a smaller number."""
+    """The calls of all processes and threads as one tree; node 0 is the interpreter itself, a
+    parent has a smaller number.
+    """
 
     names: list[str] = field(default_factory=lambda: [""])
     parents: list[int] = field(default_factory=lambda: [-1])
@@ -54,9 +60,16 @@ class Counted:
     compiled: bool = False
 
     def add(self, names: list[str], tree: ThreadCalls) -> None:
-        """One thread more; ``names`` are those of the process' frames. Raises ValueError where the tree makes no sense."""
+        """One thread more; ``names`` are those of the process' frames.
+
+        Raises ValueError where the tree makes no sense.
+        """
         columns = tree.frames, tree.parents, tree.entered, tree.again, tree.amounts
-        if len({len(column) for column in columns}) > 1 or not tree.parents or min(map(min, columns[2:4])) < 0:
+        if (
+            len({len(column) for column in columns}) > 1
+            or not tree.parents
+            or min(map(min, columns[2:4])) < 0
+        ):
             raise ValueError
         place = [0] * len(tree.parents)
         self.amounts[0] += max(0, tree.amounts[0])
@@ -73,7 +86,8 @@ class Counted:
                 for column in (self.amounts, self.entered, self.again):
                     column.append(0)
             place[node] = number
-            self.amounts[number] += max(0, tree.amounts[node])  # times are less what asking the clock takes
+            # times are less what asking the clock takes
+            self.amounts[number] += max(0, tree.amounts[node])
             self.entered[number] += tree.entered[node]
             self.again[number] += tree.again[node]
 
@@ -85,17 +99,23 @@ def record(run: Run, meter: str) -> Counted:
     """Execute once and count; raises CollectError."""
     folder = run.scratch / "bytecode"
     folder.mkdir()
-    path = os.pathsep.join(filter(None, (str(inside.BYTECODE_INSIDE / "python"), run.env.get("PYTHONPATH"))))
+    path = os.pathsep.join(
+        filter(None, (str(inside.BYTECODE_INSIDE / "python"), run.env.get("PYTHONPATH")))
+    )
     modules, _ = extension(run, inside.BYTECODE_INSIDE / "counts.c")
-    asked = {PREFIX: str(folder), f"{PREFIX}_METER": meter} | {f"{PREFIX}_MODULE": f"{tag}:{module}" for tag, module in modules}
+    asked = {PREFIX: str(folder), f"{PREFIX}_METER": meter} | {
+        f"{PREFIX}_MODULE": f"{tag}:{module}" for tag, module in modules
+    }
     execution = executed(run, env={"PYTHONHASHSEED": "0", **run.env, "PYTHONPATH": path, **asked})
     files, began = sorted(folder.glob("counts-*.json")), len(list(folder.glob("began-*")))
     if len(files) > MAX_FILES:
-        raise CollectError(f"{name_command(run.argv)} started over {MAX_FILES:,} interpreters: give it less to do")
+        raise CollectError(
+            f"{name_command(run.argv)} started over {MAX_FILES:,} interpreters: give it less to do"
+        )
     if not files:
         raise CollectError(
-            f"{name_command(run.argv)} started no Python that loads the counter: leave out the options -I, -E and -S, do not clear "
-            "PYTHONPATH, and let it end by itself",
+            f"{name_command(run.argv)} started no Python that loads the counter: leave out the"
+            " options -I, -E and -S, do not clear PYTHONPATH, and let it end by itself",
             lasting=True,
         )
     found = Counted(compiled=bool(modules))
@@ -103,54 +123,81 @@ def record(run: Run, meter: str) -> Counted:
         _read(file, found, str(run.cwd))
     if began > len(files):
         found.warnings.append(
-            f"{began - len(files)} of {began} processes of {name_command(run.argv)} did not end Python normally (os._exit, "
-            "signals; workers of multiprocessing do) and are not counted: let one process do the work"
+            f"{began - len(files)} of {began} processes of {name_command(run.argv)} did not end"
+            " Python normally (os._exit, signals; workers of multiprocessing do) and are not"
+            " counted: let one process do the work"
         )
     if execution.leftover:
-        found.warnings.append(f"{name_command(run.argv)} left processes running, which were stopped and not counted")
+        found.warnings.append(
+            f"{name_command(run.argv)} left processes running, which were stopped and not counted"
+        )
     return found
 
 
 def _read(path: Path, counted: Counted, cwd: str) -> None:
     content = read_at_most(path, LARGEST_FILE)
     if len(content) > LARGEST_FILE:
-        raise CollectError(f"{path.name} has over {LARGEST_FILE >> 20} MiB: give the program less to do")
+        raise CollectError(
+            f"{path.name} has over {LARGEST_FILE >> 20} MiB: give the program less to do"
+        )
     try:
         process = msgspec.json.decode(content, type=ProcessCalls)
         names = [_frame(name, file, cwd) for name, file in process.frames]
         for tree in process.trees:
             counted.add(names, tree)
     except (*UNDECODABLE, ValueError):
-        raise CollectError(f"{path.name} is not what perfvcs wrote: the program must leave it alone") from None
+        raise CollectError(
+            f"{path.name} is not what perfvcs wrote: the program must leave it alone"
+        ) from None
 
 
 def _frame(name: str, file: str, cwd: str) -> str:
     """A function's name in a profile: with its file, or for C with its module.
 
-    >>> _frame("list.append", "<builtins>", "/home/me"), _frame("Heap.push", "/home/me/heap.py", "/home/me")
-    ('list.append (builtins)', 'Heap.push (heap.py)')
+    >>> _frame("list.append", "<builtins>", "/home/me")
+    'list.append (builtins)'
+    >>> _frame("Heap.push", "/home/me/heap.py", "/home/me")
+    'Heap.push (heap.py)'
     """
     if file.startswith("<") and not file.startswith(("<frozen", "<string", "<stdin")):
         return python(name, file[1:-1] or "?", cwd)
     return python(name, file, cwd)
 
 
-def observations(run: Run, counted: Counted, metrics: Mapping[str, Metric], least: float) -> Observations:
-    """The rows; ``least`` is the share of all instructions and calls below which functions and paths are left out."""
-    found = Observations(metrics=dict(metrics), values={name: [] for name in metrics}, warnings=list(counted.warnings))
+def observations(
+    run: Run, counted: Counted, metrics: Mapping[str, Metric], least: float
+) -> Observations:
+    """The rows; ``least`` is the share of all instructions and calls below which functions and
+    paths are left out.
+    """
+    found = Observations(
+        metrics=dict(metrics),
+        values={name: [] for name in metrics},
+        warnings=list(counted.warnings),
+    )
     scale = 1.0 if "bytecodes" in metrics else 1 / SECOND
     own = [amount * scale for amount in counted.amounts]
-    whole, below = _with_below(own, counted.parents), _with_below([float(one) for one in counted.entered], counted.parents)
+    whole, below = (
+        _with_below(own, counted.parents),
+        _with_below([float(one) for one in counted.entered], counted.parents),
+    )
     if "bytecodes" in metrics:
         found.add(run.uid, {"bytecodes": whole[0]}, size=run.size)
-    kept = [cost >= least * whole[0] or calls >= least * below[0] for cost, calls in zip(whole, below, strict=True)]
+    kept = [
+        cost >= least * whole[0] or calls >= least * below[0]
+        for cost, calls in zip(whole, below, strict=True)
+    ]
     _append_functions(found, run, counted, own, whole, kept)
     found.stacks = Stacks([], [])
     frames: dict[str, int] = {}
     paths: list[list[int]] = [[]]
     for node in range(1, len(own)):
         parent = counted.parents[node]
-        paths.append([*paths[parent], frames.setdefault(counted.names[node], len(frames))] if kept[node] else [])
+        paths.append(
+            [*paths[parent], frames.setdefault(counted.names[node], len(frames))]
+            if kept[node]
+            else []
+        )
         if kept[node]:  # a node below one that is left out is left out too: it has less
             row = {"self": own[node], "entered": float(counted.entered[node])}
             found.add(counted.names[node], row, size=run.size, trace=len(found.stacks.stacks))
@@ -167,7 +214,12 @@ def _with_below(own: list[float], parents: list[int]) -> list[float]:
 
 
 def _append_functions(
-    observations: Observations, run: Run, counted: Counted, own: list[float], whole: list[float], kept: list[bool]
+    observations: Observations,
+    run: Run,
+    counted: Counted,
+    own: list[float],
+    whole: list[float],
+    kept: list[bool],
 ) -> None:
     """A row per function, which counts once what happened while it was active."""
     exclusive: dict[str, float] = {}
@@ -177,7 +229,9 @@ def _append_functions(
     for node in range(1, len(own)):
         name = counted.names[node]
         exclusive[name] = exclusive.get(name, 0.0) + own[node]
-        inclusive[name] = inclusive.get(name, 0.0) + (0.0 if _has_above(counted, node) else whole[node])
+        inclusive[name] = inclusive.get(name, 0.0) + (
+            0.0 if _has_above(counted, node) else whole[node]
+        )
         calls[name] = calls.get(name, 0.0) + counted.entered[node] + counted.again[node]
         if kept[node]:
             chosen.add(name)

@@ -24,14 +24,16 @@ MOST_NAMES = 5  # names in a message
 
 @dataclass(frozen=True)
 class Complexity:
-    """One row per call of the chosen functions: its size, its duration and what recording it cost (already subtracted), and the machine's
-    pace at that moment, by which verdicts distinguish a slow moment from a slow call.
+    """One row per call of the chosen functions: its size, its duration and what recording it cost
+    (already subtracted), and the machine's pace at that moment, by which verdicts distinguish a
+    slow moment from a slow call.
 
-    ``functions``: names, each with the expression of its size behind a ``=`` where that is not to be guessed, or
-    ``"auto"``. Python's are written ``package.module:Class.method``, those of C and C++ as the source names them.
-    ``language`` decides where the names and the command do not. ``recursion``: whether calls inside a call of the
-    same function are recorded too. ``keep``: how many calls are kept per function and bucket of sizes (a quarter of
-    a doubling); of more a random sample is. ``most``: functions that ``"auto"`` chooses.
+    ``functions``: names, each with the expression of its size behind a ``=`` where that is not to
+    be guessed, or ``"auto"``. Python's are written ``package.module:Class.method``, those of C and
+    C++ as the source names them. ``language`` decides where the names and the command do not.
+    ``recursion``: whether calls inside a call of the same function are recorded too. ``keep``: how
+    many calls are kept per function and bucket of sizes (a quarter of a doubling); of more a random
+    sample is. ``most``: functions that ``"auto"`` chooses.
     """
 
     functions: tuple[str, ...] | Literal["auto"] = "auto"
@@ -43,13 +45,16 @@ class Complexity:
     def __post_init__(self) -> None:
         for name, value, top in (("keep", self.keep, 1_000_000), ("most", self.most, 1000)):
             if isinstance(value, bool) or not 1 <= value <= top:
-                raise UsageError(f"complexity: {name} is {value!r}: give a whole number from 1 to {top:,}")
+                raise UsageError(
+                    f"complexity: {name} is {value!r}: give a whole number from 1 to {top:,}"
+                )
         if not self.functions:
             raise UsageError('complexity: functions is empty: name some, or give "auto"')
         kinds = {one.python for one in self._functions}
         if len(kinds) == 2:
             raise UsageError(
-                "complexity: functions has names of Python (module:name) and of C: give each language a job of its own"
+                "complexity: functions has names of Python (module:name) and of C: give each"
+                " language a job of its own"
             )
         if kinds and self.language != "auto" and kinds != {self.language == "python"}:
             raise UsageError(f"complexity: {self._miswritten()}")
@@ -57,7 +62,9 @@ class Complexity:
             self._check_places()
 
     def _check_places(self) -> None:
-        """Wrong names of Python functions are reported before anything is measured; raises UsageError."""
+        """Wrong names of Python functions are reported before anything is measured; raises
+        UsageError.
+        """
         from perfvcs.collectors.complexity.python.notes import FunctionLocation
 
         seen = set()
@@ -71,13 +78,23 @@ class Complexity:
         """A line about the first name, which is not one of the language that the program is in."""
         name = self._functions[0].name
         if self._functions[0].python:
-            return f"{name} is a name of Python: write it as the C source does, such as {name.rpartition(':')[2]}"
+            return (
+                f"{name} is a name of Python: write it as the C source does, such as"
+                f" {name.rpartition(':')[2]}"
+            )
         example = f"{module}:{name.removeprefix(module + '.')}"
-        return f"{name} does not say in which module it is: write {name} as module:function, such as {example}"
+        return (
+            f"{name} does not say in which module it is: write {name} as module:function, such as"
+            f" {example}"
+        )
 
     @property
     def _functions(self) -> tuple[TracedFunction, ...]:
-        return () if isinstance(self.functions, str) else tuple(parse(entry) for entry in self.functions)
+        return (
+            ()
+            if isinstance(self.functions, str)
+            else tuple(parse(entry) for entry in self.functions)
+        )
 
     @property
     def engine(self) -> str:
@@ -90,13 +107,21 @@ class Complexity:
         return METRICS
 
     def available(self) -> str | None:
-        """It runs wherever Linux does; an engine that is missing is named, with its cure, when it is needed."""
+        """It runs wherever Linux does; an engine that is missing is named, with its cure, when it
+        is needed.
+        """
         import sys
 
-        return None if sys.platform == "linux" else "complexity needs Linux: measure on a Linux machine"
+        return (
+            None
+            if sys.platform == "linux"
+            else "complexity needs Linux: measure on a Linux machine"
+        )
 
     def flags(self, program: str) -> tuple[str, ...]:
-        """The compiler flags with which ``program`` (the command's first word) can be recorded; empty if none are needed."""
+        """The compiler flags with which ``program`` (the command's first word) can be recorded;
+        empty if none are needed.
+        """
         from perfvcs.collectors.complexity import native
 
         return native.flags() if self._language(program) == "native" else ()
@@ -108,7 +133,9 @@ class Complexity:
         if self._lacks_module(run.argv[0]):
             scripts = [Path(word).stem for word in run.argv if word.endswith(".py")]
             raise CollectError(f"complexity: {self._miswritten(*scripts[:1])}", lasting=True)
-        request = RecordingRequest(self._functions, self.recursion == "outermost", self.keep, self.most)
+        request = RecordingRequest(
+            self._functions, self.recursion == "outermost", self.keep, self.most
+        )
         try:
             return _observations(self._record(run, request))
         except Interrupted as error:
@@ -126,7 +153,9 @@ class Complexity:
         return native.record(run, request)
 
     def _lacks_module(self, program: str) -> bool:
-        """Whether the first name would be one of C and the program runs in Python; with language = "native" it may load libraries."""
+        """Whether the first name would be one of C and the program runs in Python; with language =
+        "native" it may load libraries.
+        """
         bare = bool(self._functions) and not set(":(") & set(self._functions[0].name)
         return bare and self.language == "auto" and is_python(program)
 
@@ -141,10 +170,22 @@ class Complexity:
 def _nothing(calls: Calls) -> str:
     """The reason why there are no rows."""
     if not calls.left:
-        return "none of the functions was called, or no call ended: check their names, or whether the command reaches them"
-    names = ", ".join(calls.names[:MOST_NAMES]) + (" and others" if len(calls.names) > MOST_NAMES else "")
-    many = f"all {calls.left:,} calls of {names} were" if calls.left > 1 else f"the only call of {names} was"
-    return f"{many} left by an exception or a long jump, or did not end, so that nothing is recorded: name functions that return"
+        return (
+            "none of the functions was called, or no call ended: check their names, or whether the"
+            " command reaches them"
+        )
+    names = ", ".join(calls.names[:MOST_NAMES]) + (
+        " and others" if len(calls.names) > MOST_NAMES else ""
+    )
+    many = (
+        f"all {calls.left:,} calls of {names} were"
+        if calls.left > 1
+        else f"the only call of {names} was"
+    )
+    return (
+        f"{many} left by an exception or a long jump, or did not end, so that nothing is recorded:"
+        " name functions that return"
+    )
 
 
 def _observations(calls: Calls) -> Observations:
@@ -163,5 +204,8 @@ def _observations(calls: Calls) -> Observations:
     if (calls.rate > 1).any():
         found.values["rate"], found.metrics["rate"] = calls.rate.tolist(), RATE
     if not isnan(calls.pace.sum()):
-        found.values["pace"], found.metrics["pace"] = [float(f"{value:.4g}") for value in calls.pace.tolist()], PACE_METRIC
+        found.values["pace"], found.metrics["pace"] = (
+            [float(f"{value:.4g}") for value in calls.pace.tolist()],
+            PACE_METRIC,
+        )
     return found

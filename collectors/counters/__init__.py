@@ -1,4 +1,6 @@
-"""What a command, or a service under load, uses over time: about thirty counters of all its processes together."""
+"""What a command, or a service under load, uses over time: about thirty counters of all its
+processes together.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,12 @@ from perfvcs.collectors.counters.processes import MACHINE_ROWS, sampled
 from perfvcs.collectors.counters.service import Running, Service
 from perfvcs.errors import UsageError
 from perfvcs.launcher.execution import Execution, name_command
-from perfvcs.launcher.samples import SAMPLES_VARIABLE, MalformedSamples, ReportedSamples, read_samples
+from perfvcs.launcher.samples import (
+    SAMPLES_VARIABLE,
+    MalformedSamples,
+    ReportedSamples,
+    read_samples,
+)
 from perfvcs.plugins.collector import CollectError, Observations, Run
 from perfvcs.profile import Metric
 from perfvcs.text.words import counted
@@ -49,13 +56,15 @@ LAUNCHER_ONLY = ("maxrss", "read_chars", "write_chars", "read_bytes", "write_byt
 
 @dataclass(frozen=True)
 class Counters:
-    """A row of the exact totals, a row per sample of all processes together, and one of the machine beside it.
+    """A row of the exact totals, a row per sample of all processes together, and one of the machine
+    beside it.
 
-    ``interval``: seconds between two samples. ``skip``: seconds at the beginning and at the end that are not sampled. ``service``: what is
-    started first and sampled while the job's command, the load, asks it; then ``wall`` is the load's, all else is the service's.
-    ``groups``: words; those processes that have one in their command line, and what these start, have the counters once more under its
-    name. ``events``: whether the kernel's and the processor's own counts are taken too, if that is permitted; then switching between
-    processes takes some percent longer.
+    ``interval``: seconds between two samples. ``skip``: seconds at the beginning and at the end
+    that are not sampled. ``service``: what is started first and sampled while the job's command,
+    the load, asks it; then ``wall`` is the load's, all else is the service's. ``groups``: words;
+    those processes that have one in their command line, and what these start, have the counters
+    once more under its name. ``events``: whether the kernel's and the processor's own counts are
+    taken too, if that is permitted; then switching between processes takes some percent longer.
     """
 
     interval: float = 0.1
@@ -72,19 +81,24 @@ class Counters:
         for group in self.groups:
             if not GROUP.fullmatch(group):
                 raise UsageError(
-                    f"counters: {group!r} cannot name a group: take a letter, then up to 29 letters, digits, `_` or `-`"
+                    f"counters: {group!r} cannot name a group: take a letter, then up to 29"
+                    " letters, digits, `_` or `-`"
                 )
 
     @property
     def engine(self) -> str:
-        """``proc``, the events that are counted, and what launches the command: ``proc+launcher/1``, ``proc+perf+launcher/1``."""
+        """``proc``, the events that are counted, and what launches the command:
+        ``proc+launcher/1``, ``proc+perf+launcher/1``.
+        """
         return "+".join(part for part in ("proc", self._events()[0], launcher.engine()) if part)
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
         """The totals, then the counters that are sampled."""
         native = launcher.fallback_reason() is None
-        totals = {name: metric for name, metric in TOTALS.items() if native or name not in LAUNCHER_ONLY}
+        totals = {
+            name: metric for name, metric in TOTALS.items() if native or name not in LAUNCHER_ONLY
+        }
         return totals | (STARTUP if self.service else {}) | sampled(self.groups) | self._events()[1]
 
     def flags(self, program: str) -> tuple[str, ...]:  # noqa: ARG002
@@ -147,30 +161,47 @@ class Counters:
                 sampled = sampler.stop()
         assert running.execution is not None
         used = {name: value for name, value in sampled.used.items() if name in self._events()[1]}
-        own = {"wall": execution.wall, "cpu": sampled.used.get("cpu_use"), "startup": running.startup}
-        return _Executed(_totals(running.execution) | own | used, sampled, _left(run, execution) + running.warnings)
+        own = {
+            "wall": execution.wall,
+            "cpu": sampled.used.get("cpu_use"),
+            "startup": running.startup,
+        }
+        return _Executed(
+            _totals(running.execution) | own | used,
+            sampled,
+            _left(run, execution) + running.warnings,
+        )
 
     def _observed(self, run: Run, executed: _Executed) -> Observations:
-        """The columns: totals, samples, the machine's samples, and what the command itself reported."""
+        """The columns: totals, samples, the machine's samples, and what the command itself
+        reported.
+        """
         try:
             reported = read_samples(run.scratch / SAMPLES_FILE, self.metrics, run.uid)
         except MalformedSamples as error:
             raise CollectError(f"{name_command(run.argv)}: {error}") from None
         if MACHINE_ROWS in reported.uid or run.uid == MACHINE_ROWS:
             raise CollectError(
-                f"{MACHINE_ROWS!r} names the rows of the whole machine: give the job (or what the command reports) another name"
+                f"{MACHINE_ROWS!r} names the rows of the whole machine: give the job (or what the"
+                " command reports) another name"
             )
         sampled = executed.sampled
         whole, count = 1 + len(sampled.number), len(sampled.number)
         peak = {"peak_rss": max((row["rss"] for row in sampled.tree), default=None)}
-        rows: list[Mapping[str, float | None]] = [{**executed.totals, **peak}, *sampled.tree, *sampled.machine]
+        rows: list[Mapping[str, float | None]] = [
+            {**executed.totals, **peak},
+            *sampled.tree,
+            *sampled.machine,
+        ]
         metrics = dict(self.metrics) | reported.metrics
         return Observations(
             uid=[run.uid] * whole + [MACHINE_ROWS] * count + reported.uid,
             size=[run.size] * whole + [None] * count + reported.size,
             iteration=[0, *sampled.number, *sampled.number, *reported.iteration],
             mark=[0] * (whole + count + len(reported.uid)),
-            values={name: [row.get(name) for row in rows] + _column(reported, name) for name in metrics},
+            values={
+                name: [row.get(name) for row in rows] + _column(reported, name) for name in metrics
+            },
             metrics=metrics,
             warnings=executed.warnings + self._doubts(sampled),
         )
@@ -179,13 +210,26 @@ class Counters:
         """What the samples cannot show, each with its cure."""
         found = [reason] if (reason := launcher.fallback_reason()) else []
         if (count := len(sampled.number)) < FEWEST_SAMPLES:
-            skipping = self.skip and 2 * self.skip >= self.interval  # the larger share of what left no room for samples
-            cure = f"`skip` ({self.skip:g} s at both ends)" if skipping else f"`interval` ({self.interval:g} s)"
-            found.append(f"it ended after {counted(count, 'sample')}: shorten {cure} or give it more to do")
+            # the larger share of what left no room for samples
+            skipping = self.skip and 2 * self.skip >= self.interval
+            cure = (
+                f"`skip` ({self.skip:g} s at both ends)"
+                if skipping
+                else f"`interval` ({self.interval:g} s)"
+            )
+            found.append(
+                f"it ended after {counted(count, 'sample')}: shorten {cure} or give it more to do"
+            )
         if sampled.hidden:
-            found.append(f"{sampled.hidden} of its processes belong to another user, whose counters are hidden: run perf as root")
+            found.append(
+                f"{sampled.hidden} of its processes belong to another user, whose counters are"
+                " hidden: run perf as root"
+            )
         if sampled.slow:
-            found.append(f"it has too many processes to be sampled every {self.interval:g} s: raise `interval`")
+            found.append(
+                f"it has too many processes to be sampled every {self.interval:g} s: raise"
+                " `interval`"
+            )
         return found
 
 
@@ -237,7 +281,8 @@ def _left(run: Run, execution: Execution) -> list[str]:
     if not execution.leftover:
         return []
     return [
-        f"{name_command(run.argv)} left {execution.leftover} process(es) running, which perf stopped: wait for what it starts"
+        f"{name_command(run.argv)} left {execution.leftover} process(es) running, which perf"
+        " stopped: wait for what it starts"
     ]
 
 

@@ -1,4 +1,6 @@
-"""Events that the kernel and the processor count for a thread and all that it starts, as `perf stat` would: exact also for what ended."""
+"""Events that the kernel and the processor count for a thread and all that it starts, as `perf
+stat` would: exact also for what ended.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +18,27 @@ STAT = re.compile(rb"^(intr|ctxt|processes|procs_running|procs_blocked) (\d+)", 
 AVAILABLE = re.compile(rb"^MemAvailable:\s+(\d+)", re.M)
 STALLED_TIME = re.compile(rb"^some .*total=(\d+)", re.M)
 PROC_STAT_LEVELS = {b"procs_running": "machine_running", b"procs_blocked": "machine_blocked"}
-PROC_STAT_RATES = {b"intr": "machine_interrupt_rate", b"ctxt": "machine_switch_rate", b"processes": "machine_fork_rate"}
+PROC_STAT_RATES = {
+    b"intr": "machine_interrupt_rate",
+    b"ctxt": "machine_switch_rate",
+    b"processes": "machine_fork_rate",
+}
 PRESSURES = ("cpu", "io", "memory")
 MICRO = 1e-6
-NUMBERS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}  # of the system call
-READ_FORMAT = 1 | 2  # read_format: for how long it was to count, and for how long there was a counter
+# of the system call
+NUMBERS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
+# read_format: for how long it was to count, and for how long there was a counter
+READ_FORMAT = 1 | 2
 CLOSE_ON_EXEC = 8
 HARDWARE, SOFTWARE = 0, 1  # perf_event_attr.type of perf_event_open(2), and config below
 PERF_EVENTS = {
-    "context_switches": ("context_switch_rate", SOFTWARE, 3), "migrations": ("migration_rate", SOFTWARE, 4),
-    "cycles": ("cycle_rate", HARDWARE, 0), "instructions": ("instruction_rate", HARDWARE, 1),
-    "cache_misses": ("cache_miss_rate", HARDWARE, 3), "branch_misses": ("branch_miss_rate", HARDWARE, 5),
-}  # fmt: skip
+    "context_switches": ("context_switch_rate", SOFTWARE, 3),
+    "migrations": ("migration_rate", SOFTWARE, 4),
+    "cycles": ("cycle_rate", HARDWARE, 0),
+    "instructions": ("instruction_rate", HARDWARE, 1),
+    "cache_misses": ("cache_miss_rate", HARDWARE, 3),
+    "branch_misses": ("branch_miss_rate", HARDWARE, 5),
+}
 INHERIT, ONLY_USER = 1 << 1, 1 << 5
 
 
@@ -59,9 +70,14 @@ def _contents(path: str) -> bytes:
 
 @cache
 def available() -> tuple[str, tuple[str, ...]]:
-    """How events are counted here, and which: ``pmu`` with those of the processor, ``pmu-user`` without the kernel's part, ``perf``
-    with those of the kernel alone, and nothing where counting is not permitted."""
-    kernel, chip = ([name for name, (_, kind, _) in PERF_EVENTS.items() if kind == wanted] for wanted in (SOFTWARE, HARDWARE))
+    """How events are counted here, and which: ``pmu`` with those of the processor, ``pmu-user``
+    without the kernel's part, ``perf`` with those of the kernel alone, and nothing where counting
+    is not permitted.
+    """
+    kernel, chip = (
+        [name for name, (_, kind, _) in PERF_EVENTS.items() if kind == wanted]
+        for wanted in (SOFTWARE, HARDWARE)
+    )
     known = tuple(kernel) if all(_works(name, 0) for name in kernel) else ()
     for tag, flags in (("pmu", 0), ("pmu-user", ONLY_USER)):
         if all(_works(name, flags) for name in chip):
@@ -76,7 +92,9 @@ def metrics() -> dict[str, Metric]:
 
 
 class Events:
-    """Counts what this thread starts from now on, not the thread itself; may be read by another thread."""
+    """Counts what this thread starts from now on, not the thread itself; may be read by another
+    thread.
+    """
 
     def __init__(self) -> None:
         tag, names = available()
@@ -87,7 +105,9 @@ class Events:
 
     def read(self) -> CounterValues:
         """The counts so far; empty after ``close``."""
-        return {name: max(0.0, _value(both) - _value(own)) for name, (both, own) in self._pairs.items()}
+        return {
+            name: max(0.0, _value(both) - _value(own)) for name, (both, own) in self._pairs.items()
+        }
 
     def close(self) -> None:
         """Stop counting."""
@@ -110,7 +130,9 @@ def _open(name: str, flags: int) -> int:
     number = NUMBERS.get(platform.machine())
     if number is None:
         raise OSError
-    descriptor: int = ctypes.CDLL(None, use_errno=True).syscall(number, attributes, 0, -1, -1, CLOSE_ON_EXEC)
+    descriptor: int = ctypes.CDLL(None, use_errno=True).syscall(
+        number, attributes, 0, -1, -1, CLOSE_ON_EXEC
+    )
     if descriptor < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return descriptor

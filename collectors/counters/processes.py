@@ -1,4 +1,6 @@
-"""One process as /proc shows it: its files stay open, so that a number that is given to another process is never mistaken for it."""
+"""One process as /proc shows it: its files stay open, so that a number that is given to another
+process is never mistaken for it.
+"""
 
 from __future__ import annotations
 
@@ -17,33 +19,74 @@ MACHINE_ROWS = "machine"  # unit of the rows of the whole machine
 
 # The whole tree at one moment.
 LEVEL_METRICS = {
-    "processes": "", "threads": "", "descriptors": "", "vsize": "B", "rss": "B", "rss_anon": "B", "rss_file": "B", "rss_shmem": "B",
-    "data": "B", "swap": "B",
-}  # fmt: skip
+    "processes": "",
+    "threads": "",
+    "descriptors": "",
+    "vsize": "B",
+    "rss": "B",
+    "rss_anon": "B",
+    "rss_file": "B",
+    "rss_shmem": "B",
+    "data": "B",
+    "swap": "B",
+}
 # Since the moment before, per second.
 RATE_METRICS = {
-    "cpu_use": "", "user_use": "", "system_use": "", "waiting": "", "block_wait": "", "timeslice_rate": "1/s",
-    "minor_fault_rate": "1/s", "major_fault_rate": "1/s", "voluntary_switch_rate": "1/s", "involuntary_switch_rate": "1/s",
-    "read_char_rate": "B/s", "write_char_rate": "B/s", "read_call_rate": "1/s", "write_call_rate": "1/s",
-    "read_byte_rate": "B/s", "write_byte_rate": "B/s", "cancelled_byte_rate": "B/s",
-}  # fmt: skip
+    "cpu_use": "",
+    "user_use": "",
+    "system_use": "",
+    "waiting": "",
+    "block_wait": "",
+    "timeslice_rate": "1/s",
+    "minor_fault_rate": "1/s",
+    "major_fault_rate": "1/s",
+    "voluntary_switch_rate": "1/s",
+    "involuntary_switch_rate": "1/s",
+    "read_char_rate": "B/s",
+    "write_char_rate": "B/s",
+    "read_call_rate": "1/s",
+    "write_call_rate": "1/s",
+    "read_byte_rate": "B/s",
+    "write_byte_rate": "B/s",
+    "cancelled_byte_rate": "B/s",
+}
 MACHINE_LEVELS = {"machine_running": "", "machine_blocked": "", "machine_available": "B"}
 MACHINE_RATES = {
-    "machine_busy": "", "machine_steal": "", "machine_switch_rate": "1/s", "machine_interrupt_rate": "1/s", "machine_fork_rate": "1/s",
-    "machine_cpu_pressure": "", "machine_io_pressure": "", "machine_memory_pressure": "",
-}  # fmt: skip
+    "machine_busy": "",
+    "machine_steal": "",
+    "machine_switch_rate": "1/s",
+    "machine_interrupt_rate": "1/s",
+    "machine_fork_rate": "1/s",
+    "machine_cpu_pressure": "",
+    "machine_io_pressure": "",
+    "machine_memory_pressure": "",
+}
 CLOCK_TICK = 1 / os.sysconf("SC_CLK_TCK")
 PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
-MOST_OPEN_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4  # files of processes that may stay open
-IO = re.compile(rb"^\w+: (\d+)", re.M)  # rchar, wchar, syscr, syscw, read_bytes, write_bytes, cancelled_write_bytes
+# files of processes that may stay open
+MOST_OPEN_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4
+# rchar, wchar, syscr, syscw, read_bytes, write_bytes, cancelled_write_bytes
+IO = re.compile(rb"^\w+: (\d+)", re.M)
 MEMORY = {
-    b"RssAnon": "rss_anon", b"RssFile": "rss_file", b"RssShmem": "rss_shmem", b"VmData": "data", b"VmSwap": "swap",
-}  # fmt: skip
-SWITCHES = {b"voluntary_ctxt_switches": "voluntary_switch_rate", b"nonvoluntary_ctxt_switches": "involuntary_switch_rate"}
+    b"RssAnon": "rss_anon",
+    b"RssFile": "rss_file",
+    b"RssShmem": "rss_shmem",
+    b"VmData": "data",
+    b"VmSwap": "swap",
+}
+SWITCHES = {
+    b"voluntary_ctxt_switches": "voluntary_switch_rate",
+    b"nonvoluntary_ctxt_switches": "involuntary_switch_rate",
+}
 PASSED_ON = (
-    "read_char_rate", "write_char_rate", "read_call_rate", "write_call_rate", "read_byte_rate", "write_byte_rate",
+    "read_char_rate",
+    "write_char_rate",
+    "read_call_rate",
+    "write_call_rate",
+    "read_byte_rate",
+    "write_byte_rate",
     "cancelled_byte_rate",
-)  # fmt: skip
+)
 STATUS = re.compile(rb"^(" + b"|".join([*MEMORY, *SWITCHES]) + rb"):\s+(\d+)", re.M)
 NANO = 1e-9
 LARGEST_ANSWER = 1 << 14
@@ -51,9 +94,16 @@ CounterValues = dict[str, float]  # by the counter's name
 
 
 def sampled(groups: Iterable[str] = ()) -> dict[str, Metric]:
-    """What the rows of samples have: the counters of the whole tree, those of each group of processes, and the machine's."""
+    """What the rows of samples have: the counters of the whole tree, those of each group of
+    processes, and the machine's.
+    """
     tree = LEVEL_METRICS | RATE_METRICS
-    names = tree | {f"{group}.{name}": unit for group in groups for name, unit in tree.items()} | MACHINE_LEVELS | MACHINE_RATES
+    names = (
+        tree
+        | {f"{group}.{name}": unit for group in groups for name, unit in tree.items()}
+        | MACHINE_LEVELS
+        | MACHINE_RATES
+    )
     return {name: Metric(unit, "none") for name, unit in names.items()}
 
 
@@ -63,7 +113,9 @@ class Ended(Exception):
 
 @dataclass(frozen=True)
 class Stat:
-    """The fields of /proc/PID/stat that say where a process stands: who its parent and session are, and whether it runs."""
+    """The fields of /proc/PID/stat that say where a process stands: who its parent and session are,
+    and whether it runs.
+    """
 
     parent: int
     session: int
@@ -92,9 +144,10 @@ def stat(pid: int) -> Stat | None:
 class WatchedProcess:
     """One process of a tree, and the last that was seen of it.
 
-    ``levels`` are what it has now. ``passed`` is what it and the processes that it waited for have used so far: Linux hands that on to
-    the parent when it waits. ``own`` is what nobody inherits. ``hidden``: whether some of it may not be read, being another user's.
-    ``names`` are prefixes of the counters that it adds to: nothing, and its group.
+    ``levels`` are what it has now. ``passed`` is what it and the processes that it waited for have
+    used so far: Linux hands that on to the parent when it waits. ``own`` is what nobody inherits.
+    ``hidden``: whether some of it may not be read, being another user's. ``names`` are prefixes of
+    the counters that it adds to: nothing, and its group.
     """
 
     pid: int
@@ -122,14 +175,18 @@ class WatchedProcess:
             "cpu_use": self._seconds(ticks) + (ticks[2] + ticks[3]) * CLOCK_TICK,
         }
         self.own["block_wait"] = int(numbers[39]) * CLOCK_TICK
-        if found.zombie:  # newer kernels let only root read its input and output: those are as they were
+        # newer kernels let only root read its input and output: those are as they were
+        if found.zombie:
             self.levels = {}
             return
         self.passed |= zip(PASSED_ON, map(float, IO.findall(self._content("io"))), strict=False)
         self.levels = {
-            "processes": 1.0, "threads": float(numbers[17]), "vsize": float(numbers[20]), "rss": float(numbers[21]) * PAGE_SIZE,
+            "processes": 1.0,
+            "threads": float(numbers[17]),
+            "vsize": float(numbers[20]),
+            "rss": float(numbers[21]) * PAGE_SIZE,
             "descriptors": self._descriptors(),
-        }  # fmt: skip
+        }
         self._status(int(numbers[17]))
 
     def command(self) -> str:
@@ -171,7 +228,9 @@ class WatchedProcess:
             os.close(descriptor)
 
     def _seconds(self, ticks: list[int]) -> float:
-        """Its own CPU time, from a clock of nanoseconds where it is still there: /proc counts in ticks of 10 ms."""
+        """Its own CPU time, from a clock of nanoseconds where it is still there: /proc counts in
+        ticks of 10 ms.
+        """
         try:
             return time.clock_gettime((~self.pid << 3) | 2)  # clock_getcpuclockid(3)
         except OSError:
@@ -180,7 +239,8 @@ class WatchedProcess:
     def _descriptors(self) -> float:
         try:
             folder = Path(f"/proc/{self.pid}/fd")
-            return float(folder.stat().st_size or len(list(folder.iterdir())))  # before Linux 6.2 the size is 0
+            # before Linux 6.2 the size is 0
+            return float(folder.stat().st_size or len(list(folder.iterdir())))
         except PermissionError:
             self.hidden = True
         except OSError:
@@ -188,9 +248,15 @@ class WatchedProcess:
         return 0.0
 
     def _status(self, threads: int) -> None:
-        """Memory by kind, and what each thread has of its own: switches, turns on a processor and waits for one."""
+        """Memory by kind, and what each thread has of its own: switches, turns on a processor and
+        waits for one.
+        """
         status = self._content("status")
-        self.levels |= {MEMORY[name]: float(value) * 1024 for name, value in STATUS.findall(status) if name in MEMORY}
+        self.levels |= {
+            MEMORY[name]: float(value) * 1024
+            for name, value in STATUS.findall(status)
+            if name in MEMORY
+        }
         if threads == 1:
             self._threads[self.pid] = _turns(status, self._content("schedstat"))
         else:
@@ -210,7 +276,9 @@ def _contents(path: str) -> bytes:
 
 
 def _turns(status: bytes, schedstat: bytes) -> CounterValues:
-    found = {SWITCHES[name]: float(value) for name, value in STATUS.findall(status) if name in SWITCHES}
+    found = {
+        SWITCHES[name]: float(value) for name, value in STATUS.findall(status) if name in SWITCHES
+    }
     numbers = schedstat.split()
     if len(numbers) == 3:  # a kernel without CONFIG_SCHED_INFO has no such file
         found |= {"waiting": int(numbers[1]) * NANO, "timeslice_rate": float(numbers[2])}

@@ -1,4 +1,6 @@
-"""Samples of a tree of processes and of the machine, taken by a thread while somebody waits for the tree."""
+"""Samples of a tree of processes and of the machine, taken by a thread while somebody waits for the
+tree.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +15,28 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from perfvcs.collectors.counters.events import PERF_EVENTS, Events, read_machine
-from perfvcs.collectors.counters.processes import LEVEL_METRICS, RATE_METRICS, CounterValues, Ended, Stat, WatchedProcess, stat
+from perfvcs.collectors.counters.processes import (
+    LEVEL_METRICS,
+    RATE_METRICS,
+    CounterValues,
+    Ended,
+    Stat,
+    WatchedProcess,
+    stat,
+)
 
 MOST_READINGS = 3  # of reading when processes end meanwhile
-PROCESSOR_SHARE = 0.1  # of one processor that sampling takes at most: larger trees are sampled less often
-MOST_SAMPLES = 10_000  # samples; a longer run keeps every second, from then on takes half as many, and so on
+# of one processor that sampling takes at most: larger trees are sampled less often
+PROCESSOR_SHARE = 0.1
+# samples; a longer run keeps every second, from then on takes half as many, and so on
+MOST_SAMPLES = 10_000
 RATE_DIGITS = 7  # of a rate
 
 
 class ProcessTree:
-    """The descendants of the launcher ``root``: children of processes that ended become its own, so that none is lost."""
+    """The descendants of the launcher ``root``: children of processes that ended become its own, so
+    that none is lost.
+    """
 
     def __init__(self, root: int, *, groups: Sequence[str] = ()) -> None:
         self.root = WatchedProcess(root)
@@ -34,11 +48,13 @@ class ProcessTree:
         self._left = self._zero(RATE_METRICS)
 
     def read(self) -> tuple[CounterValues, CounterValues]:
-        """What the tree has now, and what it used so far, under the names of ``LEVEL_METRICS`` and ``RATE_METRICS``.
+        """What the tree has now, and what it used so far, under the names of ``LEVEL_METRICS`` and
+        ``RATE_METRICS``.
 
         The names of a group's begin with its own.
 
-        A process belongs to the first group whose name is a word of its command line, or else to that of its parent.
+        A process belongs to the first group whose name is a word of its command line, or else to
+        that of its parent.
         """
         self._find()
         for _ in range(MOST_READINGS):
@@ -61,9 +77,11 @@ class ProcessTree:
             process.close()
 
     def _read(self) -> bool:
-        """Read parents, then children; False where one ended meanwhile: it may be part of what its parent used by now.
+        """Read parents, then children; False where one ended meanwhile: it may be part of what its
+        parent used by now.
 
-        A child that is still there after its parent was read was not yet handed on to it, so that nothing counts twice.
+        A child that is still there after its parent was read was not yet handed on to it, so that
+        nothing counts twice.
         """
         whole = True
         with suppress(Ended):
@@ -83,19 +101,25 @@ class ProcessTree:
         return whole
 
     def _zero(self, names: Iterable[str]) -> CounterValues:
-        return dict.fromkeys((f"{prefix}{name}" for prefix in self._prefixes for name in names), 0.0)
+        return dict.fromkeys(
+            (f"{prefix}{name}" for prefix in self._prefixes for name in names), 0.0
+        )
 
     def _names(self, process: WatchedProcess | None) -> tuple[str, ...]:
         """The prefixes of the counters that a process adds to: nothing, and its group."""
         while self._groups and process is not None:
             command = process.command()
-            if group := next((group for group, word in self._groups.items() if word.search(command)), ""):
+            if group := next(
+                (group for group, word in self._groups.items() if word.search(command)), ""
+            ):
                 return "", f"{group}."
             process = self.members.get(process.parent)
         return ("",)
 
     def _find(self) -> None:
-        """MarkStyle for new processes: only those are asked for their parents that were not there before."""
+        """MarkStyle for new processes: only those are asked for their parents that were not there
+        before.
+        """
         present = set(_numbers())
         self.strangers &= present
         unknown = sorted(present - self.strangers - self.members.keys() - {self.root.pid})
@@ -118,9 +142,16 @@ class ProcessTree:
 
 
 def leader(root: int) -> int | None:
-    """The command that the launcher ``root`` started, which leads a session of its own; None before and after it runs."""
+    """The command that the launcher ``root`` started, which leads a session of its own; None before
+    and after it runs.
+    """
     for pid in _numbers():
-        if (found := stat(pid)) and found.parent == root and found.session == pid and not found.zombie:
+        if (
+            (found := stat(pid))
+            and found.parent == root
+            and found.session == pid
+            and not found.zombie
+        ):
             return pid
     return None
 
@@ -138,7 +169,10 @@ def _add(sums: CounterValues, counts: CounterValues, prefix: str = "") -> None:
 
 @dataclass
 class Sampled:
-    """Rows of numbered intervals: the tree's and the machine's. ``used`` is what the tree took from beginning to end."""
+    """Rows of numbered intervals: the tree's and the machine's.
+
+    ``used`` is what the tree took from beginning to end.
+    """
 
     number: list[int] = field(default_factory=list)
     tree: list[CounterValues] = field(default_factory=list)
@@ -168,7 +202,9 @@ class _Moment:
 
 
 class TreeSampler:
-    """Samples the tree below a process every ``interval`` seconds, from ``watch`` until ``stop``."""
+    """Samples the tree below a process every ``interval`` seconds, from ``watch`` until
+    ``stop``.
+    """
 
     def __init__(self, interval: float, skip: float = 0.0, groups: Sequence[str] = ()) -> None:
         self.interval, self.skip, self.groups = interval, skip, groups
@@ -204,8 +240,12 @@ class TreeSampler:
             end = _moment(tree, events)
             if self.skip:
                 self.found.cut(math.floor((end.at - start.at - 2 * self.skip) / self.interval))
-            self.found.used = {name: max(0.0, value - start.tree[1][name]) for name, value in end.tree[1].items()}
-            self.found.used |= {name: value - start.events[name] for name, value in end.events.items()}
+            self.found.used = {
+                name: max(0.0, value - start.tree[1][name]) for name, value in end.tree[1].items()
+            }
+            self.found.used |= {
+                name: value - start.events[name] for name, value in end.events.items()
+            }
         except Exception as error:  # it is raised where the samples are asked for
             self._error = error
         finally:
@@ -221,7 +261,9 @@ class TreeSampler:
             rest = (time.thread_time() - spent) / PROCESSOR_SHARE
             if now.tree[0]["processes"]:
                 self.found.number.append(number)
-                self.found.tree.append(_row(now.tree, before.tree, now.at - before.at) | _rates(now, before))
+                self.found.tree.append(
+                    _row(now.tree, before.tree, now.at - before.at) | _rates(now, before)
+                )
                 self.found.machine.append(_row(now.machine, before.machine, now.at - before.at))
             before = now
             if len(self.found.number) >= MOST_SAMPLES:
@@ -236,15 +278,26 @@ def _moment(tree: ProcessTree, events: Events | None) -> _Moment:
     return _Moment(at, tree.read(), read_machine(), events.read() if events else {})
 
 
-def _row(now: tuple[CounterValues, CounterValues], before: tuple[CounterValues, CounterValues], passed: float) -> CounterValues:
+def _row(
+    now: tuple[CounterValues, CounterValues],
+    before: tuple[CounterValues, CounterValues],
+    passed: float,
+) -> CounterValues:
     """Levels, and what was used since ``before`` per second."""
-    return now[0] | {name: _rate(value - before[1].get(name, value), passed) for name, value in now[1].items()}
+    return now[0] | {
+        name: _rate(value - before[1].get(name, value), passed) for name, value in now[1].items()
+    }
 
 
 def _rates(now: _Moment, before: _Moment) -> CounterValues:
-    return {PERF_EVENTS[name][0]: _rate(count - before.events[name], now.at - before.at) for name, count in now.events.items()}
+    return {
+        PERF_EVENTS[name][0]: _rate(count - before.events[name], now.at - before.at)
+        for name, count in now.events.items()
+    }
 
 
 def _rate(used: float, passed: float) -> float:
-    """Per second, in as many digits as mean anything; what went down belonged to a process that nobody waited for."""
+    """Per second, in as many digits as mean anything; what went down belonged to a process that
+    nobody waited for.
+    """
     return float(f"{max(0.0, used) / passed:.{RATE_DIGITS}g}")

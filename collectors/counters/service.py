@@ -1,4 +1,6 @@
-"""A service: started, waited for until it is ready, and stopped with all that it started, whatever happens meanwhile."""
+"""A service: started, waited for until it is ready, and stopped with all that it started, whatever
+happens meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ PORT_PLACEHOLDER = "{port}"
 
 
 class ServiceOutput:
-    """What a service writes: read to the end so that it never waits, searched for a text, its end kept."""
+    """What a service writes: read to the end so that it never waits, searched for a text, its end
+    kept.
+    """
 
     def __init__(self, line: str) -> None:
         self.wanted = line.encode()
@@ -81,7 +85,9 @@ class ServiceOutput:
     def end(self) -> str:
         """The last lines of it, printable and as one."""
         said = " | ".join(line.strip() for line in self.text().splitlines() if line.strip())
-        return "".join(character if character.isprintable() else "?" for character in said)[-STDERR_SHOWN:]
+        return "".join(character if character.isprintable() else "?" for character in said)[
+            -STDERR_SHOWN:
+        ]
 
 
 def free_port() -> int:
@@ -92,7 +98,9 @@ def free_port() -> int:
 
 
 def is_open(port: int) -> bool:
-    """Whether some process listens on a TCP port: asked of the kernel, so that the service sees no connection that nobody measures."""
+    """Whether some process listens on a TCP port: asked of the kernel, so that the service sees no
+    connection that nobody measures.
+    """
     wanted = f":{port:04X}"
     for name in ("tcp", "tcp6"):
         with suppress(OSError), open(f"/proc/net/{name}") as file:
@@ -106,10 +114,12 @@ def is_open(port: int) -> bool:
 class Service(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How a service is started, recognised as ready and stopped.
 
-    ``cmd``: its command, without a shell, in the foreground. ``port``: the TCP port where it listens once it is ready; 0 is a free
-    one. ``{port}`` stands for it in ``cmd``, in ``ready`` and in the command of the job. ``line``: a text that one of its lines of
-    output has when it is ready. ``ready``: a command that succeeds when it is ready. If several are given, all must hold. ``within``:
-    seconds until then. ``stop``: the signal that ends it; ``patience``: seconds that it has to do so.
+    ``cmd``: its command, without a shell, in the foreground. ``port``: the TCP port where it
+    listens once it is ready; 0 is a free one. ``{port}`` stands for it in ``cmd``, in ``ready`` and
+    in the command of the job. ``line``: a text that one of its lines of output has when it is
+    ready. ``ready``: a command that succeeds when it is ready. If several are given, all must hold.
+    ``within``: seconds until then. ``stop``: the signal that ends it; ``patience``: seconds that it
+    has to do so.
     """
 
     cmd: str
@@ -126,28 +136,36 @@ class Service(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 words = shlex.split(value)
             except ValueError as error:
                 raise UsageError(
-                    f"service: {key} = {value!r} cannot be split into words ({str(error).lower()}): check its quotes"
+                    f"service: {key} = {value!r} cannot be split into words ({str(error).lower()}):"
+                    " check its quotes"
                 ) from None
             if key == "cmd" and not any(words[:1]):
-                raise UsageError("service: cmd names no program: write the command that starts the service")
+                raise UsageError(
+                    "service: cmd names no program: write the command that starts the service"
+                )
         if self.port is None and not self.line and not self.ready:
-            raise UsageError("service: nothing says when it is ready: give `port`, `line` or `ready`")
+            raise UsageError(
+                "service: nothing says when it is ready: give `port`, `line` or `ready`"
+            )
         if self.port is not None and (isinstance(self.port, bool) or not 0 <= self.port < 1 << 16):
             raise UsageError(f"service: port is {self.port}: give 1 to 65535, or 0 for a free one")
         if self.port is None and PORT_PLACEHOLDER in f"{self.cmd} {self.ready}":
             raise UsageError("service: {port} has no value: add `port = 0` for a free one")
         if self.stop not in get_args(Signal):
-            raise UsageError(f"service: stop is {self.stop!r}: give one of {', '.join(get_args(Signal))}")
+            raise UsageError(
+                f"service: stop is {self.stop!r}: give one of {', '.join(get_args(Signal))}"
+            )
         for key, seconds in (("within", self.within), ("patience", self.patience)):
             if isinstance(seconds, bool) or not 0 < seconds < math.inf:
                 raise UsageError(f"service: {key} is {seconds!r}: give a number of seconds above 0")
 
 
 class Running:
-    """A service while it runs, as a context manager that starts it, waits until it is ready, and stops it.
+    """A service while it runs, as a context manager that starts it, waits until it is ready, and
+    stops it.
 
-    ``startup`` are the seconds from its start until it was ready. After the context ``execution`` says what it took, and ``warnings``
-    how it did not end as it should.
+    ``startup`` are the seconds from its start until it was ready. After the context ``execution``
+    says what it took, and ``warnings`` how it did not end as it should.
     """
 
     def __init__(self, service: Service, run: Run) -> None:
@@ -168,8 +186,8 @@ class Running:
     def __enter__(self) -> Running:
         if self.port is not None and is_open(self.port):
             raise CollectError(
-                f"port {self.port} is already in use, so it would be unclear who answers: stop the program that listens there, or "
-                "give port = 0"
+                f"port {self.port} is already in use, so it would be unclear who answers: stop the"
+                " program that listens there, or give port = 0"
             )
         self._output.start()
         self._thread.start()
@@ -182,26 +200,39 @@ class Running:
         self.startup = time.monotonic() - begin
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if kind is not None and not issubclass(kind, Exception):
             self._end(signal.SIGKILL)
             return
         died = self._command() is None
         self._end(getattr(signal, f"SIG{self.service.stop}"))
         if died:
-            raise CollectError(f"the service ended before it was stopped: {self._reason()}") from None
+            raise CollectError(
+                f"the service ended before it was stopped: {self._reason()}"
+            ) from None
         if kind is None:
             self._judge()
 
     def when_over(self, then: Callable[[], None]) -> None:
-        """Call ``then``, from another thread, as soon as the service has ended, be it asked to or not."""
+        """Call ``then``, from another thread, as soon as the service has ended, be it asked to or
+        not.
+        """
         self._on_end = then
         if self._ended.is_set():
             then()
 
     def filled(self, words: Sequence[str]) -> tuple[str, ...]:
         """The words with the port in its place."""
-        return tuple(words) if self.port is None else tuple(word.replace(PORT_PLACEHOLDER, str(self.port)) for word in words)
+        return (
+            tuple(words)
+            if self.port is None
+            else tuple(word.replace(PORT_PLACEHOLDER, str(self.port)) for word in words)
+        )
 
     def _words(self, command: str) -> tuple[str, ...]:
         program, *words = self.filled(shlex.split(command))
@@ -209,7 +240,10 @@ class Running:
             return str(self.run.cwd / program), *words
         found = shutil.which(program, path=self.run.env.get("PATH", os.defpath))
         if found is None:
-            raise CollectError(f"the service's command `{program}` is not on PATH: install it, or write its path", lasting=True)
+            raise CollectError(
+                f"the service's command `{program}` is not on PATH: install it, or write its path",
+                lasting=True,
+            )
         return str(Path(found).absolute()), *words
 
     def _serve(self) -> None:
@@ -218,9 +252,15 @@ class Running:
         try:
             self.events = Events()
             self.execution = launcher.launch(
-                self.argv, cwd=self.run.cwd, env=self.run.env, timeout=limit, cpus=self.run.cpus, aslr=self.run.aslr,
-                output=self._output.writing, started=self._begun,
-            )  # fmt: skip
+                self.argv,
+                cwd=self.run.cwd,
+                env=self.run.env,
+                timeout=limit,
+                cpus=self.run.cpus,
+                aslr=self.run.aslr,
+                output=self._output.writing,
+                started=self._begun,
+            )
         except Exception as error:  # reported by the thread that waits
             self._error = error
         finally:
@@ -240,15 +280,17 @@ class Running:
         missing = self._missing(until)
         while missing and time.monotonic() < until and not self._ended.wait(POLL_SECONDS):
             missing = self._missing(until)
-        if not missing and self._command() is None:  # it left something that listens, which is about to be stopped
+        # it left something that listens, which is about to be stopped
+        if not missing and self._command() is None:
             self._ended.wait()
         if self._ended.is_set():
             raise CollectError(f"the service ended before it was ready: {self._reason()}")
         if missing:
             said = self._output.end()
             raise CollectError(
-                f"the service {name_command(self.argv)} was not ready within {self.service.within:g} s: {missing}: "
-                f"give it more time (`within`), or correct what shows that it is ready: {said or 'it wrote nothing'}"
+                f"the service {name_command(self.argv)} was not ready within"
+                f" {self.service.within:g} s: {missing}: give it more time (`within`), or correct"
+                f" what shows that it is ready: {said or 'it wrote nothing'}"
             )
 
     def _missing(self, until: float) -> str:
@@ -273,7 +315,8 @@ class Running:
         """Send the signal, and after its patience SIGKILL; the launcher stops what is left."""
         self._started.wait()
         command = self._command()
-        while command is None and not self._ended.wait(POLL_SECONDS):  # the launcher is about to start it, or to end
+        # the launcher is about to start it, or to end
+        while command is None and not self._ended.wait(POLL_SECONDS):
             command = self._command()
         if command is not None:
             with suppress(ProcessLookupError):
@@ -293,24 +336,31 @@ class Running:
 
     def _outlived(self, command: int) -> None:
         self.warnings.append(
-            f"the service did not end within {self.service.patience:g} s of SIG{self.service.stop} and was killed: "
-            "give it more time (`patience`), or another signal (`stop`)"
+            f"the service did not end within {self.service.patience:g} s of SIG{self.service.stop}"
+            " and was killed: give it more time (`patience`), or another signal (`stop`)"
         )
         with suppress(ProcessLookupError):
             os.kill(command, signal.SIGKILL)
 
     def _judge(self) -> None:
-        """Remember what was not as it should be at the end; raises CollectError where the launcher failed."""
+        """Remember what was not as it should be at the end; raises CollectError where the launcher
+        failed.
+        """
         if self.execution is None:
             raise CollectError(str(self._error))
         if self.execution.leftover:
             self.warnings.append(
-                f"the service left {self.execution.leftover} process(es) running, which perf stopped: have it wait for what it starts"
+                f"the service left {self.execution.leftover} process(es) running, which perf"
+                " stopped: have it wait for what it starts"
             )
 
     def _reason(self) -> str:
         """How it ended by itself, in one line."""
         if self.execution is None:
             return str(self._error)
-        failed = failure(self.argv, replace(self.execution, stderr=self._output.text()), self.service.within)
-        return failed or f"{name_command(self.argv)} exited with status 0: keep it in the foreground (no daemon, no `&`)"
+        failed = failure(
+            self.argv, replace(self.execution, stderr=self._output.text()), self.service.within
+        )
+        name = name_command(self.argv)
+        foreground = "keep it in the foreground (no daemon, no `&`)"
+        return failed or f"{name} exited with status 0: {foreground}"

@@ -13,7 +13,10 @@ from perfvcs.profile import Metric
 if TYPE_CHECKING:
     from perfvcs.collectors.instructions.counts import Counts
 
-TOTAL_METRICS = {"instructions": Metric("", "lower", "deterministic"), "repeatability": Metric("", "none")}
+TOTAL_METRICS = {
+    "instructions": Metric("", "lower", "deterministic"),
+    "repeatability": Metric("", "none"),
+}
 BY_FUNCTION = {"exclusive": Metric("", "none", "deterministic")}
 BY_CALL = {
     "inclusive": Metric("", "none", "deterministic"),
@@ -26,14 +29,17 @@ LARGEST_REPEAT = 100
 
 @dataclass(frozen=True)
 class Instructions:
-    """The instructions of a whole program with all its processes, of its functions, and of the paths to them.
+    """The instructions of a whole program with all its processes, of its functions, and of the
+    paths to them.
 
-    ``tool``: ``callgrind`` counts functions and calls, ``cachegrind`` functions only, somewhat quicker, ``perf`` the total only, by the
-    processor's own counters and without slowing the program down; ``auto`` is callgrind where valgrind is installed, else perf.
-    ``functions``: patterns of functions' names that are judged like the total, each with all that it calls. ``repeat``: how many more
-    times at most the program is run until two runs in a row agree to 0.02 %; the last one counts. ``least``: the share of the total below
-    which functions and paths are left out. ``inlined``: functions that the compiler put into their callers are counted apart, where the
-    program has debug information; only callgrind can.
+    ``tool``: ``callgrind`` counts functions and calls, ``cachegrind`` functions only, somewhat
+    quicker, ``perf`` the total only, by the processor's own counters and without slowing the
+    program down; ``auto`` is callgrind where valgrind is installed, else perf. ``functions``:
+    patterns of functions' names that are judged like the total, each with all that it calls.
+    ``repeat``: how many more times at most the program is run until two runs in a row agree to 0.02
+    %; the last one counts. ``least``: the share of the total below which functions and paths are
+    left out. ``inlined``: functions that the compiler put into their callers are counted apart,
+    where the program has debug information; only callgrind can.
     """
 
     tool: Literal["auto", "callgrind", "cachegrind", "perf"] = "auto"
@@ -43,23 +49,45 @@ class Instructions:
     inlined: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.repeat, bool) or not isinstance(self.repeat, int) or not 0 <= self.repeat <= LARGEST_REPEAT:
-            raise UsageError(f"instructions: repeat is {self.repeat!r}: give a whole number from 0 to {LARGEST_REPEAT}")
-        if isinstance(self.least, bool) or not isinstance(self.least, (int, float)) or not 1e-5 <= self.least <= 1:
-            raise UsageError(f"instructions: least is {self.least!r}: give a share from 0.00001 to 1 such as 0.0005")
+        if (
+            isinstance(self.repeat, bool)
+            or not isinstance(self.repeat, int)
+            or not 0 <= self.repeat <= LARGEST_REPEAT
+        ):
+            raise UsageError(
+                f"instructions: repeat is {self.repeat!r}: give a whole number from 0 to"
+                f" {LARGEST_REPEAT}"
+            )
+        if (
+            isinstance(self.least, bool)
+            or not isinstance(self.least, (int, float))
+            or not 1e-5 <= self.least <= 1
+        ):
+            raise UsageError(
+                f"instructions: least is {self.least!r}: give a share from 0.00001 to 1 such as"
+                " 0.0005"
+            )
         if isinstance(self.functions, str) or not all(self.functions):
-            raise UsageError('instructions: functions is not a list of names: write ["name", "prefix*"]')
+            raise UsageError(
+                'instructions: functions is not a list of names: write ["name", "prefix*"]'
+            )
         if self.functions and self.tool == "perf":
-            raise UsageError('instructions: perf counts no functions: leave functions out, or take tool = "callgrind"')
+            raise UsageError(
+                "instructions: perf counts no functions: leave functions out, or take tool ="
+                ' "callgrind"'
+            )
 
         if self.inlined and self.tool not in ("auto", "callgrind"):
             raise UsageError(
-                'instructions: only callgrind tells inlined functions apart: leave inlined out, or set tool = "callgrind"'
+                "instructions: only callgrind tells inlined functions apart: leave inlined out, or"
+                ' set tool = "callgrind"'
             )
 
     @property
     def engine(self) -> str:
-        """Such as ``callgrind-3.19.0/1``: what counts as an instruction differs a little between versions of valgrind."""
+        """Such as ``callgrind-3.19.0/1``: what counts as an instruction differs a little between
+        versions of valgrind.
+        """
         from perfvcs.collectors.instructions import valgrind
 
         tool = self._tool
@@ -69,10 +97,17 @@ class Instructions:
     @property
     def metrics(self) -> Mapping[str, Metric]:
         """``instructions`` and what else the tool knows."""
-        return TOTAL_METRICS | {"perf": {}, "cachegrind": BY_FUNCTION, "callgrind": BY_FUNCTION | BY_CALL}[self._tool]
+        return (
+            TOTAL_METRICS
+            | {"perf": {}, "cachegrind": BY_FUNCTION, "callgrind": BY_FUNCTION | BY_CALL}[
+                self._tool
+            ]
+        )
 
     def flags(self, program: str) -> tuple[str, ...]:  # noqa: ARG002
-        """None: it measures unmodified programs; with ``-g`` functions that are not exported have their names, too."""
+        """None: it measures unmodified programs; with ``-g`` functions that are not exported have
+        their names, too.
+        """
         return ()
 
     def available(self) -> str | None:
@@ -92,7 +127,11 @@ class Instructions:
 
         if self.tool != "auto":
             return self.tool
-        return "perf" if valgrind.unavailable() and not self.functions and not hardware.unavailable() else "callgrind"
+        return (
+            "perf"
+            if valgrind.unavailable() and not self.functions and not hardware.unavailable()
+            else "callgrind"
+        )
 
     def collect(self, run: Run) -> Observations:
         """Execute until two runs agree, or ``repeat`` allows no more; raises CollectError."""
@@ -109,7 +148,10 @@ class Instructions:
         found = observations(run, counts, self.metrics, self.functions, self.least, repeatability)
         if repeatability is not None and repeatability > AGREEMENT:
             said = f"the instructions of two runs in a row differ by {100 * repeatability:.2g} %"
-            found.warnings.append(f"{name_command(run.argv)}: {said}: fix its seeds and inputs, or measure more executions")
+            found.warnings.append(
+                f"{name_command(run.argv)}: {said}: fix its seeds and inputs, or measure more"
+                " executions"
+            )
         ran = symbols(run, counts) if self._tool == "callgrind" else None
         return replace(found, engine=self.engine, reached=ran)
 
@@ -119,4 +161,8 @@ class Instructions:
         folder = run.scratch / f"instructions-{attempt}"
         folder.mkdir()
         tool = self._tool
-        return hardware.record(run, folder) if tool == "perf" else valgrind.record(run, tool, folder, inlined=self.inlined)
+        return (
+            hardware.record(run, folder)
+            if tool == "perf"
+            else valgrind.record(run, tool, folder, inlined=self.inlined)
+        )

@@ -1,8 +1,9 @@
 """The files that callgrind and cachegrind write: https://valgrind.org/docs/manual/cl-format.html.
 
-A line is a count at a place in the source, or says what the next ones are about: ``fn=`` the function that counts belong to, ``cfn=`` and
-``calls=`` the one that it calls, whose count is on the line after. Names are written once, ``fn=(12) main``, then as ``fn=(12)``. Of the
-events the first called ``Ir`` is taken.
+A line is a count at a place in the source, or says what the next ones are about: ``fn=`` the
+function that counts belong to, ``cfn=`` and ``calls=`` the one that it calls, whose count is on the
+line after. Names are written once, ``fn=(12) main``, then as ``fn=(12)``. Of the events the first
+called ``Ir`` is taken.
 """
 
 from __future__ import annotations
@@ -38,10 +39,12 @@ class MalformedCallgrind(CollectError):
 
 @dataclass
 class _Reading:
-    """The lines that have to be read one by one: the head, the images, and names where they are written out.
+    """The lines that have to be read one by one: the head, the images, and names where they are
+    written out.
 
-    A number stands for the same function of the same image in the whole file, so that a line with a number alone needs no reading.
-    ``contexts`` has all functions with their numbers here, ``numbered`` those by callgrind's number, ``named`` those by their line.
+    A number stands for the same function of the same image in the whole file, so that a line with a
+    number alone needs no reading. ``contexts`` has all functions with their numbers here,
+    ``numbered`` those by callgrind's number, ``named`` those by their line.
     """
 
     contexts: dict[Context, int] = field(default_factory=dict)
@@ -66,7 +69,9 @@ class _Reading:
         elif key == b"fn":
             self._function(line, self.image, value)
         elif key == b"cfn":
-            self._function(line, self.called_image[1] if self.called_image[0] > before else self.image, value)
+            self._function(
+                line, self.called_image[1] if self.called_image[0] > before else self.image, value
+            )
 
     def tell(self, key: bytes, value: bytes) -> None:
         """One line ``key: value`` of the head or the end."""
@@ -79,7 +84,9 @@ class _Reading:
             if self.event not in (None, found):
                 raise ValueError
             self.event = found
-        elif key == b"totals" or (key == b"summary" and self.contexts):  # callgrind has a summary in its head, too
+        elif key == b"totals" or (
+            key == b"summary" and self.contexts
+        ):  # callgrind has a summary in its head, too
             self.complete = True
 
     def _image(self, value: bytes) -> bytes:
@@ -111,12 +118,14 @@ class _Reading:
 def read(path: Path, resolve: Resolve | None = None) -> Counts:
     """The counts in one file, of one process; raises Malformed.
 
-    With ``resolve``, what stands at an address, functions inside others are told apart, for which the file must have addresses.
+    With ``resolve``, what stands at an address, functions inside others are told apart, for which
+    the file must have addresses.
     """
     content = read_at_most(path, LARGEST_FILE)
     if len(content) > LARGEST_FILE:
         raise MalformedCallgrind(
-            f"{path.name} has over {LARGEST_FILE >> 20} MiB: give the program less to do, or measure a part of it"
+            f"{path.name} has over {LARGEST_FILE >> 20} MiB: give the program less to do, or"
+            " measure a part of it"
         )
     return parse(content, path.name, resolve)
 
@@ -126,10 +135,14 @@ def parse(content: bytes, name: str, resolve: Resolve | None = None) -> Counts:
     lines = TextLines.of(content)
     reading = _read(content, lines, name)
     if not reading.complete:
-        raise MalformedCallgrind(f"{name} ends too early: was the process killed, or the disk full?")
+        raise MalformedCallgrind(
+            f"{name} ends too early: was the process killed, or the disk full?"
+        )
     found = _counts(reading, lines, name, resolve)
     if not found.contexts:
-        raise MalformedCallgrind(f"{name} has counts outside of functions: the program must leave the file alone")
+        raise MalformedCallgrind(
+            f"{name} has counts outside of functions: the program must leave the file alone"
+        )
     return found
 
 
@@ -141,7 +154,9 @@ def _read(content: bytes, lines: TextLines, name: str) -> _Reading:
     columns = (words, lines.starts[words], lines.ends[words], before)
     for line, start, end, callee in zip(*(column.tolist() for column in columns), strict=True):
         if end - start > MAX_LINE:
-            raise MalformedCallgrind(f"{name}, line {line + 1} is too long: the program must leave the file alone")
+            raise MalformedCallgrind(
+                f"{name}, line {line + 1} is too long: the program must leave the file alone"
+            )
         key, equal, value = content[start:end].partition(b"=")
         try:
             if equal and b":" not in key:
@@ -157,10 +172,14 @@ def _read(content: bytes, lines: TextLines, name: str) -> _Reading:
 
 
 def _nonsense(name: str, line: int) -> MalformedCallgrind:
-    return MalformedCallgrind(f"{name}, line {line + 1} makes no sense: the program must leave the file alone")
+    return MalformedCallgrind(
+        f"{name}, line {line + 1} makes no sense: the program must leave the file alone"
+    )
 
 
-def _contexts(reading: _Reading, lines: TextLines, which: NDArray[np.int64], name: str) -> NDArray[np.int64]:
+def _contexts(
+    reading: _Reading, lines: TextLines, which: NDArray[np.int64], name: str
+) -> NDArray[np.int64]:
     """The context that each of these lines ``fn=`` or ``cfn=`` is about."""
     import numpy as np
 
@@ -180,22 +199,32 @@ def _contexts(reading: _Reading, lines: TextLines, which: NDArray[np.int64], nam
 def _counts(reading: _Reading, lines: TextLines, name: str, resolve: Resolve | None) -> Counts:
     import numpy as np
 
-    functions, callees = (_contexts(reading, lines, which, name) for which in (lines.functions, lines.callees))
+    functions, callees = (
+        _contexts(reading, lines, which, name) for which in (lines.functions, lines.callees)
+    )
     values, often = lines.counts(reading.positions + (reading.event or 0)), lines.called()
     for wrong in (lines.counted[np.isnan(values)], lines.calls[np.isnan(often)]):
         if len(wrong):
-            raise MalformedCallgrind(f"{name}, line {wrong[0] + 1}: there is no count: the program must leave the file alone")
-    caller, callee = (lines.position(lines.calls, which) for which in (lines.functions, lines.callees))
+            raise MalformedCallgrind(
+                f"{name}, line {wrong[0] + 1}: there is no count: the program must leave the file"
+                " alone"
+            )
+    caller, callee = (
+        lines.position(lines.calls, which) for which in (lines.functions, lines.callees)
+    )
     if (lost := np.minimum(caller, callee) < 0).any():
         raise _nonsense(name, int(lines.calls[lost][0]))
     of_call, of_jump = lines.follows(lines.calls), lines.follows(lines.jumps)
     if int(of_call.sum()) != len(lines.calls):
-        raise MalformedCallgrind(f"{name}: a call has no count: the program must leave the file alone")
+        raise MalformedCallgrind(
+            f"{name}: a call has no count: the program must leave the file alone"
+        )
     own = ~of_call & ~of_jump
     at = lines.position(lines.counted[own], lines.functions)
     if (at < 0).any():
         raise MalformedCallgrind(
-            f"{name}, line {lines.counted[own][0] + 1}: a count without a function: the program must leave the file alone"
+            f"{name}, line {lines.counted[own][0] + 1}: a count without a function: the program"
+            " must leave the file alone"
         )
     inside = InlinedContexts(list(reading.contexts))
     owners, callers = functions[at], functions[caller]
@@ -203,8 +232,14 @@ def _counts(reading: _Reading, lines: TextLines, name: str, resolve: Resolve | N
         addresses = lines.addresses()
         if (lost := np.isnan(addresses)).any():
             wrong = lines.counted[lost][0]
-            raise MalformedCallgrind(f"{name}, line {wrong + 1}: there is no address: the program must leave the file alone")
-        owners, callers = (inside.place(which, addresses[place], resolve) for which, place in ((owners, own), (callers, of_call)))
+            raise MalformedCallgrind(
+                f"{name}, line {wrong + 1}: there is no address: the program must leave the file"
+                " alone"
+            )
+        owners, callers = (
+            inside.place(which, addresses[place], resolve)
+            for which, place in ((owners, own), (callers, of_call))
+        )
     count = len(inside.contexts)
     exclusive = sums(owners, values[own], count)
     edges = joined(CallEdges(callers, callees[callee], often, values[of_call]), count)

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 class Context(NamedTuple):
-    """A function as an engine identifies it: ``level`` is 1 for its outermost activations, 2 for those inside one of itself.
+    """A function as an engine identifies it: ``level`` is 1 for its outermost activations, 2 for
+    those inside one of itself.
 
     ``within`` names the functions that the compiler put it into, outermost first.
     """
@@ -27,9 +28,11 @@ class Context(NamedTuple):
 class Counts:
     """What one execution gave.
 
-    ``exclusive`` (contexts,): the instructions of each context itself. An edge is all calls of one context by another: ``caller``,
-    ``callee``, how many ``calls``, and the instructions until they returned, ``inclusive``. Calls inside a call of the same edge count in
-    it again, so that edges between contexts of level 2 are too large. ``engine`` names the tool, ``warnings`` are lines for the user.
+    ``exclusive`` (contexts,): the instructions of each context itself. An edge is all calls of one
+    context by another: ``caller``, ``callee``, how many ``calls``, and the instructions until they
+    returned, ``inclusive``. Calls inside a call of the same edge count in it again, so that edges
+    between contexts of level 2 are too large. ``engine`` names the tool, ``warnings`` are lines for
+    the user.
     """
 
     contexts: list[Context]
@@ -53,18 +56,29 @@ def combine(parts: Iterable[Counts]) -> Counts:
     numbers: dict[Context, int] = {}
     exclusive, edges, warnings = [], [], []
     for part in parts:
-        place = np.array([numbers.setdefault(context, len(numbers)) for context in part.contexts], np.int64)
+        place = np.array(
+            [numbers.setdefault(context, len(numbers)) for context in part.contexts], np.int64
+        )
         exclusive.append((place, part.exclusive))
         edges.append((place[part.caller], place[part.callee], part.calls, part.inclusive))
         warnings += part.warnings
     places, values = (np.concatenate(column) for column in zip(*exclusive, strict=True))
     own = sums(places, values, len(numbers))
-    caller, callee, calls, inclusive = (np.concatenate(column) for column in zip(*edges, strict=True))
-    return Counts(list(numbers), own, *joined(CallEdges(caller, callee, calls, inclusive), len(numbers)), warnings)
+    caller, callee, calls, inclusive = (
+        np.concatenate(column) for column in zip(*edges, strict=True)
+    )
+    return Counts(
+        list(numbers),
+        own,
+        *joined(CallEdges(caller, callee, calls, inclusive), len(numbers)),
+        warnings,
+    )
 
 
 class CallEdges(NamedTuple):
-    """Calls between two contexts each, as columns of shape (edges,): who called whom, how often, and what that cost with all callees."""
+    """Calls between two contexts each, as columns of shape (edges,): who called whom, how often,
+    and what that cost with all callees.
+    """
 
     caller: NDArray[np.int64]
     callee: NDArray[np.int64]
@@ -78,7 +92,9 @@ def joined(edges: CallEdges, contexts: int) -> CallEdges:
 
     pairs, which = np.unique(edges.caller * contexts + edges.callee, return_inverse=True)
     which, own = which.ravel(), max(1, contexts)
-    calls, inclusive = (sums(which, column, len(pairs)) for column in (edges.calls, edges.inclusive))
+    calls, inclusive = (
+        sums(which, column, len(pairs)) for column in (edges.calls, edges.inclusive)
+    )
     return CallEdges(pairs // own, pairs % own, calls, inclusive)
 
 

@@ -26,8 +26,11 @@ if TYPE_CHECKING:
     from perfvcs.profile import Reached
 
 
-Resolve = Callable[[str, Iterable[int]], dict[int, list["CodePlace"]]]  # what stands at addresses of an image, innermost first
-Edges = tuple["NDArray[np.int64]", "NDArray[np.int64]", "NDArray[np.float64]", "NDArray[np.float64]"]
+# what stands at addresses of an image, innermost first
+Resolve = Callable[[str, Iterable[int]], dict[int, list["CodePlace"]]]
+Edges = tuple[
+    "NDArray[np.int64]", "NDArray[np.int64]", "NDArray[np.float64]", "NDArray[np.float64]"
+]
 UNKNOWN_NAMES = ("???", "")  # what valgrind calls an image or function that it does not know
 SYMBOL = "(compiled):"  # before the name of a function whose file is not known
 ENTRY = "main"
@@ -36,24 +39,33 @@ LINKED = ".lto_priv"  # in names of programs that were optimised when they were 
 
 @dataclass
 class InlinedContexts:
-    """All contexts with those that were found inside them; ``parents`` has the context that each of these is a part of."""
+    """All contexts with those that were found inside them; ``parents`` has the context that each of
+    these is a part of.
+    """
 
     contexts: list[Context]
     parents: dict[int, int] = field(default_factory=dict)
 
-    def place(self, contexts: NDArray[np.int64], addresses: NDArray[np.float64], resolve: Resolve) -> NDArray[np.int64]:
+    def place(
+        self, contexts: NDArray[np.int64], addresses: NDArray[np.float64], resolve: Resolve
+    ) -> NDArray[np.int64]:
         """The innermost context at each address inside a context, of those known or a new one."""
         import numpy as np
 
-        pairs, which = np.unique(np.stack([contexts, addresses.astype(np.int64)], axis=1), axis=0, return_inverse=True)
+        pairs, which = np.unique(
+            np.stack([contexts, addresses.astype(np.int64)], axis=1), axis=0, return_inverse=True
+        )
         known = self._resolved(pairs.tolist(), resolve)
         numbers = {context: number for number, context in enumerate(self.contexts)}
         found = [
-            self._inner(context, known[self.contexts[context].image][address], numbers) for context, address in pairs.tolist()
+            self._inner(context, known[self.contexts[context].image][address], numbers)
+            for context, address in pairs.tolist()
         ]
         return np.array(found, np.int64)[which.ravel()] if found else contexts
 
-    def _resolved(self, pairs: Iterable[tuple[int, int]], resolve: Resolve) -> dict[str, dict[int, list[CodePlace]]]:
+    def _resolved(
+        self, pairs: Iterable[tuple[int, int]], resolve: Resolve
+    ) -> dict[str, dict[int, list[CodePlace]]]:
         wanted: defaultdict[str, set[int]] = defaultdict(set)
         for context, address in pairs:
             wanted[self.contexts[context].image].add(address)
@@ -71,7 +83,9 @@ class InlinedContexts:
         return number
 
     def edges(self, exclusive: NDArray[np.float64], edges: Edges) -> Edges:
-        """The given edges and one into each part of a context, which is entered whenever that context is."""
+        """The given edges and one into each part of a context, which is entered whenever that
+        context is.
+        """
         import numpy as np
 
         caller, callee, calls, inclusive = edges
@@ -84,7 +98,12 @@ class InlinedContexts:
         for part in inner.tolist():
             visits[part] = visits[self.parents[part]]
         outer = np.array([self.parents[part] for part in inner.tolist()], np.int64)
-        columns = ((caller, outer), (callee, inner), (calls, visits[inner]), (inclusive, whole[inner]))
+        columns = (
+            (caller, outer),
+            (callee, inner),
+            (calls, visits[inner]),
+            (inclusive, whole[inner]),
+        )
         one, other, often, cost = (np.concatenate(pair) for pair in columns)
         return one, other, often, cost
 
@@ -93,9 +112,10 @@ class InlinedContexts:
 class FunctionCounts:
     """One entry per function of the program and its libraries, as columns of equal length.
 
-    ``uid`` is its name, with the image behind where that name means something else, too. ``frame`` is the name with the image.
-    ``of`` (contexts,) is the function of each context. ``inclusive`` counts what happened while it was active, once however often it
-    calls itself. ``calls`` is NaN for one that is only a part of others.
+    ``uid`` is its name, with the image behind where that name means something else, too. ``frame``
+    is the name with the image. ``of`` (contexts,) is the function of each context. ``inclusive``
+    counts what happened while it was active, once however often it calls itself. ``calls`` is NaN
+    for one that is only a part of others.
     """
 
     uid: list[str]
@@ -110,7 +130,8 @@ class FunctionCounts:
 def functions(counts: Counts, cwd: Path, taken: str = "") -> FunctionCounts:
     """The functions, in order of their first context.
 
-    ``cwd`` is the folder that images of the project are named from, ``taken`` a uid that no function may have.
+    ``cwd`` is the folder that images of the project are named from, ``taken`` a uid that no
+    function may have.
     """
     import numpy as np
 
@@ -132,13 +153,19 @@ def functions(counts: Counts, cwd: Path, taken: str = "") -> FunctionCounts:
     real = whole[counts.callee]
     calls = sums(of[counts.callee[real]], counts.calls[real], count)
     calls[sums(of[whole], np.ones(int(whole.sum())), count) == 0] = np.nan
-    return FunctionCounts(uid, names, list(numbers), of, exclusive, _inclusive(counts, of, exclusive), calls)
+    return FunctionCounts(
+        uid, names, list(numbers), of, exclusive, _inclusive(counts, of, exclusive), calls
+    )
 
 
-def _inclusive(counts: Counts, of: NDArray[np.int64], exclusive: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The cost of each function's outermost activations (contexts of level 1), and of what they called.
+def _inclusive(
+    counts: Counts, of: NDArray[np.int64], exclusive: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The cost of each function's outermost activations (contexts of level 1), and of what they
+    called.
 
-    Calls from one such context to another of the same function (a part that the compiler split off) are inside already.
+    Calls from one such context to another of the same function (a part that the compiler split off)
+    are inside already.
     """
     import numpy as np
 
@@ -152,7 +179,8 @@ def _inclusive(counts: Counts, of: NDArray[np.int64], exclusive: NDArray[np.floa
 
 
 def symbols(run: Run, counts: Counts) -> Reached | None:
-    """The functions in the project's own programs and libraries; None where their names do not tell, as in a stripped program.
+    """The functions in the project's own programs and libraries; None where their names do not
+    tell, as in a stripped program.
 
     A program of others that ran, too, such as a shell, may have run any file of the project.
     """
@@ -168,5 +196,9 @@ def symbols(run: Run, counts: Counts) -> Reached | None:
             others = True
     if ENTRY not in names or any(LINKED in name for name in names):
         return None
-    found = {f"{SYMBOL}{frames.function(name)}"[:MAX_NAME] for name in names if not frames.ADDRESS_NAME.fullmatch(name)}
+    found = {
+        f"{SYMBOL}{frames.function(name)}"[:MAX_NAME]
+        for name in names
+        if not frames.ADDRESS_NAME.fullmatch(name)
+    }
     return reached({run.uid: found | ({PROCESSES} if others else set())})

@@ -10,7 +10,11 @@ from pathlib import Path
 
 from perfvcs.collectors._shared.execution import executed, read_at_most
 from perfvcs.collectors.instructions.counts import Context, Counts
-from perfvcs.collectors.instructions.valgrind import addresses_can_be_fixed, check_program, environment
+from perfvcs.collectors.instructions.valgrind import (
+    addresses_can_be_fixed,
+    check_program,
+    environment,
+)
 from perfvcs.launcher.execution import name_command
 from perfvcs.plugins.collector import CollectError, Run
 from perfvcs.system import linuxperf
@@ -32,15 +36,25 @@ def unavailable() -> str | None:
         answer = Path(name, "answer")
         try:
             done = subprocess.run(
-                [program, *_options(answer), "true"], env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"},
-                stdin=subprocess.DEVNULL, capture_output=True, timeout=30, check=False,
-            )  # fmt: skip
+                [program, *_options(answer), "true"],
+                env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=30,
+                check=False,
+            )
         except (OSError, subprocess.TimeoutExpired):
             return f"{program} does not start: install Linux perf for this kernel"
         if done.returncode or not answer.exists():
-            return f"Linux perf may not count events ({_paranoid()}): sysctl kernel.perf_event_paranoid=2"
+            return (
+                f"Linux perf may not count events ({_paranoid()}): sysctl"
+                " kernel.perf_event_paranoid=2"
+            )
         if _count(answer) is None:
-            return "this machine does not count instructions (many virtual machines do not): use valgrind, or real hardware"
+            return (
+                "this machine does not count instructions (many virtual machines do not): use"
+                " valgrind, or real hardware"
+            )
     return None
 
 
@@ -50,14 +64,21 @@ def record(run: Run, folder: Path) -> Counts:
 
     program = linuxperf.find()
     if program is None:
-        raise CollectError(unavailable() or "there is no Linux perf: apt install linux-perf", lasting=True)
+        raise CollectError(
+            unavailable() or "there is no Linux perf: apt install linux-perf", lasting=True
+        )
     check_program(run.argv)
     answer = folder / "answer"
     aslr = run.aslr and not addresses_can_be_fixed()
-    executed(run, [program, *_options(answer), *WRAPPED, *run.argv], env=environment(run.env), aslr=aslr)
+    executed(
+        run, [program, *_options(answer), *WRAPPED, *run.argv], env=environment(run.env), aslr=aslr
+    )
     count = _count(answer)
     if count is None:
-        raise CollectError(f"{name_command(run.argv)}: Linux perf counted no instructions: give this job the tool callgrind")
+        raise CollectError(
+            f"{name_command(run.argv)}: Linux perf counted no instructions: give this job the tool"
+            " callgrind"
+        )
     none = np.empty(0, np.int64)
     return Counts([Context("", "")], np.array([count]), none, none, np.empty(0), np.empty(0))
 
@@ -70,7 +91,12 @@ def _count(answer: Path) -> float | None:
     """The number in an answer such as ``1234,,instructions:u,...``; None where it has none."""
     for line in read_at_most(answer, LARGEST_ANSWER).decode(errors="replace").splitlines():
         fields = line.split(",")
-        if len(fields) > 2 and fields[2] == EVENT and fields[0].isdecimal() and len(fields[0]) <= 18:
+        if (
+            len(fields) > 2
+            and fields[2] == EVENT
+            and fields[0].isdecimal()
+            and len(fields[0]) <= 18
+        ):
             return float(fields[0])
     return None
 

@@ -13,15 +13,18 @@ if TYPE_CHECKING:
 
 WIDEST = 15  # digits of a number, which a float holds exactly
 KIND = 4  # bytes by which lines are told apart
-IGNORED = (b"fl=", b"fi=", b"fe=", b"cfi=", b"cfl=")  # source files, which are many and say nothing about functions
+# source files, which are many and say nothing about functions
+IGNORED = (b"fl=", b"fi=", b"fe=", b"cfi=", b"cfl=")
 
 
 @dataclass(frozen=True)
 class TextLines:
-    """Lines from ``starts`` to ``ends`` in ``text``; the other arrays are numbers of lines from 0, in order.
+    """Lines from ``starts`` to ``ends`` in ``text``; the other arrays are numbers of lines from 0,
+    in order.
 
-    ``counted`` begin with a position. ``functions`` are ``fn=``, ``callees`` ``cfn=``, ``calls`` ``calls=``, ``jumps`` ``jump=`` and
-    ``jcnd=``. ``words`` have to be read one by one: what else says something, and functions that are written out.
+    ``counted`` begin with a position. ``functions`` are ``fn=``, ``callees`` ``cfn=``, ``calls``
+    ``calls=``, ``jumps`` ``jump=`` and ``jcnd=``. ``words`` have to be read one by one: what else
+    says something, and functions that are written out.
     """
 
     text: NDArray[np.uint8]
@@ -39,20 +42,39 @@ class TextLines:
         """The lines of a content."""
         import numpy as np
 
-        text = np.frombuffer(content + b"\n" + bytes(KIND), np.uint8)  # so that there are so many bytes from any place on
+        # so that there are so many bytes from any place on
+        text = np.frombuffer(content + b"\n" + bytes(KIND), np.uint8)
         ends = np.flatnonzero(text == ord("\n"))
         starts = np.concatenate([[0], ends[:-1] + 1])
         first = text[starts]
-        counts = ((first >= ord("0")) & (first <= ord("9"))) | (first == ord("+")) | (first == ord("-")) | (first == ord("*"))
+        counts = (
+            ((first >= ord("0")) & (first <= ord("9")))
+            | (first == ord("+"))
+            | (first == ord("-"))
+            | (first == ord("*"))
+        )
         telling = np.flatnonzero(~counts & (ends > starts) & (first != ord("#")))
-        begins = np.stack([text[starts[telling] + place] for place in range(KIND)], axis=1).copy().view(f"S{KIND}").ravel()
+        begins = (
+            np.stack([text[starts[telling] + place] for place in range(KIND)], axis=1)
+            .copy()
+            .view(f"S{KIND}")
+            .ravel()
+        )
         functions, callees, calls, jumps, ignored = (
-            np.flatnonzero(_begins(begins, names)) for names in ((b"fn=",), (b"cfn=",), (b"call",), (b"jump", b"jcnd"), IGNORED)
+            np.flatnonzero(_begins(begins, names))
+            for names in ((b"fn=",), (b"cfn=",), (b"call",), (b"jump", b"jcnd"), IGNORED)
         )
         made = cls(
-            text, starts, ends, counted=np.flatnonzero(counts), functions=telling[functions], callees=telling[callees],
-            calls=telling[calls], jumps=telling[jumps], words=telling,
-        )  # fmt: skip
+            text,
+            starts,
+            ends,
+            counted=np.flatnonzero(counts),
+            functions=telling[functions],
+            callees=telling[callees],
+            calls=telling[calls],
+            jumps=telling[jumps],
+            words=telling,
+        )
         read = np.ones(len(telling), bool)
         read[np.concatenate([calls, jumps, ignored])] = False
         for kind in (functions, callees):
@@ -60,7 +82,9 @@ class TextLines:
         return replace(made, words=telling[read])
 
     def counts(self, number: int) -> NDArray[np.float64]:
-        """The number in field ``number`` (from 0) of each line of counts, 0 where it ends before, NaN where there is no number."""
+        """The number in field ``number`` (from 0) of each line of counts, 0 where it ends before,
+        NaN where there is no number.
+        """
         import numpy as np
 
         starts, ends, spaces = self.starts[self.counted], self.ends[self.counted], self._spaces
@@ -70,7 +94,9 @@ class TextLines:
         return self._numbers(np.where(begin < ends, begin + 1, ends), np.minimum(end, ends))
 
     def addresses(self) -> NDArray[np.float64]:
-        """The first position of each line of counts, which may be relative to the line before; NaN where there is no number."""
+        """The first position of each line of counts, which may be relative to the line before; NaN
+        where there is no number.
+        """
         import numpy as np
 
         begin, ends = self.starts[self.counted], self.ends[self.counted]
@@ -90,12 +116,18 @@ class TextLines:
         """How often, of the lines ``calls=3 16``; NaN where there is no number."""
         import numpy as np
 
-        begin, ends, spaces = self.starts[self.calls] + len("calls="), self.ends[self.calls], self._spaces
+        begin, ends, spaces = (
+            self.starts[self.calls] + len("calls="),
+            self.ends[self.calls],
+            self._spaces,
+        )
         numbers = self._numbers(begin, np.minimum(spaces[np.searchsorted(spaces, begin)], ends))
         return np.where(begin < ends, numbers, np.nan)
 
     def references(self, lines: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The number of each line that ends in ``=(12)``, NaN for others; of lines ``fn=`` or ``cfn=``."""
+        """The number of each line that ends in ``=(12)``, NaN for others; of lines ``fn=`` or
+        ``cfn=``.
+        """
         import numpy as np
 
         begin, end = self.starts[lines] + 3, self.ends[lines] - 1
@@ -104,7 +136,9 @@ class TextLines:
         return np.where(fits, self._numbers(begin + 1, np.where(fits, end, begin)), np.nan)
 
     def position(self, lines: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The place among ``others`` of the last that is not behind each of the ``lines``; -1 for none."""
+        """The place among ``others`` of the last that is not behind each of the ``lines``; -1 for
+        none.
+        """
         import numpy as np
 
         passed = np.zeros(len(self.starts), np.int64)
@@ -128,7 +162,9 @@ class TextLines:
 
         return np.append(np.flatnonzero(self.text == ord(" ")), len(self.text))
 
-    def _numbers(self, begin: NDArray[np.int64], end: NDArray[np.int64], base: int = 10) -> NDArray[np.float64]:
+    def _numbers(
+        self, begin: NDArray[np.int64], end: NDArray[np.int64], base: int = 10
+    ) -> NDArray[np.float64]:
         import numpy as np
 
         width, values = end - begin, np.zeros(len(begin))
@@ -152,7 +188,9 @@ def _digits() -> NDArray[np.int64]:
 
 
 def _begins(begins: NDArray[np.bytes_], names: Sequence[bytes]) -> NDArray[np.bool_]:
-    """Which begin with one of the names; all names are of as many bytes as they begin with, or fewer."""
+    """Which begin with one of the names; all names are of as many bytes as they begin with, or
+    fewer.
+    """
     import numpy as np
 
     found = np.zeros(len(begins), bool)

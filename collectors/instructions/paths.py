@@ -1,9 +1,12 @@
-"""Call paths out of a call graph: callgrind knows who called whom and how often, but not from where.
+"""Call paths out of a call graph: callgrind knows who called whom and how often, but not from
+where.
 
-What a function and its callees took is shared among its callers in proportion to what each caller's calls took, as if every call of it
-did the same whoever called. Where functions call each other in a circle, callgrind counts nested calls repeatedly. There, what a call
-takes is computed anew from the numbers of calls (a Markov chain, left where a function runs itself or calls out of the circle), and a
-path that comes back to a context it went through goes on from there: no context is on a path twice.
+What a function and its callees took is shared among its callers in proportion to what each caller's
+calls took, as if every call of it did the same whoever called. Where functions call each other in a
+circle, callgrind counts nested calls repeatedly. There, what a call takes is computed anew from the
+numbers of calls (a Markov chain, left where a function runs itself or calls out of the circle), and
+a path that comes back to a context it went through goes on from there: no context is on a path
+twice.
 """
 
 from __future__ import annotations
@@ -39,9 +42,11 @@ Row = dict[str, float | None]
 
 @dataclass
 class _Flow:
-    """How the instructions inside a context are divided: ``own`` is its own share, ``next`` those of what it calls.
+    """How the instructions inside a context are divided: ``own`` is its own share, ``next`` those
+    of what it calls.
 
-    ``circle`` is the number of the circle that the context is in, ``turns`` how often that is gone round whenever it is entered.
+    ``circle`` is the number of the circle that the context is in, ``turns`` how often that is gone
+    round whenever it is entered.
     """
 
     own: float
@@ -52,7 +57,9 @@ class _Flow:
 
 @dataclass
 class _Walk:
-    """The paths while they are followed from the roots; those of under ``least`` instructions end together as ``REST_OF_PATHS``."""
+    """The paths while they are followed from the roots; those of under ``least`` instructions end
+    together as ``REST_OF_PATHS``.
+    """
 
     flows: list[_Flow]
     least: float
@@ -60,7 +67,8 @@ class _Walk:
     found: list[tuple[tuple[int, ...], float]] = field(default_factory=list)
 
     def follow(self, context: int, amount: float, grows: float = 1.0) -> dict[int, float]:
-        """Follow ``amount`` instructions that are in ``context``; returns what came back to the contexts before it, by context.
+        """Follow ``amount`` instructions that are in ``context``; returns what came back to the
+        contexts before it, by context.
 
         What comes back is followed by making all that was found larger, ``grows`` times at most.
         """
@@ -73,13 +81,18 @@ class _Walk:
             larger = grows if inner.circle == flow.circle else grows * inner.turns
             if callee in self.path:
                 back[callee] += part
-            elif part * (larger if len(self.found) < MOST_PATHS else 1.0) < self.least or len(self.path) >= MOST_CONTEXTS:
+            elif (
+                part * (larger if len(self.found) < MOST_PATHS else 1.0) < self.least
+                or len(self.path) >= MOST_CONTEXTS
+            ):
                 rest += part
             else:
                 for earlier, returned in self.follow(callee, part, larger).items():
                     back[earlier] += returned
         self.found += [
-            ((*self.path, *end), value) for end, value in (((), flow.own * amount), ((REST_OF_PATHS,), rest)) if value > 0
+            ((*self.path, *end), value)
+            for end, value in (((), flow.own * amount), ((REST_OF_PATHS,), rest))
+            if value > 0
         ]
         self.path.pop()
         again = back.pop(context, 0.0)
@@ -93,9 +106,11 @@ class _Walk:
 
 
 def paths(counts: Counts, least: float) -> list[tuple[tuple[int, ...], float]]:
-    """Paths of contexts, root first, with the instructions of their last context; together about as many as there are.
+    """Paths of contexts, root first, with the instructions of their last context; together about as
+    many as there are.
 
-    Of what a context calls, all that is under ``least`` instructions is one path, which ends in ``REST_OF_PATHS``.
+    Of what a context calls, all that is under ``least`` instructions is one path, which ends in
+    ``REST_OF_PATHS``.
     """
     flows, roots = _flows(counts)
     walk = _Walk(flows, least)
@@ -105,7 +120,9 @@ def paths(counts: Counts, least: float) -> list[tuple[tuple[int, ...], float]]:
 
 
 def _flows(counts: Counts) -> tuple[list[_Flow], list[tuple[int, float]]]:
-    """How instructions are shared between a context and those that it calls, and the contexts where paths begin."""
+    """How instructions are shared between a context and those that it calls, and the contexts where
+    paths begin.
+    """
     import numpy as np
 
     count = len(counts.contexts)
@@ -117,7 +134,9 @@ def _flows(counts: Counts) -> tuple[list[_Flow], list[tuple[int, float]]]:
     # what a context took itself or had taken by what is not in its circle
     out = counts.exclusive + sums(counts.caller[outside], cost[outside], count)
     if inside.any():
-        cost[inside] = counts.calls[inside] * _per_call(counts, inside, circle, out)[counts.callee[inside]]
+        cost[inside] = (
+            counts.calls[inside] * _per_call(counts, inside, circle, out)[counts.callee[inside]]
+        )
     whole = counts.exclusive + sums(counts.caller, cost, count)
     scale = np.divide(1.0, whole, out=np.zeros(count), where=whole > 0)
     entered = np.maximum(1.0, sums(circle[counts.callee[outside]], counts.calls[outside], count))
@@ -133,16 +152,22 @@ def _flows(counts: Counts) -> tuple[list[_Flow], list[tuple[int, float]]]:
 
 
 def _nested(counts: Counts) -> NDArray[np.bool_]:
-    """Which edges may be open several times at once: a context of level 1 is active but once, and so is a call by it or of it."""
+    """Which edges may be open several times at once: a context of level 1 is active but once, and
+    so is a call by it or of it.
+    """
     import numpy as np
 
     inner = np.array([context.level > 1 for context in counts.contexts], bool)
-    found: NDArray[np.bool_] = (inner[counts.caller] & inner[counts.callee]) | (counts.caller == counts.callee)
+    found: NDArray[np.bool_] = (inner[counts.caller] & inner[counts.callee]) | (
+        counts.caller == counts.callee
+    )
     return found
 
 
 def _circles(counts: Counts, nested: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The number of the circle (strongly connected component of the nested calls) of each context."""
+    """The number of the circle (strongly connected component of the nested calls) of each
+    context.
+    """
     import numpy as np
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -150,14 +175,18 @@ def _circles(counts: Counts, nested: NDArray[np.bool_]) -> NDArray[np.int64]:
     count = len(counts.contexts)
     edges = counts.caller[nested], counts.callee[nested]
     graph = coo_array((np.ones(len(edges[0])), edges), shape=(count, count)).tocsr()
-    found: NDArray[np.int64] = connected_components(graph, directed=True, connection="strong")[1].astype(np.int64)
+    found: NDArray[np.int64] = connected_components(graph, directed=True, connection="strong")[
+        1
+    ].astype(np.int64)
     return found
 
 
 def _per_call(
     counts: Counts, inside: NDArray[np.bool_], circle: NDArray[np.int64], out: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The instructions of one call of each context, by w = out / visits + sum over the circle of calls / visits * w."""
+    """The instructions of one call of each context, by w = out / visits + sum over the circle of
+    calls / visits * w.
+    """
     import numpy as np
     from scipy.sparse import coo_array, eye_array
     from scipy.sparse.linalg import spsolve
@@ -167,7 +196,9 @@ def _per_call(
     entered = sums(circle[counts.callee[~inside]], counts.calls[~inside], int(circle.max()) + 1)
     visits += entered[circle] == 0  # a thread begins in it, or the calls are from before a fork
     rates = counts.calls[inside] / visits[counts.caller[inside]]
-    matrix = coo_array((rates, (counts.caller[inside], counts.callee[inside])), shape=(count, count))
+    matrix = coo_array(
+        (rates, (counts.caller[inside], counts.callee[inside])), shape=(count, count)
+    )
     found = spsolve((eye_array(count) - matrix).tocsc(), out / visits)
     bounded: NDArray[np.float64] = np.nan_to_num(np.maximum(found, 0.0), nan=0.0, posinf=0.0)
     return bounded
@@ -176,7 +207,9 @@ def _per_call(
 def _roots(
     counts: Counts, circle: NDArray[np.int64], outside: NDArray[np.bool_], out: NDArray[np.float64]
 ) -> list[tuple[int, float]]:
-    """The contexts whose instructions nobody's calls account for, and those instructions; of a circle the one called least."""
+    """The contexts whose instructions nobody's calls account for, and those instructions; of a
+    circle the one called least.
+    """
     import numpy as np
 
     circles = int(circle.max()) + 1
@@ -189,15 +222,24 @@ def _roots(
 
 
 def observations(
-    run: Run, counts: Counts, metrics: Mapping[str, Metric], chosen: Sequence[str], least: float, repeatability: float | None
+    run: Run,
+    counts: Counts,
+    metrics: Mapping[str, Metric],
+    chosen: Sequence[str],
+    least: float,
+    repeatability: float | None,
 ) -> Observations:
     """The rows under ``metrics``: those of the engine, which may know less than callgrind does.
 
-    ``chosen`` are patterns of functions' names; raises CollectError for one that no function has. ``least`` is the share of all
-    instructions below which functions and paths are left out.
+    ``chosen`` are patterns of functions' names; raises CollectError for one that no function has.
+    ``least`` is the share of all instructions below which functions and paths are left out.
     """
-    found = Observations(metrics=dict(metrics), values={name: [] for name in metrics}, warnings=list(counts.warnings))
-    found.add(run.uid, {"instructions": counts.total, "repeatability": repeatability}, size=run.size)
+    found = Observations(
+        metrics=dict(metrics), values={name: [] for name in metrics}, warnings=list(counts.warnings)
+    )
+    found.add(
+        run.uid, {"instructions": counts.total, "repeatability": repeatability}, size=run.size
+    )
     if "exclusive" not in metrics:
         return found
     table = functions(counts, run.cwd, run.uid)
@@ -207,8 +249,16 @@ def observations(
     for place in (-weight).argsort(kind="stable").tolist():
         if weight[place] < least * counts.total and place not in judged:
             continue
-        row: Row = {name: _known(getattr(table, name)[place]) for name in ("exclusive", "inclusive", "calls") if name in metrics}
-        found.add(table.uid[place], row | ({"instructions": row[column]} if place in judged else {}), size=run.size)
+        row: Row = {
+            name: _known(getattr(table, name)[place])
+            for name in ("exclusive", "inclusive", "calls")
+            if name in metrics
+        }
+        found.add(
+            table.uid[place],
+            row | ({"instructions": row[column]} if place in judged else {}),
+            size=run.size,
+        )
     if "self" in metrics:
         _append_paths(found, run, counts, table, least)
     return found
@@ -220,11 +270,21 @@ def _known(value: float) -> float | None:
     return None if isnan(value) else float(value)
 
 
-def _append_paths(observations: Observations, run: Run, counts: Counts, table: FunctionCounts, least: float) -> None:
-    """A row for each path, under its last function's name; paths that differ in their contexts only are one."""
+def _append_paths(
+    observations: Observations, run: Run, counts: Counts, table: FunctionCounts, least: float
+) -> None:
+    """A row for each path, under its last function's name; paths that differ in their contexts only
+    are one.
+    """
     count = len(table.uid)
-    uids, names = [*table.uid, *table.uid, REST_FRAME], [*table.frame, *map(inlined, table.frame), REST_FRAME]
-    of = [place + count * bool(context.within) for place, context in zip(table.of.tolist(), counts.contexts, strict=True)]
+    uids, names = (
+        [*table.uid, *table.uid, REST_FRAME],
+        [*table.frame, *map(inlined, table.frame), REST_FRAME],
+    )
+    of = [
+        place + count * bool(context.within)
+        for place, context in zip(table.of.tolist(), counts.contexts, strict=True)
+    ]
     of.append(2 * count)
     amounts: dict[tuple[int, ...], float] = {}
     for path, amount in paths(counts, least * counts.total):
@@ -235,9 +295,14 @@ def _append_paths(observations: Observations, run: Run, counts: Counts, table: F
     for stack, amount in sorted(amounts.items(), key=lambda one: (-one[1], one[0])):
         if round(amount):
             observations.add(
-                uids[stack[-1]], {"self": float(round(amount))}, size=run.size, trace=len(observations.stacks.stacks)
+                uids[stack[-1]],
+                {"self": float(round(amount))},
+                size=run.size,
+                trace=len(observations.stacks.stacks),
             )
-            observations.stacks.stacks.append([frames.setdefault(frame, len(frames)) for frame in stack])
+            observations.stacks.stacks.append(
+                [frames.setdefault(frame, len(frames)) for frame in stack]
+            )
     observations.stacks.frames.extend(names[frame] for frame in frames)
 
 
@@ -251,6 +316,9 @@ def _chosen(table: FunctionCounts, patterns: Sequence[str]) -> set[int]:
             if pattern in (uid, name, name.partition("(")[0]) or fnmatchcase(name, pattern)
         }
         if not fitting:
-            raise CollectError(f"instructions: no function `{pattern}` ran{nearest(pattern, dict.fromkeys(table.name))}")
+            raise CollectError(
+                f"instructions: no function `{pattern}`"
+                f" ran{nearest(pattern, dict.fromkeys(table.name))}"
+            )
         found |= fitting
     return found

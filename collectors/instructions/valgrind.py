@@ -1,4 +1,6 @@
-"""Counting under valgrind: callgrind, which knows who called whom, and cachegrind, which is lighter."""
+"""Counting under valgrind: callgrind, which knows who called whom, and cachegrind, which is
+lighter.
+"""
 
 from __future__ import annotations
 
@@ -28,19 +30,34 @@ from perfvcs.native.compiled import NotCompiled, compiled, preloadable
 from perfvcs.plugins.collector import CollectError, Run
 
 SHEBANG_BYTES = 512  # bytes in which a script names its interpreter
-DROPPED = (PADDING, "VALGRIND_OPTS")  # the first is random on purpose, the second would change what is counted
+# the first is random on purpose, the second would change what is counted
+DROPPED = (PADDING, "VALGRIND_OPTS")
 FIXED = {"PYTHONHASHSEED": "0", "PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}
 PAGE_BYTES = 4096  # bytes
 NO_RANDOMISATION = 0x0040000
 UNCHANGED = 0xFFFFFFFF  # asks personality() for the present value
 ValgrindTool = Literal["callgrind", "cachegrind"]
-MISSING = "instructions needs valgrind: apt install valgrind (or your system's package of that name)"
-UNKNOWN_INSTRUCTIONS = "; valgrind does not know the newest processors' instructions: compile without -march=native"
+MISSING = (
+    "instructions needs valgrind: apt install valgrind (or your system's package of that name)"
+)
+UNKNOWN_INSTRUCTIONS = (
+    "; valgrind does not know the newest processors' instructions: compile without -march=native"
+)
 COMMON = (
-    "--command-line-only=yes", "--quiet", "--trace-children=yes", "--child-silent-after-fork=yes", "--vgdb=no",
-    "--cache-sim=no", "--branch-sim=no",
-)  # fmt: skip
-OF_CALLGRIND = ("--compress-strings=yes", "--compress-pos=yes", "--separate-recs=2", "--collect-jumps=no")
+    "--command-line-only=yes",
+    "--quiet",
+    "--trace-children=yes",
+    "--child-silent-after-fork=yes",
+    "--vgdb=no",
+    "--cache-sim=no",
+    "--branch-sim=no",
+)
+OF_CALLGRIND = (
+    "--compress-strings=yes",
+    "--compress-pos=yes",
+    "--separate-recs=2",
+    "--collect-jumps=no",
+)
 MAX_FILES = 10_000
 HEAD_BYTES = 4096  # bytes of a file in which it names its command
 MESSAGE_CHARACTERS = 300  # characters of what valgrind says
@@ -68,25 +85,33 @@ def check_program(argv: Sequence[str]) -> None:
 
 
 def environment(given: Mapping[str, str], preload: Path | None = None) -> dict[str, str]:
-    """The environment of a counted process: nothing random, hashes fixed where the job does not set them, ``preload`` in front.
+    """The environment of a counted process: nothing random, hashes fixed where the job does not set
+    them, ``preload`` in front.
 
-    It fills whole pages. The stack begins below it, and string functions of the C library take other paths for other alignments, so that
-    the length of a checkout's path would change what is counted.
+    It fills whole pages. The stack begins below it, and string functions of the C library take
+    other paths for other alignments, so that the length of a checkout's path would change what is
+    counted.
     """
     found = FIXED | {name: value for name, value in given.items() if name not in DROPPED}
     if preload is not None:
-        found["LD_PRELOAD"] = f"{preload}:{given['LD_PRELOAD']}" if given.get("LD_PRELOAD") else str(preload)
+        found["LD_PRELOAD"] = (
+            f"{preload}:{given['LD_PRELOAD']}" if given.get("LD_PRELOAD") else str(preload)
+        )
     return found | {PADDING: "x" * (-size(found | {PADDING: ""}) % PAGE_BYTES)}
 
 
 def size(variables: Mapping[str, str]) -> int:
     """The bytes of an environment where a process begins: NAME=VALUE and a zero byte each."""
-    return sum(len(os.fsencode(name)) + len(os.fsencode(value)) + 2 for name, value in variables.items())
+    return sum(
+        len(os.fsencode(name)) + len(os.fsencode(value)) + 2 for name, value in variables.items()
+    )
 
 
 @cache
 def addresses_can_be_fixed() -> bool:
-    """Whether address space randomisation can be switched off for a process; containers often forbid it."""
+    """Whether address space randomisation can be switched off for a process; containers often
+    forbid it.
+    """
     personality = ctypes.CDLL(None).personality
     before = personality(UNCHANGED)
     done: bool = personality(before | NO_RANDOMISATION) != -1
@@ -101,7 +126,9 @@ def version() -> str:
     if program is None:
         return ""
     try:
-        said = subprocess.run([program, "--version"], capture_output=True, check=True, timeout=30, text=True).stdout
+        said = subprocess.run(
+            [program, "--version"], capture_output=True, check=True, timeout=30, text=True
+        ).stdout
     except (OSError, subprocess.SubprocessError):
         return ""
     found = re.search(r"(?<![\d.])\d++(?:\.\d+)+", said)
@@ -127,37 +154,65 @@ def record(run: Run, tool: ValgrindTool, folder: Path, *, inlined: bool = False)
     _check(run.argv)
     zero = _zero() if tool == "callgrind" else None
     out = str(folder).replace("%", "%%")
-    options = [f"--tool={tool}", f"--{tool}-out-file={out}/counts.%p", f"--log-file={out}/log.%p", *COMMON]
+    options = [
+        f"--tool={tool}",
+        f"--{tool}-out-file={out}/counts.%p",
+        f"--log-file={out}/log.%p",
+        *COMMON,
+    ]
     if tool == "callgrind":
         options += [*OF_CALLGRIND, f"--dump-instr={'yes' if inlined else 'no'}"]
     execution = launched(
-        run, [program, *options, "--", *run.argv], env=environment(run.env, zero), aslr=run.aslr and not addresses_can_be_fixed()
+        run,
+        [program, *options, "--", *run.argv],
+        env=environment(run.env, zero),
+        aslr=run.aslr and not addresses_can_be_fixed(),
     )
     if reason := failure(run.argv, execution, run.timeout):
         unknown = UNKNOWN_INSTRUCTIONS if execution.signal == signal.SIGILL else ""
         raise CollectError(
-            reason + ("" if execution.stderr.strip() else _complaint(folder)) + unknown, lasting=execution.timed_out
+            reason + ("" if execution.stderr.strip() else _complaint(folder)) + unknown,
+            lasting=execution.timed_out,
         )
-    counts = read(folder, run.argv, zero, symbols.resolve if inlined and tool == "callgrind" else None)
+    counts = read(
+        folder, run.argv, zero, symbols.resolve if inlined and tool == "callgrind" else None
+    )
     if execution.leftover:
         left = "1 process" if execution.leftover == 1 else f"{execution.leftover} processes"
-        said = f"{name_command(run.argv)} left {left} running, which perf stopped and did not count: wait for what it starts"
+        said = (
+            f"{name_command(run.argv)} left {left} running, which perf stopped and did not count:"
+            " wait for what it starts"
+        )
         counts.warnings.append(said)
     return counts
 
 
-def read(folder: Path, argv: Sequence[str], zero: Path | None, resolve: Resolve | None = None) -> Counts:
-    """The counts of all processes in ``folder``; ``zero`` is what was preloaded so that forked ones begin at zero."""
+def read(
+    folder: Path, argv: Sequence[str], zero: Path | None, resolve: Resolve | None = None
+) -> Counts:
+    """The counts of all processes in ``folder``; ``zero`` is what was preloaded so that forked ones
+    begin at zero.
+    """
     files = sorted(folder.glob("counts.*"))
     if not files:
-        raise CollectError(f"{name_command(argv)}: valgrind counted nothing: does the program end without its own exit?")
+        raise CollectError(
+            f"{name_command(argv)}: valgrind counted nothing: does the program end without its own"
+            " exit?"
+        )
     if len(files) > MAX_FILES:
-        raise CollectError(f"{name_command(argv)} started over {MAX_FILES:,} processes: give it less to do")
+        raise CollectError(
+            f"{name_command(argv)} started over {MAX_FILES:,} processes: give it less to do"
+        )
     parts = [callgrind.read(file, resolve) for file in files]
     counts = combine(parts)
     commands = Counter(_command(file) for file in files)
-    if max(commands.values()) > 1 and not all(zero is not None and _has(part, zero) for part in parts):
-        said = f"{name_command(argv)} forks: what a process executed before a fork may be counted in both processes"
+    if max(commands.values()) > 1 and not all(
+        zero is not None and _has(part, zero) for part in parts
+    ):
+        said = (
+            f"{name_command(argv)} forks: what a process executed before a fork may be counted in"
+            " both processes"
+        )
         return replace(counts, warnings=[*counts.warnings, said])
     return counts
 
@@ -167,11 +222,15 @@ def _check(argv: Sequence[str]) -> None:
     program = Path(argv[0])
     if program.stat().st_mode & (stat.S_ISUID | stat.S_ISGID):
         raise CollectError(
-            f"cannot count in {name_command(argv)}: it runs as another user (setuid), which valgrind may not: chmod ug-s a copy",
+            f"cannot count in {name_command(argv)}: it runs as another user (setuid), which"
+            " valgrind may not: chmod ug-s a copy",
             lasting=True,
         )
     if not os.access(program, os.R_OK):
-        raise CollectError(f"cannot count in {name_command(argv)}: valgrind has to read it: chmod +r {program}", lasting=True)
+        raise CollectError(
+            f"cannot count in {name_command(argv)}: valgrind has to read it: chmod +r {program}",
+            lasting=True,
+        )
 
 
 @cache
@@ -199,6 +258,10 @@ def _complaint(folder: Path) -> str:
     for log in sorted(folder.glob("log.*"))[:10]:
         with log.open("rb") as opened:
             lines = opened.read(HEAD_BYTES).decode(errors="replace").splitlines()
-        said += [words for line in lines if (words := re.sub(r"^==\d+== ?", "", line).strip()) and not _REMARK.match(words)]
+        said += [
+            words
+            for line in lines
+            if (words := re.sub(r"^==\d+== ?", "", line).strip()) and not _REMARK.match(words)
+        ]
     text = "".join(character if character.isprintable() else "?" for character in " | ".join(said))
     return f"; valgrind said: {text[:MESSAGE_CHARACTERS]}" if text else ""

@@ -34,12 +34,14 @@ METRICS = JUDGED_METRICS | {
 
 @dataclass(frozen=True)
 class Memory:
-    """One row of totals per execution, a row for every call stack that allocated, and rows of what was alive when.
+    """One row of totals per execution, a row for every call stack that allocated, and rows of what
+    was alive when.
 
-    ``recorder``: ``auto`` counts every allocation of native programs by a preloaded library (``shim``) and takes ``memray`` for Python, or
-    ``tracemalloc`` where that is not installed. ``exact``: every object of Python is counted, not only what its allocator takes from
-    the system; costs more. ``depth``: frames kept of a call stack, from the innermost. ``sites``: call stacks kept in a profile,
-    those with the largest shares; the others are one row.
+    ``recorder``: ``auto`` counts every allocation of native programs by a preloaded library
+    (``shim``) and takes ``memray`` for Python, or ``tracemalloc`` where that is not installed.
+    ``exact``: every object of Python is counted, not only what its allocator takes from the system;
+    costs more. ``depth``: frames kept of a call stack, from the innermost. ``sites``: call stacks
+    kept in a profile, those with the largest shares; the others are one row.
     """
 
     recorder: Literal["auto", "shim", "memray", "tracemalloc"] = "auto"
@@ -50,9 +52,13 @@ class Memory:
     def __post_init__(self) -> None:
         for name, value, top in (("depth", self.depth, 256), ("sites", self.sites, 50_000)):
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= top:
-                raise UsageError(f"memory: {name} is {value!r}: give a whole number from 1 to {top:,}")
+                raise UsageError(
+                    f"memory: {name} is {value!r}: give a whole number from 1 to {top:,}"
+                )
         if self.exact and self.recorder not in ("auto", "memray"):
-            raise UsageError(f'memory: exact is for recorder = "memray": {self.recorder} has no such choice')
+            raise UsageError(
+                f'memory: exact is for recorder = "memray": {self.recorder} has no such choice'
+            )
 
     @property
     def engine(self) -> str:
@@ -69,20 +75,29 @@ class Memory:
         return ()
 
     def available(self) -> str | None:
-        """It runs wherever Linux does; a recorder that cannot run is named, with its cure, when there is a program."""
+        """It runs wherever Linux does; a recorder that cannot run is named, with its cure, when
+        there is a program.
+        """
         import sys
 
         if sys.platform != "linux":
-            return "memory needs Linux's way to load libraries into programs: measure on a Linux machine"
+            return (
+                "memory needs Linux's way to load libraries into programs: measure on a Linux"
+                " machine"
+            )
         return None
 
     def collect(self, run: Run) -> Observations:
         """Execute once; raises CollectError."""
-        return _observations(self._record(run, AllocationRequest(self.sites, self.depth, self.exact)), run)
+        return _observations(
+            self._record(run, AllocationRequest(self.sites, self.depth, self.exact)), run
+        )
 
     def _record(self, run: Run, request: AllocationRequest) -> Heap:
         """What the engine that fits the program, or the one that was chosen, recorded."""
-        if self.recorder in ("memray", "tracemalloc") or (self.recorder == "auto" and is_python(run.argv[0])):
+        if self.recorder in ("memray", "tracemalloc") or (
+            self.recorder == "auto" and is_python(run.argv[0])
+        ):
             from perfvcs.collectors.memory import python
 
             return python.record(run, request, self.recorder)
@@ -96,14 +111,34 @@ def _observations(heap: Heap, run: Run) -> Observations:
     frames: dict[str, int] = {}
     stacks: dict[tuple[int, ...], int] = {}
     rows: list[tuple[str, int, int, dict[str, float | None]]] = []
-    totals = {"peak": heap.peak, "bytes": heap.bytes, "count": heap.count, "leaked": heap.leaked, "mapped": heap.mapped}
+    totals = {
+        "peak": heap.peak,
+        "bytes": heap.bytes,
+        "count": heap.count,
+        "leaked": heap.leaked,
+        "mapped": heap.mapped,
+    }
     rows.append((run.uid, -1, 0, totals))
     for site in heap.sites:
         named = tuple(frames.setdefault(text(frame), len(frames)) for frame in reversed(site.stack))
-        values = {"site_bytes": site.bytes, "site_count": site.count, "site_peak": site.peak, "site_leaked": site.leaked}
-        rows.append((owner(site.stack), stacks.setdefault(named, len(stacks)) if named else -1, 0, values))
+        values = {
+            "site_bytes": site.bytes,
+            "site_count": site.count,
+            "site_peak": site.peak,
+            "site_leaked": site.leaked,
+        }
+        rows.append(
+            (owner(site.stack), stacks.setdefault(named, len(stacks)) if named else -1, 0, values)
+        )
     for moment in heap.course:
-        rows.append((moment.function or run.uid, -1, moment.number, {"live": moment.live, "moment": moment.time}))
+        rows.append(
+            (
+                moment.function or run.uid,
+                -1,
+                moment.number,
+                {"live": moment.live, "moment": moment.time},
+            )
+        )
     return Observations(
         uid=[uid for uid, _, _, _ in rows],
         size=[run.size] * len(rows),

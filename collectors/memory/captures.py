@@ -1,4 +1,6 @@
-"""What memray recorded, read by an interpreter that has it: files of memray are for the version that wrote them."""
+"""What memray recorded, read by an interpreter that has it: files of memray are for the version
+that wrote them.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +34,19 @@ MAX_TRACE = 1 << 26  # of one process' file
 ENGINES = {False: "memray/1", True: "memray+exact/1"}
 READING_SECONDS = 600.0  # seconds for the files of one execution
 CAPTURE_KINDS = {
-    2: "PyMem_Malloc", 3: "PyMem_Calloc", 4: "PyMem_Realloc", 6: "malloc", 7: "realloc", 8: "calloc", 9: "posix_memalign",
-    10: "aligned_alloc", 11: "memalign", 12: "valloc", 13: "pvalloc", 14: "mmap",
-}  # fmt: skip
+    2: "PyMem_Malloc",
+    3: "PyMem_Calloc",
+    4: "PyMem_Realloc",
+    6: "malloc",
+    7: "realloc",
+    8: "calloc",
+    9: "posix_memalign",
+    10: "aligned_alloc",
+    11: "memalign",
+    12: "valloc",
+    13: "pvalloc",
+    14: "mmap",
+}
 CodePlace = tuple[str, str, int]  # function, file, line
 
 
@@ -46,22 +58,33 @@ class Trace(msgspec.Struct):
     sites: list[tuple[str, int, float, float]]
 
 
-def traced_heap(paths: Sequence[Path], run: Run, request: AllocationRequest, warnings: list[str]) -> Heap:
+def traced_heap(
+    paths: Sequence[Path], run: Run, request: AllocationRequest, warnings: list[str]
+) -> Heap:
     """What the interpreters of one execution allocated; raises CollectError."""
     try:
         traces = [msgspec.json.decode(read_part(path, 0, MAX_TRACE), type=Trace) for path in paths]
     except UNDECODABLE:
-        raise CollectError(f"{name_command(run.argv)} changed what tracemalloc recorded: it must leave it alone") from None
+        raise CollectError(
+            f"{name_command(run.argv)} changed what tracemalloc recorded: it must leave it alone"
+        ) from None
     if not traces:
         raise CollectError(
-            f"{name_command(run.argv)} did not end Python normally (os._exit?), so tracemalloc recorded nothing: leave "
-            "that out, or install memray"
+            f"{name_command(run.argv)} did not end Python normally (os._exit?), so tracemalloc"
+            " recorded nothing: leave that out, or install memray"
         )
     return Heap(
         engine=ENGINE,
         peak=max(one.peak for one in traces),
         leaked=sum(one.leaked for one in traces),
-        sites=largest([_site(file, line, size, run.cwd) for one in traces for file, line, size, _ in one.sites], request.sites),
+        sites=largest(
+            [
+                _site(file, line, size, run.cwd)
+                for one in traces
+                for file, line, size, _ in one.sites
+            ],
+            request.sites,
+        ),
         warnings=warnings,
     )
 
@@ -73,7 +96,9 @@ def _site(file: str, line: int, size: float, folder: Path) -> AllocationSite:
 
 
 class Capture(msgspec.Struct):
-    """The reader's result for one file: totals, lines (place, bytes, calls), and stacks (bytes, allocator, places)."""
+    """The reader's result for one file: totals, lines (place, bytes, calls), and stacks (bytes,
+    allocator, places).
+    """
 
     error: str = ""
     peak: float = 0
@@ -86,7 +111,9 @@ class Capture(msgspec.Struct):
     moments: list[tuple[float, float]] = []
 
 
-def captured_heap(paths: Sequence[Path], reader: RecordingInterpreter, run: Run, request: AllocationRequest) -> Heap:
+def captured_heap(
+    paths: Sequence[Path], reader: RecordingInterpreter, run: Run, request: AllocationRequest
+) -> Heap:
     """What the interpreters of one execution allocated; raises CollectError."""
     return combined(_read(paths, reader, run, request), run, request)
 
@@ -102,7 +129,8 @@ def combined(said: bytes, run: Run, request: AllocationRequest) -> Heap:
     readable = [one for one in captures if not one.error]
     if not readable:
         raise CollectError(
-            f"{name_command(run.argv)}: memray's file cannot be read: {printable(captures[0].error, 200)}: run it again"
+            f"{name_command(run.argv)}: memray's file cannot be read:"
+            f" {printable(captures[0].error, 200)}: run it again"
         )
     top = max(readable, key=lambda one: one.peak)
     lost = len(captures) - len(readable)
@@ -113,20 +141,36 @@ def combined(said: bytes, run: Run, request: AllocationRequest) -> Heap:
         count=sum(one.count for one in readable),
         leaked=sum(one.leaked for one in readable),
         sites=_sites(readable, top, run.cwd, request.sites),
-        course=[Moment("", number + 1, live, time) for number, (time, live) in enumerate(top.moments)],
-        warnings=[f"memory: memray's files of {lost} processes cannot be read and are left out"] if lost else [],
+        course=[
+            Moment("", number + 1, live, time) for number, (time, live) in enumerate(top.moments)
+        ],
+        warnings=(
+            [f"memory: memray's files of {lost} processes cannot be read and are left out"]
+            if lost
+            else []
+        ),
     )
 
 
-def _read(paths: Sequence[Path], reader: RecordingInterpreter, run: Run, request: AllocationRequest) -> bytes:
+def _read(
+    paths: Sequence[Path], reader: RecordingInterpreter, run: Run, request: AllocationRequest
+) -> bytes:
     """The reader's lines, at least one."""
     command = [
-        reader.executable or run.argv[0], "-I", reading.__file__, reader.memray, str(request.sites), str(request.depth), *map(str, paths),
-    ]  # fmt: skip
+        reader.executable or run.argv[0],
+        "-I",
+        reading.__file__,
+        reader.memray,
+        str(request.sites),
+        str(request.depth),
+        *map(str, paths),
+    ]
     problem = ""
     with TemporaryFile(dir=run.scratch) as output:
         try:
-            run_command(command, cwd=run.scratch, env=run.env, timeout=READING_SECONDS, output=output)
+            run_command(
+                command, cwd=run.scratch, env=run.env, timeout=READING_SECONDS, output=output
+            )
         except CommandFailed as error:
             problem = str(error)
         output.seek(0)
@@ -139,13 +183,17 @@ def _read(paths: Sequence[Path], reader: RecordingInterpreter, run: Run, request
 def _unreadable(run: Run, said: str) -> CollectError:
     last = (said.strip().splitlines() or ["it said nothing"])[-1]
     return CollectError(
-        f"{name_command(run.argv)}: what memray recorded cannot be read ({printable(last, 200)}): update memray there, or set "
-        'recorder = "tracemalloc"'
+        f"{name_command(run.argv)}: what memray recorded cannot be read ({printable(last, 200)}):"
+        ' update memray there, or set recorder = "tracemalloc"'
     )
 
 
-def _sites(captures: Sequence[Capture], top: Capture, folder: Path, most: int) -> list[AllocationSite]:
-    """Lines with all they allocated, and the stacks of what was alive at the peak and at the end; each the largest ones."""
+def _sites(
+    captures: Sequence[Capture], top: Capture, folder: Path, most: int
+) -> list[AllocationSite]:
+    """Lines with all they allocated, and the stacks of what was alive at the peak and at the end;
+    each the largest ones.
+    """
     lines: defaultdict[Stack, list[float]] = defaultdict(lambda: [0.0, 0.0])
     stacks: defaultdict[Stack, list[float]] = defaultdict(lambda: [0.0, 0.0])
     for capture in captures:
@@ -153,14 +201,34 @@ def _sites(captures: Sequence[Capture], top: Capture, folder: Path, most: int) -
             total = lines[_stack([(function, file, line)], folder)]
             total[0] += size
             total[1] += count
-        for column, records in ((0, capture.at_peak if capture is top else []), (1, capture.at_end)):
+        for column, records in (
+            (0, capture.at_peak if capture is top else []),
+            (1, capture.at_end),
+        ):
             for size, kind, places in records:
-                stacks[((CAPTURE_KINDS.get(kind, "(unknown)"), "", ""), *_stack(places, folder))][column] += size
+                stacks[((CAPTURE_KINDS.get(kind, "(unknown)"), "", ""), *_stack(places, folder))][
+                    column
+                ] += size
     return [
-        *largest([AllocationSite(stack, bytes=size, count=count) for stack, (size, count) in lines.items()], most),
-        *largest([AllocationSite(stack, peak=peak, leaked=leaked) for stack, (peak, leaked) in stacks.items()], most),
+        *largest(
+            [
+                AllocationSite(stack, bytes=size, count=count)
+                for stack, (size, count) in lines.items()
+            ],
+            most,
+        ),
+        *largest(
+            [
+                AllocationSite(stack, peak=peak, leaked=leaked)
+                for stack, (peak, leaked) in stacks.items()
+            ],
+            most,
+        ),
     ]
 
 
 def _stack(places: Sequence[CodePlace], folder: Path) -> Stack:
-    return tuple((printable(function), f"{short(printable(file), folder)}:{line}", "") for function, file, line in places)
+    return tuple(
+        (printable(function), f"{short(printable(file), folder)}:{line}", "")
+        for function, file, line in places
+    )

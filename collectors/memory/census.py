@@ -1,4 +1,6 @@
-"""From the files of one execution's processes to what it allocated: the sites that matter, with names, and their course."""
+"""From the files of one execution's processes to what it allocated: the sites that matter, with
+names, and their course.
+"""
 
 from __future__ import annotations
 
@@ -37,18 +39,51 @@ MAGIC, VERSION = b"PVCSHEAP", 1
 BINS, SITES, POOL, HEADER = 32, 1 << 16, 1 << 22, 4096
 FORKED, FOREIGN, SLOW, FULL = 1, 2, 4, 8
 RECORD_KINDS = (
-    "(unknown)", "malloc", "calloc", "realloc", "memalign", "aligned_alloc", "posix_memalign", "valloc", "pvalloc", "reallocarray",
-)  # fmt: skip
+    "(unknown)",
+    "malloc",
+    "calloc",
+    "realloc",
+    "memalign",
+    "aligned_alloc",
+    "posix_memalign",
+    "valloc",
+    "pvalloc",
+    "reallocarray",
+)
 HEAD_FIELDS = [
-    ("magic", "S8"), ("version", "<u4"), ("pid", "<u4"), ("count", "<u8"), ("bytes", "<u8"), ("live", "<u8"), ("peak", "<u8"),
-    ("epochs", "<u8"), ("inherited", "<u8"), ("mapped", "<u8"), ("missed", "<u8"), ("width", "<u8"), ("sites", "<u4"),
-    ("flags", "<u4"), ("pool", "<u8"), ("began", "<u8", (BINS,)),
-]  # fmt: skip
+    ("magic", "S8"),
+    ("version", "<u4"),
+    ("pid", "<u4"),
+    ("count", "<u8"),
+    ("bytes", "<u8"),
+    ("live", "<u8"),
+    ("peak", "<u8"),
+    ("epochs", "<u8"),
+    ("inherited", "<u8"),
+    ("mapped", "<u8"),
+    ("missed", "<u8"),
+    ("width", "<u8"),
+    ("sites", "<u4"),
+    ("flags", "<u4"),
+    ("pool", "<u8"),
+    ("began", "<u8", (BINS,)),
+]
 SITE = [
-    ("hash", "<u8"), ("stack", "<u8"), ("depth", "<u4"), ("kind", "<u2"), ("scan", "<u2"), ("count", "<u8"), ("bytes", "<u8"),
-    ("live", "<u8"), ("blocks", "<u8"), ("peak", "<u8"), ("epoch", "<u8"), ("inherited", "<u8"), ("inherited_blocks", "<u8"),
+    ("hash", "<u8"),
+    ("stack", "<u8"),
+    ("depth", "<u4"),
+    ("kind", "<u2"),
+    ("scan", "<u2"),
+    ("count", "<u8"),
+    ("bytes", "<u8"),
+    ("live", "<u8"),
+    ("blocks", "<u8"),
+    ("peak", "<u8"),
+    ("epoch", "<u8"),
+    ("inherited", "<u8"),
+    ("inherited_blocks", "<u8"),
     ("change", "<i8", (BINS,)),
-]  # fmt: skip
+]
 MAX_FILES = 10_000
 MAX_MAP = 1 << 24  # bytes of a process' list of modules
 MOST_COURSES = 20  # functions whose course over time is kept
@@ -57,7 +92,9 @@ SMALLEST_PEAK_SHARE = 0.01  # of the peak that such a function has at some time
 
 @dataclass(frozen=True)
 class Module:
-    """A file that was mapped from ``low`` to ``high``, ``bias`` above the addresses that it names itself."""
+    """A file that was mapped from ``low`` to ``high``, ``bias`` above the addresses that it names
+    itself.
+    """
 
     bias: int
     low: int
@@ -67,7 +104,9 @@ class Module:
 
 @dataclass(frozen=True)
 class AllocationRecord:
-    """One process: its header, its sites (arrays of the layout's records), all stacks' addresses, and its modules by their scan."""
+    """One process: its header, its sites (arrays of the layout's records), all stacks' addresses,
+    and its modules by their scan.
+    """
 
     head: Any
     sites: NDArray[np.void]
@@ -97,11 +136,16 @@ class AllocationRecord:
     def addresses(self, number: int) -> list[int]:
         """The return addresses of one site, innermost first."""
         site = self.sites[number]
-        return [int(one) for one in self.pool[int(site["stack"]) : int(site["stack"]) + int(site["depth"])]]
+        return [
+            int(one)
+            for one in self.pool[int(site["stack"]) : int(site["stack"]) + int(site["depth"])]
+        ]
 
     def module(self, scan: int, address: int) -> Module | None:
         """The module in which an address was at the time of a scan."""
-        return next((one for one in self.modules.get(scan, ()) if one.low <= address < one.high), None)
+        return next(
+            (one for one in self.modules.get(scan, ()) if one.low <= address < one.high), None
+        )
 
 
 def read(folder: Path) -> list[AllocationRecord]:
@@ -125,7 +169,8 @@ def _read(path: Path) -> AllocationRecord:
     head = np.frombuffer(content, HEAD_FIELDS, 1)[0]
     if head["version"] != VERSION:
         raise CollectError(
-            f"{path.name} has version {head['version']} of the format, not {VERSION}: remove perfvcs' cache folder"
+            f"{path.name} has version {head['version']} of the format, not {VERSION}: remove"
+            " perfvcs' cache folder"
         )
     number, pooled, record = int(head["sites"]), int(head["pool"]), np.dtype(SITE).itemsize
     if number > SITES or pooled > POOL:
@@ -135,13 +180,19 @@ def _read(path: Path) -> AllocationRecord:
     if len(content) < number * record or len(pool) < pooled * 8:
         raise refuse("was cut off")
     sites = np.frombuffer(content, SITE, number)
-    if number and ((sites["stack"] + sites["depth"]).max() > pooled or sites["kind"].max() >= len(RECORD_KINDS)):
+    if number and (
+        (sites["stack"] + sites["depth"]).max() > pooled or sites["kind"].max() >= len(RECORD_KINDS)
+    ):
         raise refuse("has stacks that are not in it")
-    return AllocationRecord(head, sites, np.frombuffer(pool, "<u8", pooled), _modules(path.with_suffix(".map")))
+    return AllocationRecord(
+        head, sites, np.frombuffer(pool, "<u8", pooled), _modules(path.with_suffix(".map"))
+    )
 
 
 def _modules(path: Path) -> dict[int, list[Module]]:
-    """The modules by the number of the scan that found them; lines that make no sense are those of a process killed while writing."""
+    """The modules by the number of the scan that found them; lines that make no sense are those of
+    a process killed while writing.
+    """
     found: dict[int, list[Module]] = {}
     content = read_part(path, 0, MAX_MAP) if path.exists() else b""
     for line in content.split(b"\0")[:-1]:
@@ -155,19 +206,34 @@ def _modules(path: Path) -> dict[int, list[Module]]:
     return found
 
 
-def heap(records: Sequence[AllocationRecord], run: Run, request: AllocationRequest, engine: str, remarks: list[str]) -> Heap:
+def heap(
+    records: Sequence[AllocationRecord],
+    run: Run,
+    request: AllocationRequest,
+    engine: str,
+    remarks: list[str],
+) -> Heap:
     """What the processes allocated in all, and by site at most as many as requested."""
     import numpy as np
 
     most = max(range(len(records)), key=lambda number: int(records[number].head["peak"]))
-    table = np.concatenate([_table(record, is_largest=number == most) for number, record in enumerate(records)])
+    table = np.concatenate(
+        [_table(record, is_largest=number == most) for number, record in enumerate(records)]
+    )
     process = np.repeat(np.arange(len(records)), [len(record.sites) for record in records])
     place = np.concatenate([np.arange(len(record.sites)) for record in records])
     kept = shares(table, request.sites)
     stacks = _stacks([(records[process[row]], int(place[row])) for row in kept], run.cwd)
     totals = table.sum(axis=0)
-    head = {name: sum(int(record.head[name]) for record in records) for name in ("bytes", "count", "mapped")}
-    own = {int(place[row]): stack for row, stack in zip(kept, stacks, strict=True) if process[row] == most}
+    head = {
+        name: sum(int(record.head[name]) for record in records)
+        for name in ("bytes", "count", "mapped")
+    }
+    own = {
+        int(place[row]): stack
+        for row, stack in zip(kept, stacks, strict=True)
+        if process[row] == most
+    }
     return Heap(
         engine=engine,
         peak=float(records[most].head["peak"]),
@@ -175,7 +241,13 @@ def heap(records: Sequence[AllocationRecord], run: Run, request: AllocationReque
         count=float(head["count"]),
         leaked=float(totals[HEAP_COLUMNS.index("leaked")]),
         mapped=float(head["mapped"]),
-        sites=_merged([AllocationSite(stack, *row) for stack, row in zip(stacks, table[kept].tolist(), strict=True)], totals),
+        sites=_merged(
+            [
+                AllocationSite(stack, *row)
+                for stack, row in zip(stacks, table[kept].tolist(), strict=True)
+            ],
+            totals,
+        ),
         course=_course(records[most], own),
         warnings=[*remarks, *_remarks(run, records)],
     )
@@ -186,17 +258,27 @@ def _table(record: AllocationRecord, *, is_largest: bool) -> NDArray[np.float64]
     import numpy as np
 
     peaks = record.peaks if is_largest else np.zeros(len(record.sites))
-    return np.stack((record.sites["bytes"], record.sites["count"], peaks, record.leaked), axis=1).astype(np.float64)
+    return np.stack(
+        (record.sites["bytes"], record.sites["count"], peaks, record.leaked), axis=1
+    ).astype(np.float64)
 
 
 def _merged(kept: Sequence[AllocationSite], totals: NDArray[np.float64]) -> list[AllocationSite]:
-    """The sites of one stack as one, and one without a stack for what the sites that were not kept have."""
-    rest = [float(total) - sum(getattr(site, name) for site in kept) for name, total in zip(HEAP_COLUMNS, totals, strict=True)]
+    """The sites of one stack as one, and one without a stack for what the sites that were not kept
+    have.
+    """
+    rest = [
+        float(total) - sum(getattr(site, name) for site in kept)
+        for name, total in zip(HEAP_COLUMNS, totals, strict=True)
+    ]
     return largest([*kept, AllocationSite((), *rest)], len(kept) + 1)
 
 
 def _stacks(sites: Sequence[tuple[AllocationRecord, int]], folder: Path) -> list[Stack]:
-    """The stacks of some sites with names; each file is asked once. Calls for which there was no room have none."""
+    """The stacks of some sites with names; each file is asked once.
+
+    Calls for which there was no room have none.
+    """
     wanted: dict[str, set[int]] = defaultdict(set)
     found: list[list[tuple[str, int]]] = []
     for record, number in sites:
@@ -211,21 +293,36 @@ def _stacks(sites: Sequence[tuple[AllocationRecord, int]], folder: Path) -> list
     names = {
         (path, address): _frames(path, address, lines, folder)
         for path, addresses in wanted.items()
-        for address, lines in (resolve(path, addresses) if path else {one: [] for one in addresses}).items()
+        for address, lines in (
+            resolve(path, addresses) if path else {one: [] for one in addresses}
+        ).items()
     }
-    entries = [((RECORD_KINDS[kind], "", ""),) if (kind := int(record.sites[number]["kind"])) else () for record, number in sites]
-    return [(*entry, *(frame for one in places for frame in names[one])) for entry, places in zip(entries, found, strict=True)]
+    entries = [
+        ((RECORD_KINDS[kind], "", ""),) if (kind := int(record.sites[number]["kind"])) else ()
+        for record, number in sites
+    ]
+    return [
+        (*entry, *(frame for one in places for frame in names[one]))
+        for entry, places in zip(entries, found, strict=True)
+    ]
 
 
-def _frames(path: str, address: int, lines: Sequence[tuple[str, str, int]], folder: Path) -> tuple[HeapFrame, ...]:
+def _frames(
+    path: str, address: int, lines: Sequence[tuple[str, str, int]], folder: Path
+) -> tuple[HeapFrame, ...]:
     name = printable(path.rpartition("/")[2])
     if not lines:
         return ((f"{name}+{address:#x}" if name else "(unknown)", "", path),)
-    return tuple((function, f"{short(file, folder)}:{line}" if file and line else "", path) for function, file, line in lines)
+    return tuple(
+        (function, f"{short(file, folder)}:{line}" if file and line else "", path)
+        for function, file, line in lines
+    )
 
 
 def _course(record: AllocationRecord, stacks: dict[int, Stack]) -> list[Moment]:
-    """Bytes alive at the end of each part of the process' life, of the functions with most; those of all others are ``(other)``."""
+    """Bytes alive at the end of each part of the process' life, of the functions with most; those
+    of all others are ``(other)``.
+    """
     import numpy as np
 
     width, count = int(record.head["width"]), int(record.head["count"])
@@ -237,8 +334,13 @@ def _course(record: AllocationRecord, stacks: dict[int, Stack]) -> list[Moment]:
         by_name[functions.get(number, OTHER_SITES)] += row
     most = {name: int(row.max(initial=0)) for name, row in by_name.items() if name != OTHER_SITES}
     least = SMALLEST_PEAK_SHARE * int(record.head["peak"])
-    shown = sorted((name for name in most if most[name] >= least), key=lambda name: (-most[name], name))[:MOST_COURSES]
-    rest = np.sum([row for name, row in by_name.items() if name not in shown] or [np.zeros(bins, np.int64)], axis=0)
+    shown = sorted(
+        (name for name in most if most[name] >= least), key=lambda name: (-most[name], name)
+    )[:MOST_COURSES]
+    rest = np.sum(
+        [row for name, row in by_name.items() if name not in shown] or [np.zeros(bins, np.int64)],
+        axis=0,
+    )
     rows = [(name, by_name[name]) for name in shown] + ([(OTHER_SITES, rest)] if rest.any() else [])
     began = record.head["began"] / 1e9
     return [
@@ -253,17 +355,21 @@ def _remarks(run: Run, records: Sequence[AllocationRecord]) -> list[str]:
     for record in records:
         flags |= record.flags
     if flags & FOREIGN:
-        found.append(f"memory: {command} has its own malloc, which comes first: memory allocated with it is not seen")
+        found.append(
+            f"memory: {command} has its own malloc, which comes first: memory allocated with it is"
+            " not seen"
+        )
     if flags & SLOW:
         found.append("memory: call stacks are found slowly: apt install libunwind8")
     if flags & FULL:
         found.append(
-            f"memory: some call stacks did not fit and are counted as {OTHER_SITES}: lower depth, or free space for temporary files"
+            f"memory: some call stacks did not fit and are counted as {OTHER_SITES}: lower depth,"
+            " or free space for temporary files"
         )
     mapped = max(int(record.head["mapped"]) for record in records)
     if mapped > max(int(record.head["peak"]) for record in records):
         found.append(
-            f"memory: {command} took {mapped:,} bytes directly from the system (mmap), more than through malloc: what its own allocator "
-            "does with them is not seen"
+            f"memory: {command} took {mapped:,} bytes directly from the system (mmap), more than"
+            " through malloc: what its own allocator does with them is not seen"
         )
     return found

@@ -22,20 +22,24 @@ if TYPE_CHECKING:
 
 
 LARGEST_PROGRAM = 1 << 31  # bytes of a program that is looked into
-HeapFrame = tuple[str, str, str]  # function, file:line, object; innermost frames come first in a stack
+# function, file:line, object; innermost frames come first in a stack
+HeapFrame = tuple[str, str, str]
 Stack = tuple[HeapFrame, ...]
 HEAP_COLUMNS = ("bytes", "count", "peak", "leaked")
 OTHER_SITES = "(other)"  # what the sites that are not kept have in all
 # allocators, and what lies between them and the code that wanted memory
 MACHINERY = re.compile(
-    r"malloc|calloc|realloc|reallocarray|memalign|aligned_alloc|posix_memalign|valloc|pvalloc|mmap|operator new(\[\])?|_Zn[wa]\w+"
+    r"malloc|calloc|realloc|reallocarray|memalign|aligned_alloc|posix_memalign|valloc|pvalloc|mmap"
+    r"|operator new(\[\])?|_Zn[wa]\w+"
     r"|(__gnu_cxx|std|__cxxabiv1)::.*|__cxa_.*|(PyMem|PyObject|PyMem_Raw)_(Malloc|Calloc|Realloc)|\(unknown\)"
 )
 LIBRARIES = re.compile(r"(libc|libstdc\+\+|libgcc_s|ld-linux|ld-musl|libpthread|libm).*\.so[\d.]*")
 
 
 def check(program: str) -> list[str]:
-    """Remarks on a program that a library will be loaded into; raises CollectError if nothing can be loaded into it."""
+    """Remarks on a program that a library will be loaded into; raises CollectError if nothing can
+    be loaded into it.
+    """
     try:
         about = Path(program).stat()
     except OSError:
@@ -43,20 +47,29 @@ def check(program: str) -> list[str]:
     name = name_command([program])
     if about.st_mode & (stat.S_ISUID | stat.S_ISGID) and os.geteuid() != about.st_uid:
         raise CollectError(
-            f"{name} runs with another user's rights (setuid), which forbids loading libraries: measure a copy of it",
+            f"{name} runs with another user's rights (setuid), which forbids loading libraries:"
+            " measure a copy of it",
             lasting=True,
         )
     linked, own = _linkage(program, about.st_size, about.st_mtime_ns)
     if not linked:
         raise CollectError(
-            f"{name} is linked statically, so that nothing can be loaded into it: link it without -static", lasting=True
+            f"{name} is linked statically, so that nothing can be loaded into it: link it without"
+            " -static",
+            lasting=True,
         )
-    return [f"memory: {name} contains its own malloc: memory allocated with it is not seen"] if own else []
+    return (
+        [f"memory: {name} contains its own malloc: memory allocated with it is not seen"]
+        if own
+        else []
+    )
 
 
 @cache
 def _linkage(path: str, size: int, _changed: int) -> tuple[bool, bool]:
-    """Whether a file can load libraries, and whether it defines malloc; scripts and unreadable files are assumed to be fine."""
+    """Whether a file can load libraries, and whether it defines malloc; scripts and unreadable
+    files are assumed to be fine.
+    """
     from elftools.common.exceptions import ELFError
     from elftools.construct import ConstructError
     from elftools.elf.elffile import ELFFile
@@ -66,9 +79,21 @@ def _linkage(path: str, size: int, _changed: int) -> tuple[bool, bool]:
             if file.read(4) != b"\x7fELF" or size > LARGEST_PROGRAM:
                 return True, False
             elf = ELFFile(file)
-            linked = any(segment["p_type"] in ("PT_INTERP", "PT_DYNAMIC") for segment in elf.iter_segments())
+            linked = any(
+                segment["p_type"] in ("PT_INTERP", "PT_DYNAMIC") for segment in elf.iter_segments()
+            )
             return linked, linked and _defines(elf, "malloc")
-    except (OSError, ELFError, ConstructError, struct.error, LookupError, ValueError, TypeError, AttributeError, AssertionError):
+    except (
+        OSError,
+        ELFError,
+        ConstructError,
+        struct.error,
+        LookupError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        AssertionError,
+    ):
         return True, False
 
 
@@ -76,14 +101,19 @@ def _defines(elf: Any, name: str) -> bool:
     for table in (".symtab", ".dynsym"):
         section: Any = elf.get_section_by_name(table)
         symbols = section.get_symbol_by_name(name) if section is not None else None
-        if any(one["st_shndx"] != "SHN_UNDEF" and one["st_info"]["type"] == "STT_FUNC" for one in symbols or ()):
+        if any(
+            one["st_shndx"] != "SHN_UNDEF" and one["st_info"]["type"] == "STT_FUNC"
+            for one in symbols or ()
+        ):
             return True
     return False
 
 
 @dataclass(frozen=True)
 class AllocationRequest:
-    """What an engine is to record: at most ``sites`` call stacks, each of at most ``depth`` frames; ``exact`` is for Python."""
+    """What an engine is to record: at most ``sites`` call stacks, each of at most ``depth`` frames;
+    ``exact`` is for Python.
+    """
 
     sites: int = 1000
     depth: int = 64
@@ -92,7 +122,9 @@ class AllocationRequest:
 
 @dataclass(frozen=True)
 class AllocationSite:
-    """What one call stack allocated: bytes, calls, bytes at the process' peak, bytes that were never freed; None is not known."""
+    """What one call stack allocated: bytes, calls, bytes at the process' peak, bytes that were
+    never freed; None is not known.
+    """
 
     stack: Stack
     bytes: float | None = None
@@ -103,7 +135,8 @@ class AllocationSite:
 
 @dataclass(frozen=True)
 class Moment:
-    """One function's (or with an empty name the process') bytes alive, ``number`` parts of its life after the start.
+    """One function's (or with an empty name the process') bytes alive, ``number`` parts of its life
+    after the start.
 
     ``time`` is in seconds since the process' start.
     """
@@ -118,9 +151,10 @@ class Moment:
 class Heap:
     """What one execution allocated.
 
-    ``peak`` is in bytes and that of the process with the largest; ``bytes``, ``count`` and ``leaked`` are sums over all processes, None
-    if the engine does not report it. ``mapped``: bytes that the program took directly from the system. ``engine`` is the way
-    it was measured, ``warnings`` are lines for the user.
+    ``peak`` is in bytes and that of the process with the largest; ``bytes``, ``count`` and
+    ``leaked`` are sums over all processes, None if the engine does not report it. ``mapped``: bytes
+    that the program took directly from the system. ``engine`` is the way it was measured,
+    ``warnings`` are lines for the user.
     """
 
     engine: str
@@ -136,14 +170,17 @@ class Heap:
 
 @dataclass(frozen=True)
 class RecordingInterpreter:
-    """A Python that recorded itself: its program, and the folder of its memray; empty where it has none."""
+    """A Python that recorded itself: its program, and the folder of its memray; empty where it has
+    none.
+    """
 
     executable: str
     memray: str
 
 
 def largest(sites: Sequence[AllocationSite], most: int) -> list[AllocationSite]:
-    """The sites of one stack as one, and of these the ones with the largest share in anything; the others are one without a stack.
+    """The sites of one stack as one, and of these the ones with the largest share in anything; the
+    others are one without a stack.
 
     A column of the result is None where no site of the input knows it.
     """
@@ -151,29 +188,46 @@ def largest(sites: Sequence[AllocationSite], most: int) -> list[AllocationSite]:
 
     if not sites:
         return []
-    known = [name for name in HEAP_COLUMNS if any(getattr(site, name) is not None for site in sites)]
-    numbers = {stack: number for number, stack in enumerate(dict.fromkeys(site.stack for site in sites))}
+    known = [
+        name for name in HEAP_COLUMNS if any(getattr(site, name) is not None for site in sites)
+    ]
+    numbers = {
+        stack: number for number, stack in enumerate(dict.fromkeys(site.stack for site in sites))
+    }
     sums = np.zeros((len(numbers), len(known)))
     rows = [[getattr(site, name) or 0.0 for name in known] for site in sites]
     np.add.at(sums, [numbers[site.stack] for site in sites], np.array(rows))
     kept = shares(sums, most)
     stacks = list(numbers)
-    found = [AllocationSite(stacks[row], **dict(zip(known, sums[row].tolist(), strict=True))) for row in kept]
+    found = [
+        AllocationSite(stacks[row], **dict(zip(known, sums[row].tolist(), strict=True)))
+        for row in kept
+    ]
     rest = sums.sum(axis=0) - sums[kept].sum(axis=0)
-    return [*found, AllocationSite((), **dict(zip(known, rest.tolist(), strict=True)))] if rest.any() else found
+    return (
+        [*found, AllocationSite((), **dict(zip(known, rest.tolist(), strict=True)))]
+        if rest.any()
+        else found
+    )
 
 
 def shares(table: NDArray[np.float64], most: int) -> list[int]:
-    """The rows of a table with the largest share in any column, at most so many, in the table's order."""
+    """The rows of a table with the largest share in any column, at most so many, in the table's
+    order.
+    """
     import numpy as np
 
     share = (table / np.maximum(table.sum(axis=0), 1)).max(axis=1)
-    found: list[int] = np.sort(np.argsort(-share, kind="stable")[: min(most, int((share > 0).sum()))]).tolist()
+    found: list[int] = np.sort(
+        np.argsort(-share, kind="stable")[: min(most, int((share > 0).sum()))]
+    ).tolist()
     return found
 
 
 def owner(stack: Stack) -> str:
-    """The function that a site is called after: the innermost that is neither an allocator nor of the languages' own libraries."""
+    """The function that a site is called after: the innermost that is neither an allocator nor of
+    the languages' own libraries.
+    """
     for function, _place, file in stack:
         if not _is_machinery(function) and not LIBRARIES.fullmatch(file.rpartition("/")[2]):
             return function
@@ -186,11 +240,16 @@ def _is_machinery(function: str) -> bool:
     from perfvcs.collectors._shared.frames import without_arguments
 
     name = without_arguments(function).partition("(")[0]
-    return MACHINERY.fullmatch(name if name.startswith("operator") else name.rpartition(" ")[2]) is not None
+    return (
+        MACHINERY.fullmatch(name if name.startswith("operator") else name.rpartition(" ")[2])
+        is not None
+    )
 
 
 def text(frame: HeapFrame) -> str:
-    """A frame as profiles have it: ``function (file:line)``, or the object's file where no line is known."""
+    """A frame as profiles have it: ``function (file:line)``, or the object's file where no line is
+    known.
+    """
     function, place, file = frame
     inside = place or file.rpartition("/")[2]
     return f"{function} ({inside})" if inside else function

@@ -1,4 +1,6 @@
-"""Python programs: their interpreters record themselves (``collectors/memory/inside/python``), with memray or else tracemalloc."""
+"""Python programs: their interpreters record themselves (``collectors/memory/inside/python``), with
+memray or else tracemalloc.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,17 @@ PREFIX = "PERFVCS_HEAP"
 MAX_FILES = 10_000
 INSTALL = "pip install 'memray>=1.10', beside perfvcs or into the measured project's environment"
 # Any of these: of a long message only the end is kept.
-LOST_FILE = re.compile(r"grow output file|Failed to write output, deactivating|__ios_failure|basic_filebuf::")
-CLOSED = 'memray lost its file: close descriptors by os.closerange, which leaves it out, or set recorder = "tracemalloc"'
-NO_MEMRAY = f"memory: tracemalloc tells peaks but neither counts nor bytes, since this Python has no memray: {INSTALL}"
+LOST_FILE = re.compile(
+    r"grow output file|Failed to write output, deactivating|__ios_failure|basic_filebuf::"
+)
+CLOSED = (
+    "memray lost its file: close descriptors by os.closerange, which leaves it out, or set recorder"
+    ' = "tracemalloc"'
+)
+NO_MEMRAY = (
+    "memory: tracemalloc tells peaks but neither counts nor bytes, since this Python has no"
+    f" memray: {INSTALL}"
+)
 
 
 def record(run: Run, request: AllocationRequest, recorder: RecorderName = "auto") -> Heap:
@@ -45,8 +55,9 @@ def record(run: Run, request: AllocationRequest, recorder: RecorderName = "auto"
     found = [_interpreter(path) for path in _files(folder, "python-*.json")]
     if not found:
         raise CollectError(
-            f"{name_command(run.argv)} started no Python that loads the recorder: leave out the options -I, -E and -S, do not clear "
-            'PYTHONPATH, and use Python 3.9 or newer; for a program that is not Python, set recorder = "shim"'
+            f"{name_command(run.argv)} started no Python that loads the recorder: leave out the"
+            " options -I, -E and -S, do not clear PYTHONPATH, and use Python 3.9 or newer; for a"
+            ' program that is not Python, set recorder = "shim"'
         )
     captures = _files(folder, "memray-*.bin*")
     if captures:
@@ -54,25 +65,39 @@ def record(run: Run, request: AllocationRequest, recorder: RecorderName = "auto"
 
         lost = sum(not one.memray for one in found)
         made = captured_heap(captures, next(one for one in found if one.memray), run, request)
-        made.warnings.extend([f"memory: {lost} of its interpreters have no memray and are left out: {INSTALL}"] if lost else [])
+        made.warnings.extend(
+            [f"memory: {lost} of its interpreters have no memray and are left out: {INSTALL}"]
+            if lost
+            else []
+        )
         return made
     if recorder == "memray":
         raise CollectError(f"memory: the measured Python has no memray: {INSTALL}", lasting=True)
     from perfvcs.collectors.memory.captures import traced_heap as traced
 
     traces = _files(folder, "tracemalloc-*.json")
-    warnings, lost = [NO_MEMRAY] if recorder == "auto" else [], len(_files(folder, "began-*.json")) - len(traces)
+    warnings, lost = (
+        [NO_MEMRAY] if recorder == "auto" else [],
+        len(_files(folder, "began-*.json")) - len(traces),
+    )
     if lost > 0:
         warnings.append(
-            f"memory: {lost} process{'es' * (lost != 1)} did not end Python normally (os._exit, exec, signals; workers of "
-            f"multiprocessing do): tracemalloc leaves out what they allocated, memray does not: {INSTALL}"
+            f"memory: {lost} process{'es' * (lost != 1)} did not end Python normally (os._exit,"
+            " exec, signals; workers of multiprocessing do): tracemalloc leaves out what they"
+            f" allocated, memray does not: {INSTALL}"
         )
     return traced(traces, run, request, warnings)
 
 
-def _environment(run: Run, request: AllocationRequest, recorder: RecorderName, folder: Path) -> dict[str, str]:
-    """The interpreters' environment; hashes are the same each time, unless the program sets them."""
-    path = os.pathsep.join(filter(None, (str(inside.MEMORY_INSIDE / "python"), run.env.get("PYTHONPATH"))))
+def _environment(
+    run: Run, request: AllocationRequest, recorder: RecorderName, folder: Path
+) -> dict[str, str]:
+    """The interpreters' environment; hashes are the same each time, unless the program sets
+    them.
+    """
+    path = os.pathsep.join(
+        filter(None, (str(inside.MEMORY_INSIDE / "python"), run.env.get("PYTHONPATH")))
+    )
     return {
         "PYTHONPATH": path,
         "PYTHONHASHSEED": run.env.get("PYTHONHASHSEED", "0"),
@@ -85,7 +110,9 @@ def _environment(run: Run, request: AllocationRequest, recorder: RecorderName, f
 
 
 def _own_memray() -> str:
-    """The folder with perfvcs' own memray, for interpreters of the same version; empty where there is none."""
+    """The folder with perfvcs' own memray, for interpreters of the same version; empty where there
+    is none.
+    """
     found = find_spec("memray")
     return str(Path(found.origin).parents[1]) if found is not None and found.origin else ""
 
@@ -93,7 +120,9 @@ def _own_memray() -> str:
 def _files(folder: Path, pattern: str) -> Sequence[Path]:
     found = sorted(folder.glob(pattern))
     if len(found) > MAX_FILES:
-        raise CollectError(f"memory: over {MAX_FILES:,} interpreters were started: measure fewer at once")
+        raise CollectError(
+            f"memory: over {MAX_FILES:,} interpreters were started: measure fewer at once"
+        )
     return found
 
 
@@ -102,4 +131,6 @@ def _interpreter(path: Path) -> RecordingInterpreter:
     try:
         return msgspec.json.decode(read_part(path, 0, 1 << 16), type=RecordingInterpreter)
     except UNDECODABLE:
-        raise CollectError(f"{path.name} is not what perfvcs wrote: the program must leave it alone") from None
+        raise CollectError(
+            f"{path.name} is not what perfvcs wrote: the program must leave it alone"
+        ) from None

@@ -1,4 +1,6 @@
-"""Tells as JSON what files of memray hold; run by an interpreter that has memray: ``reading.py FOLDER SITES FILE...``."""
+"""Tells as JSON what files of memray hold; run by an interpreter that has memray: ``reading.py
+FOLDER SITES FILE...``.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def main(packages: str, sites: int, depth: int, paths: list[str]) -> None:
 
 
 def tell(path: str, sites: int, depth: int) -> dict[str, Any]:
-    """Totals, what each line allocated, and the stacks of what was alive at the peak and at the end."""
+    """Totals, what each line allocated, and the stacks of what was alive at the peak and at the
+    end.
+    """
     from memray import FileReader  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     with FileReader(path) as reader:
@@ -54,7 +58,11 @@ def _statistics(path: str, sites: int) -> dict[str, Any]:
     size = dict(said.top_locations_by_size)
     kept = dict.fromkeys([*list(size)[:sites], *list(count)[:sites]])
     rows = [[*where, size.get(where, 0), count.get(where, 0)] for where in kept]
-    return {"bytes": said.total_memory_allocated, "count": said.total_num_allocations, "lines": rows}
+    return {
+        "bytes": said.total_memory_allocated,
+        "count": said.total_num_allocations,
+        "lines": rows,
+    }
 
 
 def _stacks(records: Iterable[Any], sites: int, depth: int) -> list[list[Any]]:

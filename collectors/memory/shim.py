@@ -1,4 +1,6 @@
-"""Native programs: a preloaded library counts their allocations (``collectors/memory/inside``); this side starts it and reads its files."""
+"""Native programs: a preloaded library counts their allocations (``collectors/memory/inside``);
+this side starts it and reads its files.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,13 @@ def record(run: Run, request: AllocationRequest) -> Heap:
     folder.mkdir()
     preload = ":".join(filter(None, (str(library), run.env.get("LD_PRELOAD"))))
     executed(
-        run, env={**run.env, "LD_PRELOAD": preload, MEMORY_VARIABLE: str(folder), f"{MEMORY_VARIABLE}_DEPTH": str(request.depth)}
+        run,
+        env={
+            **run.env,
+            "LD_PRELOAD": preload,
+            MEMORY_VARIABLE: str(folder),
+            f"{MEMORY_VARIABLE}_DEPTH": str(request.depth),
+        },
     )
     try:
         records = read(folder)
@@ -33,14 +41,17 @@ def record(run: Run, request: AllocationRequest) -> Heap:
         raise CollectError(f"{name_command(run.argv)}: {error}") from None
     if not records:
         raise CollectError(
-            f"{name_command(run.argv)} does not load what LD_PRELOAD names, or may not write files of 64 MB (ulimit -f): start the program "
-            "itself, without sudo or setuid, and keep its environment"
+            f"{name_command(run.argv)} does not load what LD_PRELOAD names, or may not write files"
+            " of 64 MB (ulimit -f): start the program itself, without sudo or setuid, and keep its"
+            " environment"
         )
-    foreign = remarks or any(record.flags & FOREIGN or int(record.head["mapped"]) for record in records)
+    foreign = remarks or any(
+        record.flags & FOREIGN or int(record.head["mapped"]) for record in records
+    )
     if foreign and not any(int(record.head["count"]) for record in records):
         raise CollectError(
-            f"{name_command(run.argv)} allocates through its own allocator and never through the C library's malloc: build it without "
-            "that, or use maxrss of the collector time"
+            f"{name_command(run.argv)} allocates through its own allocator and never through the C"
+            " library's malloc: build it without that, or use maxrss of the collector time"
         )
     return heap(records, run, request, ENGINE, remarks)
 
@@ -50,5 +61,7 @@ def preloaded() -> Path:
     try:
         found = compiled(inside.MEMORY_INSIDE / "allocations.c", flags=OPTIONS, shared=True)
     except NotCompiled as error:
-        raise CollectError(f"memory needs a C compiler to make its recorder: {error}", lasting=True) from None
+        raise CollectError(
+            f"memory needs a C compiler to make its recorder: {error}", lasting=True
+        ) from None
     return preloadable(found)

@@ -1,4 +1,6 @@
-"""The notes of the plugin in the measured pytest, line by line, in files that the tests could have changed."""
+"""The notes of the plugin in the measured pytest, line by line, in files that the tests could have
+changed.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +38,11 @@ class _Begin(msgspec.Struct, tag_field="kind", tag="begin"):
 
 
 class Test(msgspec.Struct, tag_field="kind", tag="test"):
-    """One test of one process: how it ended, and ``runs``, the first one first, as wall ns, CPU ns and bytes (None: not known).
+    """One test of one process: how it ended, and ``runs``, the first one first, as wall ns, CPU ns
+    and bytes (None: not known).
 
-    ``once``: why it was not repeated to the end. ``rounds``: what pytest-benchmark measured, in ns per call, CPU -1.
+    ``once``: why it was not repeated to the end. ``rounds``: what pytest-benchmark measured, in ns
+    per call, CPU -1.
     """
 
     id: str
@@ -63,7 +67,9 @@ class _Engine(msgspec.Struct, tag_field="kind", tag="engine"):
 
 
 class ReachedFunction(msgspec.Struct, tag_field="kind", tag="function", frozen=True):
-    """A function of the project; ``name`` is empty if the interpreter does not report it (before Python 3.11)."""
+    """A function of the project; ``name`` is empty if the interpreter does not report it (before
+    Python 3.11).
+    """
 
     file: str
     name: str
@@ -84,15 +90,28 @@ class _Finished(msgspec.Struct, tag_field="kind", tag="finished"):
     status: int
 
 
-NoteLine = _Started | _Collected | _Begin | Test | _Problem | _Note | _Engine | ReachedFunction | _Reached | _LeftOut | _Finished
+NoteLine = (
+    _Started
+    | _Collected
+    | _Begin
+    | Test
+    | _Problem
+    | _Note
+    | _Engine
+    | ReachedFunction
+    | _Reached
+    | _LeftOut
+    | _Finished
+)
 
 
 @dataclass
 class PytestNotes:
-    """The notes of all pytest processes of one execution; ``running`` is the test that began last, if none ended after it.
+    """The notes of all pytest processes of one execution; ``running`` is the test that began last,
+    if none ended after it.
 
-    ``reached``: the functions that ran, by test; those outside of tests by the empty name. ``processes``: the tests that started
-    processes, ``left_out`` those that were found and not run.
+    ``reached``: the functions that ran, by test; those outside of tests by the empty name.
+    ``processes``: the tests that started processes, ``left_out`` those that were found and not run.
     """
 
     versions: set[str] = field(default_factory=set)
@@ -122,14 +141,18 @@ def read_notes(folder: Path) -> PytestNotes:
 def _lines(path: Path) -> Iterator[NoteLine]:
     content = read_at_most(path, MAX_NOTES)
     if len(content) > MAX_NOTES:
-        raise CollectError(f"{path.name} is over {MAX_NOTES >> 20} MiB: measure fewer tests at once")
+        raise CollectError(
+            f"{path.name} is over {MAX_NOTES >> 20} MiB: measure fewer tests at once"
+        )
     lines = content.split(b"\n")[:-1]  # a killed process may have cut the last one off
     decoder = msgspec.json.Decoder(NoteLine)
     for number, line in enumerate(lines, 1):
         try:
             yield decoder.decode(line)
         except UNDECODABLE as error:
-            raise CollectError(f"{path.name} line {number}: {error}: the tests must leave perfvcs' files alone") from None
+            raise CollectError(
+                f"{path.name} line {number}: {error}: the tests must leave perfvcs' files alone"
+            ) from None
 
 
 def _take(notes: PytestNotes, functions: list[ReachedFunction], line: NoteLine, file: str) -> None:
@@ -142,7 +165,11 @@ def _take(notes: PytestNotes, functions: list[ReachedFunction], line: NoteLine, 
             notes.running = printable(name)
         case Test():
             notes.running = ""
-            line.id, line.why, line.once = printable(line.id)[:MAX_ID], printable(line.why), printable(line.once)
+            line.id, line.why, line.once = (
+                printable(line.id)[:MAX_ID],
+                printable(line.why),
+                printable(line.once),
+            )
             notes.tests.append(line)
         case _Problem(id=name, why=why):
             notes.problems.append((printable(name), printable(why)))
@@ -152,7 +179,10 @@ def _take(notes: PytestNotes, functions: list[ReachedFunction], line: NoteLine, 
             functions.append(line)
         case _Reached(id=name, functions=numbers, processes=processes):
             if numbers and not 0 <= min(numbers) <= max(numbers) < len(functions):
-                raise CollectError(f"{file}: functions of {printable(name)[:80]} are unknown: the tests must leave it alone")
+                raise CollectError(
+                    f"{file}: functions of {printable(name)[:80]} are unknown: the tests must leave"
+                    " it alone"
+                )
             unit = printable(name)[:MAX_ID]
             notes.reached.setdefault(unit, set()).update(functions[number] for number in numbers)
             notes.processes |= {unit} if processes else set()

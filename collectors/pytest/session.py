@@ -1,7 +1,9 @@
-"""A project's own tests as benchmarks: each is repeated by pytest's whole protocol, as far as it can be.
+"""A project's own tests as benchmarks: each is repeated by pytest's whole protocol, as far as it
+can be.
 
-The first execution of a session is preceded by a plain one, which shows how the tests end without repetition, and which functions
-run for each. Repeating must change no test's end: where it does, the tests of the files concerned are run once per process.
+The first execution of a session is preceded by a plain one, which shows how the tests end without
+repetition, and which functions run for each. Repeating must change no test's end: where it does,
+the tests of the files concerned are run once per process.
 """
 
 from __future__ import annotations
@@ -13,13 +15,22 @@ from pathlib import Path
 
 from perfvcs.collectors._shared.functions import PROCESSES, reached
 from perfvcs.collectors.pytest.notes import MeterReading, PytestNotes, Test
-from perfvcs.collectors.pytest.suite import NAMED_TESTS, UNRUN_FUNCTION, counted, named, outcomes, qualified, run_suite
+from perfvcs.collectors.pytest.suite import (
+    NAMED_TESTS,
+    UNRUN_FUNCTION,
+    counted,
+    named,
+    outcomes,
+    qualified,
+    run_suite,
+)
 from perfvcs.launcher.execution import name_command
 from perfvcs.plugins.collector import CollectError, Observations, Run
 from perfvcs.profile import FINE, REPEATED, Metric, Reached
 
 SESSION_METRICS = {"wall": Metric("s"), "cpu": Metric("s"), "peak": Metric("B", "none")}
-ONCE_SUFFIX = " (once)"  # behind the name of a test that is run once per process: its first run is its only one
+# behind the name of a test that is run once per process: its first run is its only one
+ONCE_SUFFIX = " (once)"
 ATTEMPTS = 4  # at finding out which tests cannot be repeated; in the last one none is
 MAX_ROUNDS = 1000  # of pytest-benchmark that are kept of one test
 HYPOTHESIS, BENCHMARK_REASON, BY_OTHERS = (
@@ -29,14 +40,21 @@ HYPOTHESIS, BENCHMARK_REASON, BY_OTHERS = (
 )  # reasons for one run, known before it
 
 REMARKS = {
-    "coverage": "coverage is switched off, since it slows the tests down: leave --cov out to lose this note",
-    "xdist": "pytest-xdist is switched off, since tests that run at the same time disturb each other: add -n0 to lose this note",
+    "coverage": (
+        "coverage is switched off, since it slows the tests down: leave --cov out to lose this note"
+    ),
+    "xdist": (
+        "pytest-xdist is switched off, since tests that run at the same time disturb each other:"
+        " add -n0 to lose this note"
+    ),
 }
 
 
 @dataclass(frozen=True)
 class Settings:
-    """``repeat``: most runs after the first; ``budget``: seconds after which none begins; ``functions``: whether to watch these."""
+    """``repeat``: most runs after the first; ``budget``: seconds after which none begins;
+    ``functions``: whether to watch these.
+    """
 
     repeat: int
     budget: float
@@ -55,11 +73,16 @@ class Known:
 
 @dataclass
 class PytestSession:
-    """What executions of one session share. ``once``: tests that cannot be repeated, in any of its versions, by job."""
+    """What executions of one session share.
+
+    ``once``: tests that cannot be repeated, in any of its versions, by job.
+    """
 
     place: Path | None = None
     known: dict[tuple[object, ...], Known] = field(default_factory=dict)
-    once: defaultdict[tuple[object, ...], set[str]] = field(default_factory=lambda: defaultdict(set))
+    once: defaultdict[tuple[object, ...], set[str]] = field(
+        default_factory=lambda: defaultdict(set)
+    )
 
 
 _session = PytestSession()
@@ -75,11 +98,17 @@ def measure(run: Run, settings: Settings) -> Observations:
         _session.known[key] = _study(run, settings)
     known, once = _session.known[key], _session.once[settings, run.uid, run.argv[1:]]
     for attempt in range(ATTEMPTS):
-        notes = run_suite(run, "measure", repeat=settings.repeat, budget=settings.budget, once=sorted(once))
+        notes = run_suite(
+            run, "measure", repeat=settings.repeat, budget=settings.budget, once=sorted(once)
+        )
         changed = _changed(known, outcomes(notes))
         if known.settled:
             break
-        once |= {test.id for test in notes.tests if test.once not in ("", "asked", HYPOTHESIS, BENCHMARK_REASON, BY_OTHERS)}
+        once |= {
+            test.id
+            for test in notes.tests
+            if test.once not in ("", "asked", HYPOTHESIS, BENCHMARK_REASON, BY_OTHERS)
+        }
         if changed:
             known.flaky |= _changed(known, outcomes(run_suite(run, "study", functions=False)))
         files = {_file(name) for name in changed - known.flaky}
@@ -92,18 +121,28 @@ def measure(run: Run, settings: Settings) -> Observations:
 
 def _changed(known: Known, outcomes: Mapping[str, str]) -> set[str]:
     """Tests that ended in another way than they did when they were first run."""
-    return {name for name, outcome in outcomes.items() if known.outcomes.get(name, outcome) != outcome}
+    return {
+        name for name, outcome in outcomes.items() if known.outcomes.get(name, outcome) != outcome
+    }
 
 
 def _study(run: Run, settings: Settings) -> Known:
     notes = run_suite(run, "study", functions=settings.functions)
     found = outcomes(notes)
     if set(found.values()) <= {"unrun"}:
-        raise CollectError(f"{name_command(run.argv)} ran no test: leave out --collect-only, --setup-only and similar options")
+        raise CollectError(
+            f"{name_command(run.argv)} ran no test: leave out --collect-only, --setup-only and"
+            " similar options"
+        )
     if not any(outcome in ("passed", "failed") for outcome in found.values()):
-        raise CollectError(f"{name_command(run.argv)} ran none of {counted(len(found), 'test')}, all are skipped: choose others")
+        raise CollectError(
+            f"{name_command(run.argv)} ran none of {counted(len(found), 'test')}, all are skipped:"
+            " choose others"
+        )
     if "passed" not in found.values():
-        raise CollectError(f"{name_command(run.argv)}: no test passed: {_failures(notes)}: measure tests that pass")
+        raise CollectError(
+            f"{name_command(run.argv)}: no test passed: {_failures(notes)}: measure tests that pass"
+        )
     return Known(found, _reached(notes, run.cwd) if settings.functions else None)
 
 
@@ -112,7 +151,9 @@ def _file(test: str) -> str:
 
 
 def _reached(notes: PytestNotes, root: Path) -> Reached:
-    """The functions in order of their names, by test; ``PROCESSES`` is among those of a test that started some."""
+    """The functions in order of their names, by test; ``PROCESSES`` is among those of a test that
+    started some.
+    """
     sets = {name: qualified(functions, root) for name, functions in notes.reached.items()}
     for name in notes.processes:
         sets[name].add(PROCESSES)
@@ -121,15 +162,28 @@ def _reached(notes: PytestNotes, root: Path) -> Reached:
 
 
 def _observations(
-    run: Run, settings: Settings, known: Known, notes: PytestNotes, once: set[str], changed: set[str]
+    run: Run,
+    settings: Settings,
+    known: Known,
+    notes: PytestNotes,
+    once: set[str],
+    changed: set[str],
 ) -> Observations:
-    found = Observations(metrics=dict(SESSION_METRICS), values={name: [] for name in SESSION_METRICS}, reached=known.reached)
+    found = Observations(
+        metrics=dict(SESSION_METRICS),
+        values={name: [] for name in SESSION_METRICS},
+        reached=known.reached,
+    )
     found.warnings += _remarks(known, notes, once, changed)
     counts: defaultdict[str, int] = defaultdict(int)
     for test in notes.tests:
         if test.outcome != "passed" or test.id in changed:
             continue
-        single = bool(settings.repeat) and not test.rounds and (test.id in once or test.once in (HYPOTHESIS, BY_OTHERS))
+        single = (
+            bool(settings.repeat)
+            and not test.rounds
+            and (test.id in once or test.once in (HYPOTHESIS, BY_OTHERS))
+        )
         name = test.id + (ONCE_SUFFIX if single else "")
         for number, (wall, cpu, peak) in enumerate(_kept(test)[: 1 if single else None]):
             cold = number == 0 and bool(settings.repeat) and not single and not test.rounds
@@ -142,12 +196,17 @@ def _observations(
             counts[name] += 1
     found.size = [run.size] * len(found.uid)
     if not found.uid:
-        raise CollectError(f"{name_command(run.argv)}: no test passed as it did before: {_failures(notes)}: run it again")
+        raise CollectError(
+            f"{name_command(run.argv)}: no test passed as it did before: {_failures(notes)}: run it"
+            " again"
+        )
     return found
 
 
 def _kept(test: Test) -> list[MeterReading]:
-    """The readings of a test that count: the rounds of pytest-benchmark where it has any, evenly chosen of many."""
+    """The readings of a test that count: the rounds of pytest-benchmark where it has any, evenly
+    chosen of many.
+    """
     if not test.rounds:
         return test.runs
     step = max(1, -(-len(test.rounds) // MAX_ROUNDS))
@@ -159,12 +218,19 @@ def _remarks(known: Known, notes: PytestNotes, once: set[str], changed: set[str]
     failed = [name for name, outcome in known.outcomes.items() if outcome == "failed"]
     if failed:
         lines.append(
-            f"{counted(len(failed), 'test')} failed and {'is' if len(failed) == 1 else 'are'} not measured: {_failures(notes)}"
+            f"{counted(len(failed), 'test')} failed and {'is' if len(failed) == 1 else 'are'} not"
+            f" measured: {_failures(notes)}"
         )
     if once:
-        lines.append(f"{counted(len(once), 'test')} cannot be repeated, so each process gives one run: {named(sorted(once))}")
+        lines.append(
+            f"{counted(len(once), 'test')} cannot be repeated, so each process gives one run:"
+            f" {named(sorted(once))}"
+        )
     for name in sorted(changed)[:NAMED_TESTS]:
-        lines.append(f"{name} had another outcome than before and is left out of that execution: check whether it is flaky")
+        lines.append(
+            f"{name} had another outcome than before and is left out of that execution: check"
+            " whether it is flaky"
+        )
     return lines
 
 

@@ -23,7 +23,8 @@ from perfvcs.launcher.execution import Execution, failure, name_command
 from perfvcs.plugins.collector import CollectError, Run
 from perfvcs.profile.validity import MAX_NAME
 
-UNRUN_FUNCTION = "(left out)"  # the only function of a test that was found and not run, since it was not asked for
+# the only function of a test that was found and not run, since it was not asked for
+UNRUN_FUNCTION = "(left out)"
 MAX_SOURCE = 16 << 20  # bytes
 CONFIGURATION_FILES = ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml")
 TABLES = {"pyproject.toml": "[tool.pytest", "tox.ini": "[pytest]", "setup.cfg": "[tool:pytest]"}
@@ -35,7 +36,9 @@ SOME_FAILED, INTERRUPTED, NO_TESTS = 1, 2, 5  # exit statuses of pytest
 
 
 def qualified(functions: Iterable[ReachedFunction], root: Path) -> set[str]:
-    """Functions as ``file:qualified name``, file below the project's root; those whose line has no name are their module."""
+    """Functions as ``file:qualified name``, file below the project's root; those whose line has no
+    name are their module.
+    """
     found, known = set(), dict[str, dict[int, str]]()
     for function in functions:
         name = function.name
@@ -48,34 +51,42 @@ def qualified(functions: Iterable[ReachedFunction], root: Path) -> set[str]:
 
 
 def _names(path: Path) -> dict[int, str]:
-    """The qualified name of the code that begins at each line, the innermost one's where several do; none where it is no such source."""
+    """The qualified name of the code that begins at each line, the innermost one's where several
+    do; none where it is no such source.
+    """
     if ".." in path.parts:
         return {}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(read_at_most(path, MAX_SOURCE))  # compiling takes a time quadratic in functions that are equal
+            # compiling takes a time quadratic in functions that are equal
+            tree = ast.parse(read_at_most(path, MAX_SOURCE))
     except (CollectError, SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
     return dict(_defined(tree, ""))
 
 
 def _defined(node: ast.AST, scope: str) -> Iterator[tuple[int, str]]:
-    """The first line and the qualified name of each function and class below a node, those around others first."""
+    """The first line and the qualified name of each function and class below a node, those around
+    others first.
+    """
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             name = f"{scope}{child.name}"
             yield min([child.lineno, *(one.lineno for one in child.decorator_list)]), name
-            yield from _defined(child, f"{name}." if isinstance(child, ast.ClassDef) else f"{name}.<locals>.")
+            yield from _defined(
+                child, f"{name}." if isinstance(child, ast.ClassDef) else f"{name}.<locals>."
+            )
         elif isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
             yield from _defined(child, scope)
 
 
 def options(argv: Sequence[str], root: Path, folder: Path) -> list[str]:
-    """What keeps pytest in ``root`` where neither the command nor the project says where it is; an empty file of settings is in ``folder``.
+    """What keeps pytest in ``root`` where neither the command nor the project says where it is; an
+    empty file of settings is in ``folder``.
 
-    Otherwise a revision without settings would have those of the project around its checkout, its ``conftest.py``, and other names of
-    its tests than the working tree has.
+    Otherwise a revision without settings would have those of the project around its checkout, its
+    ``conftest.py``, and other names of its tests than the working tree has.
     """
     if any(word == own or word.startswith(f"{own}=") for word in argv for own in PYTEST_OPTIONS):
         return []
@@ -87,12 +98,18 @@ def options(argv: Sequence[str], root: Path, folder: Path) -> list[str]:
 
 
 def _places(argv: Sequence[str], root: Path) -> Iterator[Path]:
-    """The folders of the project in which pytest looks: those of its arguments, and what is above them."""
+    """The folders of the project in which pytest looks: those of its arguments, and what is above
+    them.
+    """
     yield root
     for word in argv[1:]:
         path = root / word.partition("::")[0]
         if not word.startswith("-") and path.exists():
-            yield from (place for place in (path, *path.parents) if place.is_relative_to(root) and place.is_dir())
+            yield from (
+                place
+                for place in (path, *path.parents)
+                if place.is_relative_to(root) and place.is_dir()
+            )
 
 
 def _settings(folder: Path) -> bool:
@@ -110,11 +127,21 @@ def _start(path: Path) -> str:
 
 
 def run_suite(run: Run, mode: str, **asked: object) -> PytestNotes:
-    """Execute the command once with the plugin; ``asked`` are its settings. Raises CollectError when it ran no tests to the end."""
+    """Execute the command once with the plugin; ``asked`` are its settings.
+
+    Raises CollectError when it ran no tests to the end.
+    """
     folder = Path(tempfile.mkdtemp(prefix=f"{mode}-", dir=run.scratch))
     environment, restored = _environment(run, folder)
     left_out = sorted(run.left_out)
-    request = {"mode": mode, "folder": str(folder), "root": str(run.cwd), "environment": restored, "left_out": left_out, **asked}
+    request = {
+        "mode": mode,
+        "folder": str(folder),
+        "root": str(run.cwd),
+        "environment": restored,
+        "left_out": left_out,
+        **asked,
+    }
     (folder / "request").write_text(json.dumps(request), encoding="utf-8")
     execution = launched(run, env=environment)
     notes = read_notes(folder)
@@ -124,22 +151,39 @@ def run_suite(run: Run, mode: str, **asked: object) -> PytestNotes:
 
 
 def _environment(run: Run, folder: Path) -> tuple[dict[str, str], dict[str, str | None]]:
-    """The command's environment, and what the plugin makes of it again, so that tests see what they would without us."""
+    """The command's environment, and what the plugin makes of it again, so that tests see what they
+    would without us.
+    """
     changed = {
         "PYTHONPATH": os.pathsep.join(
-            filter(None, (str(inside.PYTEST_INSIDE / "python"), str(PYTHON_PATHS), run.env.get("PYTHONPATH")))
+            filter(
+                None,
+                (
+                    str(inside.PYTEST_INSIDE / "python"),
+                    str(PYTHON_PATHS),
+                    run.env.get("PYTHONPATH"),
+                ),
+            )
         ),
         "PYTEST_PLUGINS": ",".join(filter(None, (PLUGIN, run.env.get("PYTEST_PLUGINS")))),
     }
-    if stay := options((*run.argv, *shlex.split(run.env.get("PYTEST_ADDOPTS", ""))), run.cwd, folder):
-        changed["PYTEST_ADDOPTS"] = " ".join(filter(None, (shlex.join(stay), run.env.get("PYTEST_ADDOPTS"))))
+    if stay := options(
+        (*run.argv, *shlex.split(run.env.get("PYTEST_ADDOPTS", ""))), run.cwd, folder
+    ):
+        changed["PYTEST_ADDOPTS"] = " ".join(
+            filter(None, (shlex.join(stay), run.env.get("PYTEST_ADDOPTS")))
+        )
     # these stay: nothing is to be left in the project's folder
-    kept = {"PYTHONPYCACHEPREFIX": _bytecode(), "HYPOTHESIS_STORAGE_DIRECTORY": str(folder / "hypothesis")}
+    kept = {
+        "PYTHONPYCACHEPREFIX": _bytecode(),
+        "HYPOTHESIS_STORAGE_DIRECTORY": str(folder / "hypothesis"),
+    }
     kept = {name: value for name, value in kept.items() if name not in run.env}
     if "PYTHONDONTWRITEBYTECODE" in run.env:
         kept.pop("PYTHONPYCACHEPREFIX", None)
     environment = {**run.env, **changed, **kept, VARIABLE: str(folder / "request")}
-    # the padding has moved the stack already; the folder with perfvcs_bench stays, since what is tested may report with it
+    # the padding has moved the stack already; the folder with perfvcs_bench stays, since what is
+    # tested may report with it
     return environment, {name: run.env.get(name) for name in changed} | {PADDING: None}
 
 
@@ -152,22 +196,27 @@ def _bytecode() -> str:
 
 
 def _problem(run: Run, execution: Execution, notes: PytestNotes) -> str | None:
-    """Why an execution shows nothing about the tests, in one line with the cure; None if it does."""
+    """Why an execution shows nothing about the tests, in one line with the cure; None if it
+    does.
+    """
     command = name_command(run.argv)
     failed = failure(run.argv, execution, run.timeout)
     if not notes.versions:
         if failed:
             return f"{failed}{_cure(execution)}"
         return (
-            f"{command} ran no pytest that loads perfvcs' plugin: make it `python -m pytest`, which runs unittest's cases too, without "
-            "the option -I or -E"
+            f"{command} ran no pytest that loads perfvcs' plugin: make it `python -m pytest`, which"
+            " runs unittest's cases too, without the option -I or -E"
         )
     if old := [version for version in notes.versions if version.partition(".")[0] in ("5", "6")]:
         return f"{command} runs pytest {old[0]}: update it to 7 or newer"
     if execution.timed_out or execution.signal is not None:
         return f"{failed}{f' ({notes.running} was running)' if notes.running else ''}"
     if notes.running:
-        return f"{command} ended in the middle of {notes.running}, with status {execution.status}: do not measure that test"
+        return (
+            f"{command} ended in the middle of {notes.running}, with status {execution.status}: do"
+            " not measure that test"
+        )
     if INTERRUPTED in notes.statuses or any(status > SOME_FAILED for status in notes.statuses):
         return _interrupted(command, notes, failed)
     if execution.status and execution.status not in notes.statuses:
@@ -178,8 +227,15 @@ def _problem(run: Run, execution: Execution, notes: PytestNotes) -> str | None:
 def _interrupted(command: str, notes: PytestNotes, failed: str | None) -> str:
     if notes.problems:
         named = [f"{name or 'pytest'}: {why}" for name, why in notes.problems[:NAMED_TESTS]]
-        more = f"; and {len(notes.problems) - NAMED_TESTS} more" if len(notes.problems) > NAMED_TESTS else ""
-        return f"{command} could not collect its tests: {'; '.join(named)}{more}: correct them, or leave them out with --ignore"
+        more = (
+            f"; and {len(notes.problems) - NAMED_TESTS} more"
+            if len(notes.problems) > NAMED_TESTS
+            else ""
+        )
+        return (
+            f"{command} could not collect its tests: {'; '.join(named)}{more}: correct them, or"
+            " leave them out with --ignore"
+        )
     if NO_TESTS in notes.statuses and not notes.tests:
         return f"{command} found no tests: check its paths, -k and -m"
     if unfinished := [test.id for test in notes.tests if test.outcome == "unrun"]:
@@ -189,14 +245,22 @@ def _interrupted(command: str, notes: PytestNotes, failed: str | None) -> str:
 
 def _cure(execution: Execution) -> str:
     if "No module named pytest" in execution.stderr:
-        return ': install it: requires = ["pytest"] in the table [python] of perf.toml, or `pip install pytest`'
+        return (
+            ': install it: requires = ["pytest"] in the table [python] of perf.toml, or `pip'
+            " install pytest`"
+        )
     if PLUGIN in execution.stderr:
-        return ": perfvcs' plugin cannot be loaded: leave out Python's options -I and -E, and use pytest 7 or newer"
+        return (
+            ": perfvcs' plugin cannot be loaded: leave out Python's options -I and -E, and use"
+            " pytest 7 or newer"
+        )
     return ""
 
 
 def outcomes(notes: PytestNotes) -> Mapping[str, str]:
-    """How each test ended; one that several processes ran, or that ran several times, as in the last run that did not pass."""
+    """How each test ended; one that several processes ran, or that ran several times, as in the
+    last run that did not pass.
+    """
     found: dict[str, str] = {}
     for test in notes.tests:
         if found.get(test.id, "passed") == "passed":

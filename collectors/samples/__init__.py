@@ -27,11 +27,13 @@ FASTEST = 20_000
 
 @dataclass(frozen=True)
 class Samples:
-    """A row for the whole program with its sampled time, and one per different call stack: how often it was seen, and its share.
+    """A row for the whole program with its sampled time, and one per different call stack: how
+    often it was seen, and its share.
 
-    ``rate``: samples per second of a running thread; by default 100 for Python, which py-spy samples, and 997 for compiled
-    programs, which Linux perf does. ``language`` decides where the command does not. ``unwind``: how Linux perf finds callers, ``dwarf``
-    by the tables for exceptions, ``fp`` by frame pointers.
+    ``rate``: samples per second of a running thread; by default 100 for Python, which py-spy
+    samples, and 997 for compiled programs, which Linux perf does. ``language`` decides where the
+    command does not. ``unwind``: how Linux perf finds callers, ``dwarf`` by the tables for
+    exceptions, ``fp`` by frame pointers.
     """
 
     rate: int | None = None
@@ -40,7 +42,10 @@ class Samples:
 
     def __post_init__(self) -> None:
         if self.rate is not None and (isinstance(self.rate, bool) or not 1 <= self.rate <= FASTEST):
-            raise UsageError(f"samples: rate is {self.rate!r}: give a whole number from 1 to {FASTEST:,} per second")
+            raise UsageError(
+                f"samples: rate is {self.rate!r}: give a whole number from 1 to {FASTEST:,} per"
+                " second"
+            )
 
     @property
     def engine(self) -> str:
@@ -75,9 +80,15 @@ class Samples:
         execution, folded = record(run, sampler)
         found = _observations(run, sampler, folded)
         if not folded.total:
-            found.warnings.append(f"samples: {name_command(run.argv)} was never seen running: give it more to do, or raise rate")
+            found.warnings.append(
+                f"samples: {name_command(run.argv)} was never seen running: give it more to do, or"
+                " raise rate"
+            )
         if execution.leftover:
-            found.warnings.append(f"{name_command(run.argv)} left processes running, which perf stopped: wait for what it starts")
+            found.warnings.append(
+                f"{name_command(run.argv)} left processes running, which perf stopped: wait for"
+                " what it starts"
+            )
         return found
 
     def _sampler(self, *, python: bool) -> Sampler:
@@ -90,16 +101,25 @@ class Samples:
         return LinuxPerf(self.rate, self.unwind)
 
     def _is_python(self, program: str) -> bool:
-        """Whether a command's first word is a CPython interpreter, or a script that asks for one."""
+        """Whether a command's first word is a CPython interpreter, or a script that asks for
+        one.
+        """
         if self.language != "auto":
             return self.language == "python"
         return is_python(program)
 
 
 def _observations(run: Run, sampler: Sampler, folded: Folded) -> Observations:
-    """The row of the whole program, and those of the stacks, which are named by the functions at their leaves."""
+    """The row of the whole program, and those of the stacks, which are named by the functions at
+    their leaves.
+    """
     total, count = folded.total, len(folded.stacks)
-    frames = {frame: number for number, frame in enumerate(dict.fromkeys(frame for stack in folded.stacks for frame in stack))}
+    frames = {
+        frame: number
+        for number, frame in enumerate(
+            dict.fromkeys(frame for stack in folded.stacks for frame in stack)
+        )
+    }
     nothing: list[float | None] = [None] * count
     seen: list[float | None] = [*map(float, folded.stacks.values())]
     return Observations(
@@ -108,7 +128,9 @@ def _observations(run: Run, sampler: Sampler, folded: Folded) -> Observations:
         iteration=[0] * (1 + count),
         mark=[FINE] * (1 + count),
         trace=[-1, *range(count)],
-        stacks=Stacks(list(frames), [[frames[frame] for frame in stack] for stack in folded.stacks]),
+        stacks=Stacks(
+            list(frames), [[frames[frame] for frame in stack] for stack in folded.stacks]
+        ),
         values={
             "busy": [total / sampler.rate if total else None, *nothing],
             "samples": [float(total), *seen],

@@ -1,9 +1,12 @@
-"""Starts a program with a sampler beside it; run as a script by a bare Python, so that it imports nothing of perfvcs.
+"""Starts a program with a sampler beside it; run as a script by a bare Python, so that it imports
+nothing of perfvcs.
 
-``attach.py REPORT LOG CPUS COUNT SAMPLER... PROGRAM...``: this process becomes the program, so that its parent sees the program's own
-exit status, output and signals. The sampler runs in a session of its own, under a process that stops it when the program has ended.
-A sampler with ``{control}`` among its words says when it is ready (as Linux perf does); any other begins once the program runs.
-REPORT gets one word where the program could not be started: ``sampler``, or the number of the system's error.
+``attach.py REPORT LOG CPUS COUNT SAMPLER... PROGRAM...``: this process becomes the program, so that
+its parent sees the program's own exit status, output and signals. The sampler runs in a session of
+its own, under a process that stops it when the program has ended. A sampler with ``{control}``
+among its words says when it is ready (as Linux perf does); any other begins once the program runs.
+REPORT gets one word where the program could not be started: ``sampler``, or the number of the
+system's error.
 """
 
 from __future__ import annotations
@@ -28,7 +31,8 @@ def main() -> NoReturn:
     """Fork the sampler's keeper, wait until the sampler is ready, become the program."""
     report, log, cpus, count, *words = sys.argv[1:]
     sampler, program = words[: int(count)], words[int(count) :]
-    with open("/proc/self/environ", "rb") as file:  # as it was given: Python may have added to its own
+    # as it was given: Python may have added to its own
+    with open("/proc/self/environ", "rb") as file:
         entries = [entry.partition(b"=") for entry in file.read().split(b"\0") if entry]
     environment = {name: value for name, _, value in entries}
     controlled = any("{control}" in word for word in sampler)
@@ -38,7 +42,16 @@ def main() -> NoReturn:
     if not child:
         if os.fork():
             os._exit(0)
-        _keep(pid, sampler, log, cpus, controlled=controlled, control=control, ack=ack, running=running)
+        _keep(
+            pid,
+            sampler,
+            log,
+            cpus,
+            controlled=controlled,
+            control=control,
+            ack=ack,
+            running=running,
+        )
     os.waitpid(child, 0)
     for descriptor in (control[0], ack[1], running[0]):
         os.close(descriptor)
@@ -86,15 +99,27 @@ def _let_trace() -> None:
 
 
 def _keep(
-    pid: int, sampler: list[str], log: str, cpus: str, *, controlled: bool, control: Pipe, ack: Pipe, running: Pipe
-) -> NoReturn:  # fmt: skip
+    pid: int,
+    sampler: list[str],
+    log: str,
+    cpus: str,
+    *,
+    controlled: bool,
+    control: Pipe,
+    ack: Pipe,
+    running: Pipe,
+) -> NoReturn:
     """Run the sampler, and end it once the program has."""
     try:
         program = os.pidfd_open(pid)
         os.setsid()
-        for descriptor in (ack[0], running[1]):  # Linux perf takes the end of its orders, which stay open here, for an error
+        # Linux perf takes the end of its orders, which stay open here, for an error
+        for descriptor in (ack[0], running[1]):
             os.close(descriptor)
-        nothing, said = os.open(os.devnull, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        nothing, said = (
+            os.open(os.devnull, os.O_RDONLY),
+            os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
+        )
         for number, descriptor in enumerate((nothing, said, said)):
             os.dup2(descriptor, number)
         os.sched_setaffinity(0, map(int, cpus.split(",")))

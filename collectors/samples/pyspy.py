@@ -1,4 +1,6 @@
-"""Stacks of Python functions, by py-spy: it reads the interpreter's memory from outside, so the program runs unmodified."""
+"""Stacks of Python functions, by py-spy: it reads the interpreter's memory from outside, so the
+program runs unmodified.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +27,16 @@ from perfvcs.system.foreign import UNDECODABLE
 PYSPY_RATE = 100
 REPORT = "py-spy.json"
 PYSPY_CURE = "pip install 'py-spy>=0.4'"
-PROCESS = re.compile(r'process \d+:".*"', re.DOTALL)  # and its command line, as a frame without a file
+# and its command line, as a frame without a file
+PROCESS = re.compile(r'process \d+:".*"', re.DOTALL)
 SAID = re.compile(r"Samples: ([0-9]{1,15}) Errors: ([0-9]{1,15})")
 IMPORT_MACHINERY = "<frozen importlib."
 IMPORT_FRAME = "[import]"
 NO_FRAME = "[interpreter]"
 REFUSED = re.compile(r"permission denied|operation not permitted|EPERM|ptrace", re.IGNORECASE)
 TOO_SHORT = re.compile(
-    r"no python processes found|no such process|failed to open process|process.{0,200}exited|ESRCH", re.IGNORECASE
+    r"no python processes found|no such process|failed to open process|process.{0,200}exited|ESRCH",
+    re.IGNORECASE,
 )
 MANY_ERRORS = 0.05  # of the samples
 
@@ -51,7 +55,9 @@ class Shared(msgspec.Struct):
 
 
 class SampledThread(msgspec.Struct):
-    """One thread's samples, each a list of numbers of frames, root first; unread, since most are the same."""
+    """One thread's samples, each a list of numbers of frames, root first; unread, since most are
+    the same.
+    """
 
     samples: list[msgspec.Raw]
 
@@ -87,44 +93,71 @@ class PySpy:
         """The program and what it starts, running threads only."""
         output = str(scratch / REPORT)
         return [
-            _tool() or "py-spy", "record", "--pid", "{pid}", "--subprocesses", "--rate", str(self.rate), "--format", "speedscope",
-            "--nolineno", "--full-filenames", "--output", output,
-        ]  # fmt: skip
+            _tool() or "py-spy",
+            "record",
+            "--pid",
+            "{pid}",
+            "--subprocesses",
+            "--rate",
+            str(self.rate),
+            "--format",
+            "speedscope",
+            "--nolineno",
+            "--full-filenames",
+            "--output",
+            output,
+        ]
 
     def read(self, run: Run, scratch: Path, said: str) -> Folded:
-        """Its file in speedscope's format, whose names are strings: command lines may have any characters."""
+        """Its file in speedscope's format, whose names are strings: command lines may have any
+        characters.
+        """
         path, found = scratch / REPORT, Folded()
         if not path.exists():
             return _nothing(run, said)
         content = read_at_most(path, LARGEST_REPORT)
         if len(content) > LARGEST_REPORT:
             raise CollectError(
-                f"samples: py-spy wrote over {LARGEST_REPORT >> 30} GiB: lower rate, or give the program less to do"
+                f"samples: py-spy wrote over {LARGEST_REPORT >> 30} GiB: lower rate, or give the"
+                " program less to do"
             )
         try:
             report = msgspec.json.decode(content, type=SpeedscopeFile)
             frames = [_frame(frame, str(run.cwd)) for frame in report.shared.frames]
             seen = Counter(bytes(sample) for thread in report.profiles for sample in thread.samples)
             for sample, count in seen.items():
-                found.add(_stack(frames[number] for number in msgspec.json.decode(sample, type=list[Natural])), count)
+                found.add(
+                    _stack(
+                        frames[number] for number in msgspec.json.decode(sample, type=list[Natural])
+                    ),
+                    count,
+                )
         except (*UNDECODABLE, IndexError):
-            raise CollectError(f"samples: what py-spy wrote cannot be read: update it: {PYSPY_CURE}") from None
+            raise CollectError(
+                f"samples: what py-spy wrote cannot be read: update it: {PYSPY_CURE}"
+            ) from None
         if match := SAID.search(said):
             taken, errors = int(match[1]), int(match[2])
             found.lost = errors
             if errors > MANY_ERRORS * max(1, taken):
-                found.warnings.append(f"samples: py-spy could not read {errors:,} of {taken + errors:,} samples")
+                found.warnings.append(
+                    f"samples: py-spy could not read {errors:,} of {taken + errors:,} samples"
+                )
         return found
 
 
 def _tool() -> str | None:
     """py-spy beside this interpreter, else on PATH."""
-    folders = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)))
+    folders = os.pathsep.join(
+        (str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath))
+    )
     return shutil.which("py-spy", path=folders)
 
 
 def _stack(frames: Iterable[str]) -> tuple[str, ...]:
-    """A sample's stack; the machinery of imports is one frame, and processes are not distinguished."""
+    """A sample's stack; the machinery of imports is one frame, and processes are not
+    distinguished.
+    """
     stack: list[str] = []
     for frame, group in groupby(filter(None, frames)):
         stack += (frame,) if frame == IMPORT_FRAME else group
@@ -135,17 +168,25 @@ def _frame(frame: Frame, cwd: str) -> str:
     """A frame as profiles have it; empty for a process."""
     if not frame.file and PROCESS.fullmatch(frame.name):
         return ""
-    return IMPORT_FRAME if frame.file and IMPORT_MACHINERY in frame.file else python(frame.name, frame.file or "<unknown>", cwd)
+    return (
+        IMPORT_FRAME
+        if frame.file and IMPORT_MACHINERY in frame.file
+        else python(frame.name, frame.file or "<unknown>", cwd)
+    )
 
 
 def _nothing(run: Run, said: str) -> Folded:
-    """No report: the program was too short, which is not a failure, or py-spy was not let in, which is one."""
+    """No report: the program was too short, which is not a failure, or py-spy was not let in, which
+    is one.
+    """
     reason = next((line for line in said.splitlines() if line.startswith("Error:")), said)
     if REFUSED.search(said):
         raise CollectError(
-            f"{name_command(run.argv)}: py-spy is not allowed to read it: sysctl kernel.yama.ptrace_scope=0, or add the capability "
-            "SYS_PTRACE to the container"
+            f"{name_command(run.argv)}: py-spy is not allowed to read it: sysctl"
+            " kernel.yama.ptrace_scope=0, or add the capability SYS_PTRACE to the container"
         )
     if TOO_SHORT.search(said) or not said.strip():
         return Folded()
-    raise CollectError(f"{name_command(run.argv)}: py-spy failed: {last(reason)}: is it a Python program?")
+    raise CollectError(
+        f"{name_command(run.argv)}: py-spy failed: {last(reason)}: is it a Python program?"
+    )

@@ -1,4 +1,6 @@
-"""Call stacks of running programs, taken at a fixed rate: one engine per tool, and stacks that two revisions have in common."""
+"""Call stacks of running programs, taken at a fixed rate: one engine per tool, and stacks that two
+revisions have in common.
+"""
 
 from __future__ import annotations
 
@@ -13,33 +15,49 @@ from typing import Protocol
 from perfvcs import launcher
 from perfvcs.collectors._shared.execution import read_at_most
 from perfvcs.collectors.samples import attach
-from perfvcs.launcher.execution import Execution, LaunchError, check_start, failure, name_command, not_started
+from perfvcs.launcher.execution import (
+    Execution,
+    LaunchError,
+    check_start,
+    failure,
+    name_command,
+    not_started,
+)
 from perfvcs.plugins.collector import CollectError, Run
 
-MOST_STACKS = 200_000  # distinct stacks of one execution; of more, those seen once or twice say nothing
+# distinct stacks of one execution; of more, those seen once or twice say nothing
+MOST_STACKS = 200_000
 TRUNCATED = "[truncated]"  # the root of stacks whose callers are not known
 MOST_FRAMES = 400  # frames that are kept of a stack: as many from the root as from the leaf,
 LEFT_OUT_FRAMES = "[left out]"  # and this between them
 LARGEST_REPORT = 1 << 30  # bytes of a tool's text
-END_SECONDS = (attach.LINGER + attach.REPORT_PATIENCE) / 1000 + 1.5  # seconds in which the sampler finishes
+# seconds in which the sampler finishes
+END_SECONDS = (attach.LINGER + attach.REPORT_PATIENCE) / 1000 + 1.5
 LOG = 1 << 16  # bytes of its messages
 SAFE_NUMBER = re.compile(r"[0-9]{1,6}")
 
 
 @dataclass
 class Folded:
-    """How often each stack was seen: tuples of frames, root first, each ``function (file)``; ``lost`` samples were not written down."""
+    """How often each stack was seen: tuples of frames, root first, each ``function (file)``;
+    ``lost`` samples were not written down.
+    """
 
     stacks: dict[tuple[str, ...], int] = field(default_factory=dict)
     lost: int = 0
     warnings: list[str] = field(default_factory=list)
 
     def add(self, stack: tuple[str, ...], count: int) -> None:
-        """Count a stack, the middle of a very deep one left out; raises CollectError where there are too many different ones."""
+        """Count a stack, the middle of a very deep one left out; raises CollectError where there
+        are too many different ones.
+        """
         if len(stack) > MOST_FRAMES:
             stack = (*stack[: MOST_FRAMES // 2], LEFT_OUT_FRAMES, *stack[-MOST_FRAMES // 2 :])
         if stack not in self.stacks and len(self.stacks) >= MOST_STACKS:
-            raise CollectError(f"samples: over {MOST_STACKS:,} different stacks: lower rate, or give the program less to do")
+            raise CollectError(
+                f"samples: over {MOST_STACKS:,} different stacks: lower rate, or give the program"
+                " less to do"
+            )
         self.stacks[stack] = self.stacks.get(stack, 0) + count
 
     @property
@@ -66,18 +84,26 @@ class Sampler(Protocol):
         ...
 
     def command(self, scratch: Path) -> Sequence[str]:
-        """The tool's command; ``{pid}``, ``{control}`` and ``{ack}`` stand for what ``attach`` knows."""
+        """The tool's command; ``{pid}``, ``{control}`` and ``{ack}`` stand for what ``attach``
+        knows.
+        """
         ...
 
     def read(self, run: Run, scratch: Path, said: str) -> Folded:
-        """The samples in ``scratch``; ``said`` are the tool's messages. No samples if the program was too short; raises CollectError."""
+        """The samples in ``scratch``; ``said`` are the tool's messages.
+
+        No samples if the program was too short; raises CollectError.
+        """
         ...
 
 
 def last(said: str) -> str:
     """The end of a tool's messages, on one line."""
     text = " ".join(said.split())[-200:]
-    return "".join(character if character.isprintable() else "?" for character in text) or "it said nothing"
+    return (
+        "".join(character if character.isprintable() else "?" for character in text)
+        or "it said nothing"
+    )
 
 
 def record(run: Run, sampler: Sampler) -> tuple[Execution, Folded]:
@@ -87,11 +113,28 @@ def record(run: Run, sampler: Sampler) -> tuple[Execution, Folded]:
     report, log = run.scratch / "attach.txt", run.scratch / "sampler.log"
     cpus = ",".join(map(str, sorted(os.sched_getaffinity(0))))
     command = list(sampler.command(run.scratch))
-    argv = [sys.executable, "-I", "-S", attach.__file__, str(report), str(log), cpus, str(len(command)), *command, *run.argv]
+    argv = [
+        sys.executable,
+        "-I",
+        "-S",
+        attach.__file__,
+        str(report),
+        str(log),
+        cpus,
+        str(len(command)),
+        *command,
+        *run.argv,
+    ]
     try:
         check_start(run.argv, run.cwd)
         execution = launcher.launch(
-            argv, cwd=run.cwd, env=run.env, timeout=run.timeout, cpus=run.cpus, aslr=run.aslr, grace=END_SECONDS
+            argv,
+            cwd=run.cwd,
+            env=run.env,
+            timeout=run.timeout,
+            cpus=run.cpus,
+            aslr=run.aslr,
+            grace=END_SECONDS,
         )
         word = _refused(report)
         if SAFE_NUMBER.fullmatch(word):
@@ -100,7 +143,9 @@ def record(run: Run, sampler: Sampler) -> tuple[Execution, Folded]:
         raise CollectError(str(error), lasting=error.lasting) from None
     said = _said(log)
     if word:
-        raise CollectError(f"{name_command(run.argv)}: {' '.join(command[:2])} did not start: {last(said)}")
+        raise CollectError(
+            f"{name_command(run.argv)}: {' '.join(command[:2])} did not start: {last(said)}"
+        )
     if reason := failure(run.argv, execution, run.timeout):
         raise CollectError(reason, lasting=execution.timed_out)
     return execution, sampler.read(run, run.scratch, said)
@@ -114,11 +159,17 @@ def _setuid(run: Run) -> str | None:
         return None  # said when it is started
     if not about.st_mode & 0o4000 or os.geteuid() in (0, about.st_uid):
         return None
-    return f"{name_command(run.argv)} is setuid, so that only root may sample it: run perf as root, or take a copy"
+    return (
+        f"{name_command(run.argv)} is setuid, so that only root may sample it: run perf as root, or"
+        " take a copy"
+    )
 
 
 def _refused(report: Path) -> str:
-    """Why nothing was started: the system's error number, or words; empty where it was. The program may have written there, too."""
+    """Why nothing was started: the system's error number, or words; empty where it was.
+
+    The program may have written there, too.
+    """
     return read_at_most(report, LOG).decode(errors="replace") if report.exists() else ""
 
 

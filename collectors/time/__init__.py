@@ -38,33 +38,57 @@ METRICS = {
     "steal": Metric("s", "none"),
     "pace": Metric("s", "none"),
 }
-LAUNCHER_ONLY = ("maxrss", "wake_delay", "read_chars", "write_chars", "read_bytes", "write_bytes", "pressure", "steal", "pace")
+LAUNCHER_ONLY = (
+    "maxrss",
+    "wake_delay",
+    "read_chars",
+    "write_chars",
+    "read_bytes",
+    "write_bytes",
+    "pressure",
+    "steal",
+    "pace",
+)
 
 
 @dataclass(frozen=True)
 class Time:
     """One execution as one row, and a row for each sample that the program reported.
 
-    An execution is marked when it waited for a processor for over ``delay`` times its wall time and over 0.5 ms: then wall time tells
-    more about the machine's load than about the program. Measured on two busy processors, waiting is either a wake-up of 0.02 to
-    0.1 ms or another process's turn of 2 ms and more; leaving out what is marked took the variation of wall time from 174 % to 9 %
-    (a program of 0.55 ms), 64 % to 3.5 % (3.8 ms) and 5.5 % to 0.5 % (31 ms). The delay is that of the first thread alone: what other
-    threads and child processes waited is not seen. A marked execution is done again up to ``repeat`` times; the last one counts, the
-    others stay as raw data.
+    An execution is marked when it waited for a processor for over ``delay`` times its wall time and
+    over 0.5 ms: then wall time tells more about the machine's load than about the program. Measured
+    on two busy processors, waiting is either a wake-up of 0.02 to
+    0.1 ms or another process's turn of 2 ms and more; leaving out what is marked took the variation
+      of wall time from 174 % to 9 % (a program of 0.55 ms), 64 % to 3.5 % (3.8 ms) and 5.5 % to 0.5
+      % (31 ms). The delay is that of the first thread alone: what other threads and child processes
+      waited is not seen. A marked execution is done again up to ``repeat`` times; the last one
+      counts, the others stay as raw data.
     """
 
     repeat: int = 0
     delay: float = 0.02
 
     def __post_init__(self) -> None:
-        if isinstance(self.repeat, bool) or not isinstance(self.repeat, int) or not 0 <= self.repeat <= 100:
+        if (
+            isinstance(self.repeat, bool)
+            or not isinstance(self.repeat, int)
+            or not 0 <= self.repeat <= 100
+        ):
             raise UsageError(f"time: repeat is {self.repeat!r}: give a whole number from 0 to 100")
-        if isinstance(self.delay, bool) or not isinstance(self.delay, (int, float)) or not 0 <= self.delay < math.inf:
-            raise UsageError(f"time: delay is {self.delay!r}: give a share of the wall time such as 0.02")
+        if (
+            isinstance(self.delay, bool)
+            or not isinstance(self.delay, (int, float))
+            or not 0 <= self.delay < math.inf
+        ):
+            raise UsageError(
+                f"time: delay is {self.delay!r}: give a share of the wall time such as 0.02"
+            )
 
     @property
     def engine(self) -> str:
-        """``launcher/1``, or ``wait4/1`` without a C compiler (``perfvcs.launcher.fallback_reason`` says why)."""
+        """``launcher/1``, or ``wait4/1`` without a C compiler (``perfvcs.launcher.fallback_reason``
+        says why).
+        """
         from perfvcs import launcher
 
         return launcher.engine()
@@ -75,7 +99,9 @@ class Time:
         from perfvcs import launcher
 
         native = launcher.fallback_reason() is None
-        return {name: metric for name, metric in METRICS.items() if native or name not in LAUNCHER_ONLY}
+        return {
+            name: metric for name, metric in METRICS.items() if native or name not in LAUNCHER_ONLY
+        }
 
     def flags(self, program: str) -> tuple[str, ...]:  # noqa: ARG002
         """None: it measures unmodified programs."""
@@ -85,12 +111,18 @@ class Time:
         """It runs wherever Linux does."""
         import sys
 
-        return None if sys.platform == "linux" else "time reads Linux's /proc: measure on a Linux machine"
+        return (
+            None
+            if sys.platform == "linux"
+            else "time reads Linux's /proc: measure on a Linux machine"
+        )
 
     def collect(self, run: Run) -> Observations:
-        """Execute once, and again while the execution was delayed and ``repeat`` allows; raises CollectError.
+        """Execute once, and again while the execution was delayed and ``repeat`` allows; raises
+        CollectError.
 
-        If the run asks for functions, those of a Python program are recorded instead; nothing is measured then.
+        If the run asks for functions, those of a Python program are recorded instead; nothing is
+        measured then.
         """
         from perfvcs import launcher
         from perfvcs.collectors._shared.execution import executed
@@ -115,7 +147,8 @@ class Time:
             _append(found, run, execution, samples, mark)
             if execution.leftover:
                 found.warnings.append(
-                    f"{name_command(run.argv)} left {_count(execution.leftover)} running, which perf stopped: wait for what it starts"
+                    f"{name_command(run.argv)} left {_count(execution.leftover)} running, which"
+                    " perf stopped: wait for what it starts"
                 )
             if not delayed:
                 break
@@ -127,7 +160,9 @@ class Time:
 
 
 def _functions(run: Run) -> Observations | None:
-    """The functions that a Python program runs; None where it is another one, or does not run so."""
+    """The functions that a Python program runs; None where it is another one, or does not run
+    so.
+    """
     from perfvcs.collectors._shared.execution import executed, is_python
     from perfvcs.collectors._shared.functions import recorded, recording
     from perfvcs.launcher.samples import SAMPLES_VARIABLE
@@ -136,7 +171,9 @@ def _functions(run: Run) -> Observations | None:
         return None
     path = run.scratch / "functions"
     try:
-        executed(run, env=recording(run, path) | {SAMPLES_VARIABLE: str(run.scratch / "samples.jsonl")})
+        executed(
+            run, env=recording(run, path) | {SAMPLES_VARIABLE: str(run.scratch / "samples.jsonl")}
+        )
     except CollectError:
         return None
     return Observations(reached=recorded(path, run.uid))
@@ -149,14 +186,21 @@ def _count(processes: int) -> str:
 def _values(execution: Execution) -> dict[str, float | None]:
     """The execution under the names of METRICS."""
     renamed: dict[str, float | None] = {
-        "block_input": execution.blocks_in * BLOCK_BYTES, "block_output": execution.blocks_out * BLOCK_BYTES,
+        "block_input": execution.blocks_in * BLOCK_BYTES,
+        "block_output": execution.blocks_out * BLOCK_BYTES,
         "pace": execution.pace.mean if execution.pace else None,
-    }  # fmt: skip
-    return {name: renamed[name] if name in renamed else getattr(execution, name) for name in METRICS}
+    }
+    return {
+        name: renamed[name] if name in renamed else getattr(execution, name) for name in METRICS
+    }
 
 
-def _append(observations: Observations, run: Run, execution: Execution, samples: ReportedSamples, mark: int) -> None:
-    """The row of the whole process and those of its samples, with None where a row has no value for a metric."""
+def _append(
+    observations: Observations, run: Run, execution: Execution, samples: ReportedSamples, mark: int
+) -> None:
+    """The row of the whole process and those of its samples, with None where a row has no value for
+    a metric.
+    """
     before, added = len(observations.uid), len(samples.uid)
     own = _values(execution)
     for name, metric in samples.metrics.items():
@@ -164,7 +208,8 @@ def _append(observations: Observations, run: Run, execution: Execution, samples:
             from perfvcs.launcher.execution import name_command
 
             raise CollectError(
-                f"{name_command(run.argv)}: {name} has another unit or direction than in the attempt before: fix one"
+                f"{name_command(run.argv)}: {name} has another unit or direction than in the"
+                " attempt before: fix one"
             )
         observations.values.setdefault(name, [None] * before)
     for name, column in observations.values.items():

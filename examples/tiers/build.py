@@ -2,8 +2,9 @@
 
     python examples/tiers/build.py FOLDER
 
-`main` has the shop as the sources beside this script, tagged `good`, and five commits that change nothing that matters, tagged `same-1` to
-`same-5`. Each fault is one commit on top of `good`, tagged by its name.
+`main` has the shop as the sources beside this script, tagged `good`, and five commits that change
+nothing that matters, tagged `same-1` to `same-5`. Each fault is one commit on top of `good`, tagged
+by its name.
 """
 
 from __future__ import annotations
@@ -28,24 +29,43 @@ SEARCH = """        query = "select rowid, words from found where words match ? 
 """
 # tag: message, file, what is replaced, and by what
 FAULTS = {
-    "memory": ("sessions: remember where a customer came from", "web.py", SESSION, SESSION + """\
+    "memory": (
+        "sessions: remember where a customer came from",
+        "web.py",
+        SESSION,
+        SESSION
+        + """\
         session["history"] = bytearray(b"x" * 16_384)
-"""),
+""",
+    ),
     "cpu": ("sessions: a stronger key", "web.py", SESSION, SESSION.replace("1_000", "6_000")),
     "index": ("database: nobody asks by customer", "database.py", INDEX, ""),
-    "text": ("search: words need no index of their own", "database.py", SEARCH, """\
+    "text": (
+        "search: words need no index of their own",
+        "database.py",
+        SEARCH,
+        """\
         query = "select id, words from items where ' ' || words || ' ' like ? order by id"
         return self.base.execute(query, (f"% {word} %",)).fetchall()
-"""),
-    "io": ("log: say more", "web.py", SESSION, SESSION + """\
+""",
+    ),
+    "io": (
+        "log: say more",
+        "web.py",
+        SESSION,
+        SESSION
+        + """\
         for line in range(40):
             self.log.write(f"{line} {self.path} {session['key']}\\n".encode())
-"""),
-}  # fmt: skip
+""",
+    ),
+}
 
 
 def build(folder: Path) -> str:
-    """Make the repository in `folder`, which is missing or empty; returns the id of the commit `good`."""
+    """Make the repository in `folder`, which is missing or empty; returns the id of the commit
+    `good`.
+    """
     with repository(folder) as part:
         (part / ".gitignore").write_text("__pycache__/\n")
         for name in SOURCES:
@@ -59,7 +79,9 @@ def build(folder: Path) -> str:
             git(part, "checkout", "--quiet", "good")
             text = (part / name).read_text()
             if text.count(old) != 1:
-                raise BuildError(f"{name} has changed: correct the fault `{tag}` in {Path(__file__).name}")
+                raise BuildError(
+                    f"{name} has changed: correct the fault `{tag}` in {Path(__file__).name}"
+                )
             (part / name).write_text(text.replace(old, new))
             commit(part, tag, message, day)
         git(part, "checkout", "--quiet", "main")
@@ -75,13 +97,18 @@ def commit(folder: Path, tag: str, message: str, day: int) -> None:
 
 def main() -> int:
     """Read the command line, build, and print what was built."""
-    parser = argparse.ArgumentParser(description="Build the git repository of a shop with five faults.")
+    parser = argparse.ArgumentParser(
+        description="Build the git repository of a shop with five faults."
+    )
     parser.add_argument("folder", type=Path, help="where the repository is made; missing or empty")
     chosen = parser.parse_args()
 
     def made() -> str:
         head = build(chosen.folder)
-        return f"{chosen.folder}: a shop, good ({head[:12]}), same-1 to same-{SAME}, and {', '.join(FAULTS)}"
+        return (
+            f"{chosen.folder}: a shop, good ({head[:12]}), same-1 to same-{SAME}, and"
+            f" {', '.join(FAULTS)}"
+        )
 
     return reported(made)
 

@@ -1,4 +1,7 @@
-"""The shop's database: one line of JSON in, one out, over a socket of its own. Prints its port and serves until its input ends."""
+"""The shop's database: one line of JSON in, one out, over a socket of its own.
+
+Prints its port and serves until its input ends.
+"""
 
 import json
 import random
@@ -24,7 +27,9 @@ def fill(file):
     )
     base.execute("create index by_customer on orders (customer)")
     base.execute("create table items (id integer primary key, words text)")
-    base.execute("create virtual table found using fts5(words, content='items', content_rowid='id')")
+    base.execute(
+        "create virtual table found using fts5(words, content='items', content_rowid='id')"
+    )
     for item in range(ITEMS):
         text = " ".join(f"word{dice.randrange(WORDS)}" for _ in range(12))
         base.execute("insert into items values (?, ?)", (item, text))
@@ -53,7 +58,9 @@ class Database(socketserver.StreamRequestHandler):
         return self.base.execute(query, (word,)).fetchall()
 
     def buy(self, customer):
-        self.base.execute("insert into orders (customer, item) values (?, ?)", (customer, customer % ITEMS))
+        self.base.execute(
+            "insert into orders (customer, item) values (?, ?)", (customer, customer % ITEMS)
+        )
         return []
 
 

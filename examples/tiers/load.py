@@ -1,4 +1,6 @@
-"""The shop's customers: `python load.py PORT SECONDS` sends requests at the times of a plan, in waves, whether the shop keeps up or not."""
+"""The shop's customers: `python load.py PORT SECONDS` sends requests at the times of a plan, in
+waves, whether the shop keeps up or not.
+"""
 
 import http.client
 import json
@@ -10,7 +12,8 @@ import threading
 import time
 
 CLIENTS = 4
-RATE, SWING, WAVE = 100, 40, 4.0  # requests per second, how far they rise and fall, and in how many seconds
+# requests per second, how far they rise and fall, and in how many seconds
+RATE, SWING, WAVE = 100, 40, 4.0
 
 
 def plan(seconds):
@@ -19,7 +22,9 @@ def plan(seconds):
     while at < seconds:
         at += 1 / (RATE + SWING * math.sin(2 * math.pi * at / WAVE))
         kind = dice.choices(("orders", "search", "buy"), (5, 3, 2))[0]
-        found.append((at, kind, f"word{dice.randrange(4000)}" if kind == "search" else dice.randrange(2000)))
+        found.append(
+            (at, kind, f"word{dice.randrange(4000)}" if kind == "search" else dice.randrange(2000))
+        )
     return found
 
 
@@ -38,7 +43,10 @@ def main():
     port, seconds = int(sys.argv[1]), float(sys.argv[2])
     requests, waited = plan(seconds), []
     start = time.perf_counter()
-    clients = [threading.Thread(target=ask, args=(port, start, requests[one::CLIENTS], waited)) for one in range(CLIENTS)]
+    clients = [
+        threading.Thread(target=ask, args=(port, start, requests[one::CLIENTS], waited))
+        for one in range(CLIENTS)
+    ]
     for client in clients:
         client.start()
     for client in clients:
@@ -49,7 +57,11 @@ def main():
         with open(os.environ["PERFVCS_SAMPLES"], "a") as samples:
             for kind in ("orders", "search", "buy"):
                 times = sorted(time for name, time in waited if name == kind)
-                sample = {"uid": kind, "latency": times[len(times) // 2], "latency_p95": times[len(times) * 95 // 100]}
+                sample = {
+                    "uid": kind,
+                    "latency": times[len(times) // 2],
+                    "latency_p95": times[len(times) * 95 // 100],
+                }
                 samples.write(json.dumps(sample) + "\n")
             for metric in ("latency", "latency_p95"):
                 samples.write(json.dumps({"metric": metric, "unit": "s", "better": "none"}) + "\n")

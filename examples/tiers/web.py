@@ -1,4 +1,6 @@
-"""The shop's web server: `python web.py PORT` starts the database, answers until SIGTERM, and stops the database."""
+"""The shop's web server: `python web.py PORT` starts the database, answers until SIGTERM, and stops
+the database.
+"""
 
 import hashlib
 import http.server
@@ -33,9 +35,16 @@ class Web(http.server.BaseHTTPRequestHandler):
         name, value = parts.path[1:], parse_qs(parts.query)["of"][0]
         rows = self.ask([name, value if name == "search" else int(value)])
         page = "".join(f"<tr><td>{row[0]}</td><td>{row[1]}</td></tr>" for row in rows)
-        session = {"page": page, "key": hashlib.pbkdf2_hmac("sha256", page.encode(), b"salt", 1_000).hex()}
+        session = {
+            "page": page,
+            "key": hashlib.pbkdf2_hmac("sha256", page.encode(), b"salt", 1_000).hex(),
+        }
         with self.guard:
-            self.sessions[len(self.sessions) if len(self.sessions) < SESSIONS else self.sessions.popitem(last=False)[0]] = session
+            self.sessions[
+                len(self.sessions)
+                if len(self.sessions) < SESSIONS
+                else self.sessions.popitem(last=False)[0]
+            ] = session
         body = f"<html><table>{page}</table></html>".encode()
         self.log.write(f"{self.path} {len(body)}\n".encode())
         self.send_response(200)
@@ -57,11 +66,15 @@ class Web(http.server.BaseHTTPRequestHandler):
 
 def main():
     command = [sys.executable, str(Path(__file__).with_name("database.py"))]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as database:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as database:
         Web.database = int(database.stdout.readline())
         with tempfile.TemporaryFile(buffering=0) as Web.log:
             server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Web)
-            signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
+            signal.signal(
+                signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start()
+            )
             server.serve_forever()
         database.stdin.close()
 

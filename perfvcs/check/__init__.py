@@ -5,7 +5,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from perfvcs.check.change import VERDICT_WORDS, Change, CounterCluster, Curve, NothingToCompare, Report, Word, rank
+from perfvcs.check.change import (
+    VERDICT_WORDS,
+    Change,
+    CounterCluster,
+    Curve,
+    NothingToCompare,
+    Report,
+    Word,
+    rank,
+)
 from perfvcs.check.sessions import EarlierSessions, Unit, earlier_sessions
 from perfvcs.errors import UsageError
 from perfvcs.profile import Profile
@@ -47,14 +56,17 @@ def compare(
     read: Callable[[Sequence[Header]], Sequence[Profile]] | None = None,
     overall: bool = False,
 ) -> Report:
-    """The verdict on every unit and metric of two sides, each a profile or all profiles of one revision.
+    """The verdict on every unit and metric of two sides, each a profile or all profiles of one
+    revision.
 
-    For an A/A measurement pass the profiles of both of its versions on both sides, or each version on its own side. ``rules`` say which
-    method judges what where ``method`` is ``auto``. ``delta`` is the smallest relative effect that counts, by default 1 %, and under
-    ``auto`` 5 % for recorded calls; ``within`` the bound that settles what delta leaves open, by default that of its rule;
-    ``history`` what earlier sessions show, see ``earlier_sessions``; ``alpha`` the p-value that a change needs (by default what
-    ``confidence`` leaves; an interim analysis asks for less). ``read`` opens the profiles of headers for the methods that need the
-    rows; ``overall`` adds what each job did as a whole. Raises UsageError for an unknown method or a number out of range.
+    For an A/A measurement pass the profiles of both of its versions on both sides, or each version
+    on its own side. ``rules`` say which method judges what where ``method`` is ``auto``. ``delta``
+    is the smallest relative effect that counts, by default 1 %, and under ``auto`` 5 % for recorded
+    calls; ``within`` the bound that settles what delta leaves open, by default that of its rule;
+    ``history`` what earlier sessions show, see ``earlier_sessions``; ``alpha`` the p-value that a
+    change needs (by default what ``confidence`` leaves; an interim analysis asks for less).
+    ``read`` opens the profiles of headers for the methods that need the rows; ``overall`` adds what
+    each job did as a whole. Raises UsageError for an unknown method or a number out of range.
     """
     from perfvcs.check.answer import key, settle
     from perfvcs.check.assignment import Assigned, assign
@@ -64,9 +76,17 @@ def compare(
     from perfvcs.check.rows import ProfileRows
     from perfvcs.profile.rules import Rules
 
-    _require(delta is None or (math.isfinite(delta) and delta >= 0), f"delta is {delta}: give a share such as 0.01 for 1 %")
-    _require(within is None or within >= 0, f"within is {within}: give a share such as 0.03 for 3 %")
-    _require(0 < confidence < 1, f"confidence is {confidence}: give a share between 0 and 1, such as 0.99")
+    _require(
+        delta is None or (math.isfinite(delta) and delta >= 0),
+        f"delta is {delta}: give a share such as 0.01 for 1 %",
+    )
+    _require(
+        within is None or within >= 0, f"within is {within}: give a share such as 0.03 for 3 %"
+    )
+    _require(
+        0 < confidence < 1,
+        f"confidence is {confidence}: give a share between 0 and 1, such as 0.99",
+    )
     alpha = 1 - confidence if alpha is None else alpha
     _require(0 < alpha < 1, f"alpha is {alpha}: give a probability between 0 and 1, such as 0.01")
     rule = prepared(method, delta, confidence, alpha)
@@ -74,14 +94,21 @@ def compare(
     sides = [[_measured(one, given) for one in _several(side)] for side in (baseline, target)]
     cases, changes = match(sides[0], sides[1], history or {}, ProfileRows(given, read))
     by_rule = method == "auto" and rules is not None and rules.rules
-    judges = assign(cases, rules or Rules(), delta, confidence, alpha) if by_rule else [Assigned(rule, cases, {}, {})]
+    judges = (
+        assign(cases, rules or Rules(), delta, confidence, alpha)
+        if by_rule
+        else [Assigned(rule, cases, {}, {})]
+    )
     unjudged: set[Change] = set()
     option = "" if delta is None else f"--delta {100 * delta:g}"
     methods: dict[str, set[str]] = {}  # by who asked for a delta
     for judge, members, bounds, asked in judges:
         judged = judge.compare(members)
         if wrong := [str(change.word) for change in judged if change.word not in VERDICT_WORDS]:
-            raise UsageError(f"{type(judge).__name__} gives the verdict `{wrong[0]:.80}`, not one of {', '.join(VERDICT_WORDS)}")
+            raise UsageError(
+                f"{type(judge).__name__} gives the verdict `{wrong[0]:.80}`, not one of"
+                f" {', '.join(VERDICT_WORDS)}"
+            )
         found = settle(judged, within, bounds)
         # what needed no judging, such as a size that is new, comes from every method that was asked
         changes += [change for change in found if change.method or change not in unjudged]
@@ -95,15 +122,29 @@ def compare(
 
         jobs = overalls(cases, changes)
     revisions = [side[0].header.commit if side else "" for side in sides]
-    foreign = {one.header.job.key for side in sides for one in side if one.header.collected.is_foreign}
+    foreign = {
+        one.header.job.key for side in sides for one in side if one.header.collected.is_foreign
+    }
     return Report(
-        baseline=revisions[0], target=revisions[1], method=method, changes=sorted(changes, key=rank), foreign=sorted(foreign),
-        failures=unreliable(*sides), renamed=renamings(*sides), overall=jobs,
-        unused=[f"{who} changes nothing: {NO_DELTA}" for who, used in methods.items() if who and used <= WITHOUT_DELTA],
-    )  # fmt: skip
+        baseline=revisions[0],
+        target=revisions[1],
+        method=method,
+        changes=sorted(changes, key=rank),
+        foreign=sorted(foreign),
+        failures=unreliable(*sides),
+        renamed=renamings(*sides),
+        overall=jobs,
+        unused=[
+            f"{who} changes nothing: {NO_DELTA}"
+            for who, used in methods.items()
+            if who and used <= WITHOUT_DELTA
+        ],
+    )
 
 
-def _several(side: Measured | Profile | Sequence[Measured | Profile]) -> Sequence[Measured | Profile]:
+def _several(
+    side: Measured | Profile | Sequence[Measured | Profile],
+) -> Sequence[Measured | Profile]:
     return [side] if isinstance(side, Measured | Profile) else side
 
 

@@ -1,4 +1,6 @@
-"""What a project has accepted: a known degradation is judged against the accepted level, and a worse one still fails."""
+"""What a project has accepted: a known degradation is judged against the accepted level, and a
+worse one still fails.
+"""
 
 from __future__ import annotations
 
@@ -42,9 +44,10 @@ class Way(Protocol):
 class Acceptance(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """One accepted change, as perf-accepted.toml has it.
 
-    From commit ``baseline`` to commit ``target`` a metric of a benchmark (its label, its unit ``uid`` and ``size``) became worse by
-    ``effect`` (target/baseline - 1), or by ``shift`` in its unit where there is no ratio. ``series`` is how the series key begins; empty
-    is any. From the day ``until`` on it has no effect. ``who`` and ``when`` are only displayed.
+    From commit ``baseline`` to commit ``target`` a metric of a benchmark (its label, its unit
+    ``uid`` and ``size``) became worse by ``effect`` (target/baseline - 1), or by ``shift`` in its
+    unit where there is no ratio. ``series`` is how the series key begins; empty is any. From the
+    day ``until`` on it has no effect. ``who`` and ``when`` are only displayed.
     """
 
     id: str
@@ -66,17 +69,24 @@ class Acceptance(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_onl
 
     def is_about(self, change: Acceptable) -> bool:
         """Whether it accepts this benchmark and metric."""
-        return (
-            (self.benchmark, self.uid, self.size, self.metric) == (change.job, change.uid, change.size, change.metric)
-            and change.series.startswith(self.series)
-        )  # fmt: skip
+        return (self.benchmark, self.uid, self.size, self.metric) == (
+            change.job,
+            change.uid,
+            change.size,
+            change.metric,
+        ) and change.series.startswith(self.series)
 
     def renamed(self, former: Job, present: Job) -> Acceptance:
         """The same under the job's present name, if it names a former one."""
         if self.benchmark != former.label or not former.key.startswith(self.series):
             return self
         uid = present.name if self.uid == former.name else self.uid
-        return replace(self, benchmark=present.label, uid=uid, series=self.series and present.key[:SERIES_DIGITS])
+        return replace(
+            self,
+            benchmark=present.label,
+            uid=uid,
+            series=self.series and present.key[:SERIES_DIGITS],
+        )
 
     def has_ended(self, today: date) -> bool:
         """Whether its day has come."""
@@ -85,19 +95,23 @@ class Acceptance(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_onl
     def covers(self, way: Way) -> bool:
         """Whether the accepted step lies on the way.
 
-        The target contains it and the baseline does not. A baseline within the accepted step is not covered: on which side of it
-        the change came is not known.
+        The target contains it and the baseline does not. A baseline within the accepted step is not
+        covered: on which side of it the change came is not known.
         """
         if not way.gained(self.target):
             return False
         if way.baseline == self.baseline:
             return True
-        return not (way.contains(way.baseline, self.baseline) and way.contains(self.target, way.baseline))
+        return not (
+            way.contains(way.baseline, self.baseline) and way.contains(self.target, way.baseline)
+        )
 
 
 @dataclass(frozen=True, match_args=False)
 class Acceptable(Protocol):
-    """What is accepted or not, a struct: a ``Change``, or what is kept of one; ``effect`` is target/baseline - 1."""
+    """What is accepted or not, a struct: a ``Change``, or what is kept of one; ``effect`` is
+    target/baseline - 1.
+    """
 
     job: str
     uid: str
@@ -130,7 +144,9 @@ class Move(NamedTuple):
 
 
 class Ruling(NamedTuple):
-    """What acceptances say of a move: the reasons why it is ``accepted``; None where it went beyond the ``level``, maybe for certain."""
+    """What acceptances say of a move: the reasons why it is ``accepted``; None where it went beyond
+    the ``level``, maybe for certain.
+    """
 
     accepted: str | None
     level: str = ""
@@ -146,7 +162,9 @@ class _Chain(NamedTuple):
 
 
 def identity(report: Report, change: Change) -> str:
-    """The short name of a change: the same for the same pair of revisions, series, unit, size and metric, wherever it is computed."""
+    """The short name of a change: the same for the same pair of revisions, series, unit, size and
+    metric, wherever it is computed.
+    """
     import hashlib
 
     about = [report.baseline, report.target, change.series, change.uid, change.size, change.metric]
@@ -159,15 +177,20 @@ def is_open(change: Change) -> bool:
 
 
 def is_committed(report: Report) -> bool:
-    """Whether both sides are commits; neither uncommitted changes nor files have a name that could be written down."""
+    """Whether both sides are commits; neither uncommitted changes nor files have a name that could
+    be written down.
+    """
     return all(ABBREVIATED_COMMIT.fullmatch(name) for name in (report.baseline, report.target))
 
 
-def accept(changes: Iterable[Kind], acceptances: Iterable[Acceptance], *, way: Way, today: date) -> list[Kind]:
+def accept(
+    changes: Iterable[Kind], acceptances: Iterable[Acceptance], *, way: Way, today: date
+) -> list[Kind]:
     """The changes with what was accepted on the way; what is worse than accepted says so.
 
-    With an accepted ratio X = 1 + effect, a change's ratio R is judged as R / X: it is still a degradation where that is worse than
-    ``delta`` and the interval excludes X. Of accepted steps that follow each other the ratios multiply.
+    With an accepted ratio X = 1 + effect, a change's ratio R is judged as R / X: it is still a
+    degradation where that is worse than ``delta`` and the interval excludes X. Of accepted steps
+    that follow each other the ratios multiply.
     """
     known: dict[tuple[str, str, float | None, str], list[Acceptance]] = {}
     for one in acceptances:
@@ -175,7 +198,13 @@ def accept(changes: Iterable[Kind], acceptances: Iterable[Acceptance], *, way: W
     ruled = []
     for change in changes:
         found = known.get((change.job, change.uid, change.size, change.metric), ())
-        about = [one for one in found if change.word in ("degradation", "suspected") and one.is_about(change) and one.covers(way)]
+        about = [
+            one
+            for one in found
+            if change.word in ("degradation", "suspected")
+            and one.is_about(change)
+            and one.covers(way)
+        ]
         ruled.append(replace(change, **_judged(change, about, way, today)) if about else change)  # type: ignore[type-var]
     return ruled
 
@@ -185,40 +214,55 @@ def ruling(move: Move, acceptances: Sequence[Acceptance], way: Way) -> Ruling:
     worse = _worse(move.better)
     chain = _chain(acceptances, way, worse)
     above = _excess(move, chain, worse)
-    return Ruling("; ".join(dict.fromkeys(one.reason for one in chain.steps))) if above is None else Ruling(None, *above)
+    return (
+        Ruling("; ".join(dict.fromkeys(one.reason for one in chain.steps)))
+        if above is None
+        else Ruling(None, *above)
+    )
 
 
 def _worse(better: str) -> int:
     return -1 if better == "higher" else 1
 
 
-def _judged(change: Acceptable, about: Sequence[Acceptance], way: Way, today: date) -> dict[str, object]:
+def _judged(
+    change: Acceptable, about: Sequence[Acceptance], way: Way, today: date
+) -> dict[str, object]:
     """What becomes of a change for the worse in the light of the acceptances that cover it."""
     valid = [one for one in about if not one.has_ended(today)]
     notes = [change.reason] if change.reason else []
-    if change.effect is not None and _worse(change.better) * change.effect < 0:  # a suspected improvement
+    # a suspected improvement
+    if change.effect is not None and _worse(change.better) * change.effect < 0:
         return {}
     gate = change.gate
     if valid:
-        move = Move(change.better, change.effect, change.low, change.high, change.shift, change.delta)
+        move = Move(
+            change.better, change.effect, change.low, change.high, change.shift, change.delta
+        )
         accepted, level, certain = ruling(move, valid, way)
         if accepted is not None:
             return {"accepted": accepted, "gate": False}
         gate = gate and certain
         notes.append(f"more than the accepted {level}".rstrip())
-    notes += [f"its acceptance ended on {one.until}: {one.reason}" for one in about if one not in valid]
+    notes += [
+        f"its acceptance ended on {one.until}: {one.reason}" for one in about if one not in valid
+    ]
     return {"reason": "; ".join(notes), "gate": gate}
 
 
 def _chain(valid: Sequence[Acceptance], way: Way, worse: int) -> _Chain:
-    """Of the sequences of steps that follow each other the one that accepts most; steps that overlap count once."""
+    """Of the sequences of steps that follow each other the one that accepts most; steps that
+    overlap count once.
+    """
 
     def size(chain: _Chain) -> tuple[float, float]:
         return worse * chain.ratio, worse * chain.shift
 
     def extended(chain: _Chain, acceptance: Acceptance) -> _Chain:
         return _Chain(
-            chain.ratio * (1 + (acceptance.effect or 0)), chain.shift + (acceptance.shift or 0), (*chain.steps, acceptance)
+            chain.ratio * (1 + (acceptance.effect or 0)),
+            chain.shift + (acceptance.shift or 0),
+            (*chain.steps, acceptance),
         )
 
     start = _Chain(1.0, 0.0, ())
@@ -227,19 +271,27 @@ def _chain(valid: Sequence[Acceptance], way: Way, worse: int) -> _Chain:
         largest[one.baseline, one.target] = one
     steps = list(largest.values())
     before = [
-        [place for place, one in enumerate(steps) if one is not later and way.contains(later.baseline, one.target)]
+        [
+            place
+            for place, one in enumerate(steps)
+            if one is not later and way.contains(later.baseline, one.target)
+        ]
         for later in steps
     ]
     best: dict[int, _Chain] = {}
-    # what stands before others stands before all that follow them, too: the number of those before it orders them
+    # what stands before others stands before all that follow them, too: the number of those before
+    # it orders them
     for place in sorted(range(len(steps)), key=lambda place: len(before[place])):
-        earlier = [best[other] for other in before[place] if other in best]  # not there: a circle in a hand-made file
+        # not there: a circle in a hand-made file
+        earlier = [best[other] for other in before[place] if other in best]
         best[place] = extended(max(earlier, key=size, default=start), steps[place])
     return max(best.values(), key=size)
 
 
 def _excess(move: Move, chain: _Chain, worse: int) -> tuple[str, bool] | None:
-    """The accepted level in words, and whether the excess is certain; None if a move is not worse than accepted."""
+    """The accepted level in words, and whether the excess is certain; None if a move is not worse
+    than accepted.
+    """
     delta = DEFAULT_DELTA if move.delta is None else move.delta
     bound = move.high if worse < 0 else move.low
     if move.effect is not None and any(one.effect is not None for one in chain.steps):

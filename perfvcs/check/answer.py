@@ -33,7 +33,8 @@ JobUnit = tuple[str, str]  # job's label, uid
 SENTENCE_NAME = 48  # characters of a name
 MOST_OPEN = 5  # up to so many open comparisons, one is named
 SURE = ("degradation", "improvement")
-MOST_CRITERIA, CRITERION = 10, 200  # differences in how a change is judged that are named, and characters of one
+# differences in how a change is judged that are named, and characters of one
+MOST_CRITERIA, CRITERION = 10, 200
 MOST_PARTS, PART = 4, 44  # of one of them, and characters of a part
 
 
@@ -75,14 +76,19 @@ def key(compared: Case | Change) -> ComparedKey:
     return compared.series, compared.environment, compared.uid, compared.metric
 
 
-def settle(changes: Iterable[Change], asked: float | None, by_rule: Mapping[ComparedKey, float]) -> list[Change]:
-    """The changes; open ones within ``asked`` (a share) become the same, with the bound as the reason.
+def settle(
+    changes: Iterable[Change], asked: float | None, by_rule: Mapping[ComparedKey, float]
+) -> list[Change]:
+    """The changes; open ones within ``asked`` (a share) become the same, with the bound as the
+    reason.
 
     ``by_rule`` has the shares of cases whose rule names one; ``asked`` overrides it.
     """
     if asked is None and not by_rule:
         return [*changes]
-    return [_settled(change, by_rule.get(key(change)) if asked is None else asked) for change in changes]
+    return [
+        _settled(change, by_rule.get(key(change)) if asked is None else asked) for change in changes
+    ]
 
 
 def _settled(change: Change, share: float | None) -> Change:
@@ -90,7 +96,9 @@ def _settled(change: Change, share: float | None) -> Change:
         return change
     if change.word != "inconclusive" or change.bound is None or change.bound > share:
         return msgspec.structs.replace(change, within=share)
-    return msgspec.structs.replace(change, word="same", reason=within(change.bound), coarse=False, within=share)
+    return msgspec.structs.replace(
+        change, word="same", reason=within(change.bound), coarse=False, within=share
+    )
 
 
 class SizedUnit(NamedTuple):
@@ -107,7 +115,9 @@ class SizedUnit(NamedTuple):
 
 
 class MovedBenchmark(msgspec.Struct, frozen=True):
-    """A benchmark that moved: its changes, the one that matters most first; ``importance`` in seconds, effect times time spent."""
+    """A benchmark that moved: its changes, the one that matters most first; ``importance`` in
+    seconds, effect times time spent.
+    """
 
     changes: list[Change]
     importance: float
@@ -136,18 +146,25 @@ class MovedBenchmark(msgspec.Struct, frozen=True):
 
 
 def entries(report: Report) -> list[MovedBenchmark]:
-    """The benchmarks that moved and are not accepted: those that fail the check first, then the more important before the less."""
+    """The benchmarks that moved and are not accepted: those that fail the check first, then the
+    more important before the less.
+    """
     time = _time_spent(report.changes)
     moved: dict[JobUnit, list[tuple[Change, float]]] = defaultdict(list)
     for change in report.changes:
         if change.word in MOVED_VERDICTS and change.accepted is None:
             moved[change.job, change.uid].append((change, importance(change, time)))
     found = [_entry(members) for members in moved.values()]
-    return sorted(found, key=lambda entry: (not any(map(is_open, entry.changes)), -entry.importance))
+    return sorted(
+        found, key=lambda entry: (not any(map(is_open, entry.changes)), -entry.importance)
+    )
 
 
 def _entry(members: Sequence[tuple[Change, float]]) -> MovedBenchmark:
-    ranked = sorted(members, key=lambda member: (not is_open(member[0]), metric_rank(member[0].metric)[0], -member[1]))
+    ranked = sorted(
+        members,
+        key=lambda member: (not is_open(member[0]), metric_rank(member[0].metric)[0], -member[1]),
+    )
     return MovedBenchmark([change for change, _ in ranked], max(weight for _, weight in members))
 
 
@@ -160,7 +177,8 @@ def importance(change: Change, time: Mapping[SizedUnit, float]) -> float:
 def _time_spent(changes: Iterable[Change]) -> dict[SizedUnit, float]:
     """Seconds that are spent in each unit at each size: its own time where it has one.
 
-    Else its part of the longest time in the report (a second, where it has none): its part of the largest amount of a metric.
+    Else its part of the longest time in the report (a second, where it has none): its part of the
+    largest amount of a metric.
     """
     known: dict[SizedUnit, float] = {}
     amounts: dict[SizedUnit, float] = {}
@@ -186,7 +204,8 @@ def headline(report: Report) -> str:
 
 
 def criteria(by: JudgedBy, *, whole: bool = False) -> str:
-    """What the target changes about how it is judged, and who judged if not the baseline's rules, in sentences.
+    """What the target changes about how it is judged, and who judged if not the baseline's rules,
+    in sentences.
 
     Empty where there is nothing to say. ``whole``: all that is known of it.
     """
@@ -194,23 +213,34 @@ def criteria(by: JudgedBy, *, whole: bool = False) -> str:
     if by.differences:
         shown = by.differences if whole else by.differences[:MOST_CRITERIA]
         listed = [_written(one, whole=whole) for one in shown]
-        listed += [f"{len(by.differences) - len(shown):,} more"] if len(by.differences) > len(shown) else []
+        listed += (
+            [f"{len(by.differences) - len(shown):,} more"]
+            if len(by.differences) > len(shown)
+            else []
+        )
         said.insert(0, f"This change also changes how it is judged: {', '.join(listed)}")
     return ". ".join(said)
 
 
 def _written(difference: Difference, *, whole: bool) -> str:
-    """A difference with its parts in brackets and its files; if not ``whole``, with the first of them."""
+    """A difference with its parts in brackets and its files; if not ``whole``, with the first of
+    them.
+    """
     parts, files, more = difference.parts, difference.files, difference.more
     if not whole:
         longest = PART if len(parts) > 1 else CRITERION
         more += len(parts[MOST_PARTS:]) + len(files[1:])
-        parts, files = [shorten(part, longest) for part in parts[:MOST_PARTS]], [shorten(file, PART) for file in files[:1]]
+        parts, files = (
+            [shorten(part, longest) for part in parts[:MOST_PARTS]],
+            [shorten(file, PART) for file in files[:1]],
+        )
     listed = [*parts, f"{more:,} more"] if parts and more else parts
     if files:
         files = [*files, counted(more, "more file")] if more else files
     brackets = f"({'; '.join(listed)})" if listed else ""
-    return " ".join(filter(None, [shorten(difference.what, CRITERION), brackets, " and ".join(files)]))
+    return " ".join(
+        filter(None, [shorten(difference.what, CRITERION), brackets, " and ".join(files)])
+    )
 
 
 def sentence(report: Report, moved: Sequence[MovedBenchmark] | None = None) -> str:
@@ -227,7 +257,10 @@ def accepting(by: JudgedBy) -> str:
     if not own:
         return ""
     first = shorten(own[0], 2 * SENTENCE_NAME)
-    return f"this change accepts {counted(len(own), 'degradation')} of its own ({first}{', ...' if len(own) > 1 else ''})"
+    return (
+        f"this change accepts {counted(len(own), 'degradation')} of its own"
+        f" ({first}{', ...' if len(own) > 1 else ''})"
+    )
 
 
 def _finding(report: Report, moved: Sequence[MovedBenchmark] | None) -> str:
@@ -238,14 +271,21 @@ def _finding(report: Report, moved: Sequence[MovedBenchmark] | None) -> str:
         return _changed(report, sure)
     if found:
         first = found[0].first
-        return f"{named(first)} may have become {adjective(first)}: {numbers_of(first)}; {first.reason or 'it is not certain'}"
+        return (
+            f"{named(first)} may have become {adjective(first)}: {numbers_of(first)};"
+            f" {first.reason or 'it is not certain'}"
+        )
     if not compared:
         return _nothing(report)
     if all(change.settled for change in compared):
         return _same(compared)
     undecided = [change for change in compared if not change.settled]
     first = min(undecided, key=lambda change: metric_rank(change.metric))
-    why = f"; {named(first)}: {numbers_of(first)}" if len(undecided) <= MOST_OPEN and measure(first) else ""
+    why = (
+        f"; {named(first)}: {numbers_of(first)}"
+        if len(undecided) <= MOST_OPEN and measure(first)
+        else ""
+    )
     if len(undecided) == len(compared):
         return f"no change is shown: {_every(len(undecided))} open{why}"
     few = f"{len(undecided):,} of {len(compared):,} comparisons"
@@ -253,10 +293,20 @@ def _finding(report: Report, moved: Sequence[MovedBenchmark] | None) -> str:
 
 
 def _changed(report: Report, sure: Sequence[MovedBenchmark]) -> str:
-    """About the most important job: as a whole if that moved, else its most important benchmark; then the number of all others."""
+    """About the most important job: as a whole if that moved, else its most important benchmark;
+    then the number of all others.
+    """
     first = sure[0].first
-    jobs = [job for job in report.overall if first.series in job.series and job.units > 1 and job.effect is not None]
-    whole = min(jobs, key=lambda job: (job.word not in SURE, job.metric != first.metric, metric_rank(job.metric)), default=None)
+    jobs = [
+        job
+        for job in report.overall
+        if first.series in job.series and job.units > 1 and job.effect is not None
+    ]
+    whole = min(
+        jobs,
+        key=lambda job: (job.word not in SURE, job.metric != first.metric, metric_rank(job.metric)),
+        default=None,
+    )
     own = f"{named(first)} became {adjective(first)}: {numbers_of(first)}"
     if first.clusters:  # they have no direction
         own = f"the counters of {named(first)} behave differently"
@@ -265,9 +315,18 @@ def _changed(report: Report, sure: Sequence[MovedBenchmark]) -> str:
         parts.append(own)
     elif whole.word not in SURE:
         surely = "the same" if whole.word == "same" else "no more than chance"
-        parts += [own, f"{shorten(whole.job, SENTENCE_NAME)} in all: {metric_of(whole)} {effect_of(whole)}, {surely}"]
+        parts += [
+            own,
+            (
+                f"{shorten(whole.job, SENTENCE_NAME)} in all: {metric_of(whole)}"
+                f" {effect_of(whole)}, {surely}"
+            ),
+        ]
     else:
-        parts.append(f"{shorten(whole.job, SENTENCE_NAME)} became {adjective(whole)}: {metric_of(whole)} {effect_of(whole)}")
+        parts.append(
+            f"{shorten(whole.job, SENTENCE_NAME)} became {adjective(whole)}: {metric_of(whole)}"
+            f" {effect_of(whole)}"
+        )
         if first.word != whole.word:
             parts.append(f"but {own}")
         series = {*whole.series}
@@ -275,7 +334,11 @@ def _changed(report: Report, sure: Sequence[MovedBenchmark]) -> str:
     if covered < len(sure):
         parts.append(f"{counted(len(sure) - covered, 'other benchmark')} moved, too")
     words: Counter[str] = Counter(change.word for entry in sure for change in entry.changes)
-    mixed = f" ({words['degradation']:,} worse, {words['improvement']:,} better)" if all(words[word] for word in SURE) else ""
+    mixed = (
+        f" ({words['degradation']:,} worse, {words['improvement']:,} better)"
+        if all(words[word] for word in SURE)
+        else ""
+    )
     return "; ".join(parts) + mixed
 
 
@@ -285,18 +348,25 @@ def _same(compared: Sequence[Change]) -> str:
     accepted = len(compared) - len(rest)
     if not rest:
         return f"nothing changed beyond what is accepted: {counted(accepted, 'comparison')}"
-    return f"nothing changed{' beyond what is accepted' if accepted else ''}: {_every(len(rest))} the same"
+    return (
+        f"nothing changed{' beyond what is accepted' if accepted else ''}: {_every(len(rest))} the"
+        " same"
+    )
 
 
 def _every(count: int) -> str:
-    return {1: "the one comparison is", 2: "both comparisons are"}.get(count, f"all {count:,} comparisons are")
+    return {1: "the one comparison is", 2: "both comparisons are"}.get(
+        count, f"all {count:,} comparisons are"
+    )
 
 
 def _nothing(report: Report) -> str:
     """If nothing could be compared."""
     counts = Counter(change.word for change in report.changes)
     if counts["not comparable"]:
-        reasons = Counter(change.reason for change in report.changes if change.word == "not comparable")
+        reasons = Counter(
+            change.reason for change in report.changes if change.word == "not comparable"
+        )
         return f"nothing is comparable: {shorten(reasons.most_common(1)[0][0], NAME_WIDTH)}"
     found = [f"{counts[word]:,} {word}" for word in ONE_SIDED if counts[word]]
     return f"nothing to compare{': ' if found else ''}{', '.join(found)}"
@@ -345,6 +415,10 @@ def effect_of(overall: Overall) -> str:
 
 def adjective(moved: Change | Overall) -> str:
     """What became of a benchmark: slower or faster, larger or smaller, else worse or better."""
-    suspected = moved.word == "suspected" and ((moved.effect or 0.0) < 0) == (moved.better == "higher")
-    words = {"s": ("slower", "faster"), "B": ("larger", "smaller")}.get(moved.unit, ("worse", "better"))
+    suspected = moved.word == "suspected" and ((moved.effect or 0.0) < 0) == (
+        moved.better == "higher"
+    )
+    words = {"s": ("slower", "faster"), "B": ("larger", "smaller")}.get(
+        moved.unit, ("worse", "better")
+    )
     return words[0] if moved.word == "degradation" or suspected else words[1]

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class Assigned(NamedTuple):
     """A method with the cases that it judges.
 
-    Of those that have a rule for that: ``within`` which share what it leaves open is settled, and who asked for ``delta``.
+    Of those that have a rule for that: ``within`` which share what it leaves open is settled, and
+    who asked for ``delta``.
     """
 
     method: Method
@@ -35,8 +36,12 @@ def verify(rule: Rule) -> None:
     rule.bound()
 
 
-def assign(cases: Sequence[Case], rules: Rules, delta: float | None, confidence: float, alpha: float) -> list[Assigned]:
-    """The methods with the cases that each judges; what no rule fits is judged by ``auto``. Raises UsageError for a wrong rule.
+def assign(
+    cases: Sequence[Case], rules: Rules, delta: float | None, confidence: float, alpha: float
+) -> list[Assigned]:
+    """The methods with the cases that each judges; what no rule fits is judged by ``auto``.
+
+    Raises UsageError for a wrong rule.
 
     A ``delta`` that somebody asked for holds for all rules.
     """
@@ -49,7 +54,9 @@ def assign(cases: Sequence[Case], rules: Rules, delta: float | None, confidence:
     assigned: dict[int, list[Case]] = defaultdict(list)
     for case in cases:
         job = case.header.job
-        fit = (rule.fits(job, case.uid, case.metric, counters=case.counters) for rule in rules.rules)
+        fit = (
+            rule.fits(job, case.uid, case.metric, counters=case.counters) for rule in rules.rules
+        )
         fitting = [number for number, fits in enumerate(fit) if fits] or [len(rules.rules)]
         for number in fitting if rules.take == "all" else fitting[:1]:
             assigned[number].append(case)
@@ -57,7 +64,11 @@ def assign(cases: Sequence[Case], rules: Rules, delta: float | None, confidence:
     families: dict[Method, Assigned] = {}
     for number, found in sorted(assigned.items()):
         family = families.setdefault(methods[number], Assigned(methods[number], [], {}, {}))
-        new = [case for case in found if all(case is not other for other in family.cases)] if rules.take == "all" else found
+        new = (
+            [case for case in found if all(case is not other for other in family.cases)]
+            if rules.take == "all"
+            else found
+        )
         family.cases.extend(new)
         if (share := bounds[number]) is not None:
             family.within.update((key(case), share) for case in new)

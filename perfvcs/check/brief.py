@@ -1,4 +1,6 @@
-"""A report in brief: what changed, by how much and how surely, in the order in which it is read; the same in text, Markdown and pages."""
+"""A report in brief: what changed, by how much and how surely, in the order in which it is read;
+the same in text, Markdown and pages.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,16 @@ from perfvcs.check.answer import (
     sentence,
 )
 from perfvcs.check.change import ONE_SIDED
-from perfvcs.check.text import NAME_WIDTH, benchmark, contested, ids, is_whole, measure, remarks, revision
+from perfvcs.check.text import (
+    NAME_WIDTH,
+    benchmark,
+    contested,
+    ids,
+    is_whole,
+    measure,
+    remarks,
+    revision,
+)
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import at_sizes, percent, step
 from perfvcs.text.words import counted, metric_rank, named, plural
@@ -40,12 +51,15 @@ STATED_APART = 1.5  # both are stated if the largest bound is this many times th
 WIDEST_BOUND = 1.0  # bound beyond which nothing is ruled out that is worth saying
 OPEN_VERDICTS = ("inconclusive", "suspected", "not comparable")
 IMPORT_ADVICE = (
-    "To settle what was imported: measure both in turns, store with `perf import --in-turns`, or import ten earlier commits, too"
+    "To settle what was imported: measure both in turns, store with `perf import --in-turns`, or"
+    " import ten earlier commits, too"
 )
 
 
 class BriefLine(msgspec.Struct, frozen=True):
-    """One entry of a list: the verdict's ``word``, a ``name``, the ``numbers``, and remarks, the most important first."""
+    """One entry of a list: the verdict's ``word``, a ``name``, the ``numbers``, and remarks, the
+    most important first.
+    """
 
     word: str
     name: str
@@ -54,7 +68,8 @@ class BriefLine(msgspec.Struct, frozen=True):
 
 
 class Brief(msgspec.Struct, frozen=True):
-    """A report in brief: a sentence for the whole, a line per job, the changes, and a line for everything else.
+    """A report in brief: a sentence for the whole, a line per job, the changes, and a line for
+    everything else.
 
     ``criteria`` belong to the sentence: by what it was judged, where that needs to be said.
     ``hidden`` jobs and ``left_out`` changes are not listed.
@@ -69,14 +84,19 @@ class Brief(msgspec.Struct, frozen=True):
     rest: list[str]
 
 
-def brief(report: Report, causes: Mapping[JobUnit, Sequence[str]] | None = None, *, whole: bool = False) -> Brief:
+def brief(
+    report: Report, causes: Mapping[JobUnit, Sequence[str]] | None = None, *, whole: bool = False
+) -> Brief:
     """The brief form of a report; ``causes`` gives the known reasons why a unit of a job moved.
 
     ``whole``: the criteria are not cut.
     """
     moved = entries(report)
     several = contested(report.changes)
-    lines = {entry.unit: _line(report, entry, several, (causes or {}).get(entry.unit, ())) for entry in moved}
+    lines = {
+        entry.unit: _line(report, entry, several, (causes or {}).get(entry.unit, ()))
+        for entry in moved
+    }
     jobs, shown = _jobs(report, lines)
     listed = [line for unit, line in lines.items() if unit not in shown]
     rest = [line for line in (_bound(report), *_apart(report)) if line]
@@ -91,8 +111,11 @@ def brief(report: Report, causes: Mapping[JobUnit, Sequence[str]] | None = None,
     )
 
 
-def _jobs(report: Report, moved: Mapping[JobUnit, BriefLine]) -> tuple[list[BriefLine], set[JobUnit]]:
-    """A line per job, of its metric that says most, but for jobs of one unit that moved; and the units that need no line of their own.
+def _jobs(
+    report: Report, moved: Mapping[JobUnit, BriefLine]
+) -> tuple[list[BriefLine], set[JobUnit]]:
+    """A line per job, of its metric that says most, but for jobs of one unit that moved; and the
+    units that need no line of their own.
 
     A job that was measured as a whole says itself what moved there.
     """
@@ -107,7 +130,9 @@ def _jobs(report: Report, moved: Mapping[JobUnit, BriefLine]) -> tuple[list[Brie
         units[change.series][change.job, change.uid] = None
     found = []
     for group, metrics in groups.items():
-        first, *others = sorted(metrics, key=lambda one: (one.word not in MOVED_VERDICTS, metric_rank(one.metric)))
+        first, *others = sorted(
+            metrics, key=lambda one: (one.word not in MOVED_VERDICTS, metric_rank(one.metric))
+        )
         own = list(dict.fromkeys(unit for series in first.series for unit in units[series]))
         if first.units == 1 and own[0] in moved:
             continue
@@ -128,7 +153,9 @@ def _weight(overall: Overall) -> tuple[bool, float]:
 def unit_counts(report: Report) -> dict[JobMetric, Counter[str]]:
     """How many units have which word; what is accepted counts as ``accepted``."""
     words: dict[JobMetric, dict[object, str]] = {job.job_metric: {} for job in report.overall}
-    owners = {(series, job.metric): job.job_metric for job in report.overall for series in job.series}
+    owners = {
+        (series, job.metric): job.job_metric for job in report.overall for series in job.series
+    }
     for change in report.changes:
         if owner := owners.get((change.series, change.metric)):
             words[owner].setdefault(
@@ -147,41 +174,76 @@ def _job(name: str, first: Overall, others: Iterable[Overall], tally: Counter[st
         moved = f"{tally['degradation']:,} {worse}, {tally['improvement']:,} {better}"
         name = f"{shorten(name, SENTENCE_NAME)} ({counted(first.units, 'unit')}: {moved})"
         if 0 < first.combined < first.units:
-            details.append(f"the effect is that of the {first.combined:,} units that were measured in the same executions")
+            details.append(
+                f"the effect is that of the {first.combined:,} units that were measured in the same"
+                " executions"
+            )
     elif first.word in ("inconclusive", "not comparable") and first.reason:
         details.append(shorten(first.reason, NAME_WIDTH))
     if levels := step(first.baseline, first.target, first.unit):
         numbers += f", {levels}{f' {at_sizes(first.at)}' if first.at else ''}"
-    if also := [one for one in others if one.word in MOVED_VERDICTS or (one.unit == "s" and one.units > 1)]:
-        details.insert(0, "also " + ", ".join(f"{metric_of(one)} {effect_of(one)}".rstrip() for one in also))
+    if also := [
+        one for one in others if one.word in MOVED_VERDICTS or (one.unit == "s" and one.units > 1)
+    ]:
+        details.insert(
+            0, "also " + ", ".join(f"{metric_of(one)} {effect_of(one)}".rstrip() for one in also)
+        )
     accepted = first.word == "degradation" and tally["accepted"] and not tally["degradation"]
-    return BriefLine("accepted" if accepted else first.word or "", shorten(name, NAME_WIDTH), numbers, details)
+    return BriefLine(
+        "accepted" if accepted else first.word or "", shorten(name, NAME_WIDTH), numbers, details
+    )
 
 
-def _line(report: Report, entry: MovedBenchmark, several: set[tuple[str, str]], causes: Sequence[str]) -> BriefLine:
+def _line(
+    report: Report, entry: MovedBenchmark, several: set[tuple[str, str]], causes: Sequence[str]
+) -> BriefLine:
     first = entry.first
     levels = step(first.baseline, first.target, first.unit)
     numbers = ", ".join(filter(None, [numbers_of(first), levels]))
-    also = [f"{metric_of(change)} {percent(change.effect) if change.effect is not None else measure(change)}".rstrip()
-            for change in entry.others]  # fmt: skip
+    also = [
+        f"{metric_of(change)}"
+        f" {percent(change.effect) if change.effect is not None else measure(change)}".rstrip()
+        for change in entry.others
+    ]
     if entry.sizes:
         also.append(counted(entry.sizes, "other size"))
     details = [shorten(remark, NAME_WIDTH) for remark in remarks(first, several)]
-    details += [*causes, *(["also " + ", ".join(also)] if also else []), *filter(None, [ids(report, entry.changes)])]
+    details += [
+        *causes,
+        *(["also " + ", ".join(also)] if also else []),
+        *filter(None, [ids(report, entry.changes)]),
+    ]
     return BriefLine(first.word, benchmark(first), numbers, details)
 
 
 def _bound(report: Report) -> str:
-    """How far everything may have moved that is not said to have changed: all of it, else as many as there is a useful bound for."""
-    rest = [change for change in report.comparisons if change.word not in MOVED_VERDICTS and change.accepted is None]
+    """How far everything may have moved that is not said to have changed: all of it, else as many
+    as there is a useful bound for.
+    """
+    rest = [
+        change
+        for change in report.comparisons
+        if change.word not in MOVED_VERDICTS and change.accepted is None
+    ]
     known = sorted(bounds(rest))
     if not known:
         return ""
     others = "other " if any(change.word in MOVED_VERDICTS for change in report.changes) else ""
-    most, usual, middle = known[-1], known[ceil(0.95 * len(known)) - 1], known[(len(known) - 1) // 2]
+    most, usual, middle = (
+        known[-1],
+        known[ceil(0.95 * len(known)) - 1],
+        known[(len(known) - 1) // 2],
+    )
     whole = len(known) == len(rest)
-    if whole and most <= WIDEST_BOUND and not (len(known) >= ENOUGH_COMPARISONS and most > STATED_APART * usual):
-        return f"Nothing {'else ' if others else ''}moved by more than {percent_of(most)} ({counted(len(known), 'comparison')})."
+    if (
+        whole
+        and most <= WIDEST_BOUND
+        and not (len(known) >= ENOUGH_COMPARISONS and most > STATED_APART * usual)
+    ):
+        return (
+            f"Nothing {'else ' if others else ''}moved by more than {percent_of(most)}"
+            f" ({counted(len(known), 'comparison')})."
+        )
     said = []
     if usual <= WIDEST_BOUND and len(known) >= ENOUGH_COMPARISONS:
         said.append(f"19 of 20 moved by at most {percent_of(usual)}")
@@ -191,7 +253,10 @@ def _bound(report: Report) -> str:
         said.append(f"{'none' if len(known) > 1 else 'it'} moved by more than {percent_of(most)}")
     if not said:
         rule = plural(len(known), "rules", "rule")
-        return f"The {counted(len(known), f'{others}comparison')} {rule} out nothing below {percent_of(WIDEST_BOUND)}."
+        return (
+            f"The {counted(len(known), f'{others}comparison')} {rule} out nothing below"
+            f" {percent_of(WIDEST_BOUND)}."
+        )
     rest_of = "" if whole else f" ({len(rest) - len(known):,} without a bound)"
     return f"Of the {counted(len(known), f'{others}comparison')}{rest_of} {', and '.join(said)}."
 
@@ -209,10 +274,14 @@ def _apart(report: Report) -> list[str]:
         names = list(dict.fromkeys(benchmark(change) for change in report.having(word)))
         if names:
             found.append(f"{word.capitalize()}: {_first(names)}")
-    accepted = {benchmark(change): change for change in report.changes if change.accepted is not None}
+    accepted = {
+        benchmark(change): change for change in report.changes if change.accepted is not None
+    }
     if accepted:
         one = next(iter(accepted.values()))
-        found.append(f"Accepted: {_first(list(accepted))} ({shorten(one.accepted or '', NAME_WIDTH)})")
+        found.append(
+            f"Accepted: {_first(list(accepted))} ({shorten(one.accepted or '', NAME_WIDTH)})"
+        )
     return found
 
 
@@ -222,15 +291,24 @@ def _first(names: Sequence[str]) -> str:
 
 
 def settling(
-    report: Report, pairs: int = 0, noise: Callable[[str], str] = lambda _: "", scheduler: str = "", products: Sequence[str] = ()
+    report: Report,
+    pairs: int = 0,
+    noise: Callable[[str], str] = lambda _: "",
+    scheduler: str = "",
+    products: Sequence[str] = (),
 ) -> str:
     """The next step, a sentence; empty where nothing is open.
 
-    ``pairs`` is how many were just measured in turns, on the hosts of a ``scheduler`` if there is one; ``noise`` says of
-    a job's label what disturbed its measurement, with the cure. ``products`` are the names of the sides that are no revisions.
+    ``pairs`` is how many were just measured in turns, on the hosts of a ``scheduler`` if there is
+    one; ``noise`` says of a job's label what disturbed its measurement, with the cure. ``products``
+    are the names of the sides that are no revisions.
     """
     old, new = revision(report.baseline), revision(report.target)
-    undecided = [change for change in report.changes if change.word in OPEN_VERDICTS and change.accepted is None]
+    undecided = [
+        change
+        for change in report.changes
+        if change.word in OPEN_VERDICTS and change.accepted is None
+    ]
     ours = Counter(change.job for change in undecided if change.series not in report.foreign)
     if not ours:
         return IMPORT_ADVICE if undecided else ""
@@ -239,7 +317,9 @@ def settling(
         command = f"perf collect {against}" if len(products) > 1 else f"perf check {against}"
         return f"To settle it: {command}{on_hosts(scheduler)}"
     # uncommitted changes have no name to ask for; the plain command measures them.
-    named = (" HEAD HEAD" if old == new else "") if new.endswith("+") else f" {old.rstrip('+')} {new}"
+    named = (
+        (" HEAD HEAD" if old == new else "") if new.endswith("+") else f" {old.rstrip('+')} {new}"
+    )
     if not pairs:
         return f"To settle it: perf check --measure{named}"
     command = f"perf check --measure{named} -n {4 * pairs}{on_hosts(scheduler)}"

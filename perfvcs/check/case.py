@@ -1,4 +1,6 @@
-"""Cases: one unit and metric with all its sizes on two comparable sides; a pair is one of its sizes."""
+"""Cases: one unit and metric with all its sizes on two comparable sides; a pair is one of its
+sizes.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,11 @@ if TYPE_CHECKING:
     from perfvcs.profile import Environment, Job, Metric
     from perfvcs.profile.summary import Header, Measured, Place, Summary
 
-Sessions = tuple[tuple[float, ...], ...]  # per session one value per execution, in the metric's unit, all finite, none empty
+# per session one value per execution, in the metric's unit, all finite, none empty
+Sessions = tuple[tuple[float, ...], ...]
 BuildsOfSessions = tuple[tuple[int, ...], ...]  # of the same shape: the build of each execution
-Sizes = dict[float | None, dict[int, "Summary"]]  # per size the summaries by the place of their profile
+# per size the summaries by the place of their profile
+Sizes = dict[float | None, dict[int, "Summary"]]
 ONE_SIDE_HAS_SIZES = "only one side has many sizes, which only curves can compare"
 OTHER_RULES = "the two sides have different sizes, which only curves can compare"
 UNSIZED = "one side has no sizes"
@@ -53,7 +57,9 @@ class Meaning(Protocol):
 
 
 class Comparable(NamedTuple):
-    """What profiles must have in common to be compared: their series and environment, or their session."""
+    """What profiles must have in common to be compared: their series and environment, or their
+    session.
+    """
 
     series: str
     environment: tuple[tuple[str, str], ...]
@@ -65,7 +71,9 @@ def comparable(header: Header) -> Comparable:
 
 
 def beside(header: Header) -> Comparable:
-    """What the profile of a product, which may bring its own interpreter and workload, has to share with another one."""
+    """What the profile of a product, which may bring its own interpreter and workload, has to share
+    with another one.
+    """
     return Comparable(header.collected.session, ())
 
 
@@ -77,28 +85,49 @@ def differences(old: Setting, new: Setting) -> str:
     if old.job.engine != new.job.engine:
         found.append(f"engine {old.job.engine or '-'} -> {new.job.engine or '-'}")
     for name in _differing(old.job.options, new.job.options):
-        found.append(f"option {name} {old.job.options.get(name, '-')} -> {new.job.options.get(name, '-')}")
+        found.append(
+            f"option {name} {old.job.options.get(name, '-')} -> {new.job.options.get(name, '-')}"
+        )
     for name in _differing(old.job.source, new.job.source):
-        verb = "changed" if name in old.job.source and name in new.job.source else "is only on one side"
+        verb = (
+            "changed"
+            if name in old.job.source and name in new.job.source
+            else "is only on one side"
+        )
         found.append(f"{name} {verb} (add it to overlay)")
     before, after = old.environment.fields, new.environment.fields
-    found += [f"{name} {before.get(name) or '-'} -> {after.get(name) or '-'}" for name in _differing(before, after)]
+    found += [
+        f"{name} {before.get(name) or '-'} -> {after.get(name) or '-'}"
+        for name in _differing(before, after)
+    ]
     return "; ".join(found)
 
 
 def _differing(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
     missing = object()
-    return [name for name in {**before, **after} if before.get(name, missing) != after.get(name, missing)]
+    return [
+        name
+        for name in {**before, **after}
+        if before.get(name, missing) != after.get(name, missing)
+    ]
 
 
 def redefined(old: Meaning, new: Meaning) -> str:
     """In words, how a metric was redefined; a series does not know its kind."""
-    before, after = ({name: getattr(meaning, name, "") for name in ("unit", "better", "kind")} for meaning in (old, new))
-    return "; ".join(f"{name} {before[name] or '-'} -> {after[name] or '-'}" for name in _differing(before, after))
+    before, after = (
+        {name: getattr(meaning, name, "") for name in ("unit", "better", "kind")}
+        for meaning in (old, new)
+    )
+    return "; ".join(
+        f"{name} {before[name] or '-'} -> {after[name] or '-'}"
+        for name in _differing(before, after)
+    )
 
 
 class CaseExecution(msgspec.Struct, frozen=True, gc=False):
-    """One execution of one side: the place of its profile, its build and number there, and its median."""
+    """One execution of one side: the place of its profile, its build and number there, and its
+    median.
+    """
 
     profile: int
     place: Place
@@ -109,7 +138,9 @@ ExecutionsOfSessions = tuple[tuple[CaseExecution, ...], ...]  # per session
 
 
 class Chosen(msgspec.Struct, frozen=True):
-    """The comparable profiles of one benchmark on both sides: when ``paired``, place by place of one session."""
+    """The comparable profiles of one benchmark on both sides: when ``paired``, place by place of
+    one session.
+    """
 
     baseline: list[Measured]
     target: list[Measured]
@@ -122,10 +153,12 @@ class Chosen(msgspec.Struct, frozen=True):
 
 
 class Case(msgspec.Struct, frozen=True, dict=True):
-    """One unit and metric of two comparable sides, with all its sizes; at least one size is on both.
+    """One unit and metric of two comparable sides, with all its sizes; at least one size is on
+    both.
 
-    ``header`` is the newest one of the target, ``before`` and ``after`` hold the summaries of each size. Profiles of counters, several
-    metrics of which none has a better direction, are one case without unit and metric, which only the rows tell about.
+    ``header`` is the newest one of the target, ``before`` and ``after`` hold the summaries of each
+    size. Profiles of counters, several metrics of which none has a better direction, are one case
+    without unit and metric, which only the rows tell about.
     """
 
     chosen: Chosen
@@ -164,35 +197,55 @@ class Case(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def calls(self) -> bool:
-        """Whether its rows are recorded calls of a function: many, short, each at the size that it happened to have."""
+        """Whether its rows are recorded calls of a function: many, short, each at the size that it
+        happened to have.
+        """
         return self.header.job.collector == RECORDER
 
     @cached_property
     def sizes(self) -> int:
-        """How many sizes there are, on the side that has fewer; above the limit of summaries some larger number."""
+        """How many sizes there are, on the side that has fewer; above the limit of summaries some
+        larger number.
+        """
         return min(
-            sum(size is not None for size in side) + max((found.sizes for found in side.get(None, {}).values()), default=0)
+            sum(size is not None for size in side)
+            + max((found.sizes for found in side.get(None, {}).values()), default=0)
             for side in (self.before, self.after)
         )
 
     @property
     def unlike(self) -> str:
-        """In words, why medians over all sizes cannot be compared; empty where they can, or each size has its own."""
-        before, after = ({found.sizes for found in side.get(None, {}).values()} - {0} for side in (self.before, self.after))
+        """In words, why medians over all sizes cannot be compared; empty where they can, or each
+        size has its own.
+        """
+        before, after = (
+            {found.sizes for found in side.get(None, {}).values()} - {0}
+            for side in (self.before, self.after)
+        )
         if bool(before) != bool(after):
             return ONE_SIDE_HAS_SIZES if self.sizes else UNSIZED
         return OTHER_RULES if before != after else ""
 
     def pairs(self) -> tuple[list[Pair], list[Change]]:
-        """A pair per size, and the changes of sizes that only one side has or that have no usable value."""
+        """A pair per size, and the changes of sizes that only one side has or that have no usable
+        value.
+        """
         if reason := self.unlike:
-            return [], [decided_change(self.header, self.uid, None, self.metric, "not comparable", reason)]
+            return [], [
+                decided_change(self.header, self.uid, None, self.metric, "not comparable", reason)
+            ]
         pairs: list[Pair] = []
         decided: list[Change] = []
         for size in {**self.before, **self.after}:
             if size not in self.before or size not in self.after:
                 decided.append(
-                    decided_change(self.header, self.uid, size, self.metric, "new" if size in self.after else "missing")
+                    decided_change(
+                        self.header,
+                        self.uid,
+                        size,
+                        self.metric,
+                        "new" if size in self.after else "missing",
+                    )
                 )
                 continue
             sides = (_blocks if self.chosen.paired else _apart)(self.before[size], self.after[size])
@@ -200,14 +253,19 @@ class Case(msgspec.Struct, frozen=True, dict=True):
                 unit = Unit(self.series, self.environment, self.uid, size, self.metric)
                 pairs.append(Pair(self, size, *sides, self.history.get(unit, EarlierSessions())))
             else:
-                decided.append(decided_change(self.header, self.uid, size, self.metric, "inconclusive", NO_USABLE_VALUE))
+                decided.append(
+                    decided_change(
+                        self.header, self.uid, size, self.metric, "inconclusive", NO_USABLE_VALUE
+                    )
+                )
         return pairs, decided
 
 
 class Pair(msgspec.Struct, frozen=True, dict=True):
     """One unit, size and metric of two comparable sides: a median per execution.
 
-    When the case is ``paired``, both sides have the same sessions and, in each, executions which belong together block by block.
+    When the case is ``paired``, both sides have the same sessions and, in each, executions which
+    belong together block by block.
     """
 
     case: Case
@@ -240,11 +298,14 @@ class Pair(msgspec.Struct, frozen=True, dict=True):
     def builds(self) -> tuple[BuildsOfSessions, BuildsOfSessions] | None:
         """The build of each execution; None where every session has one build a side."""
         if not any(
-            len({execution.place[0] for execution in session}) > 1 for side in (self.before, self.after) for session in side
+            len({execution.place[0] for execution in session}) > 1
+            for side in (self.before, self.after)
+            for session in side
         ):
             return None
         first, second = (
-            tuple(tuple(execution.place[0] for execution in session) for session in side) for side in (self.before, self.after)
+            tuple(tuple(execution.place[0] for execution in session) for session in side)
+            for side in (self.before, self.after)
         )
         return first, second
 
@@ -262,17 +323,34 @@ def prepare(cases: Sequence[Case]) -> None:
 
 
 def decided_change(
-    header: Header, uid: str, size: float | None, metric: str, word: Word, reason: str = "", series: str = ""
+    header: Header,
+    uid: str,
+    size: float | None,
+    metric: str,
+    word: Word,
+    reason: str = "",
+    series: str = "",
 ) -> Change:
     """A change that needed no judging."""
     about = header.metrics[metric]
     return Change(
-        word=word, job=header.job.label, uid=uid, metric=metric, unit=about.unit, better=about.better, series=series or header.job.key,
-        environment=header.environment.fingerprint, size=size, reason=reason, method="",
-    )  # fmt: skip
+        word=word,
+        job=header.job.label,
+        uid=uid,
+        metric=metric,
+        unit=about.unit,
+        better=about.better,
+        series=series or header.job.key,
+        environment=header.environment.fingerprint,
+        size=size,
+        reason=reason,
+        method="",
+    )
 
 
-def _blocks(before: Mapping[int, Summary], after: Mapping[int, Summary]) -> tuple[ExecutionsOfSessions, ExecutionsOfSessions]:
+def _blocks(
+    before: Mapping[int, Summary], after: Mapping[int, Summary]
+) -> tuple[ExecutionsOfSessions, ExecutionsOfSessions]:
     """The executions that both sides have, session by session; empty sessions are left out."""
     sides: tuple[list[tuple[CaseExecution, ...]], list[tuple[CaseExecution, ...]]] = [], []
     for profile, one in before.items():
@@ -287,13 +365,19 @@ def _blocks(before: Mapping[int, Summary], after: Mapping[int, Summary]) -> tupl
 
 
 def _numbered(profile: int, summary: Summary, *, single: bool) -> dict[Place | int, CaseExecution]:
-    """What is finite by build and execution; by execution alone where each side has a ``single`` build, whatever its number."""
+    """What is finite by build and execution; by execution alone where each side has a ``single``
+    build, whatever its number.
+    """
     keys: Sequence[Place | int] = summary.executions if single else summary.places
     rows = zip(keys, summary.places, summary.medians, strict=True)
-    return {key: CaseExecution(profile, place, value) for key, place, value in rows if isfinite(value)}
+    return {
+        key: CaseExecution(profile, place, value) for key, place, value in rows if isfinite(value)
+    }
 
 
-def _apart(before: Mapping[int, Summary], after: Mapping[int, Summary]) -> tuple[ExecutionsOfSessions, ExecutionsOfSessions]:
+def _apart(
+    before: Mapping[int, Summary], after: Mapping[int, Summary]
+) -> tuple[ExecutionsOfSessions, ExecutionsOfSessions]:
     first, second = (_finite(summaries) for summaries in (before, after))
     return first, second
 
@@ -301,7 +385,9 @@ def _apart(before: Mapping[int, Summary], after: Mapping[int, Summary]) -> tuple
 def _finite(summaries: Mapping[int, Summary]) -> ExecutionsOfSessions:
     sessions: Sequence[tuple[CaseExecution, ...]] = [
         tuple(
-            CaseExecution(profile, place, value) for place, value in zip(one.places, one.medians, strict=True) if isfinite(value)
+            CaseExecution(profile, place, value)
+            for place, value in zip(one.places, one.medians, strict=True)
+            if isfinite(value)
         )
         for profile, one in summaries.items()
     ]

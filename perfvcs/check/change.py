@@ -1,4 +1,6 @@
-"""The shape of a verdict: eight words, one change, and the report of all changes between two revisions."""
+"""The shape of a verdict: eight words, one change, and the report of all changes between two
+revisions.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,16 @@ Finite = Annotated[float, msgspec.Meta(ge=-float_info.max, le=float_info.max)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_INTEGER)]
 
-Word = Literal["degradation", "improvement", "same", "inconclusive", "suspected", "not comparable", "new", "missing"]
+Word = Literal[
+    "degradation",
+    "improvement",
+    "same",
+    "inconclusive",
+    "suspected",
+    "not comparable",
+    "new",
+    "missing",
+]
 SETTLED: tuple[Word, ...] = ("degradation", "improvement", "same")
 ONE_SIDED: tuple[Word, ...] = ("new", "missing")
 VERDICT_WORDS: tuple[Word, ...] = (
@@ -48,12 +59,14 @@ class NothingToCompare(PerfError):
 
 
 class Curve(msgspec.Struct, frozen=True, kw_only=True):
-    """How one unit's values grow with its size on both sides, and what kind of difference lies between the two curves.
+    """How one unit's values grow with its size on both sides, and what kind of difference lies
+    between the two curves.
 
-    ``models`` and ``orders`` name the best model of baseline and target ("logarithmic", "O(log n)"), ``r2`` its share of the variance.
-    ``kind`` is the model of target minus baseline ("none", "constant", "linear", ...), ``coefficient`` its size per unit of the model's
-    function (per element where that is linear) in the metric's unit, ``low``..``high`` its interval. ``sizes`` is the common range,
-    ``at`` the part of it that the effect and both levels are of.
+    ``models`` and ``orders`` name the best model of baseline and target ("logarithmic", "O(log
+    n)"), ``r2`` its share of the variance. ``kind`` is the model of target minus baseline ("none",
+    "constant", "linear", ...), ``coefficient`` its size per unit of the model's function (per
+    element where that is linear) in the metric's unit, ``low``..``high`` its interval. ``sizes`` is
+    the common range, ``at`` the part of it that the effect and both levels are of.
     """
 
     models: tuple[Text, Text]
@@ -68,7 +81,8 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CounterCluster(msgspec.Struct, frozen=True, kw_only=True):
-    """Counters that move together, the one that stands for them, and how badly the old version's model predicts it on the new one.
+    """Counters that move together, the one that stands for them, and how badly the old version's
+    model predicts it on the new one.
 
     ``error`` is the mean relative prediction error (0.3 is 30 %), ``threshold`` what it may be.
     """
@@ -83,20 +97,22 @@ class CounterCluster(msgspec.Struct, frozen=True, kw_only=True):
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """One verdict: one unit of one job under one metric, target against baseline.
 
-    ``series`` is the job's key, ``environment`` the fingerprint of what both sides were measured in (empty: unknown).
-    ``effect`` is target/baseline - 1 with its ``confidence`` interval ``low``..``high``; ``shift`` the same in the metric's unit, also
-    where a share of the baseline has no meaning (it is 0, or values are negative), and ``delta`` then refers to the larger side.
-    ``bound``: by all that was measured, the effect is at most that large in either direction; ``within``: the bound up to which it was to
-    count as the same, if one was set. ``coarse``: the clock is too coarse for more
-    executions to settle anything.
-    Centres are geometric means of the executions' medians, in the metric's unit (arithmetic means where a value is 0 or below,
-    medians for deterministic metrics and where outliers were
-    pulled in). ``delta`` is the smallest effect that counts. ``gate``: a degradation whose whole interval
-    lies beyond ``delta``. ``reason`` says in words what differs, or what keeps the verdict open. ``permutation_p`` is given if
-    ``p`` is small enough for a change. ``builds``: how many builds a side, if builds count instead of executions. ``finding`` says in
-    words what a method found beyond the effect ("+0.010 us per element (linear), O(log n) -> O(n)"), ``curve`` and ``clusters`` the
-    same in numbers. ``accepted`` is the reason for which a known change is accepted. What does not apply is None; every number is
-    finite.
+    ``series`` is the job's key, ``environment`` the fingerprint of what both sides were measured in
+    (empty: unknown). ``effect`` is target/baseline - 1 with its ``confidence`` interval
+    ``low``..``high``; ``shift`` the same in the metric's unit, also where a share of the baseline
+    has no meaning (it is 0, or values are negative), and ``delta`` then refers to the larger side.
+    ``bound``: by all that was measured, the effect is at most that large in either direction;
+    ``within``: the bound up to which it was to count as the same, if one was set. ``coarse``: the
+    clock is too coarse for more executions to settle anything. Centres are geometric means of the
+    executions' medians, in the metric's unit (arithmetic means where a value is 0 or below, medians
+    for deterministic metrics and where outliers were pulled in). ``delta`` is the smallest effect
+    that counts. ``gate``: a degradation whose whole interval lies beyond ``delta``. ``reason`` says
+    in words what differs, or what keeps the verdict open. ``permutation_p`` is given if ``p`` is
+    small enough for a change. ``builds``: how many builds a side, if builds count instead of
+    executions. ``finding`` says in words what a method found beyond the effect ("+0.010 us per
+    element (linear), O(log n) -> O(n)"), ``curve`` and ``clusters`` the same in numbers.
+    ``accepted`` is the reason for which a known change is accepted. What does not apply is None;
+    every number is finite.
     """
 
     word: Word
@@ -150,10 +166,12 @@ class JobMetric(NamedTuple):
 
 
 class Overall(msgspec.Struct, frozen=True, kw_only=True):
-    """What a metric of a job did as a whole: its ``units`` (each at each size) as one, ``combined`` of them in the effect.
+    """What a metric of a job did as a whole: its ``units`` (each at each size) as one, ``combined``
+    of them in the effect.
 
-    ``series`` has the keys of the job's cells. ``word``, ``effect`` and the others are as in a ``Change``: of what all units take
-    together; None and empty if that is not known. ``at`` are the sizes of the levels if all of it is one curve.
+    ``series`` has the keys of the job's cells. ``word``, ``effect`` and the others are as in a
+    ``Change``: of what all units take together; None and empty if that is not known. ``at`` are the
+    sizes of the levels if all of it is one curve.
     """
 
     job: Text
@@ -187,7 +205,8 @@ class Overall(msgspec.Struct, frozen=True, kw_only=True):
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """Something by which the target changes how it is judged, what matters most first.
 
-    ``what`` names it, ``parts`` say what became of it, ``files`` are its files, and ``more`` is how many are not listed.
+    ``what`` names it, ``parts`` say what became of it, ``files`` are its files, and ``more`` is how
+    many are not listed.
     """
 
     what: Text
@@ -199,9 +218,10 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 class JudgedBy(msgspec.Struct, frozen=True, kw_only=True):
     """Whose ``[[check]]`` tables judged, and what the target changes about how it is judged.
 
-    ``rules`` is empty where there was no project to ask. ``differences`` names what differs from the baseline: perf.toml,
-    perf-accepted.toml, the overlay, the benchmark's own files. ``accepts`` are the degradations that the target itself accepts.
-    ``remark`` says in a sentence why the baseline's tables did not judge, where others did.
+    ``rules`` is empty where there was no project to ask. ``differences`` names what differs from
+    the baseline: perf.toml, perf-accepted.toml, the overlay, the benchmark's own files. ``accepts``
+    are the degradations that the target itself accepts. ``remark`` says in a sentence why the
+    baseline's tables did not judge, where others did.
     """
 
     rules: Literal["", "baseline", "target", "working tree"] = ""
@@ -216,11 +236,13 @@ class JudgedBy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """All changes between two revisions, those that matter first; ``foreign`` series were measured by other tools and imported.
+    """All changes between two revisions, those that matter first; ``foreign`` series were measured
+    by other tools and imported.
 
-    ``failures`` says which jobs failed more often on the target, ``renamed`` which look renamed, a sentence each; ``overall`` what each
-    job did as a whole. ``untouched`` names the benchmarks that were left out since the change cannot touch them: they inherit the
-    verdicts of ``inherits``. ``unused`` says which delta was asked for, and has no effect. ``judged_by`` says by whose rules.
+    ``failures`` says which jobs failed more often on the target, ``renamed`` which look renamed, a
+    sentence each; ``overall`` what each job did as a whole. ``untouched`` names the benchmarks that
+    were left out since the change cannot touch them: they inherit the verdicts of ``inherits``.
+    ``unused`` says which delta was asked for, and has no effect. ``judged_by`` says by whose rules.
     """
 
     baseline: Text
@@ -258,7 +280,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rank(change: Change) -> tuple[int, float]:
-    """The place of a change in a report: by word in the order of ``VERDICT_WORDS``, then by the size of its effect."""
+    """The place of a change in a report: by word in the order of ``VERDICT_WORDS``, then by the
+    size of its effect.
+    """
     size = float("inf") if change.effect is None else abs(change.effect)
     return VERDICT_WORDS.index(change.word), -size
 
@@ -287,10 +311,11 @@ def state(
     reason: str = "",
     finding: str = "",
 ) -> Change:
-    """The change of a pair; ``effects`` are relative with their interval, ``chances`` p, q and the permutation p.
+    """The change of a pair; ``effects`` are relative with their interval, ``chances`` p, q and the
+    permutation p.
 
-    ``centres`` are displayed as ``levels``. ``shifts`` are the effects in the metric's unit, where they do not follow from those.
-    Numbers that are not finite become None.
+    ``centres`` are displayed as ``levels``. ``shifts`` are the effects in the metric's unit, where
+    they do not follow from those. Numbers that are not finite become None.
     """
     effect, low, high = map(finite, effects)
     centres = levels(centres, effect, shifts[0])
@@ -301,28 +326,63 @@ def state(
     p, q, permutation_p = map(finite, chances)
     case = pair.case
     return Change(
-        word=word, job=case.job, uid=case.uid, size=pair.size, metric=case.metric, unit=pair.about.unit, better=pair.about.better,
-        series=case.series, environment=case.environment, effect=effect, low=low, high=high,
-            shift=shift, shift_low=shift_low, shift_high=shift_high,
-        baseline=finite(centres[0]), target=finite(centres[1]), p=p, q=q, permutation_p=permutation_p, delta=delta,
+        word=word,
+        job=case.job,
+        uid=case.uid,
+        size=pair.size,
+        metric=case.metric,
+        unit=pair.about.unit,
+        better=pair.about.better,
+        series=case.series,
+        environment=case.environment,
+        effect=effect,
+        low=low,
+        high=high,
+        shift=shift,
+        shift_low=shift_low,
+        shift_high=shift_high,
+        baseline=finite(centres[0]),
+        target=finite(centres[1]),
+        p=p,
+        q=q,
+        permutation_p=permutation_p,
+        delta=delta,
         bound=finite(bound),
-        confidence=confidence, executions=pair.executions, paired=pair.paired, gate=gate, coarse=coarse, builds=builds, method=method,
-        reason=reason, finding=finding,
-    )  # fmt: skip
+        confidence=confidence,
+        executions=pair.executions,
+        paired=pair.paired,
+        gate=gate,
+        coarse=coarse,
+        builds=builds,
+        method=method,
+        reason=reason,
+        finding=finding,
+    )
 
 
-def levels(centres: tuple[float, float], effect: float | None, shift: float | None = None) -> tuple[float, float]:
-    """The levels of both sides to display beside an effect: a ratio, or with a ``shift`` that difference.
+def levels(
+    centres: tuple[float, float], effect: float | None, shift: float | None = None
+) -> tuple[float, float]:
+    """The levels of both sides to display beside an effect: a ratio, or with a ``shift`` that
+    difference.
 
-    If outliers were pulled in, or a rule treats each size separately, the effect is not that of the ``centres``. Then the levels are
-    about their geometric middle, so that the numbers of one row agree; beside a shift the baseline's stays. Centres that agree, and
-    such as have no ratio, are returned as they are.
+    If outliers were pulled in, or a rule treats each size separately, the effect is not that of the
+    ``centres``. Then the levels are about their geometric middle, so that the numbers of one row
+    agree; beside a shift the baseline's stays. Centres that agree, and such as have no ratio, are
+    returned as they are.
     """
     before, after = centres
     if shift is not None:
-        agreed = not isfinite(shift) or isclose(after - before, shift, abs_tol=AGREED * max(abs(before), abs(after)))
+        agreed = not isfinite(shift) or isclose(
+            after - before, shift, abs_tol=AGREED * max(abs(before), abs(after))
+        )
         return centres if agreed else (before, before + shift)
-    if effect is None or effect <= -1 or min(centres) <= 0 or isclose(after, before * (1 + effect), rel_tol=AGREED):
+    if (
+        effect is None
+        or effect <= -1
+        or min(centres) <= 0
+        or isclose(after, before * (1 + effect), rel_tol=AGREED)
+    ):
         return centres
     middle, half = sqrt(before) * sqrt(after), sqrt(1 + effect)
     return middle / half, middle * half

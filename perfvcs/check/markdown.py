@@ -1,4 +1,6 @@
-"""A report for other programs: as Markdown, for a pull request or a build's summary, and as JSON."""
+"""A report for other programs: as Markdown, for a pull request or a build's summary, and as
+JSON.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,17 @@ from perfvcs.check.acceptance import identity, is_committed, is_open
 from perfvcs.check.answer import headline
 from perfvcs.check.brief import brief, unit_counts
 from perfvcs.check.change import Report
-from perfvcs.check.text import benchmark, contested, measure, remarks, revision, settlement, summary, tally, untouched
+from perfvcs.check.text import (
+    benchmark,
+    contested,
+    measure,
+    remarks,
+    revision,
+    settlement,
+    summary,
+    tally,
+    untouched,
+)
 from perfvcs.profile.validity import Malformed, require
 from perfvcs.system.foreign import UNDECODABLE
 from perfvcs.text.characters import escaped, shorten
@@ -28,10 +40,15 @@ if TYPE_CHECKING:
 
 MARKDOWN_NAME = 10_000  # characters of a name or a reason
 BRIEF = ("| verdict | benchmark | change | remark |", "|---|---|---|---|")
-TABLE_HEAD = ("| verdict | benchmark | metric | effect | baseline -> target | remark |", "|---|---|---|---|---|---|")
+TABLE_HEAD = (
+    "| verdict | benchmark | metric | effect | baseline -> target | remark |",
+    "|---|---|---|---|---|---|",
+)
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|!&])")
-BEGINNING = re.compile(r"^(?:\d{1,9}(?=[.)](?: |$))|(?=[-+=](?!\d)))")  # of a list, a rule or a heading: `1.`, `-`, `---`
-# What GitHub and GitLab make of a word after the Markdown is read, whatever is escaped in it, unless it is code.
+# of a list, a rule or a heading: `1.`, `-`, `---`
+BEGINNING = re.compile(r"^(?:\d{1,9}(?=[.)](?: |$))|(?=[-+=](?!\d)))")
+# What GitHub and GitLab make of a word after the Markdown is read, whatever is escaped in it,
+# unless it is code.
 ACTIVE = re.compile(
     r"""
     [@#$~]              # people, issues, snippets, labels, addresses of mail; formulas
@@ -48,21 +65,31 @@ ACTIVE = re.compile(
 )
 ENTITIES = {"`": "&#96;", "|": "&#124;"}  # what cannot be in code, whatever is around it
 FORMAT = "perfvcs-report/1"
-MOST_NAMED = 10_000_000  # changes that the effects on whole jobs are of, each as often as it is named
+# changes that the effects on whole jobs are of, each as often as it is named
+MOST_NAMED = 10_000_000
 
 
 def markdown(
-    report: Report, *, causes: Mapping[JobUnit, Sequence[str]] | None = None, following: Sequence[str] = (), verbose: bool = False,
+    report: Report,
+    *,
+    causes: Mapping[JobUnit, Sequence[str]] | None = None,
+    following: Sequence[str] = (),
+    verbose: bool = False,
     why: str = "",
-) -> str:  # fmt: skip
-    """The sentence, a table of the jobs and the changes that matter most, everything else, and what to do next.
+) -> str:
+    """The sentence, a table of the jobs and the changes that matter most, everything else, and what
+    to do next.
 
-    ``why`` is the reason for comparing these two. ``verbose`` adds a table of every comparison, in the report's order, and one of what
-    is accepted. Names come from whoever wrote the profile: they are shown literally.
+    ``why`` is the reason for comparing these two. ``verbose`` adds a table of every comparison, in
+    the report's order, and one of what is accepted. Names come from whoever wrote the profile: they
+    are shown literally.
     """
     said = brief(report, causes, whole=verbose)
     said_first = ". ".join(filter(None, [said.sentence, said.criteria]))
-    title = f"{escape(revision(report.baseline))} → {escape(revision(report.target))}{f' ({escape(why)})' if why else ''}"
+    title = (
+        f"{escape(revision(report.baseline))} →"
+        f" {escape(revision(report.target))}{f' ({escape(why)})' if why else ''}"
+    )
     lines = [f"**perf check** {title}: {escape(said_first)}", ""]
     rows = [_line(line) for line in (*said.jobs, *said.changes)]
     if rows:
@@ -76,7 +103,11 @@ def markdown(
     lines += [line for text in paragraphs for line in (escape(text), "")]
     if verbose:
         lines += [*_complete(report), ""]
-    shown = {f"{100 * change.confidence:g} %" for change in report.changes if measure(change).endswith("]")}
+    shown = {
+        f"{100 * change.confidence:g} %"
+        for change in report.changes
+        if measure(change).endswith("]")
+    }
     if shown:
         lines += [f"In brackets: the {' and '.join(sorted(shown))} interval of the effect.", ""]
     return "\n".join([*lines, f"{summary(report)}.", "", settlement(report.comparisons)])
@@ -84,7 +115,10 @@ def markdown(
 
 def _line(line: BriefLine) -> str:
     remark = escape("; ".join(line.details).replace("->", "→"))
-    return f"| {_word(line.word)} | {escape(line.name)} | {escape(line.numbers.replace('->', '→'))} | {remark} |"
+    return (
+        f"| {_word(line.word)} | {escape(line.name)} | {escape(line.numbers.replace('->', '→'))} |"
+        f" {remark} |"
+    )
 
 
 def _word(word: str) -> str:
@@ -94,8 +128,12 @@ def _word(word: str) -> str:
 def _complete(report: Report) -> Iterator[str]:
     several = contested(report.changes)
     yield from TABLE_HEAD
-    yield from (_row(report, change, several) for change in report.changes if change.accepted is None)
-    accepted = [_row(report, change, several) for change in report.changes if change.accepted is not None]
+    yield from (
+        _row(report, change, several) for change in report.changes if change.accepted is None
+    )
+    accepted = [
+        _row(report, change, several) for change in report.changes if change.accepted is not None
+    ]
     if accepted:
         yield from ("", "Accepted:", "", *TABLE_HEAD, *accepted)
 
@@ -116,9 +154,11 @@ def _row(report: Report, change: Change, several: set[tuple[str, str]]) -> str:
 
 
 def escape(text: str) -> str:
-    """Text that is shown literally, on one line, by whatever reads Markdown: all names are written by this.
+    """Text that is shown literally, on one line, by whatever reads Markdown: all names are written
+    by this.
 
-    What a service would turn into a link, a mention, a command or an emoji becomes code, where services leave it alone.
+    What a service would turn into a link, a mention, a command or an emoji becomes code, where
+    services leave it alone.
 
     >>> print(escape("sort_all [a|b]"), escape("seen by @ada in #1"), escape("- 1"))
     sort\\_all \\[a\\|b\\] seen by `@ada` in `#1` \\- 1
@@ -140,18 +180,28 @@ def encode(report: Report | Sequence[Report], *, indent: int = 2, **known: Any) 
 
     ``known`` is what else is known of a single report, such as the next step.
     """
-    found = _document(report) | known if isinstance(report, Report) else [_document(one) for one in report]
+    found = (
+        _document(report) | known
+        if isinstance(report, Report)
+        else [_document(one) for one in report]
+    )
     document = msgspec.json.encode(found)
     return escaped((msgspec.json.format(document, indent=indent) if indent else document).decode())
 
 
 def _document(report: Report) -> dict[str, Any]:
     changes = [
-        msgspec.structs.asdict(change) | {"id": identity(report, change)} if is_open(change) else change
+        (
+            msgspec.structs.asdict(change) | {"id": identity(report, change)}
+            if is_open(change)
+            else change
+        )
         for change in report.changes
     ]
     counts = unit_counts(report)
-    overall = [msgspec.structs.asdict(job) | {"counts": counts[job.job_metric]} for job in report.overall]
+    overall = [
+        msgspec.structs.asdict(job) | {"counts": counts[job.job_metric]} for job in report.overall
+    ]
     return {
         "format": FORMAT,
         "baseline": report.baseline,
@@ -182,11 +232,16 @@ def decode(document: str | bytes) -> Report:
 
 
 def consistent(report: Report) -> Report:
-    """The report itself; raises Malformed where the effects on whole jobs are not of its changes, or of all of them again and again."""
+    """The report itself; raises Malformed where the effects on whole jobs are not of its changes,
+    or of all of them again and again.
+    """
     known = Counter(change.series for change in report.changes)
     named = 0
     for place, whole in enumerate(report.overall):
-        require(known.keys() >= set(whole.series), f"$.overall[{place}].series is of nothing in $.changes")
+        require(
+            known.keys() >= set(whole.series),
+            f"$.overall[{place}].series is of nothing in $.changes",
+        )
         require(whole.series or not whole.units, f"$.overall[{place}] has units, but no series")
         named += sum(known[series] for series in whole.series)
         require(named <= MOST_NAMED, f"$.overall names over {MOST_NAMED:,} changes")

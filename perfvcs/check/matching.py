@@ -1,4 +1,6 @@
-"""Which measurements of two sides belong together: cases to judge, and what is new, missing or not comparable."""
+"""Which measurements of two sides belong together: cases to judge, and what is new, missing or not
+comparable.
+"""
 
 from __future__ import annotations
 
@@ -40,31 +42,44 @@ JobCommand = tuple[object, ...]
 PRODUCT_ALONE = "a product is compared within the session that measured it: perf collect --against"
 JobIdentity = tuple[object, ...]
 UnitMetric = tuple[str, str]  # uid, metric
-ITSELF = "the same measurement on both sides; a revision against itself needs an A/A measurement: perf check --measure"
+ITSELF = (
+    "the same measurement on both sides; a revision against itself needs an A/A measurement: perf"
+    " check --measure"
+)
 
 
 def renamings(before: Iterable[Measured], after: Iterable[Measured]) -> list[str]:
-    """A sentence with the cure for each job that is missing where exactly one new job runs the same, and is new to it alone."""
+    """A sentence with the cure for each job that is missing where exactly one new job runs the
+    same, and is new to it alone.
+    """
     old, new = _commands(before), _commands(after)
     missing = {name: what for name, what in old.items() if name not in new}
     added = {name: what for name, what in new.items() if name not in old}
     presents, formers = _partners(missing, added), _partners(added, missing)
     pairs = [(name, *others) for name, others in presents.items() if len(others) == 1]
     return [
-        f"`{shorten(former, RENAMED_WIDTH)}` is missing, and `{shorten(present, RENAMED_WIDTH)}` runs the same command: if it was renamed, "
-        f"write formerly = [{_quoted(former)}] into that job of perf.toml"
+        f"`{shorten(former, RENAMED_WIDTH)}` is missing, and `{shorten(present, RENAMED_WIDTH)}`"
+        f" runs the same command: if it was renamed, write formerly = [{_quoted(former)}] into that"
+        " job of perf.toml"
         for former, present in pairs
         if len(formers[present]) == 1
     ]
 
 
-def _partners(these: dict[str, set[JobCommand]], those: dict[str, set[JobCommand]]) -> dict[str, set[str]]:
-    """The jobs of the other side that run the same, at most two for each command: more than one is too many."""
+def _partners(
+    these: dict[str, set[JobCommand]], those: dict[str, set[JobCommand]]
+) -> dict[str, set[str]]:
+    """The jobs of the other side that run the same, at most two for each command: more than one is
+    too many.
+    """
     by_command: dict[JobCommand, list[str]] = defaultdict(list)
     for name, what in those.items():
         for command in what:
             by_command[command].append(name)
-    return {name: {other for command in what for other in by_command[command][:2]} for name, what in these.items()}
+    return {
+        name: {other for command in what for other in by_command[command][:2]}
+        for name, what in these.items()
+    }
 
 
 def _quoted(name: str) -> str:
@@ -76,7 +91,9 @@ def _commands(side: Iterable[Measured]) -> dict[str, set[JobCommand]]:
     found: dict[str, set[JobCommand]] = defaultdict(set)
     for one in side:
         job = one.header.job
-        found[job.name].add((job.collector, job.cmd, job.args, job.workload, repr(sorted(job.params.items()))))
+        found[job.name].add(
+            (job.collector, job.cmd, job.args, job.workload, repr(sorted(job.params.items())))
+        )
     return found
 
 
@@ -91,13 +108,16 @@ class _Measurement(NamedTuple):
 
 
 def match(
-    baseline: Sequence[Measured], target: Sequence[Measured], history: Mapping[Unit, EarlierSessions], rows: ProfileRows
+    baseline: Sequence[Measured],
+    target: Sequence[Measured],
+    history: Mapping[Unit, EarlierSessions],
+    rows: ProfileRows,
 ) -> tuple[list[Case], list[Change]]:
     """Cases to be judged, and the changes that need no judging.
 
-    A benchmark is the same on both sides when its job's name, collector, args, workload and params are. Sessions which took both
-    sides in turns are used when there are any, all of them together; else every profile of the environment in which the target
-    was measured last.
+    A benchmark is the same on both sides when its job's name, collector, args, workload and params
+    are. Sessions which took both sides in turns are used when there are any, all of them together;
+    else every profile of the environment in which the target was measured last.
     """
     sides = _grouped(baseline), _grouped(target)
     cases: list[Case] = []
@@ -118,7 +138,10 @@ def match(
 
 
 def choose(old: Sequence[Measured], new: Sequence[Measured]) -> Chosen | str:
-    """The comparable profiles of one benchmark; in words what differs when there are none. Both sides hold at least one."""
+    """The comparable profiles of one benchmark; in words what differs when there are none.
+
+    Both sides hold at least one.
+    """
     classes: dict[Comparable, tuple[list[Measured], list[Measured]]] = defaultdict(lambda: ([], []))
     products = any(one.header.design.product for one in (*old, *new))
     for place, side in enumerate((old, new)):
@@ -134,7 +157,9 @@ def choose(old: Sequence[Measured], new: Sequence[Measured]) -> Chosen | str:
     if turns:
         return _over_hosts(turns)
     for before, after in shared:
-        itself = {_measurement(one.header) for one in before} & {_measurement(one.header) for one in after}
+        itself = {_measurement(one.header) for one in before} & {
+            _measurement(one.header) for one in after
+        }
         rest = [one for one in before if _measurement(one.header) not in itself]
         if rest:
             return Chosen(rest, list(after), paired=False)
@@ -151,7 +176,13 @@ def _grouped(side: Iterable[Measured]) -> dict[JobIdentity, list[Measured]]:
 
 
 def _measurement(header: Header) -> _Measurement:
-    return _Measurement(header.commit, header.dirty, header.collected.session, header.design.version, header.collected.started)
+    return _Measurement(
+        header.commit,
+        header.dirty,
+        header.collected.session,
+        header.design.version,
+        header.collected.started,
+    )
 
 
 def _version(measured: Measured) -> int:
@@ -163,15 +194,21 @@ def _newest(side: Iterable[Measured]) -> Measured:
 
 
 def _in_turns(members: tuple[list[Measured], list[Measured]]) -> Chosen:
-    """The sessions which took both sides in turns, one profile a side and host; of an A/A session its first and its last version."""
-    sessions: dict[tuple[str, str], tuple[list[Measured], list[Measured]]] = defaultdict(lambda: ([], []))
+    """The sessions which took both sides in turns, one profile a side and host; of an A/A session
+    its first and its last version.
+    """
+    sessions: dict[tuple[str, str], tuple[list[Measured], list[Measured]]] = defaultdict(
+        lambda: ([], [])
+    )
     for place, side in enumerate(members):
         for one in side:
             if one.header.design.order == "interleaved":
                 sessions[one.header.collected.session, one.header.worker][place].append(one)
     chosen = Chosen([], [], paired=True)
     for before, after in sessions.values():
-        turns = [(first, last) for first in before for last in after if _version(first) != _version(last)]
+        turns = [
+            (first, last) for first in before for last in after if _version(first) != _version(last)
+        ]
         if turns:
             first, last = min(turns, key=lambda pair: (_version(pair[0]), -_version(pair[1])))
             chosen.baseline.append(first)
@@ -180,7 +217,8 @@ def _in_turns(members: tuple[list[Measured], list[Measured]]) -> Chosen:
 
 
 def _over_hosts(turns: Sequence[Chosen]) -> Chosen:
-    """The newest comparable profiles taken in turns, with those of their sessions that hosts of another kind measured of the same series.
+    """The newest comparable profiles taken in turns, with those of their sessions that hosts of
+    another kind measured of the same series.
 
     A pair never leaves its host, so that what hosts differ by cancels out of it.
     """
@@ -189,13 +227,19 @@ def _over_hosts(turns: Sequence[Chosen]) -> Chosen:
     series = chosen.target[0].header.job.key
     for other in turns[1:]:
         for first, last in zip(*other.sides, strict=True):
-            if last.header.collected.session in sessions and last.header.worker and last.header.job.key == series:
+            if (
+                last.header.collected.session in sessions
+                and last.header.worker
+                and last.header.job.key == series
+            ):
                 chosen.baseline.append(first)
                 chosen.target.append(last)
     return chosen
 
 
-def _cases(chosen: Chosen, history: Mapping[Unit, EarlierSessions], rows: ProfileRows) -> tuple[list[Case], list[Change]]:
+def _cases(
+    chosen: Chosen, history: Mapping[Unit, EarlierSessions], rows: ProfileRows
+) -> tuple[list[Case], list[Change]]:
     old, new = _newest(chosen.baseline).header, _newest(chosen.target).header
     before, after = _by_unit(chosen.baseline), _by_unit(chosen.target)
     cases: list[Case] = []
@@ -207,20 +251,31 @@ def _cases(chosen: Chosen, history: Mapping[Unit, EarlierSessions], rows: Profil
             word: Word = "new" if key in after else "missing"
             reason = _disregarded(old.metrics.get(metric), new.metrics.get(metric))
             # the series of the target, which continues
-            decided += _each(header, key, side[key], "not comparable" if reason else word, reason, new.job.key)
+            decided += _each(
+                header, key, side[key], "not comparable" if reason else word, reason, new.job.key
+            )
         elif (about := new.metrics[metric]) != (was := old.metrics[metric]):
-            decided += _each(new, key, {**before[key], **after[key]}, "not comparable", redefined(was, about))
+            decided += _each(
+                new, key, {**before[key], **after[key]}, "not comparable", redefined(was, about)
+            )
         else:
             cases.append(Case(chosen, new, uid, metric, before[key], after[key], rows, history))
     if before or after:
         if new.job.collector == SAMPLER:
             cases.append(Case(chosen, new, "", "", {}, {}, rows, history))
         return cases, decided
-    empty = [name for name, about in new.metrics.items() if about.better != "none" and about == old.metrics.get(name)]
+    empty = [
+        name
+        for name, about in new.metrics.items()
+        if about.better != "none" and about == old.metrics.get(name)
+    ]
     if empty:  # not a single value on either side
-        decided += [decided_change(new, "", None, name, "inconclusive", NO_USABLE_VALUE) for name in empty]
+        decided += [
+            decided_change(new, "", None, name, "inconclusive", NO_USABLE_VALUE) for name in empty
+        ]
     elif min(len(_measured(old)), len(_measured(new))) > 1:
-        cases.append(Case(chosen, new, "", "", {}, {}, rows, history))  # counters, none of which is good or bad by itself
+        # counters, none of which is good or bad by itself
+        cases.append(Case(chosen, new, "", "", {}, {}, rows, history))
     return cases, decided
 
 
@@ -230,7 +285,9 @@ def _measured(header: Header) -> list[str]:
 
 
 def _disregarded(was: Metric | None, about: Metric | None) -> str:
-    """In words, how a metric was redefined that only one side judges; empty where that is not why the other side has none."""
+    """In words, how a metric was redefined that only one side judges; empty where that is not why
+    the other side has none.
+    """
     if was is None or about is None or (was.better == "none") == (about.better == "none"):
         return ""
     return redefined(was, about)
@@ -251,19 +308,32 @@ def _by_unit(side: Sequence[Measured]) -> dict[UnitMetric, Sizes]:
 
 
 def _each(
-    header: Header, key: UnitMetric, sizes: Iterable[float | None], word: Word, reason: str = "", series: str = ""
+    header: Header,
+    key: UnitMetric,
+    sizes: Iterable[float | None],
+    word: Word,
+    reason: str = "",
+    series: str = "",
 ) -> list[Change]:
     return [decided_change(header, key[0], size, key[1], word, reason, series) for size in sizes]
 
 
 def _all(side: Sequence[Measured], word: Word) -> list[Change]:
     newest = _newest(side).header
-    return [change for key, sizes in _by_unit(side).items() for change in _each(newest, key, sizes, word)]
+    return [
+        change
+        for key, sizes in _by_unit(side).items()
+        for change in _each(newest, key, sizes, word)
+    ]
 
 
 def _not_comparable(old: Measured, new: Measured, reason: str) -> list[Change]:
     before, after = _by_unit([old]), _by_unit([new])
-    found = [change for key, sizes in after.items() for change in _each(new.header, key, sizes, "not comparable", reason)]
+    found = [
+        change
+        for key, sizes in after.items()
+        for change in _each(new.header, key, sizes, "not comparable", reason)
+    ]
     for key, sizes in before.items():
         only = [size for size in sizes if size not in after.get(key, {})]
         found += _each(old.header, key, only, "not comparable", reason)

@@ -1,7 +1,8 @@
 """The contract of the methods of comparison, and how one is found by its name.
 
-Each file in ``methods/`` is one, named like it (``log_median.py`` is ``log-median``): a frozen dataclass derived from ``Method`` or
-``PairMethod``, called like its file in capitals (``LogMedian``).
+Each file in ``methods/`` is one, named like it (``log_median.py`` is ``log-median``): a frozen
+dataclass derived from ``Method`` or ``PairMethod``, called like its file in capitals
+(``LogMedian``).
 """
 
 from __future__ import annotations
@@ -30,10 +31,16 @@ NO_DELTA = "exact metrics and counters have no delta"
 FEWEST_EXECUTIONS = 5  # executions a side, or pairs
 SINGLE_EXECUTION = "a single {} has no spread: at least 5, better 10"
 TOO_FEW_EXECUTIONS = "only {} {}s a side: at least 5, better 10"
-FROM_DIFFERENT_SESSIONS = "the two sides come from different sessions, and how much sessions differ is not known yet"
-ONE_ORDER = "the same side was measured first in every pair, or in all but one, so the order may be the cause"
+FROM_DIFFERENT_SESSIONS = (
+    "the two sides come from different sessions, and how much sessions differ is not known yet"
+)
+ONE_ORDER = (
+    "the same side was measured first in every pair, or in all but one, so the order may be the"
+    " cause"
+)
 NO_ORDER = (
-    "which side was measured first in each pair is not known, and fewer than 8 pairs cannot rule out that the order is the cause"
+    "which side was measured first in each pair is not known, and fewer than 8 pairs cannot rule"
+    " out that the order is the cause"
 )
 
 
@@ -49,13 +56,22 @@ class Delta(NamedTuple):
 
 
 USUAL_DELTA = Delta(0.01)
-CALLS_DELTA = Delta(0.05)  # recorded calls: functions take some percent more or less when the code around them moves
+# recorded calls: functions take some percent more or less when the code around them moves
+CALLS_DELTA = Delta(0.05)
 RESIDENT = Delta(0.02, MEMORY)
 FAULTS = Delta(0.02, MEMORY / MEMORY_PAGE)
 BY_METRIC = {
-    "maxrss": RESIDENT, "peak_rss": RESIDENT, "rss": RESIDENT, "pss": RESIDENT, "minor_faults": FAULTS, "major_faults": FAULTS,
-    "page_faults": FAULTS, "faults": FAULTS, "voluntary_switches": Delta(0.1, 10), "involuntary_switches": Delta(0.1, 10),
-}  # fmt: skip
+    "maxrss": RESIDENT,
+    "peak_rss": RESIDENT,
+    "rss": RESIDENT,
+    "pss": RESIDENT,
+    "minor_faults": FAULTS,
+    "major_faults": FAULTS,
+    "page_faults": FAULTS,
+    "faults": FAULTS,
+    "voluntary_switches": Delta(0.1, 10),
+    "involuntary_switches": Delta(0.1, 10),
+}
 
 
 def usual(case: Case) -> Delta:
@@ -70,10 +86,12 @@ def of_metric(metric: str, *, calls: bool = False) -> Delta:
 
 @dataclass(frozen=True)
 class Method(ABC):
-    """What every method gets: the smallest relative effect that counts, the confidence of intervals, the p-value that a change
-    needs. A published method that has a threshold or a level of its own keeps to that.
+    """What every method gets: the smallest relative effect that counts, the confidence of
+    intervals, the p-value that a change needs. A published method that has a threshold or a level
+    of its own keeps to that.
 
-    ``asked`` says that somebody asked for this very ``delta``, so that no method may take another one.
+    ``asked`` says that somebody asked for this very ``delta``, so that no method may take another
+    one.
     """
 
     delta: float = 0.01
@@ -82,18 +100,24 @@ class Method(ABC):
     asked: bool = False
 
     def least(self, case: Case, level: float) -> float:
-        """The smallest effect that counts of a case at a level of its baseline: what was asked for, else what is usual for the metric."""
+        """The smallest effect that counts of a case at a level of its baseline: what was asked for,
+        else what is usual for the metric.
+        """
 
         return self.delta if self.asked or self.delta != Method.delta else usual(case).of(level)
 
     @abstractmethod
     def compare(self, cases: Sequence[Case]) -> list[Change]:
-        """At least one change per case that the method can judge; together they are one family of comparisons."""
+        """At least one change per case that the method can judge; together they are one family of
+        comparisons.
+        """
 
 
 @dataclass(frozen=True)
 class PairMethod(Method):
-    """A method that compares the executions of one size at a time; it has nothing to say of profiles of counters."""
+    """A method that compares the executions of one size at a time; it has nothing to say of
+    profiles of counters.
+    """
 
     def compare(self, cases: Sequence[Case]) -> list[Change]:
         """One change per size."""
@@ -112,7 +136,9 @@ class PairMethod(Method):
 
 
 def names() -> list[str]:
-    """The names of all methods, those of other packages under the entry point group ``perfvcs.methods`` behind our own."""
+    """The names of all methods, those of other packages under the entry point group
+    ``perfvcs.methods`` behind our own.
+    """
     from perfvcs.plugins import foreign
 
     own = _own()
@@ -121,11 +147,16 @@ def names() -> list[str]:
 
 @cache
 def _own() -> list[str]:
-    return sorted(module.name.replace("_", "-") for module in iter_modules([str(Path(__file__).parent / "methods")]))
+    return sorted(
+        module.name.replace("_", "-")
+        for module in iter_modules([str(Path(__file__).parent / "methods")])
+    )
 
 
 def load(name: str) -> type[Method]:
-    """The method of that name; raises UsageError with the likely one, and for a foreign one that is not a method."""
+    """The method of that name; raises UsageError with the likely one, and for a foreign one that is
+    not a method.
+    """
     if name not in _own():
         from perfvcs.plugins import foreign, loaded
 
@@ -138,5 +169,9 @@ def load(name: str) -> type[Method]:
 
 
 def prepared(name: str, delta: float | None, confidence: float, alpha: float) -> Method:
-    """The method of that name with its parameters, ``delta`` None being the usual one; raises UsageError for an unknown name."""
-    return load(name)(Method.delta if delta is None else delta, confidence, alpha, asked=delta is not None)
+    """The method of that name with its parameters, ``delta`` None being the usual one; raises
+    UsageError for an unknown name.
+    """
+    return load(name)(
+        Method.delta if delta is None else delta, confidence, alpha, asked=delta is not None
+    )

@@ -1,4 +1,6 @@
-"""perf-accepted.toml: the accepted changes of a project, versioned with it, written by ``perf accept`` and edited by people."""
+"""perf-accepted.toml: the accepted changes of a project, versioned with it, written by ``perf
+accept`` and edited by people.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +24,24 @@ from perfvcs.text.characters import hidden
 REGISTER_FILE = "perf-accepted.toml"
 LARGEST_REGISTER = 2_000_000  # bytes; thousands of acceptances
 TOP = """\
-# Degradations that this project has accepted: `perf check` lists them apart, and does not fail for them.
+# Degradations that this project has accepted: `perf check` lists them apart, and does not fail \
+for them.
 # Written by `perf accept`; edit it as you like, and commit it with the code.
 """
 _CONFLICT = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})(?: |\r?$)", re.MULTILINE)
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")  # str.splitlines knows other ends
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _TYPES = {
-    "str": "a string", "float": "a number", "int": "a whole number", "date": "a date such as 2027-01-31", "datetime": "a time",
-    "null": "nothing", "object": "a table", "array": "a list", "bool": "true or false",
-}  # fmt: skip
+    "str": "a string",
+    "float": "a number",
+    "int": "a whole number",
+    "date": "a date such as 2027-01-31",
+    "datetime": "a time",
+    "null": "nothing",
+    "object": "a table",
+    "array": "a list",
+    "bool": "true or false",
+}
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
@@ -50,33 +60,47 @@ def read(path: Path) -> str:
     try:
         found = content(path, LARGEST_REGISTER + 1)
         if len(found) > LARGEST_REGISTER:
-            raise BadRegister(f"{path.name} has more than {LARGEST_REGISTER:,} bytes: restore it with `git checkout {path.name}`")
+            raise BadRegister(
+                f"{path.name} has more than {LARGEST_REGISTER:,} bytes: restore it with `git"
+                f" checkout {path.name}`"
+            )
         return found.decode("utf-8-sig")  # some editors begin with a mark
     except FileNotFoundError:
         return ""
     except UnicodeDecodeError as error:
-        raise BadRegister(f"{path.name} is not UTF-8 ({error.reason} at byte {error.start}): save it as UTF-8") from None
+        raise BadRegister(
+            f"{path.name} is not UTF-8 ({error.reason} at byte {error.start}): save it as UTF-8"
+        ) from None
     except OSError as error:
         raise BadRegister(f"{path.name} cannot be read ({error.strerror}): move it away") from None
 
 
 def parse(text: str, name: str = REGISTER_FILE) -> list[Acceptance]:
-    """The acceptances in a text, in its order; raises BadRegister with the place of the first thing wrong."""
+    """The acceptances in a text, in its order; raises BadRegister with the place of the first thing
+    wrong.
+    """
     if mark := _CONFLICT.search(text):
         line = text.count("\n", 0, mark.start()) + 1
         raise BadRegister(
-            f"{name} has the marks of a merge conflict (line {line}): remove these lines, and keep those of both sides"
+            f"{name} has the marks of a merge conflict (line {line}): remove these lines, and keep"
+            " those of both sides"
         )
 
     def refuse(why: str) -> BadRegister:
-        cure = "; two branches wrote the same id, keep one of the entries" if "overwrite" in why else ""
+        cure = (
+            "; two branches wrote the same id, keep one of the entries"
+            if "overwrite" in why
+            else ""
+        )
         return BadRegister(f"{name} is not TOML: {why}{cure}")
 
     return [_acceptance(key, value, name) for key, value in toml(text, refuse).items()]
 
 
 class _Shortened(NamedTuple):
-    """The text of a file without some entries, the acceptances that are left in it, and those that were taken out."""
+    """The text of a file without some entries, the acceptances that are left in it, and those that
+    were taken out.
+    """
 
     text: str
     left: list[Acceptance]
@@ -84,9 +108,11 @@ class _Shortened(NamedTuple):
 
 
 def add(path: Path, acceptances: Iterable[Acceptance]) -> None:
-    """Write to the file, which is made where there is none, in place of those with the same ids; whole or not at all.
+    """Write to the file, which is made where there is none, in place of those with the same ids;
+    whole or not at all.
 
-    Raises BadRegister for a file that is damaged, and UnicodeEncodeError for a text that no file in UTF-8 can have.
+    Raises BadRegister for a file that is damaged, and UnicodeEncodeError for a text that no file in
+    UTF-8 can have.
     """
     text, new = read(path), list(acceptances)
     kept = parse(text, path.name)
@@ -95,7 +121,8 @@ def add(path: Path, acceptances: Iterable[Acceptance]) -> None:
         shorter = _without(text, renewed, path.name)
         text, kept = shorter.text, shorter.left
     text = text.rstrip("\r\n") + "\n" if text.strip() else TOP
-    for form in (table, _headed):  # below a heading of somebody's own the usual form would belong to it
+    # below a heading of somebody's own the usual form would belong to it
+    for form in (table, _headed):
         whole = "\n".join([text, *map(form, new)])
         try:
             fits = parse(whole, path.name) == [*kept, *new]
@@ -104,11 +131,15 @@ def add(path: Path, acceptances: Iterable[Acceptance]) -> None:
         if fits:
             _replace(path, whole)
             return
-    raise BadRegister(f"{path.name} was edited so that nothing can be added: put the tables of its ids in order by hand")
+    raise BadRegister(
+        f"{path.name} was edited so that nothing can be added: put the tables of its ids in order"
+        " by hand"
+    )
 
 
 def remove(path: Path, ids: Sequence[str]) -> list[Acceptance]:
-    """Remove the acceptances with these ids and return them; everything else in the file stays unchanged.
+    """Remove the acceptances with these ids and return them; everything else in the file stays
+    unchanged.
 
     Raises UsageError if there is no such id.
     """
@@ -116,7 +147,11 @@ def remove(path: Path, ids: Sequence[str]) -> list[Acceptance]:
     known = parse(text, path.name)
     for name in ids:
         if all(one.id != name for one in known):
-            hint = nearest(name, dict.fromkeys(one.id for one in known)) if known else f"; {path.name} has none"
+            hint = (
+                nearest(name, dict.fromkeys(one.id for one in known))
+                if known
+                else f"; {path.name} has none"
+            )
             raise UsageError(f"nothing is accepted as `{name}`{hint}")
     shorter = _without(text, ids, path.name)
     _replace(path, shorter.text)
@@ -124,7 +159,9 @@ def remove(path: Path, ids: Sequence[str]) -> list[Acceptance]:
 
 
 def table(acceptance: Acceptance) -> str:
-    """One acceptance as TOML, its id before every key: no line is like one of another entry, so that any merge by lines keeps both."""
+    """One acceptance as TOML, its id before every key: no line is like one of another entry, so
+    that any merge by lines keeps both.
+    """
     return "".join(f"{_key(acceptance.id)}.{line}\n" for line in _lines(acceptance))
 
 
@@ -133,8 +170,16 @@ def _headed(acceptance: Acceptance) -> str:
 
 
 def _lines(acceptance: Acceptance) -> list[str]:
-    fields = [(field, getattr(acceptance, field.name)) for field in msgspec.structs.fields(acceptance) if field.name != "id"]
-    return [f"{field.name} = {_value(value)}" for field, value in fields if field.required or value != field.default]
+    fields = [
+        (field, getattr(acceptance, field.name))
+        for field in msgspec.structs.fields(acceptance)
+        if field.name != "id"
+    ]
+    return [
+        f"{field.name} = {_value(value)}"
+        for field, value in fields
+        if field.required or value != field.default
+    ]
 
 
 def _key(text: str) -> str:
@@ -151,7 +196,9 @@ def _value(value: Any) -> str:
     value.encode()  # TOML has no halves of characters
     # JSON's strings are TOML's, but for DEL; of what nobody sees the number is written
     text = json.dumps(value, ensure_ascii=False)
-    return "".join(f"\\U{ord(character):08x}" if hidden(character) else character for character in text)
+    return "".join(
+        f"\\U{ord(character):08x}" if hidden(character) else character for character in text
+    )
 
 
 def _without(text: str, ids: Sequence[str], name: str) -> _Shortened:
@@ -178,24 +225,38 @@ def _without(text: str, ids: Sequence[str], name: str) -> _Shortened:
     with suppress(BadRegister):
         if parse(left, name) == expected:
             return _Shortened(left, expected, [one for one in before if one.id in ids])
-    raise BadRegister(f"{name} was edited so that its entries cannot be separated: remove it by hand")
+    raise BadRegister(
+        f"{name} was edited so that its entries cannot be separated: remove it by hand"
+    )
 
 
 def _replace(path: Path, text: str) -> None:
-    goal = path.resolve()  # a symbolic link stays one, as long as it stays in the project: it may have come with a clone
+    # a symbolic link stays one, as long as it stays in the project: it may have come with a clone
+    goal = path.resolve()
     home = path.parent.resolve()
-    if not goal.is_relative_to(home) or {".git", ".perf"}.intersection(goal.relative_to(home).parts):
-        raise BadRegister(f"{path.name} is a link to {goal}, outside the project, and is not written to: put a file in its place")
+    if not goal.is_relative_to(home) or {".git", ".perf"}.intersection(
+        goal.relative_to(home).parts
+    ):
+        raise BadRegister(
+            f"{path.name} is a link to {goal}, outside the project, and is not written to: put a"
+            " file in its place"
+        )
     try:
         disk.write(goal, text.encode(), goal.stat().st_mode & 0o777 if goal.exists() else None)
     except FileNotFoundError:
-        raise BadRegister(f"{path.name} is a link into a folder that does not exist: remove it, or make {goal.parent}") from None
+        raise BadRegister(
+            f"{path.name} is a link into a folder that does not exist: remove it, or make"
+            f" {goal.parent}"
+        ) from None
 
 
 def _acceptance(key: str, value: Any, name: str) -> Acceptance:
     where = f"{name}: {key}"
     if not isinstance(value, dict):
-        raise BadRegister(f"{where} is not an acceptance: every line begins with the id of one, such as `3f9c2a1.reason = ...`")
+        raise BadRegister(
+            f"{where} is not an acceptance: every line begins with the id of one, such as"
+            " `3f9c2a1.reason = ...`"
+        )
     try:
         if "id" in value:
             raise BadRegister(f"{where}: there is no key `id`: every key begins with the id")
@@ -230,5 +291,9 @@ def _explain(message: str) -> str:
         return f"there is no key `{unknown[1]}`{nearest(unknown[1], known)}"
     if missing := re.search(r"missing required field `(.*)`", text):
         return f"`{missing[1]}` is missing"
-    text = re.sub(r"`([a-z |]+)`", lambda types: " or ".join(_TYPES.get(name, name) for name in types[1].split(" | ")), text)
+    text = re.sub(
+        r"`([a-z |]+)`",
+        lambda types: " or ".join(_TYPES.get(name, name) for name in types[1].split(" | ")),
+        text,
+    )
     return where + text[:1].lower() + text[1:]

@@ -20,16 +20,20 @@ if TYPE_CHECKING:
     from perfvcs.profile.summary import Header, Measured
 
 
-TABLE_RANGE = 1 << 20  # numbers of executions within this range are grouped by a table, not by sorting
+# numbers of executions within this range are grouped by a table, not by sorting
+TABLE_RANGE = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
 class CasePoints:
-    """One side's rows of a case as columns: size (NaN without), value (finite), and the execution of each.
+    """One side's rows of a case as columns: size (NaN without), value (finite), and the execution
+    of each.
 
-    Executions are numbered through all profiles of the side; with the case ``paired`` the same number is the same pair on both sides.
-    ``builds`` says of each execution the number of its profile and of its build there; shape (executions, 2). ``weight`` is how many
-    rows a value is the mean of; None: it is one row. ``turns`` is the place of each execution in its block, -1 where it is unknown.
+    Executions are numbered through all profiles of the side; with the case ``paired`` the same
+    number is the same pair on both sides. ``builds`` says of each execution the number of its
+    profile and of its build there; shape (executions, 2). ``weight`` is how many rows a value is
+    the mean of; None: it is one row. ``turns`` is the place of each execution in its block, -1
+    where it is unknown.
     """
 
     size: NDArray[np.float64]
@@ -46,11 +50,13 @@ class CasePoints:
 
 
 def points(case: Case) -> tuple[CasePoints, CasePoints]:
-    """The rows of both sides over all sizes; with the case paired, of the executions that both have.
+    """The rows of both sides over all sizes; with the case paired, of the executions that both
+    have.
 
-    For recorded calls, the first ones of each execution (a tenth, at most twenty) are cold and left out. Where the machine's pace was
-    recorded beside them, they are as they would have been at the same pace throughout, unless the sides' paces differ by more than
-    chance: then they may be the program's own doing.
+    For recorded calls, the first ones of each execution (a tenth, at most twenty) are cold and left
+    out. Where the machine's pace was recorded beside them, they are as they would have been at the
+    same pace throughout, unless the sides' paces differ by more than chance: then they may be the
+    program's own doing.
     """
     import numpy as np
 
@@ -68,10 +74,17 @@ def points(case: Case) -> tuple[CasePoints, CasePoints]:
                 usable &= warm(table.iteration, _numbered_rows(table.binary, table.execution)[0])
             build = np.zeros_like(table.binary) if single else table.binary
             count = np.count_nonzero(usable)
-            place = np.full(count, number), np.full(count, profile), build[usable], table.execution[usable]
+            place = (
+                np.full(count, number),
+                np.full(count, profile),
+                build[usable],
+                table.execution[usable],
+            )
             pace = table.metrics.get(PACE, np.full(len(table.size), np.nan))
             columns.append((*place, table.size[usable], value[usable], pace[usable]))
-    sided, profiles, builds, executions, size, value, pace = (np.concatenate(column) for column in zip(*columns, strict=True))
+    sided, profiles, builds, executions, size, value, pace = (
+        np.concatenate(column) for column in zip(*columns, strict=True)
+    )
     code, keys = _numbered_rows(profiles, builds, executions)
     if ((pace > 0) & (pace < np.inf)).all() and not far_apart(*_levels(pace, sided, code)):
         value = adjusted(value, pace, _cells(sided, size), code)
@@ -82,15 +95,27 @@ def points(case: Case) -> tuple[CasePoints, CasePoints]:
         kept = on[0] & on[1] if case.chosen.paired else on[number]
         rows = (sided == number) & kept[code]
         numbers = np.cumsum(kept) - 1
-        turns = _turns(case.chosen.sides[number], tables[number], keys[kept], single=single) if case.chosen.paired else None
-        sides.append(CasePoints(size[rows], value[rows], numbers[code[rows]], keys[kept, :2], turns=turns))
+        turns = (
+            _turns(case.chosen.sides[number], tables[number], keys[kept], single=single)
+            if case.chosen.paired
+            else None
+        )
+        sides.append(
+            CasePoints(size[rows], value[rows], numbers[code[rows]], keys[kept, :2], turns=turns)
+        )
     return sides[0], sides[1]
 
 
 def _turns(
-    measured: Sequence[Measured], tables: Sequence[UnitTable], executions: NDArray[np.int64], *, single: bool
+    measured: Sequence[Measured],
+    tables: Sequence[UnitTable],
+    executions: NDArray[np.int64],
+    *,
+    single: bool,
 ) -> NDArray[np.int64]:
-    """The place in its block of each execution, as profile, build (0 where there is a ``single`` one) and number; -1 where unknown."""
+    """The place in its block of each execution, as profile, build (0 where there is a ``single``
+    one) and number; -1 where unknown.
+    """
     import numpy as np
 
     found = []
@@ -101,7 +126,9 @@ def _turns(
     return np.array(found, dtype=np.int64)
 
 
-def _levels(pace: NDArray[np.float64], sided: NDArray[np.int64], execution: NDArray[np.int64]) -> tuple[list[float], list[float]]:
+def _levels(
+    pace: NDArray[np.float64], sided: NDArray[np.int64], execution: NDArray[np.int64]
+) -> tuple[list[float], list[float]]:
     """The mean logarithm of the pace in each execution of either side."""
     import numpy as np
 
@@ -109,7 +136,9 @@ def _levels(pace: NDArray[np.float64], sided: NDArray[np.int64], execution: NDAr
     for number in (0, 1):
         rows = sided == number
         count = np.bincount(execution[rows])
-        sides.append((np.bincount(execution[rows], log[rows])[count > 0] / count[count > 0]).tolist())
+        sides.append(
+            (np.bincount(execution[rows], log[rows])[count > 0] / count[count > 0]).tolist()
+        )
     return sides[0], sides[1]
 
 
@@ -123,7 +152,9 @@ def _cells(sided: NDArray[np.int64], size: NDArray[np.float64]) -> NDArray[np.in
 
 
 def _numbered_rows(*columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The number of each row's key among the distinct keys in rising order, and these keys; (rows,) and (keys, columns)."""
+    """The number of each row's key among the distinct keys in rising order, and these keys; (rows,)
+    and (keys, columns).
+    """
     import numpy as np
 
     code = np.zeros(len(columns[0]), dtype=np.int64)
@@ -138,7 +169,9 @@ def _numbered_rows(*columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDAr
 
 
 def _ranked(column: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The distinct values in rising order, and the place of each row's value among them; without sorting small numbers."""
+    """The distinct values in rising order, and the place of each row's value among them; without
+    sorting small numbers.
+    """
     import numpy as np
 
     least, most = int(column.min(initial=MAX_INTEGER)), int(column.max(initial=0))
@@ -155,7 +188,8 @@ def _ranked(column: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
 class UnitTable:
     """The rows of one unit in one profile, in their order; columns of equal length.
 
-    ``size`` and the metrics are NaN where a row has none; units have no prefix. Rows whose execution was repeated are left out.
+    ``size`` and the metrics are NaN where a row has none; units have no prefix. Rows whose
+    execution was repeated are left out.
     """
 
     size: NDArray[np.float64]
@@ -168,12 +202,14 @@ class UnitTable:
 class ProfileRows:
     """Opens profiles, each once, and hands out their rows unit by unit.
 
-    ``given`` are profiles that are in memory, by the id of their ``Measured``; ``read`` gets the others from their headers. Where
-    neither has it, its summaries serve as rows, one per execution.
+    ``given`` are profiles that are in memory, by the id of their ``Measured``; ``read`` gets the
+    others from their headers. Where neither has it, its summaries serve as rows, one per execution.
     """
 
     def __init__(
-        self, given: Mapping[int, Profile] | None = None, read: Callable[[Sequence[Header]], Sequence[Profile]] | None = None
+        self,
+        given: Mapping[int, Profile] | None = None,
+        read: Callable[[Sequence[Header]], Sequence[Profile]] | None = None,
     ) -> None:
         self._given = dict(given or {})
         self._read = read
@@ -198,7 +234,9 @@ class ProfileRows:
         if id(measured) not in self._opened:
             self.prepare([measured])
             profile = self._given.get(id(measured))
-            self._opened[id(measured)] = _Opened(profile) if profile else _Opened.summarised(measured)
+            self._opened[id(measured)] = (
+                _Opened(profile) if profile else _Opened.summarised(measured)
+            )
         return self._opened[id(measured)]
 
 
@@ -214,14 +252,19 @@ class _Opened:
         self._order = used[np.argsort(codes[used], kind="stable")]
         self._codes = codes[self._order]
         self._numbers = {name: number for number, name in enumerate(rows.names)}
-        self._columns = {name: np.array(rows.integers(name), dtype=np.int64) for name in ("binary", "execution", "iteration")}
+        self._columns = {
+            name: np.array(rows.integers(name), dtype=np.int64)
+            for name in ("binary", "execution", "iteration")
+        }
         self._size = rows.array("size") if rows.size is not None else np.full(len(rows), np.nan)
         self._metrics = {name: rows.array(name) for name in rows.metrics}
 
     @classmethod
     def summarised(cls, measured: Measured) -> _Opened:
         """The summaries in place of rows: a row per execution and metric."""
-        rows = Resources(names=list(dict.fromkeys(found.uid for found in measured.summaries)), size=[], binary=[])
+        rows = Resources(
+            names=list(dict.fromkeys(found.uid for found in measured.summaries)), size=[], binary=[]
+        )
         rows.metrics = {name: [] for name in measured.header.metrics}
         numbers = {name: number for number, name in enumerate(rows.names)}
         assert rows.size is not None
@@ -236,7 +279,13 @@ class _Opened:
                     column.append(value if name == found.metric else None)
         header = measured.header
         return cls(
-            Profile(commit=header.commit, job=header.job, collected=header.collected, metrics=header.metrics, resources=rows)
+            Profile(
+                commit=header.commit,
+                job=header.job,
+                collected=header.collected,
+                metrics=header.metrics,
+                resources=rows,
+            )
         )
 
     @property
@@ -249,7 +298,13 @@ class _Opened:
         number = self._numbers.get(uid, -1)
         start, end = np.searchsorted(self._codes, [number, number + 1])
         chosen = self._order[start:end]
-        binary, execution, iteration = (self._columns[name][chosen] for name in ("binary", "execution", "iteration"))
+        binary, execution, iteration = (
+            self._columns[name][chosen] for name in ("binary", "execution", "iteration")
+        )
         return UnitTable(
-            self._size[chosen], binary, execution, iteration, {name: column[chosen] for name, column in self._metrics.items()}
+            self._size[chosen],
+            binary,
+            execution,
+            iteration,
+            {name: column[chosen] for name, column in self._metrics.items()},
         )

@@ -9,7 +9,15 @@ import msgspec
 
 from perfvcs.check.answer import JobUnit
 from perfvcs.check.brief import Brief, BriefLine, brief
-from perfvcs.check.text import NAME_WIDTH, WORD_WIDTH, revision, settlement, summary, untouched, wrap
+from perfvcs.check.text import (
+    NAME_WIDTH,
+    WORD_WIDTH,
+    revision,
+    settlement,
+    summary,
+    untouched,
+    wrap,
+)
 from perfvcs.text.characters import COLUMNS, fitted, shorten
 from perfvcs.text.words import apart, counted
 
@@ -27,17 +35,24 @@ INDENT = " " * (WORD_WIDTH + 3)
 
 
 def screen(
-    report: Report, *, causes: Mapping[JobUnit, Sequence[str]] | None = None, following: Sequence[str] = (), why: str = "",
+    report: Report,
+    *,
+    causes: Mapping[JobUnit, Sequence[str]] | None = None,
+    following: Sequence[str] = (),
+    why: str = "",
     width: int = COLUMNS,
-) -> str:  # fmt: skip
-    """The sentence, the jobs, the changes with what is known of their cause, everything else, what to do next, and the count.
+) -> str:
+    """The sentence, the jobs, the changes with what is known of their cause, everything else, what
+    to do next, and the count.
 
-    ``following`` is what to do next, a sentence each, ``why`` the reason for comparing these two. Details are left out first, then
-    changes and jobs from the least important on.
+    ``following`` is what to do next, a sentence each, ``why`` the reason for comparing these two.
+    Details are left out first, then changes and jobs from the least important on.
     """
     said = brief(report, causes)
     most = BESIDE_CRITERIA if said.criteria else SENTENCE
-    top = _cut(wrap(f"{_title(report, why)}: {said.sentence}", width, subsequent_indent="  "), most, width)
+    top = _cut(
+        wrap(f"{_title(report, why)}: {said.sentence}", width, subsequent_indent="  "), most, width
+    )
     crowded = said.criteria and len(said.rest) + len(following) > MOST_LONG_TEXTS
     notes = _notes(report, 0 if crowded else NOTES)
     ending = _ending(report, [*said.rest, *notes, *following], width)
@@ -51,28 +66,49 @@ def _notes(report: Report, most: int) -> list[str]:
     """The first notes on jobs, at most so many."""
     notes = [f"note: {shorten(note, NAME_WIDTH)}" for note in report.notes]
     left_out = len(notes) - most
-    more = [f"note: {counted(left_out, 'more note' if most else 'note')}: perf check -v"] if left_out > 0 else []
+    more = (
+        [f"note: {counted(left_out, 'more note' if most else 'note')}: perf check -v"]
+        if left_out > 0
+        else []
+    )
     return [*filter(None, [untouched(report)]), *notes[:most], *more]
 
 
 def _ending(report: Report, texts: Sequence[str], width: int) -> list[str]:
-    """What comes after what is listed: a text takes two lines at most, and one where they are many."""
+    """What comes after what is listed: a text takes two lines at most, and one where they are
+    many.
+    """
     most = CLOSING if len(texts) <= MOST_LONG_TEXTS else 1
-    lines = [line for text in texts for line in _cut(wrap(text, width, subsequent_indent="  "), most, width)]
-    return [*lines, *_cut(wrap(summary(report), width, subsequent_indent="  "), most, width), settlement(report.comparisons)]
+    lines = [
+        line
+        for text in texts
+        for line in _cut(wrap(text, width, subsequent_indent="  "), most, width)
+    ]
+    return [
+        *lines,
+        *_cut(wrap(summary(report), width, subsequent_indent="  "), most, width),
+        settlement(report.comparisons),
+    ]
 
 
 def lead(report: Report, *, why: str = "", width: int = COLUMNS) -> list[str]:
     """The sentence and the jobs, which precede a complete list; ``why`` as in ``screen``."""
     said = brief(report, whole=True)
     lines = [line for job in said.jobs for line in _rows(job, width).all]
-    top = [*wrap(f"{_title(report, why)}: {said.sentence}", width, subsequent_indent="  "), *_criteria(said, width)]
+    top = [
+        *wrap(f"{_title(report, why)}: {said.sentence}", width, subsequent_indent="  "),
+        *_criteria(said, width),
+    ]
     return [*top, "", *lines, *([""] if lines else [])]
 
 
 def _criteria(said: Brief, width: int) -> list[str]:
     """By what it was judged, below the sentence."""
-    return wrap(f"{said.criteria}.", width, initial_indent="  ", subsequent_indent="  ") if said.criteria else []
+    return (
+        wrap(f"{said.criteria}.", width, initial_indent="  ", subsequent_indent="  ")
+        if said.criteria
+        else []
+    )
 
 
 def _title(report: Report, why: str) -> str:
@@ -81,7 +117,9 @@ def _title(report: Report, why: str) -> str:
 
 
 class ScreenLines(msgspec.Struct, frozen=True):
-    """The lines of one thing: those that it ``needs``, for name and numbers, and its ``details``."""
+    """The lines of one thing: those that it ``needs``, for name and numbers, and its
+    ``details``.
+    """
 
     needs: list[str]
     details: list[str]
@@ -93,13 +131,18 @@ class ScreenLines(msgspec.Struct, frozen=True):
 
 
 def _listed(said: Brief, room: int, width: int) -> list[str]:
-    """The jobs and the changes in that many lines: first what each needs, then details if there is room, those of changes first."""
+    """The jobs and the changes in that many lines: first what each needs, then details if there is
+    room, those of changes first.
+    """
     names = iter(apart([line.name for line in (*said.jobs, *said.changes)], NAME_COLUMNS))
     jobs, changes = (
-        [_rows(msgspec.structs.replace(line, name=next(names)), width) for line in lines] for lines in (said.jobs, said.changes)
+        [_rows(msgspec.structs.replace(line, name=next(names)), width) for line in lines]
+        for lines in (said.jobs, said.changes)
     )
     hidden, left_out = said.hidden, said.left_out
-    while (left := room - _height(jobs, changes, hidden, left_out)) < 0 and len(jobs) + len(changes) > 1:
+    while (left := room - _height(jobs, changes, hidden, left_out)) < 0 and len(jobs) + len(
+        changes
+    ) > 1:
         if len(jobs) > 2 or len(changes) <= 1:
             jobs, hidden = jobs[:-1], hidden + 1
         else:
@@ -112,25 +155,52 @@ def _listed(said: Brief, room: int, width: int) -> list[str]:
     found += [f"{INDENT}and {counted(hidden, 'other job')}"] if hidden else []
     found += [""] if found and changes else []
     found += [line for lines in shown[: len(changes)] for line in lines]
-    return [*found, *([f"{INDENT}and {counted(left_out, 'more benchmark')} that moved: perf check -v"] if left_out else [])]
+    return [
+        *found,
+        *(
+            [f"{INDENT}and {counted(left_out, 'more benchmark')} that moved: perf check -v"]
+            if left_out
+            else []
+        ),
+    ]
 
 
-def _height(jobs: Sequence[ScreenLines], changes: Sequence[ScreenLines], hidden: int, left_out: int) -> int:
+def _height(
+    jobs: Sequence[ScreenLines], changes: Sequence[ScreenLines], hidden: int, left_out: int
+) -> int:
     """The lines that all of it takes without details."""
     blank = bool((jobs or hidden) and changes)
-    return sum(len(rows.needs) for rows in (*jobs, *changes)) + blank + bool(hidden) + bool(left_out)
+    return (
+        sum(len(rows.needs) for rows in (*jobs, *changes)) + blank + bool(hidden) + bool(left_out)
+    )
 
 
 def _rows(line: BriefLine, width: int) -> ScreenLines:
     """Word and name, numbers beside them or below, then details two columns further in."""
     inner = f"{INDENT}  "
-    head = f"  {line.word:<{WORD_WIDTH}} {fitted(line.name, min(NAME_COLUMNS, max(20, width - WORD_WIDTH - 3)))}".rstrip()
-    numbers = _cut(wrap(line.numbers, width, initial_indent=INDENT, subsequent_indent=inner), DETAIL, width)
-    needs = [f"{head}  {line.numbers}"] if len(head) + len(line.numbers) + 2 <= width else [head, *numbers]
-    details = (_cut(wrap(detail, width, initial_indent=inner, subsequent_indent=inner), DETAIL, width) for detail in line.details)
+    head = (
+        f"  {line.word:<{WORD_WIDTH}}"
+        f" {fitted(line.name, min(NAME_COLUMNS, max(20, width - WORD_WIDTH - 3)))}".rstrip()
+    )
+    numbers = _cut(
+        wrap(line.numbers, width, initial_indent=INDENT, subsequent_indent=inner), DETAIL, width
+    )
+    needs = (
+        [f"{head}  {line.numbers}"]
+        if len(head) + len(line.numbers) + 2 <= width
+        else [head, *numbers]
+    )
+    details = (
+        _cut(wrap(detail, width, initial_indent=inner, subsequent_indent=inner), DETAIL, width)
+        for detail in line.details
+    )
     return ScreenLines(needs, [text for lines in details for text in lines])
 
 
 def _cut(lines: list[str], most: int, width: int) -> list[str]:
     """The first lines of a text; the last one ends in an ellipsis where there were more."""
-    return lines if len(lines) <= most else [*lines[: most - 1], f"{lines[most - 1][: width - 1].rstrip()}…"]
+    return (
+        lines
+        if len(lines) <= most
+        else [*lines[: most - 1], f"{lines[most - 1][: width - 1].rstrip()}…"]
+    )

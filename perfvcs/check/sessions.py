@@ -1,4 +1,6 @@
-"""What the earlier sessions of a benchmark show: how much it moves between sessions, and against itself."""
+"""What the earlier sessions of a benchmark show: how much it moves between sessions, and against
+itself.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ Centres = dict["Unit", float]
 
 
 class Unit(NamedTuple):
-    """The subject of a history: one unit and metric of one series in one environment (its fingerprint)."""
+    """The subject of a history: one unit and metric of one series in one environment (its
+    fingerprint).
+    """
 
     series: str
     environment: str
@@ -29,7 +33,8 @@ class Unit(NamedTuple):
 
 
 class EarlierSessions(msgspec.Struct, frozen=True):
-    """One unit's history: per session, in order, the log-mean of the executions' medians and the commit;
+    """One unit's history: per session, in order, the log-mean of the executions' medians and the
+    commit;
 
     And the A/A effects seen.
     """
@@ -39,21 +44,26 @@ class EarlierSessions(msgspec.Struct, frozen=True):
     audits: tuple[float, ...] = ()
 
 
-def earlier_sessions(measured: Iterable[Measured], known: dict[int, Centres] | None = None) -> dict[Unit, EarlierSessions]:
+def earlier_sessions(
+    measured: Iterable[Measured], known: dict[int, Centres] | None = None
+) -> dict[Unit, EarlierSessions]:
     """The history in profiles that are given in their order (by ancestry, or by time).
 
-    A session which interleaved several versions counts once per host, with the last of them: between its versions there is no session's
-    difference. A session that held one commit twice gives an A/A effect (difference of log-means). Units with a value of 0 or
-    below have no history, and where a metric was redefined (another direction, say) its history begins anew. ``known`` keeps the log-means
-    of profiles, by the id of their summaries, from one call to the next.
+    A session which interleaved several versions counts once per host, with the last of them:
+    between its versions there is no session's difference. A session that held one commit twice
+    gives an A/A effect (difference of log-means). Units with a value of 0 or below have no history,
+    and where a metric was redefined (another direction, say) its history begins anew. ``known``
+    keeps the log-means of profiles, by the id of their summaries, from one call to the next.
     """
     known = {} if known is None else known
-    sessions: dict[tuple[str, str, str, str], list[tuple[Header, list[Summary]]]] = defaultdict(list)
+    sessions: dict[tuple[str, str, str, str], list[tuple[Header, list[Summary]]]] = defaultdict(
+        list
+    )
     for one in measured:
         header = one.header
-        sessions[header.job.key, header.environment.fingerprint, header.collected.session, header.worker].append(
-            (header, one.summaries)
-        )
+        sessions[
+            header.job.key, header.environment.fingerprint, header.collected.session, header.worker
+        ].append((header, one.summaries))
     means: dict[Unit, list[float]] = defaultdict(list)
     commits: dict[Unit, list[str]] = defaultdict(list)
     audits: dict[Unit, list[float]] = defaultdict(list)
@@ -70,15 +80,24 @@ def earlier_sessions(measured: Iterable[Measured], known: dict[int, Centres] | N
                     column.pop(unit, None)
             means[unit].append(centre)
             commits[unit].append(last.commit)
-        twins = [summaries for header, summaries in members[:-1] if header.commit == last.commit and header.dirty == last.dirty]
+        twins = [
+            summaries
+            for header, summaries in members[:-1]
+            if header.commit == last.commit and header.dirty == last.dirty
+        ]
         if twins:
             for unit, centre in _kept(known, series, environment, twins[0]).items():
                 if unit in centres:
                     audits[unit].append(centres[unit] - centre)
-    return {unit: EarlierSessions(tuple(found), tuple(commits[unit]), tuple(audits[unit])) for unit, found in means.items()}
+    return {
+        unit: EarlierSessions(tuple(found), tuple(commits[unit]), tuple(audits[unit]))
+        for unit, found in means.items()
+    }
 
 
-def _kept(known: dict[int, Centres], series: str, environment: str, summaries: list[Summary]) -> Centres:
+def _kept(
+    known: dict[int, Centres], series: str, environment: str, summaries: list[Summary]
+) -> Centres:
     if id(summaries) not in known:
         known[id(summaries)] = _centres(series, environment, summaries)
     return known[id(summaries)]
@@ -89,5 +108,7 @@ def _centres(series: str, environment: str, summaries: list[Summary]) -> Centres
     for summary in summaries:
         usable = [value for value in summary.medians if isfinite(value)]
         if usable and min(usable) > 0:
-            found[Unit(series, environment, summary.uid, summary.size, summary.metric)] = fmean(map(log, usable))
+            found[Unit(series, environment, summary.uid, summary.size, summary.metric)] = fmean(
+                map(log, usable)
+            )
     return found

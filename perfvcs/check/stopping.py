@@ -1,4 +1,6 @@
-"""Measuring only as long as a verdict needs: interim analyses after every pair from the fifth on."""
+"""Measuring only as long as a verdict needs: interim analyses after every pair from the fifth
+on.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,11 @@ OPEN_VERDICTS: tuple[Word, ...] = ("inconclusive", "suspected")
 
 @dataclass(frozen=True)
 class Interim:
-    """What a look shows: the report at this look's level, the comparisons that more pairs may decide, and when to look again.
+    """What a look shows: the report at this look's level, the comparisons that more pairs may
+    decide, and when to look again.
 
-    ``pairs`` is the number of pairs to have at the next look; None when measuring can stop, because nothing is open or the last
-    look was taken.
+    ``pairs`` is the number of pairs to have at the next look; None when measuring can stop, because
+    nothing is open or the last look was taken.
     """
 
     report: Report
@@ -47,12 +50,15 @@ def interim(
 ) -> Interim:
     """Compare what was measured in turns up to now, ``pairs`` pairs of at most ``most``.
 
-    A change needs p <= .001 before the last look and p <= .0095 at it (Haybittle, Peto): at most 1.7 % of false alarms. The effect of one
-    that stopped early is somewhat too large on average (+5.2 % where it is +5 %). A comparison is open while it is neither changed nor
-    ``same``; one that more pairs cannot decide (a coarse clock, no usable value, too few builds, which take turns from the first pair
-    on) is not. ``rules`` say how small an effect counts, and what settles it; the method here is always ``auto``. Measuring a job can
-    stop as soon as none of its comparisons is open. What only ``within`` settles stays open while the last report, which asks for less
-    evidence than an early look, would call it a change: otherwise stopping there would raise false alarms.
+    A change needs p <= .001 before the last look and p <= .0095 at it (Haybittle, Peto): at most
+    1.7 % of false alarms. The effect of one that stopped early is somewhat too large on average
+    (+5.2 % where it is +5 %). A comparison is open while it is neither changed nor ``same``; one
+    that more pairs cannot decide (a coarse clock, no usable value, too few builds, which take turns
+    from the first pair on) is not. ``rules`` say how small an effect counts, and what settles it;
+    the method here is always ``auto``. Measuring a job can stop as soon as none of its comparisons
+    is open. What only ``within`` settles stays open while the last report, which asks for less
+    evidence than an early look, would call it a change: otherwise stopping there would raise false
+    alarms.
     """
     report = compare(
         baseline,
@@ -64,13 +70,17 @@ def interim(
         alpha=level(pairs, most),
     )
     undecided = [change for change in report.having(*OPEN_VERDICTS) if _open(change, pairs)]
-    undecided += [change for change in report.having("same") if pairs < most and _would_change(change)]
+    undecided += [
+        change for change in report.having("same") if pairs < most and _would_change(change)
+    ]
     later = [count for count in schedule(most) if count > pairs]
     return Interim(report, undecided, later[0] if undecided and later else None)
 
 
 def _would_change(change: Change) -> bool:
-    """Whether what lies within the bound that was asked for would be a change at the last look's level."""
+    """Whether what lies within the bound that was asked for would be a change at the last look's
+    level.
+    """
     if change.within is None or change.p is None or change.p > LAST:
         return False
     return change.effect is None or abs(change.effect) >= (change.delta or 0.0)

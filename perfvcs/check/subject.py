@@ -14,11 +14,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Point:
-    """One commit in the history of one unit's metric: centre and 99 % interval of the log-median, in the metric's unit.
+    """One commit in the history of one unit's metric: centre and 99 % interval of the log-median,
+    in the metric's unit.
 
-    ``low`` and ``high`` are None with a single execution; ``verdict`` is the word against the measured commit before (``accepted`` where
-    the project has accepted it), or empty, with its ``effect`` and its interval, and the ``reason`` for an acceptance or an open verdict.
-    ``medians`` are those of the executions. ``aside``: on a branch that was merged, so that it does not stand between its neighbours.
+    ``low`` and ``high`` are None with a single execution; ``verdict`` is the word against the
+    measured commit before (``accepted`` where the project has accepted it), or empty, with its
+    ``effect`` and its interval, and the ``reason`` for an acceptance or an open verdict.
+    ``medians`` are those of the executions. ``aside``: on a branch that was merged, so that it does
+    not stand between its neighbours.
     """
 
     commit: str
@@ -40,7 +43,9 @@ class Point:
 
 @dataclass(frozen=True)
 class Level:
-    """The commits ``first`` to ``last``, between which nothing changed for good: their centre and its 99 % interval, None if unknown."""
+    """The commits ``first`` to ``last``, between which nothing changed for good: their centre and
+    its 99 % interval, None if unknown.
+    """
 
     first: str
     last: str
@@ -53,11 +58,13 @@ class Level:
 class Step:
     """A lasting change of a series, as `perf history` finds it.
 
-    ``word`` is degradation or improvement, ``direction`` the same for a ``drift``, whose ``word`` that is. It may be in any of the
-    ``commits`` from ``first`` to ``last`` (a drift goes over them), most likely in ``commit``. ``effect`` is after/before - 1 with its
-    99 % interval, None if unknown; ``accepted`` the reason for which the project has accepted it. ``contradiction`` says what the series
-    and the verdicts measured in turns disagree about, ``p`` is None where the change is exact. ``levels`` are those in words that are
-    to be shown, where they are not ``before`` and ``after``.
+    ``word`` is degradation or improvement, ``direction`` the same for a ``drift``, whose ``word``
+    that is. It may be in any of the ``commits`` from ``first`` to ``last`` (a drift goes over
+    them), most likely in ``commit``. ``effect`` is after/before - 1 with its 99 % interval, None if
+    unknown; ``accepted`` the reason for which the project has accepted it. ``contradiction`` says
+    what the series and the verdicts measured in turns disagree about, ``p`` is None where the
+    change is exact. ``levels`` are those in words that are to be shown, where they are not
+    ``before`` and ``after``.
     """
 
     commit: str
@@ -82,9 +89,10 @@ class Step:
 class Series:
     """The history of one unit's metric; points are ordered by ancestry, oldest first.
 
-    ``levels`` and ``steps`` are along the first parents, on commits that have points, oldest first. ``begins`` says why an older series
-    of the same benchmark ended where this one begins. ``remarks`` say in words what else it shows: that it switches between levels, that
-    its spread changed, and that its newest value is not a usual one.
+    ``levels`` and ``steps`` are along the first parents, on commits that have points, oldest first.
+    ``begins`` says why an older series of the same benchmark ended where this one begins.
+    ``remarks`` say in words what else it shows: that it switches between levels, that its spread
+    changed, and that its newest value is not a usual one.
     """
 
     label: str
@@ -105,9 +113,10 @@ class Series:
 class Subject:
     """What a page is about; a view takes what it needs of it.
 
-    ``baseline`` is empty for a page about one revision; ``report`` is there when two were compared; ``history`` for series. ``verdict``
-    is that on the one benchmark and metric which a page has cut out. ``notes`` say what was left out. ``causes`` is what is known of the
-    reasons why a unit of a job moved, ``following`` what else is to be said of two revisions and what to do next.
+    ``baseline`` is empty for a page about one revision; ``report`` is there when two were compared;
+    ``history`` for series. ``verdict`` is that on the one benchmark and metric which a page has cut
+    out. ``notes`` say what was left out. ``causes`` is what is known of the reasons why a unit of a
+    job moved, ``following`` what else is to be said of two revisions and what to do next.
     """
 
     title: str

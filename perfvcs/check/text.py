@@ -1,4 +1,6 @@
-"""Every comparison of a report as plain text for a terminal: the word first, the metrics of one benchmark together."""
+"""Every comparison of a report as plain text for a terminal: the word first, the metrics of one
+benchmark together.
+"""
 
 from __future__ import annotations
 
@@ -34,24 +36,48 @@ MEANINGS: tuple[tuple[Word, str], ...] = (
 
 
 def text(report: Report, *, width: int = COLUMNS, following: Sequence[str] = ()) -> str:
-    """Every comparison, what is accepted at the end; ``following`` is what to do next. Lines end without a newline at the last."""
+    """Every comparison, what is accepted at the end; ``following`` is what to do next.
+
+    Lines end without a newline at the last.
+    """
     several = contested(report.changes)
     lines: list[str] = []
-    for name, changes in grouped(change for change in report.changes if change.accepted is None).items():
+    for name, changes in grouped(
+        change for change in report.changes if change.accepted is None
+    ).items():
         known = ids(report, changes)
-        listed = wrap(known, width, initial_indent=INDENT, subsequent_indent=INDENT) if known else []
-        lines += [*wrap(name, width, subsequent_indent="    "), *_benchmark(changes, several, width), *listed, ""]
-    for name, changes in grouped(change for change in report.changes if change.accepted is not None).items():
-        lines += [*wrap(name, width, subsequent_indent="    "), *_benchmark(changes, several, width), ""]
+        listed = (
+            wrap(known, width, initial_indent=INDENT, subsequent_indent=INDENT) if known else []
+        )
+        lines += [
+            *wrap(name, width, subsequent_indent="    "),
+            *_benchmark(changes, several, width),
+            *listed,
+            "",
+        ]
+    for name, changes in grouped(
+        change for change in report.changes if change.accepted is not None
+    ).items():
+        lines += [
+            *wrap(name, width, subsequent_indent="    "),
+            *_benchmark(changes, several, width),
+            "",
+        ]
     return "\n".join([*lines, *_ending(report, width, following)])
 
 
-def wrap(text: str, width: int, *, initial_indent: str = "", subsequent_indent: str = "") -> list[str]:
-    """A text as lines of at most ``width`` characters, safe for a terminal: what would break a line elsewhere becomes visible."""
+def wrap(
+    text: str, width: int, *, initial_indent: str = "", subsequent_indent: str = ""
+) -> list[str]:
+    """A text as lines of at most ``width`` characters, safe for a terminal: what would break a line
+    elsewhere becomes visible.
+    """
     line = initial_indent + text
     if len(line) <= width and text.isprintable() and text and text == text.strip():
         return [line]  # textwrap takes longer to see that it fits
-    return textwrap.wrap(printable(text), width, initial_indent=initial_indent, subsequent_indent=subsequent_indent)
+    return textwrap.wrap(
+        printable(text), width, initial_indent=initial_indent, subsequent_indent=subsequent_indent
+    )
 
 
 def grouped(changes: Iterable[Change]) -> dict[str, list[Change]]:
@@ -68,10 +94,13 @@ def benchmark(change: Change) -> str:
 
 
 def labelled(job: str, uid: str, size: float | None) -> str:
-    """The job's label, with the unit where that says more, and the size where the label does not end in it.
+    """The job's label, with the unit where that says more, and the size where the label does not
+    end in it.
 
-    >>> labelled("sort", "sort", 1e6), labelled("sort 200", "sort", 200.0), labelled("sort", "insert", None)
-    ('sort [1000000]', 'sort 200', 'sort: insert')
+    >>> labelled("sort", "sort", 1e6), labelled("sort 200", "sort", 200.0)
+    ('sort [1000000]', 'sort 200')
+    >>> labelled("sort", "insert", None)
+    'sort: insert'
     """
     name = job if is_whole(job, uid) else f"{job}: {uid}"
     size_text = "" if size is None else f"{size:.10g}"
@@ -79,7 +108,9 @@ def labelled(job: str, uid: str, size: float | None) -> str:
 
 
 def called(job: Job, uid: str = "", size: float | None = None) -> Named:
-    """How a benchmark can be named: by its job's name, its label, its unit, and that at a size; also by its unit alone, and collector."""
+    """How a benchmark can be named: by its job's name, its label, its unit, and that at a size;
+    also by its unit alone, and collector.
+    """
     names = (job.name, job.label, labelled(job.label, uid, None), labelled(job.label, uid, size))
     return Named(tuple(dict.fromkeys(names)), (uid, f"{job.label} ({job.collector})"))
 
@@ -91,12 +122,18 @@ def is_whole(job: str, uid: str) -> bool:
 
 def contested(changes: Iterable[Change]) -> set[tuple[str, str]]:
     """The benchmarks and metrics that several methods judged, so that a row is to name its own."""
-    return ambiguous(((benchmark(change), change.metric), change.method) for change in changes if change.method)
+    return ambiguous(
+        ((benchmark(change), change.metric), change.method) for change in changes if change.method
+    )
 
 
 def tally(changes: Iterable[Change]) -> dict[str, int]:
-    """How many changes have each word that occurs, in the order of ``VERDICT_WORDS``; the accepted ones apart and last."""
-    found = Counter("accepted" if change.accepted is not None else change.word for change in changes)
+    """How many changes have each word that occurs, in the order of ``VERDICT_WORDS``; the accepted
+    ones apart and last.
+    """
+    found = Counter(
+        "accepted" if change.accepted is not None else change.word for change in changes
+    )
     return {word: found[word] for word in (*VERDICT_WORDS, "accepted") if word in found}
 
 
@@ -113,25 +150,44 @@ def settlement(comparisons: Iterable[Change]) -> str:
 
 def title(report: Report) -> str:
     """``1f0e2a3b4c -> 8c7f6a1d0e: 1 degradation, 2 same``."""
-    return f"{revision(report.baseline) or 'nothing'} -> {revision(report.target) or 'nothing'}: {summary(report)}"
+    return (
+        f"{revision(report.baseline) or 'nothing'} -> {revision(report.target) or 'nothing'}:"
+        f" {summary(report)}"
+    )
 
 
 def found_in(cluster: CounterCluster) -> str:
-    """What a regressed cluster says: its counters, the one that stands for them, and the error of its prediction."""
+    """What a regressed cluster says: its counters, the one that stands for them, and the error of
+    its prediction.
+    """
     shown = ", ".join(
-        [*cluster.counters[:MOST_NAMED_COUNTERS], *(["..."] if len(cluster.counters) > MOST_NAMED_COUNTERS else [])]
+        [
+            *cluster.counters[:MOST_NAMED_COUNTERS],
+            *(["..."] if len(cluster.counters) > MOST_NAMED_COUNTERS else []),
+        ]
     )
-    error = "cannot be predicted" if cluster.error is None else f"predicted with an error of {number(100 * cluster.error)} %"
+    error = (
+        "cannot be predicted"
+        if cluster.error is None
+        else f"predicted with an error of {number(100 * cluster.error)} %"
+    )
     limit = f"at most {number(100 * cluster.threshold)} %"
-    return f"{counted(len(cluster.counters), 'counter')} ({shown}): {cluster.target} {error}, {limit}"
+    return (
+        f"{counted(len(cluster.counters), 'counter')} ({shown}): {cluster.target} {error}, {limit}"
+    )
 
 
 def remarks(change: Change, several: Container[tuple[str, str]] = ()) -> list[str]:
-    """Remarks on a change beyond its numbers: what the method found, and the reason for the verdict.
+    """Remarks on a change beyond its numbers: what the method found, and the reason for the
+    verdict.
 
     Where ``several`` methods judged, the method's name comes first.
     """
-    by = f"by {change.method}" if change.method and (benchmark(change), change.metric) in several else ""
+    by = (
+        f"by {change.method}"
+        if change.method and (benchmark(change), change.metric) in several
+        else ""
+    )
     clusters = [found_in(cluster) for cluster in change.clusters or () if cluster.regressed]
     why = change.reason if change.accepted is None else change.accepted
     return [remark for remark in (by, finding(change), *clusters, why) if remark]
@@ -140,14 +196,21 @@ def remarks(change: Change, several: Container[tuple[str, str]] = ()) -> list[st
 def finding(change: Change) -> str:
     """What a method found beyond the numbers; of a curve at least the sizes that these are of."""
     curve = change.curve
-    return change.finding or (f"effect {at_sizes(curve.at)}" if curve and curve.at and change.baseline is not None else "")
+    return change.finding or (
+        f"effect {at_sizes(curve.at)}" if curve and curve.at and change.baseline is not None else ""
+    )
 
 
 def untouched(report: Report) -> str:
-    """The benchmarks that were left out, counted, and whose verdicts they inherit; empty where none was."""
+    """The benchmarks that were left out, counted, and whose verdicts they inherit; empty where none
+    was.
+    """
     if not report.untouched:
         return ""
-    return f"not touched: inherits {report.inherits}: {counted(len(report.untouched), 'benchmark')} (perf select says why)"
+    return (
+        f"not touched: inherits {report.inherits}: {counted(len(report.untouched), 'benchmark')}"
+        " (perf select says why)"
+    )
 
 
 def revision(name: str) -> str:
@@ -168,27 +231,42 @@ def _benchmark(changes: Sequence[Change], several: set[tuple[str, str]], width: 
         metric = shorten(metric_name(change.metric), METRIC_WIDTH)
         numbers = f"{measure(change):<23} {step(change.baseline, change.target, change.unit)}"
         lines += _indented(
-            "accepted" if change.accepted is not None else change.word, f"{metric:<{METRIC_WIDTH}} {numbers}", width
+            "accepted" if change.accepted is not None else change.word,
+            f"{metric:<{METRIC_WIDTH}} {numbers}",
+            width,
         )
         later = [remark for other in rows[place + 1 :] for remark in remarks(other, several)]
         for remark in remarks(change, several):
             if remark not in later:
-                lines += wrap(shorten(remark, NAME_WIDTH), width, initial_indent=INDENT, subsequent_indent=INDENT)
+                lines += wrap(
+                    shorten(remark, NAME_WIDTH),
+                    width,
+                    initial_indent=INDENT,
+                    subsequent_indent=INDENT,
+                )
     return lines
 
 
 def ids(report: Report, changes: Sequence[Change]) -> str:
-    """``accept: 3eb04b0 (wall time), dde9ab0 (CPU time)``: the names for ``perf accept``; empty where there is nothing to accept."""
+    """``accept: 3eb04b0 (wall time), dde9ab0 (CPU time)``: the names for ``perf accept``; empty
+    where there is nothing to accept.
+    """
     names: dict[str, str] = {}
     for change in _sorted(changes):
         if is_open(change) and is_committed(report):
-            names.setdefault(identity(report, change), shorten(metric_name(change.metric), METRIC_WIDTH))
-    listed = ", ".join(f"{name} ({metric})" if len(names) > 1 else name for name, metric in names.items())
+            names.setdefault(
+                identity(report, change), shorten(metric_name(change.metric), METRIC_WIDTH)
+            )
+    listed = ", ".join(
+        f"{name} ({metric})" if len(names) > 1 else name for name, metric in names.items()
+    )
     return f"accept: {listed}" if names else ""
 
 
 def measure(change: Change) -> str:
-    """The effect with its interval: in percent, or in the metric's unit where a share of the baseline has no meaning."""
+    """The effect with its interval: in percent, or in the metric's unit where a share of the
+    baseline has no meaning.
+    """
     if change.effect is not None:
         return effect(change.effect, change.low, change.high)
     if change.shift is None or change.shift_low is None:
@@ -199,7 +277,11 @@ def measure(change: Change) -> str:
 def _indented(word: str, rest: str, width: int) -> list[str]:
     """The word in its column and the rest beside it; inner spaces of a row that fits stay."""
     line = f"  {word:<{WORD_WIDTH}} {rest}".rstrip()
-    return [line] if len(line) <= width else wrap(line, width, subsequent_indent=" " * (WORD_WIDTH + 5))
+    return (
+        [line]
+        if len(line) <= width
+        else wrap(line, width, subsequent_indent=" " * (WORD_WIDTH + 5))
+    )
 
 
 def _ending(report: Report, width: int, following: Sequence[str]) -> list[str]:

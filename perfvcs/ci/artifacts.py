@@ -37,16 +37,23 @@ SUMMARY = 1 << 20  # bytes of a step
 HEADLINE = 1000  # characters of the sentence in it
 SAFE_NAME = re.compile(r"[\w.-]{1,60}", re.ASCII)
 BANNERS: dict[CiWord, str] = {
-    "degraded": "CAUTION", "failed": "CAUTION", "unsettled": "WARNING", "untouched": "NOTE", "fine": "TIP",
-}  # fmt: skip
-PARTLY = "IMPORTANT"  # nothing changed as far as it is settled, or by a judge that the change touches
+    "degraded": "CAUTION",
+    "failed": "CAUTION",
+    "unsettled": "WARNING",
+    "untouched": "NOTE",
+    "fine": "TIP",
+}
+# nothing changed as far as it is settled, or by a judge that the change touches
+PARTLY = "IMPORTANT"
 CUT = "\n\nThe rest does not fit here: the page and `report.json` have it.\n"
 LARGEST_ARTIFACT = 1 << 26  # bytes of a document that is read
 DOCUMENT, PAGE = "report.json", "index.html"
 
 
 def marker(name: str) -> str:
-    """The invisible marker at the start of a comment; ``name`` distinguishes several comments on one pull request."""
+    """The invisible marker at the start of a comment; ``name`` distinguishes several comments on
+    one pull request.
+    """
     return f"<!-- perfvcs-ci {name} -->"
 
 
@@ -62,18 +69,36 @@ def summary(verdict: CiVerdict, most: int = SUMMARY) -> str:
 
 def _joined(verdict: CiVerdict, top: str, most: int, *, verbose: bool) -> str:
     """Banner, report, receipt and notes, the report cut where all of it does not fit."""
-    partly = verdict.receipt.settled < verdict.receipt.comparisons or not verdict.report.judged_by.is_plain
+    partly = (
+        verdict.receipt.settled < verdict.receipt.comparisons
+        or not verdict.report.judged_by.is_plain
+    )
     banner = PARTLY if partly and verdict.word in ("fine", "untouched") else BANNERS[verdict.word]
-    pair = " → ".join(escape(revision(name)) for name in (verdict.report.baseline, verdict.report.target))
-    said = [shorten(verdict.sentence(), HEADLINE), criteria(verdict.report.judged_by, whole=verbose)]
+    pair = " → ".join(
+        escape(revision(name)) for name in (verdict.report.baseline, verdict.report.target)
+    )
+    said = [
+        shorten(verdict.sentence(), HEADLINE),
+        criteria(verdict.report.judged_by, whole=verbose),
+    ]
     headline = escape(". ".join(filter(None, said)))
     head = f"{top}> [!{banner}]\n> **perf ci** {pair}: {headline}.\n\n"
     empty = not verdict.report.changes
-    whole = "" if empty else markdown(verdict.report, causes=verdict.causes_by_unit, following=verdict.following, verbose=verbose)
+    whole = (
+        ""
+        if empty
+        else markdown(
+            verdict.report,
+            causes=verdict.causes_by_unit,
+            following=verdict.following,
+            verbose=verbose,
+        )
+    )
     body = whole.partition("\n\n")[2]  # its first paragraph is the sentence
     receipt = "".join(f"- {line}\n" for line in verdict.receipt.lines())
     notes = "".join(
-        f"\nNote: {escape(note)}\n" for note in (*(() if verdict.word == "failed" else verdict.why[1:]), *verdict.notes)
+        f"\nNote: {escape(note)}\n"
+        for note in (*(() if verdict.word == "failed" else verdict.why[1:]), *verdict.notes)
     )
     took = f"\n<sub>took {duration(verdict.seconds)}</sub>\n"
     end = f"\n\n{receipt}{notes}{took}"
@@ -95,7 +120,15 @@ def lines(verdict: CiVerdict, width: int = COLUMNS) -> list[str]:
     """The report as `perf check` prints it, or why there is none, and the error receipt."""
     found: list[str] = []
     if verdict.report.changes:
-        found += [screen(verdict.report, causes=verdict.causes_by_unit, following=verdict.following, width=width), ""]
+        found += [
+            screen(
+                verdict.report,
+                causes=verdict.causes_by_unit,
+                following=verdict.following,
+                width=width,
+            ),
+            "",
+        ]
     if not verdict.report.changes or verdict.word in ("failed", "unsettled"):
         pair = f"{revision(verdict.report.baseline)} -> {revision(verdict.report.target)}"
         said = verdict.sentence() if verdict.report.changes else verdict.headline()
@@ -109,7 +142,11 @@ def lines(verdict: CiVerdict, width: int = COLUMNS) -> list[str]:
 
 def document(verdict: CiVerdict) -> bytes:
     """The verdict as JSON, with what follows from it."""
-    follows = {"headline": verdict.headline(), "status": verdict.status, "receipt_lines": verdict.receipt.lines()}
+    follows = {
+        "headline": verdict.headline(),
+        "status": verdict.status,
+        "receipt_lines": verdict.receipt.lines(),
+    }
     found = msgspec.json.encode(msgspec.structs.asdict(verdict) | follows)
     return escaped(msgspec.json.format(found).decode()).encode()
 
@@ -125,7 +162,9 @@ REPORTS: Mapping[str, Callable[[CiVerdict], bytes]] = {
 
 
 def begin(folder: Path) -> None:
-    """Remove the reports of an earlier run, which say nothing of this one; raises UsageError if they cannot be removed."""
+    """Remove the reports of an earlier run, which say nothing of this one; raises UsageError if
+    they cannot be removed.
+    """
     if folder.is_dir():
         with _written(folder):
             disk.write(folder / ".gitignore", OWN_GITIGNORE)
@@ -139,7 +178,8 @@ def write(folder: Path, verdict: CiVerdict, check: Check) -> None:
     files = {name: render(verdict) for name, render in REPORTS.items()} | pages
     with _written(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        disk.write(folder / ".gitignore", OWN_GITIGNORE)  # the next measurement is not of a changed working tree
+        # the next measurement is not of a changed working tree
+        disk.write(folder / ".gitignore", OWN_GITIGNORE)
         for name, text in files.items():
             disk.write(folder / name, hidden(text.decode("utf-8", "replace"), os.environ).encode())
 
@@ -151,7 +191,9 @@ def _written(folder: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in NO_SPACE:
             raise
-        raise UsageError(f"{folder} cannot be written ({error.strerror}): name another folder with --out") from None
+        raise UsageError(
+            f"{folder} cannot be written ({error.strerror}): name another folder with --out"
+        ) from None
 
 
 def page(verdict: CiVerdict, check: Check) -> str:
@@ -160,26 +202,36 @@ def page(verdict: CiVerdict, check: Check) -> str:
     from perfvcs.pictures.page import render
 
     profiles = check.outcome.profiles if check.outcome else []
-    sides = [[one for one in profiles if bool(one.design.version) == later] for later in (False, True)]
+    sides = [
+        [one for one in profiles if bool(one.design.version) == later] for later in (False, True)
+    ]
     names = [revision(name) for name in (verdict.report.baseline, verdict.report.target)]
     notes = [f"{verdict.headline()}.", *verdict.receipt.lines(), *verdict.notes]
-    return render(Subject(f"{names[0]} → {names[1]}", sides[1], sides[0], verdict.report, notes=notes))
+    return render(
+        Subject(f"{names[0]} → {names[1]}", sides[1], sides[0], verdict.report, notes=notes)
+    )
 
 
 def read(folder: Path) -> CiVerdict:
-    """The verdict in a folder of reports, which another job has written; raises UsageError, NotPlain."""
+    """The verdict in a folder of reports, which another job has written; raises UsageError,
+    NotPlain.
+    """
     path = folder / DOCUMENT
     try:
         with open(path, "rb", opener=plain) as file:
             return decode(at_most(file, LARGEST_ARTIFACT))
     except OSError as error:
-        raise UsageError(f"{path} cannot be read ({error.strerror}): name the folder that `perf ci --out` wrote") from None
+        raise UsageError(
+            f"{path} cannot be read ({error.strerror}): name the folder that `perf ci --out` wrote"
+        ) from None
     except Malformed as error:
         raise UsageError(f"{path}: {error}") from None
 
 
 def append(path: Path, verdict: CiVerdict) -> str:
-    """Add the verdict to the summary of a step, as far as there is room; what went wrong, in a sentence."""
+    """Add the verdict to the summary of a step, as far as there is room; what went wrong, in a
+    sentence.
+    """
 
     try:
         with path.open("ab") as file:
@@ -192,12 +244,18 @@ def append(path: Path, verdict: CiVerdict) -> str:
 
 
 def bundle(path: Path, check: Check) -> str:
-    """Write the profiles of both commits into a file for another job to import; what came of it, in a sentence."""
+    """Write the profiles of both commits into a file for another job to import; what came of it, in
+    a sentence.
+    """
     from perfvcs.exchange.delivery import write_bundle
 
     try:
         count = write_bundle(
-            check.repository, tuple(dict.fromkeys((check.baseline.commit, check.target.commit))), (), path, force=True
+            check.repository,
+            tuple(dict.fromkeys((check.baseline.commit, check.target.commit))),
+            (),
+            path,
+            force=True,
         )
     except UsageError as error:
         return f"no bundle: {error}"

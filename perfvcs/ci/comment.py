@@ -1,4 +1,6 @@
-"""The one comment on a pull request: found again by its marker and updated in place, within bounds, whatever the service does."""
+"""The one comment on a pull request: found again by its marker and updated in place, within bounds,
+whatever the service does.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,10 @@ CURES = {
     404: "there is no such pull request, or the token may not see it",
 }
 TOKENS = {"github": "GITHUB_TOKEN", "gitlab": "GITLAB_TOKEN"}
-READABLE = "note: {} is set, and what was measured could read it: give it only to a job that runs `perf ci --post` (docs/ci.md)"
+READABLE = (
+    "note: {} is set, and what was measured could read it: give it only to a job that runs `perf ci"
+    " --post` (docs/ci.md)"
+)
 PAGES, PAGE = 20, 100  # pages of comments that are read, and comments on each
 
 
@@ -61,7 +66,8 @@ class TryLater(ForgeFailed):
 
 @dataclass(frozen=True)
 class ForgeService:
-    """A service at an address, with the ``headers`` that let us in; redirections are not followed, they may lead to another host.
+    """A service at an address, with the ``headers`` that let us in; redirections are not followed,
+    they may lead to another host.
 
     ``silence`` is how many seconds may pass without a byte.
     """
@@ -72,8 +78,15 @@ class ForgeService:
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.address)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
-            raise UsageError(f"{shorten(self.address, 80)} is not the address of a service: see the variables of the CI service")
+        if (
+            parts.scheme not in ("http", "https")
+            or not parts.hostname
+            or parts.username is not None
+        ):
+            raise UsageError(
+                f"{shorten(self.address, 80)} is not the address of a service: see the variables of"
+                " the CI service"
+            )
 
     def ask(self, method: str, path: str, data: object = None) -> Any:
         """The JSON answer to a request; raises ForgeFailed, TryLater."""
@@ -101,7 +114,9 @@ class ForgeService:
                 raise TryLater("it does not answer") from None
             raise TryLater(f"it cannot be reached ({shorten(str(error.reason), SAID)})") from None
         except (HTTPException, OSError) as error:
-            raise TryLater(f"the connection broke off ({shorten(str(error) or type(error).__name__, SAID)})") from None
+            raise TryLater(
+                f"the connection broke off ({shorten(str(error) or type(error).__name__, SAID)})"
+            ) from None
 
 
 def _opener() -> Any:
@@ -141,7 +156,9 @@ def _refused(error: HTTPError) -> ForgeFailed:
     """The error for an answer other than success."""
     status, after = error.code, _after(error.headers)
     said = f"{status}{_said(error)}"
-    limited = status == 403 and (after is not None or error.headers.get("X-RateLimit-Remaining") == "0")
+    limited = status == 403 and (
+        after is not None or error.headers.get("X-RateLimit-Remaining") == "0"
+    )
     if status == 429 or status >= 500 or limited:
         return TryLater(f"it answers {said}", status, after)
     if 300 <= status < 400:
@@ -174,7 +191,9 @@ def _after(headers: Message) -> float | None:
 
 @dataclass(frozen=True)
 class Talk:
-    """The comments on one pull request: where they are listed and written, and how one of them is changed."""
+    """The comments on one pull request: where they are listed and written, and how one of them is
+    changed.
+    """
 
     forge: ForgeService
     comments: str
@@ -182,8 +201,12 @@ class Talk:
     update: str
 
     def find(self, marker: str) -> dict[str, Any] | None:
-        """The comment that begins with a marker, a program's before a person's; None without one."""
-        ours = [one for one in self._all() if str(one.get("body") or "").lstrip().startswith(marker)]
+        """The comment that begins with a marker, a program's before a person's; None without
+        one.
+        """
+        ours = [
+            one for one in self._all() if str(one.get("body") or "").lstrip().startswith(marker)
+        ]
         return min(ours, key=lambda one: not _by_program(one), default=None)
 
     def _all(self) -> Iterator[dict[str, Any]]:
@@ -191,12 +214,16 @@ class Talk:
             found = self.forge.ask("GET", f"{self.comments}?per_page={PAGE}&page={page}")
             if not isinstance(found, list):
                 raise ForgeFailed("its answer is not a list of comments")
-            yield from (one for one in found if isinstance(one, dict) and isinstance(one.get("id"), int))
+            yield from (
+                one for one in found if isinstance(one, dict) and isinstance(one.get("id"), int)
+            )
             if len(found) < PAGE:
                 return
 
     def write(self, marker: str, text: str, *, new: bool) -> str:
-        """Replace the comment with the marker by the text; without such a comment, add one if it may be ``new``."""
+        """Replace the comment with the marker by the text; without such a comment, add one if it
+        may be ``new``.
+        """
         known = self.find(marker)
         if known is None and not new:
             return "no comment: nothing changed"
@@ -210,15 +237,32 @@ class Talk:
 
 
 def publish(
-    job: Surroundings, marker: str, text: str, *, new: bool, seconds: float = TOTAL_SECONDS, silence: float | None = None,
+    job: Surroundings,
+    marker: str,
+    text: str,
+    *,
+    new: bool,
+    seconds: float = TOTAL_SECONDS,
+    silence: float | None = None,
     pause: float = FIRST_PAUSE,
-) -> str:  # fmt: skip
-    """Write or update the comment; what came of it, in one sentence. Whatever happens, nothing is raised, and it takes so many seconds."""
+) -> str:
+    """Write or update the comment; what came of it, in one sentence.
+
+    Whatever happens, nothing is raised, and it takes so many seconds.
+    """
     said = [f"no comment: the service took longer than {seconds:.0f} s"]
 
     def work() -> None:
         try:
-            said[0] = _tried(job, marker, text, new=new, until=time.monotonic() + seconds, silence=silence, pause=pause)
+            said[0] = _tried(
+                job,
+                marker,
+                text,
+                new=new,
+                until=time.monotonic() + seconds,
+                silence=silence,
+                pause=pause,
+            )
         except PerfError as error:
             said[0] = f"no comment: {error}"
         except Exception as error:  # a comment never decides how the job ends
@@ -231,8 +275,19 @@ def publish(
     return said[0]
 
 
-def _tried(job: Surroundings, marker: str, text: str, *, new: bool, until: float, silence: float | None, pause: float) -> str:
-    """All of it again where it may succeed later: what was written by a try that broke off is found by the next one."""
+def _tried(
+    job: Surroundings,
+    marker: str,
+    text: str,
+    *,
+    new: bool,
+    until: float,
+    silence: float | None,
+    pause: float,
+) -> str:
+    """All of it again where it may succeed later: what was written by a try that broke off is found
+    by the next one.
+    """
     if job.platform == "plain":
         return "no comment: there is no service to write it to"
     if not job.token:
@@ -242,9 +297,17 @@ def _tried(job: Surroundings, marker: str, text: str, *, new: bool, until: float
     for attempt in range(1, TRIES + 1):
         try:
             talk = _talk(job, forge)
-            return "no comment: this job has no pull request" if talk is None else talk.write(marker, text, new=new)
+            return (
+                "no comment: this job has no pull request"
+                if talk is None
+                else talk.write(marker, text, new=new)
+            )
         except TryLater as error:
-            wait = error.after if error.after is not None else pause * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)
+            wait = (
+                error.after
+                if error.after is not None
+                else pause * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)
+            )
             if attempt == TRIES or wait > LONGEST_WAIT or time.monotonic() + wait > until:
                 return f"no comment: {forge.address}: {error}, {_times(attempt)}"
             time.sleep(wait)
@@ -270,26 +333,43 @@ def _forge(job: Surroundings) -> ForgeService:
 
 
 def _talk(job: Surroundings, forge: ForgeService) -> Talk | None:
-    """The address of the comments on the job's pull request; None if it has none. Raises ForgeFailed."""
+    """The address of the comments on the job's pull request; None if it has none.
+
+    Raises ForgeFailed.
+    """
     if not PROJECT.fullmatch(job.project):
-        raise ForgeFailed(f"`{shorten(job.project, 60)}` is not a project there: see the variables of the CI service")
+        raise ForgeFailed(
+            f"`{shorten(job.project, 60)}` is not a project there: see the variables of the CI"
+            " service"
+        )
     if job.platform == "gitlab":
         where = f"projects/{quote(job.project, safe='')}/merge_requests/{job.number}/notes"
         return Talk(forge, where, f"{where}/{{}}", "PUT") if job.number else None
     number = job.number or _number(job, forge)
     where = f"repos/{job.project}/issues"
-    return Talk(forge, f"{where}/{number}/comments", f"{where}/comments/{{}}", "PATCH") if number else None
+    return (
+        Talk(forge, f"{where}/{number}/comments", f"{where}/comments/{{}}", "PATCH")
+        if number
+        else None
+    )
 
 
 def _number(job: Surroundings, forge: ForgeService) -> int | None:
-    """The open pull request whose newest commit is the job's; that of a fork is not named in the event of a `workflow_run`."""
+    """The open pull request whose newest commit is the job's; that of a fork is not named in the
+    event of a `workflow_run`.
+    """
     if not job.head:
         return None
     found = forge.ask("GET", f"repos/{job.project}/commits/{job.head}/pulls?per_page={PAGE}")
     for one in found if isinstance(found, list) else ():
         head = one.get("head") if isinstance(one, dict) else None
         number = one.get("number") if isinstance(one, dict) else None
-        if isinstance(head, dict) and head.get("sha") == job.head and one.get("state") == "open" and isinstance(number, int):
+        if (
+            isinstance(head, dict)
+            and head.get("sha") == job.head
+            and one.get("state") == "open"
+            and isinstance(number, int)
+        ):
             return number
     return None
 

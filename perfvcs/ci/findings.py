@@ -38,8 +38,18 @@ RULE = {
     "id": "performance-degradation",
     "name": "PerformanceDegradation",
     "shortDescription": {"text": "A benchmark became worse"},
-    "fullDescription": {"text": "A benchmark became worse than where the change began, measured in turns, beyond chance."},
-    "help": {"text": "perf show BASELINE TARGET shows it, perf blame names the function, perf accept accepts it."},
+    "fullDescription": {
+        "text": (
+            "A benchmark became worse than where the change began, measured in turns, beyond"
+            " chance."
+        )
+    },
+    "help": {
+        "text": (
+            "perf show BASELINE TARGET shows it, perf blame names the function, perf accept"
+            " accepts it."
+        )
+    },
     "defaultConfiguration": {"level": "error"},
     "properties": {"tags": ["performance"]},
 }
@@ -48,23 +58,37 @@ OF_A_KIND, IN_ALL = 10, 50  # annotations of a kind and step, and of a job
 
 
 class BenchmarkPlaces:
-    """The places of one comparison's benchmarks, by its configuration and what is known of the blame."""
+    """The places of one comparison's benchmarks, by its configuration and what is known of the
+    blame.
+    """
 
-    def __init__(self, repository: Repository, config: Config, baseline: State, target: State) -> None:
+    def __init__(
+        self, repository: Repository, config: Config, baseline: State, target: State
+    ) -> None:
         from perfvcs.jobs import matrix
         from perfvcs.locate.blame.blames import of_pair
 
         project = repository.project
         self._commands = {cell.label: f"{cell.cmd} {cell.args}" for cell in matrix(config)}
         self._names = {cell.label: cell.name for cell in matrix(config)}
-        self._files = set(project.git("ls-tree", "-r", "-z", "--name-only", target.commit).split("\0"))
+        self._files = set(
+            project.git("ls-tree", "-r", "-z", "--name-only", target.commit).split("\0")
+        )
         self._blamed: Mapping[str, SourcePlace] = {
-            found.job: SourcePlace(hunk.path, max(1, hunk.new[0]), max(1, hunk.new[0] + hunk.new[1] - 1))
-            for found in sorted(of_pair(repository, baseline.commit, target.commit), key=lambda one: one.made)
+            found.job: SourcePlace(
+                hunk.path, max(1, hunk.new[0]), max(1, hunk.new[0] + hunk.new[1] - 1)
+            )
+            for found in sorted(
+                of_pair(repository, baseline.commit, target.commit), key=lambda one: one.made
+            )
             if found.cause is not None and found.verdict in ("proved", "contributes")
             for hunk in reversed(found.cause.hunks[:HUNKS])
         }
-        self._text = source_lines(project.git("show", f"{target.commit}:{RULES_FILE}")) if RULES_FILE in self._files else []
+        self._text = (
+            source_lines(project.git("show", f"{target.commit}:{RULES_FILE}"))
+            if RULES_FILE in self._files
+            else []
+        )
 
     def of(self, change: Change) -> SourcePlace:
         """The place of one change."""
@@ -93,16 +117,23 @@ def _words(command: str) -> list[str]:
 
 
 def workflow_commands(verdict: CiVerdict) -> list[str]:
-    """At most ten errors (of what fails the job), ten warnings (of what may), and a notice with the error receipt.
+    """At most ten errors (of what fails the job), ten warnings (of what may), and a notice with the
+    error receipt.
 
     It is one of the warnings where nothing was settled, or the change touches its own judge.
     """
     certain = [alarm for alarm in verdict.alarms if alarm.certain]
     others = [alarm for alarm in verdict.alarms if not alarm.certain]
-    found = [_command("error", alarm.text, alarm.place.path, alarm.place.line, alarm.place.end) for alarm in certain[:OF_A_KIND]]
+    found = [
+        _command("error", alarm.text, alarm.place.path, alarm.place.line, alarm.place.end)
+        for alarm in certain[:OF_A_KIND]
+    ]
     warns = verdict.word in ("unsettled", "failed") or not verdict.report.judged_by.is_plain
     room = OF_A_KIND - warns
-    found += [_command("warning", alarm.text, alarm.place.path, alarm.place.line, alarm.place.end) for alarm in others[:room]]
+    found += [
+        _command("warning", alarm.text, alarm.place.path, alarm.place.line, alarm.place.end)
+        for alarm in others[:room]
+    ]
     said = " ".join([f"{verdict.headline()}.", *verdict.receipt.lines()])
     found.append(_command("warning" if warns else "notice", said))
     return found[:IN_ALL]
@@ -110,7 +141,9 @@ def workflow_commands(verdict: CiVerdict) -> list[str]:
 
 @contextmanager
 def obeying_nothing(say: Callable[[str], None]) -> Iterator[None]:
-    """Keep the runner from taking lines of the output for commands: names of benchmarks and what programs print are foreign."""
+    """Keep the runner from taking lines of the output for commands: names of benchmarks and what
+    programs print are foreign.
+    """
     token = token_hex(16)
     say(f"::stop-commands::{token}")
     try:
@@ -121,7 +154,9 @@ def obeying_nothing(say: Callable[[str], None]) -> Iterator[None]:
 
 def _command(kind: str, text: str, path: str = "", line: int = 1, end: int = 1) -> str:
     where = {"file": path, "line": str(line), "endLine": str(max(line, end))} if path else {}
-    properties = ",".join(f"{name}={_property(value)}" for name, value in (where | {"title": "perf ci"}).items())
+    properties = ",".join(
+        f"{name}={_property(value)}" for name, value in (where | {"title": "perf ci"}).items()
+    )
     return f"::{kind} {properties}::{_data(shorten(text, MESSAGE_CHARACTERS))}"
 
 
@@ -142,16 +177,27 @@ def sarif(verdict: CiVerdict) -> bytes:
         "tool": {"driver": {"name": "perfvcs", "version": __version__, "rules": [RULE]}},
         "automationDetails": {"id": "perf-ci/"},
         "columnKind": "unicodeCodePoints",
-        "invocations": [{"executionSuccessful": verdict.word != "failed", "toolExecutionNotifications": notifications}],
+        "invocations": [
+            {
+                "executionSuccessful": verdict.word != "failed",
+                "toolExecutionNotifications": notifications,
+            }
+        ],
         "results": [_result(alarm, receipt) for alarm in verdict.alarms[:MOST_SARIF_RESULTS]],
-        "properties": {"verdict": verdict.word, "errorReceipt": receipt, "judgedBy": criteria(verdict.report.judged_by)},
+        "properties": {
+            "verdict": verdict.word,
+            "errorReceipt": receipt,
+            "judgedBy": criteria(verdict.report.judged_by),
+        },
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return escaped(msgspec.json.format(msgspec.json.encode(log)).decode()).encode()
 
 
 def fingerprint(alarm: Alarm) -> str:
-    """The identity of a finding across commits: the benchmark, and the file in which it is shown."""
+    """The identity of a finding across commits: the benchmark, and the file in which it is
+    shown.
+    """
     first = alarm.first
     about = [first.job, first.uid, first.metric, alarm.place.path]
     return hashlib.sha256(msgspec.json.encode(about)).hexdigest()
@@ -170,19 +216,27 @@ def _result(alarm: Alarm, receipt: list[str]) -> dict[str, Any]:
         "message": {"text": shorten(" ".join([f"{alarm.text}.", *receipt]), MESSAGE_CHARACTERS)},
         "locations": [{"physicalLocation": where}],
         "partialFingerprints": {"primaryLocationLineHash": f"{fingerprint(alarm)[:16]}:1"},
-        "properties": {"job": first.job, "benchmark": first.uid, "metric": first.metric, "effect": first.effect},
+        "properties": {
+            "job": first.job,
+            "benchmark": first.uid,
+            "metric": first.metric,
+            "effect": first.effect,
+        },
     }
 
 
 def _notification(verdict: CiVerdict) -> dict[str, Any]:
     usual = "note" if verdict.report.judged_by.is_plain else "warning"
     level = {"failed": "error", "unsettled": "warning"}.get(verdict.word, usual)
-    return {"level": level, "message": {"text": shorten(f"{verdict.headline()}.", MESSAGE_CHARACTERS)}}
+    return {
+        "level": level,
+        "message": {"text": shorten(f"{verdict.headline()}.", MESSAGE_CHARACTERS)},
+    }
 
 
 def code_quality(verdict: CiVerdict) -> bytes:
-    """A list: an entry per benchmark that became worse, and one where nothing could be settled or measured, or where the
-    change touches its own judge.
+    """A list: an entry per benchmark that became worse, and one where nothing could be settled or
+    measured, or where the change touches its own judge.
     """
     receipt = verdict.receipt.lines()
     entries = [_entry(alarm, receipt) for alarm in verdict.alarms[:MOST_ISSUES]]
@@ -197,10 +251,12 @@ def _remark(verdict: CiVerdict, word: str, receipt: list[str]) -> dict[str, Any]
     """About the whole of it, at the head of perf.toml."""
     name = f"performance-{word}"
     return {
-        "description": shorten(" ".join([f"{verdict.headline()}.", *receipt]), MESSAGE_CHARACTERS), "check_name": name,
-        "fingerprint": hashlib.sha256(name.encode()).hexdigest(), "severity": "info",
+        "description": shorten(" ".join([f"{verdict.headline()}.", *receipt]), MESSAGE_CHARACTERS),
+        "check_name": name,
+        "fingerprint": hashlib.sha256(name.encode()).hexdigest(),
+        "severity": "info",
         "location": {"path": RULES_FILE, "lines": {"begin": 1}},
-    }  # fmt: skip
+    }
 
 
 def _entry(alarm: Alarm, receipt: list[str]) -> dict[str, Any]:

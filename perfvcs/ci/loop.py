@@ -1,4 +1,6 @@
-"""The loop itself: baselines are pulled, what the change can touch is measured in turns with its baseline, and judged."""
+"""The loop itself: baselines are pulled, what the change can touch is measured in turns with its
+baseline, and judged.
+"""
 
 from __future__ import annotations
 
@@ -68,10 +70,11 @@ class Heard:
 
 @dataclass(frozen=True)
 class LoopRequest:
-    """The request: the commits, what to measure, what counts, and how many commits' baselines to ``pull`` (0: none).
+    """The request: the commits, what to measure, what counts, and how many commits' baselines to
+    ``pull`` (0: none).
 
-    ``select``: what the change cannot touch is left out, but for one in so many (0: all of it); None: nothing is left out.
-    ``remote``: nobody who reads the reports has the job's clone.
+    ``select``: what the change cannot touch is left out, but for one in so many (0: all of it);
+    None: nothing is left out. ``remote``: nobody who reads the reports has the job's clone.
     """
 
     baseline: str
@@ -84,8 +87,12 @@ class LoopRequest:
     remote: bool = False
 
 
-def judge(repository: Repository, wanted: LoopRequest, progress: Progress) -> tuple[CiVerdict, Check]:
-    """Measure and judge one change; raises UsageError for what is wrong in perf.toml, and Locked."""
+def judge(
+    repository: Repository, wanted: LoopRequest, progress: Progress
+) -> tuple[CiVerdict, Check]:
+    """Measure and judge one change; raises UsageError for what is wrong in perf.toml, and
+    Locked.
+    """
     from perfvcs.jobs.config import load
 
     began, heard = time.monotonic(), Heard(progress)
@@ -97,7 +104,11 @@ def judge(repository: Repository, wanted: LoopRequest, progress: Progress) -> tu
     outcome, report = check.outcome, check.report
     pairs = [profile.design.executions for profile in outcome.profiles] if outcome else []
     errors = receipt(repository, report, pairs, criteria.rules)
-    word = "untouched" if wanted.baseline == wanted.target else word_of(report, errors, failures=bool(heard.failed))
+    word = (
+        "untouched"
+        if wanted.baseline == wanted.target
+        else word_of(report, errors, failures=bool(heard.failed))
+    )
     if word == "untouched":
         why = [_why(repository, wanted)]
     elif word == "failed":
@@ -107,26 +118,46 @@ def judge(repository: Repository, wanted: LoopRequest, progress: Progress) -> tu
     warnings = outcome.warnings if outcome else []
     known = _background(check, remote=wanted.remote)
     verdict = CiVerdict(
-        word=word, report=report, receipt=errors, why=why, alarms=_alarms(repository, config, ends, report),
+        word=word,
+        report=report,
+        receipt=errors,
+        why=why,
+        alarms=_alarms(repository, config, ends, report),
         notes=[*notes, *(shorten(hidden(warning, os.environ), NOTE) for warning in warnings)],
-        causes=[CausesOfUnit(*unit, lines) for unit, lines in known.causes.items()], following=known.sentences,
+        causes=[CausesOfUnit(*unit, lines) for unit, lines in known.causes.items()],
+        following=known.sentences,
         seconds=time.monotonic() - began,
-    )  # fmt: skip
+    )
     return _hidden(verdict), check
 
 
 def _measured(
-    repository: Repository, wanted: LoopRequest, ends: tuple[State, State], progress: Progress, judged_by: JudgedBy
+    repository: Repository,
+    wanted: LoopRequest,
+    ends: tuple[State, State],
+    progress: Progress,
+    judged_by: JudgedBy,
 ) -> tuple[Check, list[str]]:
     """The check, and why there is nothing in it, where that is so."""
-    nothing = Report(baseline=ends[0].name, target=ends[1].name, method="auto", changes=[], judged_by=judged_by)
+    nothing = Report(
+        baseline=ends[0].name, target=ends[1].name, method="auto", changes=[], judged_by=judged_by
+    )
     if wanted.baseline == wanted.target:
         return Check(repository, *ends, nothing), []
     try:
         names = wanted.baseline, wanted.target
-        return measure(
-            repository, names, wanted.request, progress, delta=wanted.delta, within=wanted.within, select=wanted.select
-        ), []
+        return (
+            measure(
+                repository,
+                names,
+                wanted.request,
+                progress,
+                delta=wanted.delta,
+                within=wanted.within,
+                select=wanted.select,
+            ),
+            [],
+        )
     except (NothingToCompare, CollectFailed) as error:
         return Check(repository, *ends, nothing), [shorten(hidden(str(error), os.environ), NOTE)]
 
@@ -159,44 +190,75 @@ def _why(repository: Repository, wanted: LoopRequest) -> str:
         return "there is no change, HEAD is its own baseline"
     choices = select(repository, (wanted.baseline, wanted.target), wanted.request.jobs).choices
     reasons = list(dict.fromkeys(choice.reason for choice in choices if not choice.run))
-    listed = repository.project.git("diff", "--name-only", "-z", wanted.baseline, wanted.target).split("\0")
-    names = [shorten(name, NOTE // MOST_NAMED_FILES) for name in islice(filter(None, listed), MOST_NAMED_FILES)]
-    more = f" and {counted(len(listed) - 1 - len(names), 'more file')}" if len(listed) - 1 > len(names) else ""
+    listed = repository.project.git(
+        "diff", "--name-only", "-z", wanted.baseline, wanted.target
+    ).split("\0")
+    names = [
+        shorten(name, NOTE // MOST_NAMED_FILES)
+        for name in islice(filter(None, listed), MOST_NAMED_FILES)
+    ]
+    more = (
+        f" and {counted(len(listed) - 1 - len(names), 'more file')}"
+        if len(listed) - 1 > len(names)
+        else ""
+    )
     several = counted(len(choices), "benchmark")
-    return f"{reasons[0] if len(reasons) == 1 else f'the change cannot touch any of the {several}'} ({', '.join(names)}{more})"
+    return (
+        f"{reasons[0] if len(reasons) == 1 else f'the change cannot touch any of the {several}'}"
+        f" ({', '.join(names)}{more})"
+    )
 
 
 def _background(check: Check, *, remote: bool) -> Background:
-    """What the report says beyond its verdicts; on a service's machine the next step is one for another clone."""
+    """What the report says beyond its verdicts; on a service's machine the next step is one for
+    another clone.
+    """
     known = check.background()
     elsewhere = _on_the_branch(check) if remote else ""
     return msgspec.structs.replace(known, following=elsewhere) if elsewhere else known
 
 
 def _on_the_branch(check: Check) -> str:
-    """How to accept a degradation in another clone; empty where there is none, or where it is not known yet which commit made it.
+    """How to accept a degradation in another clone; empty where there is none, or where it is not
+    known yet which commit made it.
 
     The service's own merge cannot be accepted: the next one does not contain it.
     """
     from perfvcs.reports.causes import between_them
 
-    if not any(map(is_open, check.report.changes)) or any(between_them(check.repository, check.baseline, check.target)):
+    if not any(map(is_open, check.report.changes)) or any(
+        between_them(check.repository, check.baseline, check.target)
+    ):
         return ""
     base = revision(check.report.baseline)
-    return f"Next, in a clone of the branch: perf ci --base {base}; if wanted: perf accept ID --reason TEXT"
+    return (
+        f"Next, in a clone of the branch: perf ci --base {base}; if wanted: perf accept ID --reason"
+        " TEXT"
+    )
 
 
-def _alarms(repository: Repository, config: Config, ends: tuple[State, State], report: Report) -> list[Alarm]:
+def _alarms(
+    repository: Repository, config: Config, ends: tuple[State, State], report: Report
+) -> list[Alarm]:
     """The benchmarks that became worse, those that matter most first."""
     from perfvcs.ci.findings import BenchmarkPlaces
 
-    worse = [(entry, [change for change in entry.changes if is_open(change)]) for entry in entries(report)]
+    worse = [
+        (entry, [change for change in entry.changes if is_open(change)])
+        for entry in entries(report)
+    ]
     worse = [(entry, changes) for entry, changes in worse if changes]
     if not worse:
         return []
     places = BenchmarkPlaces(repository, config, *ends)
     return [
-        Alarm(changes[0], changes, places.of(changes[0]), any(change.gate for change in changes), _text(changes))
+        Alarm(
+            changes[0],
+            changes,
+            places.of(changes[0]),
+            any(change.gate for change in changes),
+            _text(changes),
+        )
         for _, changes in worse
     ]
 
@@ -204,5 +266,8 @@ def _alarms(repository: Repository, config: Config, ends: tuple[State, State], r
 def _text(changes: list[Change]) -> str:
     """All that became worse of one benchmark, in a sentence."""
     seen = {(change.metric, change.size): change for change in reversed(changes)}
-    parts = [f"{metric_name(change.metric)} {measured(change)}".rstrip() for change in reversed(seen.values())]
+    parts = [
+        f"{metric_name(change.metric)} {measured(change)}".rstrip()
+        for change in reversed(seen.values())
+    ]
     return shorten(f"{benchmark(changes[0])} became worse: {', '.join(parts)}", NOTE)

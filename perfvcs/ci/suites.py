@@ -38,7 +38,9 @@ OF_COMPARISONS = {  # name -> attribute of a change, and what it is
 
 
 def junit(verdict: CiVerdict) -> bytes:
-    """The document; of very many comparisons those that matter most, so that it is never larger than ``LARGEST_JUNIT``."""
+    """The document; of very many comparisons those that matter most, so that it is never larger
+    than ``LARGEST_JUNIT``.
+    """
     most = MOST_TEST_CASES
     while len(document := _document(verdict, most)) >= LARGEST_JUNIT:
         most //= 2
@@ -51,7 +53,11 @@ def _document(verdict: CiVerdict, most: int) -> bytes:
     top = Element("testsuites")
     suite = SubElement(top, "testsuite", name="perf ci")
     properties = SubElement(suite, "properties")
-    about = [("verdict", verdict.word), ("baseline", verdict.report.baseline), ("target", verdict.report.target)]
+    about = [
+        ("verdict", verdict.word),
+        ("baseline", verdict.report.baseline),
+        ("target", verdict.report.target),
+    ]
     about += [("judged by", said)] if (said := criteria(verdict.report.judged_by)) else []
     about += [("accepts", one) for one in verdict.report.judged_by.accepts[:MOST_ACCEPTED]]
     for name, value in (*about, *(("error receipt", line) for line in verdict.receipt.lines())):
@@ -60,23 +66,34 @@ def _document(verdict: CiVerdict, most: int) -> bytes:
     for change in verdict.report.changes[:most]:
         cases.append(_case(change, seen))
     cases += [
-        _case_of("not touched", name, "skipped", "the change cannot touch it", seen) for name in verdict.report.untouched[:most]
+        _case_of("not touched", name, "skipped", "the change cannot touch it", seen)
+        for name in verdict.report.untouched[:most]
     ]
     suite.extend(cases)
     kinds = Counter(child.tag for case in cases for child in case)
-    counts = {"tests": len(cases), "failures": kinds["failure"], "errors": kinds["error"], "skipped": kinds["skipped"]}
+    counts = {
+        "tests": len(cases),
+        "failures": kinds["failure"],
+        "errors": kinds["error"],
+        "skipped": kinds["skipped"],
+    }
     for name, count in counts.items():
         suite.set(name, str(count))
     suite.set("time", f"{verdict.seconds:.3f}")
     output = SubElement(suite, "system-out")
-    output.text = "\n".join(_text(line, MESSAGE) for line in (verdict.headline(), *verdict.receipt.lines(), *verdict.notes))
+    output.text = "\n".join(
+        _text(line, MESSAGE)
+        for line in (verdict.headline(), *verdict.receipt.lines(), *verdict.notes)
+    )
     indent(top)
     found: bytes = tostring(top, encoding="utf-8", xml_declaration=True)
     return found
 
 
 def _whole(verdict: CiVerdict) -> Element:
-    """The case of the verdict itself: that nothing was settled, or measured, is not the same as that all is well."""
+    """The case of the verdict itself: that nothing was settled, or measured, is not the same as
+    that all is well.
+    """
     kind = {"failed": "error", "unsettled": "error", "untouched": "skipped"}.get(verdict.word, "")
     return _case_of("perf ci", "verdict", kind, verdict.headline(), Counter())
 
@@ -84,15 +101,37 @@ def _whole(verdict: CiVerdict) -> Element:
 def _case(change: Change, seen: Counter[tuple[str, str]]) -> Element:
     """One comparison: failed where the job fails, skipped where it is open."""
     name = f"{labelled(change.job, change.uid, change.size)}, {metric_name(change.metric)}"
-    said = " ".join(filter(None, [f"{change.word}:", measured(change), step(change.baseline, change.target, change.unit)]))
+    said = " ".join(
+        filter(
+            None,
+            [
+                f"{change.word}:",
+                measured(change),
+                step(change.baseline, change.target, change.unit),
+            ],
+        )
+    )
     message = "; ".join([said.removesuffix(":"), *remarks(change)])
     fails = is_open(change) and change.gate
-    kind = "failure" if fails else "skipped" if change.word in OPEN_VERDICTS and change.accepted is None else ""
+    kind = (
+        "failure"
+        if fails
+        else "skipped"
+        if change.word in OPEN_VERDICTS and change.accepted is None
+        else ""
+    )
     seconds = change.target if change.unit == "s" and change.target is not None else 0.0
     return _case_of(change.job, name, kind, message, seen, seconds)
 
 
-def _case_of(job: str, name: str, kind: str, message: str, seen: Counter[tuple[str, str]], seconds: float = 0.0) -> Element:
+def _case_of(
+    job: str,
+    name: str,
+    kind: str,
+    message: str,
+    seen: Counter[tuple[str, str]],
+    seconds: float = 0.0,
+) -> Element:
     from xml.etree.ElementTree import Element, SubElement
 
     job, name = _text(job, NAME), _text(name, NAME)
@@ -118,7 +157,9 @@ def open_metrics(verdict: CiVerdict) -> bytes:
 
 
 def _lines(verdict: CiVerdict) -> Iterator[str]:
-    changes = {_labels(change): change for change in reversed(verdict.report.changes[:MOST_COMPARISONS])}
+    changes = {
+        _labels(change): change for change in reversed(verdict.report.changes[:MOST_COMPARISONS])
+    }
     for name, (attribute, about) in OF_COMPARISONS.items():
         yield from _head(name, about)
         for labels, change in reversed(changes.items()):
@@ -141,16 +182,25 @@ def _of_all(verdict: CiVerdict) -> Mapping[str, tuple[float | None, str]]:
     return {
         "perf_comparisons": (receipt.comparisons, "Comparisons."),
         "perf_comparisons_settled": (receipt.settled, "Comparisons that were settled."),
-        "perf_degradations": (sum(alarm.certain for alarm in verdict.alarms), "Benchmarks that fail the job."),
+        "perf_degradations": (
+            sum(alarm.certain for alarm in verdict.alarms),
+            "Benchmarks that fail the job.",
+        ),
         "perf_judge_differences": (
             len(verdict.report.judged_by.differences) + len(verdict.report.judged_by.accepts),
-            "What the change does to its own judge: files that differ, and degradations that it accepts.",
+            (
+                "What the change does to its own judge: files that differ, and degradations that it"
+                " accepts."
+            ),
         ),
         "perf_detectable_ratio": (
             least.middle if least else None,
             "Smallest change found 4 times of 5, in half of the comparisons.",
         ),
-        "perf_false_alarms_ratio": (alarms.rate if alarms else None, "A/A comparisons of this set-up that were called changed."),
+        "perf_false_alarms_ratio": (
+            alarms.rate if alarms else None,
+            "A/A comparisons of this set-up that were called changed.",
+        ),
         "perf_seconds": (verdict.seconds, "Seconds that measuring and judging took."),
     }
 
@@ -160,7 +210,12 @@ def _head(name: str, about: str) -> list[str]:
 
 
 def _labels(change: Change) -> str:
-    found = {"job": change.job, "benchmark": change.uid, "metric": change.metric, "unit": change.unit}
+    found = {
+        "job": change.job,
+        "benchmark": change.uid,
+        "metric": change.metric,
+        "unit": change.unit,
+    }
     if change.size is not None:
         found["size"] = f"{change.size:.10g}"
     return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in found.items()) + "}"

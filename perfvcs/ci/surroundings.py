@@ -1,4 +1,6 @@
-"""A CI job, as its service describes it in the environment: which change it is about, and where results go."""
+"""A CI job, as its service describes it in the environment: which change it is about, and where
+results go.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ LARGEST_EVENT = 1 << 26  # bytes
 COMMIT_ID = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 BRANCH = re.compile(r"(?!-)[^\x00-\x20\x7f~^:?*\[\\]{1,500}")
 GITHUB_API, GITLAB_API = "https://api.github.com", "https://gitlab.com/api/v4"
-DEPTHS = ("--depth=100", "--depth=2000", "--unshallow")  # of a shallow checkout, until both commits have one history
+# of a shallow checkout, until both commits have one history
+DEPTHS = ("--depth=100", "--depth=2000", "--unshallow")
 REASON_CHARACTERS = 200  # characters of what git complains of
 
 
@@ -33,9 +36,11 @@ REASON_CHARACTERS = 200  # characters of what git complains of
 class Surroundings:
     """One job of a CI service.
 
-    ``base`` is the commit that the change is to be merged into, or came after, ``branch`` that commit's branch, ``head`` the newest
-    commit of the change itself; HEAD may be a merge of both. ``number`` is the pull request's; None if there is none. ``api`` is the
-    address to which ``token`` goes, ``project`` the project's name or number there. ``summary`` is the file of the step's summary.
+    ``base`` is the commit that the change is to be merged into, or came after, ``branch`` that
+    commit's branch, ``head`` the newest commit of the change itself; HEAD may be a merge of both.
+    ``number`` is the pull request's; None if there is none. ``api`` is the address to which
+    ``token`` goes, ``project`` the project's name or number there. ``summary`` is the file of the
+    step's summary.
     """
 
     platform: Platform
@@ -50,7 +55,10 @@ class Surroundings:
 
     @classmethod
     def of(cls, environ: Mapping[str, str], platform: Platform | None = None) -> Surroundings:
-        """The job that an environment describes, by default that of the service running here. Raises UsageError."""
+        """The job that an environment describes, by default that of the service running here.
+
+        Raises UsageError.
+        """
         if platform is None:
             on_gitlab: Platform = "gitlab" if environ.get("GITLAB_CI") == "true" else "plain"
             platform = "github" if environ.get("GITHUB_ACTIONS") == "true" else on_gitlab
@@ -59,7 +67,10 @@ class Surroundings:
     @property
     def deepening(self) -> str:
         """How to fetch the whole history in this service."""
-        cures = {"github": "set `fetch-depth: 0` for actions/checkout", "gitlab": 'set GIT_DEPTH: "0" for the job'}
+        cures = {
+            "github": "set `fetch-depth: 0` for actions/checkout",
+            "gitlab": 'set GIT_DEPTH: "0" for the job',
+        }
         return cures.get(self.platform, "run `git fetch --unshallow`")
 
 
@@ -74,14 +85,18 @@ def _github(environ: Mapping[str, str]) -> Surroundings:
     base, head = _table(change, "base"), _table(change, "head")
     return Surroundings(
         "github",
-        base=_commit(base.get("sha") or _table(event, "merge_group").get("base_sha") or event.get("before")),
+        base=_commit(
+            base.get("sha") or _table(event, "merge_group").get("base_sha") or event.get("before")
+        ),
         branch=_branch(base.get("ref") or environ.get("GITHUB_BASE_REF")),
         head=_commit(head.get("sha") or run.get("head_sha")),
         number=_number(change.get("number")),
         api=environ.get("GITHUB_API_URL") or GITHUB_API,
         project=environ.get("GITHUB_REPOSITORY", ""),
         token=environ.get("GITHUB_TOKEN") or environ.get("GH_TOKEN", ""),
-        summary=Path(environ["GITHUB_STEP_SUMMARY"]) if environ.get("GITHUB_STEP_SUMMARY") else None,
+        summary=(
+            Path(environ["GITHUB_STEP_SUMMARY"]) if environ.get("GITHUB_STEP_SUMMARY") else None
+        ),
     )
 
 
@@ -89,7 +104,9 @@ def _gitlab(environ: Mapping[str, str]) -> Surroundings:
     merging = "CI_MERGE_REQUEST_IID" in environ
     return Surroundings(
         "gitlab",
-        base=_commit(environ.get("CI_MERGE_REQUEST_DIFF_BASE_SHA" if merging else "CI_COMMIT_BEFORE_SHA")),
+        base=_commit(
+            environ.get("CI_MERGE_REQUEST_DIFF_BASE_SHA" if merging else "CI_COMMIT_BEFORE_SHA")
+        ),
         branch=_branch(environ.get("CI_MERGE_REQUEST_TARGET_BRANCH_NAME")),
         head=_commit(environ.get("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA")),
         number=_number(environ.get("CI_MERGE_REQUEST_IID")),
@@ -102,17 +119,24 @@ def _gitlab(environ: Mapping[str, str]) -> Surroundings:
 def _event(name: str) -> dict[str, Any]:
     """The document of what has happened; raises UsageError."""
     if not name:
-        raise UsageError("GITHUB_EVENT_PATH is not set: outside of a GitHub job use `perf ci --platform plain --base REVISION`")
+        raise UsageError(
+            "GITHUB_EVENT_PATH is not set: outside of a GitHub job use `perf ci --platform plain"
+            " --base REVISION`"
+        )
     try:
         found = msgspec.json.decode(content(Path(name), LARGEST_EVENT))
     except OSError as error:
         raise UsageError(
-            f"GITHUB_EVENT_PATH: {name} cannot be read ({error.strerror}): use --platform plain --base REVISION"
+            f"GITHUB_EVENT_PATH: {name} cannot be read ({error.strerror}): use --platform plain"
+            " --base REVISION"
         ) from None
     except UNDECODABLE:
         found = None
     if not isinstance(found, dict):
-        raise UsageError(f"GITHUB_EVENT_PATH: {name} is not an event of GitHub: use --platform plain --base REVISION")
+        raise UsageError(
+            f"GITHUB_EVENT_PATH: {name} is not an event of GitHub: use --platform plain --base"
+            " REVISION"
+        )
     return found
 
 
@@ -131,7 +155,11 @@ def _branch(text: object) -> str:
 
 
 def _number(text: object) -> int | None:
-    return int(text) if isinstance(text, int | str) and re.fullmatch(r"[1-9][0-9]{0,11}", str(text)) else None
+    return (
+        int(text)
+        if isinstance(text, int | str) and re.fullmatch(r"[1-9][0-9]{0,11}", str(text))
+        else None
+    )
 
 
 class NoBaseline(UsageError):
@@ -139,10 +167,12 @@ class NoBaseline(UsageError):
 
 
 def ends(job: Surroundings, named: str = "") -> tuple[str, str]:
-    """The ids of baseline and target: the merge base with ``named``, or with what the job says, and HEAD.
+    """The ids of baseline and target: the merge base with ``named``, or with what the job says, and
+    HEAD.
 
-    Where the service has merged the change into its branch by itself, the baseline is that branch as it was merged. A shallow checkout
-    is deepened. Raises NoBaseline, UnknownRevision, NoRepository.
+    Where the service has merged the change into its branch by itself, the baseline is that branch
+    as it was merged. A shallow checkout is deepened. Raises NoBaseline, UnknownRevision,
+    NoRepository.
     """
     project = Project.find()
     head, said = project.resolve("HEAD"), ""
@@ -155,12 +185,17 @@ def ends(job: Surroundings, named: str = "") -> tuple[str, str]:
             return found, head
     if project.shallow:
         why = f" ({said})" if said else ""
-        raise NoBaseline(f"the checkout is too shallow to find where the change began{why}: {job.deepening}")
+        raise NoBaseline(
+            f"the checkout is too shallow to find where the change began{why}: {job.deepening}"
+        )
     base = named or job.base or job.branch
     if not base:
         raise NoBaseline("nothing says what to compare HEAD with: name it with --base REVISION")
     project.resolve(base)  # raises for an unknown one
-    raise NoBaseline(f"HEAD and {shorten(base, 60)} have no commit in common: name another one with --base REVISION")
+    raise NoBaseline(
+        f"HEAD and {shorten(base, 60)} have no commit in common: name another one with --base"
+        " REVISION"
+    )
 
 
 def _baseline(project: Project, job: Surroundings, named: str, head: str) -> str | None:
@@ -192,7 +227,9 @@ def _defaults(project: Project, head: str) -> list[str]:
 
 def _resolved(project: Project, name: str) -> str | None:
     with suppress(GitError):
-        return project.git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        return project.git(
+            "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
+        )
     return None
 
 

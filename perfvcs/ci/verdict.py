@@ -34,11 +34,19 @@ FAILED = 5  # exit status, as of `perf collect`
 NAMES_IN_SENTENCE = 3  # names in a sentence
 NAME_CHARACTERS = 60
 CiWord = Literal["degraded", "failed", "unsettled", "untouched", "fine"]
-STATUS: dict[CiWord, int] = {"degraded": DEGRADED, "failed": FAILED, "unsettled": OPEN, "untouched": 0, "fine": 0}
+STATUS: dict[CiWord, int] = {
+    "degraded": DEGRADED,
+    "failed": FAILED,
+    "unsettled": OPEN,
+    "untouched": 0,
+    "fine": 0,
+}
 
 
 class Alarms(msgspec.Struct, frozen=True):
-    """The result of A/A measurements of this set-up: comparisons, false alarms, their rate and its upper 95 % bound."""
+    """The result of A/A measurements of this set-up: comparisons, false alarms, their rate and its
+    upper 95 % bound.
+    """
 
     comparisons: Count
     called: Count
@@ -48,7 +56,9 @@ class Alarms(msgspec.Struct, frozen=True):
 
 
 class Detectable(msgspec.Struct, frozen=True):
-    """The smallest changes, as shares, that would have been found four times of five: of the best, the middle, and the worst comparison."""
+    """The smallest changes, as shares, that would have been found four times of five: of the best,
+    the middle, and the worst comparison.
+    """
 
     least: Finite
     middle: Finite
@@ -56,7 +66,10 @@ class Detectable(msgspec.Struct, frozen=True):
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
-    """The error rates behind a verdict. ``pairs`` is the least and most that a job was measured in turns; empty: none."""
+    """The error rates behind a verdict.
+
+    ``pairs`` is the least and most that a job was measured in turns; empty: none.
+    """
 
     comparisons: Count
     settled: Count
@@ -68,50 +81,79 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
         """In sentences; none where nothing was compared."""
         if not self.comparisons:
             return []
-        said = [f"Settled: {self.settled:,} of {counted(self.comparisons, 'comparison')}{self._pairs()}."]
+        said = [
+            f"Settled: {self.settled:,} of"
+            f" {counted(self.comparisons, 'comparison')}{self._pairs()}."
+        ]
         if self.detectable is None:
-            said.append("Smallest change that would have been found: not known, too few executions have an interval.")
+            said.append(
+                "Smallest change that would have been found: not known, too few executions have an"
+                " interval."
+            )
         elif self.comparisons == 1:
-            said.append(f"Smallest change that would have been found 4 times of 5: {_share(self.detectable.most)}.")
+            said.append(
+                "Smallest change that would have been found 4 times of 5:"
+                f" {_share(self.detectable.most)}."
+            )
         else:
             spread = self.detectable
             said.append(
-                f"Smallest change that would have been found 4 times of 5: {_share(spread.middle)} in half of the comparisons, "
-                f"{_share(spread.least)} in the best and {_share(spread.most)} in the worst."
+                f"Smallest change that would have been found 4 times of 5: {_share(spread.middle)}"
+                f" in half of the comparisons, {_share(spread.least)} in the best and"
+                f" {_share(spread.most)} in the worst."
             )
         if self.alarms is None:
-            said.append("False alarms of this set-up: not known; `perf check --audit`, then `perf push`, measures them.")
+            said.append(
+                "False alarms of this set-up: not known; `perf check --audit`, then `perf push`,"
+                " measures them."
+            )
         else:
             known = self.alarms
             said.append(
-                f"False alarms of this set-up: {known.called:,} of {counted(known.comparisons, 'A/A comparison')} "
-                f"({100 * known.rate:.1f} % by resampling, at most {100 * known.high:.2g} %)."
+                f"False alarms of this set-up: {known.called:,} of"
+                f" {counted(known.comparisons, 'A/A comparison')} ({100 * known.rate:.1f} % by"
+                f" resampling, at most {100 * known.high:.2g} %)."
             )
         return said
 
     def _pairs(self) -> str:
-        return f", in {'-'.join(f'{count}' for count in dict.fromkeys(self.pairs))} pairs each" if self.pairs else ""
+        return (
+            f", in {'-'.join(f'{count}' for count in dict.fromkeys(self.pairs))} pairs each"
+            if self.pairs
+            else ""
+        )
 
 
-def receipt(repository: Repository, report: Report, pairs: Sequence[int], rules: Rules | None = None) -> Receipt:
-    """The receipt of a report on the jobs that took so many ``pairs``; ``rules`` are those that judged, by default the present ones."""
+def receipt(
+    repository: Repository, report: Report, pairs: Sequence[int], rules: Rules | None = None
+) -> Receipt:
+    """The receipt of a report on the jobs that took so many ``pairs``; ``rules`` are those that
+    judged, by default the present ones.
+    """
     compared = [change for change in report.comparisons if change.word != "not comparable"]
     return Receipt(
-        comparisons=len(report.comparisons), settled=sum(change.settled for change in report.comparisons),
-        pairs=[min(pairs), max(pairs)] if pairs else [], detectable=_detectable(compared),
+        comparisons=len(report.comparisons),
+        settled=sum(change.settled for change in report.comparisons),
+        pairs=[min(pairs), max(pairs)] if pairs else [],
+        detectable=_detectable(compared),
         alarms=_alarms(repository, report, rules) if compared else None,
-    )  # fmt: skip
+    )
 
 
 def _detectable(changes: Sequence[Change]) -> Detectable | None:
-    """By the intervals of the effects; of very many comparisons by some, from the narrowest interval to the widest."""
-    known = sorted(spread for change in changes if (spread := _spread(change)) is not None)  # by the first field
+    """By the intervals of the effects; of very many comparisons by some, from the narrowest
+    interval to the widest.
+    """
+    # by the first field
+    known = sorted(spread for change in changes if (spread := _spread(change)) is not None)
     if not known:
         return None
     chosen = (
         known
         if len(known) <= MOST_COMPUTED
-        else [known[place * (len(known) - 1) // (MOST_COMPUTED - 1)] for place in range(MOST_COMPUTED)]
+        else [
+            known[place * (len(known) - 1) // (MOST_COMPUTED - 1)] for place in range(MOST_COMPUTED)
+        ]
     )
     found = sorted(map(_smallest, chosen))
     return Detectable(found[0], found[(len(found) - 1) // 2], found[-1])
@@ -130,12 +172,20 @@ class _Spread(NamedTuple):
 def _spread(change: Change) -> _Spread | None:
     """None where the interval is open, or has no width."""
     count = min(change.builds or change.executions)
-    if change.low is None or change.high is None or change.low <= -1 or count < 2 or change.high <= change.low:
+    if (
+        change.low is None
+        or change.high is None
+        or change.low <= -1
+        or count < 2
+        or change.high <= change.low
+    ):
         return None
     half = (log1p(change.high) - log1p(change.low)) / 2
     alpha = 1 - change.confidence
     deviation = half * sqrt(count) / float(quantile(1 - alpha / 2, count - 1))
-    return _Spread(half, deviation, count, alpha, log1p(USUAL if change.delta is None else change.delta))
+    return _Spread(
+        half, deviation, count, alpha, log1p(USUAL if change.delta is None else change.delta)
+    )
 
 
 def _smallest(spread: _Spread) -> float:
@@ -149,7 +199,9 @@ def _alarms(repository: Repository, report: Report, rules: Rules | None) -> Alar
     from perfvcs.reports.audit import audit
 
     try:
-        found = audit(repository, "HEAD", series={change.series for change in report.changes}, rules=rules)
+        found = audit(
+            repository, "HEAD", series={change.series for change in report.changes}, rules=rules
+        )
     except NothingToCompare:
         return None
     whole = found.tallies[-1]
@@ -161,7 +213,9 @@ def _share(share: float) -> str:
 
 
 class SourcePlace(msgspec.Struct, frozen=True):
-    """A place in the project: a path relative to the top of the repository, and the first and last line."""
+    """A place in the project: a path relative to the top of the repository, and the first and last
+    line.
+    """
 
     path: Text
     line: Count = 1
@@ -169,7 +223,8 @@ class SourcePlace(msgspec.Struct, frozen=True):
 
 
 class Alarm(msgspec.Struct, frozen=True):
-    """A benchmark that became worse, and is not accepted: the change that matters most, all of its changes, and where to show it.
+    """A benchmark that became worse, and is not accepted: the change that matters most, all of its
+    changes, and where to show it.
 
     ``certain``: it fails the job.
     """
@@ -192,7 +247,8 @@ class CausesOfUnit(NamedTuple):
 class CiVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """All of it. ``why`` says in words why nothing was measured or settled, or what failed.
 
-    ``following`` says what to do next, and ``notes`` what else is to be known. ``seconds`` is what it took.
+    ``following`` says what to do next, and ``notes`` what else is to be known. ``seconds`` is what
+    it took.
     """
 
     format: str = FORMAT
@@ -223,13 +279,19 @@ class CiVerdict(msgspec.Struct, frozen=True, kw_only=True):
         return moved or not self.report.judged_by.is_plain
 
     def headline(self) -> str:
-        """All of it in a sentence, and by what it was judged where that needs to be said; without a full stop."""
+        """All of it in a sentence, and by what it was judged where that needs to be said; without a
+        full stop.
+        """
         return ". ".join(filter(None, [self.sentence(), criteria(self.report.judged_by)]))
 
     def sentence(self) -> str:
         """The sentence alone."""
         said = self._nothing()
-        return "; ".join(filter(None, [accepting(self.report.judged_by), said])) if said else sentence(self.report)
+        return (
+            "; ".join(filter(None, [accepting(self.report.judged_by), said]))
+            if said
+            else sentence(self.report)
+        )
 
     def _nothing(self) -> str:
         """Why nothing was measured or settled; empty where it was."""
@@ -240,7 +302,8 @@ class CiVerdict(msgspec.Struct, frozen=True, kw_only=True):
         if self.word == "unsettled":
             count = self.receipt.comparisons
             why = (
-                "; ".join(self.why[:NAMES_IN_SENTENCE]) or f"{counted(count, 'comparison')} {plural(count, 'stays', 'stay')} open"
+                "; ".join(self.why[:NAMES_IN_SENTENCE])
+                or f"{counted(count, 'comparison')} {plural(count, 'stays', 'stay')} open"
             )
             return f"Nothing could be settled: {why}"
         return ""  # the report says it; its sentence may begin with a name
@@ -271,7 +334,11 @@ def decode(document: bytes) -> CiVerdict:
     """
     try:
         version = msgspec.json.decode(document, type=_Version).format
-        require(version == FORMAT, f"its format is {shorten(version, 40)}, not {FORMAT}: read it with the perfvcs that wrote it")
+        require(
+            version == FORMAT,
+            f"its format is {shorten(version, 40)}, not {FORMAT}: read it with the perfvcs that"
+            " wrote it",
+        )
         found = msgspec.json.decode(document, type=CiVerdict)
     except UNDECODABLE as error:
         raise Malformed(f"it is not a report of `perf ci`: {shorten(str(error), 200)}") from None

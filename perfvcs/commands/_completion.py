@@ -1,4 +1,7 @@
-"""Completion by a shell: names of revisions, jobs and benchmarks. Outside of a repository, or in an unreadable one, it offers nothing."""
+"""Completion by a shell: names of revisions, jobs and benchmarks.
+
+Outside of a repository, or in an unreadable one, it offers nothing.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,12 @@ def jobs(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str
 
 def stored_jobs(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:  # noqa: ARG001
     """The jobs that have profiles."""
-    return _of(lambda repository: (name for job in repository.index.series() for name in (job.name, job.label)), begun)
+    return _of(
+        lambda repository: (
+            name for job in repository.index.series() for name in (job.name, job.label)
+        ),
+        begun,
+    )
 
 
 def benchmarks(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
@@ -61,7 +69,9 @@ def units(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[st
 
 def metrics(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:  # noqa: ARG001
     """The metrics that were measured."""
-    return _of(lambda repository: (line.metric for line in repository.index.lines().values()), begun)
+    return _of(
+        lambda repository: (line.metric for line in repository.index.lines().values()), begun
+    )
 
 
 def degradations(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:  # noqa: ARG001
@@ -76,14 +86,21 @@ def _of(names: Callable[[Repository], Iterable[str]], begun: str) -> list[str]:
     from perfvcs.repository import Repository
 
     try:
-        known = [name for name in dict.fromkeys(names(Repository.find())) if name and name.isprintable()]
+        known = [
+            name for name in dict.fromkeys(names(Repository.find())) if name and name.isprintable()
+        ]
     except (PerfError, OSError):  # a message would end up in the line that somebody is typing
         return []
-    return _typed([name for name in known if name.startswith(begun)] or [name for name in known if begun in name])
+    return _typed(
+        [name for name in known if name.startswith(begun)]
+        or [name for name in known if begun in name]
+    )
 
 
 def _outside() -> bool:
-    """Whether there is no git repository here: a shell is answered before git is started and what reads repositories is imported."""
+    """Whether there is no git repository here: a shell is answered before git is started and what
+    reads repositories is imported.
+    """
     from pathlib import Path
 
     try:
@@ -99,11 +116,14 @@ def _outside() -> bool:
 def _typed(names: Iterable[str]) -> list[str]:
     """Names as a shell has them typed."""
     bash = os.environ.get("_PERF_COMPLETE", os.environ.get("_PERFVCS_COMPLETE")) == "bash_complete"
-    return [_ACTIVE.sub(r"\\\\\g<0>", name) if bash else name for name in names][:MOST_OFFERED]  # bash reads one of the two away
+    # bash reads one of the two away
+    return [_ACTIVE.sub(r"\\\\\g<0>", name) if bash else name for name in names][:MOST_OFFERED]
 
 
 def _files(begun: str) -> list[str]:
-    """The files of profiles that begin so, by their endings, and folders; none before something was typed."""
+    """The files of profiles that begin so, by their endings, and folders; none before something was
+    typed.
+    """
     if not begun:
         return []
     from perfvcs.formats import suffixes
@@ -111,9 +131,18 @@ def _files(begun: str) -> list[str]:
     folder, _, name = begun.rpartition("/")
     known = tuple(f"{suffix}{packed}" for suffix in suffixes() for packed in ("", ".gz", ".z"))
     try:
-        entries = sorted(os.scandir(folder or ("/" if begun.startswith("/") else ".")), key=lambda entry: entry.name)
-        fitting = [entry for entry in entries if entry.name.startswith(name) and entry.name.isprintable()]
-        shown = [entry.name + "/" * entry.is_dir() for entry in fitting if entry.is_dir() or entry.name.endswith(known)]
+        entries = sorted(
+            os.scandir(folder or ("/" if begun.startswith("/") else ".")),
+            key=lambda entry: entry.name,
+        )
+        fitting = [
+            entry for entry in entries if entry.name.startswith(name) and entry.name.isprintable()
+        ]
+        shown = [
+            entry.name + "/" * entry.is_dir()
+            for entry in fitting
+            if entry.is_dir() or entry.name.endswith(known)
+        ]
     except OSError:
         return []
     before = begun[: len(begun) - len(name)]
@@ -121,7 +150,9 @@ def _files(begun: str) -> list[str]:
 
 
 def _revisions(repository: Repository) -> Iterable[str]:
-    listed = repository.project.git("for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes")
+    listed = repository.project.git(
+        "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags", "refs/remotes"
+    )
     return ["HEAD", *listed.split("\n")] if listed else ["HEAD"]
 
 

@@ -31,7 +31,11 @@ FILES = {"ca": "authority's certificate", "cert": "certificate", "key": "key"}
 INSECURE = "Use a scheduler at tcp:// on a network: whoever reaches it can run programs as you."
 
 
-def products(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ARG001
+def products(
+    ctx: click.Context,  # noqa: ARG001
+    parameter: click.Parameter,  # noqa: ARG001
+    texts: tuple[str, ...],
+) -> tuple[str, ...]:
     """What the products are now, as texts that mean the same wherever the session is continued."""
     if not texts:
         return ()
@@ -42,9 +46,12 @@ def products(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, .
 
 
 against = click.option(
-    "--against", multiple=True, metavar="NAME=PRODUCT", callback=products,
+    "--against",
+    multiple=True,
+    metavar="NAME=PRODUCT",
+    callback=products,
     help="Measure this program, or the project in this folder, in turns with the revision.",
-)  # fmt: skip
+)
 
 
 class FilePath(click.Path):
@@ -66,7 +73,9 @@ def arguments(kind: Literal["configured", "measured", "stored"], help: str = "")
     return {"multiple": True, "metavar": "NAME", "help": help or text, "shell_complete": complete}
 
 
-def job_option(kind: Literal["configured", "measured", "stored"], name: str = "jobs", help: str = "") -> Callable[[Any], Any]:
+def job_option(
+    kind: Literal["configured", "measured", "stored"], name: str = "jobs", help: str = ""
+) -> Callable[[Any], Any]:
     """The option as a decorator."""
     return click.option("-j", "--job", name, **arguments(kind, help))
 
@@ -82,7 +91,12 @@ def host_options(function: Callable[..., None]) -> Callable[..., None]:
 
     command = click.option("--insecure", is_flag=True, help=INSECURE)(command)
     for name, what in reversed(FILES.items()):
-        option = click.option(f"--tls-{name}", default="", metavar="FILE", help=f"The {what} for a scheduler at tls://.")
+        option = click.option(
+            f"--tls-{name}",
+            default="",
+            metavar="FILE",
+            help=f"The {what} for a scheduler at tls://.",
+        )
         command = option(command)
     return click.option(
         "--scheduler",
@@ -104,13 +118,19 @@ def present(scheduler: str, root: Path, tls: Tls) -> list[Facts]:
     from perfvcs.profile.rules import RULES_FILE
 
     config = load(root / RULES_FILE) if (root / RULES_FILE).is_file() else Config()
-    with shown(quiet=True) as progress, connected(scheduler, config.hosts, tls, progress) as cluster:
+    with (
+        shown(quiet=True) as progress,
+        connected(scheduler, config.hosts, tls, progress) as cluster,
+    ):
         return [cluster.facts[host] for host in sorted(set(cluster.workers().values()))]
 
 
 @contextmanager
-def executing(scheduler: str, config: Config, progress: Progress, tls: Tls, repository: Repository | None) -> Iterator[Make]:
-    """What runs the blocks: this machine, or the hosts of a scheduler; Dask is imported only for these.
+def executing(
+    scheduler: str, config: Config, progress: Progress, tls: Tls, repository: Repository | None
+) -> Iterator[Make]:
+    """What runs the blocks: this machine, or the hosts of a scheduler; Dask is imported only for
+    these.
 
     Hosts whose audits in a ``repository`` fail get no blocks.
     """

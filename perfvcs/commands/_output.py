@@ -45,7 +45,11 @@ class Bisecting(click.Command):
         except click.exceptions.Exit as ended:
             raise click.exceptions.Exit({0: GOOD, 3: BAD}.get(ended.exit_code, UNKNOWN)) from None
         except PerfError as error:
-            error.exit_code = UNKNOWN if error.exit_code in UNDECIDED_CODES or isinstance(error, BadConfig) else ABORT
+            error.exit_code = (
+                UNKNOWN
+                if error.exit_code in UNDECIDED_CODES or isinstance(error, BadConfig)
+                else ABORT
+            )
             raise
         except click.ClickException as error:
             error.show()

@@ -16,11 +16,26 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("changes", nargs=-1, metavar="CHANGE...", shell_complete=degradations)
 @click.option("-r", "--reason", metavar="TEXT", help="Reason, for later readers.")
-@click.option("--blame", "blamed", is_flag=True, help="Add to the reason the function that `perf blame` named.")
-@click.option("--until", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE",
-              help="First day (YYYY-MM-DD) on which the acceptance no longer holds.")  # fmt: skip
+@click.option(
+    "--blame",
+    "blamed",
+    is_flag=True,
+    help="Add to the reason the function that `perf blame` named.",
+)
+@click.option(
+    "--until",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DATE",
+    help="First day (YYYY-MM-DD) on which the acceptance no longer holds.",
+)
 @click.option("--list", "listing", is_flag=True, help="List the acceptances.")
-@click.option("--remove", "removed", multiple=True, metavar="ID", help="Withdraw an acceptance; may be repeated.")
+@click.option(
+    "--remove",
+    "removed",
+    multiple=True,
+    metavar="ID",
+    help="Withdraw an acceptance; may be repeated.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     changes: tuple[str, ...],
@@ -34,8 +49,8 @@ def command(
 ) -> None:
     """Accept degradations that `perf check` reported, so that they no longer fail the check.
 
-    CHANGE is an id from a report, or BENCHMARK or BENCHMARK:METRIC from the last report. Acceptances are
-    kept in perf-accepted.toml: commit that file.
+    CHANGE is an id from a report, or BENCHMARK or BENCHMARK:METRIC from the last report.
+    Acceptances are kept in perf-accepted.toml: commit that file.
     """
     from datetime import date
     from textwrap import wrap
@@ -50,10 +65,14 @@ def command(
     if changes and reason is None:
         raise click.UsageError("say why with --reason TEXT")
     if not changes and (reason is not None or until is not None or blamed):
-        raise click.UsageError("--reason, --blame and --until are for what is accepted now: name it")
+        raise click.UsageError(
+            "--reason, --blame and --until are for what is accepted now: name it"
+        )
     repository = Repository.find()
     if changes:
-        found = report.accept(repository, changes, reason or "", until.date() if until else None, blamed=blamed)
+        found = report.accept(
+            repository, changes, reason or "", until.date() if until else None, blamed=blamed
+        )
     elif removed:
         found = report.take_back(repository, removed)
     else:
@@ -66,6 +85,8 @@ def command(
         echo("\n".join(listed) or "nothing is accepted")
         return
     for one in found:
-        said = f"{'accepted' if changes else 'no longer accepted:'} {one.id}  {report.described(one)}"
+        said = (
+            f"{'accepted' if changes else 'no longer accepted:'} {one.id}  {report.described(one)}"
+        )
         echo("\n".join(wrap(said, COLUMNS, subsequent_indent="    ")))
     echo("commit perf-accepted.toml, so that it holds for everybody")

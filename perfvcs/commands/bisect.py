@@ -28,30 +28,80 @@ if TYPE_CHECKING:
     help="Only this unit of a job: a test, or a function.",
     shell_complete=complete.units,
 )
-@click.option("-m", "--metric", default="", metavar="NAME", help="Only this metric.", shell_complete=complete.metrics)
+@click.option(
+    "-m",
+    "--metric",
+    default="",
+    metavar="NAME",
+    help="Only this metric.",
+    shell_complete=complete.metrics,
+)
 @click.option("--improvement", is_flag=True, help="Find the commit that made it faster.")
-@click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), show_default="1",
-              help="Smallest difference between the ends that counts.")  # fmt: skip
-@click.option("--budget", metavar="TIME", default="", help="Stop after this time, such as 30min, and report what is known.")
+@click.option(
+    "--delta",
+    metavar="PERCENT",
+    type=click.FloatRange(0, 1000),
+    show_default="1",
+    help="Smallest difference between the ends that counts.",
+)
+@click.option(
+    "--budget",
+    metavar="TIME",
+    default="",
+    help="Stop after this time, such as 30min, and report what is known.",
+)
 @click.option("--merged", is_flag=True, help="If a merge is the cause, search the merged commits.")
-@click.option("--blame", "blames", is_flag=True, help="Then name the function in the commit found, as perf blame does.")
-@click.option("--dry-run", is_flag=True, help="Measure nothing: list the commits by what they change.")
-@click.option("--fresh", is_flag=True, help="Start over, ignoring earlier measurements of the same ends.")
+@click.option(
+    "--blame",
+    "blames",
+    is_flag=True,
+    help="Then name the function in the commit found, as perf blame does.",
+)
+@click.option(
+    "--dry-run", is_flag=True, help="Measure nothing: list the commits by what they change."
+)
+@click.option(
+    "--fresh", is_flag=True, help="Start over, ignoring earlier measurements of the same ends."
+)
 @click.option("--seed", type=int, help="Seed of the random order and of the blocks.")
 @host_options
 @click.option("--wait", is_flag=True, help="Wait for another measuring run instead of failing.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only the commits found.")
-@click.option("-o", "--output", metavar="FILE", type=FilePath(), help="Also write a page that draws every commit.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=FilePath(),
+    help="Also write a page that draws every commit.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
-    good: str, bad: str, *, jobs: tuple[str, ...], unit: str, metric: str, improvement: bool, delta: float | None, budget: str,
-    merged: bool, blames: bool, dry_run: bool, fresh: bool, seed: int | None, wait: bool, quiet: bool,
-    output: str | None, as_json: bool, scheduler: str, tls: Tls,
-) -> None:  # fmt: skip
+    good: str,
+    bad: str,
+    *,
+    jobs: tuple[str, ...],
+    unit: str,
+    metric: str,
+    improvement: bool,
+    delta: float | None,
+    budget: str,
+    merged: bool,
+    blames: bool,
+    dry_run: bool,
+    fresh: bool,
+    seed: int | None,
+    wait: bool,
+    quiet: bool,
+    output: str | None,
+    as_json: bool,
+    scheduler: str,
+    tls: Tls,
+) -> None:
     """Find the commit after GOOD that made BAD (HEAD) slower.
 
-    Measures GOOD, a commit between them and BAD in turns, until one commit explains the difference. GOOD defaults to the commit before
-    the newest step of `perf history`, or else to the newest ancestor that is known to be faster. An interrupted search continues.
+    Measures GOOD, a commit between them and BAD in turns, until one commit explains the difference.
+    GOOD defaults to the commit before the newest step of `perf history`, or else to the newest
+    ancestor that is known to be faster. An interrupted search continues.
 
     Exits with 4 if the ends do not differ or several commits remain possible.
     """
@@ -68,9 +118,14 @@ def command(
     repository = Repository.find(create=True)
     config = load(repository.project.root / RULES_FILE)
     asked = Asked(
-        good, bad, resolved(repository, config, TargetFilter(jobs, unit, metric, improvement)),
-        seconds(budget, "--budget") if budget else None, None if delta is None else delta / 100, fresh, merged,
-    )  # fmt: skip
+        good,
+        bad,
+        resolved(repository, config, TargetFilter(jobs, unit, metric, improvement)),
+        seconds(budget, "--budget") if budget else None,
+        None if delta is None else delta / 100,
+        fresh,
+        merged,
+    )
     if dry_run:
         with shown(quiet=quiet or as_json, doing="reading") as progress:
             found = listed(repository, config, asked, progress)
@@ -98,7 +153,9 @@ def command(
 
 
 def _blame(repository: Repository, bisection: Bisection, *, wait: bool, silent: bool) -> None:
-    """Name the function in the only commit that is named; the result is kept, and printed unless ``silent``."""
+    """Name the function in the only commit that is named; the result is kept, and printed unless
+    ``silent``.
+    """
     named = bisection.outcome.decision.named if bisection.outcome else ()
     if len(named) != 1 or bisection.target is None:
         return

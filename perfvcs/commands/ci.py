@@ -29,53 +29,132 @@ def _name(ctx: click.Context, parameter: click.Parameter, text: str) -> str:  # 
     from perfvcs.ci.artifacts import SAFE_NAME
 
     if not SAFE_NAME.fullmatch(text):
-        raise click.UsageError(f"--name {text!a:.40} is not a name: take up to 60 letters, digits and . _ -")
+        raise click.UsageError(
+            f"--name {text!a:.40} is not a name: take up to 60 letters, digits and . _ -"
+        )
     return text
 
 
 @click.command()
-@click.option("--platform", type=click.Choice(["github", "gitlab", "plain"]), show_default="the service that runs here",
-              help="CI service whose variables to read and whose reports to write.")  # fmt: skip
-@click.option("--base", metavar="REVISION", default="", show_default="what the service says",
-              help="Compare with the merge base of HEAD and REVISION.", shell_complete=revisions)  # fmt: skip
 @click.option(
-    "--budget", metavar="TIME", default="10min", show_default=True, callback=_seconds, help="Measure for at most this long."
+    "--platform",
+    type=click.Choice(["github", "gitlab", "plain"]),
+    show_default="the service that runs here",
+    help="CI service whose variables to read and whose reports to write.",
+)
+@click.option(
+    "--base",
+    metavar="REVISION",
+    default="",
+    show_default="what the service says",
+    help="Compare with the merge base of HEAD and REVISION.",
+    shell_complete=revisions,
+)
+@click.option(
+    "--budget",
+    metavar="TIME",
+    default="10min",
+    show_default=True,
+    callback=_seconds,
+    help="Measure for at most this long.",
 )
 @job_option("configured", "chosen")
-@click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), show_default="by metric, mostly 1",
-              help="Smallest change that counts; exact metrics have none.")  # fmt: skip
-@click.option("--within", metavar="PERCENT", type=click.FloatRange(0, 1000),
-              help="Count a comparison as settled if its interval lies within ±PERCENT.")  # fmt: skip
-@click.option("--all", "everything", is_flag=True, help="Also measure what the change cannot touch.")
-@click.option("--sample", metavar="N", type=click.IntRange(0), default=0, show_default=True,
-              help="Measure one in N of what the change cannot touch (0: none).")  # fmt: skip
-@click.option("--last", metavar="N", type=click.IntRange(0), default=30, show_default=True,
-              help="Pull the profiles of the N newest commits that have any (0: none).")  # fmt: skip
+@click.option(
+    "--delta",
+    metavar="PERCENT",
+    type=click.FloatRange(0, 1000),
+    show_default="by metric, mostly 1",
+    help="Smallest change that counts; exact metrics have none.",
+)
+@click.option(
+    "--within",
+    metavar="PERCENT",
+    type=click.FloatRange(0, 1000),
+    help="Count a comparison as settled if its interval lies within ±PERCENT.",
+)
+@click.option(
+    "--all", "everything", is_flag=True, help="Also measure what the change cannot touch."
+)
+@click.option(
+    "--sample",
+    metavar="N",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Measure one in N of what the change cannot touch (0: none).",
+)
+@click.option(
+    "--last",
+    metavar="N",
+    type=click.IntRange(0),
+    default=30,
+    show_default=True,
+    help="Pull the profiles of the N newest commits that have any (0: none).",
+)
 @click.option("--seed", type=int, help="Seed of the random order and of the blocks.")
-@click.option("--out", "folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), default="perf-ci", show_default=True,
-              help="Folder for the reports.")  # fmt: skip
-@click.option("--bundle", metavar="FILE", type=FilePath(path_type=Path),
-              help="Write the profiles to FILE for another job that may push; `perf import` reads it.")  # fmt: skip
-@click.option("--post", metavar="DIR", type=click.Path(path_type=Path, file_okay=False),
-              help="Measure nothing, and comment on the pull request with the report that another job wrote to DIR.")  # fmt: skip
+@click.option(
+    "--out",
+    "folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    default="perf-ci",
+    show_default=True,
+    help="Folder for the reports.",
+)
+@click.option(
+    "--bundle",
+    metavar="FILE",
+    type=FilePath(path_type=Path),
+    help="Write the profiles to FILE for another job that may push; `perf import` reads it.",
+)
+@click.option(
+    "--post",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help=(
+        "Measure nothing, and comment on the pull request with the report that another job wrote to"
+        " DIR."
+    ),
+)
 @click.option("--always", is_flag=True, help="With --post: comment even if nothing changed.")
-@click.option("--name", metavar="NAME", default="main", show_default=True, callback=_name,
-              help="With --post: name of the comment, if several runs comment on one pull request.")  # fmt: skip
+@click.option(
+    "--name",
+    metavar="NAME",
+    default="main",
+    show_default=True,
+    callback=_name,
+    help="With --post: name of the comment, if several runs comment on one pull request.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 def command(
-    platform: str | None, base: str, budget: float, chosen: tuple[str, ...], delta: float | None, within: float | None,
-    sample: int, last: int, seed: int | None, folder: Path, bundle: Path | None, post: Path | None, name: str, *,
-    everything: bool, always: bool, quiet: bool,
-) -> None:  # fmt: skip
+    platform: str | None,
+    base: str,
+    budget: float,
+    chosen: tuple[str, ...],
+    delta: float | None,
+    within: float | None,
+    sample: int,
+    last: int,
+    seed: int | None,
+    folder: Path,
+    bundle: Path | None,
+    post: Path | None,
+    name: str,
+    *,
+    everything: bool,
+    always: bool,
+    quiet: bool,
+) -> None:
     """Measure and judge a pull request, and write the reports that the CI service shows.
 
-    Compares HEAD with the commit where the change began. Measures both in turns, but only benchmarks that the change can touch, until
-    they are settled or the budget is spent.
+    Compares HEAD with the commit where the change began. Measures both in turns, but only
+    benchmarks that the change can touch, until they are settled or the budget is spent.
 
-    With --post, comments on the pull request if something changed. Run that in a job of its own: what is measured can read a token that
-    the job has which measures.
+    With --post, comments on the pull request if something changed. Run that in a job of its own:
+    what is measured can read a token that the job has which measures.
 
-    Exits with 3 if something certainly became worse, with 4 if nothing could be settled, and with 5 if measuring failed.
+    Exits with 3 if something certainly became worse, with 4 if nothing could be settled, and with 5
+    if measuring failed.
     """
     from perfvcs.ci.artifacts import append, begin, lines, read, write
     from perfvcs.ci.artifacts import bundle as write_bundle
@@ -93,15 +172,22 @@ def command(
     if post is not None:
         echo(_comment(job, read(post), name, always=always))
         return
-    if always or click.get_current_context().get_parameter_source("name") is not ParameterSource.DEFAULT:
-        raise click.UsageError("--always and --name are about a comment: combine them with --post DIR")
+    if (
+        always
+        or click.get_current_context().get_parameter_source("name") is not ParameterSource.DEFAULT
+    ):
+        raise click.UsageError(
+            "--always and --name are about a comment: combine them with --post DIR"
+        )
     with obeying_nothing(echo) if job.platform == "github" else nullcontext():
         baseline, target = ends(job, base)
         repository = Repository.find(create=True)
         request = Request(jobs=chosen, seed=seed, wait=True, committed=True, budget=budget)
         share, bound = (None if value is None else value / 100 for value in (delta, within))
         remote = job.platform != "plain"
-        wanted = LoopRequest(baseline, target, request, None if everything else sample, last, share, bound, remote)
+        wanted = LoopRequest(
+            baseline, target, request, None if everything else sample, last, share, bound, remote
+        )
         with shown(quiet=quiet) as progress:
             verdict, check = judge(repository, wanted, progress)
         write(folder, verdict, check)

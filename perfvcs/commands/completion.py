@@ -13,8 +13,8 @@ SHELLS = ("bash", "zsh", "fish")
 def command(context: click.Context, shell: str) -> None:
     """Print a script that completes commands, options, revisions, jobs and benchmarks in a shell.
 
-    bash: add `eval "$(perfvcs completion bash)"` to ~/.bashrc. zsh: the same with zsh, to ~/.zshrc. fish: save the output as
-    ~/.config/fish/completions/perf.fish.
+    bash: add `eval "$(perfvcs completion bash)"` to ~/.bashrc. zsh: the same with zsh, to ~/.zshrc.
+    fish: save the output as ~/.config/fish/completions/perf.fish.
     """
     from click.shell_completion import get_completion_class
 

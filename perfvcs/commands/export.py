@@ -23,29 +23,60 @@ from perfvcs.text.words import counted
     show_default=True,
     help="Format of the files, such as csv or speedscope.",
 )
-@click.option("--option", "pairs", multiple=True, metavar="KEY=VALUE", help="Option of the format; may be repeated.")
+@click.option(
+    "--option",
+    "pairs",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Option of the format; may be repeated.",
+)
 @job_option("stored")
-@click.option("-o", "--output", type=click.Path(allow_dash=True), metavar="FILE|FOLDER|-", default="-",
-              help="Destination; standard output by default. A folder ends with /, if it is new.")  # fmt: skip
-@click.option("--table", type=FilePath(path_type=Path), metavar="FILE",
-              help="Write all values as one table: .csv, .jsonl, .parquet or .arrow.")  # fmt: skip
-@click.option("--bundle", type=FilePath(path_type=Path), metavar="FILE",
-              help="Write profiles to FILE for a CI job that may push; `perf import` reads it.")  # fmt: skip
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(allow_dash=True),
+    metavar="FILE|FOLDER|-",
+    default="-",
+    help="Destination; standard output by default. A folder ends with /, if it is new.",
+)
+@click.option(
+    "--table",
+    type=FilePath(path_type=Path),
+    metavar="FILE",
+    help="Write all values as one table: .csv, .jsonl, .parquet or .arrow.",
+)
+@click.option(
+    "--bundle",
+    type=FilePath(path_type=Path),
+    metavar="FILE",
+    help="Write profiles to FILE for a CI job that may push; `perf import` reads it.",
+)
 @click.option("-f", "--force", is_flag=True, help="Overwrite existing files.")
 def command(
-    names: tuple[str, ...], format_name: str, pairs: tuple[str, ...], jobs: tuple[str, ...], output: str, table: Path | None,
-    bundle: Path | None, *, force: bool,
-) -> None:  # fmt: skip
+    names: tuple[str, ...],
+    format_name: str,
+    pairs: tuple[str, ...],
+    jobs: tuple[str, ...],
+    output: str,
+    table: Path | None,
+    bundle: Path | None,
+    *,
+    force: bool,
+) -> None:
     """Write profiles to files: all profiles of a revision (HEAD), or single profiles by path or id.
 
-    Several profiles become one file each, in the folder given with -o. --table writes one row per value to a single file; it takes
-    all stored profiles unless you name revisions or ranges A..B. --bundle takes the profiles not pushed yet, unless you name revisions.
+    Several profiles become one file each, in the folder given with -o. --table writes one row per
+    value to a single file; it takes all stored profiles unless you name revisions or ranges A..B.
+    --bundle takes the profiles not pushed yet, unless you name revisions.
     """
     if table is not None or bundle is not None:
-        alone = (format_name, pairs, output) == ("perfvcs", (), "-") and (table is None or bundle is None)
+        alone = (format_name, pairs, output) == ("perfvcs", (), "-") and (
+            table is None or bundle is None
+        )
         if not alone:
             raise click.UsageError(
-                "--table and --bundle name their own file and format: leave the other, --format, --option and -o out"
+                "--table and --bundle name their own file and format: leave the other, --format,"
+                " --option and -o out"
             )
         _one_file(table, bundle, names, jobs, force=force)
         return
@@ -57,7 +88,9 @@ def command(
 
     options = parse_options(format_name, pairs)
     repository = Repository.find()
-    paths = list(dict.fromkeys(path for name in names or ("HEAD",) for path in repository.select(name, jobs)))
+    paths = list(
+        dict.fromkeys(path for name in names or ("HEAD",) for path in repository.select(name, jobs))
+    )
     files = documents(repository, paths, format_name, options)
     several = len(paths) > 1 and together(format_name) != "file"
     path = Path(output)
@@ -66,7 +99,10 @@ def command(
         echo(f"wrote {counted(len(paths), 'profile')} into {path}")
         return
     if several:
-        raise UsageError(f"these are {len(paths)} profiles: name a folder with -o, or choose one by --job or its id")
+        raise UsageError(
+            f"these are {len(paths)} profiles: name a folder with -o, or choose one by --job or"
+            " its id"
+        )
     _, document = next(files)
     if output == "-":
         _print(document)
@@ -75,18 +111,31 @@ def command(
     echo(f"wrote {path}")
 
 
-def _one_file(table: Path | None, bundle: Path | None, names: tuple[str, ...], jobs: tuple[str, ...], *, force: bool) -> None:
+def _one_file(
+    table: Path | None,
+    bundle: Path | None,
+    names: tuple[str, ...],
+    jobs: tuple[str, ...],
+    *,
+    force: bool,
+) -> None:
     from perfvcs.repository import Repository
 
     repository = Repository.find()
     if table is not None:
         from perfvcs.exchange.delivery import write_table
 
-        echo(f"wrote {counted(write_table(repository, names, jobs, table, force=force), 'value')} to {table}")
+        echo(
+            f"wrote {counted(write_table(repository, names, jobs, table, force=force), 'value')} to"
+            f" {table}"
+        )
     if bundle is not None:
         from perfvcs.exchange.delivery import write_bundle as bundled
 
-        echo(f"wrote {counted(bundled(repository, names, jobs, bundle, force=force), 'profile')} to {bundle}")
+        echo(
+            f"wrote {counted(bundled(repository, names, jobs, bundle, force=force), 'profile')} to"
+            f" {bundle}"
+        )
 
 
 def _print(document: bytes) -> None:

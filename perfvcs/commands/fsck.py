@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option(
-    "--restore", is_flag=True, help="Go back to the last whole state of the store; keep what can be read of later ones."
+    "--restore",
+    is_flag=True,
+    help="Go back to the last whole state of the store; keep what can be read of later ones.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the problems as JSON.")
 def command(*, restore: bool, as_json: bool) -> None:
@@ -45,17 +47,29 @@ def command(*, restore: bool, as_json: bool) -> None:
         whole = f"{counted(profiles, 'profile')} can be read"
         echo(whole if problems else f"{whole}, all intact; the index is rebuilt")
     if problems:
-        raise Damaged(f"{counted(len(problems), 'problem')} in {repository.store.path}: {_cure(repository.store)}")
+        raise Damaged(
+            f"{counted(len(problems), 'problem')} in {repository.store.path}:"
+            f" {_cure(repository.store)}"
+        )
 
 
 def _done(restored: Restored) -> list[str]:
     """What a restoration did."""
     if not restored.changed:
         return ["no object of the store is missing: nothing to restore"]
-    state = f"the state of {_named(restored.state)}" if restored.state else "an empty store: no state was whole"
+    state = (
+        f"the state of {_named(restored.state)}"
+        if restored.state
+        else "an empty store: no state was whole"
+    )
     kept = counted(restored.kept, "profile")
-    lines = [f"went back to {state}, and kept {kept} of later ones; what it was is DAMAGED_HEAD in the store"]
-    return lines + [f"{path} is lost, unless `perf pull` or a backup has it" for path in restored.lost]
+    lines = [
+        f"went back to {state}, and kept {kept} of later ones; what it was is DAMAGED_HEAD in the"
+        " store"
+    ]
+    return lines + [
+        f"{path} is lost, unless `perf pull` or a backup has it" for path in restored.lost
+    ]
 
 
 def _cure(store: Store) -> str:
@@ -71,8 +85,15 @@ def _cure(store: Store) -> str:
         pass
     state = store.last_whole()
     if state and state.commit == tip:
-        return "remove what is named with `perf rm`, and `perf pull` it from a remote or a backup that has it"
-    last = f"its last whole state, {_named(state)}" if state else "what can be read, since no state is whole"
+        return (
+            "remove what is named with `perf rm`, and `perf pull` it from a remote or a backup that"
+            " has it"
+        )
+    last = (
+        f"its last whole state, {_named(state)}"
+        if state
+        else "what can be read, since no state is whole"
+    )
     return f"`perf fsck --restore` goes back to {last}, and keeps what later ones still have"
 
 

@@ -13,10 +13,17 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--squash", is_flag=False, flag_value="", metavar="[REMOTE]",
-              help="Shorten the history of a remote's profiles to one commit; all profiles stay.")  # fmt: skip
+@click.option(
+    "--squash",
+    is_flag=False,
+    flag_value="",
+    metavar="[REMOTE]",
+    help="Shorten the history of a remote's profiles to one commit; all profiles stay.",
+)
 def command(*, squash: str | None) -> None:
-    """Pack the store; remove surplus virtual environments and the leftovers of crashes and failed measurements."""
+    """Pack the store; remove surplus virtual environments and the leftovers of crashes and failed
+    measurements.
+    """
     from perfvcs.exchange import sharing
     from perfvcs.repository import Repository
 
@@ -46,4 +53,7 @@ def _prune(repository: Repository) -> None:
     except Locked:
         echo("virtual environments are kept, since a measurement is running here")
         return
-    echo(f"virtual environments take {taken(repository.home).size:,} bytes now, {before.size:,} before")
+    echo(
+        f"virtual environments take {taken(repository.home).size:,} bytes now, {before.size:,}"
+        " before"
+    )

@@ -10,14 +10,30 @@ from perfvcs.commands._output import echo
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[BENCHMARK] [REVISION|A..B]", shell_complete=benchmarks)
-@click.option("-m", "--metric", default="", metavar="NAME", help="Only this metric.", shell_complete=metrics)
-@click.option("-n", "--number", type=click.IntRange(1), help="Number of commits to list; the default is what fits a screen.")
-@click.option("-a", "--all", "everything", is_flag=True, help="List all changes, with all that is known of each.")
+@click.option(
+    "-m", "--metric", default="", metavar="NAME", help="Only this metric.", shell_complete=metrics
+)
+@click.option(
+    "-n",
+    "--number",
+    type=click.IntRange(1),
+    help="Number of commits to list; the default is what fits a screen.",
+)
+@click.option(
+    "-a",
+    "--all",
+    "everything",
+    is_flag=True,
+    help="List all changes, with all that is known of each.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(names: tuple[str, ...], metric: str, number: int | None, *, everything: bool, as_json: bool) -> None:
+def command(
+    names: tuple[str, ...], metric: str, number: int | None, *, everything: bool, as_json: bool
+) -> None:
     """List lasting changes: the commits at which benchmarks became slower or faster, and drifts.
 
-    Covers all benchmarks, or those whose names begin with BENCHMARK, up to a revision (HEAD) or within a range.
+    Covers all benchmarks, or those whose names begin with BENCHMARK, up to a revision (HEAD) or
+    within a range.
     """
     from perfvcs.history.judging import meanwhile
     from perfvcs.history.overview import overview_of
@@ -35,5 +51,7 @@ def command(names: tuple[str, ...], metric: str, number: int | None, *, everythi
     else:
         from perfvcs.reports.history import LISTED_COMMITS, lines
 
-        hosts = meanwhile(repository, found.of_newest(None if everything else number or LISTED_COMMITS))
+        hosts = meanwhile(
+            repository, found.of_newest(None if everything else number or LISTED_COMMITS)
+        )
         echo("\n".join(lines(found, number, everything=everything, hosts=hosts)))

@@ -22,9 +22,9 @@ HOOK = click.Choice(["post-commit", "pre-push"])
 def command() -> None:
     """Measure after each commit and check before each push, by git hooks.
 
-    post-commit measures the new commit in the background; pre-push compares the pushed commits with what the remote has, and
-    stops a degradation. An existing hook is kept and called first. PERFVCS_SKIP=1 skips both hooks once; `git push --no-verify`
-    skips pre-push.
+    post-commit measures the new commit in the background; pre-push compares the pushed commits with
+    what the remote has, and stops a degradation. An existing hook is kept and called first.
+    PERFVCS_SKIP=1 skips both hooks once; `git push --no-verify` skips pre-push.
     """
 
 
@@ -74,7 +74,15 @@ def status(*, as_json: bool) -> None:
     if as_json:
         import json
 
-        echo(json.dumps([{key: value and str(value) for key, value in vars(hook).items()} for hook in found], indent=2))
+        echo(
+            json.dumps(
+                [
+                    {key: value and str(value) for key, value in vars(hook).items()}
+                    for hook in found
+                ],
+                indent=2,
+            )
+        )
         return
     for hook in found:
         echo(_line(hook))
@@ -96,7 +104,11 @@ def run(ctx: click.Context, name: str, arguments: tuple[str, ...]) -> None:
     if os.environ.get("PERFVCS_SKIP"):
         return
     if name == "pre-push":
-        ctx.exit(_let_through(os.environ.get("PRE_COMMIT_REMOTE_NAME") or next(iter(arguments), "origin")))
+        ctx.exit(
+            _let_through(
+                os.environ.get("PRE_COMMIT_REMOTE_NAME") or next(iter(arguments), "origin")
+            )
+        )
     project = Project.find()
     if made(project):
         _measure(project)
@@ -112,7 +124,8 @@ def _measure(project: Project) -> None:
 def _let_through(remote: str) -> int:
     """The exit status before a push: 3 stops a degradation, and 0 lets everything else through.
 
-    pre-commit calls that "Passed", so that what was not checked is 4 there, which it shows as failed.
+    pre-commit calls that "Passed", so that what was not checked is 4 there, which it shows as
+    failed.
     """
     import os
 
@@ -123,14 +136,18 @@ def _let_through(remote: str) -> int:
     so = "; to push anyway: SKIP=perf-check git push" if framework else "; the push goes on"
     try:
         status = _check_push(remote, so)
-    except (PerfError, OSError) as error:  # whatever fails, the fork of a process too, is not a reason to stop a push
+    except (
+        PerfError,
+        OSError,
+    ) as error:  # whatever fails, the fork of a process too, is not a reason to stop a push
         echo(f"perf: nothing is checked: {error}{so}", err=True)
         status = push.UNCHECKED
     return 0 if status == push.UNCHECKED and not framework else status
 
 
 def _check_push(remote: str, so: str) -> int:
-    """Print what `perf check --gate` finds in a push: 3 for a degradation, else 4 where something was not checked, else 0.
+    """Print what `perf check --gate` finds in a push: 3 for a degradation, else 4 where something
+    was not checked, else 0.
 
     ``so`` ends the line about what was not checked.
     """
@@ -146,7 +163,8 @@ def _check_push(remote: str, so: str) -> int:
     if not made(project):
         if lines:
             echo(
-                f"perf: nothing is checked, nothing was measured in this clone: run `perf init`, then `perf collect`{so}",
+                "perf: nothing is checked, nothing was measured in this clone: run `perf init`,"
+                f" then `perf collect`{so}",
                 err=True,
             )
         return push.UNCHECKED
@@ -155,11 +173,15 @@ def _check_push(remote: str, so: str) -> int:
     wanted = push.pushes(project, remote, lines)
     late = bool(push.measuring(enter(project), wanted)) and _waited(project, wanted)
     statuses = [_verdict(checked, so, late=late) for checked in push.check(project, wanted)]
-    return next((status for status in (push.EXIT_DEGRADED, push.UNCHECKED) if status in statuses), 0)
+    return next(
+        (status for status in (push.EXIT_DEGRADED, push.UNCHECKED) if status in statuses), 0
+    )
 
 
 def _waited(project: Project, wanted: Sequence[Push]) -> bool:
-    """Wait for the measurement of what is pushed, and show it; whether it still goes on after the time of perf.toml."""
+    """Wait for the measurement of what is pushed, and show it; whether it still goes on after the
+    time of perf.toml.
+    """
     from perfvcs.gate import enter
     from perfvcs.hooks.push import wait, waiting_time
     from perfvcs.measure.progress import shown
@@ -169,7 +191,11 @@ def _waited(project: Project, wanted: Sequence[Push]) -> bool:
     if not seconds:
         return True
     branches = ", ".join(dict.fromkeys(push.branch for push in wanted))
-    echo(f"perf: {branches} is being measured; waiting up to {duration(seconds)} (--no-verify does not wait)", err=True)
+    echo(
+        f"perf: {branches} is being measured; waiting up to {duration(seconds)} (--no-verify does"
+        " not wait)",
+        err=True,
+    )
     with shown(doing="waiting for the measurement") as progress:
         return wait(enter(project), wanted, seconds, progress)
 
@@ -188,12 +214,17 @@ def _verdict(checked: Checked, so: str, *, late: bool) -> int:
         cure = f"perf check --measure {checked.push.baseline[:10]} {checked.push.target[:10]}"
         echo(f"perf: {found}{checked.settlement}; the push goes on, to settle it: {cure}", err=True)
     elif checked.status:
-        reason = checked.error or ("nothing to compare" if checked.status == push.EXIT_OPEN else "see `perf check`")
+        reason = checked.error or (
+            "nothing to compare" if checked.status == push.EXIT_OPEN else "see `perf check`"
+        )
         reason = "it is still being measured (see `perf status`)" if late else reason
         echo(f"perf: {branch} is not checked: {reason}{so}", err=True)
         return push.UNCHECKED
     elif checked.settlement:
-        echo("; ".join(filter(None, [f"perf: {branch}: {checked.settlement}", checked.judge])), err=True)
+        echo(
+            "; ".join(filter(None, [f"perf: {branch}: {checked.settlement}", checked.judge])),
+            err=True,
+        )
     return 0
 
 
@@ -203,9 +234,18 @@ def _line(hook: Hook) -> str:
     if hook.state == "not installed":
         return f"{hook.name}: not installed"
     if hook.state == "another tool's":
-        left = f"; the hook kept by an earlier install is still there: {click.format_filename(hook.kept)}" if hook.kept else ""
+        left = (
+            "; the hook kept by an earlier install is still there:"
+            f" {click.format_filename(hook.kept)}"
+            if hook.kept
+            else ""
+        )
         return f"{hook.name}: not installed, {path} belongs to another tool{left}"
-    more = " by another version or Python, renew it with `perf hook install`" if hook.state == "outdated" else ""
+    more = (
+        " by another version or Python, renew it with `perf hook install`"
+        if hook.state == "outdated"
+        else ""
+    )
     if hook.ours != hook.path:
         more += f", called by the hook of another tool, {click.format_filename(hook.path)}"
     if hook.kept:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 def command(*, host: str, scheduler: str, tls: Tls, as_json: bool) -> None:
     """List the hosts that measured, with their configuration, noise and pace.
 
-    With HOST: every change of its configuration. With --scheduler: also the hosts that are connected to it, as they are now.
+    With HOST: every change of its configuration. With --scheduler: also the hosts that are
+    connected to it, as they are now.
     """
     from perfvcs.reports.hosts import hosts_of
     from perfvcs.repository import Repository

@@ -12,29 +12,66 @@ PROGRESS_FILES = 20  # files from which on progress is worth showing
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE|FOLDER|-...", type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--commit", "revisions", multiple=True, metavar="REV",
-              help="Commit to file the profiles under: once for all files, or once per file.")  # fmt: skip
-@click.option("--map", "renamed", type=click.Path(path_type=Path), metavar="FILE",
-              help="File with old and new commit ids, a pair per line, for a rewritten history.")  # fmt: skip
-@click.option("--name", default="", help="Name of the benchmark; only profiles of one name are compared.")
-@click.option("--in-turns", is_flag=True, help="The files were measured in turns: compare them run by run.")
-@click.option(
-    "--format", "format_name", metavar="NAME", help="Format of the files, such as csv or hyperfine; guessed by default."
+@click.argument(
+    "files",
+    nargs=-1,
+    required=True,
+    metavar="FILE|FOLDER|-...",
+    type=click.Path(path_type=Path, allow_dash=True),
 )
-@click.option("--option", "pairs", multiple=True, metavar="KEY=VALUE", help="Option of the format; may be repeated.")
+@click.option(
+    "--commit",
+    "revisions",
+    multiple=True,
+    metavar="REV",
+    help="Commit to file the profiles under: once for all files, or once per file.",
+)
+@click.option(
+    "--map",
+    "renamed",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File with old and new commit ids, a pair per line, for a rewritten history.",
+)
+@click.option(
+    "--name", default="", help="Name of the benchmark; only profiles of one name are compared."
+)
+@click.option(
+    "--in-turns", is_flag=True, help="The files were measured in turns: compare them run by run."
+)
+@click.option(
+    "--format",
+    "format_name",
+    metavar="NAME",
+    help="Format of the files, such as csv or hyperfine; guessed by default.",
+)
+@click.option(
+    "--option",
+    "pairs",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Option of the format; may be repeated.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
 def command(
-    files: tuple[Path, ...], revisions: tuple[str, ...], renamed: Path | None, name: str, *, in_turns: bool, format_name: str | None,
-    pairs: tuple[str, ...], quiet: bool,
-) -> None:  # fmt: skip
+    files: tuple[Path, ...],
+    revisions: tuple[str, ...],
+    renamed: Path | None,
+    name: str,
+    *,
+    in_turns: bool,
+    format_name: str | None,
+    pairs: tuple[str, ...],
+    quiet: bool,
+) -> None:
     """Store profiles from files; a broken file is reported, and the others are still stored.
 
-    Reads every file with a known suffix in a folder, and the objects in Perun's .perun folder; - reads standard input. Files may
-    be compressed (gzip, zlib). Profiles whose file does not name a commit are filed under HEAD.
+    Reads every file with a known suffix in a folder, and the objects in Perun's .perun folder; -
+    reads standard input. Files may be compressed (gzip, zlib). Profiles whose file does not name a
+    commit are filed under HEAD.
 
-    The options of csv name the columns (uid=function size=n execution=run metrics=ms,mem) and describe the metrics (unit.ms=ms
-    better.rate=higher); see docs/exchange.md.
+    The options of csv name the columns (uid=function size=n execution=run metrics=ms,mem) and
+    describe the metrics (unit.ms=ms better.rate=higher); see docs/exchange.md.
     """
     from perfvcs.exchange import is_folder
     from perfvcs.exchange.delivery import is_bundle
@@ -54,7 +91,9 @@ def command(
     bundles = [file for file in files if file != STDIN and is_bundle(file)]
     for bundle in bundles:
         if revisions or name or format_name or in_turns:
-            raise click.UsageError(f"{bundle} is a bundle, which takes no options: import it without them")
+            raise click.UsageError(
+                f"{bundle} is a bundle, which takes no options: import it without them"
+            )
     for bundle in bundles:
         pulled = pull_from(repository, str(bundle.absolute()))
         if not quiet:
@@ -65,10 +104,20 @@ def command(
         return
     options = parse_options(format_name, pairs) if format_name else {}
     commits = [repository.project.resolve(revision) for revision in revisions]
-    intake = Intake(repository, commits, format_name, options, name, in_turns, renamings(renamed) if renamed else {})
+    intake = Intake(
+        repository,
+        commits,
+        format_name,
+        options,
+        name,
+        in_turns,
+        renamings(renamed) if renamed else {},
+    )
     few = len(files) < PROGRESS_FILES and not any(map(is_folder, files))
     with shown(quiet=quiet or few, doing="importing") as progress:
-        intake.store(files, progress, lambda message: echo(f"perf: {shorten(message, 2000)}", err=True))
+        intake.store(
+            files, progress, lambda message: echo(f"perf: {shorten(message, 2000)}", err=True)
+        )
     if not quiet:
         echo("\n".join(intake.lines()))
     if intake.defect:

@@ -21,15 +21,34 @@ LONGEST_MESSAGE, LONGEST_COMMAND = 300, 60
 
 
 @click.command()
-@click.option("--adopt", is_flag=True, help="Check and use a .perf folder from elsewhere or from an older version.")
-@click.option("--store", metavar="DIR", help="Keep the profiles in DIR, such as on another disk, and link .perf to it.")
-@click.option("--pull/--no-pull", "pulls", default=True, help="Pull the profiles that the project's remote has (default).")
-@click.option("--try/--no-try", "attempt", default=True, help="Run proposed commands once (default); --no-try runs nothing.")
+@click.option(
+    "--adopt",
+    is_flag=True,
+    help="Check and use a .perf folder from elsewhere or from an older version.",
+)
+@click.option(
+    "--store",
+    metavar="DIR",
+    help="Keep the profiles in DIR, such as on another disk, and link .perf to it.",
+)
+@click.option(
+    "--pull/--no-pull",
+    "pulls",
+    default=True,
+    help="Pull the profiles that the project's remote has (default).",
+)
+@click.option(
+    "--try/--no-try",
+    "attempt",
+    default=True,
+    help="Run proposed commands once (default); --no-try runs nothing.",
+)
 def command(*, adopt: bool, store: str | None, pulls: bool, attempt: bool) -> None:
     """Create .perf/ and a commented perf.toml that fits the project.
 
-    Builds and runs the commands that it proposes in a checkout of HEAD, once each, until one works. A .perf folder from elsewhere is
-    not used until you run --adopt, which keeps the intact profiles and drops everything that could lead perfvcs or git elsewhere.
+    Builds and runs the commands that it proposes in a checkout of HEAD, once each, until one works.
+    A .perf folder from elsewhere is not used until you run --adopt, which keeps the intact profiles
+    and drops everything that could lead perfvcs or git elsewhere.
     """
     from pathlib import Path
 
@@ -44,7 +63,9 @@ def command(*, adopt: bool, store: str | None, pulls: bool, attempt: bool) -> No
         _adopt(project)
     new = not gate.made(project)
     repository = Repository.of(project, create=True)
-    echo(f"{'made' if new else 'found'} {repository.home} (git ignores it through .git/info/exclude)")
+    echo(
+        f"{'made' if new else 'found'} {repository.home} (git ignores it through .git/info/exclude)"
+    )
     if new and pulls:
         _pull(repository)
     _configure(repository, attempt=attempt)
@@ -95,14 +116,20 @@ def _configure(repository: Repository, *, attempt: bool) -> None:
         write(path, trial.proposal.toml(trial.seconds).encode())
         echo(f"wrote {RULES_FILE}: {trial.proposal.found}")
         command = shorten(trial.proposal.cmd, LONGEST_COMMAND)
-        echo(f"`{command}` runs in {duration(trial.seconds)}; perf collect will take about {duration(trial.collect)}")
+        echo(
+            f"`{command}` runs in {duration(trial.seconds)}; perf collect will take about"
+            f" {duration(trial.collect)}"
+        )
         echo(f"next: look at {RULES_FILE}, commit it, and measure with `perf collect`")
         return
     chosen = found[0] if found else placeholder(project.root)
     write(path, chosen.toml().encode())
     state = " (it did not run here)" if attempt else " (not tried)" if found else ""
     echo(f"wrote {RULES_FILE}: {chosen.found}{state}")
-    echo(f"next: look at {RULES_FILE}{', correct what it runs' if attempt else ''}, commit it, and measure with `perf collect`")
+    echo(
+        f"next: look at {RULES_FILE}{', correct what it runs' if attempt else ''}, commit it, and"
+        " measure with `perf collect`"
+    )
 
 
 def _tried(repository: Repository, proposals: list[Proposal]) -> Trial | None:

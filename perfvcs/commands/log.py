@@ -10,7 +10,14 @@ from perfvcs.commands._output import echo
 
 @click.command()
 @click.argument("revision", default="HEAD", metavar="[REVISION|A..B]", shell_complete=revisions)
-@click.option("-n", "--number", type=click.IntRange(1), default=20, show_default=True, help="Number of commits to show.")
+@click.option(
+    "-n",
+    "--number",
+    type=click.IntRange(1),
+    default=20,
+    show_default=True,
+    help="Number of commits to show.",
+)
 @click.option("-a", "--all", "everything", is_flag=True, help="Include commits without profiles.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(revision: str, number: int, *, everything: bool, as_json: bool) -> None:

@@ -13,21 +13,48 @@ from perfvcs.commands._output import echo
 @click.argument("revision", default="HEAD", shell_complete=revisions)
 @job_option("configured")
 @click.option(
-    "-n", "--number", "count", type=click.IntRange(1), default=20, show_default=True, help="Number of slowdowns to plant."
+    "-n",
+    "--number",
+    "count",
+    type=click.IntRange(1),
+    default=20,
+    show_default=True,
+    help="Number of slowdowns to plant.",
 )
-@click.option("-m", "--metric", type=click.Choice(["bytecodes", "instructions"]), default="bytecodes", show_default=True,
-              help="What detects them; only instructions see C functions.")  # fmt: skip
-@click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), default=1.0, show_default=True,
-              help="Smallest slowdown that counts as detected.")  # fmt: skip
-@click.option("--budget", metavar="TIME", default="30min", show_default=True, help="Plant nothing more after this time.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the choice of slowdowns.")
+@click.option(
+    "-m",
+    "--metric",
+    type=click.Choice(["bytecodes", "instructions"]),
+    default="bytecodes",
+    show_default=True,
+    help="What detects them; only instructions see C functions.",
+)
+@click.option(
+    "--delta",
+    metavar="PERCENT",
+    type=click.FloatRange(0, 1000),
+    default=1.0,
+    show_default=True,
+    help="Smallest slowdown that counts as detected.",
+)
+@click.option(
+    "--budget",
+    metavar="TIME",
+    default="30min",
+    show_default=True,
+    help="Plant nothing more after this time.",
+)
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Seed of the choice of slowdowns."
+)
 @click.option("--wait", is_flag=True, help="Wait for another measuring run instead of failing.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def command(*, delta: float, budget: str, quiet: bool, as_json: bool, **asked: object) -> None:
     """Plant known slowdowns in Python functions and list those that the benchmarks miss.
 
-    Plants one slowdown at a time, in a checkout beside the working tree, in functions that a benchmark runs, costly functions first.
+    Plants one slowdown at a time, in a checkout beside the working tree, in functions that a
+    benchmark runs, costly functions first.
     """
     from perfvcs.jobs.config import load, seconds
     from perfvcs.locate.blame.guard import GuardRequest, guard

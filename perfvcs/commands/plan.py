@@ -12,12 +12,25 @@ from perfvcs.commands._output import echo
 @click.command()
 @click.argument("revision", default="HEAD", metavar="[REVISION]", shell_complete=revisions)
 @job_option("stored")
-@click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), show_default="by metric, mostly 1",
-              help="Smallest change that counts, as for check.")  # fmt: skip
-@click.option("-v", "--verbose", is_flag=True, help="Show all units and metrics, and the variance at each level.")
+@click.option(
+    "--delta",
+    metavar="PERCENT",
+    type=click.FloatRange(0, 1000),
+    show_default="by metric, mostly 1",
+    help="Smallest change that counts, as for check.",
+)
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Show all units and metrics, and the variance at each level.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(revision: str, jobs: tuple[str, ...], delta: float | None, *, verbose: bool, as_json: bool) -> None:
-    """Show the smallest change that your stored measurements can detect, and how many executions detect 1, 2, 5 or 10 %.
+def command(
+    revision: str, jobs: tuple[str, ...], delta: float | None, *, verbose: bool, as_json: bool
+) -> None:
+    """Show the smallest change that your stored measurements can detect, and how many executions
+    detect 1, 2, 5 or 10 %.
 
     Uses the newest sessions of each job on REVISION (HEAD) and its ancestors.
     """

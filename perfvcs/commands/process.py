@@ -18,7 +18,9 @@ HELP = ("-h", "--help")
 
 
 class Members(click.Group):
-    """A group whose members are the postprocessors; the options of each are the fields of its dataclass."""
+    """A group whose members are the postprocessors; the options of each are the fields of its
+    dataclass.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """The postprocessors, as they are written in perf.toml."""
@@ -37,19 +39,26 @@ class Members(click.Group):
             return None
         return _command(cmd_name)
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, with a suggestion; ``perf process NAME --help`` is about the postprocessor NAME."""
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with a suggestion; ``perf process NAME --help`` is about the postprocessor
+        NAME.
+        """
         from perfvcs.errors import nearest
 
         name, rest = args[0], args[1:]
         if name in HELP and not rest:
             name, rest = ctx.params["target"], [name]
-            if "did you mean" not in nearest(name, self.list_commands(ctx)):  # a revision: help on all of them
+            # a revision: help on all of them
+            if "did you mean" not in nearest(name, self.list_commands(ctx)):
                 echo(ctx.get_help())
                 ctx.exit()
         command = self.get_command(ctx, name)
         if command is None:
-            raise click.UsageError(f"there is no postprocessor `{name}`{nearest(name, self.list_commands(ctx))}", ctx)
+            raise click.UsageError(
+                f"there is no postprocessor `{name}`{nearest(name, self.list_commands(ctx))}", ctx
+            )
         return name, command, rest
 
 
@@ -59,14 +68,17 @@ class Members(click.Group):
 def command(ctx: click.Context, target: str) -> None:
     """Apply a postprocessor to stored profiles or to a file.
 
-    Processes all profiles of a revision, or one by its path or id; the results replace the profiles in the store. `perf process
-    HEAD regression --help` lists the options of a postprocessor; perf.toml takes the same ones.
+    Processes all profiles of a revision, or one by its path or id; the results replace the profiles
+    in the store. `perf process HEAD regression --help` lists the options of a postprocessor;
+    perf.toml takes the same ones.
     """
     if ctx.invoked_subcommand is None:
         from perfvcs.errors import UsageError
 
         names = command.list_commands(ctx)
-        raise UsageError(f"name a postprocessor after {target!r:.100}; there are: {', '.join(names)}")
+        raise UsageError(
+            f"name a postprocessor after {target!r:.100}; there are: {', '.join(names)}"
+        )
 
 
 def _command(name: str) -> click.Command:
@@ -76,7 +88,9 @@ def _command(name: str) -> click.Command:
     name = name.replace("_", "-")
     member = plugins.find("postprocessors", name)
     hints = get_type_hints(member)
-    options: list[click.Parameter] = [_option(field.name, hints[field.name], field.default) for field in fields(member)]
+    options: list[click.Parameter] = [
+        _option(field.name, hints[field.name], field.default) for field in fields(member)
+    ]
     options += [
         click.Option(["-j", "--job", "_jobs"], **arguments("stored")),
         click.Option(
@@ -88,18 +102,40 @@ def _command(name: str) -> click.Command:
     ]
 
     @click.pass_context
-    def run(ctx: click.Context, /, *, _jobs: tuple[str, ...], _output: Path | None, _json: bool, **given: Any) -> None:
+    def run(
+        ctx: click.Context,
+        /,
+        *,
+        _jobs: tuple[str, ...],
+        _output: Path | None,
+        _json: bool,
+        **given: Any,
+    ) -> None:
         assert ctx.parent is not None
         target = ctx.parent.params["target"]
-        values = {key: _value(key, value, hints[key]) for key, value in given.items() if value is not None and value != ()}
+        values = {
+            key: _value(key, value, hints[key])
+            for key, value in given.items()
+            if value is not None and value != ()
+        }
         built = plugins.build("postprocessors", name, values, f"perf process {target}")
         _run(target, name, built, _jobs, _output, as_json=_json)
 
     text = (member.__doc__ or "").replace("``", "`")
-    return click.Command(name, callback=run, params=options, help=text, short_help=text.partition(".")[0])
+    return click.Command(
+        name, callback=run, params=options, help=text, short_help=text.partition(".")[0]
+    )
 
 
-def _run(target: str, name: str, member: Any, jobs: tuple[str, ...], output: Path | None, *, as_json: bool) -> None:
+def _run(
+    target: str,
+    name: str,
+    member: Any,
+    jobs: tuple[str, ...],
+    output: Path | None,
+    *,
+    as_json: bool,
+) -> None:
     from perfvcs.errors import UsageError
     from perfvcs.reports import process as report
 
@@ -117,7 +153,9 @@ def _run(target: str, name: str, member: Any, jobs: tuple[str, ...], output: Pat
             outcomes = report.process(repository, target, jobs, member, name)
         except UnknownRevision:
             if target.endswith(SUFFIXES):
-                raise UsageError(f"there is no file {target!r:.100}, and no such profile in the store") from None
+                raise UsageError(
+                    f"there is no file {target!r:.100}, and no such profile in the store"
+                ) from None
             raise
         changed = sum(outcome.changed for outcome in outcomes)
         stored = f"stored {counted(changed, 'new version')}"
@@ -143,19 +181,33 @@ def _file(path: Path, name: str, member: Any, output: Path | None) -> Any:
 def _option(name: str, hint: Any, default: Any) -> click.Option:
     """An option from a field of a dataclass."""
     flag = f"--{name.replace('_', '-')}"
-    usual = "" if default in ("", (), None) else f"By default {', '.join(map(str, _listed(default)))}."
+    usual = (
+        "" if default in ("", (), None) else f"By default {', '.join(map(str, _listed(default)))}."
+    )
     if hint is bool:
         return click.Option([f"{flag}/--no-{flag[2:]}", name], default=None, help=usual)
     words = _words(hint)
     multiple = any(get_origin(part) is tuple for part in _parts(hint))
     help_ = " ".join(
         filter(
-            None, [f"One of {', '.join(words)}." if words and not multiple else f"Of {', '.join(words)}." if words else "", usual]
+            None,
+            [
+                f"One of {', '.join(words)}."
+                if words and not multiple
+                else f"Of {', '.join(words)}."
+                if words
+                else "",
+                usual,
+            ],
         )
     )
     kind = "WORD" if words else {int: "N", float: "X"}.get(_parts(hint)[0], "NAME")
     return click.Option(
-        [flag, name], multiple=multiple, default=None, metavar=f"{kind}[,{kind}...]" if multiple else kind, help=help_
+        [flag, name],
+        multiple=multiple,
+        default=None,
+        metavar=f"{kind}[,{kind}...]" if multiple else kind,
+        help=help_,
     )
 
 
@@ -178,7 +230,9 @@ def _words(hint: Any) -> list[str]:
 
 
 def _value(option: str, given: Any, hint: Any) -> Any:
-    """What an option's text means: a list where the field is one, numbers where it may be a number."""
+    """What an option's text means: a list where the field is one, numbers where it may be a
+    number.
+    """
     from perfvcs.errors import UsageError, nearest
 
     if isinstance(given, bool):
@@ -192,7 +246,9 @@ def _value(option: str, given: Any, hint: Any) -> Any:
             return words[0]
         return [_value(option, word, inner) for word in words]
     if (known := _words(hint)) and len(parts) == 1 and given not in known:
-        raise UsageError(f"--{option.replace('_', '-')} cannot be `{given[:80]}`{nearest(given, known)}")
+        raise UsageError(
+            f"--{option.replace('_', '-')} cannot be `{given[:80]}`{nearest(given, known)}"
+        )
     for kind in (int, float):
         if kind in parts:
             try:

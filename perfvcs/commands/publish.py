@@ -13,8 +13,15 @@ from perfvcs.commands._output import echo
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
 @click.argument("revision", default="HEAD", metavar="[REVISION]", shell_complete=revisions)
-@click.option("--title", default="", metavar="TEXT", help="Title of the site; the project's folder by default.")
-@click.option("--base-url", default="", metavar="URL", help="Address of the site, for the links in its feed.")
+@click.option(
+    "--title",
+    default="",
+    metavar="TEXT",
+    help="Title of the site; the project's folder by default.",
+)
+@click.option(
+    "--base-url", default="", metavar="URL", help="Address of the site, for the links in its feed."
+)
 @click.option(
     "--newest",
     type=click.IntRange(1, 100),
@@ -29,11 +36,24 @@ from perfvcs.commands._output import echo
     show_default=True,
     help="Number of jobs that get a page for their newest profile.",
 )
-@click.option("--commit-url", metavar="URL", help="Address of a commit, with {id}, or none; guessed from the remote by default.")
-def command(folder: Path, revision: str, title: str, base_url: str, newest: int, profiles: int, commit_url: str | None) -> None:
+@click.option(
+    "--commit-url",
+    metavar="URL",
+    help="Address of a commit, with {id}, or none; guessed from the remote by default.",
+)
+def command(
+    folder: Path,
+    revision: str,
+    title: str,
+    base_url: str,
+    newest: int,
+    profiles: int,
+    commit_url: str | None,
+) -> None:
     """Write a static site of the whole history into DIR: every series, every change, every commit.
 
-    Rewrites only pages whose data changed. The site needs neither a server nor a network: open its index.html.
+    Rewrites only pages whose data changed. The site needs neither a server nor a network: open its
+    index.html.
     """
     from perfvcs.repository import Repository
     from perfvcs.site.feed import verified

@@ -10,16 +10,23 @@ from perfvcs.commands._output import echo
 @click.command()
 @click.argument("remote", required=False, metavar="[REMOTE|ADDRESS|BUNDLE]")
 @click.option(
-    "--last", type=click.IntRange(1), metavar="N", help="Only profiles of the N newest commits of HEAD that have any there."
+    "--last",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Only profiles of the N newest commits of HEAD that have any there.",
 )
-@click.option("--since", metavar="DATE", help="Only profiles of commits since DATE, such as 2026-11-20.")
+@click.option(
+    "--since", metavar="DATE", help="Only profiles of commits since DATE, such as 2026-11-20."
+)
 @click.option("-n", "--dry-run", is_flag=True, help="Only show what would be stored and removed.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
-def command(remote: str | None, *, last: int | None, since: str | None, dry_run: bool, quiet: bool) -> None:
+def command(
+    remote: str | None, *, last: int | None, since: str | None, dry_run: bool, quiet: bool
+) -> None:
     """Fetch the profiles that a remote has, and remove what others removed.
 
-    Everything is checked first. Files that are not valid profiles at their paths are refused and listed (exit code 12); the others are
-    stored. Nothing that was measured here is replaced.
+    Everything is checked first. Files that are not valid profiles at their paths are refused and
+    listed (exit code 12); the others are stored. Nothing that was measured here is replaced.
     """
     from perfvcs.exchange.sharing import pull_from
     from perfvcs.repository import Repository

@@ -14,8 +14,9 @@ from perfvcs.commands._output import echo
 def command(remote: str | None, *, dry_run: bool, quiet: bool) -> None:
     """Send profiles to a remote, next to those that others have sent.
 
-    The remote is the one named, or that of the current branch; it keeps the profiles in refs/perf/profiles. Nothing there is ever
-    replaced. Removals are sent, too: profiles removed with `perf rm` disappear for everybody.
+    The remote is the one named, or that of the current branch; it keeps the profiles in
+    refs/perf/profiles. Nothing there is ever replaced. Removals are sent, too: profiles removed
+    with `perf rm` disappear for everybody.
     """
     from perfvcs.exchange.sharing import push_to
     from perfvcs.repository import Repository

@@ -10,24 +10,36 @@ from perfvcs.commands._output import echo
 
 
 @click.command()
-@click.argument("names", nargs=-1, required=True, metavar="REVISION|PROFILE|SESSION...", shell_complete=revisions)
+@click.argument(
+    "names",
+    nargs=-1,
+    required=True,
+    metavar="REVISION|PROFILE|SESSION...",
+    shell_complete=revisions,
+)
 @job_option("stored", help="Only profiles of this job, by its full name; may be repeated.")
 @click.option("-n", "--dry-run", is_flag=True, help="Only show what would be removed.")
 def command(names: tuple[str, ...], jobs: tuple[str, ...], *, dry_run: bool) -> None:
     """Remove profiles: all profiles of a revision, or single profiles by path or id.
 
-    Removed profiles stay in the store's own history. Removing an interrupted session, which `perf status` names, gives up its
-    remaining blocks and keeps its profiles.
+    Removed profiles stay in the store's own history. Removing an interrupted session, which `perf
+    status` names, gives up its remaining blocks and keeps its profiles.
     """
     from perfvcs.measure.announcement import forget, named
     from perfvcs.repository import Repository
 
     repository = Repository.find()
-    sessions = {name: header for name in names if (header := named(repository.home, name)) is not None}
+    sessions = {
+        name: header for name in names if (header := named(repository.home, name)) is not None
+    }
     if sessions and jobs:
         raise click.UsageError("-j goes with revisions: a session is given up as a whole")
     revisions = [name for name in names if name not in sessions]
-    paths = list(dict.fromkeys(path for name in revisions for path in repository.select(name, jobs, whole=True)))
+    paths = list(
+        dict.fromkeys(
+            path for name in revisions for path in repository.select(name, jobs, whole=True)
+        )
+    )
     if not dry_run:
         paths = repository.store.remove(paths, f"Remove {', '.join(revisions)}") if paths else []
     for path in paths:

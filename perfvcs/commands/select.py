@@ -11,22 +11,40 @@ from perfvcs.commands._output import echo
 
 
 @click.command()
-@click.argument("revisions", nargs=-1, metavar="[A..B | [BASELINE] TARGET]", shell_complete=complete_revisions)
+@click.argument(
+    "revisions", nargs=-1, metavar="[A..B | [BASELINE] TARGET]", shell_complete=complete_revisions
+)
 @job_option("configured")
-@click.option("--explain", metavar="BENCHMARK", help="Say why this benchmark is kept or left out.",
-              shell_complete=chosen)  # fmt: skip
-@click.option("-v", "--verbose", is_flag=True, help="List all benchmarks, however many have the same reason.")
+@click.option(
+    "--explain",
+    metavar="BENCHMARK",
+    help="Say why this benchmark is kept or left out.",
+    shell_complete=chosen,
+)
+@click.option(
+    "-v", "--verbose", is_flag=True, help="List all benchmarks, however many have the same reason."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(revisions: tuple[str, ...], jobs: tuple[str, ...], explain: str | None, *, verbose: bool, as_json: bool) -> None:
+def command(
+    revisions: tuple[str, ...],
+    jobs: tuple[str, ...],
+    explain: str | None,
+    *,
+    verbose: bool,
+    as_json: bool,
+) -> None:
     """List the benchmarks that a change can touch, and say why the others are left out.
 
-    The change is A..B. Without revisions, it is everything since the nearest measured ancestor of HEAD, or the changes of the working
-    tree. If the analysis cannot read a changed file, it keeps all benchmarks.
+    The change is A..B. Without revisions, it is everything since the nearest measured ancestor of
+    HEAD, or the changes of the working tree. If the analysis cannot read a changed file, it keeps
+    all benchmarks.
     """
     from perfvcs.reports.select import select
     from perfvcs.repository import Repository
 
-    if len(revisions) > 2 or (len(revisions) == 2 and any(".." in revision for revision in revisions)):
+    if len(revisions) > 2 or (
+        len(revisions) == 2 and any(".." in revision for revision in revisions)
+    ):
         raise click.UsageError("at most a baseline and a target can be named, or one range A..B")
     found = select(Repository.find(create=bool(revisions)), revisions, jobs)
     if as_json:

@@ -18,28 +18,57 @@ if TYPE_CHECKING:
 
     from perfvcs.check.subject import Subject
 
-DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")  # without one of these a browser would have no window, or take the terminal
+# without one of these a browser would have no window, or take the terminal
+DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 NARROWEST, WIDEST = 40, 400  # columns
 
 
 @click.command()
-@click.argument("names", nargs=-1, metavar="[REVISION [REVISION] | BENCHMARK | FILE [FILE]]", shell_complete=benchmarks)
-@click.option("-o", "--output", type=FilePath(path_type=Path, dir_okay=True), metavar="FILE",
-              help="File to write: .html, .png, .svg, .json, .txt; a table as .md, .csv, .tex.")  # fmt: skip
+@click.argument(
+    "names",
+    nargs=-1,
+    metavar="[REVISION [REVISION] | BENCHMARK | FILE [FILE]]",
+    shell_complete=benchmarks,
+)
+@click.option(
+    "-o",
+    "--output",
+    type=FilePath(path_type=Path, dir_okay=True),
+    metavar="FILE",
+    help="File to write: .html, .png, .svg, .json, .txt; a table as .md, .csv, .tex.",
+)
 @click.option("--view", metavar="NAME", help="Draw only this view.")
-@click.option("--set", "settings", multiple=True, metavar="FIELD=VALUE", help="Set a field of the views; may be repeated.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="Set a field of the views; may be repeated.",
+)
 @click.option("--text", "as_text", is_flag=True, help="Draw with characters in the terminal.")
-@click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), show_default="by metric, mostly 1",
-              help="Smallest change that counts.")  # fmt: skip
+@click.option(
+    "--delta",
+    metavar="PERCENT",
+    type=click.FloatRange(0, 1000),
+    show_default="by metric, mostly 1",
+    help="Smallest change that counts.",
+)
 @click.option("--no-open", is_flag=True, help="Do not open the page in a browser.")
 def command(
-    names: tuple[str, ...], output: Path | None, view: str | None, settings: tuple[str, ...], *, as_text: bool, delta: float | None,
+    names: tuple[str, ...],
+    output: Path | None,
+    view: str | None,
+    settings: tuple[str, ...],
+    *,
+    as_text: bool,
+    delta: float | None,
     no_open: bool,
-) -> None:  # fmt: skip
-    """Draw a revision (HEAD), two revisions side by side, the history of a benchmark, or one or two files of profiles.
+) -> None:
+    """Draw a revision (HEAD), two revisions side by side, the history of a benchmark, or one or two
+    files of profiles.
 
-    The page is one HTML file that works offline. It is written to .perf/pages, or to the cache folder if you name files, unless -o
-    names another file. Pictures (.png, .svg) need Chromium.
+    The page is one HTML file that works offline. It is written to .perf/pages, or to the cache
+    folder if you name files, unless -o names another file. Pictures (.png, .svg) need Chromium.
     """
     from perfvcs.exchange.delivery import into_file
     from perfvcs.pictures.export import PAGE_SUFFIX, TEXT, ending, export
@@ -67,7 +96,9 @@ def _options(settings: Iterable[str]) -> dict[str, str]:
     for setting in settings:
         name, sign, value = setting.partition("=")
         if not sign or not name.strip():
-            raise click.UsageError(f"--set {setting[:80]!r} has no value: write FIELD=VALUE, such as --set points=500")
+            raise click.UsageError(
+                f"--set {setting[:80]!r} has no value: write FIELD=VALUE, such as --set points=500"
+            )
         found[name.strip().replace("-", "_")] = value.strip()
     return found
 
@@ -79,7 +110,12 @@ def _tell(subject: Subject, view: str | None, options: Mapping[str, str]) -> Non
     from perfvcs.pictures.export import text
     from perfvcs.text.characters import COLUMNS, ascii_only, fits
 
-    drawn = text(subject, view, options, max(NARROWEST, min(get_terminal_size((COLUMNS, 24)).columns, WIDEST)))
+    drawn = text(
+        subject,
+        view,
+        options,
+        max(NARROWEST, min(get_terminal_size((COLUMNS, 24)).columns, WIDEST)),
+    )
     echo(drawn if fits(sys.stdout.encoding) else ascii_only(drawn))
 
 

@@ -17,28 +17,81 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("remote", required=False)
 @click.argument("branch", required=False)
-@click.option("--interval", metavar="TIME", default="10min", show_default=True, help="Time between fetches.")
-@click.option("--once", is_flag=True, help="End when nothing is left to measure, instead of waiting for commits.")
-@click.option("--last", metavar="N", type=click.IntRange(1), default=100, show_default=True,
-              help="Measure only commits among the N newest.")  # fmt: skip
-@click.option("--budget", metavar="TIME", default="", help="Measure for at most this long in one cycle, such as 30min.")
+@click.option(
+    "--interval", metavar="TIME", default="10min", show_default=True, help="Time between fetches."
+)
+@click.option(
+    "--once",
+    is_flag=True,
+    help="End when nothing is left to measure, instead of waiting for commits.",
+)
+@click.option(
+    "--last",
+    metavar="N",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    help="Measure only commits among the N newest.",
+)
+@click.option(
+    "--budget",
+    metavar="TIME",
+    default="",
+    help="Measure for at most this long in one cycle, such as 30min.",
+)
 @host_options
-@click.option("--publish", "folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), help="Keep a site in DIR.")
-@click.option("--base-url", default="", metavar="URL", help="Address of the site, for links in notices and in its feed.")
-@click.option("--commit-url", metavar="URL", help="Address of a commit, with {id}, or none; guessed from the remote by default.")
-@click.option("--webhook", metavar="URL", envvar="PERFVCS_WEBHOOK",
-              help="Post new changes there as JSON, signed with PERFVCS_WEBHOOK_SECRET; also PERFVCS_WEBHOOK.")  # fmt: skip
+@click.option(
+    "--publish",
+    "folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep a site in DIR.",
+)
+@click.option(
+    "--base-url",
+    default="",
+    metavar="URL",
+    help="Address of the site, for links in notices and in its feed.",
+)
+@click.option(
+    "--commit-url",
+    metavar="URL",
+    help="Address of a commit, with {id}, or none; guessed from the remote by default.",
+)
+@click.option(
+    "--webhook",
+    metavar="URL",
+    envvar="PERFVCS_WEBHOOK",
+    help=(
+        "Post new changes there as JSON, signed with PERFVCS_WEBHOOK_SECRET; also PERFVCS_WEBHOOK."
+    ),
+)
 @click.option("--mail", metavar="ADDRESS", help="Send new changes there with sendmail.")
-@click.option("-q", "--quiet", is_flag=True, help="Print only cycles that did something, and errors.")
+@click.option(
+    "-q", "--quiet", is_flag=True, help="Print only cycles that did something, and errors."
+)
 def command(
-    remote: str | None, branch: str | None, *, interval: str, once: bool, last: int, budget: str, folder: Path | None,
-    base_url: str, commit_url: str | None, webhook: str | None, mail: str | None, quiet: bool,
-    scheduler: str, tls: Tls,
-) -> None:  # fmt: skip
+    remote: str | None,
+    branch: str | None,
+    *,
+    interval: str,
+    once: bool,
+    last: int,
+    budget: str,
+    folder: Path | None,
+    base_url: str,
+    commit_url: str | None,
+    webhook: str | None,
+    mail: str | None,
+    quiet: bool,
+    scheduler: str,
+    tls: Tls,
+) -> None:
     """Measure new commits on BRANCH of REMOTE, push the profiles, and publish.
 
-    Each cycle fetches, measures one commit in turns with its nearest measured neighbours, and prints one line. The newest commits come
-    first, then those that best locate a change. An interrupted session is finished first.
+    Each cycle fetches, measures one commit in turns with its nearest measured neighbours, and
+    prints one line. The newest commits come first, then those that best locate a change. An
+    interrupted session is finished first.
     """
     import os
 
@@ -57,11 +110,16 @@ def command(
     os.environ.pop("PERFVCS_WEBHOOK", None)  # what is measured and built need not know them
     secret = os.environ.pop(SECRET, "")
     wishes = Wishes(
-        last, seconds(budget, "--budget") if budget else None, folder and folder.absolute(),
-        verified(base_url) if base_url else "", None if commit_url is None else given(commit_url),
-        Webhook.of(webhook, secret) if webhook else None, Mail.to(mail) if mail else None,
-        scheduler, tls,
-    )  # fmt: skip
+        last,
+        seconds(budget, "--budget") if budget else None,
+        folder and folder.absolute(),
+        verified(base_url) if base_url else "",
+        None if commit_url is None else given(commit_url),
+        Webhook.of(webhook, secret) if webhook else None,
+        Mail.to(mail) if mail else None,
+        scheduler,
+        tls,
+    )
     wait = seconds(interval, "--interval")
     repository = Repository.find(create=True)
     watched = Branch.of(repository.project, repository.home, remote, branch)
@@ -71,7 +129,14 @@ def command(
 
     with shown(quiet=True) as progress:
         error = watch(
-            repository.project.root, watched, wishes, progress, echo, warn, interval=None if once else wait, quiet=quiet
+            repository.project.root,
+            watched,
+            wishes,
+            progress,
+            echo,
+            warn,
+            interval=None if once else wait,
+            quiet=quiet,
         )
     if error is not None:
         raise SystemExit(error.exit_code if isinstance(error, PerfError) else 1)

@@ -1,4 +1,6 @@
-"""The machine and toolchain as a profile records them, and the knobs and variables under which measured processes run."""
+"""The machine and toolchain as a profile records them, and the knobs and variables under which
+measured processes run.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +25,31 @@ if TYPE_CHECKING:
     from random import Random
 
 PADDING = "PERFVCS_PADDING"
-MAX_PADDING = 4096  # as hyperfine: a page, so that the stack's place within its page is spread evenly
+# as hyperfine: a page, so that the stack's place within its page is spread evenly
+MAX_PADDING = 4096
 MAX_VALUE = 200
 
-# Variables that change how fast the same program is; nothing else of the environment is ever stored.
+# Variables that change how fast the same program is; nothing else of the environment is ever
+# stored.
 RECORDED = (
-    "GLIBC_TUNABLES", "GOGC", "GOMAXPROCS", "LD_BIND_NOW", "LD_PRELOAD", "MALLOC_ARENA_MAX", "MKL_NUM_THREADS", "OMP_NUM_THREADS",
-    "OMP_PROC_BIND", "OPENBLAS_NUM_THREADS", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONMALLOC", "PYTHONOPTIMIZE",
-    "PYTHON_GIL", "PYTHON_JIT", "RAYON_NUM_THREADS",
-)  # fmt: skip
+    "GLIBC_TUNABLES",
+    "GOGC",
+    "GOMAXPROCS",
+    "LD_BIND_NOW",
+    "LD_PRELOAD",
+    "MALLOC_ARENA_MAX",
+    "MKL_NUM_THREADS",
+    "OMP_NUM_THREADS",
+    "OMP_PROC_BIND",
+    "OPENBLAS_NUM_THREADS",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONHASHSEED",
+    "PYTHONMALLOC",
+    "PYTHONOPTIMIZE",
+    "PYTHON_GIL",
+    "PYTHON_JIT",
+    "RAYON_NUM_THREADS",
+)
 RECORDED_OF_BUILDS = ("CFLAGS", "CPPFLAGS", "CXXFLAGS", "LDFLAGS")
 
 _GIT_KEPT = re.compile(
@@ -47,9 +65,10 @@ _DROPPED = re.compile(
 class Knobs:
     """Settings of measured processes that need no root.
 
-    ``pin``: ``none``, ``auto`` (one processor is chosen) or a list such as ``0,2-3``. ``aslr``: False switches address space
-    randomisation off. ``padding``: a variable of random length is added to the environment, which moves the stack.
-    Raises UsageError for a ``pin`` of another form.
+    ``pin``: ``none``, ``auto`` (one processor is chosen) or a list such as ``0,2-3``. ``aslr``:
+    False switches address space randomisation off. ``padding``: a variable of random length is
+    added to the environment, which moves the stack. Raises UsageError for a ``pin`` of another
+    form.
     """
 
     pin: str = "none"
@@ -61,7 +80,9 @@ class Knobs:
             parse_cpus(self.pin)
 
     def cpus(self, root: Path = ROOT_FOLDER) -> tuple[int, ...]:
-        """The processors to pin to, empty for none; raises UsageError for one that this process may not use."""
+        """The processors to pin to, empty for none; raises UsageError for one that this process may
+        not use.
+        """
         available = sorted(os.sched_getaffinity(0))
         if self.pin == "none":
             return ()
@@ -71,7 +92,8 @@ class Knobs:
         missing = sorted(set(wanted) - set(available))
         if missing:
             raise UsageError(
-                f'pin = "{self.pin}": there is no processor {missing[0]} here; choose from {_ranges(available)}, or "auto"'
+                f'pin = "{self.pin}": there is no processor {missing[0]} here; choose from'
+                f' {_ranges(available)}, or "auto"'
             )
         return wanted
 
@@ -85,7 +107,9 @@ class Knobs:
         }
 
     def padded(self, env: Mapping[str, str], random: Random) -> dict[str, str]:
-        """The environment of one execution: with ``padding``, one variable more, of 0 to 4096 characters."""
+        """The environment of one execution: with ``padding``, one variable more, of 0 to 4096
+        characters.
+        """
         return {**env, PADDING: "x" * random.randint(0, MAX_PADDING)} if self.padding else dict(env)
 
 
@@ -95,7 +119,10 @@ def parse_cpus(text: str) -> tuple[int, ...]:
     for part in text.split(","):
         found = re.fullmatch(r"\s*(\d{1,5})\s*(?:-\s*(\d{1,5})\s*)?", part)
         if not found or int(found[2] or found[1]) < int(found[1]):
-            raise UsageError(f'pin = "{text}" is not a list of processors: write "none", "auto", or numbers such as "0,2-3"')
+            raise UsageError(
+                f'pin = "{text}" is not a list of processors: write "none", "auto", or numbers such'
+                ' as "0,2-3"'
+            )
         cpus.update(range(int(found[1]), int(found[2] or found[1]) + 1))
     return tuple(sorted(cpus))
 
@@ -111,7 +138,9 @@ def _ranges(cpus: Sequence[int]) -> str:
 
 
 def _choose(available: Sequence[int], root: Path) -> tuple[int, ...]:
-    """One processor: of the isolated ones if there are any, of the fastest kind, and the last, as interrupts prefer the first."""
+    """One processor: of the isolated ones if there are any, of the fastest kind, and the last, as
+    interrupts prefer the first.
+    """
     if len(available) < 2:
         return ()
     cpus = root / "sys/devices/system/cpu"
@@ -122,15 +151,20 @@ def _choose(available: Sequence[int], root: Path) -> tuple[int, ...]:
 
 
 def clean(environ: Mapping[str, str], extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment of a measured process: the caller's without what would mislead it, then ``extra``.
+    """The environment of a measured process: the caller's without what would mislead it, then
+    ``extra``.
 
-    Dropped: what git tells its hooks, a CI service's tokens, Python's search paths and hash seed, coverage's and our own variables,
-    the shell's place, and the locale, which becomes C.UTF-8 unless ``extra`` names one: a hook, a terminal and a CI machine measure
-    the same.
+    Dropped: what git tells its hooks, a CI service's tokens, Python's search paths and hash seed,
+    coverage's and our own variables, the shell's place, and the locale, which becomes C.UTF-8
+    unless ``extra`` names one: a hook, a terminal and a CI machine measure the same.
     """
     given = dict(extra or {})
     open_ones = without_secrets(environ).items()
-    kept = {name: value for name, value in open_ones if _GIT_KEPT.fullmatch(name) or not _DROPPED.fullmatch(name)}
+    kept = {
+        name: value
+        for name, value in open_ones
+        if _GIT_KEPT.fullmatch(name) or not _DROPPED.fullmatch(name)
+    }
     if not any(name == "LANG" or name.startswith("LC_") for name in given):
         kept["LC_ALL"] = "C.UTF-8"
     return kept | given
@@ -148,8 +182,9 @@ def describe(
 ) -> Environment:
     """What a profile records of machine and toolchain.
 
-    ``environ`` is that of the measured processes, ``python`` the label of the interpreter that the job was given, ``built``
-    whether a build was run (the C compiler is then part of it), ``before`` and ``after`` the noise around the session.
+    ``environ`` is that of the measured processes, ``python`` the label of the interpreter that the
+    job was given, ``built`` whether a build was run (the C compiler is then part of it), ``before``
+    and ``after`` the noise around the session.
     """
     fields = _machine(root) | knobs.fields(root) | recorded(environ, built=built)
     if python:
@@ -163,7 +198,9 @@ def describe(
 
 
 def recorded(environ: Mapping[str, str], *, built: bool) -> dict[str, str]:
-    """The variables of an environment that profiles record; those of compilers only where a build was run."""
+    """The variables of an environment that profiles record; those of compilers only where a build
+    was run.
+    """
     names = RECORDED + (RECORDED_OF_BUILDS if built else ())
     return {name: environ[name][:MAX_VALUE] for name in names if environ.get(name)}
 
@@ -179,7 +216,9 @@ def fingerprint(fields: Mapping[str, str]) -> str:
 
 @cache
 def compiler(command: str, path: str) -> str:
-    """The first line of the C compiler's ``--version``, empty when there is none; asked once per process."""
+    """The first line of the C compiler's ``--version``, empty when there is none; asked once per
+    process.
+    """
     try:
         return _first_line([*shlex.split(command), "--version"], path)
     except ValueError:  # unbalanced quotes in CC, on which a build fails by itself
@@ -189,7 +228,15 @@ def compiler(command: str, path: str) -> str:
 def _first_line(argv: Sequence[str], path: str) -> str:
     try:
         environ = {"PATH": path, "LC_ALL": "C"}
-        done = subprocess.run(argv, env=environ, stdin=subprocess.DEVNULL, capture_output=True, timeout=10, check=True, text=True)
+        done = subprocess.run(
+            argv,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=10,
+            check=True,
+            text=True,
+        )
     except (OSError, ValueError, subprocess.SubprocessError):
         return ""
     return done.stdout.partition("\n")[0].strip()[:MAX_VALUE]
@@ -221,7 +268,11 @@ def processor(root: Path) -> str:
     for name in ("model name", "cpu model", "cpu", "uarch"):
         if found.get(name):
             return found[name][:MAX_VALUE]
-    parts = [found[name] for name in ("cpu implementer", "cpu part", "cpu variant", "cpu revision") if found.get(name)]
+    parts = [
+        found[name]
+        for name in ("cpu implementer", "cpu part", "cpu variant", "cpu revision")
+        if found.get(name)
+    ]
     return " ".join(["ARM", *parts]) if parts else ""
 
 
@@ -235,7 +286,11 @@ def _quota(root: Path) -> str:
     """How many processors' time the control group allows, empty without a limit."""
     folder = noise.group(root)
     words = ((read(folder / "cpu.max") if folder else None) or "").split()
-    return f"{int(words[0]) / int(words[1]):g}" if len(words) == 2 and words[0].isdigit() and words[1].isdigit() else ""
+    return (
+        f"{int(words[0]) / int(words[1]):g}"
+        if len(words) == 2 and words[0].isdigit() and words[1].isdigit()
+        else ""
+    )
 
 
 def _libc() -> str:
@@ -248,7 +303,9 @@ def _libc() -> str:
 @cache
 def _notes(root: Path) -> dict[str, str]:
     """What is recorded of the machine but not compared."""
-    released = dict(line.partition("=")[::2] for line in (read(root / "etc/os-release") or "").splitlines())
+    released = dict(
+        line.partition("=")[::2] for line in (read(root / "etc/os-release") or "").splitlines()
+    )
     huge = re.search(r"\[(\w+)\]", read(root / "sys/kernel/mm/transparent_hugepage/enabled") or "")
     notes = {
         "host": os.uname().nodename,
@@ -257,14 +314,20 @@ def _notes(root: Path) -> dict[str, str]:
         "memory": f"{size / 1024**3:.1f} GiB" if (size := memory(root)) else "",
         "hugepages": huge[1] if huge else "",
         "virtual": _virtual(root),
-        "git": _first_line(["git", "--version"], os.environ.get("PATH", os.defpath)).removeprefix("git version "),
+        "git": (
+            _first_line(["git", "--version"], os.environ.get("PATH", os.defpath)).removeprefix(
+                "git version "
+            )
+        ),
         "perfvcs python": platform.python_version(),
     }
     return {name: value[:MAX_VALUE] for name, value in notes.items() if value}
 
 
 def _virtual(root: Path) -> str:
-    """The virtual machine's name as its firmware gives it, ``yes`` when only the processor shows it, empty on real hardware."""
+    """The virtual machine's name as its firmware gives it, ``yes`` when only the processor shows
+    it, empty on real hardware.
+    """
     if not re.search(r"^flags\s*:.*\bhypervisor\b", read(root / "proc/cpuinfo") or "", re.M):
         return ""
     names = (read(root / "sys/class/dmi/id" / name) for name in ("sys_vendor", "product_name"))

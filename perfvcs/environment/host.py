@@ -35,14 +35,22 @@ CONFIGURATION_PARTS = (
 )
 VALUE = 60  # characters of a value
 FILE_SYSTEM = Path("/")
-FIRST_PARTS = ("cpu", "machine", "kernel", "python", "compiler", "libc")  # what tells environments apart at a glance
+# what tells environments apart at a glance
+FIRST_PARTS = ("cpu", "machine", "kernel", "python", "compiler", "libc")
 NAME_CHARACTERS = 40
 FINGERPRINT_DIGITS = 10  # of a fingerprint
 
 
 def host_of(environment: Environment) -> str:
-    """The name of the host that was measured on, or of one of several workers there; ``unknown`` in profiles of other tools."""
-    return environment.notes.get("worker") or environment.notes.get("host") or environment.fields.get("host") or UNKNOWN
+    """The name of the host that was measured on, or of one of several workers there; ``unknown`` in
+    profiles of other tools.
+    """
+    return (
+        environment.notes.get("worker")
+        or environment.notes.get("host")
+        or environment.fields.get("host")
+        or UNKNOWN
+    )
 
 
 def configuration(environment: Environment) -> dict[str, str]:
@@ -52,20 +60,31 @@ def configuration(environment: Environment) -> dict[str, str]:
 
 
 def changes(before: Environment, after: Environment) -> list[str]:
-    """What differs, such as ``kernel 6.1.1 -> 6.1.2``; the host first, and nothing that only one of the two says."""
+    """What differs, such as ``kernel 6.1.1 -> 6.1.2``; the host first, and nothing that only one of
+    the two says.
+    """
     old, new = configuration(before), configuration(after)
     parts = [
         ("host", host_of(before), host_of(after)),
-        *((part, old[part], new[part]) for part in CONFIGURATION_PARTS if part in old and part in new),
+        *(
+            (part, old[part], new[part])
+            for part in CONFIGURATION_PARTS
+            if part in old and part in new
+        ),
     ]
-    differing = [(part, was, now) for part, was, now in parts if was != now and UNKNOWN not in (was, now)]
-    return [f"{part} {shorten(was, VALUE)} -> {shorten(now, VALUE)}" for part, was, now in differing]
+    differing = [
+        (part, was, now) for part, was, now in parts if was != now and UNKNOWN not in (was, now)
+    ]
+    return [
+        f"{part} {shorten(was, VALUE)} -> {shorten(now, VALUE)}" for part, was, now in differing
+    ]
 
 
 class Facts(msgspec.Struct, frozen=True):
     """What is known of a host.
 
-    ``memory`` is in bytes, ``flags`` are those of /proc/cpuinfo, such as ``avx2``, ``load`` is the average of a minute.
+    ``memory`` is in bytes, ``flags`` are those of /proc/cpuinfo, such as ``avx2``, ``load`` is the
+    average of a minute.
     """
 
     host: str
@@ -81,7 +100,11 @@ class Facts(msgspec.Struct, frozen=True):
     @property
     def named(self) -> dict[str, str | int]:
         """Those that stay, and have a name of their own."""
-        return {name: getattr(self, name) for name in self.__struct_fields__ if name not in ("flags", "load")}
+        return {
+            name: getattr(self, name)
+            for name in self.__struct_fields__
+            if name not in ("flags", "load")
+        }
 
 
 def facts(root: Path = FILE_SYSTEM) -> Facts:
@@ -89,24 +112,42 @@ def facts(root: Path = FILE_SYSTEM) -> Facts:
     flags = re.search(r"^(?:flags|Features)\s*:\s*(.+)$", read(root / "proc/cpuinfo") or "", re.M)
     names = os.uname()
     return Facts(
-        host=names.nodename, cores=len(os.sched_getaffinity(0)), memory=memory(root),
-        cpu=processor(root), machine=names.machine, kernel=names.release, system=names.sysname,
-        flags=frozenset(flags[1].split() if flags else ()), load=os.getloadavg()[0],
-    )  # fmt: skip
+        host=names.nodename,
+        cores=len(os.sched_getaffinity(0)),
+        memory=memory(root),
+        cpu=processor(root),
+        machine=names.machine,
+        kernel=names.release,
+        system=names.sysname,
+        flags=frozenset(flags[1].split() if flags else ()),
+        load=os.getloadavg()[0],
+    )
 
 
 def names(several: Iterable[Environment]) -> dict[str, str]:
-    """By fingerprint a name that no other has: the values of at most two fields in which they differ, else with the fingerprint."""
+    """By fingerprint a name that no other has: the values of at most two fields in which they
+    differ, else with the fingerprint.
+    """
     known = {one.fingerprint: one for one in several}
-    order = [*FIRST_PARTS, *sorted({name for one in known.values() for name in one.fields} - {*FIRST_PARTS})]
+    order = [
+        *FIRST_PARTS,
+        *sorted({name for one in known.values() for name in one.fields} - {*FIRST_PARTS}),
+    ]
     telling = [name for name in order if len({one.fields.get(name) for one in known.values()}) > 1]
     if len(known) == 1:
-        telling = [name for name in FIRST_PARTS[:1] if all(name in one.fields for one in known.values())]
+        telling = [
+            name for name in FIRST_PARTS[:1] if all(name in one.fields for one in known.values())
+        ]
     found = {
-        mark: shorten(", ".join(one.fields.get(name, f"no {name}") for name in telling[:2]), NAME_CHARACTERS)
+        mark: shorten(
+            ", ".join(one.fields.get(name, f"no {name}") for name in telling[:2]), NAME_CHARACTERS
+        )
         or mark[:FINGERPRINT_DIGITS]
         or "unknown"
         for mark, one in known.items()
     }
     counts = Counter(found.values())
-    return {mark: name if counts[name] == 1 else f"{name} {mark[:6]}".strip() for mark, name in found.items()}
+    return {
+        mark: name if counts[name] == 1 else f"{name} {mark[:6]}".strip()
+        for mark, name in found.items()
+    }

@@ -1,4 +1,6 @@
-"""What disturbs measurements on this machine: read before and after a session, reported in sentences that name the cure."""
+"""What disturbs measurements on this machine: read before and after a session, reported in
+sentences that name the cure.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,15 @@ LOAD = 0.5  # of the processors, before measuring
 BUSY_SHARE = 0.25  # of the processors, used by other programs while measuring
 PRESSURE = 0.10  # of the time, some process waited for a processor
 STEAL = 0.02  # of the processor time
-MIN_SPAN = 1.0  # seconds: the counters tick 100 times a second, so that shares of a shorter time say nothing
+# seconds: the counters tick 100 times a second, so that shares of a shorter time say nothing
+MIN_SPAN = 1.0
 
 
 @dataclass(frozen=True)
 class Noise:
-    """The state at one moment; counters are in seconds since boot, summed over processors; what cannot be read is None."""
+    """The state at one moment; counters are in seconds since boot, summed over processors; what
+    cannot be read is None.
+    """
 
     at: float
     processors: int
@@ -45,18 +50,33 @@ def snapshot(root: Path = ROOT_FOLDER) -> Noise:
     busy, steal = _ticks(root)
     average, total = _pressure(root)
     return Noise(
-        at=time.monotonic(), processors=len(os.sched_getaffinity(0)), own=sum(times[:4]), users=_other_users(),
-        load=_number(root / "proc/loadavg"), busy=busy, steal=steal, pressure=total, pressure10=average,
-        throttled=_throttled(root), hot=_hot(cpus), governor=_governor(cpus), turbo=_turbo(cpus), battery=_battery(root),
-    )  # fmt: skip
+        at=time.monotonic(),
+        processors=len(os.sched_getaffinity(0)),
+        own=sum(times[:4]),
+        users=_other_users(),
+        load=_number(root / "proc/loadavg"),
+        busy=busy,
+        steal=steal,
+        pressure=total,
+        pressure10=average,
+        throttled=_throttled(root),
+        hot=_hot(cpus),
+        governor=_governor(cpus),
+        turbo=_turbo(cpus),
+        battery=_battery(root),
+    )
 
 
 def warnings(before: Noise, after: Noise) -> list[str]:
-    """Plain sentences about what may have disturbed the measurements between two snapshots, each once."""
+    """Plain sentences about what may have disturbed the measurements between two snapshots, each
+    once.
+    """
     found: list[str] = []
     busy: list[str] = []
     if before.load is not None and before.load > LOAD * before.processors:
-        busy.append(f"the load average was {before.load:.1f} on {_processors(before)} before measuring")
+        busy.append(
+            f"the load average was {before.load:.1f} on {_processors(before)} before measuring"
+        )
     others = _others(before, after)
     if others is not None and others > BUSY_SHARE * after.processors:
         busy.append(f"other programs used {others:.1f} of {_processors(after)} while measuring")
@@ -69,31 +89,42 @@ def warnings(before: Noise, after: Noise) -> list[str]:
     stolen = _share(before, after, "steal", after.processors)
     if stolen is not None and stolen > STEAL:
         found.append(
-            f"the hypervisor gave {stolen:.0%} of the processor time to others: use a dedicated machine, or more executions"
+            f"the hypervisor gave {stolen:.0%} of the processor time to others: use a dedicated"
+            " machine, or more executions"
         )
     throttled = _difference(before.throttled, after.throttled)
     if throttled:
         found.append(
-            f"the container's CPU quota held processes back for {throttled:.2g} s: raise the quota (cpu.max), or use fewer threads"
+            f"the container's CPU quota held processes back for {throttled:.2g} s: raise the quota"
+            " (cpu.max), or use fewer threads"
         )
     if _difference(before.hot, after.hot):
-        found.append("the processor was slowed down by heat: let the processor cool down, or lower its highest frequency")
+        found.append(
+            "the processor was slowed down by heat: let the processor cool down, or lower its"
+            " highest frequency"
+        )
     return found + _settings(after)
 
 
 def _settings(state: Noise) -> list[str]:
     found = []
     if state.governor not in (None, "performance"):
-        found.append(f"the CPU governor is {state.governor}: sudo cpupower frequency-set -g performance")
+        found.append(
+            f"the CPU governor is {state.governor}: sudo cpupower frequency-set -g performance"
+        )
     if state.turbo:
         found.append(
-            "turbo is on, so that speed depends on heat and neighbours: switch turbo off in the firmware, or write 0 to "
-            "/sys/devices/system/cpu/cpufreq/boost (Intel: 1 to /sys/devices/system/cpu/intel_pstate/no_turbo)"
+            "turbo is on, so that speed depends on heat and neighbours: switch turbo off in the"
+            " firmware, or write 0 to /sys/devices/system/cpu/cpufreq/boost (Intel: 1 to"
+            " /sys/devices/system/cpu/intel_pstate/no_turbo)"
         )
     if state.battery:
         found.append("the machine runs on battery: plug the machine in")
     if state.users:
-        found.append(f"{_count(state.users, 'other user')} logged in: measure when nobody else is, or on a dedicated machine")
+        found.append(
+            f"{_count(state.users, 'other user')} logged in: measure when nobody else is, or on a"
+            " dedicated machine"
+        )
     return found
 
 
@@ -113,13 +144,22 @@ def notes(before: Noise, after: Noise) -> dict[str, str]:
 
 
 def _others(before: Noise, after: Noise) -> float | None:
-    """How many processors programs other than this one and its finished children used on average."""
+    """How many processors programs other than this one and its finished children used on
+    average.
+    """
     busy, span = _difference(before.busy, after.busy), after.at - before.at
-    return None if busy is None or span < MIN_SPAN else max(0.0, busy - (after.own - before.own)) / span
+    return (
+        None
+        if busy is None or span < MIN_SPAN
+        else max(0.0, busy - (after.own - before.own)) / span
+    )
 
 
 def _share(before: Noise, after: Noise, counter: str, processors: int = 1) -> float | None:
-    grown, span = _difference(getattr(before, counter), getattr(after, counter)), after.at - before.at
+    grown, span = (
+        _difference(getattr(before, counter), getattr(after, counter)),
+        after.at - before.at,
+    )
     return None if grown is None or span < MIN_SPAN else grown / span / processors
 
 
@@ -149,7 +189,9 @@ def _switch(value: object) -> str:
 
 
 def read(path: Path) -> str | None:
-    """The text of a file of /proc or /sys without white space around it; None when it is missing or unreadable."""
+    """The text of a file of /proc or /sys without white space around it; None when it is missing or
+    unreadable.
+    """
     try:
         return path.read_text("utf-8", "replace").strip()
     except OSError:
@@ -166,7 +208,9 @@ def _number(path: Path) -> float | None:
 def _ticks(root: Path) -> tuple[float | None, float | None]:
     """Busy and stolen time in seconds from /proc/stat (guests' time is part of user's)."""
     with suppress(ValueError, IndexError):
-        user, nice, system, _, _, irq, softirq, steal = (int(word) for word in (read(root / "proc/stat") or "").split()[1:9])
+        user, nice, system, _, _, irq, softirq, steal = (
+            int(word) for word in (read(root / "proc/stat") or "").split()[1:9]
+        )
         tick = os.sysconf("SC_CLK_TCK")
         return (user + nice + system + irq + softirq) / tick, steal / tick
     return None, None
@@ -182,7 +226,9 @@ def _pressure(root: Path) -> tuple[float | None, float | None]:
 
 
 def group(root: Path) -> Path | None:
-    """This process's control group (version 2) as a folder below /sys/fs/cgroup; None without one."""
+    """This process's control group (version 2) as a folder below /sys/fs/cgroup; None without
+    one.
+    """
     for line in (read(root / "proc/self/cgroup") or "").splitlines():
         if line.startswith("0::"):
             return root / "sys/fs/cgroup" / line[3:].lstrip("/")
@@ -207,7 +253,9 @@ def _hot(cpus: Path) -> int | None:
 
 def _governor(cpus: Path) -> str | None:
     """The governors of the processors that may be used, joined where they differ."""
-    found = {read(cpus / f"cpu{number}/cpufreq/scaling_governor") for number in os.sched_getaffinity(0)}
+    found = {
+        read(cpus / f"cpu{number}/cpufreq/scaling_governor") for number in os.sched_getaffinity(0)
+    }
     return " and ".join(sorted(name for name in found if name)) or None
 
 
@@ -219,11 +267,16 @@ def _turbo(cpus: Path) -> bool | None:
 
 
 def _battery(root: Path) -> bool | None:
-    """True when no mains supply is online, or where none is listed, when a battery discharges; None without a supply.
+    """True when no mains supply is online, or where none is listed, when a battery discharges; None
+    without a supply.
 
     Supplies of the scope ``Device`` (a mouse, a pen) say nothing about the machine.
     """
-    supplies = [path for path in (root / "sys/class/power_supply").glob("*") if read(path / "scope") != "Device"]
+    supplies = [
+        path
+        for path in (root / "sys/class/power_supply").glob("*")
+        if read(path / "scope") != "Device"
+    ]
     mains = [read(path / "online") for path in supplies if read(path / "type") in ("Mains", "USB")]
     batteries = [read(path / "status") for path in supplies if read(path / "type") == "Battery"]
     if not batteries:
@@ -233,7 +286,8 @@ def _battery(root: Path) -> bool | None:
 
 def _other_users() -> int:
     """How many users other than this one are logged in."""
-    if not UTMP.exists():  # in most containers; psutil takes a tenth of all imports of `perf collect`
+    # in most containers; psutil takes a tenth of all imports of `perf collect`
+    if not UTMP.exists():
         return 0
     import psutil
 

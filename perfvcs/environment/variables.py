@@ -20,13 +20,21 @@ SEED_PLACEHOLDER = "{seed}"
 
 def secrets(environ: Mapping[str, str]) -> list[str]:
     """The values of the tokens in an environment, the longest first."""
-    found = {value for name, value in environ.items() if SECRET.fullmatch(name) and len(value) >= SHORTEST_TOKEN}
+    found = {
+        value
+        for name, value in environ.items()
+        if SECRET.fullmatch(name) and len(value) >= SHORTEST_TOKEN
+    }
     return sorted(found, key=len, reverse=True)
 
 
 def without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment without a CI service's tokens and the files that steer its job."""
-    return {name: value for name, value in environ.items() if not SECRET.fullmatch(name) and not STEERING.fullmatch(name)}
+    return {
+        name: value
+        for name, value in environ.items()
+        if not SECRET.fullmatch(name) and not STEERING.fullmatch(name)
+    }
 
 
 def hidden(text: str, environ: Mapping[str, str]) -> str:
@@ -41,10 +49,11 @@ def hidden(text: str, environ: Mapping[str, str]) -> str:
 
 
 def seeded(env: Mapping[str, str], seed: int) -> dict[str, str]:
-    """The environment with the seeds that it does not set itself; ``seed`` is 0 (hashing is not random) to 2**31 - 1.
+    """The environment with the seeds that it does not set itself; ``seed`` is 0 (hashing is not
+    random) to 2**31 - 1.
 
-    Python, Perl and Lua take theirs. Ruby, Node and Go have no such variable, and files that are loaded first would cost them
-    milliseconds.
+    Python, Perl and Lua take theirs. Ruby, Node and Go have no such variable, and files that are
+    loaded first would cost them milliseconds.
     """
     own = {
         SEED: str(seed),

@@ -21,7 +21,19 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 BUNDLE_SIGNATURES = (b"# v2 git bundle\n", b"# v3 git bundle\n")
-TEXTS = ("commit", "dirty", "started", "session", "version", "job", "collector", "environment", "uid", "metric", "unit")
+TEXTS = (
+    "commit",
+    "dirty",
+    "started",
+    "session",
+    "version",
+    "job",
+    "collector",
+    "environment",
+    "uid",
+    "metric",
+    "unit",
+)
 WHOLE = ("binary", "execution", "iteration", "mark")
 COLUMNS = (*TEXTS[:-2], "size", *WHOLE, "metric", "value", "unit")
 FILE_ENDINGS = (".csv", ".jsonl", ".parquet", ".arrow")
@@ -34,17 +46,23 @@ def documents(
 ) -> Iterator[tuple[str, bytes]]:
     """Name and content of the file of each profile, one in memory at a time.
 
-    A name is made of the profile's place in the store, ``<commit>-<collector>-<workload>-<id>``, which nothing foreign can shape. A format
-    that has files for several profiles together names them itself.
+    A name is made of the profile's place in the store, ``<commit>-<collector>-<workload>-<id>``,
+    which nothing foreign can shape. A format that has files for several profiles together names
+    them itself.
     """
     if together(format_name):
         in_order = sorted(paths)  # those of a commit follow each other
-        profiles = (profile for _, profile in repository.store.read_many(in_order, at=repository.index.head))
+        profiles = (
+            profile for _, profile in repository.store.read_many(in_order, at=repository.index.head)
+        )
         yield from encode_all(profiles, format_name, options)
         return
     suffix = suffixes(format_name)[0]
     for path, profile in repository.store.read_many(paths, at=repository.index.head):
-        yield f"{profile.commit[:10]}-{PurePosixPath(path).stem}{suffix}", encode(profile, format_name, options)
+        yield (
+            f"{profile.commit[:10]}-{PurePosixPath(path).stem}{suffix}",
+            encode(profile, format_name, options),
+        )
 
 
 def into_folder(folder: Path, files: Iterator[tuple[str, bytes]], *, force: bool) -> None:
@@ -66,7 +84,8 @@ def into_folder(folder: Path, files: Iterator[tuple[str, bytes]], *, force: bool
 def into_file(path: Path, document: bytes | mmap.mmap, *, force: bool) -> None:
     """Write a file, whole or not at all.
 
-    Raises UsageError where it is there already, unless ``force`` holds, and where it cannot be written.
+    Raises UsageError where it is there already, unless ``force`` holds, and where it cannot be
+    written.
     """
     try:
         if disk.is_stream(path):
@@ -80,10 +99,14 @@ def into_file(path: Path, document: bytes | mmap.mmap, *, force: bool) -> None:
 
 
 def unwritable(path: Path, error: OSError) -> UsageError:
-    """The error about a file that cannot be written; raises OSError where the disk is full, which no other name would cure."""
+    """The error about a file that cannot be written; raises OSError where the disk is full, which
+    no other name would cure.
+    """
     if error.errno in NO_SPACE:  # no wrong name
         raise OSError(error.errno, error.strerror, str(path)) from None
-    return UsageError(f"cannot write {shorten(str(path), 200)}: {error.strerror or error}: choose another -o")
+    return UsageError(
+        f"cannot write {shorten(str(path), 200)}: {error.strerror or error}: choose another -o"
+    )
 
 
 def is_bundle(path: Path) -> bool:
@@ -95,10 +118,19 @@ def is_bundle(path: Path) -> bool:
         return False
 
 
-def write_bundle(repository: Repository, names: tuple[str, ...], jobs: tuple[str, ...], path: Path, *, force: bool) -> int:
-    """Write the profiles of revisions, or those that the usual remote was never seen to have, into a bundle; how many.
+def write_bundle(
+    repository: Repository,
+    names: tuple[str, ...],
+    jobs: tuple[str, ...],
+    path: Path,
+    *,
+    force: bool,
+) -> int:
+    """Write the profiles of revisions, or those that the usual remote was never seen to have, into
+    a bundle; how many.
 
-    Raises UsageError where there are none, where the file is there already, unless ``force`` holds, and where it cannot be written.
+    Raises UsageError where there are none, where the file is there already, unless ``force`` holds,
+    and where it cannot be written.
     """
     from perfvcs.exchange.mirror import Mirror
 
@@ -111,7 +143,11 @@ def write_bundle(repository: Repository, names: tuple[str, ...], jobs: tuple[str
         part.touch()
         with Mirror.opened(repository.home, repository.store) as mirror:
             mirror.bundle(
-                part.absolute(), blobs, repository.store.who, int(time.time()), f"Hand over {counted(len(blobs), 'profile')}"
+                part.absolute(),
+                blobs,
+                repository.store.who,
+                int(time.time()),
+                f"Hand over {counted(len(blobs), 'profile')}",
             )
         part.replace(path)
     except OSError as error:
@@ -121,27 +157,45 @@ def write_bundle(repository: Repository, names: tuple[str, ...], jobs: tuple[str
     return len(blobs)
 
 
-def _chosen(repository: Repository, names: tuple[str, ...], jobs: tuple[str, ...]) -> Mapping[str, str]:
+def _chosen(
+    repository: Repository, names: tuple[str, ...], jobs: tuple[str, ...]
+) -> Mapping[str, str]:
     """The blobs of the profiles that are to be handed over, by their paths."""
     from perfvcs.exchange.sharing import unpushed
 
     if not names and not jobs:
         if not (blobs := unpushed(repository)):
-            raise UsageError("nothing to export: the remote has everything; name revisions to export them anyway")
+            raise UsageError(
+                "nothing to export: the remote has everything; name revisions to export them anyway"
+            )
         return blobs
     wanted = {path for name in names or ("HEAD",) for path in repository.select(name, jobs)}
-    return {entry.path: entry.new for entry in repository.store.entries(*sorted(wanted)) if entry.new and entry.path in wanted}
+    return {
+        entry.path: entry.new
+        for entry in repository.store.entries(*sorted(wanted))
+        if entry.new and entry.path in wanted
+    }
 
 
-def write_table(repository: Repository, names: Sequence[str], jobs: Sequence[str], path: Path, *, force: bool) -> int:
-    """Write all values of the profiles that are named, else of all that are stored; how many. Memory holds one profile at a time.
+def write_table(
+    repository: Repository, names: Sequence[str], jobs: Sequence[str], path: Path, *, force: bool
+) -> int:
+    """Write all values of the profiles that are named, else of all that are stored; how many.
 
-    ``names`` are revisions, ranges ``A..B``, or single profiles; the ending of ``path`` says what is written. Raises UsageError.
+    Memory holds one profile at a time.
+
+    ``names`` are revisions, ranges ``A..B``, or single profiles; the ending of ``path`` says what
+    is written. Raises UsageError.
     """
     if path.suffix not in FILE_ENDINGS:
-        raise UsageError(f"{path.name}: a table is a file with the ending {', '.join(FILE_ENDINGS)}")
+        raise UsageError(
+            f"{path.name}: a table is a file with the ending {', '.join(FILE_ENDINGS)}"
+        )
     profiles = (
-        profile for _, profile in repository.store.read_many(_selected(repository, names, jobs), at=repository.index.head)
+        profile
+        for _, profile in repository.store.read_many(
+            _selected(repository, names, jobs), at=repository.index.head
+        )
     )
     with TemporaryFile(dir=repository.home) as file:
         count = _WRITERS[path.suffix](file, (row for profile in profiles for row in rows(profile)))
@@ -155,33 +209,51 @@ def write_table(repository: Repository, names: Sequence[str], jobs: Sequence[str
 
 
 def rows(profile: Profile) -> Iterator[tuple[Any, ...]]:
-    """A profile's values in the order of ``COLUMNS``, metric by metric; rows without a value are left out."""
+    """A profile's values in the order of ``COLUMNS``, metric by metric; rows without a value are
+    left out.
+    """
     found, collected = profile.resources, profile.collected
     about = (
-        profile.commit, profile.dirty, collected.started, collected.session, _version(profile), profile.job.label,
-        profile.job.collector, profile.environment.fingerprint,
-    )  # fmt: skip
+        profile.commit,
+        profile.dirty,
+        collected.started,
+        collected.session,
+        _version(profile),
+        profile.job.label,
+        profile.job.collector,
+        profile.environment.fingerprint,
+    )
     sizes = found.size if found.size is not None else [None] * len(found)
     numbers = [found.integers(name) for name in WHOLE]
     for name, metric in profile.metrics.items():
-        for code, size, value, *row in zip(found.uid, sizes, found.metrics[name], *numbers, strict=True):
+        for code, size, value, *row in zip(
+            found.uid, sizes, found.metrics[name], *numbers, strict=True
+        ):
             if value is not None:
                 yield (*about, found.names[code], size, *row, name, value, metric.unit)
 
 
 def _version(profile: Profile) -> str | None:
-    """Which of the versions that were measured in turns it is: two of the same commit are an A/A measurement."""
+    """Which of the versions that were measured in turns it is: two of the same commit are an A/A
+    measurement.
+    """
     design = profile.design
     return design.versions[design.version] if design.version < len(design.versions) else None
 
 
 def _selected(repository: Repository, names: Sequence[str], jobs: Sequence[str]) -> list[str]:
-    """The paths of the profiles, those of ranges and of the whole store by the time of their measurement."""
+    """The paths of the profiles, those of ranges and of the whole store by the time of their
+    measurement.
+    """
     if not names:
         return _of(repository, None, jobs)
     found: list[str] = []
     for name in names:
-        found += _of(repository, repository.project.range(name), jobs) if ".." in name else repository.select(name, jobs)
+        found += (
+            _of(repository, repository.project.range(name), jobs)
+            if ".." in name
+            else repository.select(name, jobs)
+        )
     return list(dict.fromkeys(found))
 
 
@@ -190,7 +262,9 @@ def _of(repository: Repository, commits: Sequence[str] | None, jobs: Sequence[st
     headers = repository.index.headers(commits)
     if not headers:
         raise UsageError(
-            "none of these commits is measured" if commits else "nothing is stored yet: `perf collect` measures HEAD"
+            "none of these commits is measured"
+            if commits
+            else "nothing is stored yet: `perf collect` measures HEAD"
         )
     keys = series_of(repository.index, jobs)
     chosen = [one for one in headers if not jobs or one.job.key in keys]
@@ -201,7 +275,9 @@ def _csv(file: IO[bytes], table: Iterable[tuple[Any, ...]]) -> int:
     import csv
     import io
 
-    text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="", write_through=True)
+    text = io.TextIOWrapper(
+        file, encoding="utf-8", errors="backslashreplace", newline="", write_through=True
+    )
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(COLUMNS)
     count = 0
@@ -235,7 +311,9 @@ def _arrow(file: IO[bytes], table: Iterable[tuple[Any, ...]]) -> int:
         import pyarrow
     except ImportError:
         raise UsageError(NEEDS_PYARROW.format("Arrow")) from None
-    with pyarrow.ipc.new_file(file, _schema(), options=pyarrow.ipc.IpcWriteOptions(compression="zstd")) as writer:
+    with pyarrow.ipc.new_file(
+        file, _schema(), options=pyarrow.ipc.IpcWriteOptions(compression="zstd")
+    ) as writer:
         return _batches(table, writer.write_batch)
 
 
@@ -254,7 +332,9 @@ def _batches(table: Iterable[tuple[Any, ...]], write_batch: Any) -> int:
     schema, rest, count = _schema(), iter(table), 0
     while batch := list(islice(rest, ROWS_AT_ONCE)):
         columns = zip(*batch, strict=True)
-        arrays = [pyarrow.array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
+        arrays = [
+            pyarrow.array(column, kind) for column, kind in zip(columns, schema.types, strict=True)
+        ]
         write_batch(pyarrow.record_batch(arrays, schema=schema))
         count += len(batch)
     return count

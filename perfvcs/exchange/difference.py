@@ -19,11 +19,14 @@ from perfvcs.store.removal import PROFILE_PATH, profile_of
 PLAIN_MODE = "100644"
 MODE_NAMES = {"120000": "a symbolic link", "160000": "a submodule", "100755": "an executable file"}
 TREE_MODE = "040000"
-WORTHWHILE_FILES = 10_000  # git fast-import searches one of 4,451 lists of names for each file: below, that takes no time
+# git fast-import searches one of 4,451 lists of names for each file: below, that takes no time
+WORTHWHILE_FILES = 10_000
 
 
 class ProfileSelection(msgspec.Struct, frozen=True):
-    """Profiles of some commits: the ``last`` N ancestors of HEAD that have any, those committed ``since`` a moment, or both."""
+    """Profiles of some commits: the ``last`` N ancestors of HEAD that have any, those committed
+    ``since`` a moment, or both.
+    """
 
     project: Project
     last: int | None = None
@@ -36,7 +39,9 @@ class ProfileSelection(msgspec.Struct, frozen=True):
             try:
                 since = datetime.fromisoformat(since).isoformat()
             except ValueError:
-                raise UsageError(f"{since!a:.40} is not a date: write it like 2026-11-20, or 2026-11-20T09:30") from None
+                raise UsageError(
+                    f"{since!a:.40} is not a date: write it like 2026-11-20, or 2026-11-20T09:30"
+                ) from None
         return cls(project, last, since)
 
     def of_paths(self, paths: Iterable[str]) -> set[str]:
@@ -49,12 +54,17 @@ class ProfileSelection(msgspec.Struct, frozen=True):
             listed = self.project.git("rev-list", "--all", "HEAD", f"--since={self.since}")
             commits.intersection_update(listed.split())
         if self.last is not None:
-            commits = set(islice((commit for commit in self.project.walk("HEAD") if commit in commits), self.last))
+            commits = set(
+                islice(
+                    (commit for commit in self.project.walk("HEAD") if commit in commits), self.last
+                )
+            )
         return {path for path in found if path.split("/")[1] in commits}
 
 
 class StoreDifference(msgspec.Struct):
-    """Profiles that only one side has, with their blobs, and the removals that differ: blob there, blob here, by the profiles' paths.
+    """Profiles that only one side has, with their blobs, and the removals that differ: blob there,
+    blob here, by the profiles' paths.
 
     ``strange`` are the paths that a remote has and that no profile is at, with what is there.
     """
@@ -94,15 +104,20 @@ class StoreDifference(msgspec.Struct):
             self.here[path] = our
 
 
-def whole(git: Bare, tip: str | None, head: str, changes: Mapping[str, str | bytes | None]) -> dict[str, str]:
-    """The ids of trees of ``head``, by path, that say the same as ``changes`` say file by file, in folders that ``tip`` does not have.
+def whole(
+    git: Bare, tip: str | None, head: str, changes: Mapping[str, str | bytes | None]
+) -> dict[str, str]:
+    """The ids of trees of ``head``, by path, that say the same as ``changes`` say file by file, in
+    folders that ``tip`` does not have.
 
     None of them is within another one. Raises GitFailed.
     """
     found: dict[str, str] = {}
     torn: set[str] = set()
     others = dict(changes)
-    with closing(git.fields("diff-tree", "-r", "-t", "-z", "--no-renames", tip or EMPTY_TREE, head, "--")) as fields:
+    with closing(
+        git.fields("diff-tree", "-r", "-t", "-z", "--no-renames", tip or EMPTY_TREE, head, "--")
+    ) as fields:
         for properties in fields:
             old_mode, mode, _, new, _ = properties.decode().removeprefix(":").split(" ")
             path = os.fsdecode(next(fields))

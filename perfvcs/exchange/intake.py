@@ -1,4 +1,6 @@
-"""``perf import``: files become profiles of the store, in one commit; one that is broken does not stop the others."""
+"""``perf import``: files become profiles of the store, in one commit; one that is broken does not
+stop the others.
+"""
 
 from __future__ import annotations
 
@@ -44,12 +46,14 @@ class IntakeProgress(Protocol):
 class Intake:
     """Reads files one by one and reports the outcome afterwards.
 
-    ``commits`` are those that the profiles belong to, whatever their files say: one for all files, or one for each; where there are none
-    it is what a file says, or HEAD where it says nothing. ``name`` is the job's, whatever a file says. ``in_turns``: the files were
-    measured together, run by run, so that they are one session. ``renamed`` are the present ids of commits by their former ones, as files
-    have them. ``options`` are those of the format. Of versions of one measurement, as
-    `perf process` makes them, the one that is stored stays, else the first one comes. Memory holds one profile at a time. ``defect`` is
-    the first error that no reader may raise: the other files are stored anyway, then the caller raises it.
+    ``commits`` are those that the profiles belong to, whatever their files say: one for all files,
+    or one for each; where there are none it is what a file says, or HEAD where it says nothing.
+    ``name`` is the job's, whatever a file says. ``in_turns``: the files were measured together, run
+    by run, so that they are one session. ``renamed`` are the present ids of commits by their former
+    ones, as files have them. ``options`` are those of the format. Of versions of one measurement,
+    as `perf process` makes them, the one that is stored stays, else the first one comes. Memory
+    holds one profile at a time. ``defect`` is the first error that no reader may raise: the other
+    files are stored anyway, then the caller raises it.
     """
 
     repository: Repository
@@ -72,28 +76,41 @@ class Intake:
     _first: dict[tuple[str, str], str] = field(default_factory=dict)
     _turns: dict[tuple[str, str], Path] = field(default_factory=dict)
 
-    def store(self, files: Sequence[Path], progress: IntakeProgress, show: Callable[[str], None]) -> None:
-        """Store the profiles in files, folders (``-`` is standard input); broken ones are reported by ``show`` and skipped.
+    def store(
+        self, files: Sequence[Path], progress: IntakeProgress, show: Callable[[str], None]
+    ) -> None:
+        """Store the profiles in files, folders (``-`` is standard input); broken ones are reported
+        by ``show`` and skipped.
 
         Raises UsageError where the commits do not fit the files.
         """
         if len(self.commits) not in (0, 1, len(files)):
             raise UsageError(
-                f"these are {len(files)} files and {len(self.commits)} commits: name one commit, or one for each file"
+                f"these are {len(files)} files and {len(self.commits)} commits: name one commit, or"
+                " one for each file"
             )
         if self.in_turns and (len(set(self.commits)) < 2 or STDIN in files):
             raise UsageError(
-                "measurements in turns need two or more commits: name all files in one call, with a --commit for each"
+                "measurements in turns need two or more commits: name all files in one call, with a"
+                " --commit for each"
             )
-        commits = self.commits if len(self.commits) == len(files) else [next(iter(self.commits), None)] * len(files)
+        commits = (
+            self.commits
+            if len(self.commits) == len(files)
+            else [next(iter(self.commits), None)] * len(files)
+        )
         given = [(Path(file), commit) for file, commit in zip(files, commits, strict=True)]
         sources = ImportSources(self.format_name, lambda error: self._failed(error, show))
-        wanted = list(dict.fromkeys(source for file, commit in given for source in sources.of(file, commit)))
+        wanted = list(
+            dict.fromkeys(source for file, commit in given for source in sources.of(file, commit))
+        )
         progress.begin(len(wanted))
         what = counted(len(wanted), "file")
         session = session_of(wanted) if self.in_turns else ""
         try:
-            paths = self.repository.store.add(self._profiles(wanted, session, progress, show), f"Import {what}")
+            paths = self.repository.store.add(
+                self._profiles(wanted, session, progress, show), f"Import {what}"
+            )
         finally:
             self._dates.close()
         self.paths = list(dict.fromkeys(path for path in paths if not self._was_there(path)))
@@ -102,34 +119,53 @@ class Intake:
     def lines(self) -> list[str]:
         """What came of it, for people."""
         count = len(self.paths)
-        lines = [f"stored {counted(count, 'profile')}" + (f", {self.known} already stored" if self.known else "")]
+        lines = [
+            f"stored {counted(count, 'profile')}"
+            + (f", {self.known} already stored" if self.known else "")
+        ]
         if self.versions:
-            lines.append(f"left out {self.versions}: the same measurement is stored in another version, see `perf process`")
+            lines.append(
+                f"left out {self.versions}: the same measurement is stored in another version, see"
+                " `perf process`"
+            )
         if self.empty:
             lines.append(f"left out {counted(self.empty, 'file')} without results")
         if self.placed:
-            lines.append(f"{_named(self.placed)} no commit: stored for HEAD; choose another with --commit")
+            lines.append(
+                f"{_named(self.placed)} no commit: stored for HEAD; choose another with --commit"
+            )
         if self.moved:
             lines.append(f"{_named(self.moved)} another commit than --commit")
         if self.titles:
-            names = ", ".join(shorten(name) for name in sorted(self.titles)[:MOST_NAMED]) + ", ..." * (
-                len(self.titles) > MOST_NAMED
+            names = ", ".join(
+                shorten(name) for name in sorted(self.titles)[:MOST_NAMED]
+            ) + ", ..." * (len(self.titles) > MOST_NAMED)
+            lines.append(
+                f"named after the file: {names}; only benchmarks of one name are compared, --name"
+                " gives it"
             )
-            lines.append(f"named after the file: {names}; only benchmarks of one name are compared, --name gives it")
         foreign = [commit for commit, when in self._dates.known.items() if when is None]
         if foreign:
             more = f" and {len(foreign) - MOST_NAMED:,} more" if len(foreign) > MOST_NAMED else ""
-            lines.append(f"not commits of this repository: {', '.join(commit[:10] for commit in foreign[:MOST_NAMED])}{more}")
+            lines.append(
+                "not commits of this repository:"
+                f" {', '.join(commit[:10] for commit in foreign[:MOST_NAMED])}{more}"
+            )
         return lines
 
     def _profiles(
-        self, sources: Sequence[Source], session: str, progress: IntakeProgress, show: Callable[[str], None]
+        self,
+        sources: Sequence[Source],
+        session: str,
+        progress: IntakeProgress,
+        show: Callable[[str], None],
     ) -> Iterator[Profile]:
         for source in sources:
             try:
                 for profile in self._read(source):
                     placed = self._in_session(profile, session, source) if session else profile
-                    document = _encoded(placed, source)  # what cannot be stored is this file's error, not the end of all
+                    # what cannot be stored is this file's error, not the end of all
+                    document = _encoded(placed, source)
                     if self._is_another_version(placed, document):
                         self.versions += 1
                     else:
@@ -149,18 +185,22 @@ class Intake:
         error.add_note(f"while importing {source.path}")
         self.defect = self.defect or error
         return UnreadableFile(
-            f"{source.path}: perfvcs failed to read it ({type(error).__name__}): its traceback follows, please report it"
+            f"{source.path}: perfvcs failed to read it ({type(error).__name__}): its traceback"
+            " follows, please report it"
         )
 
     def _was_there(self, path: str) -> bool:
-        """Whether the store had a profile at a path before; looked up commit by commit, since a store may have a million."""
+        """Whether the store had a profile at a path before; looked up commit by commit, since a
+        store may have a million.
+        """
         commit = path.split("/")[1]
         if commit not in self._before:
             self._before[commit] = set(self.repository.index.paths(commit))
         return path in self._before[commit]
 
     def _is_another_version(self, profile: Profile, document: bytes) -> bool:
-        """Whether the store has, or gets from an earlier file, the same measurement before or after another postprocessor.
+        """Whether the store has, or gets from an earlier file, the same measurement before or after
+        another postprocessor.
 
         With both, verdicts would count it twice.
         """
@@ -172,11 +212,15 @@ class Intake:
             return True
         folder, _, name = path.rpartition("/")
         unprocessed = f"{folder}/{name.rpartition('-')[0]}-{first[:12]}.json"
-        return self._was_there(unprocessed) or any(made.startswith(folder) for made in self.repository.index.made_from(first))
+        return self._was_there(unprocessed) or any(
+            made.startswith(folder) for made in self.repository.index.made_from(first)
+        )
 
     def _read(self, source: Source) -> Iterator[Profile]:
         if source.parts:
-            found = decode_all(joined(source.parts), str(source.path), FORMAT, self.options, name=self.name)
+            found = decode_all(
+                joined(source.parts), str(source.path), FORMAT, self.options, name=self.name
+            )
         elif source.path == STDIN:
             document = sys.stdin.buffer.read(MAX_PROFILE + 1)
             if len(document) > MAX_PROFILE:
@@ -187,16 +231,20 @@ class Intake:
         return (self._placed(profile, source) for profile in found)
 
     def _placed(self, profile: Profile, source: Source) -> Profile:
-        """The profile of the commit that it belongs to, and of that commit's time where it names none."""
+        """The profile of the commit that it belongs to, and of that commit's time where it names
+        none.
+        """
         said = source.origin or (profile.commit if profile.commit != UNKNOWN else "")
         said = self.renamed.get(said, said)
         commit = source.commit or said or self._head
         self.placed += not (source.commit or said)
         self.moved += bool(said) and commit != said
-        table = profile.job.engine == "csv" and profile.commit == UNKNOWN  # our own document of one names its commit
+        # our own document of one names its commit
+        table = profile.job.engine == "csv" and profile.commit == UNKNOWN
         if table and not (self.name or self.options.get("name")):
             self.titles.add(profile.job.name)
-        # it stands for the unknown time of the measurement: the same file always becomes the same profile
+        # it stands for the unknown time of the measurement: the same file always becomes the same
+        # profile
         when = self._dates.of(commit)
         when = source.written or when
         profile = msgspec.structs.replace(profile, commit=commit)
@@ -210,15 +258,18 @@ class Intake:
         first = self._turns.setdefault((profile.commit, profile.job.key), source.path)
         if first != source.path:
             raise UsageError(
-                f"{source.path}: {first} is of the same benchmark and commit: put the runs of both into one file, "
-                "or import them in a call of their own"
+                f"{source.path}: {first} is of the same benchmark and commit: put the runs of both"
+                " into one file, or import them in a call of their own"
             )
         versions = list(dict.fromkeys(self.commits))
         return msgspec.structs.replace(
             profile,
             collected=msgspec.structs.replace(profile.collected, session=session),
             design=msgspec.structs.replace(
-                profile.design, order="interleaved", version=versions.index(profile.commit), versions=versions
+                profile.design,
+                order="interleaved",
+                version=versions.index(profile.commit),
+                versions=versions,
             ),
         )
 
@@ -245,14 +296,18 @@ def _encoded(profile: Profile, source: Source) -> bytes:
 
 
 def renamings(path: Path) -> dict[str, str]:
-    """The present ids of commits by their former ones, a pair in each line, as git filter-repo writes them; raises UsageError."""
+    """The present ids of commits by their former ones, a pair in each line, as git filter-repo
+    writes them; raises UsageError.
+    """
     found = {}
     for number, line in enumerate(content(path).decode("utf-8", "replace").split("\n"), 1):
         words = line.split()
         if words in ([], ["old", "new"]) or line.startswith("#"):
             continue
         if len(words) != 2 or not all(map(OBJECT_ID.fullmatch, words)):
-            raise UsageError(f"{path}, line {number}: write two full commit ids, the former and the present one")
+            raise UsageError(
+                f"{path}, line {number}: write two full commit ids, the former and the present one"
+            )
         if words[1].strip("0"):  # otherwise the commit no longer exists
             found[words[0]] = words[1]
     return found

@@ -1,4 +1,7 @@
-"""What remotes had when they were last seen: the newest commit of each, and what that lists. It can be deleted at any time."""
+"""What remotes had when they were last seen: the newest commit of each, and what that lists.
+
+It can be deleted at any time.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,9 @@ KEPT_REFERENCES = ("refs/known/", "refs/lost/")
 UNUSABLE = re.compile(
     "promisor remote|unable to read|is corrupt|(invalid|bad) object|missing"
 )  # what git says of a damaged repository
-MOST_FILES = 1_500_000  # that a remote may list beside what it had when it was seen last; git and we hold some 500 bytes of each
+# that a remote may list beside what it had when it was seen last; git and we hold some 500 bytes of
+# each
+MOST_FILES = 1_500_000
 FEW_FOLDERS = 16  # of the store's 256, that are listed one by one
 NEWEST_FORMAT = 99  # versions of the store that are looked for, to say which one a remote has
 
@@ -56,7 +61,8 @@ class TooMuch(PerfError):
 
 
 class Mirror:
-    """The repository ``.perf/remotes/known``, and ``incoming`` beside it for single files while an exchange runs.
+    """The repository ``.perf/remotes/known``, and ``incoming`` beside it for single files while an
+    exchange runs.
 
     Nothing that is in them is in the store. They are read through the store's own settings.
     """
@@ -66,13 +72,18 @@ class Mirror:
         self._store = store
         self._known = Bare(home / "known", (store.path.absolute() / "objects",))
         self._incoming = Bare(home / "incoming")
-        self.reading = Bare(store.path.absolute(), (home / "known/objects", home / "incoming/objects"))
-        self._last: dict[str, str | None] = {}  # of each remote, by its reference, once git was asked
+        self.reading = Bare(
+            store.path.absolute(), (home / "known/objects", home / "incoming/objects")
+        )
+        # of each remote, by its reference, once git was asked
+        self._last: dict[str, str | None] = {}
 
     @classmethod
     @contextmanager
     def opened(cls, home: Path, store: Store) -> Iterator[Mirror]:
-        """The mirror in a ``.perf``, for one exchange at a time; what a killed one left is swept up. Raises Unwritable, Damaged."""
+        """The mirror in a ``.perf``, for one exchange at a time; what a killed one left is swept
+        up. Raises Unwritable, Damaged.
+        """
         folder = make_folder(home / REMOTES_FOLDER)
         with hold(folder / "lock", wait=True):
             mirror = cls(folder.absolute(), store)
@@ -81,7 +92,9 @@ class Mirror:
                 yield mirror
             except GitFailed as error:
                 cure = f"it is only a copy: delete {folder}, and try again"
-                raise refused(folder, error) or Damaged(f"git cannot work on {folder} ({error.reason}): {cure}") from None
+                raise refused(folder, error) or Damaged(
+                    f"git cannot work on {folder} ({error.reason}): {cure}"
+                ) from None
             except OSError as error:
                 raise unwritable(folder, error) from None
             finally:
@@ -93,8 +106,11 @@ class Mirror:
         return (home / REMOTES_FOLDER / "known").is_dir()
 
     @classmethod
-    def seen(cls, home: Path, store: Store, remote: Remote, head: str | None) -> StoreDifference | None:
-        """How a remote differed from a commit of the store when it was last seen; None where it never was.
+    def seen(
+        cls, home: Path, store: Store, remote: Remote, head: str | None
+    ) -> StoreDifference | None:
+        """How a remote differed from a commit of the store when it was last seen; None where it
+        never was.
 
         Nothing is asked of it, and nothing waited for.
         """
@@ -108,26 +124,41 @@ class Mirror:
         known = self._known.path
         listed = ""
         try:
-            listed = self._known.run("for-each-ref", "--format=%(objectname) %(refname)").decode("utf-8", "surrogateescape")
+            listed = self._known.run("for-each-ref", "--format=%(objectname) %(refname)").decode(
+                "utf-8", "surrogateescape"
+            )
         except GitFailed:
             self._forget()
         if (known / "config").read_bytes() != CONFIG:
             disk.write(known / "config", CONFIG)
-        seen = [(commit, reference) for line in listed.split("\n") for commit, space, reference in [line.partition(" ")] if space]
+        seen = [
+            (commit, reference)
+            for line in listed.split("\n")
+            for commit, space, reference in [line.partition(" ")]
+            if space
+        ]
         for _, reference in seen:
             if not reference.startswith(KEPT_REFERENCES):
                 self._known.run("update-ref", "-d", reference)
         # each commit that is kept is as far as we look back
-        shallow = sorted({commit for commit, reference in seen if reference.startswith(KEPT_REFERENCES)})
+        shallow = sorted(
+            {commit for commit, reference in seen if reference.startswith(KEPT_REFERENCES)}
+        )
         disk.write(known / "shallow", "".join(f"{commit}\n" for commit in shallow).encode())
 
     def _sweep(self) -> None:
-        """Remove what one exchange needs, and what git's killed processes leave; nobody else is here."""
+        """Remove what one exchange needs, and what git's killed processes leave; nobody else is
+        here.
+        """
         for name in entries(self._home):
             if name not in ("known", "lock"):
                 remove(self._home / name)
         known = self._known.path
-        for left in (*known.rglob("*.lock"), *known.glob("objects/pack/tmp_*"), *known.glob("objects/??/tmp_obj_*")):
+        for left in (
+            *known.rglob("*.lock"),
+            *known.glob("objects/pack/tmp_*"),
+            *known.glob("objects/??/tmp_obj_*"),
+        ):
             left.unlink(missing_ok=True)
 
     def _forget(self) -> None:
@@ -137,7 +168,15 @@ class Mirror:
         self._last.clear()
 
     def _make(self, git: Bare) -> None:
-        git.run("-c", "init.defaultBranch=main", "init", "--quiet", "--bare", "--template=", str(git.path))
+        git.run(
+            "-c",
+            "init.defaultBranch=main",
+            "init",
+            "--quiet",
+            "--bare",
+            "--template=",
+            str(git.path),
+        )
         disk.write(git.path / "config", CONFIG)
 
     def last(self, remote: Remote) -> str | None:
@@ -149,12 +188,19 @@ class Mirror:
 
     def _resolved(self, reference: str) -> str | None:
         try:
-            return self._known.run("rev-parse", "--verify", "--quiet", f"{reference}^{{commit}}").decode().strip()
+            return (
+                self._known.run("rev-parse", "--verify", "--quiet", f"{reference}^{{commit}}")
+                .decode()
+                .strip()
+            )
         except GitFailed:
             return None
 
     def fetch(self, remote: Remote) -> str | None:
-        """The commit that a remote has now, with what it lists; None where it has none. Raises RemoteFailed, OtherFormat."""
+        """The commit that a remote has now, with what it lists; None where it has none.
+
+        Raises RemoteFailed, OtherFormat.
+        """
         last = None if remote.is_bundle else self.last(remote)
         # asked to fetch what is here already, a server would go through all its folders
         if last is not None and remote.tip(REFERENCE) == last:
@@ -167,39 +213,64 @@ class Mirror:
             self._forget()
             found = self._fetched(remote)
         if not found and remote.is_bundle:
-            raise OtherFormat(f"{remote.name} is a bundle without profiles: `perf export --bundle FILE` writes one with them")
+            raise OtherFormat(
+                f"{remote.name} is a bundle without profiles: `perf export --bundle FILE` writes"
+                " one with them"
+            )
         return self._tip(remote) if found else None
 
     def _fetched(self, remote: Remote) -> bool:
         whole = remote.is_bundle
-        return remote.fetch(self._known, f"+{REFERENCE}:refs/incoming/tip", filtered=not whole, depth=not whole)
+        return remote.fetch(
+            self._known, f"+{REFERENCE}:refs/incoming/tip", filtered=not whole, depth=not whole
+        )
 
     def _tip(self, remote: Remote) -> str:
         tip = self._resolved("refs/incoming/tip")
-        found = self._known.run("ls-tree", "-z", "--full-tree", tip or EMPTY_TREE, "format").decode().split()
+        found = (
+            self._known.run("ls-tree", "-z", "--full-tree", tip or EMPTY_TREE, "format")
+            .decode()
+            .split()
+        )
         if tip is None or found[:3] != ["100644", "blob", blob_id(STORE_FORMAT)]:
-            versions = {blob_id(b"perfvcs-store/%d\n" % number): number for number in range(2, NEWEST_FORMAT + 1)}
+            versions = {
+                blob_id(b"perfvcs-store/%d\n" % number): number
+                for number in range(2, NEWEST_FORMAT + 1)
+            }
             if len(found) > 2 and found[2] in versions:
-                raise OtherFormat(f"{remote.name} has profiles of format perfvcs-store/{versions[found[2]]}: update perfvcs")
-            raise OtherFormat(f"what {remote.name} has at {REFERENCE} is not a store of perfvcs: see who pushed it")
+                raise OtherFormat(
+                    f"{remote.name} has profiles of format perfvcs-store/{versions[found[2]]}:"
+                    " update perfvcs"
+                )
+            raise OtherFormat(
+                f"what {remote.name} has at {REFERENCE} is not a store of perfvcs: see who"
+                " pushed it"
+            )
         if tip != self.last(remote):
             self._count(remote, tip)
         return tip
 
     def _count(self, remote: Remote, tip: str) -> None:
-        """Raise TooMuch where a commit lists more than it may: of equal folders within folders, a few trees can list any number."""
+        """Raise TooMuch where a commit lists more than it may: of equal folders within folders, a
+        few trees can list any number.
+        """
         count = 0
         for tree in self._new_trees(remote, tip):
-            with closing(self.reading.fields("ls-tree", "-r", "-z", "--name-only", "--full-tree", tree)) as listed:
+            with closing(
+                self.reading.fields("ls-tree", "-r", "-z", "--name-only", "--full-tree", tree)
+            ) as listed:
                 for _ in listed:
                     count += 1
                     if count > MOST_FILES:
                         raise TooMuch(
-                            f"{remote.name} lists more than {MOST_FILES:,} files: nothing was pulled; see who pushed them"
+                            f"{remote.name} lists more than {MOST_FILES:,} files: nothing was"
+                            " pulled; see who pushed them"
                         )
 
     def _new_trees(self, remote: Remote, tip: str) -> list[str]:
-        """The folders of a commit that a remote did not have when it was last seen; the whole of it where these are many."""
+        """The folders of a commit that a remote did not have when it was last seen; the whole of it
+        where these are many.
+        """
         if (last := self.last(remote)) is None:
             return [tip]
         before, new = set(self._folders(last)), []
@@ -217,15 +288,21 @@ class Mirror:
                 yield entry.split()[2].decode()
 
     def lost(self, remote: Remote, tip: str | None) -> int:
-        """How many profiles a remote had when it was last seen and has no more, though nobody removed them.
+        """How many profiles a remote had when it was last seen and has no more, though nobody
+        removed them.
 
-        Where there are any, somebody forced its reference, and what it was stays under ``refs/lost``.
+        Where there are any, somebody forced its reference, and what it was stays under
+        ``refs/lost``.
         """
         last = self.last(remote)
         if last is None or last == tip:
             return 0
         gone = self.difference(last, tip).there
-        excused = {path for _, _, path in self.reading.listing(tip, f"{REMOVED}/")} if tip and gone else set()
+        excused = (
+            {path for _, _, path in self.reading.listing(tip, f"{REMOVED}/")}
+            if tip and gone
+            else set()
+        )
         count = sum(place_of(path) not in excused for path in gone)
         if count:
             self._known.run("update-ref", f"refs/lost/{_number(remote)}-{last[:12]}", last)
@@ -237,11 +314,17 @@ class Mirror:
         self._last[_reference(remote)] = tip
 
     def difference(self, there: str | None, here: str | None) -> StoreDifference:
-        """How a remote's commit differs from one of the store, or from another of the remote's; None has nothing."""
+        """How a remote's commit differs from one of the store, or from another of the remote's;
+        None has nothing.
+        """
         return _compared(self.reading, there, here)
 
-    def documents(self, remote: Remote, blobs: Mapping[str, str]) -> Iterator[tuple[str, bytes | Fault]]:
-        """What a remote has at these paths, fetched now unless it is here; what cannot be read is a Fault. Raises RemoteFailed."""
+    def documents(
+        self, remote: Remote, blobs: Mapping[str, str]
+    ) -> Iterator[tuple[str, bytes | Fault]]:
+        """What a remote has at these paths, fetched now unless it is here; what cannot be read is a
+        Fault. Raises RemoteFailed.
+        """
         present = self._present(blobs.values())
         missing = [blob for blob in dict.fromkeys(blobs.values()) if blob not in present]
         if missing:
@@ -253,18 +336,36 @@ class Mirror:
     def _present(self, blobs: Iterable[str]) -> set[str]:
         """Those of some blobs that are here."""
         asked = "".join(f"{blob}\n" for blob in blobs).encode()
-        listed = self.reading.run("cat-file", "--batch-check=%(objectname) %(objecttype)", data=asked).decode()
+        listed = self.reading.run(
+            "cat-file", "--batch-check=%(objectname) %(objecttype)", data=asked
+        ).decode()
         return {line.split()[0] for line in listed.split("\n") if line.endswith(" blob")}
 
-    def write(self, tip: str | None, changes: Mapping[str, str | bytes | None], who: str, when: int, message: str) -> str:
-        """A commit with these changes on top of a remote's, or the first one: each path gets a blob, or a document, or goes."""
+    def write(
+        self,
+        tip: str | None,
+        changes: Mapping[str, str | bytes | None],
+        who: str,
+        when: int,
+        message: str,
+    ) -> str:
+        """A commit with these changes on top of a remote's, or the first one: each path gets a
+        blob, or a document, or goes.
+        """
         branch = "refs/outgoing/tip"
         self._known.run("update-ref", "-d", branch)
         head = self._store.head() if len(changes) > difference.WORTHWHILE_FILES else None
         trees = difference.whole(self.reading, tip, head, changes) if head else {}
-        changes = {path: found for path, found in changes.items() if trees.keys().isdisjoint(difference.above(path))}
+        changes = {
+            path: found
+            for path, found in changes.items()
+            if trees.keys().isdisjoint(difference.above(path))
+        }
         with closing(Import(self._known, branch)) as stream:
-            blobs = {path: stream.blob(found) if isinstance(found, bytes) else found for path, found in changes.items()}
+            blobs = {
+                path: stream.blob(found) if isinstance(found, bytes) else found
+                for path, found in changes.items()
+            }
             first = {} if tip else {"format": stream.blob(STORE_FORMAT)}
             stream.commit(tip, who, when, message, {**first, **blobs}, trees)
             return stream.finish() or ""
@@ -280,9 +381,15 @@ class Mirror:
         """A commit with what another one lists, and without a history."""
         name, _, mail = who.removesuffix(">").partition(" <")
         person = ("-c", f"user.name={name}", "-c", f"user.email={mail}")
-        return self._known.run(*person, "commit-tree", f"{tip}^{{tree}}", "-m", message).decode().strip()
+        return (
+            self._known.run(*person, "commit-tree", f"{tip}^{{tree}}", "-m", message)
+            .decode()
+            .strip()
+        )
 
-    def bundle(self, path: Path, blobs: Mapping[str, str], who: str, when: int, message: str) -> None:
+    def bundle(
+        self, path: Path, blobs: Mapping[str, str], who: str, when: int, message: str
+    ) -> None:
         """Write a file from which these profiles can be fetched; raises GitFailed."""
         self._known.run("update-ref", REFERENCE, self.write(None, blobs, who, when, message))
         self._known.run("bundle", "create", "--quiet", str(path), REFERENCE)

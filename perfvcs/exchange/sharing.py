@@ -22,7 +22,9 @@ ANSWER_SECONDS = 20.0  # seconds in which a remote must say whether it has profi
 
 
 class RemoteDifference(msgspec.Struct, frozen=True):
-    """How many profiles and removals a remote did not have, and how many profiles were not here, when it was seen last."""
+    """How many profiles and removals a remote did not have, and how many profiles were not here,
+    when it was seen last.
+    """
 
     remote: str
     unpushed: int
@@ -34,21 +36,34 @@ class RemoteDifference(msgspec.Struct, frozen=True):
         ours = [counted(self.unpushed, "profile")] if self.unpushed else []
         ours += [counted(self.removals, "removal")] if self.removals else []
         parts = [f"not pushed: {' and '.join(ours)} (perf push)"] if ours else []
-        parts += [f"not pulled: {counted(self.unpulled, 'profile')} (perf pull)"] if self.unpulled else []
+        parts += (
+            [f"not pulled: {counted(self.unpulled, 'profile')} (perf pull)"]
+            if self.unpulled
+            else []
+        )
         return f"{self.remote}: {', '.join(parts)}" if parts else ""
 
 
 def push_to(repository: Repository, name: str | None = None, *, dry: bool = False) -> Pushed:
-    """Push to a remote by its name or address, or to the usual one; raises NoRemote, and what ``push`` does."""
+    """Push to a remote by its name or address, or to the usual one; raises NoRemote, and what
+    ``push`` does.
+    """
     remote = Remote.find(repository.project, name, push=True)
     with Mirror.opened(repository.home, repository.store) as mirror:
         return push(mirror, repository.store, remote, dry=dry)
 
 
 def pull_from(
-    repository: Repository, name: str | None = None, last: int | None = None, since: str | None = None, *, dry: bool = False
+    repository: Repository,
+    name: str | None = None,
+    last: int | None = None,
+    since: str | None = None,
+    *,
+    dry: bool = False,
 ) -> Pulled:
-    """Pull from a remote by its name or address, or from the usual one; raises NoRemote, UsageError, and what ``pull`` does."""
+    """Pull from a remote by its name or address, or from the usual one; raises NoRemote,
+    UsageError, and what ``pull`` does.
+    """
     remote = Remote.find(repository.project, name)
     selection = ProfileSelection.of(repository.project, last, since)
     with Mirror.opened(repository.home, repository.store) as mirror:
@@ -56,7 +71,8 @@ def pull_from(
 
 
 def pull_if_any(repository: Repository, last: int | None = None) -> Pulled | None:
-    """Pull from the usual remote, only for the ``last`` N commits; None if there is no remote, or nothing there.
+    """Pull from the usual remote, only for the ``last`` N commits; None if there is no remote, or
+    nothing there.
 
     Nobody is asked for a password. Raises what ``pull`` does.
     """
@@ -68,16 +84,20 @@ def pull_if_any(repository: Repository, last: int | None = None) -> Pulled | Non
 
 
 def squash(repository: Repository, name: str | None = None) -> str:
-    """Give a remote's profiles a history of one commit, unless somebody pushes meanwhile; what came of it, in a sentence.
+    """Give a remote's profiles a history of one commit, unless somebody pushes meanwhile; what came
+    of it, in a sentence.
 
-    Who has seen the earlier history goes on as before: an exchange compares what is there, not how it came there. Raises RemoteFailed.
+    Who has seen the earlier history goes on as before: an exchange compares what is there, not how
+    it came there. Raises RemoteFailed.
     """
     remote = Remote.find(repository.project, name, push=True)
     with Mirror.opened(repository.home, repository.store) as mirror:
         tip = mirror.fetch(remote)
         if tip is None:
             return f"{remote.name} has no profiles yet"
-        commit = mirror.squashed(tip, repository.store.who, "Begin the history anew, with the same profiles")
+        commit = mirror.squashed(
+            tip, repository.store.who, "Begin the history anew, with the same profiles"
+        )
         if not mirror.push(remote, commit, instead_of=tip):
             return f"somebody pushed to {remote.name} meanwhile: nothing was changed, try again"
         mirror.remember(remote, commit)
@@ -92,25 +112,40 @@ def pack(repository: Repository) -> None:
 
 
 def unpushed(repository: Repository) -> dict[str, str]:
-    """The profiles that the usual remote was never seen to have, with their blobs by their paths; all where none was ever seen."""
+    """The profiles that the usual remote was never seen to have, with their blobs by their paths;
+    all where none was ever seen.
+    """
     store, found = repository.store, None
     if Mirror.exists(repository.home):
         with suppress(UsageError):
-            found = Mirror.seen(repository.home, store, Remote.find(repository.project), store.head())
+            found = Mirror.seen(
+                repository.home, store, Remote.find(repository.project), store.head()
+            )
     if found is None:
-        return {entry.path: entry.new for entry in store.entries() if entry.new and PROFILE_PATH.fullmatch(entry.path)}
+        return {
+            entry.path: entry.new
+            for entry in store.entries()
+            if entry.new and PROFILE_PATH.fullmatch(entry.path)
+        }
     return found.here
 
 
 def remote_difference(repository: Repository) -> RemoteDifference | None:
-    """How the usual remote differed from this store when last seen; None if it was never seen. Does not contact it."""
+    """How the usual remote differed from this store when last seen; None if it was never seen.
+
+    Does not contact it.
+    """
     if not Mirror.exists(repository.home):
         return None
     with suppress(UsageError):  # no remote, or too many
         remote = Remote.find(repository.project, reached=False)
-        if (found := Mirror.seen(repository.home, repository.store, remote, repository.index.head)) is not None:
+        if (
+            found := Mirror.seen(repository.home, repository.store, remote, repository.index.head)
+        ) is not None:
             unpushed = sum(found.removals.get(path, (None, None))[0] is None for path in found.here)
-            unpulled = sum(found.removals.get(path, (None, None))[1] is None for path in found.there)
+            unpulled = sum(
+                found.removals.get(path, (None, None))[1] is None for path in found.there
+            )
             removals = sum(their is None for their, our in found.removals.values() if our)
             return RemoteDifference(remote.name, unpushed, removals, unpulled)
     return None

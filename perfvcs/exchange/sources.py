@@ -1,4 +1,6 @@
-"""What an import reads: the files of folders, the objects of an index, and the parts that make one document together."""
+"""What an import reads: the files of folders, the objects of an index, and the parts that make one
+document together.
+"""
 
 from __future__ import annotations
 
@@ -20,23 +22,28 @@ from perfvcs.formats.criterion import message_of
 from perfvcs.profile.validity import Malformed
 
 MARK = b"pidx"
-VERSIONS = {1: (0,), 2: (6, 5)}  # of an index, and how many texts an entry has behind its path: 2 got one more later
+# of an index, and how many texts an entry has behind its path: 2 got one more later
+VERSIONS = {1: (0,), 2: (6, 5)}
 HASH = 20
 FORMAT = "criterion"
 NEWEST = "new"
-RUN_FOLDERS = (NEWEST, "base", "change")  # of a benchmark: its last run, what that was compared with, and how both differ
+# of a benchmark: its last run, what that was compared with, and how both differ
+RUN_FOLDERS = (NEWEST, "base", "change")
 ESTIMATES = "estimates.json"  # in each of them
 STDIN = Path("-")
 COMPRESSED = ("", ".gz", ".z")
 PASSED = (".git", ".perf")  # folders whose files are not profiles to be imported
-DESCRIPTIONS = {"benchmarks.json": b'"param_names"', "machine.json": b'"machine"'}  # of asv, each with a field of it
+# of asv, each with a field of it
+DESCRIPTIONS = {"benchmarks.json": b'"param_names"', "machine.json": b'"machine"'}
 DESCRIBED = 1 << 20  # bytes to inspect
 NAME, SAMPLE = "benchmark.json", "sample.json"
 
 
 @dataclass(frozen=True)
 class StoredObject:
-    """One profile that belongs to a commit: its object, and when the profile was written (UTC, ISO 8601)."""
+    """One profile that belongs to a commit: its object, and when the profile was written (UTC, ISO
+    8601).
+    """
 
     path: Path
     commit: str
@@ -59,8 +66,9 @@ def is_index(path: Path) -> bool:
 def indexed(path: Path) -> list[StoredObject]:
     """What an index lists; raises Malformed, and Unreadable where it cannot be read.
 
-    As https://github.com/Perfexionists/perun describes it (docs/internals.rst): the mark, its version, the number of entries, and for each
-    the time, the hash of the object, and the path that the profile had, ended by a zero byte. Of version 2, texts with their lengths.
+    As https://github.com/Perfexionists/perun describes it (docs/internals.rst): the mark, its
+    version, the number of entries, and for each the time, the hash of the object, and the path that
+    the profile had, ended by a zero byte. Of version 2, texts with their lengths.
     """
     document = content(path)
     commit = "".join(path.absolute().parts[-2:])
@@ -71,14 +79,20 @@ def indexed(path: Path) -> list[StoredObject]:
             found = _entries(document, count, texts)
             if found is not None:
                 return [
-                    StoredObject(store / name[:2] / name[2:], commit, f"{datetime.fromtimestamp(when, UTC):%Y-%m-%dT%H:%M:%SZ}")
+                    StoredObject(
+                        store / name[:2] / name[2:],
+                        commit,
+                        f"{datetime.fromtimestamp(when, UTC):%Y-%m-%dT%H:%M:%SZ}",
+                    )
                     for name, when in found
-                ]  # fmt: skip
+                ]
     except struct.error:
         raise Malformed(f"{path}: the index ends too early: copy it again") from None
     if version in VERSIONS:
         raise Malformed(f"{path}: the index is damaged: copy it again")
-    raise Malformed(f"{path}: the index is of version {version}, this reads {', '.join(map(str, VERSIONS))}")
+    raise Malformed(
+        f"{path}: the index is of version {version}, this reads {', '.join(map(str, VERSIONS))}"
+    )
 
 
 def indexes(store: Path) -> list[Path]:
@@ -94,7 +108,12 @@ def _entries(document: bytes, count: int, texts: int) -> list[tuple[str, int]] |
         end = document.find(b"\0", place + 4 + HASH)
         if end < 0:
             return None
-        found.append((document[place + 4 : place + 4 + HASH].hex(), struct.unpack_from("<I", document, place)[0]))
+        found.append(
+            (
+                document[place + 4 : place + 4 + HASH].hex(),
+                struct.unpack_from("<I", document, place)[0],
+            )
+        )
         place = end + 1
         for _ in range(texts):
             if place + 4 > len(document):
@@ -106,7 +125,9 @@ def _entries(document: bytes, count: int, texts: int) -> list[tuple[str, int]] |
 
 
 def is_part(folder: Path, names: Sequence[str]) -> bool:
-    """Whether a folder with files of these names is one of a benchmark of Criterion, whose single files are not profiles."""
+    """Whether a folder with files of these names is one of a benchmark of Criterion, whose single
+    files are not profiles.
+    """
     return folder.name in RUN_FOLDERS and ESTIMATES in names
 
 
@@ -116,14 +137,19 @@ def is_newest(folder: Path, names: Sequence[str]) -> bool:
 
 
 def joined(folders: Sequence[Path]) -> bytes:
-    """One document of the benchmarks in these folders; raises Malformed that names the folder, and as ``content`` does."""
+    """One document of the benchmarks in these folders; raises Malformed that names the folder, and
+    as ``content`` does.
+    """
     lines: list[bytes] = []
     size = 0
     for folder in folders:
         name, sample = content(folder / NAME), content(folder / SAMPLE)
         size += len(name) + len(sample)
         if size > MAX_FOREIGN:
-            raise Malformed(f"{folder}: the files up to here have over {MAX_FOREIGN:,} bytes: import the folders one by one")
+            raise Malformed(
+                f"{folder}: the files up to here have over {MAX_FOREIGN:,} bytes: import the"
+                " folders one by one"
+            )
         try:
             lines.append(message_of(name, sample))
         except Malformed as error:
@@ -133,7 +159,8 @@ def joined(folders: Sequence[Path]) -> bytes:
 
 @dataclass(frozen=True)
 class Source:
-    """A file; the commit that it is given to, whatever it says (None: none); and what an index says of it: its commit, and its time.
+    """A file; the commit that it is given to, whatever it says (None: none); and what an index says
+    of it: its commit, and its time.
 
     ``parts``: the folders inside it that make one document together.
     """
@@ -146,36 +173,51 @@ class Source:
 
 
 class ImportSources:
-    """Finds the files to read in a format (None: in any); what cannot be read is given to ``failed``, and left out."""
+    """Finds the files to read in a format (None: in any); what cannot be read is given to
+    ``failed``, and left out.
+    """
 
     def __init__(self, format_name: str | None, failed: Callable[[PerfError], None]) -> None:
         self._format, self._failed = format_name, failed
         self._stores: dict[Path, dict[Path, list[StoredObject]]] = {}
 
     def of(self, file: Path, commit: str | None) -> Iterator[Source]:
-        """The file; of a folder the files with a known suffix, sorted; of an index of Perun's store what it lists."""
+        """The file; of a folder the files with a known suffix, sorted; of an index of Perun's store
+        what it lists.
+        """
         if file != STDIN and is_folder(file):
             parts: list[Path] = []
             found = sorted(self._inside(file, parts))
             if parts:
                 yield Source(file, commit, parts=tuple(sorted(parts)))
             elif not found:
-                self._failed(UnreadableFile(f"{file} has no files that end with {', '.join(suffixes(self._format))}"))
+                self._failed(
+                    UnreadableFile(
+                        f"{file} has no files that end with {', '.join(suffixes(self._format))}"
+                    )
+                )
         else:
             found = [file]
         for path in found:
             if not self._is_object(path):
                 yield Source(path, commit)
             elif is_index(path):
-                yield from (Source(entry.path, commit, entry.commit, entry.written) for entry in self._indexed(path))
+                yield from (
+                    Source(entry.path, commit, entry.commit, entry.written)
+                    for entry in self._indexed(path)
+                )
             else:
                 entries = self._owners(path.resolve().parent.parent).get(path.resolve(), [])
-                yield from (Source(entry.path, commit, entry.commit, entry.written) for entry in entries)
+                yield from (
+                    Source(entry.path, commit, entry.commit, entry.written) for entry in entries
+                )
                 if not entries:
                     yield Source(path, commit)
 
     def _inside(self, folder: Path, parts: list[Path]) -> Iterator[Path]:
-        """The files of a folder that may hold profiles; ``parts`` gets the folders that make one together."""
+        """The files of a folder that may hold profiles; ``parts`` gets the folders that make one
+        together.
+        """
         known = tuple(suffix + packed for suffix in suffixes(self._format) for packed in COMPRESSED)
         for inner, folders, names in os.walk(folder):
             folders[:] = [name for name in folders if name not in PASSED]
@@ -184,7 +226,11 @@ class ImportSources:
                 continue
             paths = (Path(inner, name) for name in names)
             # of a store, its indexes say which of its objects still belong to it
-            found = (path for path in paths if path.name.lower().endswith(known) or (self._is_object(path) and is_index(path)))
+            found = (
+                path
+                for path in paths
+                if path.name.lower().endswith(known) or (self._is_object(path) and is_index(path))
+            )
             yield from (path for path in found if not _describes(path))
 
     def _is_object(self, path: Path) -> bool:
@@ -208,7 +254,9 @@ class ImportSources:
 
 
 def _describes(path: Path) -> bool:
-    """Whether a file of a folder says what others mean, and holds no profile: asv's own of its benchmarks and its machines."""
+    """Whether a file of a folder says what others mean, and holds no profile: asv's own of its
+    benchmarks and its machines.
+    """
     if (telling := DESCRIPTIONS.get(path.name)) is None:
         return False
     with suppress(PerfError):
@@ -217,9 +265,13 @@ def _describes(path: Path) -> bool:
 
 
 def session_of(sources: Sequence[Source]) -> str:
-    """The name of what was measured together, by its content: the same files give the same session."""
+    """The name of what was measured together, by its content: the same files give the same
+    session.
+    """
     digest = hashlib.sha256()
     for source in sources:
         with suppress(PerfError):  # reported when it is read
-            digest.update(hashlib.sha256(content(source.path)).digest() + (source.commit or "").encode())
+            digest.update(
+                hashlib.sha256(content(source.path)).digest() + (source.commit or "").encode()
+            )
     return f"in-turns-{digest.hexdigest()[:12]}"

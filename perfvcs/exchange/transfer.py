@@ -1,4 +1,6 @@
-"""Profiles that travel between stores: ``perf pull`` and ``perf push``, and the removals of both."""
+"""Profiles that travel between stores: ``perf pull`` and ``perf push``, and the removals of
+both.
+"""
 
 from __future__ import annotations
 
@@ -30,14 +32,16 @@ from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted
 
 PUSH_SECONDS = 1200.0  # seconds that a push keeps trying against others
-FIRST_WAIT = 8.0  # times as long as a try took, at most, after the first one; twice as long after each further one
+# times as long as a try took, at most, after the first one; twice as long after each further one
+FIRST_WAIT = 8.0
 LONGEST_WAIT = 60.0  # seconds
 MOST_ALIKE = 6  # failed tries while the remote does not change
 MOST_NAMED_PATHS = 3  # refused paths in a message
 
 
 class Removals(msgspec.Struct):
-    """Documents by the paths of their profiles: those of the remote that differ, and those of ours that matter.
+    """Documents by the paths of their profiles: those of the remote that differ, and those of ours
+    that matter.
 
     ``broken`` are the paths of the remote's that are none, with the reasons.
     """
@@ -47,21 +51,41 @@ class Removals(msgspec.Struct):
     broken: dict[str, str] = msgspec.field(default_factory=dict)
 
     @classmethod
-    def of(cls, mirror: Mirror, remote: Remote, difference: StoreDifference, head: str | None) -> Removals:
-        """What both sides have removed of the profiles in which they differ. Raises RemoteFailed."""
+    def of(
+        cls, mirror: Mirror, remote: Remote, difference: StoreDifference, head: str | None
+    ) -> Removals:
+        """What both sides have removed of the profiles in which they differ.
+
+        Raises RemoteFailed.
+        """
         found = cls()
         wanted = {path: there for path, (there, _) in difference.removals.items() if there}
         for path, document in mirror.documents(remote, wanted):
-            read = decode_removal(document, path) if isinstance(document, bytes) else document.reason
+            read = (
+                decode_removal(document, path) if isinstance(document, bytes) else document.reason
+            )
             if isinstance(read, Removal) and isinstance(document, bytes):
                 found.theirs[path] = document
             else:
                 found.broken[place_of(path)] = str(read)
         if head is not None and (difference.there or difference.removals):
-            listed = {profile_of(entry.path): entry.blob for entry in mirror.reading.listing(head, f"{REMOVED_FOLDER}/")}
-            blobs = {path: blob for path, blob in listed.items() if path in difference.there or path in difference.removals}
-            for path, document in zip(blobs, mirror.reading.objects(blobs.values(), LARGEST_REMOVAL), strict=True):
-                if path is not None and isinstance(document, bytes) and isinstance(decode_removal(document, path), Removal):
+            listed = {
+                profile_of(entry.path): entry.blob
+                for entry in mirror.reading.listing(head, f"{REMOVED_FOLDER}/")
+            }
+            blobs = {
+                path: blob
+                for path, blob in listed.items()
+                if path in difference.there or path in difference.removals
+            }
+            for path, document in zip(
+                blobs, mirror.reading.objects(blobs.values(), LARGEST_REMOVAL), strict=True
+            ):
+                if (
+                    path is not None
+                    and isinstance(document, bytes)
+                    and isinstance(decode_removal(document, path), Removal)
+                ):
                     found.ours[path] = document
         return found
 
@@ -85,11 +109,16 @@ class Removals(msgspec.Struct):
     def unknown_here(self) -> dict[str, bytes]:
         """Removals in force that are missing here."""
         found = {path: self.holds(path) for path in self.theirs}
-        return {path: document for path, document in found.items() if document is not None and document != self.ours.get(path)}
+        return {
+            path: document
+            for path, document in found.items()
+            if document is not None and document != self.ours.get(path)
+        }
 
 
 class Pushed(msgspec.Struct, frozen=True):
-    """What came of a push: profiles and removals that went, how often it was tried, and how many profiles the remote had lost.
+    """What came of a push: profiles and removals that went, how often it was tried, and how many
+    profiles the remote had lost.
 
     ``measured``: whether there is anything here.
     """
@@ -107,15 +136,20 @@ class Pushed(msgspec.Struct, frozen=True):
         went += [counted(self.removals, "removal")] if self.removals else []
         others = f" ({self.tries} tries: others pushed meanwhile)" if self.tries > 1 else ""
         done = f"{'would push' if dry else 'pushed'} {' and '.join(went)} to {self.remote}{others}"
-        why = f"{self.remote} has everything" if self.measured else "nothing was measured here yet (perf collect)"
+        why = (
+            f"{self.remote} has everything"
+            if self.measured
+            else "nothing was measured here yet (perf collect)"
+        )
         return [*lost_lines(self.remote, self.lost), done if went else f"nothing to push: {why}"]
 
 
 def push(mirror: Mirror, store: Store, remote: Remote, *, dry: bool = False) -> Pushed:
     """Add to a remote what only this store has; ``dry``: only count it.
 
-    Nothing there is ever replaced: a push that somebody else has overtaken begins again with what is there then, after a random time
-    that grows. Raises RemoteFailed, Contended, OtherFormat, TooMuch.
+    Nothing there is ever replaced: a push that somebody else has overtaken begins again with what
+    is there then, after a random time that grows. Raises RemoteFailed, Contended, OtherFormat,
+    TooMuch.
     """
     deadline = time.monotonic() + PUSH_SECONDS
     tries = lost = 0
@@ -127,14 +161,17 @@ def push(mirror: Mirror, store: Store, remote: Remote, *, dry: bool = False) -> 
         tips.append(tip)
         if tips[-MOST_ALIKE:].count(tip) == MOST_ALIKE:
             raise RemoteFailed(
-                f"{remote.name} does not change {REFERENCE} though nobody else pushes: look there for a lock file and missing permissions"
+                f"{remote.name} does not change {REFERENCE} though nobody else pushes: look there"
+                " for a lock file and missing permissions"
             )
         lost = max(lost, mirror.lost(remote, tip))
         try:
             changes = outgoing(mirror, store, remote, tip)
             profiles = sum(isinstance(found, str) for found in changes.values())
             removals = sum(isinstance(found, bytes) for found in changes.values())
-            pushed = Pushed(remote.name, profiles, removals, tries, lost, bool(changes) or any(store.entries()))
+            pushed = Pushed(
+                remote.name, profiles, removals, tries, lost, bool(changes) or any(store.entries())
+            )
             if dry or not changes:
                 if tip and not dry:
                     mirror.remember(remote, tip)
@@ -154,12 +191,18 @@ def push(mirror: Mirror, store: Store, remote: Remote, *, dry: bool = False) -> 
         time.sleep(random.uniform(0, most))
 
 
-def outgoing(mirror: Mirror, store: Store, remote: Remote, tip: str | None) -> dict[str, str | bytes | None]:
-    """What a remote's commit lacks, by paths: blobs of profiles, documents of removals, None for profiles that were removed."""
+def outgoing(
+    mirror: Mirror, store: Store, remote: Remote, tip: str | None
+) -> dict[str, str | bytes | None]:
+    """What a remote's commit lacks, by paths: blobs of profiles, documents of removals, None for
+    profiles that were removed.
+    """
     head = store.head()
     found = mirror.difference(tip, head) if head else StoreDifference()
     removals = Removals.of(mirror, remote, found, head)
-    changes: dict[str, str | bytes | None] = {path: blob for path, blob in found.here.items() if not removals.out(path)}
+    changes: dict[str, str | bytes | None] = {
+        path: blob for path, blob in found.here.items() if not removals.out(path)
+    }
     changes |= {place_of(path): document for path, document in removals.unknown_there()}
     return changes | {path: None for path in found.there if removals.out(path)}
 
@@ -169,15 +212,17 @@ def lost_lines(remote: str, lost: int) -> list[str]:
     if not lost:
         return []
     return [
-        f"{remote} has lost {counted(lost, 'profile')} since it was last seen, as if somebody had forced {remote}'s "
-        "refs/perf/profiles: nothing was removed here, what it had is kept below refs/lost in .perf/remotes/known, and `perf push` "
-        "restores it there"
+        f"{remote} has lost {counted(lost, 'profile')} since it was last seen, as if somebody had"
+        f" forced {remote}'s refs/perf/profiles: nothing was removed here, what it had is kept"
+        " below refs/lost in .perf/remotes/known, and `perf push` restores it there"
     ]
 
 
 def _message(pushed: Pushed) -> str:
     went = [
-        f"{word} {counted(count, 'profile')}" for word, count in (("add", pushed.profiles), ("remove", pushed.removals)) if count
+        f"{word} {counted(count, 'profile')}"
+        for word, count in (("add", pushed.profiles), ("remove", pushed.removals))
+        if count
     ]
     return ", ".join(went).capitalize()
 
@@ -189,7 +234,9 @@ class Refused(PerfError):
 
 
 class Pulled(msgspec.Struct):
-    """What came of a pull: profiles that came, went and were left there, what was refused and why, and what the remote had lost."""
+    """What came of a pull: profiles that came, went and were left there, what was refused and why,
+    and what the remote had lost.
+    """
 
     remote: str
     came: int = 0
@@ -202,31 +249,58 @@ class Pulled(msgspec.Struct):
     def lines(self, *, dry: bool = False) -> list[str]:
         """For people; ``dry``: of what would be done."""
         if not self.there:
-            return [*lost_lines(self.remote, self.lost), f"{self.remote} has no profiles yet: `perf push` sends yours"]
+            return [
+                *lost_lines(self.remote, self.lost),
+                f"{self.remote} has no profiles yet: `perf push` sends yours",
+            ]
         lines = lost_lines(self.remote, self.lost)
         if self.came or not self.went:
-            known = "" if self.came or self.left or self.refused else ": everything there is already here"
-            lines.append(f"{'would pull' if dry else 'pulled'} {counted(self.came, 'profile')} from {self.remote}{known}")
+            known = (
+                ""
+                if self.came or self.left or self.refused
+                else ": everything there is already here"
+            )
+            lines.append(
+                f"{'would pull' if dry else 'pulled'} {counted(self.came, 'profile')} from"
+                f" {self.remote}{known}"
+            )
         if self.went:
-            lines.append(f"{'would remove' if dry else 'removed'} {counted(self.went, 'profile')} that others removed")
+            lines.append(
+                f"{'would remove' if dry else 'removed'} {counted(self.went, 'profile')} that"
+                " others removed"
+            )
         if self.left:
-            lines.append(f"{'would leave' if dry else 'left'} {counted(self.left, 'profile')} there, as asked")
+            lines.append(
+                f"{'would leave' if dry else 'left'} {counted(self.left, 'profile')} there, as"
+                " asked"
+            )
         return lines
 
     def raise_refused(self) -> None:
         """Raise Refused where anything was."""
         if self.refused:
             named = "; ".join(
-                f"{shorten(path, 100)} is {shorten(why, 150)}" for path, why in list(self.refused.items())[:MOST_NAMED_PATHS]
+                f"{shorten(path, 100)} is {shorten(why, 150)}"
+                for path, why in list(self.refused.items())[:MOST_NAMED_PATHS]
             )
-            more = f"; and {len(self.refused) - MOST_NAMED_PATHS:,} more" if len(self.refused) > MOST_NAMED_PATHS else ""
-            raise Refused(f"refused {counted(len(self.refused), 'file')} of {self.remote}: {named}{more}; the others were stored")
+            more = (
+                f"; and {len(self.refused) - MOST_NAMED_PATHS:,} more"
+                if len(self.refused) > MOST_NAMED_PATHS
+                else ""
+            )
+            raise Refused(
+                f"refused {counted(len(self.refused), 'file')} of {self.remote}: {named}{more}; the"
+                " others were stored"
+            )
 
 
-def pull(mirror: Mirror, store: Store, remote: Remote, selection: ProfileSelection, *, dry: bool = False) -> Pulled:
+def pull(
+    mirror: Mirror, store: Store, remote: Remote, selection: ProfileSelection, *, dry: bool = False
+) -> Pulled:
     """Store the selected profiles that only a remote has; ``dry``: only count them.
 
-    Raises RemoteFailed, OtherFormat, TooMuch, and Unwritable, Contended where the store cannot be written.
+    Raises RemoteFailed, OtherFormat, TooMuch, and Unwritable, Contended where the store cannot be
+    written.
     """
     try:
         tip = mirror.fetch(remote)

@@ -1,8 +1,9 @@
 """Formats: each file is one, named like it; this page is their contract.
 
-A format is a frozen dataclass; its fields are its options. It turns the bytes of a file into a profile and never opens files itself.
-One whose files hold profiles of many commits has ``decode_all`` too, one that can be written ``encode``; one that can only be written
-has no ``decode``. Names that begin with ``_`` are parts that formats share.
+A format is a frozen dataclass; its fields are its options. It turns the bytes of a file into a
+profile and never opens files itself. One whose files hold profiles of many commits has
+``decode_all`` too, one that can be written ``encode``; one that can only be written has no
+``decode``. Names that begin with ``_`` are parts that formats share.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ HEAD_BYTES = 1 << 14  # bytes by which a format is recognised
 class Format(Protocol):
     """What every member of the family offers; one that can be written has ``encode`` too."""
 
-    suffixes: ClassVar[tuple[str, ...]]  # of files that are read from a folder; what is written gets the first
+    # of files that are read from a folder; what is written gets the first
+    suffixes: ClassVar[tuple[str, ...]]
 
     def recognises(self, name: str, head: bytes) -> bool:
         """Whether a file of this name, beginning with these bytes, is of this format.
@@ -67,8 +69,8 @@ class Format(Protocol):
     def decode(self, document: bytes, stem: str = "") -> Profile:
         """The profile in a whole file; raises Malformed with the place.
 
-        ``stem`` is the file's name without its suffix, for what the document leaves unnamed. Where the document names no commit,
-        the profile's is ``UNKNOWN``.
+        ``stem`` is the file's name without its suffix, for what the document leaves unnamed. Where
+        the document names no commit, the profile's is ``UNKNOWN``.
         """
         ...
 
@@ -87,7 +89,9 @@ class Writable(Protocol):
     suffixes: ClassVar[tuple[str, ...]]
 
     def encode(self, profile: Profile) -> bytes:
-        """The document of a profile, which ``decode`` reads again; raises Malformed where the format cannot hold it."""
+        """The document of a profile, which ``decode`` reads again; raises Malformed where the
+        format cannot hold it.
+        """
         ...
 
 
@@ -105,7 +109,9 @@ class WritableFolder(Writable, Protocol):
     """A format whose files are a folder."""
 
     def folder(self, profiles: Iterable[Profile]) -> Iterator[tuple[str, bytes]]:
-        """The files of several profiles, of which those of a commit follow each other, by their paths; raises Malformed."""
+        """The files of several profiles, of which those of a commit follow each other, by their
+        paths; raises Malformed.
+        """
         ...
 
 
@@ -114,19 +120,29 @@ class UnreadableFile(UsageError):
 
 
 def read(
-    path: Path | str, format_name: str | None = None, options: Mapping[str, Any] | None = None, *, name: str = ""
+    path: Path | str,
+    format_name: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    *,
+    name: str = "",
 ) -> Profile:
-    """The profile in a file, of a named format or of the one that it looks like; compressed by gzip or zlib, or not.
+    """The profile in a file, of a named format or of the one that it looks like; compressed by gzip
+    or zlib, or not.
 
-    ``options`` are the fields of the format's class, ``name`` is the job's, whatever the file says. Raises UnreadableFile, UsageError for
-    a wrong option, and Malformed naming the file and the place in it; no more than the format's limit is ever read.
+    ``options`` are the fields of the format's class, ``name`` is the job's, whatever the file says.
+    Raises UnreadableFile, UsageError for a wrong option, and Malformed naming the file and the
+    place in it; no more than the format's limit is ever read.
     """
     path = Path(path)
     return decode(content(path), str(path), format_name, options, name=name)
 
 
 def read_all(
-    path: Path | str, format_name: str | None = None, options: Mapping[str, Any] | None = None, *, name: str = ""
+    path: Path | str,
+    format_name: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    *,
+    name: str = "",
 ) -> Iterator[Profile]:
     """The profiles in a file, as ``read`` does it, also in one of many commits."""
     path = Path(path)
@@ -134,47 +150,74 @@ def read_all(
 
 
 def decode(
-    document: bytes, path: str, format_name: str | None = None, options: Mapping[str, Any] | None = None, *, name: str = ""
+    document: bytes,
+    path: str,
+    format_name: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    *,
+    name: str = "",
 ) -> Profile:
     """The profile in the bytes of a file of that path, as ``read`` does it."""
     profile, *more = decode_all(document, path, format_name, options, name=name)
     if more:
-        raise UnreadableFile(f"{path} has {len(more) + 1:,} profiles: `perf import` stores all of them")
+        raise UnreadableFile(
+            f"{path} has {len(more) + 1:,} profiles: `perf import` stores all of them"
+        )
     return profile
 
 
 def decode_all(
-    document: bytes, path: str, format_name: str | None = None, options: Mapping[str, Any] | None = None, *, name: str = ""
+    document: bytes,
+    path: str,
+    format_name: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    *,
+    name: str = "",
 ) -> Iterator[Profile]:
     """The profiles in the bytes of a file of that path, as ``read_all`` does it."""
     try:
         document = expanded(document, MAX_PROFILE)
         base = Path(path).name
         member = (
-            _readable(format_name, options) if format_name else _member(_recognised(path, base, document[:HEAD_BYTES]), options)
+            _readable(format_name, options)
+            if format_name
+            else _member(_recognised(path, base, document[:HEAD_BYTES]), options)
         )
         for profile in _profiles(member, document, name or stem(base)):
             yield replace(profile, job=replace(profile.job, name=name)) if name else profile
     except Malformed as error:
         raise type(error)(f"{path}: {error}") from None
     except MemoryError:
-        raise Malformed(f"{path}: there is not enough memory for all that is in it: split it") from None
+        raise Malformed(
+            f"{path}: there is not enough memory for all that is in it: split it"
+        ) from None
 
 
 def _profiles(member: Format, document: bytes, stem: str) -> Iterable[Profile]:
-    return cast(Several, member).decode_all(document, stem) if hasattr(member, "decode_all") else [member.decode(document, stem)]
+    return (
+        cast(Several, member).decode_all(document, stem)
+        if hasattr(member, "decode_all")
+        else [member.decode(document, stem)]
+    )
 
 
 def content(path: Path, most: int | None = None) -> bytes:
-    """The file's bytes, or the first ``most``; raises UnreadableFile unless it is a regular file of a bounded size."""
+    """The file's bytes, or the first ``most``; raises UnreadableFile unless it is a regular file of
+    a bounded size.
+    """
     try:
         # O_NONBLOCK: a named pipe must not keep us waiting before we can see that it is one
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        with open(
+            path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)
+        ) as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise UnreadableFile(f"{path} is not a regular file: save the profile into one")
             if most is None and status.st_size > MAX_PROFILE:
-                raise UnreadableFile(f"{path} has {status.st_size:,} bytes, over the limit of {MAX_PROFILE:,}: split it")
+                raise UnreadableFile(
+                    f"{path} has {status.st_size:,} bytes, over the limit of {MAX_PROFILE:,}:"
+                    " split it"
+                )
             return at_most(file, MAX_PROFILE + 1 if most is None else most)
     except OSError as error:
         raise UnreadableFile(f"cannot read {path}: {error.strerror or error}") from None
@@ -183,21 +226,30 @@ def content(path: Path, most: int | None = None) -> bytes:
 def guess(path: Path | str) -> str:
     """The name of a file's format; raises UnreadableFile."""
     path = Path(path)
-    return _recognised(str(path), path.name, expanded(content(path, HEAD_BYTES), HEAD_BYTES, partly=True))
+    return _recognised(
+        str(path), path.name, expanded(content(path, HEAD_BYTES), HEAD_BYTES, partly=True)
+    )
 
 
 def encode(profile: Profile, format_name: str, options: Mapping[str, Any] | None = None) -> bytes:
-    """The document of a profile in a named format; raises UsageError where that format is only read."""
+    """The document of a profile in a named format; raises UsageError where that format is only
+    read.
+    """
     member = _member(format_name, options)
     if not hasattr(member, "encode"):
-        raise UsageError(f"the format `{format_name}` can only be read: choose one of {', '.join(members('encode'))}")
+        raise UsageError(
+            f"the format `{format_name}` can only be read: choose one of"
+            f" {', '.join(members('encode'))}"
+        )
     return cast(Writable, member).encode(profile)
 
 
 def encode_all(
     profiles: Iterable[Profile], format_name: str, options: Mapping[str, Any] | None = None
 ) -> Iterator[tuple[str, bytes]]:
-    """The files that hold several profiles together, by their paths, in a format that has such files (``together``)."""
+    """The files that hold several profiles together, by their paths, in a format that has such
+    files (``together``).
+    """
     member = _member(format_name, options)
     if hasattr(member, "folder"):
         yield from cast(WritableFolder, member).folder(profiles)
@@ -207,18 +259,28 @@ def encode_all(
 
 
 def together(format_name: str) -> Literal["file", "folder", ""]:
-    """Whether several profiles are written as one file or as a folder of files; else each has a file of its own."""
+    """Whether several profiles are written as one file or as a folder of files; else each has a
+    file of its own.
+    """
     member = find("formats", format_name)
-    return "folder" if hasattr(member, "folder") else "file" if hasattr(member, "encode_all") else ""
+    return (
+        "folder" if hasattr(member, "folder") else "file" if hasattr(member, "encode_all") else ""
+    )
 
 
 def members(method: str) -> list[str]:
     """The names of the formats that have a method, ``decode`` or ``encode``."""
-    return [name.replace("_", "-") for name in names("formats") if hasattr(find("formats", name), method)]
+    return [
+        name.replace("_", "-")
+        for name in names("formats")
+        if hasattr(find("formats", name), method)
+    ]
 
 
 def suffixes(format_name: str | None = None) -> tuple[str, ...]:
-    """The suffixes of a format's files, without those of a compression; of all formats where none is named."""
+    """The suffixes of a format's files, without those of a compression; of all formats where none
+    is named.
+    """
     chosen = [_member(format_name)] if format_name else _known().values()
     return tuple(dict.fromkeys(suffix for member in chosen for suffix in member.suffixes))
 
@@ -232,8 +294,8 @@ def stem(name: str) -> str:
 def parse_options(format_name: str, pairs: Iterable[str]) -> dict[str, Any]:
     """Options of a format from texts ``KEY=VALUE``, as the command line takes them.
 
-    A list is separated by commas (a value with a comma stands in quotes); ``KEY.NAME=VALUE`` is one entry of a mapping. Raises
-    UsageError for another form and an unknown key.
+    A list is separated by commas (a value with a comma stands in quotes); ``KEY.NAME=VALUE`` is one
+    entry of a mapping. Raises UsageError for another form and an unknown key.
     """
     member = find("formats", format_name)
     kinds = get_type_hints(member)
@@ -245,7 +307,9 @@ def parse_options(format_name: str, pairs: Iterable[str]) -> dict[str, Any]:
         if not equals:
             raise UsageError(f"--option {pair[:80]}: write KEY=VALUE, such as name=sort")
         if name not in known:
-            raise UsageError(f"the format `{format_name}` has no option `{name[:80]}`{nearest(name, known)}")
+            raise UsageError(
+                f"the format `{format_name}` has no option `{name[:80]}`{nearest(name, known)}"
+            )
         if get_origin(kinds[name]) is tuple:
             found[name] = [*found.get(name, ()), *next(reader([value]), [])]
         elif get_origin(kinds[name]) is Mapping:
@@ -259,7 +323,9 @@ def parse_options(format_name: str, pairs: Iterable[str]) -> dict[str, Any]:
 
 @cache
 def _known() -> dict[str, Format]:
-    """All formats that can be read, without options; looking for foreign ones takes longer than reading a small file."""
+    """All formats that can be read, without options; looking for foreign ones takes longer than
+    reading a small file.
+    """
     return {name: _member(name) for name in members("decode")}
 
 
@@ -273,7 +339,8 @@ def _recognised(path: str, base: str, head: bytes) -> str:
     found = found or [name for name, member in known.items() if member.recognises(base, head)]
     if not found:
         raise UnreadableFile(
-            f"{path} has none of the formats known here ({', '.join(known)}): convert it, or name its format with --format"
+            f"{path} has none of the formats known here ({', '.join(known)}): convert it, or name"
+            " its format with --format"
         )
     return found[0]
 
@@ -281,7 +348,9 @@ def _recognised(path: str, base: str, head: bytes) -> str:
 def _readable(name: str, options: Mapping[str, Any] | None) -> Format:
     member = _member(name, options)
     if not hasattr(member, "decode"):
-        raise UsageError(f"the format `{name}` can only be written: choose one of {', '.join(members('decode'))}")
+        raise UsageError(
+            f"the format `{name}` can only be written: choose one of {', '.join(members('decode'))}"
+        )
     return member
 
 

@@ -16,10 +16,23 @@ from perfvcs.formats._table import WrittenNumber, common_unit, converted, writte
 from perfvcs.profile import Metric, Resources, Stacks
 from perfvcs.profile.validity import INTEGER_COLUMNS, MAX_INTEGER, MAX_NAME, MAX_STACKS, Malformed
 
-METRIC_NAMES = {"time delta": "duration"}  # of metrics, where Perun's word for it is not the usual one
+# of metrics, where Perun's word for it is not the usual one
+METRIC_NAMES = {"time delta": "duration"}
 DEFAULT_UNITS = {"time": "s", "mixed": "us", "memory": "B"}  # where the header names none
 SIZE_FIELD = "structure-unit-size"
-MEANT = {"amount", "uid", "type", "subtype", "trace", "time", "snapshot", "order", "row", SIZE_FIELD, *INTEGER_COLUMNS}
+MEANT = {
+    "amount",
+    "uid",
+    "type",
+    "subtype",
+    "trace",
+    "time",
+    "snapshot",
+    "order",
+    "row",
+    SIZE_FIELD,
+    *INTEGER_COLUMNS,
+}
 LARGEST_INTEGER = 1 << 53  # of an integer that a float holds exactly
 MAX_EXTRA = 50
 MOST_KINDS = 1000  # of types of resources, each of which is a column as long as all
@@ -36,14 +49,19 @@ class MeasuredRows(NamedTuple):
     stacks: Stacks | None
 
 
-def resources(blocks: Sequence[ResourceBlock], header: Mapping[str, Any], unnamed: str) -> MeasuredRows:
-    """Metrics, rows and stacks of a profile of Perun; raises Malformed with the place of what is wrong.
+def resources(
+    blocks: Sequence[ResourceBlock], header: Mapping[str, Any], unnamed: str
+) -> MeasuredRows:
+    """Metrics, rows and stacks of a profile of Perun; raises Malformed with the place of what is
+    wrong.
 
     ``unnamed`` is the unit of the resources without a uid.
     """
     table = _Resources(blocks)
     rows = Resources()
-    rows.names, rows.uid = table.coded("uid", lambda value: unnamed if value is None else _uid(value))
+    rows.names, rows.uid = table.coded(
+        "uid", lambda value: unnamed if value is None else _uid(value)
+    )
     stacks = table.stacks(rows)
     rows.size = table.numbers(SIZE_FIELD)
     metrics, rows.metrics = table.metrics(header)
@@ -54,7 +72,9 @@ def resources(blocks: Sequence[ResourceBlock], header: Mapping[str, Any], unname
         rows.execution = repeats
     elif not rows.execution:
         alone = rows.size is None and stacks is None and snapshots is None
-        rows.execution = counted(grouped([rows.uid, table.kinds])).tolist() if alone else [0] * table.count
+        rows.execution = (
+            counted(grouped([rows.uid, table.kinds])).tolist() if alone else [0] * table.count
+        )
     if rows.iteration is None and any(snapshots or ()):
         rows.iteration = snapshots
     return MeasuredRows(metrics, table.gathered(rows), stacks)
@@ -70,7 +90,9 @@ class _Resources:
 
     def has(self, key: str) -> bool:
         """Whether any resource has a field."""
-        return any(key in block.columns or block.shared.get(key) is not None for block in self.blocks)
+        return any(
+            key in block.columns or block.shared.get(key) is not None for block in self.blocks
+        )
 
     def column(self, key: str) -> list[Any]:
         """A field of all resources."""
@@ -86,7 +108,9 @@ class _Resources:
         return Malformed(f"{block.where(row, key)} {message}")
 
     def numbers(self, key: str) -> list[float | None] | None:
-        """A column of finite numbers, which may be written as texts, or None; None where no resource has one."""
+        """A column of finite numbers, which may be written as texts, or None; None where no
+        resource has one.
+        """
         found = self.written(key)
         if found is None:
             return None
@@ -96,7 +120,9 @@ class _Resources:
         return [one.value if isinstance(one, WrittenNumber) else one for one in found]
 
     def written(self, key: str) -> list[WrittenNumber | float | None] | None:
-        """A column of finite numbers, those written as texts with their units; None where no resource has one."""
+        """A column of finite numbers, those written as texts with their units; None where no
+        resource has one.
+        """
         if not self.has(key):
             return None
         column = self.column(key)
@@ -124,11 +150,17 @@ class _Resources:
             column = [*map(_whole, column)]
         if set(map(type, column)) == {int} and min(column) >= 0 and max(column) <= MAX_INTEGER:
             return column
-        row = next(row for row, value in enumerate(column) if type(value) is not int or not 0 <= value <= MAX_INTEGER)
+        row = next(
+            row
+            for row, value in enumerate(column)
+            if type(value) is not int or not 0 <= value <= MAX_INTEGER
+        )
         raise self.wrong(row, key, f"is not an integer from 0 to {MAX_INTEGER}")
 
     def coded(self, key: str, name: Callable[[Any], str]) -> tuple[list[str], list[int]]:
-        """A column as codes of its different texts; ``name`` makes a text of a value or raises ValueError."""
+        """A column as codes of its different texts; ``name`` makes a text of a value or raises
+        ValueError.
+        """
         known: dict[Any, int] = {}
         names: dict[str, int] = {}
         codes: list[int] = []
@@ -147,25 +179,39 @@ class _Resources:
         return list(names), codes
 
     def stacks(self, rows: Resources) -> Stacks | None:
-        """The stacks of the resources that have a trace, root first; ``rows.trace`` gets their numbers."""
+        """The stacks of the resources that have a trace, root first; ``rows.trace`` gets their
+        numbers.
+        """
         if not self.has("trace"):
             return None
         traces, codes = self.coded("trace", _trace)
         if sum(map(len, traces)) > MAX_STACKS:
             raise Malformed(f"the traces have over {MAX_STACKS:,} bytes")
         frames: dict[str, int] = {}
-        made = [[frames.setdefault(frame, len(frames)) for frame in msgspec.json.decode(trace)] for trace in traces]
-        order = {place: number for number, place in enumerate(place for place, stack in enumerate(made) if stack)}
+        made = [
+            [frames.setdefault(frame, len(frames)) for frame in msgspec.json.decode(trace)]
+            for trace in traces
+        ]
+        order = {
+            place: number
+            for number, place in enumerate(place for place, stack in enumerate(made) if stack)
+        }
         rows.trace = [order.get(code, -1) for code in codes]
         return Stacks(list(frames), [made[place] for place in order])
 
-    def metrics(self, header: Mapping[str, Any]) -> tuple[dict[str, Metric], dict[str, list[float | None]]]:
-        """A metric per type and subtype, and one that is not judged per other number that resources have."""
+    def metrics(
+        self, header: Mapping[str, Any]
+    ) -> tuple[dict[str, Metric], dict[str, list[float | None]]]:
+        """A metric per type and subtype, and one that is not judged per other number that resources
+        have.
+        """
         common = text(header.get("type"), "$.header.type") or "mixed"
         types, by_type = self.coded("type", lambda value: _word(value) or common)
         subtypes, by_subtype = self.coded("subtype", _word)
         pairs: dict[tuple[int, int], int] = {}
-        self.kinds = [pairs.setdefault(pair, len(pairs)) for pair in zip(by_type, by_subtype, strict=True)]
+        self.kinds = [
+            pairs.setdefault(pair, len(pairs)) for pair in zip(by_type, by_subtype, strict=True)
+        ]
         amounts = self.written("amount")
         if amounts is None:
             raise Malformed("its resources have no amount")
@@ -173,13 +219,21 @@ class _Resources:
         columns: dict[str, list[float | None]] = {}
         if len(pairs) > MOST_KINDS:
             raise Malformed(
-                f"its resources are of {len(pairs):,} kinds, over {MOST_KINDS:,}: a column for each would be too large"
+                f"its resources are of {len(pairs):,} kinds, over {MOST_KINDS:,}: a column for each"
+                " would be too large"
             )
         for (first, second), kind in pairs.items():
-            name = _free(usable(METRIC_NAMES.get(subtypes[second], subtypes[second] or types[first])), found)
-            mine = amounts if len(pairs) == 1 else [
-                amount if own == kind else None for amount, own in zip(amounts, self.kinds, strict=True)
-            ]  # fmt: skip
+            name = _free(
+                usable(METRIC_NAMES.get(subtypes[second], subtypes[second] or types[first])), found
+            )
+            mine = (
+                amounts
+                if len(pairs) == 1
+                else [
+                    amount if own == kind else None
+                    for amount, own in zip(amounts, self.kinds, strict=True)
+                ]
+            )
             units = [one.unit for one in mine if isinstance(one, WrittenNumber) and one.unit]
             found[name] = _metric(header, types[first], subtypes[second], name, common_unit(units))
             columns[name] = self.in_unit(mine, found[name].unit)
@@ -192,12 +246,20 @@ class _Resources:
             column = self.numbers(key)
             assert column is not None
             exclusive = key == EXCLUSIVE
-            found[name] = Metric(next(iter(found.values())).unit, "lower") if exclusive else Metric("", "none")
+            found[name] = (
+                Metric(next(iter(found.values())).unit, "lower")
+                if exclusive
+                else Metric("", "none")
+            )
             columns[name] = column
         return found, columns
 
-    def in_unit(self, column: Sequence[WrittenNumber | float | None], unit: str) -> list[float | None]:
-        """Amounts in the unit of their metric; raises Malformed for one that measures something else."""
+    def in_unit(
+        self, column: Sequence[WrittenNumber | float | None], unit: str
+    ) -> list[float | None]:
+        """Amounts in the unit of their metric; raises Malformed for one that measures something
+        else.
+        """
         found: list[float | None] = []
         for row, one in enumerate(column):
             value = converted(one, unit) if isinstance(one, WrittenNumber) else one
@@ -208,14 +270,31 @@ class _Resources:
 
     def extra(self) -> list[str]:
         """Other fields that are numbers wherever they are."""
-        keys = dict.fromkeys(key for block in self.blocks for key in (*block.shared, *block.columns) if key not in MEANT)
-        return [key for key in list(keys)[:MAX_EXTRA] if (self.has(key) and all(map(_is_number, self.column(key))))
-                or (key == EXCLUSIVE and all(value is None or written(value) for value in self.column(key)))]  # fmt: skip
+        keys = dict.fromkeys(
+            key
+            for block in self.blocks
+            for key in (*block.shared, *block.columns)
+            if key not in MEANT
+        )
+        return [
+            key
+            for key in list(keys)[:MAX_EXTRA]
+            if (self.has(key) and all(map(_is_number, self.column(key))))
+            or (
+                key == EXCLUSIVE
+                and all(value is None or written(value) for value in self.column(key))
+            )
+        ]
 
     def numbers_in_text(self, key: str) -> list[float | None] | None:
-        """A column of numbers that may be written as texts, such as "0.025" or "0.025s"; None where one is something else."""
+        """A column of numbers that may be written as texts, such as "0.025" or "0.025s"; None where
+        one is something else.
+        """
         try:
-            found = [None if value is None else float(str(value).removesuffix("s")) for value in self.column(key)]
+            found = [
+                None if value is None else float(str(value).removesuffix("s"))
+                for value in self.column(key)
+            ]
         except ValueError:
             return None
         return found if all(value is None or isfinite(value) for value in found) else None
@@ -246,10 +325,18 @@ class _Resources:
 
 
 def _metric(header: Mapping[str, Any], kind: str, subtype: str, name: str, said: str) -> Metric:
-    """What the header says of a metric; ``said`` is the unit that its amounts name, which counts where the header has none."""
-    units, better, kinds = (found if isinstance(found := header.get(key), dict) else {} for key in ("units", "better", "kinds"))
+    """What the header says of a metric; ``said`` is the unit that its amounts name, which counts
+    where the header has none.
+    """
+    units, better, kinds = (
+        found if isinstance(found := header.get(key), dict) else {}
+        for key in ("units", "better", "kinds")
+    )
     keys = (f"{kind}({subtype})", subtype, kind)
-    unit = next((units[key] for key in keys if isinstance(units.get(key), str)), said or DEFAULT_UNITS.get(kind, ""))
+    unit = next(
+        (units[key] for key in keys if isinstance(units.get(key), str)),
+        said or DEFAULT_UNITS.get(kind, ""),
+    )
     words = [
         str(given.get(name)) if given.get(name) in known else known[0]
         for given, known in ((better, BETTER), (kinds, METRIC_KINDS))
@@ -278,8 +365,18 @@ def _is_number(value: Any) -> bool:
 
 def _whole(value: Any) -> Any:
     """The integer that a value is or says, such as 3.0 or "3"; else the value itself."""
-    found = 0 if value == "" else int(value) if isinstance(value, str) and DIGITS.fullmatch(value) else value
-    return int(found) if isinstance(found, float) and found.is_integer() and abs(found) < LARGEST_INTEGER else found
+    found = (
+        0
+        if value == ""
+        else int(value)
+        if isinstance(value, str) and DIGITS.fullmatch(value)
+        else value
+    )
+    return (
+        int(found)
+        if isinstance(found, float) and found.is_integer() and abs(found) < LARGEST_INTEGER
+        else found
+    )
 
 
 def _word(value: Any) -> str:

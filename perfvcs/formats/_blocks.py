@@ -1,4 +1,6 @@
-"""The resources of a Perun profile, whatever its layout, as blocks of columns that know where in the document they stand."""
+"""The resources of a Perun profile, whatever its layout, as blocks of columns that know where in
+the document they stand.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ MAX_KEYS = 1000  # different fields of resources
 
 @dataclass(frozen=True)
 class ResourceBlock:
-    """Resources that stand together: ``shared`` fields are the same for all, ``columns`` have a value each (or None)."""
+    """Resources that stand together: ``shared`` fields are the same for all, ``columns`` have a
+    value each (or None).
+    """
 
     path: str
     count: int
@@ -24,7 +28,11 @@ class ResourceBlock:
 
     def where(self, row: int, key: str) -> str:
         """The JSON path of a field of a row."""
-        return f"{self.path}[{row}].{key}" if isinstance(self, RowwiseBlock) else f"{self.path}.{key}[{row}]"
+        return (
+            f"{self.path}[{row}].{key}"
+            if isinstance(self, RowwiseBlock)
+            else f"{self.path}.{key}[{row}]"
+        )
 
     def column(self, key: str) -> list[Any]:
         """A field of all rows; None where one has none."""
@@ -46,7 +54,11 @@ def blocks(document: Mapping[str, Any]) -> list[ResourceBlock]:
                 place = f"$.snapshots[{number}]"
                 holder = mapping(snapshot, place)
                 found.append(
-                    _rows(holder.get("resources"), f"{place}.resources", {"snapshot": number, "time": holder.get("time")})
+                    _rows(
+                        holder.get("resources"),
+                        f"{place}.resources",
+                        {"snapshot": number, "time": holder.get("time")},
+                    )
                 )
         elif isinstance(value, dict) and key == "global":
             found.append(_rows(value.get("resources"), "$.global.resources", {}))
@@ -70,8 +82,12 @@ def _rows(value: Any, path: str, shared: Mapping[str, Any]) -> ResourceBlock:
             raise Malformed(f"{path}[{number}] is not an object")
     keys = dict.fromkeys(key for row in rows for key in row)
     if len(keys) > MAX_KEYS:
-        raise Malformed(f"{path} has {len(keys):,} different fields, over the limit of {MAX_KEYS:,}")
-    return RowwiseBlock(path, len(rows), shared, {key: [row.get(key) for row in rows] for key in keys})
+        raise Malformed(
+            f"{path} has {len(keys):,} different fields, over the limit of {MAX_KEYS:,}"
+        )
+    return RowwiseBlock(
+        path, len(rows), shared, {key: [row.get(key) for row in rows] for key in keys}
+    )
 
 
 def _columns(name: str, value: Any, types: Mapping[str, Any]) -> ResourceBlock:
@@ -79,12 +95,16 @@ def _columns(name: str, value: Any, types: Mapping[str, Any]) -> ResourceBlock:
     place = f"$.resources[{label}]"
     if name not in types:
         raise Malformed(f"{place} is not in $.resource_type_map")
-    columns = {key: listed(column, f"{place}.{key}") for key, column in mapping(value, place).items()}
+    columns = {
+        key: listed(column, f"{place}.{key}") for key, column in mapping(value, place).items()
+    }
     count = len(next(iter(columns.values()), []))
     for key, column in columns.items():
         if len(column) != count:
             raise Malformed(f"{place}.{key} has {len(column)} values, others have {count}")
-    return ResourceBlock(place, count, mapping(types[name], f"$.resource_type_map[{label}]"), columns)
+    return ResourceBlock(
+        place, count, mapping(types[name], f"$.resource_type_map[{label}]"), columns
+    )
 
 
 def mapping(value: Any, path: str) -> Mapping[str, Any]:
@@ -106,7 +126,9 @@ def listed(value: Any, path: str) -> list[Any]:
 
 
 def text(value: Any, path: str) -> str:
-    """A text of bounded length; numbers are written out, lists of words joined, and what is not there is empty. Raises Malformed."""
+    """A text of bounded length; numbers are written out, lists of words joined, and what is not
+    there is empty. Raises Malformed.
+    """
     if value is None or value == {} or isinstance(value, bool):
         return ""
     if isinstance(value, list) and all(isinstance(part, str) for part in value):

@@ -1,4 +1,6 @@
-"""What every foreign document becomes in the same way: who measured it is unknown, and its session is its content."""
+"""What every foreign document becomes in the same way: who measured it is unknown, and its session
+is its content.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ EITHER = 32 + zlib.MAX_WBITS  # zlib finds out which of its two containers it is
 MAX_FOREIGN = 1 << 28  # bytes of a document that becomes far more bytes of Python objects
 SMALL = 1 << 31
 CUT_OFF = "Input data was truncated"  # what msgspec says
-# A text, which goes on to the end where it is not closed, or what Python's own writer puts where there is no number.
+# A text, which goes on to the end where it is not closed, or what Python's own writer puts where
+# there is no number.
 NOT_JSON = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|-?(?:NaN|Infinity)', re.DOTALL)
 UNKNOWN = "0" * 40  # the commit of a profile whose document names none
 
@@ -37,8 +40,9 @@ UNKNOWN = "0" * 40  # the commit of a profile whose document names none
 def expanded(document: bytes, most: int, *, partly: bool = False) -> bytes:
     """The content of a document that is compressed by gzip or zlib; any other document as it is.
 
-    Of more than ``most`` bytes no more are made: it is refused, or, where ``partly`` holds, cut off, as the document itself may be. So
-    is one that is over ``RATIO`` times as large inside, unless it is small. Raises Malformed.
+    Of more than ``most`` bytes no more are made: it is refused, or, where ``partly`` holds, cut
+    off, as the document itself may be. So is one that is over ``RATIO`` times as large inside,
+    unless it is small. Raises Malformed.
     """
     if not _is_compressed(document):
         return document
@@ -59,7 +63,10 @@ def expanded(document: bytes, most: int, *, partly: bool = False) -> bytes:
             if content.tell() > most:
                 raise Malformed(f"the compressed document has over {most:,} bytes inside: split it")
             if content.tell() > bound:
-                raise Malformed(f"the compressed document is over {RATIO} times as large inside: unpack it first")
+                raise Malformed(
+                    f"the compressed document is over {RATIO} times as large inside: unpack it"
+                    " first"
+                )
             rest = engine.unused_data
     except zlib.error as error:
         raise Malformed(f"the compressed document is damaged ({error}): copy it again") from None
@@ -80,17 +87,23 @@ class NoResults(Malformed):
 def bounded(document: bytes) -> bytes:
     """The document; raises Malformed where it is too large to be taken apart in memory."""
     if len(document) > MAX_FOREIGN:
-        raise Malformed(f"a document of {len(document):,} bytes is over the limit of {MAX_FOREIGN:,}: split it")
+        raise Malformed(
+            f"a document of {len(document):,} bytes is over the limit of {MAX_FOREIGN:,}: split it"
+        )
     return document
 
 
 def collected(document: bytes, tool: str, started: str = "") -> Collected:
-    """A session of its own for every content, so that the same file imported again is the same profile."""
+    """A session of its own for every content, so that the same file imported again is the same
+    profile.
+    """
     return Collected(f"{tool}-{hashlib.sha256(document).hexdigest()[:12]}", started, started, tool)
 
 
 def parsed(document: bytes) -> Any:
-    """A JSON document as Python objects; NaN and infinities, which Python's own writer lets pass, are None. Raises Malformed."""
+    """A JSON document as Python objects; NaN and infinities, which Python's own writer lets pass,
+    are None. Raises Malformed.
+    """
     document = numbers_only(document)
     # one decoder for all: another would take texts and numbers that this one cannot write
     try:
@@ -110,12 +123,15 @@ def undecodable(error: Exception) -> Malformed:
 def numbers_only(document: bytes) -> bytes:
     """A JSON document with null where Python's own writer puts NaN and infinities."""
     if b"NaN" in document or b"Infinity" in document:
-        return NOT_JSON.sub(lambda match: match[0] if match[0].startswith(b'"') else b"null", document)
+        return NOT_JSON.sub(
+            lambda match: match[0] if match[0].startswith(b'"') else b"null", document
+        )
     return document
 
 
 def grouped(columns: Iterable[Sequence[Any] | NDArray[np.int64]]) -> NDArray[np.int64]:
-    """A number per row that is the same where all columns are; numbered through by first appearance. Shape (rows,).
+    """A number per row that is the same where all columns are; numbered through by first
+    appearance. Shape (rows,).
 
     A column holds texts, integers, or numbers and None.
 
@@ -182,7 +198,9 @@ def counted(keys: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 class Element(NamedTuple):
-    """The name and the attributes of an element, and the elements around it, the outermost first."""
+    """The name and the attributes of an element, and the elements around it, the outermost
+    first.
+    """
 
     name: str
     attributes: dict[str, str]
@@ -192,18 +210,24 @@ class Element(NamedTuple):
 def elements(document: bytes, wanted: Container[str]) -> list[Element]:
     """The elements of some names, in their order; texts are left out.
 
-    A document type, which is where entities are declared, is refused. Raises Malformed with line and column.
+    A document type, which is where entities are declared, is refused. Raises Malformed with line
+    and column.
     """
     found: list[Element] = []
     stack: list[Element] = []
     parser = expat.ParserCreate("utf-8")  # whatever encoding it names, which may be any word
 
     def refuse(*_: object) -> None:
-        raise Malformed(f"line {parser.CurrentLineNumber}: it has a document type, whose entities are not read: take it out")
+        raise Malformed(
+            f"line {parser.CurrentLineNumber}: it has a document type, whose entities are not read:"
+            " take it out"
+        )
 
     def start(name: str, attributes: dict[str, str]) -> None:
         if len(stack) >= MAX_DEPTH:
-            raise Malformed(f"line {parser.CurrentLineNumber}: it is nested deeper than {MAX_DEPTH} levels")
+            raise Malformed(
+                f"line {parser.CurrentLineNumber}: it is nested deeper than {MAX_DEPTH} levels"
+            )
         stack.append(Element(name, attributes, tuple(stack)))
         if name in wanted:
             found.append(stack[-1])
@@ -215,5 +239,7 @@ def elements(document: bytes, wanted: Container[str]) -> list[Element]:
     try:
         parser.Parse(bounded(document), True)
     except expat.ExpatError as error:
-        raise Malformed(f"line {error.lineno}, column {error.offset}: {expat.ErrorString(error.code)}") from None
+        raise Malformed(
+            f"line {error.lineno}, column {error.offset}: {expat.ErrorString(error.code)}"
+        ) from None
     return found

@@ -1,4 +1,6 @@
-"""Names of metrics made from what foreign documents call them, and a metric's description in the heading of a column."""
+"""Names of metrics made from what foreign documents call them, and a metric's description in the
+heading of a column.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ DIGITS = 8
 
 
 def usable(name: str) -> str:
-    """The name of a metric for a column of any name: what a name cannot hold becomes ``_``; the same name gives the same.
+    """The name of a metric for a column of any name: what a name cannot hold becomes ``_``; the
+    same name gives the same.
 
     >>> usable("wall"), usable("time delta"), usable("99 %"), usable("size")
     ('wall', 'time_delta', 'm_99', 'size_')
@@ -32,25 +35,30 @@ def usable(name: str) -> str:
     if found in RESERVED:
         found += "_"
     if len(found) > METRIC_NAME_WIDTH:
-        found = (
-            f"{found[: METRIC_NAME_WIDTH - DIGITS - 1]}_{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:DIGITS]}"
-        )
+        digest = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:DIGITS]
+        found = f"{found[: METRIC_NAME_WIDTH - DIGITS - 1]}_{digest}"
     return found
 
 
 def distinct(columns: Iterable[str]) -> dict[str, str]:
-    """Columns to the ``usable`` names of their metrics; raises Malformed where two would get the same one."""
+    """Columns to the ``usable`` names of their metrics; raises Malformed where two would get the
+    same one.
+    """
     found: dict[str, str] = {}
     for column in columns:
         name = usable(column)
         if name in found:
-            raise Malformed(f"the columns `{found[name][:80]}` and `{column[:80]}` would both be the metric `{name}`: rename one")
+            raise Malformed(
+                f"the columns `{found[name][:80]}` and `{column[:80]}` would both be the metric"
+                f" `{name}`: rename one"
+            )
         found[name] = column
     return {column: name for name, column in found.items()}
 
 
 def described(heading: str) -> tuple[str, Metric | None]:
-    """A column's name and what its heading says of the metric, ``name [unit better kind]``; None where it says nothing.
+    """A column's name and what its heading says of the metric, ``name [unit better kind]``; None
+    where it says nothing.
 
     >>> described("wall [s]")
     ('wall', Metric(unit='s', better='lower', kind='sampled'))
@@ -59,7 +67,13 @@ def described(heading: str) -> tuple[str, Metric | None]:
     """
     # no pattern: what tries every bracket as the first takes a time quadratic in the brackets
     title = heading.strip()
-    start = title.find("[", 1) if title.endswith("]") else title.rfind("(") if title.endswith(")") else -1
+    start = (
+        title.find("[", 1)
+        if title.endswith("]")
+        else title.rfind("(")
+        if title.endswith(")")
+        else -1
+    )
     inside = title[start + 1 : -1]
     if start < 1 or (title[start] == "(" and ")" in inside):
         return title, None
@@ -71,9 +85,15 @@ def described(heading: str) -> tuple[str, Metric | None]:
 
 def heading(name: str, metric: Metric) -> str:
     """The heading of a metric's column, which ``described`` reads; as short as it can be."""
-    words = [metric.better] * (metric.better != BETTER[0]) + [metric.kind] * (metric.kind != METRIC_KINDS[0])
+    words = [metric.better] * (metric.better != BETTER[0]) + [metric.kind] * (
+        metric.kind != METRIC_KINDS[0]
+    )
     brief = f"{name} [{' '.join(filter(None, [metric.unit, *words]))}]"
-    return brief if described(brief) == (name, metric) else f"{name} [{metric.unit} {metric.better} {metric.kind}]"
+    return (
+        brief
+        if described(brief) == (name, metric)
+        else f"{name} [{metric.unit} {metric.better} {metric.kind}]"
+    )
 
 
 def metric(unit: str, better: str, kind: str = METRIC_KINDS[0]) -> Metric:
@@ -85,7 +105,9 @@ def metric(unit: str, better: str, kind: str = METRIC_KINDS[0]) -> Metric:
 
 
 class RoundValues(NamedTuple):
-    """The values of one metric of a unit at a size, in the order of the rows, in the unit without a prefix."""
+    """The values of one metric of a unit at a size, in the order of the rows, in the unit without a
+    prefix.
+    """
 
     uid: str
     size: float | None
@@ -105,22 +127,33 @@ class RoundValues(NamedTuple):
 
 
 def benchmarks(profile: Profile) -> list[RoundValues]:
-    """Every unit, size and metric that has values, without repeated rows and those of call stacks; raises Malformed where none is left."""
+    """Every unit, size and metric that has values, without repeated rows and those of call stacks;
+    raises Malformed where none is left.
+    """
     rows, found = profile.resources, dict[tuple[int, float | None, str], list[float]]()
     sizes = rows.size if rows.size is not None else [None] * len(rows)
     marks, traces = rows.integers("mark"), rows.integers("trace")
     bases = {name: base(about.unit) for name, about in profile.metrics.items()}
     for name, column in rows.metrics.items():
-        for uid, size, mark, trace, value in zip(rows.uid, sizes, marks, traces, column, strict=True):
+        for uid, size, mark, trace, value in zip(
+            rows.uid, sizes, marks, traces, column, strict=True
+        ):
             if value is not None and mark != REPEATED and trace < 0:
-                found.setdefault((uid, size, name), []).append(value * bases[name].times / bases[name].over)
+                found.setdefault((uid, size, name), []).append(
+                    value * bases[name].times / bases[name].over
+                )
     if not found:
         raise Malformed("the profile has no values outside its call stacks and repeated executions")
     return [
-        RoundValues(rows.names[uid], size, name,
-                  Metric(bases[name].unit, profile.metrics[name].better, profile.metrics[name].kind), values)
+        RoundValues(
+            rows.names[uid],
+            size,
+            name,
+            Metric(bases[name].unit, profile.metrics[name].better, profile.metrics[name].kind),
+            values,
+        )
         for (uid, size, name), values in found.items()
-    ]  # fmt: skip
+    ]
 
 
 def written(document: object) -> bytes:

@@ -1,4 +1,6 @@
-"""What every reader of a benchmark tool does alike: values in one unit, parameters, and rows with their repetitions numbered through."""
+"""What every reader of a benchmark tool does alike: values in one unit, parameters, and rows with
+their repetitions numbered through.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,14 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from perfvcs import environment
-from perfvcs.formats._foreign import UNKNOWN, NoResults, bounded, collected, numbers_only, undecodable
+from perfvcs.formats._foreign import (
+    UNKNOWN,
+    NoResults,
+    bounded,
+    collected,
+    numbers_only,
+    undecodable,
+)
 from perfvcs.formats._metric import usable
 from perfvcs.profile import Design, Environment, Job, Metric, Profile, Resources
 from perfvcs.profile.units import Base, base
@@ -20,8 +29,22 @@ from perfvcs.profile.validity import MAX_NAME, Malformed
 from perfvcs.system.foreign import UNDECODABLE
 
 COMMIT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-# What tools say of values that they do not keep: parts of a metric's name, recorded beside the mean and never judged.
-SUMMARY_FIELDS = ("deviation", "error", "median", "least", "largest", "low", "high", "p75", "p90", "p95", "p99", "p999")
+# What tools say of values that they do not keep: parts of a metric's name, recorded beside the mean
+# and never judged.
+SUMMARY_FIELDS = (
+    "deviation",
+    "error",
+    "median",
+    "least",
+    "largest",
+    "low",
+    "high",
+    "p75",
+    "p90",
+    "p95",
+    "p99",
+    "p999",
+)
 FIRST_YEAR = 1970  # of measurements; years before 1000 are not even written with four digits
 COUNT = "samples"  # how many values there were
 
@@ -34,7 +57,9 @@ MILLI = 1e3
 
 @dataclass(frozen=True)
 class Reading:
-    """Values of a unit, a column for each metric; columns that are too short have no more values. ``mark`` is the rows'.
+    """Values of a unit, a column for each metric; columns that are too short have no more values.
+
+    ``mark`` is the rows'.
 
     ``execution`` is that of all rows, which are its iterations, or counts one for each row.
     """
@@ -47,7 +72,9 @@ class Reading:
 
 
 def typed(document: bytes, kind: type[Kind]) -> Kind:
-    """A JSON document as a structure; NaN and infinities, which Python's own writer lets pass, are None. Raises Malformed."""
+    """A JSON document as a structure; NaN and infinities, which Python's own writer lets pass, are
+    None. Raises Malformed.
+    """
     try:
         return msgspec.json.decode(numbers_only(bounded(document)), type=kind)
     except RecursionError:
@@ -58,12 +85,15 @@ def typed(document: bytes, kind: type[Kind]) -> Kind:
 
 def lines_of(document: bytes) -> list[str]:
     """The lines of a text, without their ends; raises Malformed as ``text_of`` does."""
-    lines = text_of(document).removesuffix("\n").split("\n")  # str.splitlines also splits inside names
+    # str.splitlines also splits inside names
+    lines = text_of(document).removesuffix("\n").split("\n")
     return [line.removesuffix("\r") for line in lines]
 
 
 def text_of(document: bytes) -> str:
-    """A text of whole lines; raises Malformed with the line that is not UTF-8, and where the last one was cut off."""
+    """A text of whole lines; raises Malformed with the line that is not UTF-8, and where the last
+    one was cut off.
+    """
     try:
         text = bounded(document).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -82,12 +112,22 @@ def shaped(value: Any, kind: type[Kind], location: str) -> Kind:
 
 
 def profile_of(
-    document: bytes, tool: str, readings: Iterable[Reading], metrics: Mapping[str, Metric], *, commit: str = UNKNOWN, name: str = "",
-    machine: Environment | None = None, started: str = "", ended: str = "",
-) -> Profile:  # fmt: skip
-    """The profile of a tool's document: the metrics that have values, in the order of ``metrics``, and those of its summaries.
+    document: bytes,
+    tool: str,
+    readings: Iterable[Reading],
+    metrics: Mapping[str, Metric],
+    *,
+    commit: str = UNKNOWN,
+    name: str = "",
+    machine: Environment | None = None,
+    started: str = "",
+    ended: str = "",
+) -> Profile:
+    """The profile of a tool's document: the metrics that have values, in the order of ``metrics``,
+    and those of its summaries.
 
-    ``commit`` may be shortened or empty, and is unknown then. Raises NoResults where there are no values.
+    ``commit`` may be shortened or empty, and is unknown then. Raises NoResults where there are no
+    values.
     """
     session = collected(document, tool, moment(started))
     if last := moment(ended):
@@ -97,14 +137,20 @@ def profile_of(
         raise NoResults("it has no results: nothing was measured, or everything failed")
     commit = commit.lower()
     return Profile(
-        commit=commit if COMMIT_ID.fullmatch(commit) else UNKNOWN, job=Job(name or tool, tool, "", engine=tool), collected=session,
-        environment=machine or Environment(), design=Design(executions=len(set(rows.execution))),
-        metrics={metric: about(metric, metrics) for metric in rows.metrics}, resources=rows,
-    )  # fmt: skip
+        commit=commit if COMMIT_ID.fullmatch(commit) else UNKNOWN,
+        job=Job(name or tool, tool, "", engine=tool),
+        collected=session,
+        environment=machine or Environment(),
+        design=Design(executions=len(set(rows.execution))),
+        metrics={metric: about(metric, metrics) for metric in rows.metrics},
+        resources=rows,
+    )
 
 
 def resources(readings: Iterable[Reading]) -> Resources:
-    """The rows of all readings; what a unit has of one size and execution is numbered through as its iterations."""
+    """The rows of all readings; what a unit has of one size and execution is numbered through as
+    its iterations.
+    """
     names: dict[str, int] = {}
     found = Resources(mark=[], metrics={})
     sizes: list[ReadingValue] = []
@@ -113,7 +159,11 @@ def resources(readings: Iterable[Reading]) -> Resources:
         if not any(value is not None for column in reading.values.values() for value in column):
             continue
         found.uid += [names.setdefault(reading.uid[:MAX_NAME], len(names))] * count
-        found.execution += reading.execution if isinstance(reading.execution, range) else [reading.execution] * count
+        found.execution += (
+            reading.execution
+            if isinstance(reading.execution, range)
+            else [reading.execution] * count
+        )
         found.mark += [reading.mark] * count  # type: ignore[operator]
         sizes += [reading.size] * count
         for metric, column in reading.values.items():
@@ -122,7 +172,11 @@ def resources(readings: Iterable[Reading]) -> Resources:
             kept += column
     for kept in found.metrics.values():
         kept.extend([None] * (len(found.uid) - len(kept)))
-    found.metrics = {metric: kept for metric, kept in found.metrics.items() if any(value is not None for value in kept)}
+    found.metrics = {
+        metric: kept
+        for metric, kept in found.metrics.items()
+        if any(value is not None for value in kept)
+    }
     found.names = list(names)
     found.size = sizes if any(size is not None for size in sizes) else None
     found.mark = found.mark if any(found.mark or ()) else None
@@ -132,7 +186,9 @@ def resources(readings: Iterable[Reading]) -> Resources:
 
 
 def _iterations(rows: Resources) -> list[int]:
-    """How many rows of the same unit, execution and size are above each; without numpy, whose import takes longer than a small file."""
+    """How many rows of the same unit, execution and size are above each; without numpy, whose
+    import takes longer than a small file.
+    """
     keys: list[Sequence[Any]] = [rows.uid, rows.execution]
     seen: dict[tuple[Any, ...], int] = {}
     found = []
@@ -152,8 +208,13 @@ def about(metric: str, known: Mapping[str, Metric]) -> Metric:
 
 
 def summary(metric: str, mean: ReadingValue, **more: ReadingValue) -> dict[str, list[ReadingValue]]:
-    """One row of a value that stands for many, with what else its tool says of these: words of ``SUMMARY_FIELDS`` and ``samples``."""
-    return {metric: [mean], **{f"{metric}.{word}": [value] for word, value in more.items() if value is not None}}
+    """One row of a value that stands for many, with what else its tool says of these: words of
+    ``SUMMARY_FIELDS`` and ``samples``.
+    """
+    return {
+        metric: [mean],
+        **{f"{metric}.{word}": [value] for word, value in more.items() if value is not None},
+    }
 
 
 @dataclass(frozen=True)
@@ -171,7 +232,8 @@ class Written:
 
 
 def quantity(unit: str, better: Literal["lower", "higher", "none"], name: str = "") -> Written:
-    """What values in a unit are: times (also by operation or iteration) are ``wall``, what is per second ``rate``, others ``value``.
+    """What values in a unit are: times (also by operation or iteration) are ``wall``, what is per
+    second ``rate``, others ``value``.
 
     >>> quantity("ns/iter", "lower").metric, quantity("ops/us", "higher").moved(2.0)
     ('wall', 2000000.0)
@@ -183,12 +245,17 @@ def quantity(unit: str, better: Literal["lower", "higher", "none"], name: str = 
         found = base(unit)
     if not name:
         name = "wall" if found.unit == "s" else "rate" if found.unit.endswith("/s") else "value"
-        name = name if name == "wall" or not (extra := found.unit.partition("/s")[0]) else usable(f"{name}_{extra}")
+        name = (
+            name
+            if name == "wall" or not (extra := found.unit.partition("/s")[0])
+            else usable(f"{name}_{extra}")
+        )
     return Written(name, Metric(found.unit, better), found)
 
 
 def sized(name: str, given: Iterable[tuple[str, object]]) -> tuple[str, float | None]:
-    """A unit and its size out of a benchmark and its parameters: one that is a number is the size, the others stand in brackets.
+    """A unit and its size out of a benchmark and its parameters: one that is a number is the size,
+    the others stand in brackets.
 
     >>> sized("sort", [("n", "100"), ("kind", "list")]), sized("add", [("", "1"), ("", "2")])
     (('sort(kind=list)', 100.0), ('add(1, 2)', None))
@@ -196,8 +263,14 @@ def sized(name: str, given: Iterable[tuple[str, object]]) -> tuple[str, float | 
     texts = [(label, value if isinstance(value, str) else _plain(value)) for label, value in given]
     numbers = [place for place, (_, text) in enumerate(texts) if number(text) is not None]
     place = numbers[0] if len(numbers) == 1 else -1
-    others = [f"{label}={text}" if label else text for at, (label, text) in enumerate(texts) if at != place]
-    return f"{name}({', '.join(others)})" if others else name, number(texts[place][1]) if place >= 0 else None
+    others = [
+        f"{label}={text}" if label else text
+        for at, (label, text) in enumerate(texts)
+        if at != place
+    ]
+    return f"{name}({', '.join(others)})" if others else name, number(
+        texts[place][1]
+    ) if place >= 0 else None
 
 
 def _plain(value: object) -> str:
@@ -217,7 +290,8 @@ def number(text: str) -> float | None:
 
 
 def moment(text: str) -> str:
-    """A time in ISO 8601 as profiles have it, in UTC; one without a zone is taken for UTC, and empty is what is none.
+    """A time in ISO 8601 as profiles have it, in UTC; one without a zone is taken for UTC, and
+    empty is what is none.
 
     >>> moment("2026-11-23T10:38:57.98+01:00"), moment("2026-11-23 10:38"), moment("yesterday")
     ('2026-11-23T09:38:57Z', '2026-11-23T10:38:00Z', '')
@@ -230,10 +304,16 @@ def moment(text: str) -> str:
     return f"{found:%Y-%m-%dT%H:%M:%SZ}" if found.year >= FIRST_YEAR else ""
 
 
-def machine(fields: Mapping[str, object], notes: Mapping[str, object] | None = None, warnings: Sequence[str] = ()) -> Environment:
+def machine(
+    fields: Mapping[str, object],
+    notes: Mapping[str, object] | None = None,
+    warnings: Sequence[str] = (),
+) -> Environment:
     """The environment out of what a tool says of the machine; what is empty is left out."""
-    kept, noted = ({key[:MAX_NAME]: _said(value) for key, value in given.items() if value not in (None, "")}
-                   for given in (fields, notes or {}))  # fmt: skip
+    kept, noted = (
+        {key[:MAX_NAME]: _said(value) for key, value in given.items() if value not in (None, "")}
+        for given in (fields, notes or {})
+    )
     return Environment(kept, environment.fingerprint(kept) if kept else "", noted, list(warnings))
 
 
@@ -270,10 +350,16 @@ def columns(stats: Statistics) -> dict[str, list[ReadingValue]]:
     if stats.samples:
         return {"wall": [_seconds(value) for value in stats.samples]}
     return summary(
-        "wall", _seconds(stats.mean), deviation=_seconds(stats.sd), median=_seconds(stats.p50 if stats.median is None else stats.median),
-        least=_seconds(stats.min), largest=_seconds(stats.max), p75=_seconds(stats.p75), p99=_seconds(stats.p99),
+        "wall",
+        _seconds(stats.mean),
+        deviation=_seconds(stats.sd),
+        median=_seconds(stats.p50 if stats.median is None else stats.median),
+        least=_seconds(stats.min),
+        largest=_seconds(stats.max),
+        p75=_seconds(stats.p75),
+        p99=_seconds(stats.p99),
         samples=stats.samplesCount if stats.sampleCount is None else stats.sampleCount,
-    )  # fmt: skip
+    )
 
 
 def _seconds(value: ReadingValue) -> ReadingValue:

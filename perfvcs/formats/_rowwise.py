@@ -32,8 +32,12 @@ def amounts(profile: Profile) -> tuple[dict[str, str], list[dict[str, Any]]]:
             shared[SIZE_FIELD] = rows.size[row]
         if rows.trace is not None and rows.trace[row] >= 0:
             shared["trace"] = traces[rows.trace[row]]
-        shared |= {key: column[row] for key, column in numbers.items()} | ({"row": row} if several else {})
-        values = {name: column[row] for name, column in rows.metrics.items() if column[row] is not None}
+        shared |= {key: column[row] for key, column in numbers.items()} | (
+            {"row": row} if several else {}
+        )
+        values = {
+            name: column[row] for name, column in rows.metrics.items() if column[row] is not None
+        }
         for name, value in (values or dict.fromkeys(list(rows.metrics)[:1])).items():
             found.append({"amount": value, "type": kinds[name], "subtype": name, **shared})
     return kinds, found
@@ -52,6 +56,9 @@ def _traces(profile: Profile) -> list[list[dict[str, Any]]]:
         function, bracket, source = place.rpartition(" (")
         fits = frame.endswith(")") and colon and bracket and source and LINE.fullmatch(line)
         known = fits and (source != UNREACHABLE or line != "0")
-        frames.append({"function": function, "source": source, "line": int(line)} if known
-                      else {"function": frame, "source": UNREACHABLE, "line": 0})  # fmt: skip
+        frames.append(
+            {"function": function, "source": source, "line": int(line)}
+            if known
+            else {"function": frame, "source": UNREACHABLE, "line": 0}
+        )
     return [[frames[number] for number in reversed(stack)] for stack in profile.stacks.stacks]

@@ -1,4 +1,6 @@
-"""Call stacks that a profiler counted: the row of the whole program, and one for each different stack."""
+"""Call stacks that a profiler counted: the row of the whole program, and one for each different
+stack.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,22 @@ from perfvcs.profile.validity import MAX_NAME, Malformed
 
 MOST_FRAMES = 20_000_000  # frames of all different stacks together
 SAMPLES = "samples"  # how often a stack was seen; everything else has a unit
-SELF = "self"  # of a metric: what a stack has without the calls that it makes, recorded and not judged
-INCLUSIVE = "inclusive"  # of a metric: what it has with them, where a tool says so without writing stacks
+# of a metric: what a stack has without the calls that it makes, recorded and not judged
+SELF = "self"
+# of a metric: what it has with them, where a tool says so without writing stacks
+INCLUSIVE = "inclusive"
 STACK_UNITS = {
-    "nanoseconds": "ns", "microseconds": "us", "milliseconds": "ms", "seconds": "s", "bytes": "B", "kilobytes": "kB", "megabytes": "MB",
-    "count": "", "none": "", "": "",
-}  # fmt: skip
+    "nanoseconds": "ns",
+    "microseconds": "us",
+    "milliseconds": "ms",
+    "seconds": "s",
+    "bytes": "B",
+    "kilobytes": "kB",
+    "megabytes": "MB",
+    "count": "",
+    "none": "",
+    "": "",
+}
 EMPTY_STACK = "[nothing]"  # the frame of what has no stack
 
 
@@ -32,10 +44,15 @@ class Unfolded(NamedTuple):
 
 
 def unfolded(profile: Profile) -> Unfolded:
-    """The stacks of all executions, with the first metric that rows with stacks have; raises Malformed where there are none."""
+    """The stacks of all executions, with the first metric that rows with stacks have; raises
+    Malformed where there are none.
+    """
     rows, table = profile.resources, profile.stacks
     if table is None or rows.trace is None:
-        raise Malformed("the profile has no call stacks: choose one of the collector samples, or of instructions, with --job")
+        raise Malformed(
+            "the profile has no call stacks: choose one of the collector samples, or of"
+            " instructions, with --job"
+        )
     for metric, column in rows.metrics.items():
         counted: dict[int, float] = {}
         for trace, value in zip(rows.trace, column, strict=True):
@@ -43,13 +60,19 @@ def unfolded(profile: Profile) -> Unfolded:
                 counted[trace] = counted.get(trace, 0.0) + value
         if counted:
             frames = table.frames
-            stacks = [([frames[number] for number in table.stacks[trace]], value) for trace, value in counted.items()]
+            stacks = [
+                ([frames[number] for number in table.stacks[trace]], value)
+                for trace, value in counted.items()
+            ]
             return Unfolded(metric, profile.metrics[metric].unit, stacks)
     raise Malformed("the profile's call stacks have no values")
 
 
 class CountedStacks:
-    """Different stacks with what was counted of each, by metric. Raises Malformed where they are too many."""
+    """Different stacks with what was counted of each, by metric.
+
+    Raises Malformed where they are too many.
+    """
 
     def __init__(self, metrics: Mapping[str, str]) -> None:
         """``metrics`` are names with the units that they are counted in."""
@@ -60,10 +83,19 @@ class CountedStacks:
         self._stacks: dict[tuple[int, ...], int] = {}
         self._size = 0
 
-    def add(self, stack: Sequence[str], values: Mapping[str, float], inclusive: Mapping[str, float] | None = None) -> None:
-        """Count a stack, root first; ``inclusive`` has what its last frame and all that this calls were counted."""
+    def add(
+        self,
+        stack: Sequence[str],
+        values: Mapping[str, float],
+        inclusive: Mapping[str, float] | None = None,
+    ) -> None:
+        """Count a stack, root first; ``inclusive`` has what its last frame and all that this calls
+        were counted.
+        """
         frames = self._frames
-        key = tuple([frames.setdefault(frame[:MAX_NAME], len(frames)) for frame in stack or (EMPTY_STACK,)])
+        key = tuple(
+            [frames.setdefault(frame[:MAX_NAME], len(frames)) for frame in stack or (EMPTY_STACK,)]
+        )
         number = self._stacks.get(key)
         if number is None:
             number = self._stacks[key] = len(self._stacks)
@@ -79,10 +111,20 @@ class CountedStacks:
             column[number] = column.get(number, 0.0) + value
 
     def profile(
-        self, document: bytes, tool: str, *, name: str = "", started: str = "", machine: Environment | None = None
+        self,
+        document: bytes,
+        tool: str,
+        *,
+        name: str = "",
+        started: str = "",
+        machine: Environment | None = None,
     ) -> Profile:
         """The profile; raises NoResults where nothing was counted."""
-        counted = {metric: self._in_base(metric, column) for metric, column in self._counted.items() if column}
+        counted = {
+            metric: self._in_base(metric, column)
+            for metric, column in self._counted.items()
+            if column
+        }
         if not counted:
             raise NoResults("it has no results: no stack was seen")
         count = len(self._stacks)
@@ -97,20 +139,35 @@ class CountedStacks:
                 metrics[metric], columns[metric] = Metric("", "none"), [whole, *own]
             else:
                 metrics[metric], columns[metric] = Metric(unit), [whole, *[None] * count]
-                metrics[f"{metric}.{SELF}"], columns[f"{metric}.{SELF}"] = Metric(unit, "none"), [None, *own]
+                metrics[f"{metric}.{SELF}"], columns[f"{metric}.{SELF}"] = (
+                    Metric(unit, "none"),
+                    [None, *own],
+                )
             if with_calls := self._in_base(metric, self._inclusive.get(metric, {})):
-                columns[f"{metric}.{INCLUSIVE}"] = [None, *(with_calls.get(number) for number in range(count))]
+                columns[f"{metric}.{INCLUSIVE}"] = [
+                    None,
+                    *(with_calls.get(number) for number in range(count)),
+                ]
                 metrics[f"{metric}.{INCLUSIVE}"] = Metric(unit, "none")
         frames = list(self._frames)
         names: dict[str, int] = {name or tool: 0}
         uid = [0, *(names.setdefault(frames[stack[-1]], len(names)) for stack in self._stacks)]
         rows = Resources(
-            names=list(names), uid=uid, execution=[0] * (count + 1), trace=[-1, *range(count)], metrics=columns
-        )  # fmt: skip
+            names=list(names),
+            uid=uid,
+            execution=[0] * (count + 1),
+            trace=[-1, *range(count)],
+            metrics=columns,
+        )
         return Profile(
-            commit=UNKNOWN, job=Job(name or tool, tool, "", engine=tool), collected=collected(document, tool, moment(started)),
-            environment=machine or Environment(), metrics=metrics, resources=rows, stacks=Stacks(frames, [*map(list, self._stacks)]),
-        )  # fmt: skip
+            commit=UNKNOWN,
+            job=Job(name or tool, tool, "", engine=tool),
+            collected=collected(document, tool, moment(started)),
+            environment=machine or Environment(),
+            metrics=metrics,
+            resources=rows,
+            stacks=Stacks(frames, [*map(list, self._stacks)]),
+        )
 
     def _in_base(self, metric: str, column: Mapping[int, float]) -> dict[int, float]:
         unit = self._bases[metric]

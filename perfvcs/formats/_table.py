@@ -1,4 +1,6 @@
-"""A table of text: its delimiter, its heading, and the values of its columns, with line and column of what is wrong."""
+"""A table of text: its delimiter, its heading, and the values of its columns, with line and column
+of what is wrong.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from perfvcs.profile.units import base
 from perfvcs.profile.validity import MAX_INTEGER, MAX_NAME, MAX_ROWS, Malformed
 
 LONGEST_NUMBER = 400  # characters; more are not a number
-WRITTEN = re.compile(r"\s*+([-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?)\s*+([^\W\d_][^\s\d]{0,31}|%)?\s*+")
+WRITTEN = re.compile(
+    r"\s*+([-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?)\s*+([^\W\d_][^\s\d]{0,31}|%)?\s*+"
+)
 DELIMITERS = (",", ";", "\t")
 MAX_COLUMNS = 1000
 HEADING_BYTES = 1 << 20  # bytes in which the delimiter is looked for
@@ -33,10 +37,13 @@ class WrittenNumber(NamedTuple):
 
 
 def written(value: Any) -> WrittenNumber | None:
-    """The finite number that a value is, or that a text says; None where it is or says something else.
+    """The finite number that a value is, or that a text says; None where it is or says something
+    else.
 
-    >>> written("0.616s"), written(" 12 ms"), written(3), written("fast"), written("1_0")
-    (Written(value=0.616, unit='s'), Written(value=12.0, unit='ms'), Written(value=3.0, unit=''), None, None)
+    >>> written("0.616s"), written(" 12 ms")
+    (Written(value=0.616, unit='s'), Written(value=12.0, unit='ms'))
+    >>> written(3), written("fast"), written("1_0")
+    (Written(value=3.0, unit=''), None, None)
     """
     unit = ""
     if isinstance(value, str):
@@ -54,7 +61,9 @@ def written(value: Any) -> WrittenNumber | None:
 
 
 def common_unit(units: Sequence[str]) -> str:
-    """The unit for values in some units: theirs where it is one, else that without a prefix; empty where they have none in common."""
+    """The unit for values in some units: theirs where it is one, else that without a prefix; empty
+    where they have none in common.
+    """
     known = dict.fromkeys(filter(None, units))
     if len(known) < 2:
         return next(iter(known), "")
@@ -63,10 +72,12 @@ def common_unit(units: Sequence[str]) -> str:
 
 
 def converted(quantity: WrittenNumber, unit: str) -> float | None:
-    """The value in a unit, in which one without a unit is already; None where both measure different things.
+    """The value in a unit, in which one without a unit is already; None where both measure
+    different things.
 
-    >>> converted(Written(12.0, "ms"), "s"), converted(Written(12.0), "s"), converted(Written(1.0, "B"), "s")
-    (0.012, 12.0, None)
+    >>> converted(Written(12.0, "ms"), "s"), converted(Written(12.0), "s")
+    (0.012, 12.0)
+    >>> converted(Written(1.0, "B"), "s")
     """
     if quantity.unit in ("", unit):
         return quantity.value
@@ -76,34 +87,59 @@ def converted(quantity: WrittenNumber, unit: str) -> float | None:
 
 
 class TextTable:
-    """A table in UTF-8 whose first line names the columns; ``titles`` has them as they are written. Raises Malformed."""
+    """A table in UTF-8 whose first line names the columns; ``titles`` has them as they are written.
+
+    Raises Malformed.
+    """
 
     def __init__(self, document: bytes, delimiter: str = "") -> None:
         self._document = document
-        self._delimiter = delimiter or _delimiter(document[:HEADING_BYTES].decode("utf-8-sig", "replace"))
+        self._delimiter = delimiter or _delimiter(
+            document[:HEADING_BYTES].decode("utf-8-sig", "replace")
+        )
         self.titles = next(self._rows(), [])
         _require(self.titles, "the table is empty: its first line names the columns")
         count = len(self.titles)
-        _require(count <= MAX_COLUMNS, f"the table has {count:,} columns, over the limit of {MAX_COLUMNS:,}")
+        _require(
+            count <= MAX_COLUMNS,
+            f"the table has {count:,} columns, over the limit of {MAX_COLUMNS:,}",
+        )
         for number, title in enumerate(self.titles, 1):
-            _require(len(title) <= MAX_NAME, f"line 1, the title of column {number} has over {MAX_NAME:,} characters: shorten it")
+            _require(
+                len(title) <= MAX_NAME,
+                f"line 1, the title of column {number} has over {MAX_NAME:,} characters:"
+                " shorten it",
+            )
 
     def read(self, parsers: Mapping[int, Parser]) -> list[list[Any]]:
-        """The values of some columns, each made from its text by a parser that raises ValueError with what is wrong."""
+        """The values of some columns, each made from its text by a parser that raises ValueError
+        with what is wrong.
+        """
         found: list[list[Any]] = [[] for _ in parsers]
         texts: dict[str, str] = {}  # one object for equal ones
         rows = islice(self._rows(), 1, None)
         start = 0
         while batch := list(islice(rows, BATCH)):
-            _require(start + len(batch) <= MAX_ROWS, f"the table has over {MAX_ROWS:,} rows: split it")
+            _require(
+                start + len(batch) <= MAX_ROWS, f"the table has over {MAX_ROWS:,} rows: split it"
+            )
             if set(map(len, batch)) != {len(self.titles)}:
-                place = next(place for place, row in enumerate(batch) if len(row) != len(self.titles))
-                raise self._wrong(start + place, f"it has {len(batch[place])} cells, the heading has {len(self.titles)}")
+                place = next(
+                    place for place, row in enumerate(batch) if len(row) != len(self.titles)
+                )
+                raise self._wrong(
+                    start + place,
+                    f"it has {len(batch[place])} cells, the heading has {len(self.titles)}",
+                )
             columns: list[Sequence[str]] = list(zip(*batch, strict=True))
             for values, (number, parser) in zip(found, parsers.items(), strict=True):
                 try:
                     cells = columns[number]
-                    values.extend(map(texts.setdefault, cells, cells) if parser is str else _all(parser, cells))
+                    values.extend(
+                        map(texts.setdefault, cells, cells)
+                        if parser is str
+                        else _all(parser, cells)
+                    )
                 except ValueError:
                     self._explain(start, number, columns[number], parser)
             start += len(batch)
@@ -115,10 +151,14 @@ class TextTable:
             try:
                 parser(cell)
             except ValueError as error:
-                raise self._wrong(start + place, f"column `{self.titles[number][:80]}`: {error}") from None
+                raise self._wrong(
+                    start + place, f"column `{self.titles[number][:80]}`: {error}"
+                ) from None
 
     def _wrong(self, row: int, message: str) -> Malformed:
-        """The error about one row; its line is counted only now, since cells may go over several lines."""
+        """The error about one row; its line is counted only now, since cells may go over several
+        lines.
+        """
         reader = self._reader()
         next(islice(filter(None, reader), row + 1, None))
         return Malformed(f"line {reader.line_num}, {message}")
@@ -136,7 +176,9 @@ class TextTable:
         except csv.Error as error:
             raise Malformed(f"line {reader.line_num}: {error}") from None
         except UnicodeDecodeError:
-            raise Malformed(f"line {_line(self._document)} is not UTF-8: save the table as UTF-8") from None
+            raise Malformed(
+                f"line {_line(self._document)} is not UTF-8: save the table as UTF-8"
+            ) from None
 
 
 def number(cell: str) -> float | None:
@@ -146,19 +188,26 @@ def number(cell: str) -> float | None:
     try:
         found = float(cell)
     except ValueError:
-        cure = "; decimals are written with a point" if re.fullmatch(r"\s*[-+]?\d+,\d+\s*", cell) else ""
+        cure = (
+            "; decimals are written with a point"
+            if re.fullmatch(r"\s*[-+]?\d+,\d+\s*", cell)
+            else ""
+        )
         if not re.search(r"\d", cell):
             cure = "; --format csv --option ignore= ignores a column without numbers"
         raise ValueError(f"`{cell[:80]}` is not a number{cure}") from None
     if not isfinite(found) or "_" in cell:
-        raise ValueError(f"`{cell[:80]}` is not a finite number; leave the cell empty where there is none")
+        raise ValueError(
+            f"`{cell[:80]}` is not a finite number; leave the cell empty where there is none"
+        )
     return found
 
 
 def integer(cell: str) -> int:
     """An integer from 0 on, as arrays hold it."""
     try:
-        found = int(cell.removesuffix(".0")) if "_" not in cell else -1  # a column of floats, where a program had some empty
+        # a column of floats, where a program had some empty
+        found = int(cell.removesuffix(".0")) if "_" not in cell else -1
     except ValueError:
         found = -1
     if not 0 <= found <= MAX_INTEGER:
@@ -171,7 +220,9 @@ def _all(parser: Parser, cells: Sequence[str]) -> Iterable[Any]:
     plain: list[Any] = []
     with suppress(ValueError):
         plain = [*map(float if parser is number else int, cells)]
-    fits = map(isfinite, plain) if parser is number else (0 <= value <= MAX_INTEGER for value in plain)
+    fits = (
+        map(isfinite, plain) if parser is number else (0 <= value <= MAX_INTEGER for value in plain)
+    )
     usable = plain and "_" not in "".join(cells) and all(fits)
     return plain if usable else map(parser, cells)
 
@@ -197,7 +248,9 @@ def _require(holds: object, message: str) -> None:
 
 
 def rows(document: bytes, needed: Sequence[str]) -> Iterator[dict[str, str]]:
-    """Each row as texts; raises Malformed with the line, also where a column is missing or stands there twice."""
+    """Each row as texts; raises Malformed with the line, also where a column is missing or stands
+    there twice.
+    """
     table = TextTable(text_of(document).encode(), ",")
     if missing := [name for name in needed if name not in table.titles]:
         raise Malformed(f"line 1: there is no column `{missing[0]}`")

@@ -1,4 +1,6 @@
-"""Results of asv (https://asv.readthedocs.io), of both versions of its files, as docs/exchange.md describes them."""
+"""Results of asv (https://asv.readthedocs.io), of both versions of its files, as docs/exchange.md
+describes them.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,11 @@ from perfvcs.profile.validity import Malformed
 
 # by how the names of benchmarks begin; asv takes less for better of all of them
 KIND_METRICS = {
-    "time": ("wall", Metric("s")), "timeraw": ("wall", Metric("s")), "mem": ("memory", Metric("B")),
+    "time": ("wall", Metric("s")),
+    "timeraw": ("wall", Metric("s")),
+    "mem": ("memory", Metric("B")),
     "peakmem": ("maxrss", Metric("B")),
-}  # fmt: skip
+}
 TRACKED = ("value", Metric(""))
 RESULT_COLUMNS = (
     "result",
@@ -36,9 +40,23 @@ VERSION_DIGITS = 8  # digits of a benchmark's version
 
 WRITTEN_COLUMNS = (*RESULT_COLUMNS, "samples")
 UNIT_PATTERN = re.compile(r"([^@(]+?)(?: @([0-9a-f]{8}))?(?:\((.*)\))?", re.DOTALL)
-KIND_WORDS = {metric: word for word, (metric, _) in KIND_METRICS.items() if word != "timeraw"} | {TRACKED[0]: "track"}
-KINDS = {"time": ("time", "seconds"), "mem": ("memory", "bytes"), "peakmem": ("peakmemory", "bytes"), "track": ("track", "unit")}
-MACHINE_NAMES = {"os": "os", "arch": "machine", "cpu": "cpu", "num_cpu": "processors", "ram": "memory"}  # asv's fields and ours
+KIND_WORDS = {metric: word for word, (metric, _) in KIND_METRICS.items() if word != "timeraw"} | {
+    TRACKED[0]: "track"
+}
+KINDS = {
+    "time": ("time", "seconds"),
+    "mem": ("memory", "bytes"),
+    "peakmem": ("peakmemory", "bytes"),
+    "track": ("track", "unit"),
+}
+# asv's fields and ours
+MACHINE_NAMES = {
+    "os": "os",
+    "arch": "machine",
+    "cpu": "cpu",
+    "num_cpu": "processors",
+    "ram": "memory",
+}
 UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")  # in the name of a folder
 COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 SIGNATURE = re.compile(rb'"commit_hash"\s*:')
@@ -47,7 +65,9 @@ LATEST_MILLISECOND = 253402300799000  # ms: the end of the year 9999
 
 @dataclass
 class Grid:
-    """The samples of a benchmark by its arguments, as one text, and its size; ``word`` is asv's for its kind."""
+    """The samples of a benchmark by its arguments, as one text, and its size; ``word`` is asv's for
+    its kind.
+    """
 
     word: str
     version: str | None
@@ -61,12 +81,23 @@ class Grid:
     @property
     def params(self) -> list[list[str]]:
         """Those of them that are parameters, as texts."""
-        return [[f"{value:g}" if isinstance(value, float) else value for value in axis] for axis in self.axes if axis != [None]]
+        return [
+            [f"{value:g}" if isinstance(value, float) else value for value in axis]
+            for axis in self.axes
+            if axis != [None]
+        ]
 
     def columns(self, moment: int) -> list[Any]:
         """The columns of a file: a value, and the samples, of each combination."""
         cells = [self.samples.get(key) for key in product(*self.axes)]
-        return [[median(cell) if cell else None for cell in cells], self.params, self.version, moment, None, cells]
+        return [
+            [median(cell) if cell else None for cell in cells],
+            self.params,
+            self.version,
+            moment,
+            None,
+            cells,
+        ]
 
 
 @dataclass
@@ -80,7 +111,9 @@ class CommitResults:
 
     @classmethod
     def of(cls, profiles: Iterable[Profile]) -> CommitResults:
-        """Profiles of a commit in an environment; samples of one benchmark in several of them are put together. Raises Malformed."""
+        """Profiles of a commit in an environment; samples of one benchmark in several of them are
+        put together. Raises Malformed.
+        """
         first, *more = profiles
         started = first.collected.started
         moment = round(datetime.fromisoformat(started).timestamp() * 1000) if started else 0
@@ -88,7 +121,9 @@ class CommitResults:
         for profile in (first, *more):
             found._add(profile)
         if not found.grids:
-            raise Malformed(f"the profile has none of the metrics that asv knows: {', '.join(KIND_WORDS)}")
+            raise Malformed(
+                f"the profile has none of the metrics that asv knows: {', '.join(KIND_WORDS)}"
+            )
         return found
 
     def _add(self, profile: Profile) -> None:
@@ -96,16 +131,28 @@ class CommitResults:
         for one in benchmarks(profile):
             if (word := KIND_WORDS.get(one.metric)) is None:
                 continue
-            # a job's whole program is named as the job is, which others with other arguments may be, too
-            uid = one.uid if job.collector == "asv" else job.label if one.uid == job.name else f"{job.label}.{one.uid}"
+            # a job's whole program is named as the job is, which others with other arguments may
+            # be, too
+            uid = (
+                one.uid
+                if job.collector == "asv"
+                else job.label
+                if one.uid == job.name
+                else f"{job.label}.{one.uid}"
+            )
             name, version, given = _parts(uid, word)
-            self.grids.setdefault(name, Grid(word, version)).samples.setdefault((given, one.size), []).extend(one.values)
+            self.grids.setdefault(name, Grid(word, version)).samples.setdefault(
+                (given, one.size), []
+            ).extend(one.values)
 
     @property
     def machine(self) -> str:
         """The name of the machine, fit for a folder."""
         known = self.environment.notes | self.environment.fields
-        return UNSAFE.sub("-", known.get("host") or known.get("machine") or "").strip("-.")[:80] or "unknown"
+        return (
+            UNSAFE.sub("-", known.get("host") or known.get("machine") or "").strip("-.")[:80]
+            or "unknown"
+        )
 
     @property
     def env_name(self) -> str:
@@ -115,16 +162,28 @@ class CommitResults:
     def encode(self, *, machine: str = "") -> bytes:
         """The file of version 2, with the name that asv looks for in a folder of a ``machine``."""
         fields = self.environment.fields | ({"machine": machine} if machine else {})
-        return written({
-            "commit_hash": self.commit, "env_name": self.env_name, "date": self.moment, "params": fields,
-            "python": fields.get("python", ""), "requirements": {}, "env_vars": {}, "result_columns": list(WRITTEN_COLUMNS),
-            "results": {name: grid.columns(self.moment) for name, grid in self.grids.items()}, "durations": {}, "version": 2,
-        })  # fmt: skip
+        return written(
+            {
+                "commit_hash": self.commit,
+                "env_name": self.env_name,
+                "date": self.moment,
+                "params": fields,
+                "python": fields.get("python", ""),
+                "requirements": {},
+                "env_vars": {},
+                "result_columns": list(WRITTEN_COLUMNS),
+                "results": {name: grid.columns(self.moment) for name, grid in self.grids.items()},
+                "durations": {},
+                "version": 2,
+            }
+        )
 
 
 @dataclass
 class Description:
-    """What asv has to know of a benchmark: all its parameters, and the version that was measured last."""
+    """What asv has to know of a benchmark: all its parameters, and the version that was measured
+    last.
+    """
 
     newest: int = -1
     word: str = ""
@@ -134,7 +193,10 @@ class Description:
     def add(self, grid: Grid, moment: int) -> None:
         """Take over what was measured at a moment."""
         if len(grid.params) == len(self.params):
-            self.params = [list(dict.fromkeys([*known, *now])) for known, now in zip(self.params, grid.params, strict=True)]
+            self.params = [
+                list(dict.fromkeys([*known, *now]))
+                for known, now in zip(self.params, grid.params, strict=True)
+            ]
         elif moment > self.newest:  # with other parameters it is another benchmark
             self.params = grid.params
         if moment > self.newest:
@@ -144,12 +206,23 @@ class Description:
         """As benchmarks.json has them."""
         kind, unit = KINDS[self.word]
         names = [f"param{place}" for place in range(1, len(self.params) + 1)]
-        return {"name": name, "type": kind, "unit": unit, "params": self.params, "param_names": names,
-                "version": self.version or "perfvcs", "code": "", "timeout": 60.0}  # fmt: skip
+        return {
+            "name": name,
+            "type": kind,
+            "unit": unit,
+            "params": self.params,
+            "param_names": names,
+            "version": self.version or "perfvcs",
+            "code": "",
+            "timeout": 60.0,
+        }
 
 
 def files(profiles: Iterable[Profile]) -> Iterator[tuple[str, bytes]]:
-    """The files by their paths; in memory are the profiles of one commit at a time. Raises Malformed."""
+    """The files by their paths; in memory are the profiles of one commit at a time.
+
+    Raises Malformed.
+    """
     known: dict[str, Description] = {}
     machines: dict[str, dict[str, Any]] = {}
     for _, of_commit in groupby(profiles, key=lambda profile: profile.commit):
@@ -160,14 +233,22 @@ def files(profiles: Iterable[Profile]) -> Iterator[tuple[str, bytes]]:
             found = CommitResults.of(together)
             fields = found.environment.notes | found.environment.fields
             machines[found.machine] = {
-                "machine": found.machine, "version": 1, **{word: fields.get(ours, "") for word, ours in MACHINE_NAMES.items()}
-            }  # fmt: skip
+                "machine": found.machine,
+                "version": 1,
+                **{word: fields.get(ours, "") for word, ours in MACHINE_NAMES.items()},
+            }
             for name, grid in found.grids.items():
                 known.setdefault(name, Description()).add(grid, found.moment)
-            yield f"{found.machine}/{found.commit[:VERSION_DIGITS]}-{found.env_name}.json", found.encode(machine=found.machine)
+            yield (
+                f"{found.machine}/{found.commit[:VERSION_DIGITS]}-{found.env_name}.json",
+                found.encode(machine=found.machine),
+            )
     for name, about in machines.items():
         yield f"{name}/machine.json", written(about)
-    yield "benchmarks.json", written({**{name: about.fields(name) for name, about in known.items()}, "version": 2})
+    yield (
+        "benchmarks.json",
+        written({**{name: about.fields(name) for name, about in known.items()}, "version": 2}),
+    )
 
 
 class _AsvUnit(NamedTuple):
@@ -181,7 +262,9 @@ class _AsvUnit(NamedTuple):
 def _parts(uid: str, word: str) -> _AsvUnit:
     """The parts of an id. A unit that is not asv's gets a name that says its kind."""
     match = UNIT_PATTERN.fullmatch(uid)
-    if match and KIND_METRICS.get(match[1].rpartition(".")[2].partition("_")[0], TRACKED) == KIND_METRICS.get(word, TRACKED):
+    if match and KIND_METRICS.get(
+        match[1].rpartition(".")[2].partition("_")[0], TRACKED
+    ) == KIND_METRICS.get(word, TRACKED):
         return _AsvUnit(match[1], match[2], match[3])
     before, dot, last = uid.rpartition(".")
     return _AsvUnit(f"{before}{dot}{word}_{last}" if last.isidentifier() else f"{uid}.{word}")
@@ -199,7 +282,9 @@ class _Results(msgspec.Struct):
 
 
 class _Result(msgspec.Struct):
-    """One benchmark: a value, and maybe samples, of each combination of its parameters; None or no value where it failed."""
+    """One benchmark: a value, and maybe samples, of each combination of its parameters; None or no
+    value where it failed.
+    """
 
     result: list[ReadingValue] | ReadingValue = None
     params: list[list[str]] = []
@@ -228,23 +313,41 @@ class Asv:
         found = shaped(parsed(bounded(document)), _Results, "$")
         if not COMMIT.fullmatch(found.commit_hash):
             raise Malformed("$.commit_hash is not a full commit id")
-        results = {name: _result(name, value, found.result_columns) for name, value in found.results.items()}
-        readings = [reading for name, result in results.items() for reading in self._readings(name, result)]
+        results = {
+            name: _result(name, value, found.result_columns)
+            for name, value in found.results.items()
+        }
+        readings = [
+            reading for name, result in results.items() for reading in self._readings(name, result)
+        ]
         times = sorted(
-            one.started_at for one in results.values() if one.started_at is not None and 0 < one.started_at < LATEST_MILLISECOND
+            one.started_at
+            for one in results.values()
+            if one.started_at is not None and 0 < one.started_at < LATEST_MILLISECOND
         )
         return profile_of(
-            document, "asv", readings, dict([*KIND_METRICS.values(), TRACKED]), commit=found.commit_hash, machine=_environment(found),
-            started=_moment(times[0]) if times else "", ended=_moment(times[-1]) if times else "",
-        )  # fmt: skip
+            document,
+            "asv",
+            readings,
+            dict([*KIND_METRICS.values(), TRACKED]),
+            commit=found.commit_hash,
+            machine=_environment(found),
+            started=_moment(times[0]) if times else "",
+            ended=_moment(times[-1]) if times else "",
+        )
 
     def encode(self, profile: Profile) -> bytes:
-        """A file of version 2 with the samples of what asv has a word for; raises Malformed where there is nothing of that."""
+        """A file of version 2 with the samples of what asv has a word for; raises Malformed where
+        there is nothing of that.
+        """
 
         return CommitResults.of([profile]).encode()
 
     def folder(self, profiles: Iterable[Profile]) -> Iterator[tuple[str, bytes]]:
-        """The files of ``results/`` by their paths; profiles of a commit follow each other. Raises Malformed as ``encode`` does."""
+        """The files of ``results/`` by their paths; profiles of a commit follow each other.
+
+        Raises Malformed as ``encode`` does.
+        """
 
         return files(profiles)
 
@@ -255,10 +358,15 @@ class Asv:
             return
         if prod(map(len, result.params)) != len(values):
             raise Malformed(
-                f"$.results.{name[:200]} has {len(values)} values, which is not one for each combination of its parameters"
+                f"$.results.{name[:200]} has {len(values)} values, which is not one for each"
+                " combination of its parameters"
             )
         metric, _ = KIND_METRICS.get(re.split("_", name.rpartition(".")[2])[0], TRACKED)
-        unit = f"{name} @{result.version[:VERSION_DIGITS]}" if self.versions == "apart" and result.version else name
+        unit = (
+            f"{name} @{result.version[:VERSION_DIGITS]}"
+            if self.versions == "apart" and result.version
+            else name
+        )
         samples = result.samples or []
         for number, (given, value) in enumerate(zip(product(*result.params), values, strict=True)):
             uid, size = sized(unit, [("", text) for text in given])
@@ -270,10 +378,16 @@ class Asv:
 def _result(name: str, value: Any, columns: list[str] | None) -> _Result:
     """One benchmark of either version of the files."""
     if columns is not None and isinstance(value, list):
-        value = {key: entry for key, entry in zip(columns, value, strict=False) if entry is not None}
+        value = {
+            key: entry for key, entry in zip(columns, value, strict=False) if entry is not None
+        }
     elif not isinstance(value, dict):
         value = {"result": value}
-    return shaped({key: entry for key, entry in value.items() if entry is not None}, _Result, f"$.results.{name[:200]}")
+    return shaped(
+        {key: entry for key, entry in value.items() if entry is not None},
+        _Result,
+        f"$.results.{name[:200]}",
+    )
 
 
 def _environment(results: _Results) -> Environment:

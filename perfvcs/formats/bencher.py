@@ -1,4 +1,6 @@
-"""Bencher Metric Format (https://bencher.dev/docs/reference/bencher-metric-format), as docs/exchange/bencher.md describes it."""
+"""Bencher Metric Format (https://bencher.dev/docs/reference/bencher-metric-format), as
+docs/exchange/bencher.md describes it.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,16 @@ from perfvcs.formats._readings import Reading, ReadingValue, profile_of, summary
 from perfvcs.profile import Metric, Profile
 from perfvcs.profile.validity import Malformed
 
-SIGNATURE = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:lower_|upper_)?value"\s*:')
+SIGNATURE = re.compile(
+    rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:lower_|upper_)?value"\s*:'
+)
 NANO = 1e9
 
 
 class Measure(NamedTuple):
-    """A measure of Bencher's as a metric of ours: its name, what it is, and by what values are divided."""
+    """A measure of Bencher's as a metric of ours: its name, what it is, and by what values are
+    divided.
+    """
 
     name: str
     metric: Metric
@@ -47,7 +53,8 @@ class _Value(msgspec.Struct):
 class Bencher:
     """One report: a value for each benchmark and measure, in one execution; bounds are recorded.
 
-    ``unit``, ``better``: of a measure of your own, by its name; one whose direction nobody says is recorded and not judged.
+    ``unit``, ``better``: of a measure of your own, by its name; one whose direction nobody says is
+    recorded and not judged.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".json",)
@@ -64,7 +71,9 @@ class Bencher:
         found = typed(document, dict[str, dict[str, _Value]])
         measures = dict.fromkeys(measure for one in found.values() for measure in one)
         if wrong := [name for name in {**self.unit, **self.better} if name not in measures]:
-            raise Malformed(f"there is no measure `{wrong[0][:80]}`{nearest(wrong[0], list(measures))}")
+            raise Malformed(
+                f"there is no measure `{wrong[0][:80]}`{nearest(wrong[0], list(measures))}"
+            )
         known = {measure: self._about(measure) for measure in measures}
         readings = []
         for uid, values in found.items():
@@ -73,12 +82,19 @@ class Bencher:
                 name, over = known[measure].name, known[measure].divisor
                 given = {"low": value.lower_value, "high": value.upper_value}
                 bounds = {word: bound / over for word, bound in given.items() if bound is not None}
-                columns |= summary(name, None if value.value is None else value.value / over, **bounds)
+                columns |= summary(
+                    name, None if value.value is None else value.value / over, **bounds
+                )
             readings.append(Reading(uid, columns))
-        return profile_of(document, "bencher", readings, {one.name: one.metric for one in known.values()})
+        return profile_of(
+            document, "bencher", readings, {one.name: one.metric for one in known.values()}
+        )
 
     def encode(self, profile: Profile) -> bytes:
-        """The mean of each unit, size and metric; wall time is latency, in nanoseconds. Raises Malformed without values."""
+        """The mean of each unit, size and metric; wall time is latency, in nanoseconds.
+
+        Raises Malformed without values.
+        """
         names = {ours.name: (theirs, ours.divisor) for theirs, ours in MEASURES.items()}
         found: dict[str, dict[str, dict[str, float]]] = {}
         for one in benchmarks(profile):

@@ -1,4 +1,6 @@
-"""JSON of BenchmarkDotNet (https://benchmarkdotnet.org), brief or full, as docs/exchange/benchmark-dotnet.md describes it."""
+"""JSON of BenchmarkDotNet (https://benchmarkdotnet.org), brief or full, as
+docs/exchange/benchmark-dotnet.md describes it.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,27 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from perfvcs.formats._readings import Reading, ReadingValue, machine, profile_of, sized, summary, tells, typed
+from perfvcs.formats._readings import (
+    Reading,
+    ReadingValue,
+    machine,
+    profile_of,
+    sized,
+    summary,
+    tells,
+    typed,
+)
 from perfvcs.profile import Metric, Profile
 
 METRICS = {"wall": Metric("s"), "allocated": Metric("B/op"), "loops": Metric("", "none")}
 NANO = 1e9
 MACHINE = {
-    "ProcessorName": "cpu", "OsVersion": "system", "Architecture": "machine", "RuntimeVersion": "runtime", "Configuration": "configuration",
-}  # fmt: skip
+    "ProcessorName": "cpu",
+    "OsVersion": "system",
+    "Architecture": "machine",
+    "RuntimeVersion": "runtime",
+    "Configuration": "configuration",
+}
 
 
 class _Statistics(msgspec.Struct, rename="pascal"):
@@ -62,7 +77,9 @@ class _File(msgspec.Struct, rename="pascal"):
 
 @dataclass(frozen=True)
 class BenchmarkDotnet:
-    """One summary: launches are executions, their results iterations; warm-ups and pilots are left out."""
+    """One summary: launches are executions, their results iterations; warm-ups and pilots are left
+    out.
+    """
 
     suffixes: ClassVar[tuple[str, ...]] = (".json",)
 
@@ -75,40 +92,78 @@ class BenchmarkDotnet:
         found = typed(document, _File)
         about = found.host_environment_info
         return profile_of(
-            document, "benchmark-dotnet", (reading for one in found.benchmarks for reading in _readings(one)), METRICS,
-            machine=machine({ours: about.get(theirs) for theirs, ours in MACHINE.items()},
-                            {"version": about.get("BenchmarkDotNetVersion")}),
-        )  # fmt: skip
+            document,
+            "benchmark-dotnet",
+            (reading for one in found.benchmarks for reading in _readings(one)),
+            METRICS,
+            machine=machine(
+                {ours: about.get(theirs) for theirs, ours in MACHINE.items()},
+                {"version": about.get("BenchmarkDotNetVersion")},
+            ),
+        )
 
 
 def _readings(benchmark: _Benchmark) -> Iterator[Reading]:
-    """Each launch; where its iterations were not written, the results without their launches, or the mean."""
-    name = ".".join(filter(None, (benchmark.namespace, benchmark.type, benchmark.method))) or benchmark.full_name
-    given = [part.partition("=") for part in (benchmark.parameters or "").replace(", ", "&").split("&") if part]
+    """Each launch; where its iterations were not written, the results without their launches, or
+    the mean.
+    """
+    name = (
+        ".".join(filter(None, (benchmark.namespace, benchmark.type, benchmark.method)))
+        or benchmark.full_name
+    )
+    given = [
+        part.partition("=")
+        for part in (benchmark.parameters or "").replace(", ", "&").split("&")
+        if part
+    ]
     uid, size = sized(name, [(key, value) if equals else ("", key) for key, equals, value in given])
     allocated = benchmark.memory.bytes_allocated_per_operation if benchmark.memory else None
     results = [
-        each for each in benchmark.measurements or ()
-        if each.iteration_mode == "Workload" and each.iteration_stage == "Result" and each.nanoseconds is not None and each.operations > 0
-    ]  # fmt: skip
+        each
+        for each in benchmark.measurements or ()
+        if each.iteration_mode == "Workload"
+        and each.iteration_stage == "Result"
+        and each.nanoseconds is not None
+        and each.operations > 0
+    ]
     stats = benchmark.statistics or _Statistics()
     if results:
         for launch in dict.fromkeys(each.launch_index for each in results):
             of = [each for each in results if each.launch_index == launch]
-            values = [each.nanoseconds / each.operations / NANO for each in of if each.nanoseconds is not None]
+            values = [
+                each.nanoseconds / each.operations / NANO
+                for each in of
+                if each.nanoseconds is not None
+            ]
             yield Reading(
                 uid,
-                {"wall": values, "loops": [each.operations for each in of], "allocated": [allocated]},
+                {
+                    "wall": values,
+                    "loops": [each.operations for each in of],
+                    "allocated": [allocated],
+                },
                 size,
                 max(0, launch - 1),
             )
     elif stats.original_values:
-        yield Reading(uid, {"wall": [_seconds(value) for value in stats.original_values], "allocated": [allocated]}, size)
+        yield Reading(
+            uid,
+            {
+                "wall": [_seconds(value) for value in stats.original_values],
+                "allocated": [allocated],
+            },
+            size,
+        )
     else:
         columns = summary(
-            "wall", _seconds(stats.mean), deviation=_seconds(stats.standard_deviation), median=_seconds(stats.median),
-            least=_seconds(stats.min), largest=_seconds(stats.max), samples=stats.n,
-        )  # fmt: skip
+            "wall",
+            _seconds(stats.mean),
+            deviation=_seconds(stats.standard_deviation),
+            median=_seconds(stats.median),
+            least=_seconds(stats.min),
+            largest=_seconds(stats.max),
+            samples=stats.n,
+        )
         yield Reading(uid, {**columns, "allocated": [allocated]}, size)
 
 

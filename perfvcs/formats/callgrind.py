@@ -1,4 +1,6 @@
-"""Files of valgrind's callgrind (https://valgrind.org/docs/manual/cl-format.html), as docs/exchange/callgrind.md describes them."""
+"""Files of valgrind's callgrind (https://valgrind.org/docs/manual/cl-format.html), as
+docs/exchange/callgrind.md describes them.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from perfvcs.formats._stacks import CountedStacks, frame
 from perfvcs.profile import Profile
 from perfvcs.profile.validity import Malformed
 
-NUMBER = r"(?:\*|[-+]?(?:0x[0-9a-f]{1,16}|[0-9]{1,18}))"  # positions are also the same as before, or relative to it
+# positions are also the same as before, or relative to it
+NUMBER = r"(?:\*|[-+]?(?:0x[0-9a-f]{1,16}|[0-9]{1,18}))"
 COST = re.compile(f"{NUMBER}(?: {NUMBER})*")
 NUMBERED_NAME = re.compile(r"(\([0-9]{1,9}\))(?: (.*))?", re.DOTALL)
 METRIC_NAMES = {"Ir": "instructions"}
@@ -23,14 +26,17 @@ Costs = dict[tuple[str, str], list[float]]  # of functions and their images, by 
 
 @dataclass
 class _State:
-    """What the lines say up to here: names by their numbers, the place that costs belong to, and their events."""
+    """What the lines say up to here: names by their numbers, the place that costs belong to, and
+    their events.
+    """
 
     names: dict[str, dict[str, str]] = field(default_factory=dict)
     place: dict[str, str] = field(default_factory=dict)
     events: list[str] = field(default_factory=list)
     positions: int = 1
     callee: dict[str, str] = field(default_factory=dict)
-    called: bool = False  # whether the next line is the cost of a call, which the callee has already
+    # whether the next line is the cost of a call, which the callee has already
+    called: bool = False
 
     @property
     def function(self) -> tuple[str, str]:
@@ -40,7 +46,10 @@ class _State:
     @property
     def is_recursive(self) -> bool:
         """Whether the function calls itself."""
-        return self.function == (self.callee.get("fn", ""), self.callee.get("ob", self.place.get("ob", "")))
+        return self.function == (
+            self.callee.get("fn", ""),
+            self.callee.get("ob", self.place.get("ob", "")),
+        )
 
     def named(self, kind: str, value: str) -> str:
         """The name behind a number, which is written out once."""
@@ -66,7 +75,9 @@ class Callgrind:
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By its first line, or by its events."""
-        return head.startswith(b"# callgrind format") or (b"\nevents: " in head and b"\nfn=" in head)
+        return head.startswith(b"# callgrind format") or (
+            b"\nevents: " in head and b"\nfn=" in head
+        )
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the line."""
@@ -80,14 +91,24 @@ class Callgrind:
             raise Malformed("it has no totals at its end: it was cut off")
         metrics = [METRIC_NAMES.get(event) or usable(event) for event in state.events]
         counted = CountedStacks(dict.fromkeys(metrics, ""))
-        whole = [sum(values) for values in zip_longest(*costs.values(), fillvalue=0.0)]  # a later part may have other events
+        # a later part may have other events
+        whole = [sum(values) for values in zip_longest(*costs.values(), fillvalue=0.0)]
         nothing = [0.0] * len(metrics)
         for function, image in dict.fromkeys([*costs, *calls]):
-            own, others = costs.get((function, image), nothing), calls.get((function, image), nothing)
+            own, others = (
+                costs.get((function, image), nothing),
+                calls.get((function, image), nothing),
+            )
             # a call that leads back to its function counts what is below it again
-            inclusive = [min(sum(both), most) for *both, most in zip(own, others, whole, strict=False)]
+            inclusive = [
+                min(sum(both), most) for *both, most in zip(own, others, whole, strict=False)
+            ]
             name = frame(function, PurePosixPath(image).name)
-            counted.add([name], dict(zip(metrics, own, strict=False)), dict(zip(metrics, inclusive, strict=False)))
+            counted.add(
+                [name],
+                dict(zip(metrics, own, strict=False)),
+                dict(zip(metrics, inclusive, strict=False)),
+            )
         return counted.profile(document, "callgrind")
 
 
@@ -96,7 +117,9 @@ def _take(state: _State, costs: Costs, calls: Costs, line: str) -> bool:
     if COST.fullmatch(line):
         if not (state.called and state.is_recursive):
             values = [float(int(text, 0)) for text in line.split(" ")[state.positions :]]
-            kept = (calls if state.called else costs).setdefault(state.function, [0.0] * len(state.events))
+            kept = (calls if state.called else costs).setdefault(
+                state.function, [0.0] * len(state.events)
+            )
             for number, cost in enumerate(values[: len(kept)]):
                 kept[number] += cost
         if state.called:

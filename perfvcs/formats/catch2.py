@@ -1,4 +1,6 @@
-"""XML of Catch2 (https://github.com/catchorg/Catch2), versions 2 and 3, as docs/exchange/catch2.md describes it."""
+"""XML of Catch2 (https://github.com/catchorg/Catch2), versions 2 and 3, as docs/exchange/catch2.md
+describes it.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ CASES = ("TestCase", "Section")
 
 @dataclass(frozen=True)
 class Catch2:
-    """One run of the XML reporter: the mean of each benchmark, with its deviation and bounds; Catch2 does not write the samples."""
+    """One run of the XML reporter: the mean of each benchmark, with its deviation and bounds;
+    Catch2 does not write the samples.
+    """
 
     suffixes: ClassVar[tuple[str, ...]] = ()  # too many other files have its suffix
 
@@ -31,7 +35,10 @@ class Catch2:
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the line."""
         return profile_of(
-            document, "catch2", _readings(elements(document, ("BenchmarkResults", "mean", "standardDeviation"))), METRICS
+            document,
+            "catch2",
+            _readings(elements(document, ("BenchmarkResults", "mean", "standardDeviation"))),
+            METRICS,
         )
 
 
@@ -46,7 +53,10 @@ def _readings(elements: list[Element]) -> Iterator[Reading]:
         word = {"mean": "wall", "standardDeviation": "wall.deviation"}[element.name]
         columns |= {word: [_seconds(element, "value")]}
         if word == "wall":
-            columns |= {"wall.low": [_seconds(element, "lowerBound")], "wall.high": [_seconds(element, "upperBound")]}
+            columns |= {
+                "wall.low": [_seconds(element, "lowerBound")],
+                "wall.high": [_seconds(element, "upperBound")],
+            }
         if place + 1 == len(elements) or elements[place + 1].name == "BenchmarkResults":
             samples = columns.pop("samples")
             yield Reading(_named(element.around), {**columns, "wall.samples": samples})
@@ -54,7 +64,9 @@ def _readings(elements: list[Element]) -> Iterator[Reading]:
 
 def _named(around: tuple[Element, ...]) -> str:
     return " > ".join(
-        one.attributes.get("name", "").strip() for one in around if one.name in CASES or one.name == "BenchmarkResults"
+        one.attributes.get("name", "").strip()
+        for one in around
+        if one.name in CASES or one.name == "BenchmarkResults"
     )
 
 

@@ -1,4 +1,6 @@
-"""Tables of Celero (https://github.com/DigitalInBlue/Celero), as docs/exchange/celero.md describes them."""
+"""Tables of Celero (https://github.com/DigitalInBlue/Celero), as docs/exchange/celero.md describes
+them.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ NEEDED_COLUMNS = ("Group", "Experiment", "Problem Space", "Samples", "Iterations
 
 @dataclass(frozen=True)
 class Celero:
-    """A results table (``--outputTable``): the mean of each experiment and problem space, for Celero does not write the samples."""
+    """A results table (``--outputTable``): the mean of each experiment and problem space, for
+    Celero does not write the samples.
+    """
 
     suffixes: ClassVar[tuple[str, ...]] = (".csv",)
 
@@ -28,12 +32,17 @@ class Celero:
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with line and column."""
-        readings = (_reading(row) for row in rows(document, NEEDED_COLUMNS) if row.get("Failure") != FAILED)
+        readings = (
+            _reading(row) for row in rows(document, NEEDED_COLUMNS) if row.get("Failure") != FAILED
+        )
         return profile_of(document, "celero", readings, METRICS)
 
 
 def _reading(row: dict[str, str]) -> Reading:
-    """One experiment; the times of a sample are those of all its iterations. Newer versions write T before columns of time."""
+    """One experiment; the times of a sample are those of all its iterations.
+
+    Newer versions write T before columns of time.
+    """
     loops = number(row["Iterations"])
 
     def each(name: str) -> ReadingValue:
@@ -41,8 +50,12 @@ def _reading(row: dict[str, str]) -> Reading:
         return found / MICRO / loops if found is not None and loops else None
 
     columns = summary(
-        "wall", each("Mean (us)"), deviation=each("Standard Deviation"), least=each("Min (us)"), largest=each("Max (us)"),
+        "wall",
+        each("Mean (us)"),
+        deviation=each("Standard Deviation"),
+        least=each("Min (us)"),
+        largest=each("Max (us)"),
         samples=number(row["Samples"]),
-    )  # fmt: skip
+    )
     columns |= {"loops": [loops], "memory": [number(row.get("R Mean (us)", ""))]}
     return Reading(f"{row['Group']}.{row['Experiment']}", columns, number(row["Problem Space"]))

@@ -1,4 +1,6 @@
-"""CPU profiles of Chrome and Node.js (.cpuprofile), as docs/exchange/cpuprofile.md describes them."""
+"""CPU profiles of Chrome and Node.js (.cpuprofile), as docs/exchange/cpuprofile.md describes
+them.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ class Cpuprofile:
         """The profile; raises NoResults, and Malformed with the place."""
         found = typed(document, _File)
         if len(found.timeDeltas) != len(found.samples):
-            raise Malformed(f"it has {len(found.samples)} samples and {len(found.timeDeltas)} times")
+            raise Malformed(
+                f"it has {len(found.samples)} samples and {len(found.timeDeltas)} times"
+            )
         nodes = {node.id: node for node in found.nodes}
         above = {child: node.id for node in found.nodes for child in node.children}
         seen: dict[int, tuple[int, float]] = {}

@@ -1,4 +1,6 @@
-"""Messages of cargo-criterion, which the folder of Criterion becomes, too, as docs/exchange/criterion.md describes them."""
+"""Messages of cargo-criterion, which the folder of Criterion becomes, too, as
+docs/exchange/criterion.md describes them.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,25 @@ from typing import ClassVar
 
 import msgspec
 
-from perfvcs.formats._readings import Reading, ReadingValue, lines_of, number, profile_of, quantity, summary, tells, typed
+from perfvcs.formats._readings import (
+    Reading,
+    ReadingValue,
+    lines_of,
+    number,
+    profile_of,
+    quantity,
+    summary,
+    tells,
+    typed,
+)
 from perfvcs.profile import Metric, Profile
 from perfvcs.profile.validity import Malformed
 
 METRICS = {"wall": Metric("s"), "loops": Metric("", "none")}
 COMPLETE = "benchmark-complete"
 UNNAMED_VALUES = (
-    "it does not name its benchmark: import the folder target/criterion, or the output of `cargo criterion --message-format=json`"
+    "it does not name its benchmark: import the folder target/criterion, or the output of `cargo"
+    " criterion --message-format=json`"
 )
 
 
@@ -24,7 +37,9 @@ class _Estimate(msgspec.Struct):
 
 
 class Message(msgspec.Struct, omit_defaults=True):
-    """What is read of a message: the iterations of each sample, and the time that they took together."""
+    """What is read of a message: the iterations of each sample, and the time that they took
+    together.
+    """
 
     reason: str
     id: str = ""
@@ -49,13 +64,19 @@ class SampleFile(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Criterion:
-    """All benchmarks of one run: samples are iterations of one execution, each the mean of its calls."""
+    """All benchmarks of one run: samples are iterations of one execution, each the mean of its
+    calls.
+    """
 
     suffixes: ClassVar[tuple[str, ...]] = (".json",)
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By a message's reason; by the fields of a sample, which is refused with a cure."""
-        return b'"benchmark-complete"' in head or b'"group-complete"' in head or tells(head, "sampling_mode", "iters")
+        return (
+            b'"benchmark-complete"' in head
+            or b'"group-complete"' in head
+            or tells(head, "sampling_mode", "iters")
+        )
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the line."""
@@ -64,16 +85,24 @@ class Criterion:
         known = dict(METRICS)
         readings = [
             reading
-            for place, line in enumerate(lines_of(document), 1) if line.strip()
+            for place, line in enumerate(lines_of(document), 1)
+            if line.strip()
             for reading in _readings(_message(line, place), place, known)
-        ]  # fmt: skip
+        ]
         return profile_of(document, "criterion", readings, known)
 
 
 def message_of(name: bytes, sample: bytes) -> bytes:
-    """The line that says what a benchmark's files benchmark.json and sample.json say; raises Malformed."""
+    """The line that says what a benchmark's files benchmark.json and sample.json say; raises
+    Malformed.
+    """
     found = typed(sample, SampleFile)
-    return msgspec.json.encode(Message(COMPLETE, typed(name, BenchmarkName).full_id, found.iters, found.times)) + b"\n"
+    return (
+        msgspec.json.encode(
+            Message(COMPLETE, typed(name, BenchmarkName).full_id, found.iters, found.times)
+        )
+        + b"\n"
+    )
 
 
 def _message(line: str, number: int) -> Message:
@@ -98,10 +127,15 @@ def _readings(message: Message, index: int, known: dict[str, Metric]) -> Iterato
         return
     if len(message.iteration_count) != len(message.measured_values):
         raise Malformed(
-            f"line {index}: it has {len(message.measured_values)} values and {len(message.iteration_count)} numbers of calls"
+            f"line {index}: it has {len(message.measured_values)} values and"
+            f" {len(message.iteration_count)} numbers of calls"
         )
     each = [
         value / count if value is not None and count > 0 else None
         for value, count in zip(message.measured_values, message.iteration_count, strict=True)
     ]
-    yield Reading(uid, {about.metric: [about.moved(value) for value in each], "loops": [*message.iteration_count]}, size)
+    yield Reading(
+        uid,
+        {about.metric: [about.moved(value) for value in each], "loops": [*message.iteration_count]},
+        size,
+    )

@@ -35,12 +35,15 @@ METRIC_COLUMNS = ("unit", "better", "kind")  # columns of a long table that desc
 
 @dataclass(frozen=True)
 class Csv:
-    """A table with a row per measurement and a column per metric (wide), or a row per value (long: with ``metric`` and ``value``).
+    """A table with a row per measurement and a column per metric (wide), or a row per value (long:
+    with ``metric`` and ``value``).
 
-    Columns are known by their titles unless they are named here. ``name``: the job's. ``metrics``: the columns with values, all
-    that are left where none is named; ``ignore``: those without meaning. ``unit``, ``better``, ``kind``: of a metric, by its title.
-    ``delimiter``: one character. ``started``: when it was measured, ISO 8601. ``formulas``: whether the names of units that begin like a
-    formula get an apostrophe when they are written, which reading takes away, or are kept as they are. Raises UsageError.
+    Columns are known by their titles unless they are named here. ``name``: the job's. ``metrics``:
+    the columns with values, all that are left where none is named; ``ignore``: those without
+    meaning. ``unit``, ``better``, ``kind``: of a metric, by its title. ``delimiter``: one
+    character. ``started``: when it was measured, ISO 8601. ``formulas``: whether the names of units
+    that begin like a formula get an apostrophe when they are written, which reading takes away, or
+    are kept as they are. Raises UsageError.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".csv", ".tsv")
@@ -65,11 +68,15 @@ class Csv:
 
     def __post_init__(self) -> None:
         if len(self.delimiter) > 1 or self.delimiter in ('"', "\r", "\n", " "):
-            raise UsageError(f"the delimiter {self.delimiter[:20]!r} is not one character such as ; or a tab")
+            raise UsageError(
+                f"the delimiter {self.delimiter[:20]!r} is not one character such as ; or a tab"
+            )
         try:
             datetime.fromisoformat(self.started or "2026-11-20")
         except ValueError:
-            raise UsageError(f"started = {self.started[:40]!r} is not a time: write it like 2026-11-20T09:30:00Z") from None
+            raise UsageError(
+                f"started = {self.started[:40]!r} is not a time: write it like 2026-11-20T09:30:00Z"
+            ) from None
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any text may be a table
         """By the file's suffix alone."""
@@ -80,12 +87,18 @@ class Csv:
         job = self.name or stem or "table"
         metrics, rows = _Reading(TextTable(bounded(document), self.delimiter), self).contents(job)
         return Profile(
-            commit=UNKNOWN, job=Job(job, "import", "", engine="csv"), collected=collected(document, "csv", self.started),
-            design=Design(executions=len(set(rows.execution))), metrics=metrics, resources=rows,
-        )  # fmt: skip
+            commit=UNKNOWN,
+            job=Job(job, "import", "", engine="csv"),
+            collected=collected(document, "csv", self.started),
+            design=Design(executions=len(set(rows.execution))),
+            metrics=metrics,
+            resources=rows,
+        )
 
     def encode(self, profile: Profile) -> bytes:
-        """A wide table, which ``decode`` reads again with the same rows; stacks, models and the header are left out."""
+        """A wide table, which ``decode`` reads again with the same rows; stacks, models and the
+        header are left out.
+        """
         rows = profile.resources
         names = rows.names if self.formulas == "keep" else [*map(disarmed, rows.names)]
         columns: dict[str, list[Any]] = {"uid": [names[code] for code in rows.uid]}
@@ -93,15 +106,20 @@ class Csv:
             columns["size"] = rows.size
         columns["execution"] = rows.execution
         columns |= {name: found for name in NUMBERED[1:] if any(found := getattr(rows, name) or [])}
-        columns |= {heading(name, about): rows.metrics[name] for name, about in profile.metrics.items()}
+        columns |= {
+            heading(name, about): rows.metrics[name] for name, about in profile.metrics.items()
+        }
         output = io.StringIO(newline="")
-        writer = csv.writer(output, lineterminator="\r\n", delimiter=self.delimiter or ",")  # quotes every kind of line end
+        # quotes every kind of line end
+        writer = csv.writer(output, lineterminator="\r\n", delimiter=self.delimiter or ",")
         writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))
         try:
             return output.getvalue().encode()
         except UnicodeEncodeError:
-            raise Malformed("a name has bytes that are not UTF-8, which a table cannot hold") from None
+            raise Malformed(
+                "a name has bytes that are not UTF-8, which a table cannot hold"
+            ) from None
 
 
 class _Reading:
@@ -124,13 +142,18 @@ class _Reading:
         about = {
             name: place
             for place, name in enumerate(self.names)
-            if self.long and name in METRIC_COLUMNS and name not in self.declared and place not in used
+            if self.long
+            and name in METRIC_COLUMNS
+            and name not in self.declared
+            and place not in used
         }
         metrics = self._metrics(used | set(about.values()))
         parsers: dict[int, Parser] = dict.fromkeys(about.values(), str)
         for role, place in self.roles.items():
             if place is not None:
-                parsers[place] = integer if role in NUMBERED else str if role in ("uid", "metric") else number
+                parsers[place] = (
+                    integer if role in NUMBERED else str if role in ("uid", "metric") else number
+                )
         parsers |= dict.fromkeys(metrics.values(), number)
         values = dict(zip(parsers, self.table.read(parsers), strict=True))
         given = {role: values[place] for role, place in self.roles.items() if place is not None}
@@ -151,7 +174,9 @@ class _Reading:
         return found, _rows(given, columns)
 
     def _column(self, role: str) -> int | None:
-        """The place of the column with a role: the one that the options name, else the first of a telling title."""
+        """The place of the column with a role: the one that the options name, else the first of a
+        telling title.
+        """
         if asked := getattr(self.options, role):
             return self._place(asked)
         lower = [name.lower() for name in self.names]
@@ -182,7 +207,10 @@ class _Reading:
             return {name: self._place(name) for name in self.options.metrics}
         left = {name: place for place, name in enumerate(self.names) if place not in used | ignored}
         if self.long and left:
-            raise Malformed(f"line 1, the column `{next(iter(left))[:80]}` is not used: --option ignore= ignores it")
+            raise Malformed(
+                f"line 1, the column `{next(iter(left))[:80]}` is not used: --option ignore="
+                " ignores it"
+            )
         if not self.long and not left:
             raise Malformed("no column holds values: --option metrics= names those that do")
         return left
@@ -191,13 +219,19 @@ class _Reading:
         """The metric in a column: what the options say, else the table."""
         known = self.declared.get(column, Metric(""))
         asked = [
-            getattr(self.options, name).get(column) or (overrides or {}).get(name) or getattr(known, name)
+            getattr(self.options, name).get(column)
+            or (overrides or {}).get(name)
+            or getattr(known, name)
             for name in METRIC_COLUMNS
         ]
         return metric(*asked)
 
-    def _from_long(self, given: dict[str, list[Any]], details: dict[str, list[str]]) -> tuple[dict[str, Metric], Resources]:
-        """One row for what has the same unit, size and numbers, filled with the value of each metric."""
+    def _from_long(
+        self, given: dict[str, list[Any]], details: dict[str, list[str]]
+    ) -> tuple[dict[str, Metric], Resources]:
+        """One row for what has the same unit, size and numbers, filled with the value of each
+        metric.
+        """
         import numpy as np
 
         column, amounts = given.pop("metric"), np.array(given.pop("value"), dtype=np.float64)
@@ -205,11 +239,14 @@ class _Reading:
         kinds = grouped([column])
         places = dict(zip(names, np.unique(kinds, return_index=True)[1].tolist(), strict=True))
         metrics = {
-            used: self._about(name, {key: texts[places[name]] for key, texts in details.items()}) for name, used in names.items()
+            used: self._about(name, {key: texts[places[name]] for key, texts in details.items()})
+            for name, used in names.items()
         }
         for key, texts in details.items():
             if any(text != texts[places[name]] for text, name in zip(texts, column, strict=True)):
-                raise Malformed(f"column `{key}`: a metric has several; it must be the same in all of its rows")
+                raise Malformed(
+                    f"column `{key}`: a metric has several; it must be the same in all of its rows"
+                )
         if "execution" not in given:
             given["execution"] = counted(grouped([*given.values(), column])).tolist()
         keys = grouped(given.values())

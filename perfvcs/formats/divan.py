@@ -13,7 +13,9 @@ from perfvcs.profile import Metric, Profile
 from perfvcs.profile.validity import Malformed
 
 METRICS = {"wall": Metric("s")}
-SIGNATURE = re.compile("^.* fastest +│ slowest +│ median +│ mean +│ samples +│ iters *\\r?$".encode(), re.MULTILINE)
+SIGNATURE = re.compile(
+    "^.* fastest +│ slowest +│ median +│ mean +│ samples +│ iters *\\r?$".encode(), re.MULTILINE
+)
 TITLES = re.compile(r"(?<= )fastest +│ slowest +│ median +│ mean +│ samples +│ iters *+$")
 TREE_ROW = re.compile(r"(?P<bars>(?:│  |   )*)(?:├─|╰─) (?P<rest>.*)")
 WIDTH = 3  # columns of a level
@@ -22,7 +24,9 @@ FASTEST, SLOWEST, MEDIAN, MEAN, SAMPLE_COLUMNS = range(5)
 
 @dataclass(frozen=True)
 class Divan:
-    """What ``cargo bench`` printed: of each benchmark the mean, with the fastest, slowest and median; divan does not print the samples."""
+    """What ``cargo bench`` printed: of each benchmark the mean, with the fastest, slowest and
+    median; divan does not print the samples.
+    """
 
     suffixes: ClassVar[tuple[str, ...]] = ()  # too many other files have its suffix
 
@@ -56,7 +60,11 @@ def _cut(first: str, column: int) -> tuple[str, str]:
     if not words:
         raise Malformed(f"line {column}: a branch has no name")
     pair = written(" ".join(words[-2:])) if len(words) > 2 else None
-    return (" ".join(words[:-2]), " ".join(words[-2:])) if pair is not None and pair.unit else (" ".join(words), "")
+    return (
+        (" ".join(words[:-2]), " ".join(words[-2:]))
+        if pair is not None and pair.unit
+        else (" ".join(words), "")
+    )
 
 
 def _reading(above: list[str], columns: list[str], column: int) -> Reading:
@@ -66,7 +74,9 @@ def _reading(above: list[str], columns: list[str], column: int) -> Reading:
     cells = {"least": FASTEST, "largest": SLOWEST, "median": MEDIAN}
     more = {word: _seconds(columns[at], column) for word, at in cells.items()}
     samples = number(columns[SAMPLE_COLUMNS].replace(",", ""))
-    return Reading(uid, summary("wall", _seconds(columns[MEAN], column), **more, samples=samples), size)
+    return Reading(
+        uid, summary("wall", _seconds(columns[MEAN], column), **more, samples=samples), size
+    )
 
 
 def _seconds(cell: str, column: int) -> ReadingValue:

@@ -1,4 +1,6 @@
-"""Folded (collapsed) stacks, a stack and its count on each line, as docs/exchange/folded.md describes them."""
+"""Folded (collapsed) stacks, a stack and its count on each line, as docs/exchange/folded.md
+describes them.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ FOLDED_LINE = re.compile(rb"(?:[^\s{][^\n]*)? [0-9]+(?:\.[0-9]+)?")
 
 @dataclass(frozen=True)
 class Folded:
-    """One recording: ``main;sort;swap 12``, root first, as stackcollapse scripts, py-spy and async-profiler write it."""
+    """One recording: ``main;sort;swap 12``, root first, as stackcollapse scripts, py-spy and
+    async-profiler write it.
+    """
 
     suffixes: ClassVar[tuple[str, ...]] = (".folded", ".collapsed")
 
@@ -24,7 +28,9 @@ class Folded:
         """By lines that end with a count, one of which has several frames; or by the suffix."""
         lines = head.split(b"\n")[: 20 if b"\n" in head else 1]
         whole = [line.rstrip(b"\r") for line in lines[:-1]] or lines
-        all_match = all(FOLDED_LINE.fullmatch(line) for line in whole) and any(b";" in line for line in whole)
+        all_match = all(FOLDED_LINE.fullmatch(line) for line in whole) and any(
+            b";" in line for line in whole
+        )
         return all_match or name.lower().removesuffix(".gz").endswith(self.suffixes)
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
@@ -41,11 +47,15 @@ class Folded:
         return found.profile(document, "folded")
 
     def encode(self, profile: Profile) -> bytes:
-        """A line for each stack, with the first metric that stacks have; times are in microseconds. Raises Malformed without stacks."""
+        """A line for each stack, with the first metric that stacks have; times are in microseconds.
+
+        Raises Malformed without stacks.
+        """
         found = unfolded(profile)
         times = 1e6 if found.unit == "s" else 1.0
         lines = [
-            f"{';'.join(name.replace(';', ':').replace(chr(10), ' ') for name in stack)} {round(value * times)}\n"
+            f"{';'.join(name.replace(';', ':').replace(chr(10), ' ') for name in stack)}"
+            f" {round(value * times)}\n"
             for stack, value in found.stacks
         ]
         return "".join(lines).encode("utf-8", "backslashreplace")

@@ -1,5 +1,7 @@
-"""The data.js of github-action-benchmark (https://github.com/benchmark-action/github-action-benchmark), see
-docs/exchange/github-action-benchmark.md."""
+"""The data.js of github-action-benchmark
+(https://github.com/benchmark-action/github-action-benchmark), see
+docs/exchange/github-action-benchmark.md.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,21 @@ from typing import Any, ClassVar
 import msgspec
 
 from perfvcs.formats._foreign import NoResults, bounded
-from perfvcs.formats._readings import COMMIT_ID, Reading, ReadingValue, profile_of, quantity, tells, typed
+from perfvcs.formats._readings import (
+    COMMIT_ID,
+    Reading,
+    ReadingValue,
+    profile_of,
+    quantity,
+    tells,
+    typed,
+)
 from perfvcs.profile import Metric, Profile
 from perfvcs.profile.validity import Malformed
 
 BEFORE = re.compile(rb"\s*window\.BENCHMARK_DATA\s*=\s*")
-HIGHER = ("benchmarkjs", "pytest", "customBiggerIsBetter")  # tools whose values are rates, as the action takes them
+# tools whose values are rates, as the action takes them
+HIGHER = ("benchmarkjs", "pytest", "customBiggerIsBetter")
 LATEST_MILLISECOND = 253402300799000  # ms: the end of the year 9999
 
 
@@ -48,7 +59,9 @@ class _Data(msgspec.Struct):
 
 @dataclass(frozen=True)
 class GithubActionBenchmark:
-    """The history of many commits: an entry is one profile, of one execution with one value for each benchmark."""
+    """The history of many commits: an entry is one profile, of one execution with one value for
+    each benchmark.
+    """
 
     suffixes: ClassVar[tuple[str, ...]] = (".data.js",)
     file: ClassVar[str] = "data.js"
@@ -58,11 +71,16 @@ class GithubActionBenchmark:
         return BEFORE.match(head) is not None or tells(head, "lastUpdate", "entries")
 
     def encode(self, profile: Profile) -> bytes:
-        """One entry, or two where more is better of some metrics: the means of all that is judged. Raises Malformed without any."""
+        """One entry, or two where more is better of some metrics: the means of all that is judged.
+
+        Raises Malformed without any.
+        """
         return self.encode_all([profile])
 
     def encode_all(self, profiles: Iterable[Profile]) -> bytes:
-        """The history of several profiles, the entries of each suite in the order of time; else as ``encode``."""
+        """The history of several profiles, the entries of each suite in the order of time; else as
+        ``encode``.
+        """
         from perfvcs.formats._metric import written
 
         suites: dict[str, list[dict[str, Any]]] = {}
@@ -72,10 +90,14 @@ class GithubActionBenchmark:
         for entries in suites.values():
             entries.sort(key=itemgetter("date"))
         newest = max((entries[-1]["date"] for entries in suites.values()), default=0)
-        return b"window.BENCHMARK_DATA = " + written({"lastUpdate": newest, "repoUrl": "", "entries": suites})
+        return b"window.BENCHMARK_DATA = " + written(
+            {"lastUpdate": newest, "repoUrl": "", "entries": suites}
+        )
 
     def decode(self, document: bytes, stem: str = "") -> Profile:
-        """The profile of a file with one entry; raises NoResults, and Malformed with the place, also for several."""
+        """The profile of a file with one entry; raises NoResults, and Malformed with the place,
+        also for several.
+        """
         profile, *more = self.decode_all(document, stem)
         if more:
             raise Malformed(f"it has {len(more) + 1:,} entries, each a profile of its own")
@@ -86,7 +108,9 @@ class GithubActionBenchmark:
         text = bounded(document)
         before = BEFORE.match(text)
         data = text[before.end() if before else 0 :].rstrip().removesuffix(b";")
-        entries = [(suite, entry) for suite, found in typed(data, _Data).entries.items() for entry in found]
+        entries = [
+            (suite, entry) for suite, found in typed(data, _Data).entries.items() for entry in found
+        ]
         if not any(bench.value is not None for _, entry in entries for bench in entry.benches):
             raise NoResults("it has no results: no entry has a value")
         for suite, entry in entries:
@@ -106,12 +130,25 @@ def _entries(profile: Profile) -> Iterator[tuple[str, dict[str, Any]]]:
     moment = round(datetime.fromisoformat(when).timestamp() * 1000) if when else 0
     for better, tool in (("lower", "customSmallerIsBetter"), ("higher", "customBiggerIsBetter")):
         benches = [
-            {"name": f"{one.name} {one.metric}" if several else one.name, "value": one.mean, "unit": one.about.unit}
-            for one in found if one.about.better == better
-        ]  # fmt: skip
+            {
+                "name": f"{one.name} {one.metric}" if several else one.name,
+                "value": one.mean,
+                "unit": one.about.unit,
+            }
+            for one in found
+            if one.about.better == better
+        ]
         if benches:
             suite = profile.job.label + (" (more is better)" if better == "higher" else "")
-            yield suite, {"commit": {"id": profile.commit, "timestamp": when}, "date": moment, "tool": tool, "benches": benches}
+            yield (
+                suite,
+                {
+                    "commit": {"id": profile.commit, "timestamp": when},
+                    "date": moment,
+                    "tool": tool,
+                    "benches": benches,
+                },
+            )
 
 
 def _profile(suite: str, entry: _Entry) -> Profile:
@@ -122,7 +159,17 @@ def _profile(suite: str, entry: _Entry) -> Profile:
         metrics.setdefault(about.metric, about.about)
         readings.append(Reading(bench.name, {about.metric: [about.moved(bench.value)]}))
     when = entry.date if entry.date is not None and 0 < entry.date < LATEST_MILLISECOND else None
-    started = datetime.fromtimestamp(when / 1000, UTC).isoformat() if when else entry.commit.timestamp
-    # the entry alone names the session, so that a file that has grown brings the same profiles again
-    return profile_of(msgspec.json.encode([suite, entry]), "github-action-benchmark", readings, metrics, commit=entry.commit.id,
-                      name=suite, started=started)  # fmt: skip
+    started = (
+        datetime.fromtimestamp(when / 1000, UTC).isoformat() if when else entry.commit.timestamp
+    )
+    # the entry alone names the session, so that a file that has grown brings the same profiles
+    # again
+    return profile_of(
+        msgspec.json.encode([suite, entry]),
+        "github-action-benchmark",
+        readings,
+        metrics,
+        commit=entry.commit.id,
+        name=suite,
+        started=started,
+    )

@@ -1,4 +1,6 @@
-"""The text of ``go test -bench`` (https://pkg.go.dev/testing), as docs/exchange/go.md describes it."""
+"""The text of ``go test -bench`` (https://pkg.go.dev/testing), as docs/exchange/go.md describes
+it.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,25 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from perfvcs.formats._metric import usable
-from perfvcs.formats._readings import Reading, ReadingValue, lines_of, machine, number, profile_of, sized
+from perfvcs.formats._readings import (
+    Reading,
+    ReadingValue,
+    lines_of,
+    machine,
+    number,
+    profile_of,
+    sized,
+)
 from perfvcs.profile import Metric, Profile
 from perfvcs.profile.units import base
 from perfvcs.profile.validity import Malformed
 
-METRICS = {"wall": Metric("s"), "allocated": Metric("B/op"), "allocs": Metric("allocs/op"), "throughput": Metric("B/s", "higher")}
+METRICS = {
+    "wall": Metric("s"),
+    "allocated": Metric("B/op"),
+    "allocs": Metric("allocs/op"),
+    "throughput": Metric("B/s", "higher"),
+}
 PER_OPERATION = {"ns/op": "wall", "B/op": "allocated", "allocs/op": "allocs"}
 BENCHMARK_LINE = re.compile(r"(Benchmark\S*)[ \t]+([0-9]{1,18})[ \t]+(\S.*)")
 SIGNATURE = re.compile(rb"^Benchmark\S*[ \t]+[0-9]{1,18}[ \t]+[-+0-9.eE]+ \S+", re.MULTILINE)
@@ -25,13 +40,17 @@ RATES = {"MB/s": 1e6, "GB/s": 1e9, "B/s": 1.0}
 
 @dataclass(frozen=True)
 class Go:
-    """What one or more runs of ``go test`` printed: each is an execution, and what ``-count`` repeats in it iterations."""
+    """What one or more runs of ``go test`` printed: each is an execution, and what ``-count``
+    repeats in it iterations.
+    """
 
     suffixes: ClassVar[tuple[str, ...]] = (".bench",)
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By a line of a benchmark."""
-        return not head.lstrip().startswith((b"{", b"[", b"<")) and SIGNATURE.search(head) is not None
+        return (
+            not head.lstrip().startswith((b"{", b"[", b"<")) and SIGNATURE.search(head) is not None
+        )
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the line."""
@@ -40,8 +59,13 @@ class Go:
         return profile_of(document, "go", readings, known, machine=machine(about))
 
 
-def _readings(lines: list[str], known: dict[str, Metric], about: dict[str, str]) -> Iterator[Reading]:
-    """The benchmarks; a package that is announced again begins another run. Metrics that are new get into ``known``."""
+def _readings(
+    lines: list[str], known: dict[str, Metric], about: dict[str, str]
+) -> Iterator[Reading]:
+    """The benchmarks; a package that is announced again begins another run.
+
+    Metrics that are new get into ``known``.
+    """
     package, runs = "", Counter[str]()
     for place, line in enumerate(lines, 1):
         key, colon, value = line.partition(": ")
@@ -52,7 +76,9 @@ def _readings(lines: list[str], known: dict[str, Metric], about: dict[str, str])
             about.setdefault(key, value.strip())
         elif match := BENCHMARK_LINE.fullmatch(line.rstrip()):
             uid, size = _named(match[1].removeprefix("Benchmark"), package)
-            yield Reading(uid, _values(match[3], place, known), size, execution=max(0, runs[package] - 1))
+            yield Reading(
+                uid, _values(match[3], place, known), size, execution=max(0, runs[package] - 1)
+            )
 
 
 def _values(text: str, line: int, known: dict[str, Metric]) -> dict[str, list[ReadingValue]]:
@@ -79,9 +105,15 @@ def _values(text: str, line: int, known: dict[str, Metric]) -> dict[str, list[Re
 
 
 def _named(name: str, package: str) -> tuple[str, float | None]:
-    """A benchmark below its package, its parts with ``=`` as parameters; the number of processors behind it stays a part of it."""
+    """A benchmark below its package, its parts with ``=`` as parameters; the number of processors
+    behind it stays a part of it.
+    """
     cpus = CPUS.fullmatch(name)
     name, *parts = (cpus[1] if cpus else name).split("/")
-    given = [(key, value) if equals else ("", part) for part in parts for key, equals, value in [part.partition("=")]]
+    given = [
+        (key, value) if equals else ("", part)
+        for part in parts
+        for key, equals, value in [part.partition("=")]
+    ]
     uid, size = sized(f"{package}.{name}" if package else name, given)
     return (f"{uid} cpus={cpus[2]}" if cpus else uid), size

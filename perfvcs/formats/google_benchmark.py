@@ -1,4 +1,6 @@
-"""JSON of Google Benchmark (https://github.com/google/benchmark), as docs/exchange/google-benchmark.md describes it."""
+"""JSON of Google Benchmark (https://github.com/google/benchmark), as
+docs/exchange/google-benchmark.md describes it.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,35 @@ from perfvcs.profile.validity import Malformed
 METRICS = {"wall": Metric("s"), "cpu": Metric("s")}
 # what it says of a benchmark besides its counters
 CONTEXT_FIELDS = {
-    "name", "family_index", "per_family_instance_index", "run_name", "run_type", "repetitions", "repetition_index", "threads",
-    "iterations", "time_unit", "label", "error_occurred", "error_message", "skipped", "skip_message", "aggregate_name",
-    "aggregate_unit", "real_time", "cpu_time", "complexity_n", "big_o", "rms", "cpu_coefficient", "real_coefficient",
-}  # fmt: skip
+    "name",
+    "family_index",
+    "per_family_instance_index",
+    "run_name",
+    "run_type",
+    "repetitions",
+    "repetition_index",
+    "threads",
+    "iterations",
+    "time_unit",
+    "label",
+    "error_occurred",
+    "error_message",
+    "skipped",
+    "skip_message",
+    "aggregate_name",
+    "aggregate_unit",
+    "real_time",
+    "cpu_time",
+    "complexity_n",
+    "big_o",
+    "rms",
+    "cpu_coefficient",
+    "real_coefficient",
+}
 RATE_NAME = re.compile(r"(?:\w+_)?(?P<what>bytes|items)_per_second")
-SETTING = re.compile(r"(?:iterations|repeats|min_time|min_warmup_time|warmup):.*|real_time|process_time|manual_time")
+SETTING = re.compile(
+    r"(?:iterations|repeats|min_time|min_warmup_time|warmup):.*|real_time|process_time|manual_time"
+)
 ARGUMENT = re.compile(r"(?:([^:]+):)?(.*)", re.DOTALL)
 
 
@@ -48,7 +73,8 @@ class _File(msgspec.Struct):
 
 @dataclass(frozen=True)
 class GoogleBenchmark:
-    """One program's output: repetitions are iterations of one process, counters are metrics, aggregates are left out.
+    """One program's output: repetitions are iterations of one process, counters are metrics,
+    aggregates are left out.
 
     Where only aggregates were written, each mean is a value of its own.
     """
@@ -57,28 +83,50 @@ class GoogleBenchmark:
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By its context, and fields of a benchmark."""
-        return tells(head, "context", "benchmarks") and (tells(head, "num_cpus") or tells(head, "real_time"))
+        return tells(head, "context", "benchmarks") and (
+            tells(head, "num_cpus") or tells(head, "real_time")
+        )
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""
         found = typed(document, _File)
         known = dict(METRICS)
-        whole = {about.run_name or about.name for about in map(_about, found.benchmarks) if about.run_type == "iteration"}
+        whole = {
+            about.run_name or about.name
+            for about in map(_about, found.benchmarks)
+            if about.run_type == "iteration"
+        }
         readings = [
-            reading for number, one in enumerate(found.benchmarks) for reading in _readings(one, f"$.benchmarks[{number}]", whole, known)
-        ]  # fmt: skip
+            reading
+            for number, one in enumerate(found.benchmarks)
+            for reading in _readings(one, f"$.benchmarks[{number}]", whole, known)
+        ]
         about = found.context
-        fields = {"host": about.get("host_name"), "cpus": about.get("num_cpus"), "library": about.get("library_build_type")}
-        return profile_of(document, "google-benchmark", readings, known, machine=machine(fields, {"program": about.get("executable")}),
-                          started=str(about.get("date") or ""))  # fmt: skip
+        fields = {
+            "host": about.get("host_name"),
+            "cpus": about.get("num_cpus"),
+            "library": about.get("library_build_type"),
+        }
+        return profile_of(
+            document,
+            "google-benchmark",
+            readings,
+            known,
+            machine=machine(fields, {"program": about.get("executable")}),
+            started=str(about.get("date") or ""),
+        )
 
 
 def _about(row: dict[str, Any]) -> _Benchmark:
     return shaped(row, _Benchmark, "$.benchmarks[...]")
 
 
-def _readings(row: dict[str, Any], location: str, whole: set[str], known: dict[str, Metric]) -> Iterator[Reading]:
-    """One repetition, or a mean where the repetitions were not written; metrics that are new get into ``known``."""
+def _readings(
+    row: dict[str, Any], location: str, whole: set[str], known: dict[str, Metric]
+) -> Iterator[Reading]:
+    """One repetition, or a mean where the repetitions were not written; metrics that are new get
+    into ``known``.
+    """
     about = shaped(row, _Benchmark, location)
     mean = row.get("aggregate_name") == "mean" and (about.run_name or about.name) not in whole
     if about.error_occurred or about.skipped or not (about.run_type == "iteration" or mean):
@@ -88,21 +136,29 @@ def _readings(row: dict[str, Any], location: str, whole: set[str], known: dict[s
         raise Malformed(f"{location}.time_unit is not a unit of time: {about.time_unit[:80]}")
     uid, size = _named(about.run_name or about.name, about.label)
     values = {"wall": about.real_time, "cpu": about.cpu_time}
-    values = {metric: None if value is None else value * times.times / times.over for metric, value in values.items()}
+    values = {
+        metric: None if value is None else value * times.times / times.over
+        for metric, value in values.items()
+    }
     for counter, value in row.items():
         if counter not in CONTEXT_FIELDS and type(value) in (int, float):
             metric = usable(counter)
             rate = RATE_NAME.fullmatch(counter)
             # nobody says whether more of a counter is better, but for rates
             known.setdefault(
-                metric, Metric(f"{'B' if rate['what'] == 'bytes' else 'items'}/s", "higher") if rate else Metric("", "none")
+                metric,
+                Metric(f"{'B' if rate['what'] == 'bytes' else 'items'}/s", "higher")
+                if rate
+                else Metric("", "none"),
             )
             values[metric] = shaped(value, float, f"{location}.{counter[:80]}")
     yield Reading(uid, {metric: [value] for metric, value in values.items()}, size)
 
 
 def _named(run: str, label: str) -> tuple[str, float | None]:
-    """A benchmark's name without what only sets how it is run: ``BM_Sort/256/iterations:200`` is BM_Sort at 256."""
+    """A benchmark's name without what only sets how it is run: ``BM_Sort/256/iterations:200`` is
+    BM_Sort at 256.
+    """
     name, *parts = run.split("/")
     given = []
     for part in parts:

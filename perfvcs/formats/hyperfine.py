@@ -1,4 +1,6 @@
-"""Exports of hyperfine (https://github.com/sharkdp/hyperfine), JSON and CSV, as docs/exchange/hyperfine.md describes them."""
+"""Exports of hyperfine (https://github.com/sharkdp/hyperfine), JSON and CSV, as
+docs/exchange/hyperfine.md describes them.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,27 @@ from typing import ClassVar
 
 import msgspec
 
-from perfvcs.formats._readings import Reading, ReadingValue, machine, profile_of, sized, summary, tells, text_of, typed
+from perfvcs.formats._readings import (
+    Reading,
+    ReadingValue,
+    machine,
+    profile_of,
+    sized,
+    summary,
+    tells,
+    text_of,
+    typed,
+)
 from perfvcs.formats._table import TextTable
 from perfvcs.formats._table import number as cell
 from perfvcs.profile import Metric, Profile
 
-METRICS = {"wall": Metric("s"), "user": Metric("s", "none"), "system": Metric("s", "none"), "memory": Metric("B")}
+METRICS = {
+    "wall": Metric("s"),
+    "user": Metric("s", "none"),
+    "system": Metric("s", "none"),
+    "memory": Metric("B"),
+}
 HEADING = b"command,mean,stddev,median,user,system,min,max"
 PARAMETER = "parameter_"
 
@@ -47,18 +64,28 @@ class Hyperfine:
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By the heading of its tables, or by the fields of a command."""
-        return head.startswith(HEADING) or (tells(head, "results", "command") and tells(head, "mean"))
+        return head.startswith(HEADING) or (
+            tells(head, "results", "command") and tells(head, "mean")
+        )
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""
         found = _table(document) if document.startswith(HEADING) else typed(document, _File).results
         failed = sum(1 for one in found for code in one.exit_codes or () if code)
         warnings = [f"{failed} runs of a command ended with an error"] if failed else []
-        return profile_of(document, "hyperfine", map(_reading, found), METRICS, machine=machine({}, warnings=warnings))
+        return profile_of(
+            document,
+            "hyperfine",
+            map(_reading, found),
+            METRICS,
+            machine=machine({}, warnings=warnings),
+        )
 
 
 def _reading(command: _Command) -> Reading:
-    """The runs, or what the table says of them; the mean times of the processor stand in the first run."""
+    """The runs, or what the table says of them; the mean times of the processor stand in the first
+    run.
+    """
     uid, size = _named(command.command, command.parameters)
     means = {"user": [command.user], "system": [command.system]}
     if not command.times:
@@ -82,17 +109,32 @@ def _named(command: str, parameters: Mapping[str, str]) -> tuple[str, ReadingVal
     _, size = sized("", parameters.items())
     if size is None:
         return command, None
-    (name, text), *_ = [(key, given) for key, given in parameters.items() if sized("", [("", given)])[1] == size]
+    (name, text), *_ = [
+        (key, given) for key, given in parameters.items() if sized("", [("", given)])[1] == size
+    ]
     words = [f"{{{name}}}" if word == text else word for word in command.split(" ")]
     return " ".join(words), size
 
 
 def _table(document: bytes) -> list[_Command]:
     table = TextTable(text_of(document).encode())
-    parameters = {place: title.removeprefix(PARAMETER) for place, title in enumerate(table.titles) if title.startswith(PARAMETER)}
-    numbers = {place: title for place, title in enumerate(table.titles) if title in _Command.__struct_fields__ and place}
-    columns = dict(zip([0, *numbers, *parameters], table.read({0: str} | dict.fromkeys(numbers, cell) | dict.fromkeys(parameters, str)),
-                       strict=True))  # fmt: skip
+    parameters = {
+        place: title.removeprefix(PARAMETER)
+        for place, title in enumerate(table.titles)
+        if title.startswith(PARAMETER)
+    }
+    numbers = {
+        place: title
+        for place, title in enumerate(table.titles)
+        if title in _Command.__struct_fields__ and place
+    }
+    columns = dict(
+        zip(
+            [0, *numbers, *parameters],
+            table.read({0: str} | dict.fromkeys(numbers, cell) | dict.fromkeys(parameters, str)),
+            strict=True,
+        )
+    )
     return [
         _Command(
             command,

@@ -1,4 +1,6 @@
-"""Summaries of k6 (https://k6.io), of --summary-export and of handleSummary, as docs/exchange/k6.md describes them."""
+"""Summaries of k6 (https://k6.io), of --summary-export and of handleSummary, as docs/exchange/k6.md
+describes them.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +10,44 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from perfvcs.formats._readings import Reading, ReadingValue, profile_of, shaped, summary, tells, typed
+from perfvcs.formats._readings import (
+    Reading,
+    ReadingValue,
+    profile_of,
+    shaped,
+    summary,
+    tells,
+    typed,
+)
 from perfvcs.profile import Metric, Profile
 
-METRICS = {"wall": Metric("s"), "rate": Metric("ops/s", "none"), "value": Metric("", "none"), "share": Metric("", "none")}
+METRICS = {
+    "wall": Metric("s"),
+    "rate": Metric("ops/s", "none"),
+    "value": Metric("", "none"),
+    "share": Metric("", "none"),
+}
 MILLI = 1e3
 # k6's own times, for --summary-export does not say which trends are some
-TIME_PREFIXES = ("http_req_", "iteration_duration", "group_duration", "ws_", "grpc_req_duration", "browser_")
-TRENDS = {"med": "median", "min": "least", "max": "largest", "p(75)": "p75", "p(90)": "p90", "p(95)": "p95", "p(99)": "p99",
-          "p(99.9)": "p999", "count": "samples"}  # fmt: skip
+TIME_PREFIXES = (
+    "http_req_",
+    "iteration_duration",
+    "group_duration",
+    "ws_",
+    "grpc_req_duration",
+    "browser_",
+)
+TRENDS = {
+    "med": "median",
+    "min": "least",
+    "max": "largest",
+    "p(75)": "p75",
+    "p(90)": "p90",
+    "p(95)": "p95",
+    "p(99)": "p99",
+    "p(99.9)": "p999",
+    "count": "samples",
+}
 
 
 class _File(msgspec.Struct):
@@ -25,21 +56,28 @@ class _File(msgspec.Struct):
 
 @dataclass(frozen=True)
 class K6:
-    """One summary: the mean of each trend, with its percentiles, rates of counters and shares; k6 keeps no single requests there."""
+    """One summary: the mean of each trend, with its percentiles, rates of counters and shares; k6
+    keeps no single requests there.
+    """
 
     suffixes: ClassVar[tuple[str, ...]] = (".json",)
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By a trend of its own."""
         return tells(head, "metrics") and (
-            tells(head, "iteration_duration") or tells(head, "med", "avg") or tells(head, "root_group")
+            tells(head, "iteration_duration")
+            or tells(head, "med", "avg")
+            or tells(head, "root_group")
         )
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""
         found = typed(document, _File).metrics
         return profile_of(
-            document, "k6", (reading for name, about in found.items() for reading in _readings(name, about)), METRICS
+            document,
+            "k6",
+            (reading for name, about in found.items() for reading in _readings(name, about)),
+            METRICS,
         )
 
 
@@ -56,8 +94,10 @@ def _readings(name: str, about: Mapping[str, Any]) -> Iterator[Reading]:
         timed = contains == "time" or (contains is None and name.startswith(TIME_PREFIXES))
         over = MILLI if timed else 1.0
         more: dict[str, ReadingValue] = {
-            ours: values[theirs] / (1.0 if ours == "samples" else over) for theirs, ours in TRENDS.items() if theirs in values
-        }  # fmt: skip
+            ours: values[theirs] / (1.0 if ours == "samples" else over)
+            for theirs, ours in TRENDS.items()
+            if theirs in values
+        }
         yield Reading(name, summary("wall" if timed else "value", values["avg"] / over, **more))
     elif "passes" in values or about.get("type") == "rate":
         yield Reading(name, {"share": [values.get("value", values.get("rate"))]})

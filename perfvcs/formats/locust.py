@@ -11,9 +11,18 @@ from perfvcs.formats._readings import Reading, ReadingValue, number, profile_of,
 from perfvcs.formats._table import rows
 from perfvcs.profile import Metric, Profile
 
-METRICS = {"wall": Metric("s"), "rate": Metric("ops/s", "none"), "failures": Metric("", "none"), "content": Metric("B", "none")}
+METRICS = {
+    "wall": Metric("s"),
+    "rate": Metric("ops/s", "none"),
+    "failures": Metric("", "none"),
+    "content": Metric("B", "none"),
+}
 HEADING = b"Type,Name,Request Count,Failure Count,"
-OTHER_FILES = (b"Timestamp,User Count,Type,Name,", b"Method,Name,Error,Occurrences", b"Count,Message,Traceback,Nodes")
+OTHER_FILES = (
+    b"Timestamp,User Count,Type,Name,",
+    b"Method,Name,Error,Occurrences",
+    b"Count,Message,Traceback,Nodes",
+)
 MILLI = 1e3
 TOTAL = "Aggregated"
 SHARES = {"75%": "p75", "90%": "p90", "95%": "p95", "99%": "p99", "99.9%": "p999"}
@@ -21,7 +30,9 @@ SHARES = {"75%": "p75", "90%": "p90", "95%": "p95", "99%": "p99", "99.9%": "p999
 
 @dataclass(frozen=True)
 class Locust:
-    """PREFIX_stats.csv: of each request the mean response time, with its percentiles; the other tables hold no results."""
+    """PREFIX_stats.csv: of each request the mean response time, with its percentiles; the other
+    tables hold no results.
+    """
 
     suffixes: ClassVar[tuple[str, ...]] = (".csv",)
 
@@ -32,7 +43,9 @@ class Locust:
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with line and column."""
         if document.startswith(OTHER_FILES):
-            raise NoResults("it has no results: Locust writes these into the table that ends with _stats.csv")
+            raise NoResults(
+                "it has no results: Locust writes these into the table that ends with _stats.csv"
+            )
         return profile_of(document, "locust", _readings(document), METRICS)
 
 
@@ -48,9 +61,17 @@ def _readings(document: bytes) -> Iterator[Reading]:
 
         more = {word: seconds(share) for share, word in SHARES.items()}
         columns = summary(
-            "wall", seconds("Average Response Time"), median=seconds("Median Response Time"), least=seconds("Min Response Time"),
-            largest=seconds("Max Response Time"), samples=numbers.get("Request Count"), **more,
-        )  # fmt: skip
-        columns |= {"rate": [numbers.get("Requests/s")], "failures": [numbers.get("Failure Count")],
-                    "content": [numbers.get("Average Content Size")]}  # fmt: skip
+            "wall",
+            seconds("Average Response Time"),
+            median=seconds("Median Response Time"),
+            least=seconds("Min Response Time"),
+            largest=seconds("Max Response Time"),
+            samples=numbers.get("Request Count"),
+            **more,
+        )
+        columns |= {
+            "rate": [numbers.get("Requests/s")],
+            "failures": [numbers.get("Failure Count")],
+            "content": [numbers.get("Average Content Size")],
+        }
         yield Reading(" ".join(filter(None, (row["Type"], row["Name"]))) or TOTAL, columns)

@@ -1,4 +1,6 @@
-"""JSON of mitata (https://github.com/evanwashere/mitata), as docs/exchange/mitata.md describes it."""
+"""JSON of mitata (https://github.com/evanwashere/mitata), as docs/exchange/mitata.md describes
+it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,16 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from perfvcs.formats._readings import Reading, ReadingValue, machine, profile_of, sized, summary, tells, typed
+from perfvcs.formats._readings import (
+    Reading,
+    ReadingValue,
+    machine,
+    profile_of,
+    sized,
+    summary,
+    tells,
+    typed,
+)
 from perfvcs.profile import Metric, Profile
 
 METRICS = {"wall": Metric("s"), "heap": Metric("B", "none")}
@@ -58,22 +69,27 @@ class _File(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Mitata:
-    """One run (``format: "json"``): samples are iterations of one execution, or the mean stands for them."""
+    """One run (``format: "json"``): samples are iterations of one execution, or the mean stands for
+    them.
+    """
 
     suffixes: ClassVar[tuple[str, ...]] = (".json",)
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By its layout, or a trial's fields."""
-        return tells(head, "benchmarks", "runs", "stats") and (tells(head, "layout") or tells(head, "alias"))
+        return tells(head, "benchmarks", "runs", "stats") and (
+            tells(head, "layout") or tells(head, "alias")
+        )
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""
         found = typed(document, _File)
         about, cpu = found.context, found.context.get("cpu")
         fields = {
-            "cpu": cpu.get("name") if isinstance(cpu, dict) else None, "machine": about.get("arch"),
+            "cpu": cpu.get("name") if isinstance(cpu, dict) else None,
+            "machine": about.get("arch"),
             "runtime": f"{about.get('runtime', '')} {about.get('version', '')}".strip(),
-        }  # fmt: skip
+        }
         return profile_of(document, "mitata", _readings(found), METRICS, machine=machine(fields))
 
 
@@ -84,16 +100,30 @@ def _readings(file: _File) -> Iterator[Reading]:
         for run in trial.runs:
             if run.stats is None:
                 continue
-            uid, size = sized(trial.alias, run.args.items()) if run.args and trial.alias else (run.name, None)
+            uid, size = (
+                sized(trial.alias, run.args.items())
+                if run.args and trial.alias
+                else (run.name, None)
+            )
             yield Reading(f"{group} > {uid}" if group else uid, _columns(run.stats), size)
 
 
 def _columns(stats: _Stats) -> dict[str, list[ReadingValue]]:
-    heap: dict[str, list[ReadingValue]] = {"heap": [stats.heap.avg]} if stats.heap and stats.heap.avg is not None else {}
+    heap: dict[str, list[ReadingValue]] = (
+        {"heap": [stats.heap.avg]} if stats.heap and stats.heap.avg is not None else {}
+    )
     if stats.samples:
         return {"wall": [_seconds(value) for value in stats.samples], **heap}
-    more = {word: _seconds(getattr(stats, theirs))
-            for word, theirs in (("median", "p50"), ("least", "min"), ("largest", "max"), ("p75", "p75"), ("p99", "p99"))}  # fmt: skip
+    more = {
+        word: _seconds(getattr(stats, theirs))
+        for word, theirs in (
+            ("median", "p50"),
+            ("least", "min"),
+            ("largest", "max"),
+            ("p75", "p75"),
+            ("p99", "p99"),
+        )
+    }
     return {**summary("wall", _seconds(stats.avg), **more), **heap}
 
 

@@ -12,14 +12,24 @@ from perfvcs.formats._readings import Reading, ReadingValue, profile_of, summary
 from perfvcs.profile import Metric, Profile
 
 COUNTERS = {
-    "instructions": "instructions", "cpucycles": "cycles", "contextswitches": "context_switches", "pagefaults": "page_faults",
-    "branchinstructions": "branches", "branchmisses": "branch_misses",
-}  # fmt: skip
-METRICS = {"wall": Metric("s"), "loops": Metric("", "none"), **dict.fromkeys(COUNTERS.values(), Metric("", "none"))}
+    "instructions": "instructions",
+    "cpucycles": "cycles",
+    "contextswitches": "context_switches",
+    "pagefaults": "page_faults",
+    "branchinstructions": "branches",
+    "branchmisses": "branch_misses",
+}
+METRICS = {
+    "wall": Metric("s"),
+    "loops": Metric("", "none"),
+    **dict.fromkeys(COUNTERS.values(), Metric("", "none")),
+}
 
 
 class _Measurement(msgspec.Struct):
-    """An epoch: ``elapsed`` and the counters are of one iteration; counters are 0 where the system gives none."""
+    """An epoch: ``elapsed`` and the counters are of one iteration; counters are 0 where the system
+    gives none.
+    """
 
     elapsed: ReadingValue = None
     iterations: ReadingValue = None
@@ -46,7 +56,9 @@ class _File(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Nanobench:
-    """What its JSON template renders: epochs are iterations of one execution; ``complexityN`` is the size."""
+    """What its JSON template renders: epochs are iterations of one execution; ``complexityN`` is
+    the size.
+    """
 
     suffixes: ClassVar[tuple[str, ...]] = (".json",)
 
@@ -57,19 +69,24 @@ class Nanobench:
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""
         found = typed(document, _File).results
-        return profile_of(document, "nanobench", (reading for one in found for reading in _readings(one)), METRICS)
+        return profile_of(
+            document, "nanobench", (reading for one in found for reading in _readings(one)), METRICS
+        )
 
 
 def _readings(result: _Result) -> Iterator[Reading]:
     uid = f"{result.title} > {result.name}" if result.title else result.name
     size = result.complexityN if result.complexityN is not None and result.complexityN > 0 else None
     if not result.measurements:
-        error = None if result.error is None or result.median is None else result.error * result.median
+        error = (
+            None if result.error is None or result.median is None else result.error * result.median
+        )
         yield Reading(uid, summary("wall", result.median, error=error), size)
         return
     columns: dict[str, list[Any]] = {
-        "wall": [each.elapsed for each in result.measurements], "loops": [each.iterations for each in result.measurements],
-    }  # fmt: skip
+        "wall": [each.elapsed for each in result.measurements],
+        "loops": [each.iterations for each in result.measurements],
+    }
     for theirs, ours in COUNTERS.items():
         if any(column := [getattr(each, theirs) for each in result.measurements]):
             columns[ours] = column

@@ -1,4 +1,6 @@
-"""OpenMetrics (https://prometheus.io/docs/specs/om/open_metrics_spec), only written, as docs/exchange/openmetrics.md describes it."""
+"""OpenMetrics (https://prometheus.io/docs/specs/om/open_metrics_spec), only written, as
+docs/exchange/openmetrics.md describes it.
+"""
 
 from __future__ import annotations
 
@@ -37,14 +39,22 @@ class Openmetrics:
             lines += [f"# TYPE {name} gauge", *([f"# UNIT {name} {unit}"] if unit else [])]
             for one in found:
                 size = {} if one.size is None else {"size": f"{one.size:.15g}"}
-                labels = {"job": profile.job.label, "unit": one.uid, **size, "metric": one.metric, "commit": profile.commit}
+                labels = {
+                    "job": profile.job.label,
+                    "unit": one.uid,
+                    **size,
+                    "metric": one.metric,
+                    "commit": profile.commit,
+                }
                 said = ",".join(f'{key}="{_escaped(value)}"' for key, value in labels.items())
                 lines.append(f"{name}{{{said}}} {one.mean!r}")
         return "\n".join([*lines, "# EOF", ""]).encode("utf-8", "replace")
 
 
 def _named(metric: str, unit: str, units: Mapping[str, str]) -> str:
-    """The name of a metric's family, which ends in its unit; ``units`` has that of each name in use."""
+    """The name of a metric's family, which ends in its unit; ``units`` has that of each name in
+    use.
+    """
     stem = NAME_LETTERS.sub("_", f"{PREFIX}_{metric}")
     while True:
         name = f"{stem}_{unit}" if unit and not stem.endswith(f"_{unit}") else stem

@@ -16,10 +16,12 @@ from perfvcs.profile.validity import Malformed
 
 # sort 27811 [001] 51338.699845:    5025125 cpu-clock:u:
 HEADER = re.compile(
-    r"(?P<program>\S.{0,200}?) +(?:[0-9]+/)?[0-9]+ +(?:\[[0-9]+\] +)?[0-9]+\.[0-9]+: +(?:(?P<period>[0-9]+) +)?(?P<event>\S+?):\s*"
+    r"(?P<program>\S.{0,200}?) +(?:[0-9]+/)?[0-9]+ +(?:\[[0-9]+\] +)?[0-9]+\.[0-9]+:"
+    r" +(?:(?P<period>[0-9]+) +)?(?P<event>\S+?):\s*"
 )
 SIGNATURE = re.compile(
-    rb"^\S.{0,200}? +(?:[0-9]+/)?[0-9]+ +(?:\[[0-9]+\] +)?[0-9]+\.[0-9]+: +(?:[0-9]+ +)?\S+:\s*$", re.MULTILINE
+    rb"^\S.{0,200}? +(?:[0-9]+/)?[0-9]+ +(?:\[[0-9]+\] +)?[0-9]+\.[0-9]+: +(?:[0-9]+ +)?\S+:\s*$",
+    re.MULTILINE,
 )
 CLOCKS = ("cpu-clock", "task-clock")  # whose periods are nanoseconds
 BUSY = "busy"
@@ -29,7 +31,9 @@ OFFSET = re.compile(r"\+0x[0-9a-f]+$")
 
 @dataclass(frozen=True)
 class PerfScript:
-    """One recording with call graphs (``perf record -g``): samples, and the time or the events that they stand for."""
+    """One recording with call graphs (``perf record -g``): samples, and the time or the events that
+    they stand for.
+    """
 
     suffixes: ClassVar[tuple[str, ...]] = (".perfscript",)
 
@@ -63,14 +67,18 @@ def _samples(lines: list[str]) -> Iterator[_Sample]:
             event = above["event"].partition(":")[0]
             metric = BUSY if event in CLOCKS else usable(event)
             metric = f"{metric}_" if metric == SAMPLES else metric
-            yield _Sample(metric, number(above["period"] or "") or 1.0, stack[::-1] or [above["program"]])
+            yield _Sample(
+                metric, number(above["period"] or "") or 1.0, stack[::-1] or [above["program"]]
+            )
             above, stack = None, []
         elif above is not None:
             stack += _frame(line.strip())
         else:
             above = HEADER.fullmatch(line[:1000])
     if above is not None:
-        raise Malformed("its last sample is cut off: copy it again, or end it with an empty line if it is whole")
+        raise Malformed(
+            "its last sample is cut off: copy it again, or end it with an empty line if it is whole"
+        )
 
 
 def _frame(line: str) -> list[str]:
@@ -79,4 +87,9 @@ def _frame(line: str) -> list[str]:
     address, space, symbol = place.partition(" ")
     if not (space and image.endswith(")") and ADDRESS.fullmatch(address)):
         return []
-    return [frame(OFFSET.sub("", symbol), PurePosixPath(image[:-1]).name if image[:-1] != "[unknown]" else "")]
+    return [
+        frame(
+            OFFSET.sub("", symbol),
+            PurePosixPath(image[:-1]).name if image[:-1] != "[unknown]" else "",
+        )
+    ]

@@ -1,4 +1,6 @@
-"""Profiles of Perun (https://github.com/Perfexionists/perun) in all its layouts, as docs/exchange.md describes them."""
+"""Profiles of Perun (https://github.com/Perfexionists/perun) in all its layouts, as
+docs/exchange.md describes them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ from perfvcs.profile.models import AnyEntry, as_written
 from perfvcs.profile.models import read as read_entries
 from perfvcs.profile.validity import MAX_NAME, Malformed
 
-OBJECT = re.compile(rb"profile [^\0]{0,200}\0")  # what stands before the document in Perun's object store
+# what stands before the document in Perun's object store
+OBJECT = re.compile(rb"profile [^\0]{0,200}\0")
 SIGNATURE = re.compile(rb'"(collector_info|resource_type_map|snapshots|structure-unit-size)"\s*:')
 BOUNDS = {"x_interval_start": "x_start", "x_interval_end": "x_end"}  # older names in models
 MACHINE = {"architecture": "machine", "system": "system", "release": "kernel", "host": "host"}
@@ -28,9 +31,11 @@ MACHINE = {"architecture": "machine", "system": "system", "release": "kernel", "
 
 @dataclass(frozen=True)
 class Perun:
-    """A profile of Perun: rows below ``global``, ``resources`` or ``snapshots``, or columns by ``uid#k``; or one of its objects.
+    """A profile of Perun: rows below ``global``, ``resources`` or ``snapshots``, or columns by
+    ``uid#k``; or one of its objects.
 
-    ``name``: the job's. ``better``: of a metric, by its name; by default less is better, as Perun takes it.
+    ``name``: the job's. ``better``: of a metric, by its name; by default less is better, as Perun
+    takes it.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".perf",)
@@ -40,7 +45,9 @@ class Perun:
 
     def recognises(self, name: str, head: bytes) -> bool:
         """By the suffix, the mark of an object, or a field that only Perun has."""
-        return name.lower().removesuffix(".gz").endswith(self.suffixes) or bool(OBJECT.match(head) or SIGNATURE.search(head))
+        return name.lower().removesuffix(".gz").endswith(self.suffixes) or bool(
+            OBJECT.match(head) or SIGNATURE.search(head)
+        )
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - file names there hold the time
         """The profile; raises Malformed with the place."""
@@ -55,31 +62,55 @@ class Perun:
         metrics, rows, stacks = resources(blocks(found), header, job.name)
         for name, word in self.better.items():
             if name not in metrics:
-                raise Malformed(f"there is no metric `{name[:80]}`: there are {', '.join(metrics)[:500]}")
+                raise Malformed(
+                    f"there is no metric `{name[:80]}`: there are {', '.join(metrics)[:500]}"
+                )
             metrics[name] = metric(metrics[name].unit, word)
-        notes = {"collector parameters": _json(collector["params"])} if collector.get("params") else {}
+        notes = (
+            {"collector parameters": _json(collector["params"])} if collector.get("params") else {}
+        )
         return Profile(
-            commit=origin or UNKNOWN, job=job, collected=collected(document, "perun"),
-            environment=_environment(found, notes), design=Design(executions=len(set(rows.execution))), metrics=metrics,
-            resources=rows, stacks=stacks, models=_models(found), postprocessors=_postprocessors(found),
-        )  # fmt: skip
+            commit=origin or UNKNOWN,
+            job=job,
+            collected=collected(document, "perun"),
+            environment=_environment(found, notes),
+            design=Design(executions=len(set(rows.execution))),
+            metrics=metrics,
+            resources=rows,
+            stacks=stacks,
+            models=_models(found),
+            postprocessors=_postprocessors(found),
+        )
 
     def encode(self, profile: Profile) -> bytes:
-        """The rows below ``global``; what Perun has no place for stands in fields of its rows that it passes over."""
+        """The rows below ``global``; what Perun has no place for stands in fields of its rows that
+        it passes over.
+        """
         job = profile.job
         kinds, rows = amounts(profile)
         units = {f"{kind}({name})": profile.metrics[name].unit for name, kind in kinds.items()}
         several = set(kinds.values())
         header = {
-            "type": several.pop() if len(several) == 1 else "mixed", "cmd": job.cmd, "args": job.args, "params": job.args,
-            "workload": job.workload, "units": units, "better": {name: about.better for name, about in profile.metrics.items()},
+            "type": several.pop() if len(several) == 1 else "mixed",
+            "cmd": job.cmd,
+            "args": job.args,
+            "params": job.args,
+            "workload": job.workload,
+            "units": units,
+            "better": {name: about.better for name, about in profile.metrics.items()},
             "kinds": {name: about.kind for name, about in profile.metrics.items()},
-        }  # fmt: skip
+        }
         document = {
-            "origin": profile.commit, "header": header, "collector_info": {"name": job.collector, "params": job.options},
+            "origin": profile.commit,
+            "header": header,
+            "collector_info": {"name": job.collector, "params": job.options},
             "postprocessors": profile.postprocessors,
-            "global": {"timestamp": "0.0", "resources": rows, "models": list(map(as_written, profile.models))},
-        }  # fmt: skip
+            "global": {
+                "timestamp": "0.0",
+                "resources": rows,
+                "models": list(map(as_written, profile.models)),
+            },
+        }
         try:
             return msgspec.json.encode(document)
         except UnicodeEncodeError:
@@ -104,9 +135,14 @@ def _models(content: Mapping[str, Any]) -> list[AnyEntry]:
         for number, snapshot in enumerate(content.get("snapshots") or [])
         if isinstance(snapshot, dict)
     ]
-    models = [mapping(model, f"{place}.models[{number}]") for place, holder in where
-              for number, model in enumerate(listed(holder.get("models"), f"{place}.models"))]  # fmt: skip
-    return read_entries({BOUNDS.get(name, name): value for name, value in model.items()} for model in models)
+    models = [
+        mapping(model, f"{place}.models[{number}]")
+        for place, holder in where
+        for number, model in enumerate(listed(holder.get("models"), f"{place}.models"))
+    ]
+    return read_entries(
+        {BOUNDS.get(name, name): value for name, value in model.items()} for model in models
+    )
 
 
 def _postprocessors(content: Mapping[str, Any]) -> list[Processed]:
@@ -116,7 +152,10 @@ def _postprocessors(content: Mapping[str, Any]) -> list[Processed]:
         step = mapping(entry, path)
         params = step.get("params") or {}  # also an empty text or list
         applied.append(
-            Processed(text(step.get("name"), f"{path}.name"), params if isinstance(params, dict) else {"params": params})
+            Processed(
+                text(step.get("name"), f"{path}.name"),
+                params if isinstance(params, dict) else {"params": params},
+            )
         )
     return applied
 
@@ -124,7 +163,11 @@ def _postprocessors(content: Mapping[str, Any]) -> list[Processed]:
 def _environment(content: Mapping[str, Any], notes: dict[str, str]) -> Environment:
     """The machine, as newer profiles tell it."""
     machine = mapping(content.get("machine"), "$.machine")
-    fields = {ours: machine[theirs][:MAX_NAME] for theirs, ours in MACHINE.items() if isinstance(machine.get(theirs), str)}
+    fields = {
+        ours: machine[theirs][:MAX_NAME]
+        for theirs, ours in MACHINE.items()
+        if isinstance(machine.get(theirs), str)
+    }
     return Environment(fields, environment.fingerprint(fields) if fields else "", notes)
 
 

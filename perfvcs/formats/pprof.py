@@ -1,7 +1,7 @@
 """Profiles of pprof (https://github.com/google/pprof), as docs/exchange/pprof.md describes them.
 
-Its messages are read by hand: the wire format is four kinds of fields, of which strangers can make anything, and a library would not bound
-how many objects a small file becomes.
+Its messages are read by hand: the wire format is four kinds of fields, of which strangers can make
+anything, and a library would not bound how many objects a small file becomes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ LATEST_SECOND = 253402300799  # s: the end of the year 9999
 
 
 class _Location(NamedTuple):
-    """The functions at an address, the innermost of those that were inlined first; ``address`` where there is none."""
+    """The functions at an address, the innermost of those that were inlined first; ``address``
+    where there is none.
+    """
 
     address: int
     functions: list[int]
@@ -69,7 +71,11 @@ class Pprof:
         metrics: dict[str, str] = {}
         for kind, unit in found.types:
             word = found.text(unit)
-            name = usable(found.text(kind)) if STACK_UNITS.get(word, word) else _counted(found.text(kind))
+            name = (
+                usable(found.text(kind))
+                if STACK_UNITS.get(word, word)
+                else _counted(found.text(kind))
+            )
             if name in metrics:
                 raise Malformed(f"two types of its samples are called {name}")
             metrics[name] = word
@@ -84,9 +90,18 @@ class Pprof:
                 stack += frames[number]
             if len(values) != len(metrics):
                 raise Malformed(f"a sample has {len(values)} values of {len(metrics)} types")
-            counted.add(stack[::-1], {name: float(value) for name, value in zip(metrics, values, strict=True) if value > 0})
+            counted.add(
+                stack[::-1],
+                {
+                    name: float(value)
+                    for name, value in zip(metrics, values, strict=True)
+                    if value > 0
+                },
+            )
         seconds = found.time / 1e9
-        started = datetime.fromtimestamp(seconds, UTC).isoformat() if 0 < seconds < LATEST_SECOND else ""
+        started = (
+            datetime.fromtimestamp(seconds, UTC).isoformat() if 0 < seconds < LATEST_SECOND else ""
+        )
         return counted.profile(document, "pprof", started=started)
 
 
@@ -145,7 +160,11 @@ def _read(message: memoryview) -> _File:
             found.functions[known.get(1, 0)] = known.get(2, 0), known.get(4, 0)
         elif number == LOCATION:
             known = _numbers(value)
-            lines = [_numbers(line).get(1, 0) for key, line in _fields(value) if key == LOCATION and not isinstance(line, int)]
+            lines = [
+                _numbers(line).get(1, 0)
+                for key, line in _fields(value)
+                if key == LOCATION and not isinstance(line, int)
+            ]
             found.locations[known.get(1, 0)] = _Location(known.get(3, 0), lines)
         elif number == SAMPLE:
             found.samples.append(value)

@@ -13,12 +13,18 @@ from perfvcs.formats._readings import Reading, ReadingValue, machine, profile_of
 from perfvcs.profile import REPEATED, Metric, Profile
 
 METRICS = {
-    "second": ("wall", Metric("s")), "byte": ("memory", Metric("B")), "integer": ("value", Metric("")),
-}  # fmt: skip
+    "second": ("wall", Metric("s")),
+    "byte": ("memory", Metric("B")),
+    "integer": ("value", Metric("")),
+}
 MACHINE = {
-    "hostname": "host", "platform": "system", "cpu_model_name": "cpu", "cpu_config": "cpu_config", "python_version": "python",
+    "hostname": "host",
+    "platform": "system",
+    "cpu_model_name": "cpu",
+    "cpu_config": "cpu_config",
+    "python_version": "python",
     "python_implementation": "implementation",
-}  # fmt: skip
+}
 FORMERLY = "common_metadata"  # version 6 of the files, of a tool that was called perf
 
 
@@ -50,7 +56,9 @@ class Pyperf:
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By its loops, or the version of the tool."""
-        return tells(head, "benchmarks", "runs") and (tells(head, "warmups") or tells(head, "loops") or tells(head, "values"))
+        return tells(head, "benchmarks", "runs") and (
+            tells(head, "warmups") or tells(head, "loops") or tells(head, "values")
+        )
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""
@@ -58,21 +66,34 @@ class Pyperf:
         shared = found.metadata
         dates = sorted(
             str(run.metadata["date"]).replace(" ", "T")
-            for one in found.benchmarks for run in one.runs if run.metadata.get("date")
-        )  # fmt: skip
+            for one in found.benchmarks
+            for run in one.runs
+            if run.metadata.get("date")
+        )
         return profile_of(
-            document, "pyperf", chain.from_iterable(_readings(one, shared) for one in found.benchmarks), dict(METRICS.values()),
-            machine=machine({ours: shared.get(theirs) for theirs, ours in MACHINE.items()}, {"command": shared.get("command")}),
-            started=dates[0] if dates else "", ended=dates[-1] if dates else "",
-        )  # fmt: skip
+            document,
+            "pyperf",
+            chain.from_iterable(_readings(one, shared) for one in found.benchmarks),
+            dict(METRICS.values()),
+            machine=machine(
+                {ours: shared.get(theirs) for theirs, ours in MACHINE.items()},
+                {"command": shared.get("command")},
+            ),
+            started=dates[0] if dates else "",
+            ended=dates[-1] if dates else "",
+        )
 
 
 def _readings(benchmark: _Benchmark, shared: dict[str, Any]) -> Iterator[Reading]:
-    """What each process of a benchmark measured; one that only looked for the number of loops has no values."""
+    """What each process of a benchmark measured; one that only looked for the number of loops has
+    no values.
+    """
     about = {**shared, **benchmark.metadata}
     metric, _ = METRICS.get(str(about.get("unit", "second")), METRICS["integer"])
     uid = str(about.get("name") or "benchmark")
     executions = (run for run in benchmark.runs if run.values)
     for number, run in enumerate(executions):
-        yield Reading(uid, {metric: [value for _, value in run.warmups]}, execution=number, mark=REPEATED)
+        yield Reading(
+            uid, {metric: [value for _, value in run.warmups]}, execution=number, mark=REPEATED
+        )
         yield Reading(uid, {metric: run.values}, execution=number)

@@ -1,4 +1,6 @@
-"""Files of pytest-benchmark (https://pytest-benchmark.readthedocs.io), as docs/exchange/pytest-benchmark.md describes them."""
+"""Files of pytest-benchmark (https://pytest-benchmark.readthedocs.io), as
+docs/exchange/pytest-benchmark.md describes them.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from perfvcs.formats._readings import Reading, ReadingValue, machine, profile_of, sized, summary, tells, typed
+from perfvcs.formats._readings import (
+    Reading,
+    ReadingValue,
+    machine,
+    profile_of,
+    sized,
+    summary,
+    tells,
+    typed,
+)
 from perfvcs.profile import Environment, Metric, Profile
 from perfvcs.profile.validity import Malformed
 
@@ -53,31 +64,51 @@ class PytestBenchmark:
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By what pytest-benchmark says of the machine, or the commit."""
-        return tells(head, "machine_info", "python_implementation_version") or tells(head, "commit_info", "benchmarks")
+        return tells(head, "machine_info", "python_implementation_version") or tells(
+            head, "commit_info", "benchmarks"
+        )
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""
         found = typed(document, _File)
         commit = found.commit_info or {}
         return profile_of(
-            document, "pytest-benchmark", _readings(found), METRICS, commit=str(commit.get("id") or ""), started=found.datetime,
+            document,
+            "pytest-benchmark",
+            _readings(found),
+            METRICS,
+            commit=str(commit.get("id") or ""),
+            started=found.datetime,
             machine=_machine(found.machine_info, commit),
-        )  # fmt: skip
+        )
 
     def encode(self, profile: Profile) -> bytes:
-        """A benchmark for each unit and size, with its first metric of time; all values are rounds. Raises Malformed without times."""
+        """A benchmark for each unit and size, with its first metric of time; all values are rounds.
+
+        Raises Malformed without times.
+        """
         from perfvcs.formats._metric import benchmarks, written
 
-        times = [one for one in benchmarks(profile) if one.about.unit == "s" and one.about.better == "lower"]
+        times = [
+            one
+            for one in benchmarks(profile)
+            if one.about.unit == "s" and one.about.better == "lower"
+        ]
         if not times:
             raise Malformed("the profile has no times, and pytest-benchmark holds nothing else")
         first = times[0].metric
         fields, when = profile.environment.fields, profile.collected.started
         document = {
-            "machine_info": {"node": fields.get("host", ""), "machine": fields.get("machine", ""), "system": fields.get("system", "")},
+            "machine_info": {
+                "node": fields.get("host", ""),
+                "machine": fields.get("machine", ""),
+                "system": fields.get("system", ""),
+            },
             "commit_info": {"id": profile.commit, "dirty": profile.dirty is not None},
-            "benchmarks": [_written(one) for one in times if one.metric == first], "datetime": when, "version": WRITTEN_VERSION,
-        }  # fmt: skip
+            "benchmarks": [_written(one) for one in times if one.metric == first],
+            "datetime": when,
+            "version": WRITTEN_VERSION,
+        }
         return written(document)
 
 
@@ -87,12 +118,25 @@ def _written(rounds: RoundValues) -> dict[str, Any]:
     size = None if rounds.size is None else f"{rounds.size:g}"
     name = rounds.uid if size is None else f"{rounds.uid}[{size}]"
     stats = {
-        "min": min(rounds.values), "max": max(rounds.values), "mean": rounds.mean, "median": statistics.median(rounds.values),
-        "stddev": statistics.stdev(rounds.values) if len(rounds.values) > 1 else 0, "rounds": len(rounds.values), "iterations": 1,
+        "min": min(rounds.values),
+        "max": max(rounds.values),
+        "mean": rounds.mean,
+        "median": statistics.median(rounds.values),
+        "stddev": statistics.stdev(rounds.values) if len(rounds.values) > 1 else 0,
+        "rounds": len(rounds.values),
+        "iterations": 1,
         "data": rounds.values,
-    }  # fmt: skip
-    return {"group": None, "name": name, "fullname": name, "params": None if size is None else {"size": rounds.size}, "param": size,
-            "extra_info": {}, "options": {}, "stats": stats}  # fmt: skip
+    }
+    return {
+        "group": None,
+        "name": name,
+        "fullname": name,
+        "params": None if size is None else {"size": rounds.size},
+        "param": size,
+        "extra_info": {},
+        "options": {},
+        "stats": stats,
+    }
 
 
 def _readings(file: _File) -> Iterator[Reading]:
@@ -105,19 +149,35 @@ def _readings(file: _File) -> Iterator[Reading]:
         stats = one.stats
         yield Reading(
             uid,
-            {"wall": stats.data} if stats.data else summary(
-                "wall", stats.mean, deviation=stats.stddev, median=stats.median, least=stats.min, largest=stats.max,
-                samples=stats.rounds),
+            (
+                {"wall": stats.data}
+                if stats.data
+                else summary(
+                    "wall",
+                    stats.mean,
+                    deviation=stats.stddev,
+                    median=stats.median,
+                    least=stats.min,
+                    largest=stats.max,
+                    samples=stats.rounds,
+                )
+            ),
             size,
-        )  # fmt: skip
+        )
 
 
 def _machine(info: dict[str, Any], commit: dict[str, Any]) -> Environment:
     cpu = info.get("cpu")
     brand = cpu.get("brand_raw") or cpu.get("brand") if isinstance(cpu, dict) else cpu
     fields = {
-        "cpu": brand, "host": info.get("node"), "kernel": info.get("release"), "machine": info.get("machine"),
-        "python": f"{info.get('python_implementation', '')} {info.get('python_version', '')}".strip(), "system": info.get("system"),
-    }  # fmt: skip
+        "cpu": brand,
+        "host": info.get("node"),
+        "kernel": info.get("release"),
+        "machine": info.get("machine"),
+        "python": (
+            f"{info.get('python_implementation', '')} {info.get('python_version', '')}".strip()
+        ),
+        "system": info.get("system"),
+    }
     changed = ["measured with uncommitted changes"] if commit.get("dirty") else []
     return machine(fields, {"branch": commit.get("branch")}, changed)

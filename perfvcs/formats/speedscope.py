@@ -1,4 +1,6 @@
-"""Files of speedscope (https://www.speedscope.app), as docs/exchange/speedscope.md describes them."""
+"""Files of speedscope (https://www.speedscope.app), as docs/exchange/speedscope.md describes
+them.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ class _Event(msgspec.Struct):
 
 
 class _Thread(msgspec.Struct):
-    """One thread: samples with their weights, or the moments at which frames open (O) and close (C)."""
+    """One thread: samples with their weights, or the moments at which frames open (O) and close
+    (C).
+    """
 
     type: str
     unit: str = "none"
@@ -75,7 +79,9 @@ class Speedscope:
                 try:
                     names = [frames[at] for at in stack]
                 except IndexError:
-                    raise Malformed(f"$.profiles[{number}] has a frame that is not in $.shared.frames") from None
+                    raise Malformed(
+                        f"$.profiles[{number}] has a frame that is not in $.shared.frames"
+                    ) from None
                 sampled = {SAMPLES: 1.0} if thread.samples else {}
                 counted.add(names, sampled | {metric: weight})
         return counted.profile(document, "speedscope")
@@ -84,13 +90,28 @@ class Speedscope:
         """One thread with all stacks and their weights; raises Malformed without stacks."""
         found = unfolded(profile)
         numbers: dict[str, int] = {}
-        samples = [[numbers.setdefault(name, len(numbers)) for name in stack] for stack, _ in found.stacks]
+        samples = [
+            [numbers.setdefault(name, len(numbers)) for name in stack] for stack, _ in found.stacks
+        ]
         weights = [value for _, value in found.stacks]
         unit = {"s": "seconds", "B": "bytes"}.get(found.unit, "none")
-        thread = {"type": "sampled", "name": profile.job.label, "unit": unit, "startValue": 0, "endValue": sum(weights),
-                  "samples": samples, "weights": weights}  # fmt: skip
+        thread = {
+            "type": "sampled",
+            "name": profile.job.label,
+            "unit": unit,
+            "startValue": 0,
+            "endValue": sum(weights),
+            "samples": samples,
+            "weights": weights,
+        }
         shared = {"frames": [{"name": name} for name in numbers]}
-        document = {"$schema": SCHEMA, "shared": shared, "profiles": [thread], "name": profile.job.label, "exporter": "perfvcs"}
+        document = {
+            "$schema": SCHEMA,
+            "shared": shared,
+            "profiles": [thread],
+            "name": profile.job.label,
+            "exporter": "perfvcs",
+        }
         try:
             return msgspec.json.encode(document)
         except UnicodeEncodeError:
@@ -100,8 +121,14 @@ class Speedscope:
 def _stacks(thread: _Thread, location: str) -> Iterator[tuple[list[int], float]]:
     if thread.type == "sampled":
         if len(thread.weights) not in (0, len(thread.samples)):
-            raise Malformed(f"{location} has {len(thread.samples)} samples and {len(thread.weights)} weights")
-        yield from zip(thread.samples, (weight or 0.0 for weight in thread.weights or [1.0] * len(thread.samples)), strict=True)
+            raise Malformed(
+                f"{location} has {len(thread.samples)} samples and {len(thread.weights)} weights"
+            )
+        yield from zip(
+            thread.samples,
+            (weight or 0.0 for weight in thread.weights or [1.0] * len(thread.samples)),
+            strict=True,
+        )
         return
     opened: list[int] = []
     for event, after in pairwise([*thread.events, None]):

@@ -1,4 +1,6 @@
-"""Tasks of tinybench (https://github.com/tinylibs/tinybench) as JSON, as docs/exchange/tinybench.md describes it."""
+"""Tasks of tinybench (https://github.com/tinylibs/tinybench) as JSON, as docs/exchange/tinybench.md
+describes it.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,23 @@ from typing import ClassVar
 import msgspec
 
 from perfvcs.formats._foreign import bounded, parsed
-from perfvcs.formats._readings import Reading, Statistics, columns, machine, profile_of, shaped, tells
+from perfvcs.formats._readings import (
+    Reading,
+    Statistics,
+    columns,
+    machine,
+    profile_of,
+    shaped,
+    tells,
+)
 from perfvcs.profile import Metric, Profile
 from perfvcs.profile.validity import Malformed
 
 METRICS = {"wall": Metric("s")}
-NAMELESS = "its results have no names: write bench.tasks.map(({ name, result }) => ({ name, result })) instead of bench.results"
+NAMELESS = (
+    "its results have no names: write bench.tasks.map(({ name, result }) => ({ name, result }))"
+    " instead of bench.results"
+)
 
 
 class _Result(Statistics):
@@ -31,24 +44,40 @@ class _Task(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Tinybench:
-    """Names and results of the tasks of one bench: samples are iterations of one execution, or the mean stands for them."""
+    """Names and results of the tasks of one bench: samples are iterations of one execution, or the
+    mean stands for them.
+    """
 
     suffixes: ClassVar[tuple[str, ...]] = (".json",)
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By the statistics of a task."""
-        return tells(head, "latency") and (tells(head, "totalTime") or tells(head, "throughput", "period"))
+        return tells(head, "latency") and (
+            tells(head, "totalTime") or tells(head, "throughput", "period")
+        )
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""
         found = parsed(bounded(document))
-        if isinstance(found, list) and any(isinstance(one, dict) and "latency" in one for one in found):
+        if isinstance(found, list) and any(
+            isinstance(one, dict) and "latency" in one for one in found
+        ):
             raise Malformed(NAMELESS)
         tasks = shaped(found, list[_Task], "$")
         readings = [
-            Reading(task.name, columns(task.result.latency or task.result)) for task in tasks if task.result is not None
-        ]  # fmt: skip
-        runtimes = [f"{task.result.runtime} {task.result.runtimeVersion}".strip() for task in tasks if task.result is not None]
+            Reading(task.name, columns(task.result.latency or task.result))
+            for task in tasks
+            if task.result is not None
+        ]
+        runtimes = [
+            f"{task.result.runtime} {task.result.runtimeVersion}".strip()
+            for task in tasks
+            if task.result is not None
+        ]
         return profile_of(
-            document, "tinybench", readings, METRICS, machine=machine({"runtime": next(filter(None, runtimes), "")})
+            document,
+            "tinybench",
+            readings,
+            METRICS,
+            machine=machine({"runtime": next(filter(None, runtimes), "")}),
         )

@@ -32,19 +32,25 @@ class _File(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Vitest:
-    """One report (``--outputJson``): samples are iterations of one execution, or the mean stands for them."""
+    """One report (``--outputJson``): samples are iterations of one execution, or the mean stands
+    for them.
+    """
 
     suffixes: ClassVar[tuple[str, ...]] = (".json",)
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By its groups of benchmarks in files."""
-        return tells(head, "files", "groups", "benchmarks") or tells(head, "files", "filepath", "groups")
+        return tells(head, "files", "groups", "benchmarks") or tells(
+            head, "files", "filepath", "groups"
+        )
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""
         found = typed(document, _File)
         readings = (
             Reading(f"{group.fullName} > {one.name}", columns(one))
-            for file in found.files for group in file.groups for one in group.benchmarks
-        )  # fmt: skip
+            for file in found.files
+            for group in file.groups
+            for one in group.benchmarks
+        )
         return profile_of(document, "vitest", readings, METRICS)

@@ -1,4 +1,6 @@
-"""`perf init --adopt`: a ``.perf`` from elsewhere becomes this repository's own, without what could lead elsewhere."""
+"""`perf init --adopt`: a ``.perf`` from elsewhere becomes this repository's own, without what could
+lead elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ DOCUMENTS_PER_READ = 1000  # documents that one git process reads
 
 @dataclass(frozen=True)
 class Adoption:
-    """What an adoption did: how many profiles are in the store, and what was dropped, in sentences."""
+    """What an adoption did: how many profiles are in the store, and what was dropped, in
+    sentences.
+    """
 
     home: Path
     profiles: int
@@ -46,10 +50,12 @@ class Adoption:
 
 
 def adopt(project: Project) -> Adoption:
-    """Check and clean a ``.perf`` whoever made it, and give it this repository's token; raises Untrusted, Damaged, Locked.
+    """Check and clean a ``.perf`` whoever made it, and give it this repository's token; raises
+    Untrusted, Damaged, Locked.
 
-    Kept are the profiles that are whole, logs, pages and what failed measurements put aside. Everything that is derived is made
-    anew later. A kill at any moment leaves what can be adopted again.
+    Kept are the profiles that are whole, logs, pages and what failed measurements put aside.
+    Everything that is derived is made anew later. A kill at any moment leaves what can be adopted
+    again.
     """
     with alone_in(project.common_dir):
         record = read(project)
@@ -69,14 +75,20 @@ def adopt(project: Project) -> Adoption:
 
 
 def _without_links(folder: Path, kept: tuple[str, ...] = ()) -> list[str]:
-    """Remove what is neither a plain file nor a folder, and files without one of the ``kept`` suffixes; what went, in sentences."""
+    """Remove what is neither a plain file nor a folder, and files without one of the ``kept``
+    suffixes; what went, in sentences.
+    """
     dropped = []
     for name in entries(folder):
         about = os.lstat(folder / name)
         check_owner(folder / name, about)
         link = stat.S_ISLNK(about.st_mode)
-        if (kept and not name.endswith(kept)) or not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)):
-            dropped.append(f"{folder.name}/{name}: {'a symbolic link' if link else 'of another kind'}")
+        if (kept and not name.endswith(kept)) or not (
+            stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)
+        ):
+            dropped.append(
+                f"{folder.name}/{name}: {'a symbolic link' if link else 'of another kind'}"
+            )
             remove(folder / name)
     return dropped
 
@@ -93,13 +105,17 @@ def _clean(home: Path) -> list[str]:
 
 
 def _profiles(store: Store) -> tuple[int, list[str]]:
-    """Take every document that is not a whole profile out of the store; how many are left, and what went. Raises Damaged."""
+    """Take every document that is not a whole profile out of the store; how many are left, and what
+    went. Raises Damaged.
+    """
     if store.head() is None:
         return 0, []
     count, broken = 0, {}
     waiting = store.entries()
     while batch := list(islice(waiting, DOCUMENTS_PER_READ)):
-        for path, document in store.documents({entry.path: entry.new for entry in batch if entry.new}):
+        for path, document in store.documents(
+            {entry.path: entry.new for entry in batch if entry.new}
+        ):
             try:
                 verified(path, document)
                 count += 1

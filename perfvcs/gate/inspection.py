@@ -34,7 +34,8 @@ class UnreadableRecord(NoRepository):
 class GateRecord(msgspec.Struct, frozen=True):
     """The token that ``.perf`` must have too, and its place.
 
-    ``store`` is a path relative to the git folder, so that a repository can be moved as a whole; `perf init --store` makes it absolute.
+    ``store`` is a path relative to the git folder, so that a repository can be moved as a whole;
+    `perf init --store` makes it absolute.
     """
 
     token: str
@@ -63,17 +64,23 @@ def read(project: Project) -> GateRecord | None:
         return None
     except OSError as error:
         raise UnreadableRecord(
-            f"cannot read {path} ({error.strerror}), which says who owns .perf: make it readable for you"
+            f"cannot read {path} ({error.strerror}), which says who owns .perf: make it readable"
+            " for you"
         ) from None
     except (NotPlain, *UNDECODABLE):
         found = None
     if found is None or not HEX.fullmatch(found.token) or not found.store or "\0" in found.store:
-        raise UnreadableRecord(f"{path} is damaged: delete it, and run `perf init --adopt` if the profiles in .perf are yours")
+        raise UnreadableRecord(
+            f"{path} is damaged: delete it, and run `perf init --adopt` if the profiles in .perf"
+            " are yours"
+        )
     return found
 
 
 def write(project: Project, record: GateRecord) -> None:
-    """Keep a record, whole or not at all; raises UsageError where the git folder cannot be written, OSError where there is no space."""
+    """Keep a record, whole or not at all; raises UsageError where the git folder cannot be written,
+    OSError where there is no space.
+    """
     path = project.common_dir / RECORD_FOLDER
     try:
         disk.write(path, msgspec.json.encode(record) + b"\n", 0o600)
@@ -81,7 +88,10 @@ def write(project: Project, record: GateRecord) -> None:
         if error.errno in NO_SPACE:
             raise
         why = "perfvcs keeps a token there that no clone can bring"
-        raise UsageError(f"cannot write {path} ({error.strerror}), and {why}: make the git folder writable for you") from None
+        raise UsageError(
+            f"cannot write {path} ({error.strerror}), and {why}: make the git folder writable"
+            " for you"
+        ) from None
 
 
 class Untrusted(NoRepository):
@@ -94,7 +104,9 @@ def beside(project: Project) -> Path:
 
 
 def beside_git(project: Project, home: Path) -> str:
-    """A place as the record has it: every working tree of a repository finds it there, also where git's layout does not tell."""
+    """A place as the record has it: every working tree of a repository finds it there, also where
+    git's layout does not tell.
+    """
     return os.path.relpath(home, project.common_dir)
 
 
@@ -104,12 +116,19 @@ def is_elsewhere(record: GateRecord | None) -> bool:
 
 
 def place(project: Project, record: GateRecord | None) -> Path:
-    """Where ``.perf`` is: where it was made, or beside ``.git`` if it was moved there with its working tree."""
+    """Where ``.perf`` is: where it was made, or beside ``.git`` if it was moved there with its
+    working tree.
+    """
     usual = beside(project)
     if record is None:
         return usual
     recorded = Path(os.path.normpath(project.common_dir / record.store))
-    if not record.elsewhere and recorded != usual and empty(recorded) and token_in(usual) == record.token:
+    if (
+        not record.elsewhere
+        and recorded != usual
+        and empty(recorded)
+        and token_in(usual) == record.token
+    ):
         return usual
     return recorded
 
@@ -119,17 +138,25 @@ def inspect(project: Project, record: GateRecord | None, home: Path) -> None:
     untracked(project, beside(project) if is_elsewhere(record) else home)
     check_place(project, record, home)
     if record is None or token_in(home) != record.token:
-        raise Untrusted(f"{home} was not made by this repository on this machine (a copy, a clone, or an older perfvcs): {ADOPT}")
+        raise Untrusted(
+            f"{home} was not made by this repository on this machine (a copy, a clone, or an older"
+            f" perfvcs): {ADOPT}"
+        )
     for folder in (home, home / "store"):
         _check_entries(folder)
     if (problem := layout.problem(home / "store")) is not None:
-        raise Untrusted(f"{problem}: run `perf init --adopt`, which checks it and removes what does not belong there")
+        raise Untrusted(
+            f"{problem}: run `perf init --adopt`, which checks it and removes what does not belong"
+            " there"
+        )
 
 
 def untracked(project: Project, home: Path) -> None:
-    """Raises Untrusted where git tracks ``.perf`` or anything below it: such files came with a commit.
+    """Raises Untrusted where git tracks ``.perf`` or anything below it: such files came with a
+    commit.
 
-    From then on the folder has to be adopted, even after git has let go of it: who knows what else came.
+    From then on the folder has to be adopted, even after git has let go of it: who knows what else
+    came.
     """
     if home.parent == project.common_dir:  # nothing is checked out around it
         return
@@ -144,8 +171,13 @@ def untracked(project: Project, home: Path) -> None:
             if (record := read(project)) is not None:
                 write(project, GateRecord.new(record.store))
         first = tracked.partition("\0")[0]
-        cure = f"run `git rm -r --cached {PERF_FOLDER}`, then `perf init --adopt`, or delete {PERF_FOLDER}"
-        raise Untrusted(f"git tracks `{first}`, and what comes with a commit is not trusted: {cure}")
+        cure = (
+            f"run `git rm -r --cached {PERF_FOLDER}`, then `perf init --adopt`, or delete"
+            f" {PERF_FOLDER}"
+        )
+        raise Untrusted(
+            f"git tracks `{first}`, and what comes with a commit is not trusted: {cure}"
+        )
 
 
 def empty(home: Path) -> bool:
@@ -161,14 +193,21 @@ def empty(home: Path) -> bool:
 
 
 def token_in(home: Path) -> str | None:
-    """The token in a ``.perf``; None where there is none. Raises Untrusted where it cannot be read."""
+    """The token in a ``.perf``; None where there is none.
+
+    Raises Untrusted where it cannot be read.
+    """
     try:
-        with open(plain(home / TOKEN_FILE, os.O_RDONLY), encoding="ascii", errors="replace") as file:
+        with open(
+            plain(home / TOKEN_FILE, os.O_RDONLY), encoding="ascii", errors="replace"
+        ) as file:
             return file.read(100).strip()
     except (NotPlain, FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise Untrusted(f"cannot read {home / TOKEN_FILE} ({error.strerror}): make it readable for you") from None
+        raise Untrusted(
+            f"cannot read {home / TOKEN_FILE} ({error.strerror}): make it readable for you"
+        ) from None
 
 
 def check_place(project: Project, record: GateRecord | None, home: Path) -> None:
@@ -177,16 +216,22 @@ def check_place(project: Project, record: GateRecord | None, home: Path) -> None
         link = beside(project)
         if not home.is_dir() or not any(home.iterdir()):
             raise Untrusted(
-                f"{home}, where `perf init --store` has put the profiles, is not there or empty: mount it, or run it again"
+                f"{home}, where `perf init --store` has put the profiles, is not there or empty:"
+                " mount it, or run it again"
             )
         if link.exists() and link.resolve() != home.resolve():
             cure = f"delete it, or move it away and run `perf init --store {link}`"
             raise Untrusted(f"{link} is not used, since the profiles are in {home}: {cure}")
     if home.is_symlink():
-        raise Untrusted(f"{home} is a symbolic link, which is not followed: delete it, or run `perf init --store FOLDER`")
+        raise Untrusted(
+            f"{home} is a symbolic link, which is not followed: delete it, or run `perf init"
+            " --store FOLDER`"
+        )
     about = os.lstat(home)
     if not stat.S_ISDIR(about.st_mode):
-        raise Untrusted(f"{home} is not a folder, and perfvcs keeps its profiles there: move it away")
+        raise Untrusted(
+            f"{home} is not a folder, and perfvcs keeps its profiles there: move it away"
+        )
     check_owner(home, about)
     if record is not None and not os.access(home, os.R_OK | os.X_OK):
         raise Untrusted(f"cannot read {home}: make it readable for you")
@@ -198,7 +243,9 @@ def _check_entries(folder: Path) -> None:
     except FileNotFoundError:  # no store yet
         return
     except OSError as error:
-        raise Untrusted(f"cannot read {folder} ({error.strerror}): make it readable for you") from None
+        raise Untrusted(
+            f"cannot read {folder} ({error.strerror}): make it readable for you"
+        ) from None
     with found:
         for entry in found:
             try:
@@ -206,13 +253,22 @@ def _check_entries(folder: Path) -> None:
             except FileNotFoundError:  # it went meanwhile
                 continue
             if not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)):
-                kind = "a symbolic link" if stat.S_ISLNK(about.st_mode) else "neither a plain file nor a folder"
-                raise Untrusted(f"{entry.path} is {kind}: delete it, or run `perf init --adopt`, which removes it")
+                kind = (
+                    "a symbolic link"
+                    if stat.S_ISLNK(about.st_mode)
+                    else "neither a plain file nor a folder"
+                )
+                raise Untrusted(
+                    f"{entry.path} is {kind}: delete it, or run `perf init --adopt`, which"
+                    " removes it"
+                )
             check_owner(Path(entry.path), about)
 
 
 def check_owner(path: Path, status: os.stat_result) -> None:
-    """Raises Untrusted unless a file is the user's own or root's; for root under sudo, also its caller's, as git does it."""
+    """Raises Untrusted unless a file is the user's own or root's; for root under sudo, also its
+    caller's, as git does it.
+    """
     trusted = {os.geteuid(), 0}
     if os.geteuid() == 0 and os.environ.get("SUDO_UID", "").isdecimal():
         trusted.add(int(os.environ["SUDO_UID"]))

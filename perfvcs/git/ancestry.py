@@ -48,9 +48,14 @@ class CommitDates:
         if self._process is None:
             # what is not there is not fetched either
             self._process = start(
-                "cat-file", "--batch", hardened=False, folder=self._root, extra={"GIT_NO_LAZY_FETCH": "1"},
-                stdin=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            )  # fmt: skip
+                "cat-file",
+                "--batch",
+                hardened=False,
+                folder=self._root,
+                extra={"GIT_NO_LAZY_FETCH": "1"},
+                stdin=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None
         stdin.write(f"{commit}\n".encode())
@@ -74,17 +79,27 @@ class Unmerged:
 
 
 def unmerged(project: Project, into: str) -> Iterator[Unmerged]:
-    """The branches and pull requests that a commit does not contain, the newest first, each commit under one name."""
+    """The branches and pull requests that a commit does not contain, the newest first, each commit
+    under one name.
+    """
     listed = project.git(
-        "for-each-ref", "--sort=-committerdate", f"--count={MOST_REFERENCES}", f"--no-merged={into}",
-        "--format=%(objecttype) %(objectname) %(symref) %(refname)", *BRANCH_FOLDERS,
-    )  # fmt: skip
+        "for-each-ref",
+        "--sort=-committerdate",
+        f"--count={MOST_REFERENCES}",
+        f"--no-merged={into}",
+        "--format=%(objecttype) %(objectname) %(symref) %(refname)",
+        *BRANCH_FOLDERS,
+    )
     found = []
     for line in listed.split("\n") if listed else ():
         kind, commit, symbolic, reference = line.split(" ", 3)
         if kind == "commit" and not symbolic:
             found.append((commit, reference))
-    local = {reference.removeprefix("refs/heads/") for _, reference in found if reference.startswith("refs/heads/")}
+    local = {
+        reference.removeprefix("refs/heads/")
+        for _, reference in found
+        if reference.startswith("refs/heads/")
+    }
     chosen: dict[str, Unmerged] = {}
     for commit, reference in found:
         one = _named(commit, reference, local)
@@ -99,11 +114,15 @@ def _named(commit: str, reference: str, local: set[str]) -> Unmerged:
         return Unmerged(f"{sign}{request[1]}", int(request[1]), reference, commit)
     kind, _, name = reference.removeprefix("refs/").partition("/")
     branch = name.partition("/")[2]
-    return Unmerged(branch if kind == "remotes" and branch not in local else name, None, reference, commit)
+    return Unmerged(
+        branch if kind == "remotes" and branch not in local else name, None, reference, commit
+    )
 
 
 def _rank(branch: Unmerged) -> tuple[bool, bool, str]:
-    """A request says more than the branch that it was made of, and a branch of this clone more than a copy of one."""
+    """A request says more than the branch that it was made of, and a branch of this clone more than
+    a copy of one.
+    """
     return branch.number is None, not branch.reference.startswith("refs/heads/"), branch.reference
 
 
@@ -136,7 +155,8 @@ def way(project: Project, ancestor: str, commit: str) -> list[WayCommit]:
 class Ancestry:
     """The commits that ``target`` has gained since ``baseline`` (full ids).
 
-    git is asked at the first question, once for all commits between the two; about others each time.
+    git is asked at the first question, once for all commits between the two; about others each
+    time.
     """
 
     project: Project
@@ -149,7 +169,9 @@ class Ancestry:
         return commit in self._between
 
     def contains(self, commit: str, other: str) -> bool:
-        """Whether a commit is another one or has it among its ancestors; not where either is unknown here."""
+        """Whether a commit is another one or has it among its ancestors; not where either is
+        unknown here.
+        """
         if commit == other:
             return True
         if other in self._between and (commit == self.baseline or commit in self._between):
@@ -171,7 +193,11 @@ class Ancestry:
             found: set[str] = set()
             waiting = [commit]
             while waiting:
-                new = [parent for parent in self._between[waiting.pop()] if parent in self._between and parent not in found]
+                new = [
+                    parent
+                    for parent in self._between[waiting.pop()]
+                    if parent in self._between and parent not in found
+                ]
                 found.update(new)
                 waiting += new
             self._above[commit] = found

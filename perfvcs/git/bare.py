@@ -1,4 +1,6 @@
-"""Git's plumbing on a bare repository of our own: one process per operation, and none of the user's settings."""
+"""Git's plumbing on a bare repository of our own: one process per operation, and none of the user's
+settings.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ class GitFailed(Exception):
     @property
     def reason(self) -> str:
         """The first line that says something."""
-        return next((line.removeprefix("fatal: ") for line in str(self).splitlines() if line.strip()), "git was killed")
+        return next(
+            (line.removeprefix("fatal: ") for line in str(self).splitlines() if line.strip()),
+            "git was killed",
+        )
 
 
 class Fault(NamedTuple):
@@ -40,19 +45,35 @@ class TreeEntry(NamedTuple):
 
 
 class Bare(msgspec.Struct, frozen=True):
-    """The bare repository at ``path``, which finds objects in these other folders, too. All methods raise GitFailed, and GitMissing."""
+    """The bare repository at ``path``, which finds objects in these other folders, too.
+
+    All methods raise GitFailed, and GitMissing.
+    """
 
     path: Path
     others: tuple[Path, ...] = ()
 
-    def start(self, *args: str, stdin: IO[bytes] | int, stderr: IO[bytes]) -> subprocess.Popen[bytes]:
+    def start(
+        self, *args: str, stdin: IO[bytes] | int, stderr: IO[bytes]
+    ) -> subprocess.Popen[bytes]:
         """A hardened git process on the repository."""
-        return start(f"--git-dir={self.path}", *args, hardened=True, extra=self.variables, stdin=stdin, stderr=stderr)
+        return start(
+            f"--git-dir={self.path}",
+            *args,
+            hardened=True,
+            extra=self.variables,
+            stdin=stdin,
+            stderr=stderr,
+        )
 
     @property
     def variables(self) -> dict[str, str]:
         """The variables with which git finds objects in the other folders."""
-        return {"GIT_ALTERNATE_OBJECT_DIRECTORIES": ":".join(map(_quoted, self.others))} if self.others else {}
+        return (
+            {"GIT_ALTERNATE_OBJECT_DIRECTORIES": ":".join(map(_quoted, self.others))}
+            if self.others
+            else {}
+        )
 
     def run(self, *args: str, data: bytes = b"") -> bytes:
         """The output of a short git command, with ``data`` on its stdin."""
@@ -61,7 +82,8 @@ class Bare(msgspec.Struct, frozen=True):
             with process, _killed_on_error(process):
                 output, _ = process.communicate(data)
             if process.returncode:
-                raise GitFailed(f"{complaint(process, stderr)}\n{output[:READ_AT_ONCE].decode(errors='replace')}")
+                said = output[:READ_AT_ONCE].decode(errors="replace")
+                raise GitFailed(f"{complaint(process, stderr)}\n{said}")
         return output
 
     def fields(self, *args: str) -> Generator[bytes, None, None]:
@@ -85,15 +107,21 @@ class Bare(msgspec.Struct, frozen=True):
             yield TreeEntry(mode, blob, os.fsdecode(path))
 
     def objects(self, names: Iterable[str], limit: int) -> Iterator[bytes | Fault]:
-        """The contents of blobs, in order of ``names`` (ids, or ``commit:path``), through one ``cat-file --batch``.
+        """The contents of blobs, in order of ``names`` (ids, or ``commit:path``), through one
+        ``cat-file --batch``.
 
-        What cannot be read, or has more than ``limit`` bytes, is a Fault, and the others still come.
+        What cannot be read, or has more than ``limit`` bytes, is a Fault, and the others still
+        come.
         """
         waiting = list(names)
         while waiting:
             with scratch() as requests, scratch() as stderr:
-                # From a file, not a pipe: there is no second pipe that could fill up while we wait on the first.
-                requests.writelines(name.replace("\n", " ").encode("utf-8", "surrogateescape") + b"\n" for name in waiting)
+                # From a file, not a pipe: there is no second pipe that could fill up while we wait
+                # on the first.
+                requests.writelines(
+                    name.replace("\n", " ").encode("utf-8", "surrogateescape") + b"\n"
+                    for name in waiting
+                )
                 requests.seek(0)
                 process = self.start("cat-file", "--batch", stdin=requests, stderr=stderr)
                 answered = 0
@@ -102,7 +130,8 @@ class Bare(msgspec.Struct, frozen=True):
                     for _ in waiting:
                         answered += 1
                         content = _content(process.stdout, limit)
-                        if content is None:  # git gave up on this one; a fresh process reads the others
+                        # git gave up on this one; a fresh process reads the others
+                        if content is None:
                             process.wait()
                             yield Fault(_reason(complaint(process, stderr)))
                             break
@@ -132,12 +161,18 @@ def _content(stdout: IO[bytes], limit: int) -> bytes | Fault | None:
         if not skipped:
             return None
         left -= skipped
-    return Fault(f"{size:,} bytes are over the limit of {limit:,}" if words[1] == b"blob" else "it is not a file")
+    return Fault(
+        f"{size:,} bytes are over the limit of {limit:,}"
+        if words[1] == b"blob"
+        else "it is not a file"
+    )
 
 
 @contextlib.contextmanager
 def _killed_on_error(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Git is stopped, with its children, when nobody wants the rest; asked politely, it removes its temporary files."""
+    """Git is stopped, with its children, when nobody wants the rest; asked politely, it removes its
+    temporary files.
+    """
     try:
         yield
     except BaseException:

@@ -1,4 +1,6 @@
-"""Files as commits have them, read without a checkout: through links inside the project, within bounds."""
+"""Files as commits have them, read without a checkout: through links inside the project, within
+bounds.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ class Unreadable(Exception):
 
 
 class CommittedFile(NamedTuple):
-    """What a commit has under a name: a blob's id and size (empty: nothing), or why it is unreadable."""
+    """What a commit has under a name: a blob's id and size (empty: nothing), or why it is
+    unreadable.
+    """
 
     blob: str = ""
     size: int = 0
@@ -32,7 +36,9 @@ class CommittedFile(NamedTuple):
 
 
 class ChangedFile(NamedTuple):
-    """A file that differs between two commits: git's letter for what became of it, its new mode and blob."""
+    """A file that differs between two commits: git's letter for what became of it, its new mode and
+    blob.
+    """
 
     path: str
     status: str
@@ -46,7 +52,9 @@ class ChangedFile(NamedTuple):
 
 
 class CommittedFiles:
-    """Files in a project's commits; git is asked once for each file of a commit, and for each content."""
+    """Files in a project's commits; git is asked once for each file of a commit, and for each
+    content.
+    """
 
     def __init__(self, project: Project) -> None:
         self._project = project
@@ -59,7 +67,9 @@ class CommittedFiles:
         if wanted:
             asked = "".join(f"{commit}:{name}\n" for commit, name in wanted)
             try:
-                said = self._project.git("cat-file", "--batch-check", "--follow-symlinks", text=asked)
+                said = self._project.git(
+                    "cat-file", "--batch-check", "--follow-symlinks", text=asked
+                )
             except GitError:  # a part of a clone that is not here
                 self._known |= dict.fromkeys(wanted, CommittedFile(why=NOT_HERE))
             else:

@@ -14,7 +14,9 @@ import msgspec
 from perfvcs.git.command import git
 from perfvcs.git.project import Project
 
-VERBATIM = (2, 3)  # versions of the index that have every path in full; the fourth leaves out what the path before it has, too
+# versions of the index that have every path in full; the fourth leaves out what the path before it
+# has, too
+VERBATIM = (2, 3)
 LARGE_FILE = 1_000_000  # bytes; a larger file is not read
 LARGEST_TICK = 50_000_000  # ns; two changes of a file within it can leave the same times
 COARSE_TICK = 2_100_000_000  # ns; the same where a file system keeps whole seconds
@@ -27,7 +29,9 @@ MOST_CHANGED_BYTES, MOST_FILES = 16_000_000, 2_000
 
 
 def lacks(git_dir: Path, name: str) -> bool:
-    """Whether nothing in the index of a working tree has such a name (ASCII, in any case); False if only git can tell."""
+    """Whether nothing in the index of a working tree has such a name (ASCII, in any case); False if
+    only git can tell.
+    """
     try:
         # with core.splitIndex most entries are in a second file
         if not (git_dir / "HEAD").is_file() or any(git_dir.glob("sharedindex.*")):
@@ -42,11 +46,13 @@ def lacks(git_dir: Path, name: str) -> bool:
 
 
 class WorkingChanges(msgspec.Struct, frozen=True):
-    """Changes of the working tree against HEAD: in tracked files, and untracked ones that git does not ignore.
+    """Changes of the working tree against HEAD: in tracked files, and untracked ones that git does
+    not ignore.
 
-    ``ignore`` are patterns as in .gitignore: untracked files that fit are left out too. So are ``artefacts``, untracked paths that
-    measuring is known to make, folders with a slash at their end, as ``untracked`` has them. Repositories inside the tree that are not
-    submodules are never part of it, and of a submodule only its commit is.
+    ``ignore`` are patterns as in .gitignore: untracked files that fit are left out too. So are
+    ``artefacts``, untracked paths that measuring is known to make, folders with a slash at their
+    end, as ``untracked`` has them. Repositories inside the tree that are not submodules are never
+    part of it, and of a submodule only its commit is.
     """
 
     project: Project
@@ -58,7 +64,8 @@ class WorkingChanges(msgspec.Struct, frozen=True):
         codes: dict[str, list[str]] = {}
         for code, name in self._counted():
             codes.setdefault(name, []).append(code)
-        # staged and changed again, removed from the index only, or with other line ends: it may be as in HEAD
+        # staged and changed again, removed from the index only, or with other line ends: it may be
+        # as in HEAD
         unsure = [
             name
             for name, found in codes.items()
@@ -80,20 +87,29 @@ class WorkingChanges(msgspec.Struct, frozen=True):
         return sorted(set(self._made(names).values()))
 
     def repositories(self) -> list[str]:
-        """The untracked folders, with a slash at their end, that are repositories of their own and no submodules."""
-        return sorted(name for code, name in self._entries() if code == UNTRACKED and name.endswith("/") and not _is_ours(name))
+        """The untracked folders, with a slash at their end, that are repositories of their own and
+        no submodules.
+        """
+        return sorted(
+            name
+            for code, name in self._entries()
+            if code == UNTRACKED and name.endswith("/") and not _is_ours(name)
+        )
 
     def hash(self) -> str | None:
         """SHA-256 over them; None when there are none. Nothing is written to the repository.
 
-        It is ``difference(parent, child)`` when exactly these changes are committed, unless there are files that are not read: larger
-        than ``LARGE_FILE``, unreadable, or too many. Those count by path, size, times and inode; see ``committed``.
+        It is ``difference(parent, child)`` when exactly these changes are committed, unless there
+        are files that are not read: larger than ``LARGE_FILE``, unreadable, or too many. Those
+        count by path, size, times and inode; see ``committed``.
         """
         names = self.files()
         if not names:
             return None
         stamps = _stamps(self.project.root, names)
-        return _hash(_written(self.project, "HEAD", [name for name in names if name not in stamps]), stamps)
+        return _hash(
+            _written(self.project, "HEAD", [name for name in names if name not in stamps]), stamps
+        )
 
     def _counted(self) -> Iterator[tuple[str, str]]:
         """As ``_listed``, without the artefacts."""
@@ -102,7 +118,9 @@ class WorkingChanges(msgspec.Struct, frozen=True):
         return ((code, name) for code, name in listed if code != UNTRACKED or name not in made)
 
     def _made(self, names: Iterable[str]) -> dict[str, str]:
-        """Those of some untracked paths that are artefacts, each with the artefact that it is or lies in."""
+        """Those of some untracked paths that are artefacts, each with the artefact that it is or
+        lies in.
+        """
         found: dict[str, str] = {}
         for name in names if self.artefacts else ():
             around = [f"{folder}/" for folder in map(str, Path(name).parents)]
@@ -111,13 +129,18 @@ class WorkingChanges(msgspec.Struct, frozen=True):
         folders = sorted({made for made in found.values() if made.endswith("/")})
         if not folders:
             return found
-        # what the build makes as a whole does not hold files of the project; where it does, a new file is one of these
-        tracked = self.project.git("--literal-pathspecs", "ls-files", "-z", "--", *folders).split("\0")
+        # what the build makes as a whole does not hold files of the project; where it does, a new
+        # file is one of these
+        tracked = self.project.git("--literal-pathspecs", "ls-files", "-z", "--", *folders).split(
+            "\0"
+        )
         mixed = {folder for folder in folders if any(name.startswith(folder) for name in tracked)}
         return {name: made for name, made in found.items() if made not in mixed}
 
     def _listed(self) -> Iterator[tuple[str, str]]:
-        """git's two letters for the state of each path, and the path; not of repositories inside."""
+        """git's two letters for the state of each path, and the path; not of repositories
+        inside.
+        """
         for code, name in self._entries():
             # .perf never counts, even where a .gitignore lets git see it
             if not name.endswith("/") and not _is_ours(name):
@@ -131,7 +154,9 @@ class WorkingChanges(msgspec.Struct, frozen=True):
         if self.ignore:  # which `git status` cannot be given
             found = self.project.git(*ask, "--untracked-files=no").split("\0")
             patterns = [f"--exclude={pattern}" for pattern in self.ignore]
-            others = self.project.git("ls-files", "--others", "--exclude-standard", *patterns, "-z").split("\0")
+            others = self.project.git(
+                "ls-files", "--others", "--exclude-standard", *patterns, "-z"
+            ).split("\0")
             found += [f"{UNTRACKED} {name}" for name in others if name]
         else:
             found = self.project.git(*ask, "--untracked-files=all").split("\0")
@@ -144,8 +169,18 @@ def _is_ours(name: str) -> bool:
 
 
 def untracked(folder: Path) -> set[str]:
-    """What git neither tracks nor ignores in a working tree; a folder without any file that it tracks as a whole, with a slash."""
-    listed = git(folder, "ls-files", "--others", "--exclude-standard", "--directory", "--no-empty-directory", "-z")
+    """What git neither tracks nor ignores in a working tree; a folder without any file that it
+    tracks as a whole, with a slash.
+    """
+    listed = git(
+        folder,
+        "ls-files",
+        "--others",
+        "--exclude-standard",
+        "--directory",
+        "--no-empty-directory",
+        "-z",
+    )
     return set(filter(None, listed.split("\0")))
 
 
@@ -159,13 +194,28 @@ def rewritten(folder: Path, names: Collection[str]) -> list[str]:
     if not names:
         return []
     # any number of names would not fit into a command
-    differing = set(git(folder, "diff", "--no-ext-diff", "--name-only", "--no-renames", "-z", "HEAD").split("\0"))
+    differing = set(
+        git(folder, "diff", "--no-ext-diff", "--name-only", "--no-renames", "-z", "HEAD").split(
+            "\0"
+        )
+    )
     return [name for name in names if name in differing]
 
 
 def ignored(folder: Path) -> list[str]:
-    """What git ignores in a working tree, as ``untracked`` has it, but for compiled Python and what perf itself wrote."""
-    listed = git(folder, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "--no-empty-directory", "-z")
+    """What git ignores in a working tree, as ``untracked`` has it, but for compiled Python and what
+    perf itself wrote.
+    """
+    listed = git(
+        folder,
+        "ls-files",
+        "--others",
+        "--ignored",
+        "--exclude-standard",
+        "--directory",
+        "--no-empty-directory",
+        "-z",
+    )
     found = (name for name in listed.split("\0") if name and "__pycache__" not in name.split("/"))
     return [name for name in found if name.rstrip("/") != ".perf" and not _is_own(folder / name)]
 
@@ -173,20 +223,25 @@ def ignored(folder: Path) -> list[str]:
 def _is_own(folder: Path) -> bool:
     """Whether perf writes reports or a site there."""
     with contextlib.suppress(OSError):
-        return (folder / SITE_MANIFEST).is_file() or (folder / ".gitignore").read_bytes() == OWN_GITIGNORE
+        return (folder / SITE_MANIFEST).is_file() or (
+            folder / ".gitignore"
+        ).read_bytes() == OWN_GITIGNORE
     return False
 
 
 def difference(project: Project, old: str, new: str) -> str | None:
-    """SHA-256 of what commit ``new`` changes against commit ``old``, None when their trees are equal."""
+    """SHA-256 of what commit ``new`` changes against commit ``old``, None when their trees are
+    equal.
+    """
     return _hash(project.git(*_DIFF, old, new), {})
 
 
 def committed(project: Project, old: str, new: str, hashes: Collection[str]) -> str | None:
-    """The one of some ``hashes`` of changes on top of commit ``old`` that are exactly what commit ``new`` made of it; None when none is.
+    """The one of some ``hashes`` of changes on top of commit ``old`` that are exactly what commit
+    ``new`` made of it; None when none is.
 
-    Files that were not read for a hash must be in the working tree as they were then, and hold what was committed: they are read now,
-    but only when everything else agrees.
+    Files that were not read for a hash must be in the working tree as they were then, and hold what
+    was committed: they are read now, but only when everything else agrees.
     """
     raw = project.git(*_DIFF, old, new)
     if (found := _hash(raw, {})) in hashes or project.bare:
@@ -206,11 +261,17 @@ def _hash(raw: str, stamps: Mapping[str, str]) -> str | None:
     import hashlib
 
     stamped = "".join(f"{stamp}\0{name}\0" for name, stamp in sorted(stamps.items()))
-    return hashlib.sha256(f"{raw}{stamped}".encode("utf-8", "surrogateescape")).hexdigest() if raw or stamped else None
+    return (
+        hashlib.sha256(f"{raw}{stamped}".encode("utf-8", "surrogateescape")).hexdigest()
+        if raw or stamped
+        else None
+    )
 
 
 def _written(project: Project, base: str, names: Iterable[str]) -> str:
-    """git's raw diff between commit ``base`` and the same with these files of the working tree; empty when they are as in it."""
+    """git's raw diff between commit ``base`` and the same with these files of the working tree;
+    empty when they are as in it.
+    """
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="perfvcs-") as folder:
@@ -224,27 +285,52 @@ def _written(project: Project, base: str, names: Iterable[str]) -> str:
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": f'"{lender}"',
         }
         project.git("read-tree", base, extra=extra)
-        take = ("-c", "core.safecrlf=false", "update-index", "--add", "--remove", "--replace", "--info-only", "-z", "--stdin")
+        take = (
+            "-c",
+            "core.safecrlf=false",
+            "update-index",
+            "--add",
+            "--remove",
+            "--replace",
+            "--info-only",
+            "-z",
+            "--stdin",
+        )
         project.git(*take, extra=extra, text="".join(f"{name}\0" for name in names))
-        return project.git(*_DIFF, base, project.git("write-tree", "--missing-ok", extra=extra), extra=extra)
+        return project.git(
+            *_DIFF, base, project.git("write-tree", "--missing-ok", extra=extra), extra=extra
+        )
 
 
 def _stamps(root: Path, names: Iterable[str]) -> dict[str, str]:
-    """What stands for each file that is not read: its kind, size, times and inode; for a file that is being changed, what equals nothing.
+    """What stands for each file that is not read: its kind, size, times and inode; for a file that
+    is being changed, what equals nothing.
 
-    Whoever changes a file cannot keep the time of its last change (ctime), but two changes can fall on the same tick of the file
-    system's clock: files that changed a moment ago are looked at again after it.
+    Whoever changes a file cannot keep the time of its last change (ctime), but two changes can fall
+    on the same tick of the file system's clock: files that changed a moment ago are looked at again
+    after it.
     """
     states = _states(root, names)
-    small = [state.st_size for state in states.values() if stat.S_ISREG(state.st_mode) and state.st_size <= LARGE_FILE]
+    small = [
+        state.st_size
+        for state in states.values()
+        if stat.S_ISREG(state.st_mode) and state.st_size <= LARGE_FILE
+    ]
     few = len(small) <= MOST_FILES and sum(small) <= MOST_CHANGED_BYTES
-    large = {name: state for name, state in states.items() if not _is_read(f"{root}/{name}", state, few=few)}
+    large = {
+        name: state
+        for name, state in states.items()
+        if not _is_read(f"{root}/{name}", state, few=few)
+    }
     wait = _unsettled(large.values())
     if wait > 0:
         time.sleep(wait / 1e9)
         large = _states(root, large)
         now = time.time_ns()
-        return {name: _stamp(state) if not _unsettled([state]) else f"changing {now}" for name, state in large.items()}
+        return {
+            name: _stamp(state) if not _unsettled([state]) else f"changing {now}"
+            for name, state in large.items()
+        }
     return {name: _stamp(state) for name, state in large.items()}
 
 
@@ -260,7 +346,8 @@ def _states(root: Path, names: Iterable[str]) -> dict[str, os.stat_result]:
 def _is_read(path: str, state: os.stat_result, *, few: bool) -> bool:
     if stat.S_ISREG(state.st_mode):
         return few and state.st_size <= LARGE_FILE and os.access(path, os.R_OK)
-    return stat.S_ISLNK(state.st_mode) or stat.S_ISDIR(state.st_mode)  # a folder is a submodule, or in place of a deleted file
+    # a folder is a submodule, or in place of a deleted file
+    return stat.S_ISLNK(state.st_mode) or stat.S_ISDIR(state.st_mode)
 
 
 def _unsettled(states: Iterable[os.stat_result]) -> int:
@@ -274,4 +361,6 @@ def _unsettled(states: Iterable[os.stat_result]) -> int:
 
 
 def _stamp(state: os.stat_result) -> str:
-    return f"{state.st_mode:o} {state.st_size} {state.st_mtime_ns} {state.st_ctime_ns} {state.st_ino}"
+    return (
+        f"{state.st_mode:o} {state.st_size} {state.st_mtime_ns} {state.st_ctime_ns} {state.st_ino}"
+    )

@@ -1,4 +1,6 @@
-"""The one place that runs git: in the project, whose settings it obeys, or hardened, where it obeys nothing but us."""
+"""The one place that runs git: in the project, whose settings it obeys, or hardened, where it obeys
+nothing but us.
+"""
 
 from __future__ import annotations
 
@@ -16,24 +18,37 @@ from perfvcs.errors import PerfError
 
 READ_AT_ONCE = 1 << 20
 END_SECONDS = 1.0  # seconds that git gets to tidy up
-ENDED_BY = (signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM)  # what somebody sends; others are git's own failures
-# Nothing that a hardened git finds in a repository makes it start a program or reach another place, and it does nothing unasked.
+# what somebody sends; others are git's own failures
+ENDED_BY = (signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM)
+# Nothing that a hardened git finds in a repository makes it start a program or reach another place,
+# and it does nothing unasked.
 SETTINGS = (
-    "core.hooksPath=/dev/null", "core.fsmonitor=false", "core.attributesFile=/dev/null", "protocol.allow=never", "gc.auto=0",
-    "maintenance.auto=false", "commit.gpgSign=false", "core.quotePath=true",
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.attributesFile=/dev/null",
+    "protocol.allow=never",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "commit.gpgSign=false",
+    "core.quotePath=true",
     # the memory of a large repository, which costs 3 % of the time of those who read all of it
-    "core.deltaBaseCacheLimit=16m", "core.packedGitWindowSize=1m", "core.packedGitLimit=32m",
-)  # fmt: skip
+    "core.deltaBaseCacheLimit=16m",
+    "core.packedGitWindowSize=1m",
+    "core.packedGitLimit=32m",
+)
 HARDENED = ("--no-replace-objects", *(part for setting in SETTINGS for part in ("-c", setting)))
 
 MISSING = "git is not on PATH: install it (apt install git)"
 # what shells and git say of a filter of the user's settings whose program is missing
 MISSING_FILTER = re.compile(
-    r"^[^\n]*: (?:line )?\d+: (?P<program>[\w./-]+): (?:command )?not found$|^git: '(?P<command>[\w-]+)' is not a git command",
+    r"^[^\n]*: (?:line )?\d+: (?P<program>[\w./-]+): (?:command )?not found$"
+    r"|^git: '(?P<command>[\w-]+)' is not a git command",
     re.MULTILINE,
 )
 # What a user sets for the transports of git.
-TRANSPORT_VARIABLES = re.compile(r"GIT_(SSH|SSH_COMMAND|SSH_VARIANT|ASKPASS|SSL_.*|HTTP_.*|PROXY_.*|ALLOW_PROTOCOL)")
+TRANSPORT_VARIABLES = re.compile(
+    r"GIT_(SSH|SSH_COMMAND|SSH_VARIANT|ASKPASS|SSL_.*|HTTP_.*|PROXY_.*|ALLOW_PROTOCOL)"
+)
 NOBODY = ("perfvcs", "perfvcs@localhost")
 
 
@@ -46,43 +61,92 @@ class GitMissing(GitError):
 
 
 class GitEnded(PerfError):
-    """Somebody ended git: a signal of a user's, or the system, which was short of memory. The store is as it was."""
+    """Somebody ended git: a signal of a user's, or the system, which was short of memory.
+
+    The store is as it was.
+    """
 
 
 def environment() -> dict[str, str]:
-    """The process environment without what git sets for its hooks, so that a repository is found by its folder alone."""
-    identity = {f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    kept = identity | {"GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"}
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in kept}
-    return clean | {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_MESSAGES": "C", "LANGUAGE": "C"}
+    """The process environment without what git sets for its hooks, so that a repository is found by
+    its folder alone.
+    """
+    identity = {
+        f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+    }
+    kept = identity | {
+        "GIT_SSH",
+        "GIT_SSH_COMMAND",
+        "GIT_ASKPASS",
+        "GIT_CONFIG_GLOBAL",
+        "GIT_CONFIG_NOSYSTEM",
+        "GIT_EXEC_PATH",
+    }
+    clean = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GIT_") or name in kept
+    }
+    return clean | {
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "LC_MESSAGES": "C",
+        "LANGUAGE": "C",
+    }
 
 
 def hardened_environment() -> dict[str, str]:
-    """The environment without what redirects git (we run inside hooks) and without the user's and the system's settings."""
+    """The environment without what redirects git (we run inside hooks) and without the user's and
+    the system's settings.
+    """
     found = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    found |= {"LC_ALL": "C", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_DEFAULT_HASH": "sha1"}
+    found |= {
+        "LC_ALL": "C",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_DEFAULT_HASH": "sha1",
+    }
     return found | {"GIT_TERMINAL_PROMPT": "0", "GIT_ATTR_NOSYSTEM": "1", "GIT_NO_LAZY_FETCH": "1"}
 
 
 def reach(
-    *args: str, folder: Path, settings: Sequence[tuple[str, str]], extra: Mapping[str, str], stdin: IO[bytes], stderr: IO[bytes],
+    *args: str,
+    folder: Path,
+    settings: Sequence[tuple[str, str]],
+    extra: Mapping[str, str],
+    stdin: IO[bytes],
+    stderr: IO[bytes],
     alone: bool,
-) -> subprocess.Popen[bytes]:  # fmt: skip
-    """A hardened git process that may reach other repositories, by transports that these settings allow; raises GitMissing.
+) -> subprocess.Popen[bytes]:
+    """A hardened git process that may reach other repositories, by transports that these settings
+    allow; raises GitMissing.
 
     ``alone``: it has a session of its own, in which nobody can be asked for a password.
     """
     kept = [setting for setting in SETTINGS if not setting.startswith("protocol.")]
-    env = hardened_environment() | {name: value for name, value in os.environ.items() if TRANSPORT_VARIABLES.fullmatch(name)}
+    env = hardened_environment() | {
+        name: value for name, value in os.environ.items() if TRANSPORT_VARIABLES.fullmatch(name)
+    }
     for number, (key, value) in enumerate(settings):
         env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     env |= {"GIT_CONFIG_COUNT": str(len(settings)), **extra}
     if not alone:
         env.pop("GIT_TERMINAL_PROMPT")
-    command = ["git", "--no-replace-objects", *(part for setting in kept for part in ("-c", setting)), *args]
+    command = [
+        "git",
+        "--no-replace-objects",
+        *(part for setting in kept for part in ("-c", setting)),
+        *args,
+    ]
     try:
         return subprocess.Popen(
-            command, cwd=folder, env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr, start_new_session=alone
+            command,
+            cwd=folder,
+            env=env,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            start_new_session=alone,
         )
     except FileNotFoundError:
         raise GitMissing(MISSING) from None
@@ -98,27 +162,41 @@ def start(
 ) -> subprocess.Popen[bytes]:
     """A git process whose standard output is a pipe; raises GitMissing.
 
-    ``hardened``: it obeys no settings but ours, starts no program, reaches no other place, and has a session of its own, so that
-    Ctrl-C reaches us and we end git in good order. Otherwise it obeys the user's settings and those of the project.
+    ``hardened``: it obeys no settings but ours, starts no program, reaches no other place, and has
+    a session of its own, so that Ctrl-C reaches us and we end git in good order. Otherwise it obeys
+    the user's settings and those of the project.
     """
     settings, env = (HARDENED, hardened_environment()) if hardened else ((), environment())
     try:
         return subprocess.Popen(
-            ["git", *settings, *args], cwd=folder, env={**env, **(extra or {})}, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr,
+            ["git", *settings, *args],
+            cwd=folder,
+            env={**env, **(extra or {})},
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
             start_new_session=hardened,
-        )  # fmt: skip
+        )
     except FileNotFoundError:
         if folder is not None and not folder.is_dir():
-            raise GitError(f"the folder {folder} is missing: make it, or go to another one") from None
+            raise GitError(
+                f"the folder {folder} is missing: make it, or go to another one"
+            ) from None
         raise GitMissing(MISSING) from None
 
 
-def git(folder: Path, *args: str, extra: Mapping[str, str] | None = None, text: str | None = None) -> str:
-    """The standard output of one git command in a project, without its last line end; raises GitError with git's own message."""
+def git(
+    folder: Path, *args: str, extra: Mapping[str, str] | None = None, text: str | None = None
+) -> str:
+    """The standard output of one git command in a project, without its last line end; raises
+    GitError with git's own message.
+    """
     # in bytes: text would turn a carriage return in a file's name into a line end
     asked = None if text is None else text.encode("utf-8", "surrogateescape")
     stdin = None if text is None else subprocess.PIPE
-    process = start(*args, hardened=False, folder=folder, extra=extra, stdin=stdin, stderr=subprocess.PIPE)
+    process = start(
+        *args, hardened=False, folder=folder, extra=extra, stdin=stdin, stderr=subprocess.PIPE
+    )
     with process:
         try:
             output, said = process.communicate(asked)
@@ -142,17 +220,26 @@ def _failed(args: Sequence[str], said: bytes, status: int) -> GitError:
     text = said.decode("utf-8", "replace")
     if found := MISSING_FILTER.search(text):
         program = found["program"] or f"git-{found['command']}"
-        cure = "install it (apt install git-lfs), then `git lfs pull`" if program == "git-lfs" else "install it"
-        return GitError(f"your git settings filter files by `{program}`, which is not there: {cure}")
+        cure = (
+            "install it (apt install git-lfs), then `git lfs pull`"
+            if program == "git-lfs"
+            else "install it"
+        )
+        return GitError(
+            f"your git settings filter files by `{program}`, which is not there: {cure}"
+        )
     lines = [line for line in text.splitlines() if line.strip()]
     # the first complaint is the cause, those after it are what came of it
-    complaints = [line.partition(": ")[2] for line in lines if line.startswith(("error: ", "fatal: "))]
+    complaints = [
+        line.partition(": ")[2] for line in lines if line.startswith(("error: ", "fatal: "))
+    ]
     name = next(word for word in args if not word.startswith("-") and "=" not in word)
     return GitError(f"git {name} failed: {[*complaints, *lines[-1:], f'exit status {status}'][0]}")
 
 
 def listing(folder: Path, *args: str, text: str = "") -> Generator[str, None, None]:
-    """The lines that one git command prints, as they come; git begins at once, and ends with the last line that is asked for.
+    """The lines that one git command prints, as they come; git begins at once, and ends with the
+    last line that is asked for.
 
     Raises GitError behind the last line where git failed.
     """
@@ -166,7 +253,9 @@ def _lines(folder: Path, args: Sequence[str], text: str) -> Generator[str, None,
         asked.write(text.encode())
         asked.seek(0)
         # without GIT_FLUSH, git writes line by line, which takes as long as the rest
-        with start(*args, hardened=False, folder=folder, extra={"GIT_FLUSH": "0"}, stdin=asked, stderr=said) as process:
+        with start(
+            *args, hardened=False, folder=folder, extra={"GIT_FLUSH": "0"}, stdin=asked, stderr=said
+        ) as process:
             try:
                 yield ""
                 assert process.stdout is not None
@@ -181,15 +270,21 @@ def _lines(folder: Path, args: Sequence[str], text: str) -> Generator[str, None,
 
 
 def keys(config: Path) -> list[str]:
-    """The keys of a configuration file, nothing of which is obeyed; none where git cannot read it."""
+    """The keys of a configuration file, nothing of which is obeyed; none where git cannot read
+    it.
+    """
     ask = ("config", "--file", str(config), "--no-includes", "--list", "--name-only", "--null")
-    with start(*ask, hardened=True, folder=Path("/"), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    with start(
+        *ask, hardened=True, folder=Path("/"), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
         output, _ = process.communicate()
     return [key for key in dict.fromkeys(output.decode(errors="replace").split("\0")) if key]
 
 
 def scratch() -> IO[bytes]:
-    """A file for what git is asked or complains about; in memory, so that a full disk does not swallow what git says of it."""
+    """A file for what git is asked or complains about; in memory, so that a full disk does not
+    swallow what git says of it.
+    """
     try:
         return open(os.memfd_create("perfvcs"), "w+b")
     except (AttributeError, OSError):  # an old kernel, or none of Linux
@@ -199,25 +294,38 @@ def scratch() -> IO[bytes]:
 
 
 def complaint(process: subprocess.Popen[bytes], stderr: IO[bytes]) -> str:
-    """What git wrote, and what it cannot write: that the system ended it at a limit on files. Raises GitEnded."""
+    """What git wrote, and what it cannot write: that the system ended it at a limit on files.
+
+    Raises GitEnded.
+    """
     if -process.returncode in ENDED_BY:
         name = signal.Signals(-process.returncode).name
-        raise GitEnded(f"git was ended by {name} while it worked on the store, which is as it was: run the command again")
+        raise GitEnded(
+            f"git was ended by {name} while it worked on the store, which is as it was: run the"
+            " command again"
+        )
     stderr.seek(0)
     said = stderr.read(READ_AT_ONCE).decode(errors="replace").strip()
     return f"{said}\nFile too large" if process.returncode == -signal.SIGXFSZ else said
 
 
 def identity(folder: Path) -> str:
-    """The name and mail, ``Name <mail>``, from git's environment, else the settings of the project around ``folder``, else nobody's."""
-    found = {key: os.environ.get(f"GIT_COMMITTER_{key}") or os.environ.get(f"GIT_AUTHOR_{key}") for key in ("NAME", "EMAIL")}
+    """The name and mail, ``Name <mail>``, from git's environment, else the settings of the project
+    around ``folder``, else nobody's.
+    """
+    found = {
+        key: os.environ.get(f"GIT_COMMITTER_{key}") or os.environ.get(f"GIT_AUTHOR_{key}")
+        for key in ("NAME", "EMAIL")
+    }
     if not all(found.values()):
         given = {
             name: value for name, value in os.environ.items() if name.startswith("GIT_CONFIG_")
         }  # by `git -c`, around a hook
         settings: dict[str, str] = {}
         with suppress(GitError):
-            listed = git(folder, "config", "--null", "--get-regexp", r"^user\.(name|email)$", extra=given)
+            listed = git(
+                folder, "config", "--null", "--get-regexp", r"^user\.(name|email)$", extra=given
+            )
             settings = dict(entry.split("\n", 1) for entry in listed.split("\0") if "\n" in entry)
         found = {key: value or settings.get(f"user.{key.lower()}") for key, value in found.items()}
     name, mail = (re.sub(r"[<>\n\0]+", "", found[key] or "").strip() for key in ("NAME", "EMAIL"))

@@ -1,4 +1,6 @@
-"""The commits of the project as git keeps them: their parents, and the branches in files of their own."""
+"""The commits of the project as git keeps them: their parents, and the branches in files of their
+own.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +37,12 @@ def _id(line: bytes) -> str | None:
 
 
 class Lineage:
-    """Ancestors by number of steps. What was read is kept, so that several walks through one history cost git one.
+    """Ancestors by number of steps.
 
-    ``listing`` starts git: the lines of ``rev-list --parents`` for some commits, without those behind a ``^``.
+    What was read is kept, so that several walks through one history cost git one.
+
+    ``listing`` starts git: the lines of ``rev-list --parents`` for some commits, without those
+    behind a ``^``.
     """
 
     def __init__(self, listing: LineageLines) -> None:
@@ -48,7 +53,9 @@ class Lineage:
         self._tip = ""  # the commit from which the last new way began
 
     def ancestors(self, commit: str) -> Iterator[str]:
-        """The ancestors of a commit, nearest first by number of steps, first parents before others; never by date."""
+        """The ancestors of a commit, nearest first by number of steps, first parents before others;
+        never by date.
+        """
         seen, level = {commit}, [commit]
         try:
             while level:

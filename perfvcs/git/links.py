@@ -1,4 +1,6 @@
-"""Where the links of a project lead, by the commits that have them and the working tree, without a checkout."""
+"""Where the links of a project lead, by the commits that have them and the working tree, without a
+checkout.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ ENTRY = re.compile(rf"(?:^|\0){LINK} blob (\w+)\t([^\0]*)")
 
 
 class _Way(NamedTuple):
-    """A path on the way to what it means: the folder that was reached, the rest, and how many links were passed."""
+    """A path on the way to what it means: the folder that was reached, the rest, and how many links
+    were passed.
+    """
 
     at: tuple[str, ...]
     rest: tuple[str, ...]
@@ -34,7 +38,8 @@ class TooManyLinks(Exception):
 
 
 class Links:
-    """Where the links of a project lead, by their paths; one that differs between two states leads to both places.
+    """Where the links of a project lead, by their paths; one that differs between two states leads
+    to both places.
 
     ``root`` is the folder of the working tree, for links and paths that are absolute.
     """
@@ -51,7 +56,10 @@ class Links:
         return sorted(self._targets)
 
     def places(self, names: Iterable[str]) -> set[str]:
-        """The paths that some names mean: each of the links on the way, and what they lead to. Raises TooManyLinks."""
+        """The paths that some names mean: each of the links on the way, and what they lead to.
+
+        Raises TooManyLinks.
+        """
         return {place for name in {*names} for place in self._places(name)}
 
     def _places(self, name: str) -> Iterator[str]:
@@ -73,7 +81,9 @@ class Links:
                         raise TooManyLinks
                     for target in self._targets[path] if hops < MOST_HOPS else ():
                         origin = () if target.startswith("/") else at
-                        waiting.append(_Way(origin, (*self._parts(target), *rest[number:]), hops + 1))
+                        waiting.append(
+                            _Way(origin, (*self._parts(target), *rest[number:]), hops + 1)
+                        )
                     break
                 at = (*at, part)
             else:
@@ -82,11 +92,17 @@ class Links:
     def _parts(self, name: str) -> tuple[str, ...]:
         """The parts of a path; of an absolute one, those below the root."""
         if name.startswith("/"):
-            name = name.removeprefix(f"{self._root}/") if self._root and name.startswith(f"{self._root}/") else ".."
+            name = (
+                name.removeprefix(f"{self._root}/")
+                if self._root and name.startswith(f"{self._root}/")
+                else ".."
+            )
         return tuple(part for part in name.split("/")[:DEEPEST] if part not in ("", "."))
 
     def within(self, places: Iterable[str]) -> set[str]:
-        """Where the links in some folders lead, and those in what they lead to; not what has the link in it. Raises TooManyLinks."""
+        """Where the links in some folders lead, and those in what they lead to; not what has the
+        link in it. Raises TooManyLinks.
+        """
         found: set[str] = set()
         waiting, seen = [*places], set[str]()
         while waiting:
@@ -95,7 +111,11 @@ class Links:
                 continue
             seen.add(place)
             for link in self._below(place):
-                led = {one for one in self._places(link) if one and not f"{link}/".startswith(f"{one}/")}
+                led = {
+                    one
+                    for one in self._places(link)
+                    if one and not f"{link}/".startswith(f"{one}/")
+                }
                 found |= led
                 waiting += led
         return found
@@ -106,17 +126,32 @@ class Links:
         return takewhile(lambda path: path.startswith(begin), islice(self.paths, first, None))
 
 
-def committed_links(project: Project, commit: str, changed: Sequence[ChangedFile]) -> list[tuple[str, str]]:
-    """The links in a commit, and those among changed files: their paths, and where they point. Raises GitError."""
+def committed_links(
+    project: Project, commit: str, changed: Sequence[ChangedFile]
+) -> list[tuple[str, str]]:
+    """The links in a commit, and those among changed files: their paths, and where they point.
+
+    Raises GitError.
+    """
     found = ENTRY.findall(project.git("ls-tree", "-r", "-z", "--full-tree", commit))
     found += [(file.blob, file.path) for file in changed if file.mode == LINK and file.blob]
     if not found:
         return []
     blobs = list(dict.fromkeys(blob for blob, _ in found))
-    sizes = project.git("cat-file", "--batch-check=%(objectsize)", text="".join(f"{blob}\n" for blob in blobs)).split("\n")
-    short = [blob for blob, size in zip(blobs, sizes, strict=True) if size.isdigit() and int(size) <= LONGEST_PATH]
-    said = project.git("cat-file", "--batch=%(objectsize)", text="".join(f"{blob}\n" for blob in short))
-    targets = dict(zip(short, _contents(f"{said}\n".encode("utf-8", "surrogateescape")), strict=True))
+    sizes = project.git(
+        "cat-file", "--batch-check=%(objectsize)", text="".join(f"{blob}\n" for blob in blobs)
+    ).split("\n")
+    short = [
+        blob
+        for blob, size in zip(blobs, sizes, strict=True)
+        if size.isdigit() and int(size) <= LONGEST_PATH
+    ]
+    said = project.git(
+        "cat-file", "--batch=%(objectsize)", text="".join(f"{blob}\n" for blob in short)
+    )
+    targets = dict(
+        zip(short, _contents(f"{said}\n".encode("utf-8", "surrogateescape")), strict=True)
+    )
     return [(path, targets[blob]) for blob, path in found if blob in targets]
 
 

@@ -18,7 +18,8 @@ from perfvcs.git.command import GitError, git, listing
 from perfvcs.git.lineage import Lineage
 from perfvcs.system import disk
 
-SESSION = re.compile(r"\d{8}T\d{6}(-[0-9a-f]*)?")  # what measure.journal calls sessions, or a beginning
+# what measure.journal calls sessions, or a beginning
+SESSION = re.compile(r"\d{8}T\d{6}(-[0-9a-f]*)?")
 
 UNDERWAY = {  # what git's folder has meanwhile
     "rebase-merge": "a rebase",
@@ -66,35 +67,50 @@ def _commits(listed: str) -> Iterator[Commit]:
 
 
 def _ask(folder: Path, wanted: Sequence[str]) -> list[str]:
-    """The answers of ``git rev-parse`` to some options; in one call, unless a path has a line end."""
+    """The answers of ``git rev-parse`` to some options; in one call, unless a path has a line
+    end.
+    """
     ask = ("rev-parse", "--path-format=absolute")
     found = git(folder, *ask, *wanted).split("\n")
     return found if len(found) == len(wanted) else [git(folder, *ask, option) for option in wanted]
 
 
 def _not_embedded(git_folder: Path) -> None:
-    """Raises NoRepository if a repository around a git folder tracks it: a clone brought it, with settings that git obeys.
+    """Raises NoRepository if a repository around a git folder tracks it: a clone brought it, with
+    settings that git obeys.
 
-    Git itself never lets anything called ``.git`` into a commit, so that only other names need a look, and only there is one around it.
+    Git itself never lets anything called ``.git`` into a commit, so that only other names need a
+    look, and only there is one around it.
     """
     if ".git" in git_folder.parts:
         return
     for around in git_folder.parents:
         if os.path.lexists(around / ".git"):
             try:
-                tracked = git(around, "--literal-pathspecs", "ls-files", "-z", "--", str(git_folder.relative_to(around)))
+                tracked = git(
+                    around,
+                    "--literal-pathspecs",
+                    "ls-files",
+                    "-z",
+                    "--",
+                    str(git_folder.relative_to(around)),
+                )
             except GitError as error:
-                raise NoRepository(f"cannot see whether {around} tracks {git_folder}: {error}") from None
+                raise NoRepository(
+                    f"cannot see whether {around} tracks {git_folder}: {error}"
+                ) from None
             if tracked:
                 raise NoRepository(
-                    f"{git_folder} came with the repository around it, so its settings are not trusted: clone it elsewhere"
+                    f"{git_folder} came with the repository around it, so its settings are not"
+                    " trusted: clone it elsewhere"
                 )
 
 
 class Project(msgspec.Struct, frozen=True, dict=True):
     """A git repository seen from one of its working trees.
 
-    ``root`` is the top of the working tree, ``git_dir`` this tree's own git folder, ``common_dir`` the one shared by all trees.
+    ``root`` is the top of the working tree, ``git_dir`` this tree's own git folder, ``common_dir``
+    the one shared by all trees.
     """
 
     root: Path
@@ -116,24 +132,32 @@ class Project(msgspec.Struct, frozen=True, dict=True):
         except GitError as error:
             said = str(error).lower()  # git's versions differ in the first letters
             if "not a git repository" in said:
-                raise NoRepository(f"{folder} is not in a git repository: run `git init`, or go to one (`perf -C DIR`)") from None
+                raise NoRepository(
+                    f"{folder} is not in a git repository: run `git init`, or go to one (`perf -C"
+                    " DIR`)"
+                ) from None
             if "must be run in a work tree" in said:
                 raise NoRepository("this is git's own folder: go to the working tree") from None
             if "dubious ownership" in said:
                 cure = "if you trust it: git config --global --add safe.directory"
-                raise NoRepository(f"{folder} belongs to another user: {cure} {shlex.quote(str(folder))}") from None
+                raise NoRepository(
+                    f"{folder} belongs to another user: {cure} {shlex.quote(str(folder))}"
+                ) from None
             raise NoRepository(str(error).removeprefix("git rev-parse failed: ")) from None
         for place in dict.fromkeys((git_dir, common_dir)):
             _not_embedded(Path(place))
         return cls(Path(root), Path(git_dir), Path(common_dir), bare == "true")
 
-    def git(self, *args: str, extra: Mapping[str, str] | None = None, text: str | None = None) -> str:
+    def git(
+        self, *args: str, extra: Mapping[str, str] | None = None, text: str | None = None
+    ) -> str:
         """Run git at the top of the working tree."""
         return git(self.root, *args, extra=extra, text=text)
 
     @cached_property
     def home(self) -> Path:
-        """The folder that holds ``.perf``: beside ``.git`` of the main working tree, so that linked trees share it.
+        """The folder that holds ``.perf``: beside ``.git`` of the main working tree, so that linked
+        trees share it.
 
         A bare repository, which has no main working tree, holds it inside itself.
         """
@@ -144,7 +168,9 @@ class Project(msgspec.Struct, frozen=True, dict=True):
         if self.common_dir.name == ".git":
             return self.common_dir.parent
         try:
-            place = git(self.root, "config", "--file", str(self.common_dir / "config"), "core.worktree")
+            place = git(
+                self.root, "config", "--file", str(self.common_dir / "config"), "core.worktree"
+            )
             return (self.common_dir / place).resolve()
         except GitError:
             return self.common_dir
@@ -155,20 +181,30 @@ class Project(msgspec.Struct, frozen=True, dict=True):
         return (self.common_dir / "shallow").exists()
 
     def resolve(self, revision: str) -> str:
-        """The full commit id of a revision; raises UnknownRevision, or NoRepository if there is no commit at all."""
+        """The full commit id of a revision; raises UnknownRevision, or NoRepository if there is no
+        commit at all.
+        """
         if commit := self._commit(revision):
             return commit
         if not self._has_commits():
-            raise NoRepository("the repository has no commits yet: make the first one with `git commit`")
+            raise NoRepository(
+                "the repository has no commits yet: make the first one with `git commit`"
+            )
         if revision == "HEAD":
-            raise UnknownRevision("this branch has no commits yet: make the first one with `git commit`, or name a revision")
+            raise UnknownRevision(
+                "this branch has no commits yet: make the first one with `git commit`, or name a"
+                " revision"
+            )
         if SESSION.fullmatch(revision):
             raise UnknownRevision(
-                f"`{revision}` is not a revision here, but looks like a session: `perf status` names those that can be finished "
-                "(`perf collect --continue SESSION`) or given up (`perf rm SESSION`)"
+                f"`{revision}` is not a revision here, but looks like a session: `perf status`"
+                " names those that can be finished (`perf collect --continue SESSION`) or given up"
+                " (`perf rm SESSION`)"
             )
         cure = (
-            "; the clone is shallow: `git fetch --unshallow`" if self.shallow else ": see `git log`, `git branch -a`, `git tag`"
+            "; the clone is shallow: `git fetch --unshallow`"
+            if self.shallow
+            else ": see `git log`, `git branch -a`, `git tag`"
         )
         raise UnknownRevision(f"`{revision}` is not a revision here{cure}")
 
@@ -192,7 +228,9 @@ class Project(msgspec.Struct, frozen=True, dict=True):
         if revision in self._known:
             return revision
         # git lets nothing but a commit be HEAD, or the end of a branch
-        found = (lineage.head(self.git_dir, self.common_dir) if revision == "HEAD" else None) or self._asked(revision)
+        found = (
+            lineage.head(self.git_dir, self.common_dir) if revision == "HEAD" else None
+        ) or self._asked(revision)
         if found:
             self._known.add(found)
         return found
@@ -208,10 +246,14 @@ class Project(msgspec.Struct, frozen=True, dict=True):
         return None
 
     def _has_commits(self) -> bool:
-        return self.head is not None or bool(self.git("for-each-ref", "--count=1", "refs/heads", "refs/remotes"))
+        return self.head is not None or bool(
+            self.git("for-each-ref", "--count=1", "refs/heads", "refs/remotes")
+        )
 
     def expand(self, revisions: Iterable[str]) -> list[str]:
-        """Commit ids of revisions and ranges (``A..B``: oldest first, A itself not included), in order, without repeats."""
+        """Commit ids of revisions and ranges (``A..B``: oldest first, A itself not included), in
+        order, without repeats.
+        """
         commits: list[str] = []
         for revision in revisions:
             if ".." in revision:
@@ -228,7 +270,9 @@ class Project(msgspec.Struct, frozen=True, dict=True):
         return listed.split()
 
     def fixed(self, revision: str) -> Fixed:
-        """A revision or range by full commit ids, so that it stays what it is while branches move; raises UnknownRevision."""
+        """A revision or range by full commit ids, so that it stays what it is while branches move;
+        raises UnknownRevision.
+        """
         if isinstance(revision, Fixed):
             return revision
         return self._span(revision) if ".." in revision else Fixed(self.resolve(revision))
@@ -241,33 +285,52 @@ class Project(msgspec.Struct, frozen=True, dict=True):
         return Fixed(f"{self.resolve(old or 'HEAD')}..{self.resolve(new or 'HEAD')}")
 
     def walk(self, revision: str, *, straight: bool = False) -> Iterator[str]:
-        """The ids of a commit and its ancestors (or of a range's commits), newest first, as far as they are asked for.
+        """The ids of a commit and its ancestors (or of a range's commits), newest first, as far as
+        they are asked for.
 
-        ``straight``: only along the first parents, without what was merged. Git begins at once, while the caller does something else.
+        ``straight``: only along the first parents, without what was merged. Git begins at once,
+        while the caller does something else.
         """
-        return listing(self.root, "rev-list", *(["--first-parent"] if straight else []), self.fixed(revision))
+        return listing(
+            self.root, "rev-list", *(["--first-parent"] if straight else []), self.fixed(revision)
+        )
 
     def describe(self, commits: Iterable[str]) -> dict[str, Commit]:
         """Details of given commits; unknown ones (another clone's) are left out."""
         if not (wanted := "\n".join(dict.fromkeys(commits))):
             return {}
-        options = ("log", "-z", "--no-walk=unsorted", "--stdin", "--no-show-signature", f"--format={_FIELDS}")
+        options = (
+            "log",
+            "-z",
+            "--no-walk=unsorted",
+            "--stdin",
+            "--no-show-signature",
+            f"--format={_FIELDS}",
+        )
         try:
             listed = self.git(*options, text=wanted + "\n")
         except GitError:  # some are unknown here
-            known = self.git("cat-file", "--batch-check=%(objectname) %(objecttype)", text=wanted + "\n").split("\n")
+            known = self.git(
+                "cat-file", "--batch-check=%(objectname) %(objecttype)", text=wanted + "\n"
+            ).split("\n")
             present = "\n".join(line.split()[0] for line in known if line.endswith(" commit"))
             listed = self.git(*options, text=present + "\n") if present else ""
         return {commit.id: commit for commit in _commits(listed)}
 
     def ancestors(self, commit: str) -> Iterator[str]:
-        """The ancestors of a commit, nearest first by number of steps, first parents before others; never by date."""
+        """The ancestors of a commit, nearest first by number of steps, first parents before others;
+        never by date.
+        """
         return self._lineage.ancestors(commit)
 
     @cached_property
     def _lineage(self) -> Lineage:
         ask = ("rev-list", "--parents", "--stdin")
-        return Lineage(lambda commits: listing(self.root, *ask, text="".join(f"{commit}\n" for commit in commits)))
+        return Lineage(
+            lambda commits: listing(
+                self.root, *ask, text="".join(f"{commit}\n" for commit in commits)
+            )
+        )
 
     def tree(self, commit: str) -> str:
         """The id of a commit's tree."""
@@ -279,5 +342,12 @@ class Project(msgspec.Struct, frozen=True, dict=True):
         text = path.read_bytes() if path.exists() else b""
         if pattern.encode() not in text.splitlines():
             path.parent.mkdir(exist_ok=True)
-            whole = text + (b"" if not text or text.endswith(b"\n") else b"\n") + pattern.encode() + b"\n"
-            disk.write(path.resolve(), whole, path.stat().st_mode & 0o777 if path.exists() else None)
+            whole = (
+                text
+                + (b"" if not text or text.endswith(b"\n") else b"\n")
+                + pattern.encode()
+                + b"\n"
+            )
+            disk.write(
+                path.resolve(), whole, path.stat().st_mode & 0o777 if path.exists() else None
+            )

@@ -1,7 +1,9 @@
-"""Other repositories, by the names that the project has for them or by address: fetching from them and pushing to them.
+"""Other repositories, by the names that the project has for them or by address: fetching from them
+and pushing to them.
 
-Git runs hardened in a bare repository of ours. It takes no settings but those of the project and its user that say how to reach
-others: credentials, proxies, certificates, ssh. What comes is bounded, and hostile until somebody has looked at it.
+Git runs hardened in a bare repository of ours. It takes no settings but those of the project and
+its user that say how to reach others: credentials, proxies, certificates, ssh. What comes is
+bounded, and hostile until somebody has looked at it.
 """
 
 from __future__ import annotations
@@ -23,40 +25,96 @@ from perfvcs.git.project import Project
 
 REFS = "refs/perfvcs/hosts"  # below it, a clone on a host keeps each commit that it was sent
 SETTINGS_NAME = "perf"  # of the other side, in the settings of our own repository
-REACHING = re.compile(  # what may be asked of the project's settings; their names begin in small letters
-    r"(http|https|credential|protocol|ssh)\..*|core\.(sshcommand|askpass|gitproxy)|url\..*\.(insteadof|pushinsteadof)", re.DOTALL
+# what may be asked of the project's settings; their names begin in small letters
+REACHING = re.compile(
+    r"(http|https|credential|protocol|ssh)\..*|core\.(sshcommand|askpass|gitproxy)|url\..*\.(insteadof|pushinsteadof)",
+    re.DOTALL,
 )
 LARGEST_FETCH = 1 << 30  # that one fetch may write
 MOST_MEMORY = 1 << 31  # bytes; of deltas, a small pack can make objects of any size
 MOST_SECONDS = 600  # of a processor, that one fetch may take
 LONGEST_REASON = 200
 CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
-PATIENT = (("http.lowSpeedLimit", "100"), ("http.lowSpeedTime", "60"))  # bytes a second, and for how long they may be fewer
-CHECKED = ("-c", "transfer.fsckObjects=true", "-c", "fetch.unpackLimit=1", "-c", "core.bigFileThreshold=16m")
-FETCH_OPTIONS = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance")
+# bytes a second, and for how long they may be fewer
+PATIENT = (("http.lowSpeedLimit", "100"), ("http.lowSpeedTime", "60"))
+CHECKED = (
+    "-c",
+    "transfer.fsckObjects=true",
+    "-c",
+    "fetch.unpackLimit=1",
+    "-c",
+    "core.bigFileThreshold=16m",
+)
+FETCH_OPTIONS = (
+    "--quiet",
+    "--no-tags",
+    "--no-write-fetch-head",
+    "--no-recurse-submodules",
+    "--no-auto-maintenance",
+)
 FASTER = re.compile(
-    r"\[rejected\]|\(fetch first\)|\(non-fast-forward\)|cannot lock ref|failed to update ref|reference already exists"
+    r"\[rejected\]|\(fetch first\)|\(non-fast-forward\)|cannot lock ref"
+    r"|failed to update ref|reference already exists"
 )
 FAILURES = (  # what git says -> the end of the sentence about a remote, with the cure
-    (r"mismatched algorithms|object format .*not|unknown object format|hash algorithm",
-     "names its objects by SHA-256, and profiles are exchanged by SHA-1: name another repository, `perf push ADDRESS`"),
-    (r"SSL|certificate", "has no certificate that git trusts ({said}): see http.sslCAInfo in `git help config`"),
-    (r"fsck|hasDot|badTree|duplicateEntries|fullPathname|gitmodules|nullSha1|treeNotSorted|zeroPaddedFilemode|missing (blob|tree|object)"
-     r"|did not send all|bad object",
-     "has broken or forbidden objects ({said}): nothing was pulled"),
-    (r"remote unpack failed|abnormal exit", "could not keep what was sent ({said}): perhaps its disk is full; nothing was changed"),
-    (r"File too large|died of signal|index-pack died|inflate|out of memory|mmap failed|early EOF|pack-objects died|index-pack output",
-     "sent more than {most} MiB, or broke off ({said}): nothing was pulled; try again, or use --last"),
-    (r"denied|403|401|Authentication|could not read (Username|Password)|not allowed|insufficient permission|unable to create temporary"
-     r"|read-only|hook declined|prohibited",
-     "refused ({said}): ask for the right, or hand profiles over with `perf export --bundle FILE`"),
-    (r"dubious ownership", "belongs to another user: if you trust it, see safe.directory in `git help config`"),
-    (r"not appear to be a git repository|not found|does not exist|not a git repository|No such file|strange (host|path)name",
-     "is not a git repository ({said}): see `git remote -v`"),
-    (r"Could not resolve|Connection|timed out|unable to access|No route|hung up|unable to connect|Could not read from remote|reset"
-     r"|expected flush|disconnect|protocol error|bad line length",
-     "cannot be reached, or broke off ({said}): nothing was changed, try again"),
-)  # fmt: skip
+    (
+        r"mismatched algorithms|object format .*not|unknown object format|hash algorithm",
+        (
+            "names its objects by SHA-256, and profiles are exchanged by SHA-1: name another"
+            " repository, `perf push ADDRESS`"
+        ),
+    ),
+    (
+        r"SSL|certificate",
+        "has no certificate that git trusts ({said}): see http.sslCAInfo in `git help config`",
+    ),
+    (
+        r"fsck|hasDot|badTree|duplicateEntries|fullPathname|gitmodules|nullSha1|treeNotSorted|zeroPaddedFilemode"
+        r"|missing (blob|tree|object)"
+        r"|did not send all|bad object",
+        "has broken or forbidden objects ({said}): nothing was pulled",
+    ),
+    (
+        r"remote unpack failed|abnormal exit",
+        "could not keep what was sent ({said}): perhaps its disk is full; nothing was changed",
+    ),
+    (
+        (
+            r"File too large|died of signal|index-pack died|inflate|out of memory|mmap failed"
+            r"|early EOF|pack-objects died|index-pack output"
+        ),
+        (
+            "sent more than {most} MiB, or broke off ({said}): nothing was pulled; try again, or"
+            " use --last"
+        ),
+    ),
+    (
+        r"denied|403|401|Authentication|could not read (Username|Password)|not allowed"
+        r"|insufficient permission|unable to create temporary"
+        r"|read-only|hook declined|prohibited",
+        (
+            "refused ({said}): ask for the right, or hand profiles over with `perf export --bundle"
+            " FILE`"
+        ),
+    ),
+    (
+        r"dubious ownership",
+        "belongs to another user: if you trust it, see safe.directory in `git help config`",
+    ),
+    (
+        (
+            r"not appear to be a git repository|not found|does not exist|not a git repository"
+            r"|No such file|strange (host|path)name"
+        ),
+        "is not a git repository ({said}): see `git remote -v`",
+    ),
+    (
+        r"Could not resolve|Connection|timed out|unable to access|No route|hung up"
+        r"|unable to connect|Could not read from remote|reset"
+        r"|expected flush|disconnect|protocol error|bad line length",
+        "cannot be reached, or broke off ({said}): nothing was changed, try again",
+    ),
+)
 
 
 def roots(project: Project, commits: Sequence[str]) -> list[str]:
@@ -65,29 +123,48 @@ def roots(project: Project, commits: Sequence[str]) -> list[str]:
 
 
 def bundle(project: Project, commits: Sequence[str], known: Iterable[str]) -> bytes:
-    """A git bundle of commits with their history, without what ``known`` commits reach; empty if that is all. Raises GitError."""
+    """A git bundle of commits with their history, without what ``known`` commits reach; empty if
+    that is all. Raises GitError.
+    """
     there = _present(project, known)
     wanted = [commit for commit in dict.fromkeys(commits) if commit not in there]
     if not wanted:
         return b""
-    form = "# v2 git bundle\n" if len(wanted[0]) == 40 else "# v3 git bundle\n@object-format=sha256\n"
-    head = form + "".join(f"-{one} \n" for one in there) + "".join(f"{one} {REFS}/{one}\n" for one in wanted) + "\n"
+    form = (
+        "# v2 git bundle\n" if len(wanted[0]) == 40 else "# v3 git bundle\n@object-format=sha256\n"
+    )
+    head = (
+        form
+        + "".join(f"-{one} \n" for one in there)
+        + "".join(f"{one} {REFS}/{one}\n" for one in wanted)
+        + "\n"
+    )
     with scratch() as asked, scratch() as said:
-        asked.write("".join([*(f"{one}\n" for one in wanted), *(f"^{one}\n" for one in there)]).encode())
+        asked.write(
+            "".join([*(f"{one}\n" for one in wanted), *(f"^{one}\n" for one in there)]).encode()
+        )
         asked.seek(0)
         arguments = ("pack-objects", "--revs", "--thin", "--stdout", "--delta-base-offset", "-q")
-        with start(*arguments, hardened=False, folder=project.root, stdin=asked, stderr=said) as process:
+        with start(
+            *arguments, hardened=False, folder=project.root, stdin=asked, stderr=said
+        ) as process:
             packed, _ = process.communicate()
         if process.returncode:
             said.seek(0)
-            raise GitError(f"git pack-objects failed: {said.read().decode(errors='replace').strip()}")
+            raise GitError(
+                f"git pack-objects failed: {said.read().decode(errors='replace').strip()}"
+            )
     return head.encode() + packed
 
 
 def _present(project: Project, commits: Iterable[str]) -> list[str]:
     """Those of the commits that the project has."""
     asked = "".join(f"{commit}\n" for commit in dict.fromkeys(commits))
-    answers = project.git("cat-file", "--batch-check=%(objectname) %(objecttype)", text=asked) if asked else ""
+    answers = (
+        project.git("cat-file", "--batch-check=%(objectname) %(objecttype)", text=asked)
+        if asked
+        else ""
+    )
     return [line.split(" ")[0] for line in answers.split("\n") if line.endswith(" commit")]
 
 
@@ -110,7 +187,14 @@ def unbundle(project: Project, content: bytes) -> None:
         with tempfile.NamedTemporaryFile(dir=project.common_dir, suffix=".bundle") as file:
             file.write(content)
             file.flush()
-            quiet = ("-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "protocol.file.allow=always")
+            quiet = (
+                "-c",
+                "core.hooksPath=/dev/null",
+                "-c",
+                "gc.auto=0",
+                "-c",
+                "protocol.file.allow=always",
+            )
             project.git(*quiet, "fetch", "--quiet", "--no-tags", file.name, f"+{REFS}/*:{REFS}/*")
 
 
@@ -128,7 +212,8 @@ class NoBranch(UsageError):
 
 @dataclass(frozen=True)
 class Remote:
-    """Another repository: its name for people, its address, and the settings by which git reaches it, as keys and values.
+    """Another repository: its name for people, its address, and the settings by which git reaches
+    it, as keys and values.
 
     ``known_as`` is the address that the project has for it, the same for fetching and pushing.
     """
@@ -140,8 +225,11 @@ class Remote:
     settings: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     @classmethod
-    def find(cls, project: Project, name: str | None = None, *, push: bool = False, reached: bool = True) -> Remote:
-        """The remote of that name, or at that address; by default the only one, the current branch's, or `origin`. Raises NoRemote.
+    def find(
+        cls, project: Project, name: str | None = None, *, push: bool = False, reached: bool = True
+    ) -> Remote:
+        """The remote of that name, or at that address; by default the only one, the current
+        branch's, or `origin`. Raises NoRemote.
 
         ``reached``: git is asked how it gets there, which takes a while.
         """
@@ -152,21 +240,37 @@ class Remote:
             for key, _, value in [entry.partition("\n")]
             if key
         ]
-        names = list(dict.fromkeys(key[7:-4] for key, _ in settings if key.startswith("remote.") and key.endswith(".url")))
+        names = list(
+            dict.fromkeys(
+                key[7:-4]
+                for key, _ in settings
+                if key.startswith("remote.") and key.endswith(".url")
+            )
+        )
         wanted = name if name is not None else _default(project, dict(settings), names, push=push)
         reaching = tuple(pair for pair in settings if REACHING.fullmatch(pair[0]))
         if wanted in names:
             first = next(value for key, value in settings if key == f"remote.{wanted}.url")
-            address = project.git("remote", "get-url", *(["--push"] if push else []), wanted) if reached else first
+            address = (
+                project.git("remote", "get-url", *(["--push"] if push else []), wanted)
+                if reached
+                else first
+            )
             own = tuple(
                 (f"remote.{SETTINGS_NAME}.{key.rpartition('.')[2]}", value)
                 for key, value in settings
-                if re.fullmatch(rf"remote\.{re.escape(wanted)}\.(proxy|proxyauthmethod|uploadpack|receivepack)", key)
+                if re.fullmatch(
+                    rf"remote\.{re.escape(wanted)}\.(proxy|proxyauthmethod|uploadpack|receivepack)",
+                    key,
+                )
             )
             return cls(wanted, address, first, project.root, (*reaching, *own))
         if not re.search(r"[/:]", wanted) and not Path(wanted).exists():
             known = f"there {'is' if len(names) < 2 else 'are'} {', '.join(names) or 'none'}"
-            raise NoRemote(f"`{wanted}` is not a remote of this repository ({known}), nor an address: see `git remote -v`")
+            raise NoRemote(
+                f"`{wanted}` is not a remote of this repository ({known}), nor an address: see `git"
+                " remote -v`"
+            )
         address = str(Path(wanted).absolute()) if Path(wanted).exists() else wanted
         return cls(CREDENTIALS.sub("", wanted), address, address, project.root, reaching)
 
@@ -178,43 +282,84 @@ class Remote:
     def fetch(self, into: Bare, *wanted: str, filtered: bool, depth: bool = True) -> bool:
         """Fetch refspecs, or objects by their ids; whether they were there. Raises RemoteFailed.
 
-        ``depth``: of each reference only the newest commit. ``filtered``: of files only small ones, where the other side can tell.
+        ``depth``: of each reference only the newest commit. ``filtered``: of files only small ones,
+        where the other side can tell.
         """
-        options = (*FETCH_OPTIONS, *(["--depth=1"] if depth else []), *(["--filter=blob:limit=1024"] if filtered else []))
-        done = self._talk(into, [*CHECKED, "fetch", *options, "--stdin", SETTINGS_NAME], data="\n".join(wanted), bounded=True)
-        if done.returncode and re.search(r"couldn't find remote ref|remote ref .* not found", done.stderr, re.IGNORECASE):
+        options = (
+            *FETCH_OPTIONS,
+            *(["--depth=1"] if depth else []),
+            *(["--filter=blob:limit=1024"] if filtered else []),
+        )
+        done = self._talk(
+            into,
+            [*CHECKED, "fetch", *options, "--stdin", SETTINGS_NAME],
+            data="\n".join(wanted),
+            bounded=True,
+        )
+        if done.returncode and re.search(
+            r"couldn't find remote ref|remote ref .* not found", done.stderr, re.IGNORECASE
+        ):
             return False
         self._check(done)
         return True
 
-    def push(self, source: Bare, commit: str, reference: str, *, expected: str | None = None) -> bool:
-        """Put a commit in the place of one that it follows; False where somebody was faster. Raises RemoteFailed.
+    def push(
+        self, source: Bare, commit: str, reference: str, *, expected: str | None = None
+    ) -> bool:
+        """Put a commit in the place of one that it follows; False where somebody was faster.
+
+        Raises RemoteFailed.
 
         ``expected``: the commit that it may replace without following it, and no other.
         """
         lease = [f"--force-with-lease={reference}:{expected}"] if expected else []
         done = self._talk(
-            source, ["push", "--quiet", "--porcelain", "--no-verify", "--no-thin", *lease, SETTINGS_NAME, f"{commit}:{reference}"]
+            source,
+            [
+                "push",
+                "--quiet",
+                "--porcelain",
+                "--no-verify",
+                "--no-thin",
+                *lease,
+                SETTINGS_NAME,
+                f"{commit}:{reference}",
+            ],
         )
-        if done.returncode and (FASTER.search(done.stdout) or FASTER.search(done.stderr)) and "declined" not in done.stdout:
+        if (
+            done.returncode
+            and (FASTER.search(done.stdout) or FASTER.search(done.stderr))
+            and "declined" not in done.stdout
+        ):
             return False
         self._check(done)
         return True
 
     def tip(self, reference: str, within: float | None = None) -> str | None:
-        """The object that a reference of the remote names, None if it has none. Raises RemoteFailed.
+        """The object that a reference of the remote names, None if it has none.
+
+        Raises RemoteFailed.
 
         ``within``: the seconds to wait at most, in which nobody is asked for a password.
         """
-        # in the project, where a remote of the user's may have the name that we give to the other side
-        done = self._talk(None, ["ls-remote", "--quiet", "--", self.address, reference], within=within)
+        # in the project, where a remote of the user's may have the name that we give to the other
+        # side
+        done = self._talk(
+            None, ["ls-remote", "--quiet", "--", self.address, reference], within=within
+        )
         self._check(done)
         lines = [line.partition("\t") for line in done.stdout.split("\n")]
-        return next((found for found, _, name in lines if name == reference), None)  # git also lists those that only end like it
+        # git also lists those that only end like it
+        return next((found for found, _, name in lines if name == reference), None)
 
     def default_branch(self, within: float) -> str:
-        """The branch that a clone would check out; asks as ``tip`` does. Raises RemoteFailed, NoBranch."""
-        done = self._talk(None, ["ls-remote", "--quiet", "--symref", "--", self.address, "HEAD"], within=within)
+        """The branch that a clone would check out; asks as ``tip`` does.
+
+        Raises RemoteFailed, NoBranch.
+        """
+        done = self._talk(
+            None, ["ls-remote", "--quiet", "--symref", "--", self.address, "HEAD"], within=within
+        )
         self._check(done)
         found = re.match(r"ref: refs/heads/(\S+)\tHEAD$", done.stdout, re.MULTILINE)
         if not found:
@@ -222,18 +367,37 @@ class Remote:
         return found[1]
 
     def follow(self, branch: str, reference: str, within: float) -> None:
-        """Let a reference of the project be where a branch of the remote is, and fetch what it needs; asks as ``tip`` does.
+        """Let a reference of the project be where a branch of the remote is, and fetch what it
+        needs; asks as ``tip`` does.
 
         Raises RemoteFailed, NoBranch.
         """
-        words = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--", self.address]
+        words = [
+            "fetch",
+            "--quiet",
+            "--no-tags",
+            "--no-write-fetch-head",
+            "--no-recurse-submodules",
+            "--",
+            self.address,
+        ]
         done = self._talk(None, [*words, f"+refs/heads/{branch}:{reference}"], within=within)
-        if done.returncode and re.search(r"couldn't find remote ref|invalid refspec", done.stderr, re.IGNORECASE):
-            raise NoBranch(f"{self.name} has no branch `{branch}`: see `git ls-remote --heads {self.name}`")
+        if done.returncode and re.search(
+            r"couldn't find remote ref|invalid refspec", done.stderr, re.IGNORECASE
+        ):
+            raise NoBranch(
+                f"{self.name} has no branch `{branch}`: see `git ls-remote --heads {self.name}`"
+            )
         self._check(done)
 
     def _talk(
-        self, at: Bare | None, words: list[str], *, data: str = "", bounded: bool = False, within: float | None = None
+        self,
+        at: Bare | None,
+        words: list[str],
+        *,
+        data: str = "",
+        bounded: bool = False,
+        within: float | None = None,
     ) -> subprocess.CompletedProcess[str]:
         """Run git on a repository of ours, or on none, with the right to reach others."""
         settings = (*PATIENT, *self.settings, (f"remote.{SETTINGS_NAME}.url", self.address))
@@ -244,20 +408,30 @@ class Remote:
             asked.seek(0)
             with _bounded(yes=bounded):
                 process = reach(
-                    *where, *words, folder=self.folder, settings=settings, extra=extra, stdin=asked, stderr=said,
+                    *where,
+                    *words,
+                    folder=self.folder,
+                    settings=settings,
+                    extra=extra,
+                    stdin=asked,
+                    stderr=said,
                     alone=within is not None,
-                )  # fmt: skip
+                )
             with process:
                 try:
                     output, _ = process.communicate(timeout=within)
                 except subprocess.TimeoutExpired:
                     process.kill()
-                    raise RemoteFailed(f"{self.name} does not answer within {within:.0f} s: try `perf pull` later") from None
+                    raise RemoteFailed(
+                        f"{self.name} does not answer within {within:.0f} s: try `perf pull` later"
+                    ) from None
                 except BaseException:
                     process.terminate()
                     raise
             why = complaint(process, said) if process.returncode else ""
-        return subprocess.CompletedProcess(words, process.returncode, output.decode(errors="replace"), why)
+        return subprocess.CompletedProcess(
+            words, process.returncode, output.decode(errors="replace"), why
+        )
 
     def _check(self, done: subprocess.CompletedProcess[str]) -> None:
         """Raise RemoteFailed, with the cure, where git has failed."""
@@ -267,14 +441,18 @@ class Remote:
         said = CREDENTIALS.sub("", _reason(whole)).replace(SETTINGS_NAME + " ", "")[:LONGEST_REASON]
         for pattern, ending in FAILURES:
             if re.search(pattern, whole):
-                raise RemoteFailed(f"{self.name} {ending.format(said=said, most=LARGEST_FETCH >> 20)}")
+                raise RemoteFailed(
+                    f"{self.name} {ending.format(said=said, most=LARGEST_FETCH >> 20)}"
+                )
         raise RemoteFailed(f"{self.name} failed ({said}): nothing was changed")
 
 
 def _default(project: Project, settings: dict[str, str], names: list[str], *, push: bool) -> str:
     """The remote that git would take, too; raises NoRemote if nothing says which."""
     if not names:
-        raise NoRemote("this repository has no remote: `git remote add origin ADDRESS`, or name an address")
+        raise NoRemote(
+            "this repository has no remote: `git remote add origin ADDRESS`, or name an address"
+        )
     if len(names) == 1:
         return names[0]
     try:
@@ -293,18 +471,26 @@ def _default(project: Project, settings: dict[str, str], names: list[str], *, pu
 def _reason(text: str) -> str:
     """The first error that git reported."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    complaints = [line.partition(": ")[2] for line in lines if line.startswith(("fatal: ", "error: "))]
+    complaints = [
+        line.partition(": ")[2] for line in lines if line.startswith(("fatal: ", "error: "))
+    ]
     return next(iter([*complaints, *lines]), "git ended without a message")
 
 
 @contextmanager
 def _bounded(*, yes: bool) -> Iterator[None]:
     """Limits the file size, memory and time of processes that are started meanwhile."""
-    limits = {resource.RLIMIT_FSIZE: LARGEST_FETCH, resource.RLIMIT_DATA: MOST_MEMORY, resource.RLIMIT_CPU: MOST_SECONDS}
+    limits = {
+        resource.RLIMIT_FSIZE: LARGEST_FETCH,
+        resource.RLIMIT_DATA: MOST_MEMORY,
+        resource.RLIMIT_CPU: MOST_SECONDS,
+    }
     before = {kind: resource.getrlimit(kind) for kind in limits} if yes else {}
     try:
         for kind, (soft, hard) in before.items():
-            known = [limit for limit in (soft, hard, limits[kind]) if limit != resource.RLIM_INFINITY]
+            known = [
+                limit for limit in (soft, hard, limits[kind]) if limit != resource.RLIM_INFINITY
+            ]
             resource.setrlimit(kind, (min(known), hard))
         yield
     finally:

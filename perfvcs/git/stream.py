@@ -13,11 +13,14 @@ from perfvcs.git.bare import Bare, GitFailed
 from perfvcs.git.command import GitEnded, complaint, scratch
 
 STORE_BRANCH = "refs/heads/main"
-# bytes; of a few objects fast-import compresses what it writes twice: first a pack, then each of them
+# bytes; of a few objects fast-import compresses what it writes twice: first a pack, then each of
+# them
 LARGE_BLOB = 1 << 19
-ASKED_AT_ONCE = 1500  # bytes of paths asked of fast-import at a time: the answers fit into the smallest pipe, 4 KiB
+# bytes of paths asked of fast-import at a time: the answers fit into the smallest pipe, 4 KiB
+ASKED_AT_ONCE = 1500
 PLAIN_PATH = re.compile(rb"[a-zA-Z0-9/._-]+")  # a path that fast-import takes as it is
-FAST = ("-c", "pack.compression=1")  # of large documents, most of the time goes into compressing; 6 % more bytes
+# of large documents, most of the time goes into compressing; 6 % more bytes
+FAST = ("-c", "pack.compression=1")
 
 
 def blob_id(content: bytes) -> str:
@@ -30,7 +33,11 @@ def blob_id(content: bytes) -> str:
 def quote(path: str) -> bytes:
     """A path as fast-import reads it, whatever is in it."""
     name = os.fsencode(path)
-    return name if PLAIN_PATH.fullmatch(name) else b'"' + b"".join(b"\\%03o" % byte for byte in name) + b'"'
+    return (
+        name
+        if PLAIN_PATH.fullmatch(name)
+        else b'"' + b"".join(b"\\%03o" % byte for byte in name) + b'"'
+    )
 
 
 def _folder(path: str) -> str:
@@ -46,7 +53,9 @@ class _Entry(NamedTuple):
 
 
 class Import:
-    """One ``git fast-import`` stream to a branch. Nothing that it was given counts before ``finish`` returns."""
+    """One ``git fast-import`` stream to a branch. Nothing that it was given counts before
+    ``finish`` returns.
+    """
 
     def __init__(self, git: Bare, branch: str = STORE_BRANCH) -> None:
         self._git = git
@@ -54,8 +63,16 @@ class Import:
         self._committed = False
         self._stderr = scratch()  # closed with the stream
         try:
-            # feature done: a stream that ends without "done", because we were killed, changes no branch
-            self._process = git.start(*FAST, "fast-import", "--quiet", "--done", stdin=subprocess.PIPE, stderr=self._stderr)
+            # feature done: a stream that ends without "done", because we were killed, changes no
+            # branch
+            self._process = git.start(
+                *FAST,
+                "fast-import",
+                "--quiet",
+                "--done",
+                stdin=subprocess.PIPE,
+                stderr=self._stderr,
+            )
         except BaseException:
             self._stderr.close()
             raise
@@ -81,13 +98,23 @@ class Import:
     def present(self, commit: str, paths: Iterable[str]) -> Iterator[tuple[str, str | None]]:
         """Each path with the id of its blob in a commit, None if there is none.
 
-        Folders are asked for first: git reads the trees above a path for each question, and most paths are in folders that are new.
+        Folders are asked for first: git reads the trees above a path for each question, and most
+        paths are in folders that are new.
         """
         wanted = list(paths)
         folders = dict.fromkeys(map(_folder, wanted))
-        there = {"", *(entry.path for entry in self._asked(commit, filter(None, folders)) if entry.kind == b"tree")}
+        there = {
+            "",
+            *(
+                entry.path
+                for entry in self._asked(commit, filter(None, folders))
+                if entry.kind == b"tree"
+            ),
+        }
         within = (path for path in wanted if _folder(path) in there)
-        blobs = {entry.path: entry.id for entry in self._asked(commit, within) if entry.kind == b"blob"}
+        blobs = {
+            entry.path: entry.id for entry in self._asked(commit, within) if entry.kind == b"blob"
+        }
         for path in wanted:
             yield path, blobs.get(path)
 
@@ -120,28 +147,45 @@ class Import:
                 yield _Entry(path, words[1], words[2].decode())
 
     def commit(
-        self, parent: str | None, who: str, when: int, message: str, changes: Mapping[str, str | None],
+        self,
+        parent: str | None,
+        who: str,
+        when: int,
+        message: str,
+        changes: Mapping[str, str | None],
         trees: Mapping[str, str] | None = None,
-    ) -> None:  # fmt: skip
-        """One commit on the branch: each path gets its blob, or goes where that is None; each folder of ``trees`` gets its tree.
+    ) -> None:
+        """One commit on the branch: each path gets its blob, or goes where that is None; each
+        folder of ``trees`` gets its tree.
 
         ``when``: seconds since 1970.
         """
         text = message.replace("\0", " ").encode("utf-8", "replace")
-        self.write(b"commit %s\nmark :1\ncommitter %s %d +0000\n" % (self._branch.encode(), who.encode("utf-8", "replace"), when))
+        self.write(
+            b"commit %s\nmark :1\ncommitter %s %d +0000\n"
+            % (self._branch.encode(), who.encode("utf-8", "replace"), when)
+        )
         self.write(b"data %d\n%s\n" % (len(text), text))
         if parent:
             self.write(b"from %s\n" % parent.encode())
         for path, tree in (trees or {}).items():
             self.write(b"M 040000 %s %s\n" % (tree.encode(), quote(path)))
-        # fast-import looks through a folder for each path: one folder after the other stays in the caches
+        # fast-import looks through a folder for each path: one folder after the other stays in the
+        # caches
         for path in sorted(changes):
             blob = changes[path]
-            self.write(b"D %s\n" % quote(path) if blob is None else b"M 100644 %s %s\n" % (blob.encode(), quote(path)))
+            self.write(
+                b"D %s\n" % quote(path)
+                if blob is None
+                else b"M 100644 %s %s\n" % (blob.encode(), quote(path))
+            )
         self._committed = True
 
     def finish(self) -> str | None:
-        """End the stream and wait until git has moved the branch; the commit that it made. Raises GitFailed if git did not."""
+        """End the stream and wait until git has moved the branch; the commit that it made.
+
+        Raises GitFailed if git did not.
+        """
         made = b""
         if self._committed:
             self.write(b"get-mark :1\n")

@@ -22,11 +22,14 @@ from perfvcs.text.words import counted
 
 DEEPEST = 8  # submodules within submodules
 MODULES_FILE = ".gitmodules"
-CURE = "`git submodule update --init` shows why, and `submodules` in perf.toml says which are wanted"
+CURE = (
+    "`git submodule update --init` shows why, and `submodules` in perf.toml says which are wanted"
+)
 LINK = "160000"  # mode of a submodule in a tree
 
 Wanted = bool | Sequence[str]  # all of them, none, or those at these paths with what is within them
-UNFINISHED = 60.0  # seconds after which a record that does not say where its worktree is has nobody who will write it
+# seconds after which a record that does not say where its worktree is has nobody who will write it
+UNFINISHED = 60.0
 # a worktree must not run the project's hooks
 QUIET_CHECKOUT = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false")
 TEXT_BYTES = 8000  # of a file's beginning; git takes a file for binary where there is a NUL in them
@@ -43,16 +46,24 @@ class _Submodule(NamedTuple):
 
 
 def fill(common_dir: Path, folder: Path, *, wanted: Wanted = True) -> dict[str, str]:
-    """Check the submodules of a checkout out; those that stayed empty by their paths, each with the reason.
+    """Check the submodules of a checkout out; those that stayed empty by their paths, each with the
+    reason.
 
-    ``common_dir``: the git folder of the project, which may have copies. Hooks of none are run. Raises GitError on a full disk.
+    ``common_dir``: the git folder of the project, which may have copies. Hooks of none are run.
+    Raises GitError on a full disk.
     """
     if wanted is False:
         return {}
     there = _submodules(folder)
     chosen = [one for one in there if wanted is True or one.path in wanted]
     empty = (
-        {} if wanted is True else {path: "this revision has no such submodule" for path in wanted if path not in _paths(there)}
+        {}
+        if wanted is True
+        else {
+            path: "this revision has no such submodule"
+            for path in wanted
+            if path not in _paths(there)
+        }
     )
     for submodule in chosen:
         empty |= _fill(common_dir, folder, submodule, submodule.path, DEEPEST)
@@ -63,7 +74,9 @@ def _paths(submodules: Sequence[_Submodule]) -> set[str]:
     return {one.path for one in submodules}
 
 
-def _fill(common_dir: Path, folder: Path, submodule: _Submodule, shown: str, depth: int) -> dict[str, str]:
+def _fill(
+    common_dir: Path, folder: Path, submodule: _Submodule, shown: str, depth: int
+) -> dict[str, str]:
     """Check one out with all within it; ``shown`` is its path from the top."""
     if not depth:
         return {shown: f"it is within {DEEPEST} others"}
@@ -73,7 +86,11 @@ def _fill(common_dir: Path, folder: Path, submodule: _Submodule, shown: str, dep
             _update(folder, submodule, {})
         else:
             try:
-                _update(folder, submodule, {f"submodule.{submodule.name}.url": str(copy), "protocol.file.allow": "always"})
+                _update(
+                    folder,
+                    submodule,
+                    {f"submodule.{submodule.name}.url": str(copy), "protocol.file.allow": "always"},
+                )
             except GitError:  # the copy may be older
                 _update(folder, submodule, {})
     except GitError as error:
@@ -89,24 +106,40 @@ def _fill(common_dir: Path, folder: Path, submodule: _Submodule, shown: str, dep
 
 
 def _update(folder: Path, submodule: _Submodule, settings: Mapping[str, str]) -> None:
-    """Let git check one out; by environment variables, names may have any characters. Raises GitError."""
+    """Let git check one out; by environment variables, names may have any characters.
+
+    Raises GitError.
+    """
     given = {"core.hooksPath": os.devnull, f"submodule.{submodule.name}.active": "true", **settings}
     variables = {"GIT_CONFIG_COUNT": str(len(given))}
     for number, (key, value) in enumerate(given.items()):
         variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     # without --init: git would register it in the settings that all worktrees share
-    git(folder, "submodule", "--quiet", "update", "--checkout", "--", submodule.path, extra=variables)
+    git(
+        folder,
+        "submodule",
+        "--quiet",
+        "update",
+        "--checkout",
+        "--",
+        submodule.path,
+        extra=variables,
+    )
     if not (folder / submodule.path / ".git").exists():
         raise GitError("git leaves it out")
 
 
 def _submodules(folder: Path) -> list[_Submodule]:
-    """The submodules that HEAD of a checkout has and .gitmodules names, by git's own reading of both."""
+    """The submodules that HEAD of a checkout has and .gitmodules names, by git's own reading of
+    both.
+    """
     if not os.path.lexists(folder / MODULES_FILE):
         return []
     with contextlib.suppress(GitError):
         pattern = r"^submodule\..*\.path$"
-        listed = git(folder, "config", "--null", "--blob", f"HEAD:{MODULES_FILE}", "--get-regexp", pattern)
+        listed = git(
+            folder, "config", "--null", "--blob", f"HEAD:{MODULES_FILE}", "--get-regexp", pattern
+        )
         names = {}
         for entry in listed.split("\0"):
             key, _, path = entry.partition("\n")
@@ -133,9 +166,11 @@ def checkout(
     wanted: Wanted = True,
     notes: list[str] | None = None,
 ) -> Iterator[Path]:
-    """A worktree of ``commit`` in ``folder``, with the ``wanted`` submodules; ``changes`` of the working tree come on top.
+    """A worktree of ``commit`` in ``folder``, with the ``wanted`` submodules; ``changes`` of the
+    working tree come on top.
 
-    It is removed on the way out, whatever happened. What it lacks is added to ``notes``, in sentences that do not name the commit.
+    It is removed on the way out, whatever happened. What it lacks is added to ``notes``, in
+    sentences that do not name the commit.
     """
     try:
         try:
@@ -151,8 +186,11 @@ def checkout(
         remove(project, folder)
 
 
-def clone(project: Project, commit: str | None, folder: Path, *, changes: WorkingChanges | None = None) -> None:
-    """A repository of its own in ``folder``, at ``commit`` or HEAD, that reads the objects of another; nothing is written there.
+def clone(
+    project: Project, commit: str | None, folder: Path, *, changes: WorkingChanges | None = None
+) -> None:
+    """A repository of its own in ``folder``, at ``commit`` or HEAD, that reads the objects of
+    another; nothing is written there.
 
     Raises CheckoutError.
     """
@@ -182,9 +220,14 @@ def _add(project: Project, commit: str, folder: Path, *, wanted: Wanted = True) 
     """Make a worktree; what it lacks."""
     with contextlib.suppress(FileExistsError):
         folder.parent.mkdir(parents=True)
-    project.git(*QUIET_CHECKOUT, "worktree", "add", "--quiet", "--detach", "--force", str(folder), commit)
+    project.git(
+        *QUIET_CHECKOUT, "worktree", "add", "--quiet", "--detach", "--force", str(folder), commit
+    )
     empty = fill(project.common_dir, folder, wanted=wanted)
-    return [*(f"submodule `{path}` is left empty ({reason}): {CURE}" for path, reason in empty.items()), *_pointers(folder)]
+    return [
+        *(f"submodule `{path}` is left empty ({reason}): {CURE}" for path, reason in empty.items()),
+        *_pointers(folder),
+    ]
 
 
 def _pointers(folder: Path) -> list[str]:
@@ -197,8 +240,9 @@ def _pointers(folder: Path) -> list[str]:
     if not pointers:
         return []
     return [
-        f"of {counted(len(pointers), 'file')} such as {pointers[0]!a:.100} there is only what git-lfs puts in the place of the content: "
-        "install it, then `git lfs install` and `git lfs pull`"
+        f"of {counted(len(pointers), 'file')} such as {pointers[0]!a:.100} there is only what"
+        " git-lfs puts in the place of the content: install it, then `git lfs install` and `git"
+        " lfs pull`"
     ]
 
 
@@ -226,10 +270,16 @@ def _not_made(commit: str, folder: Path, error: GitError) -> CheckoutError:
 
 
 def lasting(project: Project, commit: str, folder: Path) -> Project:
-    """A worktree of ``commit`` in ``folder`` that stays: the one that is there, if it is whole, else a new one. Raises CheckoutError."""
+    """A worktree of ``commit`` in ``folder`` that stays: the one that is there, if it is whole,
+    else a new one. Raises CheckoutError.
+    """
     with contextlib.suppress(PerfError, OSError):
         found = Project.find(folder)
-        if found.root == folder.resolve() and found.head == commit and not found.git("status", "--porcelain"):
+        if (
+            found.root == folder.resolve()
+            and found.head == commit
+            and not found.git("status", "--porcelain")
+        ):
             return found
     remove(project, folder)
     try:
@@ -240,7 +290,9 @@ def lasting(project: Project, commit: str, folder: Path) -> Project:
 
 
 def remove(project: Project, folder: Path) -> None:
-    """Take a worktree away, the half-made ones of a crash too; git's records of other worktrees stay."""
+    """Take a worktree away, the half-made ones of a crash too; git's records of other worktrees
+    stay.
+    """
     try:
         with contextlib.suppress(GitError):
             project.git("worktree", "remove", "--force", "--force", str(folder))
@@ -250,19 +302,24 @@ def remove(project: Project, folder: Path) -> None:
 
 
 def forget(project: Project, folder: Path) -> None:
-    """Remove git's records of the worktrees at a folder, or below it, and those that a killed git did not finish."""
+    """Remove git's records of the worktrees at a folder, or below it, and those that a killed git
+    did not finish.
+    """
     for record in records(project, folder):
         shutil.rmtree(record, ignore_errors=True)
 
 
 def records(project: Project, folder: Path) -> list[Path]:
-    """Git's records of the worktrees at a folder, or below it, and those that a killed git did not finish, wherever that was."""
+    """Git's records of the worktrees at a folder, or below it, and those that a killed git did not
+    finish, wherever that was.
+    """
     found = []
     for record in (project.common_dir / "worktrees").glob("*"):
         with contextlib.suppress(OSError):
             place = record / "gitdir"
             if place.exists():
-                made = Path(os.fsdecode(place.read_bytes()).removesuffix("\n")).parent  # git writes the bytes of the path
+                # git writes the bytes of the path
+                made = Path(os.fsdecode(place.read_bytes()).removesuffix("\n")).parent
                 ours = made.is_relative_to(folder)
             else:
                 ours = time.time() - record.stat().st_mtime > UNFINISHED
@@ -312,7 +369,9 @@ def renew(paths: Iterable[Path]) -> None:
 
 
 def _move_submodule(source: Path, target: Path) -> None:
-    """Bring a submodule of a checkout to the commit that the working tree's own is at; what is changed there without one stays there."""
+    """Bring a submodule of a checkout to the commit that the working tree's own is at; what is
+    changed there without one stays there.
+    """
     commit = git(source, "rev-parse", "HEAD")
     if not (target / ".git").exists():  # it came with the changes
         target.mkdir(parents=True, exist_ok=True)
@@ -323,16 +382,27 @@ def _move_submodule(source: Path, target: Path) -> None:
 
 
 def _copy_file(source: Path, target: Path) -> None:
-    """Copy a file or a link, first with its times; cp leaves holes unwritten, and shares the data where the file system can."""
+    """Copy a file or a link, first with its times; cp leaves holes unwritten, and shares the data
+    where the file system can.
+    """
     try:
         if source.is_symlink() or source.stat().st_size <= LARGE_FILE or not shutil.which("cp"):
             shutil.copy2(source, target, follow_symlinks=False)
             return
-        done = subprocess.run(["cp", "-p", "--", source, target], capture_output=True, text=True, errors="replace", check=False)
+        done = subprocess.run(
+            ["cp", "-p", "--", source, target],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
         problem = done.stderr.strip().rpartition(": ")[2] if done.returncode else ""
     except FileNotFoundError:
         return  # deleted meanwhile; whoever measures it sees that the changes are others
     except OSError as error:
         problem = error.strerror or str(error)
     if problem:
-        raise CheckoutError(f"{source} cannot be copied: {problem}; if no job needs it, name it in perf.toml: [dirty] ignore")
+        raise CheckoutError(
+            f"{source} cannot be copied: {problem}; if no job needs it, name it in perf.toml:"
+            " [dirty] ignore"
+        )

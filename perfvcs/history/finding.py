@@ -1,4 +1,6 @@
-"""What a series shows, in words of the project: steps and drifts with their commits, switching, spread, and its newest value."""
+"""What a series shows, in words of the project: steps and drifts with their commits, switching,
+spread, and its newest value.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ ID_CHARACTERS = 10  # characters of a commit's id
 
 @dataclass(frozen=True)
 class CurveLevels:
-    """What a verdict on a curve says of it before and after, over ``sizes``, in the metric's unit."""
+    """What a verdict on a curve says of it before and after, over ``sizes``, in the metric's
+    unit.
+    """
 
     sizes: tuple[float, float]
     before: float
@@ -44,13 +48,15 @@ class CurveLevels:
 class Finding:
     """A step or drift of one line.
 
-    ``commit`` is the likeliest one, of a drift the last; it may be any of the ``commits`` from ``first`` to ``last``, those that were not
-    measured among them. ``effect`` is after/before - 1 with its 99 % interval ``low``..``high`` (None: unknown), ``before`` and ``after``
-    are levels in the metric's unit, ``around`` those of the single commits nearby. ``turn`` is the likeliest commit's place in the history.
-    A step that a verdict measured in turns has settled has ``turns`` among its ``detectors``, and that verdict's numbers; its levels are
-    in ``curve`` where it is on a curve, of which the series knows one value per commit.
-    ``preceding`` is the last commit that was measured before ``first``; empty where none was.
-    ``contradiction`` says in words what the series and the verdicts measured in turns disagree about; empty where they do not.
+    ``commit`` is the likeliest one, of a drift the last; it may be any of the ``commits`` from
+    ``first`` to ``last``, those that were not measured among them. ``effect`` is after/before - 1
+    with its 99 % interval ``low``..``high`` (None: unknown), ``before`` and ``after`` are levels in
+    the metric's unit, ``around`` those of the single commits nearby. ``turn`` is the likeliest
+    commit's place in the history. A step that a verdict measured in turns has settled has ``turns``
+    among its ``detectors``, and that verdict's numbers; its levels are in ``curve`` where it is on
+    a curve, of which the series knows one value per commit. ``preceding`` is the last commit that
+    was measured before ``first``; empty where none was. ``contradiction`` says in words what the
+    series and the verdicts measured in turns disagree about; empty where they do not.
     """
 
     line: Line
@@ -80,7 +86,9 @@ class Finding:
 
     @property
     def levels(self) -> str:
-        """``5.9 -> 13.5 us at sizes 1,900 to 2,000``: the levels in words, at which sizes where it is a curve's."""
+        """``5.9 -> 13.5 us at sizes 1,900 to 2,000``: the levels in words, at which sizes where it
+        is a curve's.
+        """
         sizes = f" {at_sizes(self.curve.sizes)}" if self.curve else ""
         return step(*self.judged_levels, self.line.unit) + sizes
 
@@ -102,7 +110,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Switching:
-    """A line that moves back and forth between ``levels`` (in the metric's unit) from the commit ``first`` to ``last``, ``moves`` times."""
+    """A line that moves back and forth between ``levels`` (in the metric's unit) from the commit
+    ``first`` to ``last``, ``moves`` times.
+    """
 
     line: Line
     turn: int
@@ -115,7 +125,9 @@ class Switching:
 
 @dataclass(frozen=True)
 class Noisier:
-    """A line whose spread (standard deviation, as a share of the level) changed at a commit; it may have become calmer."""
+    """A line whose spread (standard deviation, as a share of the level) changed at a commit; it may
+    have become calmer.
+    """
 
     line: Line
     turn: int
@@ -129,9 +141,11 @@ class Noisier:
 class Newest:
     """The newest value of a line, which is not what one more value at the present level would be.
 
-    ``commit`` is the newest measured one, ``value`` and the level ``expected`` are in the metric's unit, ``low``..``high`` is where one
-    more value would be but for a ``chance`` of 1 in 1,000; ``support`` counts the earlier values. ``word``: the direction, or ``suspected``
-    where too few support it, or chance is from 1 to 5 in 1,000. ``since`` is the first of the newest values that are all unusual.
+    ``commit`` is the newest measured one, ``value`` and the level ``expected`` are in the metric's
+    unit, ``low``..``high`` is where one more value would be but for a ``chance`` of 1 in 1,000;
+    ``support`` counts the earlier values. ``word``: the direction, or ``suspected`` where too few
+    support it, or chance is from 1 to 5 in 1,000. ``since`` is the first of the newest values that
+    are all unusual.
     """
 
     line: Line
@@ -153,7 +167,9 @@ def direction(line: Line, effect: float) -> Direction:
     return "degradation" if (effect > 0) == (line.better == "lower") else "improvement"
 
 
-def described(line: Line, course: Course, point: ChangePoint, low: float, high: float, commits: Sequence[str]) -> Finding:
+def described(
+    line: Line, course: Course, point: ChangePoint, low: float, high: float, commits: Sequence[str]
+) -> Finding:
     """A step of a line's course along ``commits``, with the ends of its interval."""
     places = course.places
     drift = point.word == "drift"
@@ -163,10 +179,23 @@ def described(line: Line, course: Course, point: ChangePoint, low: float, high: 
     last = places[point.last]
     around = course.levels[max(0, point.place - COMMITS_AROUND) : point.place + COMMITS_AROUND]
     return Finding(
-        line, turn, commits[turn], commits[first], commits[last], last - first + 1, drift, relative(point.effect) or 0.0,
-        relative(low), relative(high), level(point.before), level(point.after), point.p if isfinite(point.p) else None, point.detectors,
-        tuple(map(level, around)), commits[places[point.first - 1]] if point.first else "",
-    )  # fmt: skip
+        line,
+        turn,
+        commits[turn],
+        commits[first],
+        commits[last],
+        last - first + 1,
+        drift,
+        relative(point.effect) or 0.0,
+        relative(low),
+        relative(high),
+        level(point.before),
+        level(point.after),
+        point.p if isfinite(point.p) else None,
+        point.detectors,
+        tuple(map(level, around)),
+        commits[places[point.first - 1]] if point.first else "",
+    )
 
 
 def level(logarithm: float) -> float:
@@ -203,26 +232,38 @@ def switching(finding: Switching) -> str:
         for level, share in zip(finding.levels, finding.shares, strict=True)
     ]
     named = f"{', '.join(levels[:-1])} and {levels[-1]}" if len(levels) > 1 else levels[0]
-    return f"switches between {named} since {finding.first[:ID_CHARACTERS]}, {counted(finding.moves, 'time')}"
+    return (
+        f"switches between {named} since {finding.first[:ID_CHARACTERS]},"
+        f" {counted(finding.moves, 'time')}"
+    )
 
 
 def noisier(finding: Noisier) -> str:
     """``noisier since abc1234: values differ by 4.1 %, before by 1.2 %``."""
     word = "noisier" if finding.after > finding.before else "calmer"
     before, after = percent(finding.before)[1:], percent(finding.after)[1:]
-    return f"{word} since {finding.commit[:ID_CHARACTERS]}: values differ by {after}, before by {before}"
+    return (
+        f"{word} since {finding.commit[:ID_CHARACTERS]}: values differ by {after}, before by"
+        f" {before}"
+    )
 
 
 def newest(finding: Newest) -> str:
     """``degradation at the newest commit abc1234: 12.3 ms, +20 % ...``."""
     unit = finding.line.unit
-    word = finding.word if finding.word != "suspected" else f"suspected {direction(finding.line, finding.effect)}"
+    word = (
+        finding.word
+        if finding.word != "suspected"
+        else f"suspected {direction(finding.line, finding.effect)}"
+    )
     since = f", since {finding.since[:ID_CHARACTERS]}" if finding.since != finding.commit else ""
     usual = f"{quantity(finding.low, unit)} to {quantity(finding.high, unit)}"
     effect = change(finding.effect, None, None)
     return (
-        f"{word} at the newest commit {finding.commit[:ID_CHARACTERS]}{since}: {quantity(finding.value, unit)}, {effect} against the"
-        f" level of {quantity(finding.expected, unit)}, where 99.9 % of single values are from {usual}{_doubt(finding)}"
+        f"{word} at the newest commit {finding.commit[:ID_CHARACTERS]}{since}:"
+        f" {quantity(finding.value, unit)}, {effect} against the level of"
+        f" {quantity(finding.expected, unit)}, where 99.9 % of single values are from"
+        f" {usual}{_doubt(finding)}"
     )
 
 
@@ -232,4 +273,7 @@ def _doubt(finding: Newest) -> str:
         return ""
     few = f"only {finding.support} earlier values are at this level"
     chance = f"a value as far away has a chance of {100 * finding.chance:.2g} %"
-    return f"; {few if finding.support < SUPPORT else chance}, and the next commit confirms or withdraws it"
+    return (
+        f"; {few if finding.support < SUPPORT else chance}, and the next commit confirms or"
+        " withdraws it"
+    )

@@ -1,4 +1,6 @@
-"""All series judged along a history: by what was measured in turns first, and by the series themselves."""
+"""All series judged along a history: by what was measured in turns first, and by the series
+themselves.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,17 @@ from math import isfinite, log1p
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.check.acceptance import Acceptance, Move, ruling
-from perfvcs.history.finding import CurveLevels, Finding, Newest, Noisier, Switching, described, direction, level, relative
+from perfvcs.history.finding import (
+    CurveLevels,
+    Finding,
+    Newest,
+    Noisier,
+    Switching,
+    described,
+    direction,
+    level,
+    relative,
+)
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
 from perfvcs.index.findings import Found, Given
 from perfvcs.statistics.changepoints.judgement import TURNS
@@ -30,12 +42,16 @@ DISCOVERIES = 0.05  # as in a report, and here of all that was measured in turns
 
 
 def successions(lines: Mapping[int, Line], courses: Mapping[int, Course]) -> dict[int, str]:
-    """The lines that begin where another of the same benchmark and metric has ended, and in words what keeps the two from being one."""
+    """The lines that begin where another of the same benchmark and metric has ended, and in words
+    what keeps the two from being one.
+    """
     same: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for number, course in courses.items():
         line = lines[number]
         if len(course.places):
-            same[line.job.label, line.job.collector, line.uid, line.size, line.metric].append(number)
+            same[line.job.label, line.job.collector, line.uid, line.size, line.metric].append(
+                number
+            )
     found = {}
     for numbers in same.values():
         numbers.sort(key=lambda number: courses[number].places[0])
@@ -49,7 +65,10 @@ def difference(old: Line, new: Line) -> str:
     """In words, what keeps two lines from being one."""
     from perfvcs.check.case import differences, redefined
 
-    return "; ".join(filter(None, (differences(old, new), redefined(old, new)))) or "the job was redefined"
+    return (
+        "; ".join(filter(None, (differences(old, new), redefined(old, new))))
+        or "the job was redefined"
+    )
 
 
 class Allowance:
@@ -61,13 +80,16 @@ class Allowance:
         self._places = {commit: place for place, commit in enumerate(commits)}
         self._known: dict[tuple[str, str, float | None, str], list[Acceptance]] = defaultdict(list)
         for acceptance in repository.acceptances:
-            self._known[acceptance.benchmark, acceptance.uid, acceptance.size, acceptance.metric].append(acceptance)
+            self._known[
+                acceptance.benchmark, acceptance.uid, acceptance.size, acceptance.metric
+            ].append(acceptance)
 
     def reason(self, finding: Finding) -> str | None:
         """Why a finding is accepted; None where it is not.
 
-        The span covers both the finding's commits and those of each acceptance that overlap with them: two
-        versions may have been compared that are further apart, and the commits between them were measured later.
+        The span covers both the finding's commits and those of each acceptance that overlap with
+        them: two versions may have been compared that are further apart, and the commits between
+        them were measured later.
         """
         from perfvcs.git.ancestry import Ancestry
 
@@ -82,15 +104,25 @@ class Allowance:
                 start, end = min(start, low), max(end, high)
         way = Ancestry(self._project, self._commits[max(0, start)], self._commits[end])
         today = date.today()
-        valid = [one for one in about if line.job.key.startswith(one.series) and not one.has_ended(today) and one.covers(way)]
+        valid = [
+            one
+            for one in about
+            if line.job.key.startswith(one.series) and not one.has_ended(today) and one.covers(way)
+        ]
         move = Move(line.better, finding.effect, finding.low, finding.high)
-        return ruling(move, valid, way).accepted if valid and finding.direction == "degradation" else None
+        return (
+            ruling(move, valid, way).accepted
+            if valid and finding.direction == "degradation"
+            else None
+        )
 
 
 def meanwhile(repository: Repository, findings: Sequence[Finding]) -> Mapping[int, list[str]]:
-    """By the ``id`` of a finding what changed on its host between the last commit before it and its own, such as ``kernel 6.1.1 -> 6.1.2``.
+    """By the ``id`` of a finding what changed on its host between the last commit before it and its
+    own, such as ``kernel 6.1.1 -> 6.1.2``.
 
-    Findings without any such change are left out. A change that makes measurements incomparable begins a new series instead.
+    Findings without any such change are left out. A change that makes measurements incomparable
+    begins a new series instead.
     """
     from perfvcs.environment.host import changes
 
@@ -110,9 +142,12 @@ def meanwhile(repository: Repository, findings: Sequence[Finding]) -> Mapping[in
 
 @dataclass(frozen=True)
 class JudgedLine:
-    """The result for one line: ``findings`` are steps and drifts, oldest first. ``found`` is the same for statistics.
+    """The result for one line: ``findings`` are steps and drifts, oldest first.
 
-    ``verdicts`` are those measured in turns, by the element of the course that was compared with the one before it.
+    ``found`` is the same for statistics.
+
+    ``verdicts`` are those measured in turns, by the element of the course that was compared with
+    the one before it.
     """
 
     found: Found
@@ -124,10 +159,16 @@ class JudgedLine:
 
 
 def judged(
-    repository: Repository, lines: Mapping[int, Line], courses: Mapping[int, Course], commits: Sequence[str], verdicts: Verdicts,
-    *, compute: bool = True,
-) -> dict[int, JudgedLine]:  # fmt: skip
-    """The judgement of each line that is long enough, or has evidence; ``commits`` are those along which its course was read.
+    repository: Repository,
+    lines: Mapping[int, Line],
+    courses: Mapping[int, Course],
+    commits: Sequence[str],
+    verdicts: Verdicts,
+    *,
+    compute: bool = True,
+) -> dict[int, JudgedLine]:
+    """The judgement of each line that is long enough, or has evidence; ``commits`` are those along
+    which its course was read.
 
     Without ``compute`` only those that are known already.
     """
@@ -135,26 +176,37 @@ def judged(
     in_turns = _in_turns(lines, chosen, commits, verdicts)
     settled = _settled(in_turns)
     newest = _newest_places(lines, chosen)
-    given = [Given(course.levels, course.variances, settled.get(number, ())) for number, course in chosen.items()]
+    given = [
+        Given(course.levels, course.variances, settled.get(number, ()))
+        for number, course in chosen.items()
+    ]
     long = [
         number
         for number, judgement in zip(chosen, given, strict=True)
         if judgement.evidence or len(judgement.levels) >= SHORTEST_SERIES
     ]
     asked = dict(zip(chosen, given, strict=True))
-    judgements = repository.index.findings.judged([asked[number] for number in long], compute=compute)
+    judgements = repository.index.findings.judged(
+        [asked[number] for number in long], compute=compute
+    )
     return {
         number: _described(
-            lines[number], chosen[number], judgement, commits, in_turns.get(number, {}),
+            lines[number],
+            chosen[number],
+            judgement,
+            commits,
+            in_turns.get(number, {}),
             is_newest=chosen[number].places[-1] == newest[lines[number].environment.fingerprint],
         )
         for number, judgement in zip(long, judgements, strict=True)
         if judgement is not None
-    }  # fmt: skip
+    }
 
 
 def _newest_places(lines: Mapping[int, Line], courses: Mapping[int, Course]) -> dict[str, int]:
-    """The newest measured place of each environment: the last value of a series that ended before is not news."""
+    """The newest measured place of each environment: the last value of a series that ended before
+    is not news.
+    """
     newest: dict[str, int] = {}
     for number, course in courses.items():
         fingerprint = lines[number].environment.fingerprint
@@ -163,12 +215,17 @@ def _newest_places(lines: Mapping[int, Line], courses: Mapping[int, Course]) -> 
 
 
 def _in_turns(
-    lines: Mapping[int, Line], courses: Mapping[int, Course], commits: Sequence[str], verdicts: Verdicts
+    lines: Mapping[int, Line],
+    courses: Mapping[int, Course],
+    commits: Sequence[str],
+    verdicts: Verdicts,
 ) -> dict[int, dict[int, Verdict]]:
     """By line and element, the settled verdicts on neighbours that were measured in turns."""
     asked = {
         (number, element): CommitPair(
-            commits[course.places[element - 1]], commits[course.places[element]], lines[number].environment.fingerprint
+            commits[course.places[element - 1]],
+            commits[course.places[element]],
+            lines[number].environment.fingerprint,
         )
         for number, course in courses.items()
         for element in course.turns
@@ -185,20 +242,36 @@ def _in_turns(
 def _settled(in_turns: Mapping[int, Mapping[int, Verdict]]) -> dict[int, tuple[int, ...]]:
     """By line, the elements at which a verdict is a step of the history.
 
-    Benjamini and Hochberg's step-up rule over all pairs that the history looks at: of a thousand pairs of equal commits, each report is
-    allowed its own false alarms. Verdicts without a chance, on exact metrics, always count.
+    Benjamini and Hochberg's step-up rule over all pairs that the history looks at: of a thousand
+    pairs of equal commits, each report is allowed its own false alarms. Verdicts without a chance,
+    on exact metrics, always count.
     """
-    chances = sorted(one.p for verdicts in in_turns.values() for one in verdicts.values() if one.p is not None)
-    limit = max((p for turn, p in enumerate(chances, 1) if p <= DISCOVERIES * turn / len(chances)), default=-1.0)
+    chances = sorted(
+        one.p for verdicts in in_turns.values() for one in verdicts.values() if one.p is not None
+    )
+    limit = max(
+        (p for turn, p in enumerate(chances, 1) if p <= DISCOVERIES * turn / len(chances)),
+        default=-1.0,
+    )
     found = {
-        number: tuple(element for element, one in sorted(verdicts.items()) if one.changed and (one.p is None or one.p <= limit))
+        number: tuple(
+            element
+            for element, one in sorted(verdicts.items())
+            if one.changed and (one.p is None or one.p <= limit)
+        )
         for number, verdicts in in_turns.items()
     }
     return {number: elements for number, elements in found.items() if elements}
 
 
 def _described(
-    line: Line, course: Course, judged: Found, commits: Sequence[str], in_turns: Mapping[int, Verdict], *, is_newest: bool
+    line: Line,
+    course: Course,
+    judged: Found,
+    commits: Sequence[str],
+    in_turns: Mapping[int, Verdict],
+    *,
+    is_newest: bool,
 ) -> JudgedLine:
     findings = []
     for step, low, high in judged.steps:
@@ -206,11 +279,19 @@ def _described(
         verdict = in_turns.get(step.place)
         if TURNS in step.detectors and verdict:
             sides = min(step.place, len(course.levels) - step.place)
-            finding = _by_turns(finding, verdict, contradicted=sides >= FEWEST_A_SIDE and _apart(verdict, low, high))
+            finding = _by_turns(
+                finding, verdict, contradicted=sides >= FEWEST_A_SIDE and _apart(verdict, low, high)
+            )
         elif not finding.drift:
-            finding = replace(finding, contradiction=_denied(in_turns, range(step.first, step.last + 1)))
+            finding = replace(
+                finding, contradiction=_denied(in_turns, range(step.first, step.last + 1))
+            )
         findings.append(finding)
-    newest = _newest(line, course, judged, commits) if is_newest and len(course.levels) - 1 not in in_turns else None
+    newest = (
+        _newest(line, course, judged, commits)
+        if is_newest and len(course.levels) - 1 not in in_turns
+        else None
+    )
     return JudgedLine(judged, findings, in_turns, *_others(line, course, judged, commits), newest)
 
 
@@ -223,13 +304,24 @@ def _by_turns(finding: Finding, verdict: Verdict, *, contradicted: bool) -> Find
     if verdict.at is not None:
         levels = {"curve": CurveLevels(verdict.at, before, after)}
     return replace(
-        finding, effect=finding.effect if verdict.effect is None else verdict.effect, low=verdict.low, high=verdict.high, p=verdict.p,
-        **levels, contradiction=f"measured in turns it changed; the series as a whole says {series}" if contradicted else "",
-    )  # fmt: skip
+        finding,
+        effect=finding.effect if verdict.effect is None else verdict.effect,
+        low=verdict.low,
+        high=verdict.high,
+        p=verdict.p,
+        **levels,
+        contradiction=(
+            f"measured in turns it changed; the series as a whole says {series}"
+            if contradicted
+            else ""
+        ),
+    )
 
 
 def _apart(verdict: Verdict, low: float, high: float) -> bool:
-    """Whether the series, by the interval of its own step, holds no change or the opposite one, and not that of the verdict."""
+    """Whether the series, by the interval of its own step, holds no change or the opposite one, and
+    not that of the verdict.
+    """
     ends = (verdict.effect, verdict.low, verdict.high)
     if any(end is None or end <= -1 for end in ends) or not (isfinite(low) and isfinite(high)):
         return False
@@ -239,16 +331,23 @@ def _apart(verdict: Verdict, low: float, high: float) -> bool:
 
 
 def _denied(in_turns: Mapping[int, Verdict], places: Sequence[int]) -> str:
-    """In words, that measured in turns every commit that a step may be is the same as the one before; empty where that is not known."""
+    """In words, that measured in turns every commit that a step may be is the same as the one
+    before; empty where that is not known.
+    """
     verdicts = [in_turns.get(place) for place in places]
     if not verdicts or any(one is None or one.word != "same" for one in verdicts):
         return ""
     first = next(one for one in verdicts if one)
     size = "" if first.effect is None else f", {change(first.effect, first.low, first.high)}"
-    return f"the series steps here, but measured in turns the commits are the same{size if len(verdicts) == 1 else ''}"
+    return (
+        "the series steps here, but measured in turns the commits are the"
+        f" same{size if len(verdicts) == 1 else ''}"
+    )
 
 
-def _others(line: Line, course: Course, judged: Found, commits: Sequence[str]) -> tuple[Switching | None, tuple[Noisier, ...]]:
+def _others(
+    line: Line, course: Course, judged: Found, commits: Sequence[str]
+) -> tuple[Switching | None, tuple[Noisier, ...]]:
     """Switching, and changes of spread."""
     judgement, places = judged.judgement, course.places
     switching = None
@@ -258,7 +357,14 @@ def _others(line: Line, course: Course, judged: Found, commits: Sequence[str]) -
         shares, moves = judgement.switching.shares, judgement.switching.moves
         switching = Switching(line, first, commits[first], commits[last], levels, shares, moves)
     noisier = [
-        Noisier(line, places[spread.place], commits[places[spread.place]], spread.before, spread.after, spread.p)
+        Noisier(
+            line,
+            places[spread.place],
+            commits[places[spread.place]],
+            spread.before,
+            spread.after,
+            spread.p,
+        )
         for spread in judgement.noisier
     ]
     return switching, tuple(noisier)
@@ -273,6 +379,16 @@ def _newest(line: Line, course: Course, judged: Found, commits: Sequence[str]) -
     turn = places[new.place]
     since = commits[places[new.place if new.since is None else new.since]]
     return Newest(
-        line, turn, commits[turn], since, direction(line, effect) if new.word == "changed" else "suspected", effect,
-        level(new.value), level(new.expected), level(new.low), level(new.high), new.chance, new.support,
-    )  # fmt: skip
+        line,
+        turn,
+        commits[turn],
+        since,
+        direction(line, effect) if new.word == "changed" else "suspected",
+        effect,
+        level(new.value),
+        level(new.expected),
+        level(new.low),
+        level(new.high),
+        new.chance,
+        new.support,
+    )

@@ -27,8 +27,9 @@ CONFIDENCE = 0.99
 
 @dataclass(frozen=True)
 class Flat:
-    """One element per line and commit: level, variance of the level, its degrees of freedom, executions, and whether it was
-    measured in turns with the one before."""
+    """One element per line and commit: level, variance of the level, its degrees of freedom,
+    executions, and whether it was measured in turns with the one before.
+    """
 
     line: NDArray[np.int64]
     position: NDArray[np.int64]
@@ -40,14 +41,25 @@ class Flat:
 
 
 def combine(spreads: Spreads) -> Flat:
-    """One level per commit: the mean of its profiles', with their own variance or that of their scatter, whichever is larger."""
+    """One level per commit: the mean of its profiles', with their own variance or that of their
+    scatter, whichever is larger.
+    """
     import numpy as np
 
     count = len(spreads.line)
     if not count:
-        nothing = spreads.line, spreads.position, spreads.level, spreads.level, spreads.executions, spreads.executions
+        nothing = (
+            spreads.line,
+            spreads.position,
+            spreads.level,
+            spreads.level,
+            spreads.executions,
+            spreads.executions,
+        )
         return Flat(*nothing, spreads.executions > 0)
-    first = np.flatnonzero(np.r_[True, (np.diff(spreads.line) != 0) | (np.diff(spreads.position) != 0)])
+    first = np.flatnonzero(
+        np.r_[True, (np.diff(spreads.line) != 0) | (np.diff(spreads.position) != 0)]
+    )
     many = np.diff(np.r_[first, count])
 
     def total(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -58,9 +70,14 @@ def combine(spreads: Spreads) -> Flat:
     scatter = total((spreads.level - np.repeat(level, many)) ** 2) / np.maximum(many - 1, 1) / many
     executions = np.add.reduceat(spreads.executions, first)
     return Flat(
-        spreads.line[first], spreads.position[first], level, np.fmax(own, np.where(many > 1, scatter, np.nan)),
-        executions - many, executions, _turns(spreads, first),
-    )  # fmt: skip
+        spreads.line[first],
+        spreads.position[first],
+        level,
+        np.fmax(own, np.where(many > 1, scatter, np.nan)),
+        executions - many,
+        executions,
+        _turns(spreads, first),
+    )
 
 
 def _turns(spreads: Spreads, first: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -73,7 +90,10 @@ def _turns(spreads: Spreads, first: NDArray[np.int64]) -> NDArray[np.bool_]:
     ends = [*first.tolist(), len(spreads.line)]
     own = [set(spreads.session[start:end].tolist()) - {0} for start, end in pairwise(ends)]
     same = np.diff(spreads.line[first]) == 0
-    found[1:] = [bool(before & after) and here for before, after, here in zip(own[:-1], own[1:], same.tolist(), strict=True)]
+    found[1:] = [
+        bool(before & after) and here
+        for before, after, here in zip(own[:-1], own[1:], same.tolist(), strict=True)
+    ]
     return found
 
 
@@ -83,10 +103,17 @@ def courses(flat: Flat) -> dict[int, Course]:
 
     numbers, starts = np.unique(flat.line, return_index=True)
     found = {}
-    for number, (start, end) in zip(numbers.tolist(), pairwise([*starts.tolist(), len(flat.line)]), strict=True):
+    for number, (start, end) in zip(
+        numbers.tolist(), pairwise([*starts.tolist(), len(flat.line)]), strict=True
+    ):
         part = slice(start, end)
         turns = tuple(np.flatnonzero(flat.turns[part]).tolist())
-        columns = _array("q", flat.position[part]), _array("d", flat.level[part]), 0, _array("d", flat.variance[part])
+        columns = (
+            _array("q", flat.position[part]),
+            _array("d", flat.level[part]),
+            0,
+            _array("d", flat.variance[part]),
+        )
         found[number] = Course(*columns, turns)
     return found
 
@@ -111,7 +138,8 @@ def _array(kind: str, values: NDArray[np.generic]) -> array:  # type: ignore[typ
 def between(course: Course, steps: Sequence[ChangePoint], commits: Sequence[str]) -> list[Level]:
     """The stretches before, between and after the steps; what lies in a drift is none.
 
-    Their intervals take into account that neighbouring commits resemble each other, as those of the steps do.
+    Their intervals take into account that neighbouring commits resemble each other, as those of the
+    steps do.
     """
     import numpy as np
 
@@ -126,10 +154,17 @@ def between(course: Course, steps: Sequence[ChangePoint], commits: Sequence[str]
     starts = [step.last if drift else step.place for step, drift in zip(steps, drifts, strict=True)]
     cuts = sorted({*starts, *ends} - {0, len(values)})
     inflation = batches(np.clip(residuals(values, cuts) / spread, -3.0, 3.0), cuts)
-    spans = [(start, end) for start, end in zip([0, *starts], [*ends, len(values)], strict=True) if start < end]
+    spans = [
+        (start, end)
+        for start, end in zip([0, *starts], [*ends, len(values)], strict=True)
+        if start < end
+    ]
     return [
         _level(
-            commits[course.places[start]], commits[course.places[end - 1]], level(values[start:end], spread[start:end]), inflation
+            commits[course.places[start]],
+            commits[course.places[end - 1]],
+            level(values[start:end], spread[start:end]),
+            inflation,
         )
         for start, end in spans
     ]

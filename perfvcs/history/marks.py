@@ -1,4 +1,6 @@
-"""The steps of a history that are already known, for listings that must be fast: nothing is computed."""
+"""The steps of a history that are already known, for listings that must be fast: nothing is
+computed.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ MOST_READ_LEVELS = 20_000  # levels that are read for it
 
 
 def marks(repository: Repository, revision: str) -> dict[str, list[Finding]]:
-    """By commit, the steps and drifts along the first parents of a revision, as far as a command has looked for them; the largest first.
+    """By commit, the steps and drifts along the first parents of a revision, as far as a command
+    has looked for them; the largest first.
 
     Nothing where the history has too many values to be read in passing.
     """
@@ -35,7 +38,12 @@ def _marks(repository: Repository, revision: str) -> dict[str, list[Finding]]:
     known = repository.index.lines()
     courses = repository.index.courses(known, commits)
     found: dict[str, list[Finding]] = defaultdict(list)
-    for one in judged(repository, known, courses, commits, Verdicts(repository, compute=False), compute=False).values():
+    for one in judged(
+        repository, known, courses, commits, Verdicts(repository, compute=False), compute=False
+    ).values():
         for finding in one.findings:
             found[finding.commit].append(finding)
-    return {commit: sorted(findings, key=lambda one: -abs(one.effect)) for commit, findings in found.items()}
+    return {
+        commit: sorted(findings, key=lambda one: -abs(one.effect))
+        for commit, findings in found.items()
+    }

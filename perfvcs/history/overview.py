@@ -1,4 +1,6 @@
-"""The findings of all series along a history, or of one benchmark, and why others were not analysed."""
+"""The findings of all series along a history, or of one benchmark, and why others were not
+analysed.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 
-SeriesName = tuple[str, str, str, str]  # benchmark, collector, metric, and the environment's fingerprint
+# benchmark, collector, metric, and the environment's fingerprint
+SeriesName = tuple[str, str, str, str]
 
 
 class SeriesBreak(msgspec.Struct, frozen=True):
@@ -40,10 +43,11 @@ class SeriesBreak(msgspec.Struct, frozen=True):
 class Overview(msgspec.Struct, frozen=True):
     """Findings, newest first, as are the others. ``details`` describes their commits.
 
-    ``environments`` names those of the series that differ by nothing else. ``lines`` and ``commits`` were analysed, from the first to
-    the last of ``ends`` (full ids, empty without any); ``short`` names the benchmarks and metrics with fewer than six commits of which
-    nothing was settled in turns, ``unusable`` counts values without a logarithm that were left out, ``aside`` measured commits on
-    branches that were merged.
+    ``environments`` names those of the series that differ by nothing else. ``lines`` and
+    ``commits`` were analysed, from the first to the last of ``ends`` (full ids, empty without any);
+    ``short`` names the benchmarks and metrics with fewer than six commits of which nothing was
+    settled in turns, ``unusable`` counts values without a logarithm that were left out, ``aside``
+    measured commits on branches that were merged.
     """
 
     findings: Sequence[Finding]
@@ -67,20 +71,26 @@ class Overview(msgspec.Struct, frozen=True):
 
     def place(self, line: Line) -> str:
         """The environment of a line in which something was found; empty where it has only one."""
-        return self.environments.get((title(line), line.job.collector, line.metric, line.environment.fingerprint), "")
+        return self.environments.get(
+            (title(line), line.job.collector, line.metric, line.environment.fingerprint), ""
+        )
 
 
 def overview_of(repository: Repository, names: Sequence[str] = (), *, metric: str = "") -> Overview:
-    """The findings on all series, or on one benchmark's, along HEAD, a revision, or a range; raises UsageError, UnknownRevision.
+    """The findings on all series, or on one benchmark's, along HEAD, a revision, or a range; raises
+    UsageError, UnknownRevision.
 
-    ``names`` are a benchmark, a revision or range, or both in this order. The history is that of the first parents: on it every commit
-    follows the one before, while commits of branches that went on side by side do not.
+    ``names`` are a benchmark, a revision or range, or both in this order. The history is that of
+    the first parents: on it every commit follows the one before, while commits of branches that
+    went on side by side do not.
     """
     return repository.index.consistent(lambda: _overview(repository, names, metric))
 
 
 class _ReadHistory(NamedTuple):
-    """All lines, the courses of those that were asked for, along which revision or range, and its commits, oldest first."""
+    """All lines, the courses of those that were asked for, along which revision or range, and its
+    commits, oldest first.
+    """
 
     lines: dict[int, Line]
     courses: dict[int, Course]
@@ -93,19 +103,39 @@ def _overview(repository: Repository, names: Sequence[str], metric: str) -> Over
     merged = repository.index.commits() - set(commits)
     aside = len(merged.intersection(repository.project.walk(revision))) if merged else 0
     whole = not aside and ".." not in str(revision)
-    found = judged(repository, known, courses, commits, Verdicts(repository, commits if whole else ()))
+    found = judged(
+        repository, known, courses, commits, Verdicts(repository, commits if whole else ())
+    )
     findings = [finding for one in found.values() for finding in one.findings]
     findings.sort(key=lambda one: (-one.turn, -abs(one.effect)))
-    switching = sorted((one.switching for one in found.values() if one.switching), key=lambda one: -one.turn)
-    noisier = sorted((each for one in found.values() for each in one.noisier), key=lambda one: -one.turn)
-    newest = sorted((one.newest for one in found.values() if one.newest), key=lambda one: (-one.turn, -abs(one.effect)))
-    places = {course.places.tobytes(): course.places for course in courses.values()}  # most series have the same
-    mentioned = [one.commit for one in findings] + [one.commit for one in noisier] + [one.commit for one in newest]
+    switching = sorted(
+        (one.switching for one in found.values() if one.switching), key=lambda one: -one.turn
+    )
+    noisier = sorted(
+        (each for one in found.values() for each in one.noisier), key=lambda one: -one.turn
+    )
+    newest = sorted(
+        (one.newest for one in found.values() if one.newest),
+        key=lambda one: (-one.turn, -abs(one.effect)),
+    )
+    # most series have the same
+    places = {course.places.tobytes(): course.places for course in courses.values()}
+    mentioned = (
+        [one.commit for one in findings]
+        + [one.commit for one in noisier]
+        + [one.commit for one in newest]
+    )
     short = {
-        (title(known[number]), known[number].metric) for number, course in courses.items() if _is_short(course, found.get(number))
+        (title(known[number]), known[number].metric)
+        for number, course in courses.items()
+        if _is_short(course, found.get(number))
     }
     return Overview(
-        findings, switching, noisier, newest, repository.project.describe([*mentioned, *(one.first for one in switching)]),
+        findings,
+        switching,
+        noisier,
+        newest,
+        repository.project.describe([*mentioned, *(one.first for one in switching)]),
         _environments([known[number] for number in courses]),
         len(courses),
         len(measured := set().union(*places.values())),
@@ -114,21 +144,25 @@ def _overview(repository: Repository, names: Sequence[str], metric: str) -> Over
         _cuts(known, courses, commits),
         sum(course.unusable for course in courses.values()),
         aside,
-    )  # fmt: skip
+    )
 
 
 def _environments(lines: Sequence[Line]) -> dict[SeriesName, str]:
     """What the environments are called of the series that exist in several."""
     places: dict[tuple[str, str, str], dict[str, Environment]] = defaultdict(dict)
     for line in lines:
-        places[title(line), line.job.collector, line.metric][line.environment.fingerprint] = line.environment
+        places[title(line), line.job.collector, line.metric][line.environment.fingerprint] = (
+            line.environment
+        )
     several = {what: found for what, found in places.items() if len(found) > 1}
     called = names_of(one for found in several.values() for one in found.values())
     return {(*what, mark): called[mark] for what, found in several.items() for mark in found}
 
 
 def _is_short(course: Course, judged: JudgedLine | None) -> bool:
-    """Whether a series is too short to be analysed, and measured in turns neither where it changed nor from end to end."""
+    """Whether a series is too short to be analysed, and measured in turns neither where it changed
+    nor from end to end.
+    """
     in_turns = judged and (judged.findings or len(judged.verdicts) >= len(course.levels) - 1)
     return len(course.levels) < SHORTEST_SERIES and not in_turns
 
@@ -143,15 +177,23 @@ def _read(repository: Repository, names: Sequence[str], metric: str) -> _ReadHis
     return _ReadHistory(known, repository.index.courses(numbers, commits), revision, commits)
 
 
-def _asked(repository: Repository, lines: dict[int, Line], names: Sequence[str]) -> tuple[list[int], str]:
+def _asked(
+    repository: Repository, lines: dict[int, Line], names: Sequence[str]
+) -> tuple[list[int], str]:
     """Which lines, along which revision or range."""
     everything = list(lines)
     if not names:
         return everything, "HEAD"
     called = [line_called(line) for line in lines.values()]
     if any(names[0] in one.names or names[0] in one.also for one in called):
-        return [everything[place] for place in meant(names[0], called)], names[1] if len(names) > 1 else "HEAD"
-    hint = nearest(names[0], dict.fromkeys(title(line) for line in lines.values())) if lines else ": nothing was measured yet"
+        return [everything[place] for place in meant(names[0], called)], names[1] if len(
+            names
+        ) > 1 else "HEAD"
+    hint = (
+        nearest(names[0], dict.fromkeys(title(line) for line in lines.values()))
+        if lines
+        else ": nothing was measured yet"
+    )
     if len(names) == 1:
         try:
             repository.project.fixed(names[0])
@@ -175,8 +217,13 @@ def _measuring(lines: dict[int, Line], numbers: Sequence[int], asked: str) -> li
     return [number for number in numbers if lines[number].metric == wanted]
 
 
-def _cuts(lines: dict[int, Line], courses: dict[int, Course], commits: Sequence[str]) -> list[SeriesBreak]:
+def _cuts(
+    lines: dict[int, Line], courses: dict[int, Course], commits: Sequence[str]
+) -> list[SeriesBreak]:
     counts: dict[tuple[int, str], int] = defaultdict(int)
     for number, reason in successions(lines, courses).items():
         counts[courses[number].places[0], reason] += 1
-    return [SeriesBreak(commits[position], reason, count) for (position, reason), count in sorted(counts.items(), reverse=True)]
+    return [
+        SeriesBreak(commits[position], reason, count)
+        for (position, reason), count in sorted(counts.items(), reverse=True)
+    ]

@@ -1,9 +1,11 @@
-"""Every series along the first parents of a revision: levels with intervals, what each commit did, and what the series shows."""
+"""Every series along the first parents of a revision: levels with intervals, what each commit did,
+and what the series shows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from perfvcs.history import levels
@@ -26,9 +28,10 @@ COMPARED = 5_000  # comparisons of neighbours; of more, the oldest of each serie
 class SeriesRecord:
     """One line along the record's commits, one element per measured commit, ascending ``places``.
 
-    ``levels`` are mean logarithms with half the width of their 99 % interval (``reach``, NaN: one execution). ``verdicts`` are those of
-    `perf check` on the commit before and this one, by element: the first has none, and old ones may have none. ``began`` says why an
-    earlier line of the same benchmark could not go on.
+    ``levels`` are mean logarithms with half the width of their 99 % interval (``reach``, NaN: one
+    execution). ``verdicts`` are those of `perf check` on the commit before and this one, by
+    element: the first has none, and old ones may have none. ``began`` says why an earlier line of
+    the same benchmark could not go on.
     """
 
     line: Line
@@ -44,7 +47,9 @@ class SeriesRecord:
     newest: Newest | None = None
 
     def word(self, turn: int) -> str:
-        """What an element is against the one before: a word of `perf check`, ``accepted``, ``new``, or nothing where it was not judged."""
+        """What an element is against the one before: a word of `perf check`, ``accepted``, ``new``,
+        or nothing where it was not judged.
+        """
         if not turn:
             return "new"
         verdict = self.verdicts.get(turn)
@@ -53,10 +58,11 @@ class SeriesRecord:
 
 @dataclass(frozen=True)
 class HistoryRecord:
-    """All series along ``commits`` (the first parents of a revision, oldest first); ``measured`` are the places that any has.
+    """All series along ``commits`` (the first parents of a revision, oldest first); ``measured``
+    are the places that any has.
 
-    ``unusable`` counts values without a logarithm, ``aside`` measured commits that are not on this line, ``unjudged`` commits that were
-    not compared with the one before.
+    ``unusable`` counts values without a logarithm, ``aside`` measured commits that are not on this
+    line, ``unjudged`` commits that were not compared with the one before.
     """
 
     commits: list[str]
@@ -75,7 +81,9 @@ def read(repository: Repository, revision: str) -> HistoryRecord:
     import numpy as np  # as long as git walks
 
     commits = list(walk)[::-1]
-    known, spreads = repository.index.consistent(lambda: (repository.index.lines(), repository.index.spreads(commits)))
+    known, spreads = repository.index.consistent(
+        lambda: (repository.index.lines(), repository.index.spreads(commits))
+    )
     flat = levels.combine(spreads)
     courses = levels.courses(flat)
     others = repository.index.commits().difference(commits)
@@ -88,10 +96,24 @@ def read(repository: Repository, revision: str) -> HistoryRecord:
     all_series, start = [], 0
     for number, course in courses.items():
         part = slice(start, start := start + len(course.places))
-        columns = [column[part] for column in (flat.position, flat.level, reach, flat.executions)]
-        one = found.get(number)
-        shown = (one.findings, one.switching, one.noisier, one.newest) if one else ([],)
-        all_series.append(SeriesRecord(known[number], *columns, own.get(number, {}), began.get(number, ""), *shown))  # type: ignore[arg-type, call-arg]
+        series = SeriesRecord(
+            known[number],
+            flat.position[part],
+            flat.level[part],
+            reach[part],
+            flat.executions[part],
+            own.get(number, {}),
+            began.get(number, ""),
+        )
+        if judgement := found.get(number):
+            series = replace(
+                series,
+                findings=judgement.findings,
+                switching=judgement.switching,
+                noisier=judgement.noisier,
+                newest=judgement.newest,
+            )
+        all_series.append(series)
     all_series.sort(key=_order)
     measured = np.flatnonzero(np.bincount(flat.position)).tolist()
     unjudged = sum(len(series.places) - 1 - len(series.verdicts) for series in all_series)
@@ -100,9 +122,14 @@ def read(repository: Repository, revision: str) -> HistoryRecord:
 
 
 def _neighbours(
-    lines: Mapping[int, Line], courses: Mapping[int, Course], commits: Sequence[str], verdicts: Verdicts
+    lines: Mapping[int, Line],
+    courses: Mapping[int, Course],
+    commits: Sequence[str],
+    verdicts: Verdicts,
 ) -> dict[int, dict[int, Verdict]]:
-    """By line and element, the verdict on the commit before and this one, the newest of each line first, as many as there is time for."""
+    """By line and element, the verdict on the commit before and this one, the newest of each line
+    first, as many as there is time for.
+    """
     asked: dict[CommitPair, list[tuple[int, int]]] = {}
     longest, count = max((len(course.places) for course in courses.values()), default=0), 0
     where = {number: lines[number].environment.fingerprint for number in courses}
@@ -110,7 +137,9 @@ def _neighbours(
         for number, course in courses.items():
             turn = len(course.places) - back
             if turn > 0:
-                pair = CommitPair(commits[course.places[turn - 1]], commits[course.places[turn]], where[number])
+                pair = CommitPair(
+                    commits[course.places[turn - 1]], commits[course.places[turn]], where[number]
+                )
                 asked.setdefault(pair, []).append((number, turn))
                 count += 1
         if count >= COMPARED:

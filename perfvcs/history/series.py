@@ -1,4 +1,6 @@
-"""The series of one benchmark for views: a point per commit with its verdict, the levels, steps and drifts, and where one begins anew."""
+"""The series of one benchmark for views: a point per commit with its verdict, the levels, steps and
+drifts, and where one begins anew.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ class SeriesKey(NamedTuple):
 
 @dataclass(frozen=True)
 class CommitOrder:
-    """The commits up to HEAD in the order of ancestry, oldest first; ``straight`` are those along the first parents."""
+    """The commits up to HEAD in the order of ancestry, oldest first; ``straight`` are those along
+    the first parents.
+    """
 
     commits: list[str]
     straight: list[str]
@@ -55,7 +59,10 @@ class CommitOrder:
     def of(cls, project: Project) -> CommitOrder:
         """That of a project, asked of git at once."""
         listed = [
-            line.split() for line in project.git("rev-list", "--topo-order", "--parents", project.resolve("HEAD")).splitlines()
+            line.split()
+            for line in project.git(
+                "rev-list", "--topo-order", "--parents", project.resolve("HEAD")
+            ).splitlines()
         ]
         before = {commit: parents[0] for commit, *parents in listed if parents}
         straight = [listed[0][0]]
@@ -64,7 +71,9 @@ class CommitOrder:
         return cls([commit for commit, *_ in reversed(listed)], straight[::-1], before)
 
     def nearest(self, commit: str, among: Mapping[str, object]) -> str | None:
-        """The nearest of some commits on the way back along the first parents, without the commit itself."""
+        """The nearest of some commits on the way back along the first parents, without the commit
+        itself.
+        """
         found = self.before.get(commit)
         while found is not None and found not in among:
             found = self.before.get(found)
@@ -80,7 +89,9 @@ class Gathered:
 
 
 def gather(repository: Repository, name: str, *, delta: float | None = None) -> Gathered:
-    """The series that a benchmark's name means, in every environment, along all ancestors of HEAD; raises Ambiguous."""
+    """The series that a benchmark's name means, in every environment, along all ancestors of HEAD;
+    raises Ambiguous.
+    """
     return repository.index.consistent(lambda: _gather(repository, name, delta))
 
 
@@ -89,10 +100,14 @@ def _gather(repository: Repository, name: str, delta: float | None) -> Gathered:
     known = dict(lines[place] for place in meant(name, (line_called(line) for _, line in lines)))
     order = CommitOrder.of(repository.project)
     courses = repository.index.courses(known, order.commits)
-    chosen = sorted(courses, key=lambda number: (metric_rank(known[number].metric), courses[number].places[:1]))[:MOST_SERIES]
+    chosen = sorted(
+        courses, key=lambda number: (metric_rank(known[number].metric), courses[number].places[:1])
+    )[:MOST_SERIES]
     places = sorted(set().union(*(courses[number].places for number in chosen)))
     commits = [order.commits[place] for place in places[-DRAWN_COMMITS:]]
-    verdicts = Verdicts(repository, order.commits if len(order.straight) == len(order.commits) else (), delta=delta)
+    verdicts = Verdicts(
+        repository, order.commits if len(order.straight) == len(order.commits) else (), delta=delta
+    )
     centres = _centres(repository, commits, chosen)
     verdicts_by_line = _verdicts(order, known, centres, verdicts)
     medians = _medians(repository, {known[number].job.key for number in chosen}, commits[-JUDGED:])
@@ -101,29 +116,60 @@ def _gather(repository: Repository, name: str, delta: float | None) -> Gathered:
     accepted = Allowance(repository, order.straight)
     begun = successions(known, courses)
     about = _About(repository.project.describe(commits), set(order.straight))
-    series, notes = [], _notes(len(places), len(courses), sum(course.unusable for course in courses.values()))
+    series, notes = (
+        [],
+        _notes(len(places), len(courses), sum(course.unusable for course in courses.values())),
+    )
     for number in chosen:
         line, one = known[number], found.get(number)
-        place, unit = SeriesKey(line.job.key, line.environment.fingerprint), (line.uid, line.size, line.metric)
-        points = list(_points(centres[number], about, verdicts_by_line[number], medians[place, unit]))
+        place, unit = (
+            SeriesKey(line.job.key, line.environment.fingerprint),
+            (line.uid, line.size, line.metric),
+        )
+        points = list(
+            _points(centres[number], about, verdicts_by_line[number], medians[place, unit])
+        )
         shown = Series(
-            line.job.label, *unit, line.unit, line.better, _named(line.environment), points, begins=begun.get(number, "")
+            line.job.label,
+            *unit,
+            line.unit,
+            line.better,
+            _named(line.environment),
+            points,
+            begins=begun.get(number, ""),
         )
         if one:
             shown = replace(
-                shown, levels=list(_held(levels.between(straight[number], one.found.judgement.steps, order.straight), points)),
-                steps=[_step(finding, accepted) for finding in one.findings], remarks=remarks_of(one),
-            )  # fmt: skip
+                shown,
+                levels=list(
+                    _held(
+                        levels.between(straight[number], one.found.judgement.steps, order.straight),
+                        points,
+                    )
+                ),
+                steps=[_step(finding, accepted) for finding in one.findings],
+                remarks=remarks_of(one),
+            )
         series.append(shown)
     return Gathered(series, notes)
 
 
 def _held(levels: Iterable[Level], points: Sequence[Point]) -> Iterator[Level]:
-    """The levels without those of few commits most of which lie elsewhere, beyond their own intervals: something changed there."""
+    """The levels without those of few commits most of which lie elsewhere, beyond their own
+    intervals: something changed there.
+    """
     places = {point.commit: place for place, point in enumerate(points)}
     for level in levels:
-        within = [point for point in points[places.get(level.first, 0) : places.get(level.last, -1) + 1] if not point.aside]
-        known = [(point.low, point.high) for point in within if point.low is not None and point.high is not None]
+        within = [
+            point
+            for point in points[places.get(level.first, 0) : places.get(level.last, -1) + 1]
+            if not point.aside
+        ]
+        known = [
+            (point.low, point.high)
+            for point in within
+            if point.low is not None and point.high is not None
+        ]
         off = sum(not low <= level.centre <= high for low, high in known)
         if len(within) >= SHORT_SERIES or 2 * off <= len(known) or len(known) < 2:
             yield level
@@ -132,25 +178,46 @@ def _held(levels: Iterable[Level], points: Sequence[Point]) -> Iterator[Level]:
 def _step(finding: Finding, accepted: Allowance) -> Step:
     """A finding for views."""
     return Step(
-        finding.commit, finding.word, finding.direction, finding.first, finding.last, finding.commits, finding.before, finding.after,
-        finding.effect, finding.low, finding.high, finding.p, finding.detectors,
-        accepted.reason(finding) if finding.direction == "degradation" else None, finding.contradiction,
+        finding.commit,
+        finding.word,
+        finding.direction,
+        finding.first,
+        finding.last,
+        finding.commits,
+        finding.before,
+        finding.after,
+        finding.effect,
+        finding.low,
+        finding.high,
+        finding.p,
+        finding.detectors,
+        accepted.reason(finding) if finding.direction == "degradation" else None,
+        finding.contradiction,
         finding.levels if finding.curve else "",
-    )  # fmt: skip
+    )
 
 
 def _notes(commits: int, series: int, unusable: int) -> list[str]:
     found = []
     if commits > DRAWN_COMMITS:
         found.append(
-            f"The newest {DRAWN_COMMITS:,} of {commits:,} measured commits are drawn; steps are searched for in all of them."
+            f"The newest {DRAWN_COMMITS:,} of {commits:,} measured commits are drawn; steps are"
+            " searched for in all of them."
         )
     if commits > JUDGED:
-        found.append(f"The newest {JUDGED:,} commits are judged against the one before, the others by the steps only.")
+        found.append(
+            f"The newest {JUDGED:,} commits are judged against the one before, the others by the"
+            " steps only."
+        )
     if series > MOST_SERIES:
-        found.append(f"{MOST_SERIES:,} of {series:,} series of this benchmark are drawn; `perf history` covers all of them.")
+        found.append(
+            f"{MOST_SERIES:,} of {series:,} series of this benchmark are drawn; `perf history`"
+            " covers all of them."
+        )
     if unusable:
-        found.append(f"{counted(unusable, 'value')} with a zero, negative or infinite measurement left out.")
+        found.append(
+            f"{counted(unusable, 'value')} with a zero, negative or infinite measurement left out."
+        )
     return found
 
 
@@ -162,7 +229,9 @@ class _About(NamedTuple):
 
 
 class _Centre(NamedTuple):
-    """One commit of a line: how many executions, their level, and its 99 % interval, which a single one does not have."""
+    """One commit of a line: how many executions, their level, and its 99 % interval, which a single
+    one does not have.
+    """
 
     commit: str
     executions: int
@@ -171,18 +240,33 @@ class _Centre(NamedTuple):
     high: float | None
 
 
-def _centres(repository: Repository, commits: Sequence[str], numbers: Sequence[int]) -> dict[int, list[_Centre]]:
+def _centres(
+    repository: Repository, commits: Sequence[str], numbers: Sequence[int]
+) -> dict[int, list[_Centre]]:
     """Every line on every commit, in their orders."""
     import numpy as np
 
     flat = levels.combine(repository.index.spreads(commits, numbers))
     half = levels.reach(flat)
     known = np.isfinite(half) & (flat.level + np.nan_to_num(half) < LARGEST_EXPONENT)
-    ends = np.exp(np.clip([flat.level, flat.level - half, flat.level + half], -LARGEST_EXPONENT, LARGEST_EXPONENT))
+    ends = np.exp(
+        np.clip(
+            [flat.level, flat.level - half, flat.level + half], -LARGEST_EXPONENT, LARGEST_EXPONENT
+        )
+    )
     found: dict[int, list[_Centre]] = {number: [] for number in numbers}
-    rows = zip(flat.line.tolist(), flat.position.tolist(), flat.executions.tolist(), *ends.tolist(), known.tolist(), strict=True)
+    rows = zip(
+        flat.line.tolist(),
+        flat.position.tolist(),
+        flat.executions.tolist(),
+        *ends.tolist(),
+        known.tolist(),
+        strict=True,
+    )
     for line, place, count, centre, low, high, certain in rows:
-        found[line].append(_Centre(commits[place], count, centre, *((low, high) if certain else (None, None))))
+        found[line].append(
+            _Centre(commits[place], count, centre, *((low, high) if certain else (None, None)))
+        )
     return found
 
 
@@ -190,17 +274,24 @@ def _medians(
     repository: Repository, keys: Iterable[str], commits: Sequence[str]
 ) -> dict[tuple[SeriesKey, SizedMetric], dict[str, list[float]]]:
     """The medians of all executions on the newest commits."""
-    found: dict[tuple[SeriesKey, SizedMetric], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    found: dict[tuple[SeriesKey, SizedMetric], dict[str, list[float]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     for key in keys:
         for entry in repository.index.history(key, commits):
             one = entry.summary
             if entry.dirty is None:
-                found[SeriesKey(key, entry.environment), (one.uid, one.size, one.metric)][entry.commit] += one.medians
+                found[SeriesKey(key, entry.environment), (one.uid, one.size, one.metric)][
+                    entry.commit
+                ] += one.medians
     return found
 
 
 def _points(
-    centres: Sequence[_Centre], course: _About, verdicts: Mapping[str, Verdict], medians: Mapping[str, Sequence[float]]
+    centres: Sequence[_Centre],
+    course: _About,
+    verdicts: Mapping[str, Verdict],
+    medians: Mapping[str, Sequence[float]],
 ) -> Iterator[Point]:
     for commit, executions, centre, low, high in centres:
         if commit not in course.details:
@@ -208,25 +299,49 @@ def _points(
         details, verdict = course.details[commit], verdicts.get(commit)
         word, reason = "", ""
         if verdict is not None:
-            word, reason = (verdict.word, verdict.reason) if verdict.accepted is None else ("accepted", verdict.accepted)
+            word, reason = (
+                (verdict.word, verdict.reason)
+                if verdict.accepted is None
+                else ("accepted", verdict.accepted)
+            )
         ends = (verdict.effect, verdict.low, verdict.high) if verdict else (None, None, None)
         yield Point(
-            commit, details.title, details.author, details.when, executions, centre, low, high, word, *ends, reason,
-            commit not in course.straight, tuple(medians.get(commit, ())),
-        )  # fmt: skip
+            commit,
+            details.title,
+            details.author,
+            details.when,
+            executions,
+            centre,
+            low,
+            high,
+            word,
+            *ends,
+            reason,
+            commit not in course.straight,
+            tuple(medians.get(commit, ())),
+        )
 
 
 def _verdicts(
-    order: CommitOrder, lines: Mapping[int, Line], centres: Mapping[int, Sequence[_Centre]], verdicts: Verdicts
+    order: CommitOrder,
+    lines: Mapping[int, Line],
+    centres: Mapping[int, Sequence[_Centre]],
+    verdicts: Verdicts,
 ) -> dict[int, dict[str, Verdict]]:
-    """By line and commit, the verdicts of the newest commits, each against the nearest before it along the first parents."""
+    """By line and commit, the verdicts of the newest commits, each against the nearest before it
+    along the first parents.
+    """
     asked: dict[CommitPair, list[tuple[int, str]]] = defaultdict(list)
     for number, found in centres.items():
         here = {centre.commit: None for centre in found}
         for centre in found[-JUDGED:]:
             if before := order.nearest(centre.commit, here):
-                asked[CommitPair(before, centre.commit, lines[number].environment.fingerprint)].append((number, centre.commit))
-    logarithms = {(number, one.commit): log(one.centre) for number, found in centres.items() for one in found}
+                asked[
+                    CommitPair(before, centre.commit, lines[number].environment.fingerprint)
+                ].append((number, centre.commit))
+    logarithms = {
+        (number, one.commit): log(one.centre) for number, found in centres.items() for one in found
+    }
     by_line: dict[int, dict[str, Verdict]] = defaultdict(dict)
     newest = sorted(asked, key=lambda pair: -order.places[pair.after])
     for pair, rows in verdicts.of(newest).items():
@@ -239,5 +354,7 @@ def _verdicts(
 
 def _named(environment: Environment) -> str:
     """An environment in one line; the fingerprint distinguishes what the named fields do not."""
-    words = [f"{name} {environment.fields[name]}" for name in NAMED_FIELDS if name in environment.fields]
+    words = [
+        f"{name} {environment.fields[name]}" for name in NAMED_FIELDS if name in environment.fields
+    ]
     return ", ".join(filter(None, [*words, environment.fingerprint[:8]]))

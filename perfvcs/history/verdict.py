@@ -1,4 +1,6 @@
-"""What `perf check` says of two commits, kept by what it was computed from, so that pages and listings say the same."""
+"""What `perf check` says of two commits, kept by what it was computed from, so that pages and
+listings say the same.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ Read = Callable[["Sequence[Header]"], "Sequence[Profile]"]
 
 
 class CommitPair(NamedTuple):
-    """Two commits, the older one first, and the fingerprint of the environment in which they are compared."""
+    """Two commits, the older one first, and the fingerprint of the environment in which they are
+    compared.
+    """
 
     before: str
     after: str
@@ -43,7 +47,10 @@ class CommitPair(NamedTuple):
 
 
 class Verdict(msgspec.Struct, frozen=True, array_like=True):
-    """A row of a report of `perf check`; see ``Change``. ``size`` is None for a curve, too, whose numbers are those ``at`` some sizes."""
+    """A row of a report of `perf check`; see ``Change``.
+
+    ``size`` is None for a curve, too, whose numbers are those ``at`` some sizes.
+    """
 
     series: str
     uid: str
@@ -70,7 +77,9 @@ class Verdict(msgspec.Struct, frozen=True, array_like=True):
     def of(cls, change: Change) -> Verdict:
         """The part of a change that is kept."""
         at = change.curve.at if change.curve else None
-        return cls(**{name: getattr(change, name) for name in cls.__struct_fields__ if name != "at"}, at=at)
+        return cls(
+            **{name: getattr(change, name) for name in cls.__struct_fields__ if name != "at"}, at=at
+        )
 
     @property
     def shift(self) -> None:
@@ -91,33 +100,50 @@ PairVerdicts = dict[ComparedSeries, Verdict]
 
 
 def of_line(rows: PairVerdicts, line: Line, moved: float) -> Verdict | None:
-    """The verdict on a line among those of a pair; ``moved`` is the difference of its own levels, as logarithms.
+    """The verdict on a line among those of a pair; ``moved`` is the difference of its own levels,
+    as logarithms.
 
-    The numbers of a curve's verdict are those of some sizes. Others have changed with the curve only where their own levels did.
+    The numbers of a curve's verdict are those of some sizes. Others have changed with the curve
+    only where their own levels did.
     """
     about = (line.metric, line.unit, line.better)
     own = rows.get((line.job.key, line.uid, line.size, *about))
     curve = None if own or line.size is None else rows.get((line.job.key, line.uid, None, *about))
-    if curve is None or curve.at is None or line.size is None or not curve.changed or curve.at[0] <= line.size <= curve.at[1]:
+    if (
+        curve is None
+        or curve.at is None
+        or line.size is None
+        or not curve.changed
+        or curve.at[0] <= line.size <= curve.at[1]
+    ):
         return own or curve
     own_effect, curve_effect = relative(moved) or 0.0, curve.effect or 0.0
     unknown = replace(curve, effect=None, low=None, high=None, baseline=None, target=None, at=None)
     if own_effect * curve_effect > 0 and abs(own_effect) >= (curve.delta or 0.0):
         return replace(unknown, effect=own_effect)
     return replace(
-        unknown, word="inconclusive", p=None, reason=f"the curve {'fell' if curve_effect < 0 else 'rose'} {at_sizes(curve.at)}"
+        unknown,
+        word="inconclusive",
+        p=None,
+        reason=f"the curve {'fell' if curve_effect < 0 else 'rose'} {at_sizes(curve.at)}",
     )
 
 
 class Verdicts:
-    """The verdicts on pairs of commits, each as `perf check BEFORE AFTER` gives it from what is stored, by the rules of the earlier one.
+    """The verdicts on pairs of commits, each as `perf check BEFORE AFTER` gives it from what is
+    stored, by the rules of the earlier one.
 
-    Without ``compute`` only those that are known already. ``along``: all ancestors with profiles of any commit asked about are among
-    these commits, oldest first, which saves looking.
+    Without ``compute`` only those that are known already. ``along``: all ancestors with profiles of
+    any commit asked about are among these commits, oldest first, which saves looking.
     """
 
     def __init__(
-        self, repository: Repository, along: Sequence[str] = (), *, delta: float | None = None, compute: bool = True
+        self,
+        repository: Repository,
+        along: Sequence[str] = (),
+        *,
+        delta: float | None = None,
+        compute: bool = True,
     ) -> None:
         self._repository = repository
         self._along = along
@@ -128,7 +154,9 @@ class Verdicts:
         self._found: dict[CommitPair, PairVerdicts] = {}
 
     def of(self, pairs: Iterable[CommitPair]) -> dict[CommitPair, PairVerdicts]:
-        """The verdicts by what they are about; a pair is missing where too many profiles would have to be opened."""
+        """The verdicts by what they are about; a pair is missing where too many profiles would have
+        to be opened.
+        """
         wanted = dict.fromkeys(pairs)
         asked = [pair for pair in wanted if pair not in self._found]
         if asked:
@@ -137,8 +165,12 @@ class Verdicts:
 
     def _asked(self, asked: Sequence[CommitPair]) -> dict[CommitPair, PairVerdicts]:
         self._marks = self._repository.index.marks()
-        self._repository.criteria_reader.ask(commit for pair in asked for commit in (pair.before, pair.after))
-        key_of = keyed(f"verdicts {VERSION} {__version__} {self._repository.former!r} {self._delta!r}")
+        self._repository.criteria_reader.ask(
+            commit for pair in asked for commit in (pair.before, pair.after)
+        )
+        key_of = keyed(
+            f"verdicts {VERSION} {__version__} {self._repository.former!r} {self._delta!r}"
+        )
         keys = {pair: key_of(*self._basis(pair)) for pair in asked}
         kept = self._repository.index.findings
         known = kept.recall(list(keys.values()), list[Verdict])
@@ -152,32 +184,50 @@ class Verdicts:
         return {pair: self._rows(pair, known[key]) for pair, key in keys.items() if key in known}
 
     def _rows(self, pair: CommitPair, verdicts: Sequence[Verdict]) -> PairVerdicts:
-        return {(one.series, one.uid, one.size, one.metric, one.unit, one.better): one for one in self._accepted(pair, verdicts)}
+        return {
+            (one.series, one.uid, one.size, one.metric, one.unit, one.better): one
+            for one in self._accepted(pair, verdicts)
+        }
 
     def _basis(self, pair: CommitPair) -> tuple[bytes, ...]:
-        """The input of the verdicts on a pair: its rules, its profiles, and those of the ancestors that show how much sessions differ."""
+        """The input of the verdicts on a pair: its rules, its profiles, and those of the ancestors
+        that show how much sessions differ.
+        """
         marks = [self._marks.get(commit, 0) for commit in (pair.before, *self._window(pair.after))]
         texts = *pair, repr(self._rules(pair))
-        return (*(text.encode() for text in texts), b"".join(mark.to_bytes(8, "little") for mark in marks))
+        return (
+            *(text.encode() for text in texts),
+            b"".join(mark.to_bytes(8, "little") for mark in marks),
+        )
 
     def _rules(self, pair: CommitPair) -> Rules:
         return self._repository.criteria_reader.rules(pair.before, pair.after).rules
 
     def _window(self, commit: str) -> list[str]:
-        """The commits whose sessions show how much a benchmark moves, oldest first, as in ``Repository.history``."""
+        """The commits whose sessions show how much a benchmark moves, oldest first, as in
+        ``Repository.history``.
+        """
         if not self._windows and self._along:
             line = [one for one in self._along if one in self._marks]
-            self._windows = {one: line[max(0, turn - NEAREST_ANCESTORS) : turn + 1] for turn, one in enumerate(line)}
+            self._windows = {
+                one: line[max(0, turn - NEAREST_ANCESTORS) : turn + 1]
+                for turn, one in enumerate(line)
+            }
         if commit not in self._windows:
             measured = islice(self._repository.measured_ancestors(commit), NEAREST_ANCESTORS)
             self._windows[commit] = [*reversed(list(measured)), commit]
         return self._windows[commit]
 
-    def _computed(self, pairs: Sequence[CommitPair], reader: _Reader) -> dict[CommitPair, list[Verdict]]:
+    def _computed(
+        self, pairs: Sequence[CommitPair], reader: _Reader
+    ) -> dict[CommitPair, list[Verdict]]:
         by_commit: dict[tuple[str, str], list[Measured]] = defaultdict(list)
         for environment in {pair.environment for pair in pairs}:
             needed = dict.fromkeys(
-                commit for pair in pairs if pair.environment == environment for commit in (pair.before, *self._window(pair.after))
+                commit
+                for pair in pairs
+                if pair.environment == environment
+                for commit in (pair.before, *self._window(pair.after))
             )
             for one in self._repository.index.measured(needed, environment):
                 by_commit[one.header.commit, environment].append(one)
@@ -185,17 +235,29 @@ class Verdicts:
         pasts: dict[tuple[str, str], dict[Unit, EarlierSessions]] = {}
 
         def compared(pair: CommitPair, read: Read = _needed) -> list[Verdict] | None:
-            """The verdicts on one pair; None where profiles would have to be opened that ``read`` does not open."""
+            """The verdicts on one pair; None where profiles would have to be opened that ``read``
+            does not open.
+            """
             here = (pair.after, pair.environment)
             if here not in pasts:
-                window = (one for commit in self._window(pair.after) for one in by_commit[commit, pair.environment])
+                window = (
+                    one
+                    for commit in self._window(pair.after)
+                    for one in by_commit[commit, pair.environment]
+                )
                 pasts[here] = earlier_sessions(window, centres)
             sides = [
                 [one for one in by_commit[commit, pair.environment] if one.header.dirty is None]
                 for commit in (pair.before, pair.after)
             ]
             try:
-                report = compare(*sides, rules=self._rules(pair), delta=self._delta, history=pasts[here], read=read)
+                report = compare(
+                    *sides,
+                    rules=self._rules(pair),
+                    delta=self._delta,
+                    history=pasts[here],
+                    read=read,
+                )
             except _NotOpened:
                 return None
             return [Verdict.of(change) for change in report.changes]
@@ -207,7 +269,9 @@ class Verdicts:
 
     def _accepted(self, pair: CommitPair, verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
         """The verdicts, with what the project has accepted on the way."""
-        if not self._repository.acceptances or not any(one.word in ("degradation", "suspected") for one in verdicts):
+        if not self._repository.acceptances or not any(
+            one.word in ("degradation", "suspected") for one in verdicts
+        ):
             return verdicts
         return self._repository.accepted(verdicts, State(pair.before), State(pair.after))
 
@@ -222,7 +286,9 @@ def _needed(_: Sequence[Header]) -> Sequence[Profile]:
 
 
 class _Reader:
-    """Opens profiles, and keeps those that were asked for last: of two neighbours, the next pair needs one again."""
+    """Opens profiles, and keeps those that were asked for last: of two neighbours, the next pair
+    needs one again.
+    """
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
@@ -235,6 +301,10 @@ class _Reader:
         self._left -= len(new)
         if self._left < 0:
             raise _NotOpened
-        opened = dict(zip((header.path for header in new), self._repository.profiles(new), strict=True))
-        self._kept = {header.path: self._kept.get(header.path) or opened[header.path] for header in headers}
+        opened = dict(
+            zip((header.path for header in new), self._repository.profiles(new), strict=True)
+        )
+        self._kept = {
+            header.path: self._kept.get(header.path) or opened[header.path] for header in headers
+        }
         return [self._kept[header.path] for header in headers]

@@ -29,7 +29,8 @@ class HookError(PerfError):
 class Hook:
     """One hook of the project.
 
-    ``path`` is where git looks for it, ``ours`` our script (elsewhere when a tool has moved it on), ``kept`` the one from before.
+    ``path`` is where git looks for it, ``ours`` our script (elsewhere when a tool has moved it on),
+    ``kept`` the one from before.
     """
 
     name: str
@@ -41,7 +42,9 @@ class Hook:
 
 @dataclass(frozen=True)
 class HookRemoval:
-    """The result of ``uninstall`` for one hook; ``kept`` is (restored: was) the hook that we had kept aside."""
+    """The result of ``uninstall`` for one hook; ``kept`` is (restored: was) the hook that we had
+    kept aside.
+    """
 
     name: str
     done: Literal["removed", "restored", "left alone", "not installed"]
@@ -50,7 +53,9 @@ class HookRemoval:
 
 
 def folder(project: Project) -> Path:
-    """The folder in which git looks for hooks: ``core.hooksPath``, or in the git folder that all worktrees share."""
+    """The folder in which git looks for hooks: ``core.hooksPath``, or in the git folder that all
+    worktrees share.
+    """
     return Path(project.git("rev-parse", "--path-format=absolute", "--git-path", "hooks"))
 
 
@@ -60,20 +65,26 @@ def status(project: Project) -> list[Hook]:
 
 
 def install(project: Project, names: Iterable[str] = HOOKS) -> list[Hook]:
-    """Write the hooks, with the present interpreter's path in them; a hook that is there already is kept aside and called first.
+    """Write the hooks, with the present interpreter's path in them; a hook that is there already is
+    kept aside and called first.
 
     Doing it again writes them anew and changes nothing else. Raises HookError.
     """
     place = folder(project)
     if place.exists() and not place.is_dir():  # /dev/null switches hooks off
-        raise HookError(f"{place} is not a folder, and git looks for hooks there: see `git config --show-origin core.hooksPath`")
+        raise HookError(
+            f"{place} is not a folder, and git looks for hooks there: see `git config --show-origin"
+            " core.hooksPath`"
+        )
     for name in names:
         hook = _hook(place, name)
         kept = _kept(hook.path)
         if hook.ours is None and os.path.lexists(hook.path):
-            if os.path.lexists(kept) and not os.path.samestat(kept.lstat(), hook.path.lstat()):  # the same: an install was killed
+            # the same: an install was killed
+            if os.path.lexists(kept) and not os.path.samestat(kept.lstat(), hook.path.lstat()):
                 raise HookError(
-                    f"{kept} of an earlier install is in the way of keeping {hook.path}: rename or delete one of them"
+                    f"{kept} of an earlier install is in the way of keeping {hook.path}: rename or"
+                    " delete one of them"
                 )
             _keep(hook.path, kept)
         _write(hook.ours or hook.path, hookscript.script(name, sys.executable))
@@ -106,17 +117,21 @@ def notes(project: Project) -> list[str]:
     """Warnings about the folder of the hooks, in sentences."""
     found, place = [], folder(project)
     try:
-        scope, _, value = project.git("config", "--show-scope", "--get", "core.hooksPath").partition("\t")
+        scope, _, value = project.git(
+            "config", "--show-scope", "--get", "core.hooksPath"
+        ).partition("\t")
     except GitError:
         scope, value = "", ""
     if scope in ("global", "system"):
         found.append(
-            f"core.hooksPath ({value}) is git's {scope} setting, for all repositories: the hooks act where there is a .perf"
+            f"core.hooksPath ({value}) is git's {scope} setting, for all repositories: the hooks"
+            " act where there is a .perf"
         )
     elif value and place.is_relative_to(project.root) and not _ignored(project, place / HOOKS[0]):
         found.append(
-            f"core.hooksPath ({value}) is among the project's own files: do not commit the hooks there, they name this machine's "
-            'Python; a hook for everybody calls `perf hook run pre-push "$@"`'
+            f"core.hooksPath ({value}) is among the project's own files: do not commit the hooks"
+            " there, they name this machine's Python; a hook for everybody calls `perf hook run"
+            ' pre-push "$@"`'
         )
     if not made(project):
         found.append("there is no .perf here yet, so the hooks do nothing: run `perf init`")
@@ -133,11 +148,18 @@ def _ignored(project: Project, path: Path) -> bool:
 
 def _hook(folder: Path, name: str) -> Hook:
     path = folder / name
-    ours = next((candidate for candidate in (path, folder / f"{name}.legacy") if _is_ours(candidate)), None)  # pre-commit's word
+    # pre-commit's word
+    ours = next(
+        (candidate for candidate in (path, folder / f"{name}.legacy") if _is_ours(candidate)), None
+    )
     kept = _kept(path) if os.path.lexists(_kept(path)) else None
     state: HookState
     if ours is not None:
-        state = "installed" if ours.read_bytes() == hookscript.script(name, sys.executable) else "outdated"
+        state = (
+            "installed"
+            if ours.read_bytes() == hookscript.script(name, sys.executable)
+            else "outdated"
+        )
     else:
         state = "another tool's" if os.path.lexists(path) else "not installed"
     return Hook(name, path, state, ours, kept)
@@ -162,7 +184,9 @@ def _write(path: Path, text: bytes) -> None:
 
 
 def _keep(path: Path, kept: Path) -> None:
-    """Give a hook its second name; it has its first one until ours takes that, so that there is a hook at every moment."""
+    """Give a hook its second name; it has its first one until ours takes that, so that there is a
+    hook at every moment.
+    """
     try:
         os.link(path, kept, follow_symlinks=False)
     except OSError:

@@ -24,7 +24,9 @@ UNCHECKED = 4  # of the hook itself, for the pre-commit framework
 
 @dataclass(frozen=True)
 class Push:
-    """A comparison before a push: the new tip of ``branch``, and the commit that the other side has."""
+    """A comparison before a push: the new tip of ``branch``, and the commit that the other side
+    has.
+    """
 
     branch: str
     baseline: str
@@ -33,7 +35,9 @@ class Push:
 
 @dataclass(frozen=True)
 class Checked:
-    """The result of ``perf check`` for one push: its exit status, its report, and the last line of its errors."""
+    """The result of ``perf check`` for one push: its exit status, its report, and the last line of
+    its errors.
+    """
 
     push: Push
     status: int
@@ -53,18 +57,26 @@ class Checked:
 
     @property
     def judge(self) -> str:
-        """What the push does to its own judge, as the report says it; empty where that is nothing."""
+        """What the push does to its own judge, as the report says it; empty where that is
+        nothing.
+        """
         own = re.search(r": (this\s+change\s+accepts\s[^;]*);", self.output)
-        lines = re.search(r"^  (?:This change also|The \[\[check)[^\n]*(?:\n  \S[^\n]*)*", self.output, re.MULTILINE)
+        lines = re.search(
+            r"^  (?:This change also|The \[\[check)[^\n]*(?:\n  \S[^\n]*)*",
+            self.output,
+            re.MULTILINE,
+        )
         said = [own[1] if own else "", lines[0] if lines else ""]
         return "; ".join(" ".join(part.split()) for part in said if part)
 
 
 def pushes(project: Project, remote: str, lines: Iterable[str]) -> list[Push]:
-    """The comparisons for the lines that git gives to pre-push: ``<local ref> <local id> <remote ref> <remote id>``.
+    """The comparisons for the lines that git gives to pre-push: ``<local ref> <local id> <remote
+    ref> <remote id>``.
 
-    Deletions, tags and perfvcs' own refs are left out: a tag names what a branch brings. The baseline is what the remote has;
-    where that is nothing, or was not fetched, the merge base with the remote's default branch.
+    Deletions, tags and perfvcs' own refs are left out: a tag names what a branch brings. The
+    baseline is what the remote has; where that is nothing, or was not fetched, the merge base with
+    the remote's default branch.
     """
     found: dict[tuple[str, str], Push] = {}
     for line in lines:
@@ -83,11 +95,15 @@ def pushes(project: Project, remote: str, lines: Iterable[str]) -> list[Push]:
 
 
 def pre_commit_lines(variables: Mapping[str, str]) -> list[str]:
-    """The same lines from the variables of the pre-commit framework, which keeps git's own to itself; empty without them."""
+    """The same lines from the variables of the pre-commit framework, which keeps git's own to
+    itself; empty without them.
+    """
     target = variables.get("PRE_COMMIT_TO_REF")
     if not target:
         return []
-    local, remote = (variables.get(f"PRE_COMMIT_{side}_BRANCH", "HEAD") for side in ("LOCAL", "REMOTE"))
+    local, remote = (
+        variables.get(f"PRE_COMMIT_{side}_BRANCH", "HEAD") for side in ("LOCAL", "REMOTE")
+    )
     return [f"{local} {target} {remote} {variables.get('PRE_COMMIT_FROM_REF') or '0' * 40}"]
 
 
@@ -95,15 +111,35 @@ def check(project: Project, wanted: Sequence[Push]) -> Iterator[Checked]:
     """Run ``perf check --gate`` for each push, in a process of its own."""
     for push in wanted:
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "perfvcs", "-C", str(project.root), "check", "--gate", push.baseline, push.target],
-            env=environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
-        )  # fmt: skip
+            [
+                sys.executable,
+                "-P",
+                "-m",
+                "perfvcs",
+                "-C",
+                str(project.root),
+                "check",
+                "--gate",
+                push.baseline,
+                push.target,
+            ],
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
         said = [line for line in done.stderr.splitlines() if line.strip()]
-        yield Checked(push, done.returncode, done.stdout, said[-1].removeprefix("perf: ") if said else "")
+        yield Checked(
+            push, done.returncode, done.stdout, said[-1].removeprefix("perf: ") if said else ""
+        )
 
 
 def waiting_time(project: Project) -> float:
-    """The seconds that a push waits for measurements: perf.toml's, or what is usual where that cannot be read."""
+    """The seconds that a push waits for measurements: perf.toml's, or what is usual where that
+    cannot be read.
+    """
     from perfvcs.errors import UsageError
     from perfvcs.jobs.config import HookTable, load
 
@@ -120,7 +156,9 @@ def measuring(home: Path, wanted: Iterable[Push]) -> list[RunningSession]:
 
 
 def wait(home: Path, wanted: Sequence[Push], seconds: float, progress: Progress) -> bool:
-    """Wait until none of the commits to be compared is being measured, for at most so long; whether one still is."""
+    """Wait until none of the commits to be compared is being measured, for at most so long; whether
+    one still is.
+    """
     until, total, done = time.monotonic() + seconds, 0, 0
     while runs := measuring(home, wanted):
         if time.monotonic() >= until:
@@ -137,11 +175,15 @@ def wait(home: Path, wanted: Sequence[Push], seconds: float, progress: Progress)
 
 
 def _commit(project: Project, revision: str) -> str | None:
-    """The commit behind an id; None for git's null id, for what is not here, and for what is not a commit."""
+    """The commit behind an id; None for git's null id, for what is not here, and for what is not a
+    commit.
+    """
     if not revision.strip("0"):
         return None
     with contextlib.suppress(GitError):
-        return project.git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        return project.git(
+            "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"
+        )
     return None
 
 

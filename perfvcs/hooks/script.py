@@ -1,4 +1,6 @@
-"""The text of the git hooks: POSIX sh, thin, so that what may change later stays in the package that they call."""
+"""The text of the git hooks: POSIX sh, thin, so that what may change later stays in the package
+that they call.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,8 @@ _POST_COMMIT_KEPT = """\
 is_kept && { call_kept "$@" || status=$?; }  # git ignores its status, so a bad one is not a reason not to measure
 """
 
-# A clone never has git's own folder, so that a .perf which came with one does not even start Python.
+# A clone never has git's own folder, so that a .perf which came with one does not even start
+# Python.
 _POST_COMMIT = """\
 [ -z "${PERFVCS_SKIP:-}" ] || exit "$status"
 common=$(git rev-parse --git-common-dir 2>/dev/null && echo .) || exit "$status"
@@ -53,7 +56,8 @@ unset $(git rev-parse --local-env-vars)
 exit "$status"
 """
 
-# Whatever fails on the way, the shell's own forks too, the push goes on; only what the earlier hook or the check says stops it.
+# Whatever fails on the way, the shell's own forks too, the push goes on; only what the earlier hook
+# or the check says stops it.
 _PRE_PUSH = """\
 stop=
 finish() {
@@ -76,12 +80,16 @@ feed | "$python" -P -m perfvcs -C "$top" hook run pre-push -- "$@"
 
 
 def script(hook: str, python: str) -> bytes:
-    """The whole file of ``post-commit`` or ``pre-push``; ``python`` is the interpreter that has perfvcs."""
+    """The whole file of ``post-commit`` or ``pre-push``; ``python`` is the interpreter that has
+    perfvcs.
+    """
     body = _POST_COMMIT_KEPT + _POST_COMMIT if hook == "post-commit" else _PRE_PUSH
     return _fill(_HEAD + "\n" + body, hook, python)
 
 
 def _fill(text: str, hook: str, python: str) -> bytes:
     text = text.replace("PYTHON_IS_THERE\n", _PYTHON_IS_THERE)
-    text = text.replace("hook=HOOK\n", f"hook={hook}\n", 1).replace("python=PYTHON\n", f"python={shlex.quote(python)}\n", 1)
+    text = text.replace("hook=HOOK\n", f"hook={hook}\n", 1).replace(
+        "python=PYTHON\n", f"python={shlex.quote(python)}\n", 1
+    )
     return os.fsencode(text)

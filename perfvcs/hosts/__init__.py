@@ -1,6 +1,8 @@
-"""Blocks over many hosts, through Dask (hosts.md); only ``cluster``, ``client`` and ``work`` know Dask, and import it when asked.
+"""Blocks over many hosts, through Dask (hosts.md); only ``cluster``, ``client`` and ``work`` know
+Dask, and import it when asked.
 
-The package is also a preload of Dask's schedulers and workers: ``dask worker --preload perfvcs.hosts``.
+The package is also a preload of Dask's schedulers and workers: ``dask worker --preload
+perfvcs.hosts``.
 """
 
 from __future__ import annotations
@@ -12,5 +14,7 @@ if TYPE_CHECKING:
 
 
 def dask_setup(server: Scheduler | Worker) -> None:
-    """Close the port at which anybody may ask a scheduler or worker by HTTP, without a certificate."""
+    """Close the port at which anybody may ask a scheduler or worker by HTTP, without a
+    certificate.
+    """
     server.http_server.stop()

@@ -13,9 +13,14 @@ from perfvcs.measure.progress import Progress
 
 @contextmanager
 def chosen(
-    scheduler: str, config: Config, progress: Progress, tls: Tls, distrusted: Callable[[], Mapping[str, str]] = dict
+    scheduler: str,
+    config: Config,
+    progress: Progress,
+    tls: Tls,
+    distrusted: Callable[[], Mapping[str, str]] = dict,
 ) -> Iterator[Make]:
-    """The executor that a scheduler's address means, this machine where it is empty; raises Unusable.
+    """The executor that a scheduler's address means, this machine where it is empty; raises
+    Unusable.
 
     ``distrusted`` finds the hosts that get no blocks, with the reason.
     """

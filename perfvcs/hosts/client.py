@@ -1,4 +1,6 @@
-"""The client's side: gives blocks out to hosts, one at a time to each, and takes those that come back whole."""
+"""The client's side: gives blocks out to hosts, one at a time to each, and takes those that come
+back whole.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,17 @@ from perfvcs.environment.host import Facts
 from perfvcs.git.remote import bundle
 from perfvcs.hosts import wire, work
 from perfvcs.hosts.cluster import Cluster, HostsLost
-from perfvcs.hosts.wire import Delivery, Executing, Failed, Lacks, Measured, Parcel, Task, encode, parcel
+from perfvcs.hosts.wire import (
+    Delivery,
+    Executing,
+    Failed,
+    Lacks,
+    Measured,
+    Parcel,
+    Task,
+    encode,
+    parcel,
+)
 from perfvcs.jobs.requirement import is_met
 from perfvcs.measure.executor import Wanted
 from perfvcs.measure.journal import Block, Identity
@@ -26,7 +38,9 @@ from perfvcs.measure.tally import About, CellPlace, Tally
 if TYPE_CHECKING:
     from distributed import Future
 
-KILLS = 2  # times that workers are lost in a version's executions, or hosts on which a job fails, after which it is given up
+# times that workers are lost in a version's executions, or hosts on which a job fails, after which
+# it is given up
+KILLS = 2
 TRIES = 3  # hosts that lose a block, or fail, before the session ends
 HANDOVER = 60.0  # seconds in which the answer that a worker has finished has to be here
 FAULTS = 2  # failures in a row after which a host gets no more blocks
@@ -46,8 +60,8 @@ class Flying:
 class Suspicion:
     """Workers that were lost in the executions of a version: on which hosts, and how many times.
 
-    Those whose blocks were out when the first of them was lost count as one time, since a cut network takes several at once. ``until`` is
-    the last block that was out then.
+    Those whose blocks were out when the first of them was lost count as one time, since a cut
+    network takes several at once. ``until`` is the last block that was out then.
     """
 
     hosts: list[str] = field(default_factory=list)
@@ -63,7 +77,9 @@ class Suspicion:
 
 @dataclass(frozen=True)
 class OnHosts:
-    """Makes executors for the hosts of a cluster; those that are ``distrusted``, for a reason, get no blocks."""
+    """Makes executors for the hosts of a cluster; those that are ``distrusted``, for a reason, get
+    no blocks.
+    """
 
     cluster: Cluster
     distrusted: Mapping[str, str]
@@ -84,13 +100,21 @@ def trusted(cluster: Cluster, distrusted: Mapping[str, str]) -> list[str]:
 
 
 class HostsExecutor:
-    """Runs blocks on the hosts of a cluster. A block that does not come back whole is repeated, on another host where there is one.
+    """Runs blocks on the hosts of a cluster.
 
-    A version on which workers were lost twice, or a job failed on two hosts (on one, where there is no other), is given up. A host that
-    fails twice in a row gets no more blocks.
+    A block that does not come back whole is repeated, on another host where there is one.
+
+    A version on which workers were lost twice, or a job failed on two hosts (on one, where there is
+    no other), is given up. A host that fails twice in a row gets no more blocks.
     """
 
-    def __init__(self, cluster: Cluster, sites: Sites, tally: Tally, distrusted: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        sites: Sites,
+        tally: Tally,
+        distrusted: Mapping[str, str] | None = None,
+    ) -> None:
         self.cluster, self.sites, self.tally = cluster, sites, tally
         self._flying: dict[Future[bytes], Flying] = {}
         self._last: dict[str, tuple[int, int]] = {}  # the execution that each worker began last
@@ -119,13 +143,19 @@ class HostsExecutor:
         self._name = hashlib.sha256(self._content).hexdigest()
         self._topic = f"perfvcs-{identity.session}"
         self.tally.alive |= {
-            (cell, version) for cell in range(len(self.sites.cells)) for version in range(len(self.sites.versions))
+            (cell, version)
+            for cell in range(len(self.sites.cells))
+            for version in range(len(self.sites.versions))
         }
         self.cluster.client.subscribe_topic(self._topic, self._heard)
         stack.callback(self.cluster.release, self._name)
         stack.callback(self._cancel)
         for host in sorted(set(self.cluster.workers().values())):
-            self.tally.progress.say(f"{host} gets no blocks: {why}" if (why := self._aside.get(host)) else f"measuring on {host}")
+            self.tally.progress.say(
+                f"{host} gets no blocks: {why}"
+                if (why := self._aside.get(host))
+                else f"measuring on {host}"
+            )
 
     def resume(self) -> None:
         """Nothing: each host says anew what it measures."""
@@ -134,11 +164,17 @@ class HostsExecutor:
         """Each host warms up by itself, before its first block."""
         for number in cells:
             for position in self.tally.versions_of(number):
-                self.tally.skip(number, position, self.sites.cells[number].warmup * self.sites.cells[number].binaries)
+                self.tally.skip(
+                    number,
+                    position,
+                    self.sites.cells[number].warmup * self.sites.cells[number].binaries,
+                )
 
     def describe(self, places: Iterable[CellPlace]) -> dict[CellPlace, About]:
         """Nothing was measured here."""
-        return {place: self.tally.about(place.number, place.position, place.host) for place in places}
+        return {
+            place: self.tally.about(place.number, place.position, place.host) for place in places
+        }
 
     def running(self, blocks: Iterable[Wanted]) -> Iterator[None]:
         """Run blocks, as many at a time as there are hosts; raises HostsLost."""
@@ -147,7 +183,11 @@ class HostsExecutor:
         try:
             while (waiting and not self.tally.is_over()) or self._flying:
                 workers = self.cluster.workers()
-                usable = {worker: host for worker, host in workers.items() if self._is_usable(host, waiting)}
+                usable = {
+                    worker: host
+                    for worker, host in workers.items()
+                    if self._is_usable(host, waiting)
+                }
                 if usable:
                     seen = time.monotonic()
                 elif not self._flying:
@@ -172,12 +212,20 @@ class HostsExecutor:
         if time.monotonic() - seen > self.cluster.patience:
             if workers:
                 hosts = ", ".join(dict.fromkeys(workers.values()))
-                raise HostsLost(f"no worker is left that meets what the jobs require, only {hosts}: start one, then continue")
-            raise HostsLost(f"the scheduler at {self.cluster.address} has no workers any more: start some, then continue")
+                raise HostsLost(
+                    f"no worker is left that meets what the jobs require, only {hosts}: start one,"
+                    " then continue"
+                )
+            raise HostsLost(
+                f"the scheduler at {self.cluster.address} has no workers any more: start some, then"
+                " continue"
+            )
         time.sleep(0.05)
 
     def _give_out(self, waiting: deque[Wanted], usable: dict[str, str]) -> None:
-        """Give every free host a block, one that it did not fail before if there is another host."""
+        """Give every free host a block, one that it did not fail before if there is another
+        host.
+        """
         busy = set(self.cluster.flying.values())
         for worker, host in usable.items():
             if worker in busy or self.tally.is_over():
@@ -193,13 +241,20 @@ class HostsExecutor:
 
     def _is_usable(self, host: str, waiting: Iterable[Wanted]) -> bool:
         """Whether a host may run any of the blocks that wait."""
-        return host not in self._aside and any(self._suits(number, host) for one in waiting for number in one.cells)
+        return host not in self._aside and any(
+            self._suits(number, host) for one in waiting for number in one.cells
+        )
 
     def _chosen(self, waiting: deque[Wanted], host: str, others: set[str]) -> Wanted | None:
-        """Take the first block for a host: those of its cells that the host may measure; the rest waits on."""
+        """Take the first block for a host: those of its cells that the host may measure; the rest
+        waits on.
+        """
         for place, one in enumerate(waiting):
             cells = [number for number in one.cells if self._suits(number, host)]
-            if not cells or (host in self._avoid[one.block] and any(self._suits(cells[0], other) for other in others)):
+            if not cells or (
+                host in self._avoid[one.block]
+                and any(self._suits(cells[0], other) for other in others)
+            ):
                 continue
             del waiting[place]
             if rest := [number for number in one.cells if number not in cells]:
@@ -210,10 +265,14 @@ class HostsExecutor:
     def _suits(self, number: int, host: str) -> bool:
         """Whether a host meets what a job requires."""
         text = self.sites.cells[number].hosts
-        return not text or is_met(text, self.cluster.facts[host], f"job `{self.tally.names[number]}`")
+        return not text or is_met(
+            text, self.cluster.facts[host], f"job `{self.tally.names[number]}`"
+        )
 
     def _submit(self, task: bytes, flying: Flying) -> None:
-        future = self.cluster.submit(work.measure, self.parcel.project, self._topic, task, worker=flying.worker)
+        future = self.cluster.submit(
+            work.measure, self.parcel.project, self._topic, task, worker=flying.worker
+        )
         self._flying[future] = flying
 
     def _cells(self, wanted: Wanted) -> dict[int, list[int]]:
@@ -231,7 +290,8 @@ class HostsExecutor:
             if type(error).__name__ in ("KilledWorker", "CancelledError", "FutureCancelledError"):
                 self._lost(flying, waiting)
             elif future.status != "error":
-                # Its worker died with what it had finished: Dask would wait for that worker to come back and measure again.
+                # Its worker died with what it had finished: Dask would wait for that worker to come
+                # back and measure again.
                 self._last.pop(flying.worker, None)
                 self.cluster.cancel(future)
                 self._lost(flying, waiting)
@@ -250,27 +310,44 @@ class HostsExecutor:
         project = self.sites.project
         form = project.git("rev-parse", "--show-object-format")
         content = bundle(project, [one.commit for one in self.parcel.versions], lacks.tips)
-        self.tally.progress.say(f"sending {len(content) + len(self._content):,} bytes to {lacks.host}")
+        self.tally.progress.say(
+            f"sending {len(content) + len(self._content):,} bytes to {lacks.host}"
+        )
         delivery = encode(Delivery(self._content, content, form))
-        self._submit(encode(Task(self._name, flying.wanted.block, self._cells(flying.wanted), delivery)), flying)
+        self._submit(
+            encode(Task(self._name, flying.wanted.block, self._cells(flying.wanted), delivery)),
+            flying,
+        )
 
     def _measured(self, measured: Measured, flying: Flying, waiting: deque[Wanted]) -> None:
-        """Keep the parts of a block that are whole; the others are repeated elsewhere, or their versions given up."""
+        """Keep the parts of a block that are whole; the others are repeated elsewhere, or their
+        versions given up.
+        """
         for said in measured.described:
             self.tally.describe(said)
-        self.tally.warnings |= dict.fromkeys(f"{warning} ({measured.host})" for warning in measured.warnings)
+        self.tally.warnings |= dict.fromkeys(
+            f"{warning} ({measured.host})" for warning in measured.warnings
+        )
         for lost in measured.lost:
             self._failed[lost.job, lost.version][flying.host] = lost.reason
         hosts = set(self.cluster.workers().values()) - set(self._aside)
         for (number, position), reasons in list(self._failed.items()):
-            if (number, position) in self.tally.alive and len(reasons) >= min(KILLS, max(1, len(hosts))):
-                self.tally.give_up(number, position, next(iter(reasons.values())) + f" (on {', '.join(reasons)})")
+            if (number, position) in self.tally.alive and len(reasons) >= min(
+                KILLS, max(1, len(hosts))
+            ):
+                self.tally.give_up(
+                    number, position, next(iter(reasons.values())) + f" (on {', '.join(reasons)})"
+                )
         whole = [block for block in measured.blocks if self._is_whole(block)]
         for block in whole:
             for position in block.seen:
                 self.tally.step(block.job, position)
             self.tally.complete(block)
-        missing = [number for number in flying.wanted.cells if not self._has(whole, number) and self.tally.versions_of(number)]
+        missing = [
+            number
+            for number in flying.wanted.cells
+            if not self._has(whole, number) and self.tally.versions_of(number)
+        ]
         if missing:
             reason = measured.lost[0].reason if measured.lost else "a version gave nothing"
             self._fault(flying, reason, waiting, missing)
@@ -284,7 +361,13 @@ class HostsExecutor:
     def _has(self, blocks: Sequence[Block], number: int) -> bool:
         return any(block.job == number for block in blocks)
 
-    def _fault(self, flying: Flying, reason: str, waiting: deque[Wanted], cells: Sequence[int] | None = None) -> None:
+    def _fault(
+        self,
+        flying: Flying,
+        reason: str,
+        waiting: deque[Wanted],
+        cells: Sequence[int] | None = None,
+    ) -> None:
         """A host did not measure a block: another one shall."""
         self._faults[flying.host] += 1
         if self._faults[flying.host] >= FAULTS:
@@ -293,7 +376,9 @@ class HostsExecutor:
         self._repeat(flying, waiting, f"failed on {flying.host}: {reason}", cells)
 
     def _lost(self, flying: Flying, waiting: deque[Wanted]) -> None:
-        """A worker is gone: the whole block is repeated, without the version that did it if that is known."""
+        """A worker is gone: the whole block is repeated, without the version that did it if that is
+        known.
+        """
         if not self.cluster.is_there:
             raise self.cluster.lost()
         pair = self._last.pop(flying.worker, None)
@@ -302,11 +387,16 @@ class HostsExecutor:
             suspicion.add(flying, self._given)
             if suspicion.times >= KILLS:
                 hosts = ", ".join(dict.fromkeys(suspicion.hosts))
-                self.tally.give_up(*pair, f"{len(suspicion.hosts)} workers were lost while it ran (on {hosts})")
-                self._tries.clear()  # it was in all blocks that were lost: each begins anew without it
+                self.tally.give_up(
+                    *pair, f"{len(suspicion.hosts)} workers were lost while it ran (on {hosts})"
+                )
+                # it was in all blocks that were lost: each begins anew without it
+                self._tries.clear()
         self._repeat(flying, waiting, f"was lost with the worker on {flying.host}")
 
-    def _repeat(self, flying: Flying, waiting: deque[Wanted], how: str, cells: Sequence[int] | None = None) -> None:
+    def _repeat(
+        self, flying: Flying, waiting: deque[Wanted], how: str, cells: Sequence[int] | None = None
+    ) -> None:
         """Put a block back; raises HostsLost at the limit."""
         block = flying.wanted.block
         self._tries[block] += 1
@@ -315,7 +405,10 @@ class HostsExecutor:
         if not self._cells(again):
             return
         if self._tries[block] >= TRIES:
-            raise HostsLost(f"block {block} {how}, the last of {TRIES} tries: see that host's log, then continue")
+            raise HostsLost(
+                f"block {block} {how}, the last of {TRIES} tries: see that host's log, then"
+                " continue"
+            )
         self.tally.progress.say(f"repeated: block {block} {how}")
         waiting.appendleft(again)
 

@@ -34,7 +34,10 @@ MOST_PORT = 65535
 INSTALL = "pip install 'distributed>=2026.1' 'cryptography>=42' simpleeval"
 START = "dask worker {} --nthreads 1 --nworkers 1 --resources perfvcs=1{}"
 CERTIFICATES = " --tls-ca-file CA --tls-cert CERT --tls-key KEY"
-EXPIRED = "has a certificate that the scheduler does not accept, or that has expired: make new ones, and start it again"
+EXPIRED = (
+    "has a certificate that the scheduler does not accept, or that has expired: make new ones, and"
+    " start it again"
+)
 POLL = 0.5  # seconds between two looks at who is still there
 
 
@@ -46,10 +49,12 @@ class HostsLost(PerfError):
 
 @dataclass
 class Cluster:
-    """A connection to a scheduler; ``hosts`` names the host of each worker, by the worker's address.
+    """A connection to a scheduler; ``hosts`` names the host of each worker, by the worker's
+    address.
 
-    ``facts`` has what each host is like, ``flying`` which worker has which block, of all sessions of this client. ``patience`` and
-    ``stalled`` in seconds. ``silent`` are the workers that do not answer, and why.
+    ``facts`` has what each host is like, ``flying`` which worker has which block, of all sessions
+    of this client. ``patience`` and ``stalled`` in seconds. ``silent`` are the workers that do not
+    answer, and why.
     """
 
     client: Client
@@ -70,16 +75,21 @@ class Cluster:
         return str(self.client.status) == "running"
 
     def workers(self) -> dict[str, str]:
-        """The host of each worker that is there just now, by the worker's address; new ones are checked.
+        """The host of each worker that is there just now, by the worker's address; new ones are
+        checked.
 
-        Those that do not answer are left out until they connect again. Raises HostsLost without a scheduler, and Unusable where a worker is
-        not as it must be.
+        Those that do not answer are left out until they connect again. Raises HostsLost without a
+        scheduler, and Unusable where a worker is not as it must be.
         """
         if not self.is_there:
             raise self.lost()
         seen = self._seen()
         self.silent = {address: why for address, why in self.silent.items() if address in seen}
-        new = {address: about for address, about in seen.items() if address not in self.hosts.keys() | self.silent}
+        new = {
+            address: about
+            for address, about in seen.items()
+            if address not in self.hosts.keys() | self.silent
+        }
         if new:
             self.hosts |= self._checked(new)
             for address in sorted(self.silent.keys() & new.keys() if self.hosts else ()):
@@ -87,9 +97,11 @@ class Cluster:
         return {address: self.hosts[address] for address in seen if address in self.hosts}
 
     def _seen(self) -> Mapping[str, Mapping[str, Any]]:
-        """The workers that the scheduler has just now; those of its last answer where it gives none.
+        """The workers that the scheduler has just now; those of its last answer where it gives
+        none.
 
-        ``Client.scheduler_info`` is not used: its answer is kept where another thread may put one without workers before it is read.
+        ``Client.scheduler_info`` is not used: its answer is kept where another thread may put one
+        without workers before it is read.
         """
         scheduler: Any = self.client.scheduler
         with suppress(OSError):
@@ -104,10 +116,14 @@ class Cluster:
             cure = f"start one per host: `{_start(self.address)}`"
             if about["nthreads"] != 1:
                 threads = counted(about["nthreads"], "thread")
-                raise Unusable(f"the worker {address} has {threads}, so that blocks would disturb each other: {cure}")
+                raise Unusable(
+                    f"the worker {address} has {threads}, so that blocks would disturb each other:"
+                    f" {cure}"
+                )
             if about.get("resources", {}).get(RESOURCE) != 1:
                 raise Unusable(
-                    f"the worker {address} does not have the resource {RESOURCE}=1, which makes a host exclusive: {cure}"
+                    f"the worker {address} does not have the resource {RESOURCE}=1, which makes a"
+                    f" host exclusive: {cure}"
                 )
         hosts: dict[str, str] = {}
         for address, (dask, said) in self.client.sync(self._asked, list(workers)).items():
@@ -123,21 +139,30 @@ class Cluster:
                 has = f"has perfvcs {theirs}" if theirs else "has no perfvcs that can be used"
                 cure = f"install perfvcs {perfvcs.__version__} there, as here"
                 raise Unusable(f"the worker {address} {has}: {cure}")
-            present = [one for one, name in (self.hosts | hosts).items() if name == host and one in self._seen()]
+            present = [
+                one
+                for one, name in (self.hosts | hosts).items()
+                if name == host and one in self._seen()
+            ]
             if present:
                 raise Unusable(
-                    f"the workers {present[0]} and {address} are both on a host called {host}: give each host its own name"
+                    f"the workers {present[0]} and {address} are both on a host called {host}: give"
+                    " each host its own name"
                 )
             hosts[address] = host
             self.facts[host] = wire.facts(known)
         return hosts
 
     async def _asked(self, workers: Iterable[str]) -> dict[str, tuple[str, Any]]:
-        """Each worker's version of Dask and what it says of itself, or the exception in the place of that."""
+        """Each worker's version of Dask and what it says of itself, or the exception in the place
+        of that.
+        """
         scheduler: Any = self.client.scheduler
 
         async def ask(worker: str) -> tuple[str, Any]:
-            versions = await scheduler.broadcast(msg={"op": "versions", "packages": []}, workers=[worker], on_error="ignore")
+            versions = await scheduler.broadcast(
+                msg={"op": "versions", "packages": []}, workers=[worker], on_error="ignore"
+            )
             said = await self.client.run(work.about, workers=[worker], on_error="return")
             return _dask_of(versions.get(worker)), said[worker]
 
@@ -149,17 +174,26 @@ class Cluster:
 
         return dict(zip(workers, await asyncio.gather(*map(ask_in_time, workers)), strict=True))
 
-    def submit(self, function: Callable[..., bytes], *arguments: object, worker: str) -> Future[bytes]:
+    def submit(
+        self, function: Callable[..., bytes], *arguments: object, worker: str
+    ) -> Future[bytes]:
         """Start something on one worker, as soon as nobody else uses that host."""
         future = self.client.submit(
-            function, *arguments, workers=[worker], resources={RESOURCE: 1}, pure=False, retries=0, allow_other_workers=False
+            function,
+            *arguments,
+            workers=[worker],
+            resources={RESOURCE: 1},
+            pure=False,
+            retries=0,
+            allow_other_workers=False,
         )
         self.flying[future] = worker
         return future
 
     def completed(self, futures: Mapping[Future[bytes], Any]) -> list[Future[bytes]]:
         """Those that are done, after waiting for a moment at most for any of this client's."""
-        from distributed import wait  # callbacks would leave a thread behind, beside which nothing forks
+        # callbacks would leave a thread behind, beside which nothing forks
+        from distributed import wait
 
         with suppress(TimeoutError, CancelledError), self.client.as_current():
             wait(list(self.flying), timeout=POLL, return_when="FIRST_COMPLETED")
@@ -180,14 +214,22 @@ class Cluster:
     def release(self, parcel: str) -> None:
         """Let the hosts tidy up after a session."""
         if self.is_there and self.hosts:
-            with suppress(Exception):  # whatever it was, the session is over, and an idle measurer ends by itself
+            # whatever it was, the session is over, and an idle measurer ends by itself
+            with suppress(Exception):
                 workers = [one for one in self._seen() if one in self.hosts]
-                self.client.run(work.release, parcel, workers=workers, on_error="ignore", callback_timeout=ANSWER)
+                self.client.run(
+                    work.release,
+                    parcel,
+                    workers=workers,
+                    on_error="ignore",
+                    callback_timeout=ANSWER,
+                )
 
 
 @contextmanager
 def connected(scheduler: str, table: HostsTable, tls: Tls, progress: Progress) -> Iterator[Cluster]:
-    """The hosts of a scheduler: ``tcp://...`` or ``tls://...``, ``local:N`` workers here, or ``ssh`` to those of perf.toml.
+    """The hosts of a scheduler: ``tcp://...`` or ``tls://...``, ``local:N`` workers here, or
+    ``ssh`` to those of perf.toml.
 
     Raises Unusable where it cannot be used.
     """
@@ -196,7 +238,8 @@ def connected(scheduler: str, table: HostsTable, tls: Tls, progress: Progress) -
         import distributed  # noqa: F401
     except ImportError as error:
         raise Unusable(f"--scheduler needs {error.name}: {INSTALL}") from None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said here, in one line
+    # what matters is said here, in one line
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     security: Security | None
     with ExitStack() as stack:
         if local := re.fullmatch(r"local:([1-9]\d{0,2})", scheduler):
@@ -206,17 +249,28 @@ def connected(scheduler: str, table: HostsTable, tls: Tls, progress: Progress) -
         elif (named := ADDRESS.fullmatch(scheduler)) and int(named[1]) <= MOST_PORT:
             address, security = scheduler, _security(scheduler, tls, table)
         else:
-            raise Unusable(f"`{scheduler}` is not a scheduler: write tls://HOST:8786, tcp://HOST:8786, local:N or ssh")
+            raise Unusable(
+                f"`{scheduler}` is not a scheduler: write tls://HOST:8786, tcp://HOST:8786, local:N"
+                " or ssh"
+            )
         client = _client(address, scheduler, security)
         stack.callback(_close, client)
-        patience, stalled = seconds(table.patience, "[hosts] patience"), seconds(table.stalled, "[hosts] stalled")
+        patience, stalled = (
+            seconds(table.patience, "[hosts] patience"),
+            seconds(table.stalled, "[hosts] stalled"),
+        )
         cluster = Cluster(client, scheduler, patience, stalled, tls, progress)
         about: Any = client.scheduler
-        _same_dask(f"the scheduler at {scheduler}", _dask_of(client.sync(about.versions, packages=[])))
+        _same_dask(
+            f"the scheduler at {scheduler}", _dask_of(client.sync(about.versions, packages=[]))
+        )
         listens = client.sync(about.identity, n_workers=0)["address"]
         tls.require_protected(f"the scheduler at {scheduler}, which listens at {listens},", listens)
         if listens.startswith("tcp://") and not tls.insecure:
-            progress.say(f"note: {scheduler} has no certificates, so other users of this machine can run programs as you")
+            progress.say(
+                f"note: {scheduler} has no certificates, so other users of this machine can run"
+                " programs as you"
+            )
         _wait_for_workers(cluster)
         if not local:
             _warn_of_neighbours(cluster, progress)
@@ -229,7 +283,9 @@ def _start(scheduler: str) -> str:
 
 
 def _security(scheduler: str, tls: Tls, table: HostsTable) -> Security | None:
-    """Dask's own options of security for an address; raises Unusable where it is not to be used with these."""
+    """Dask's own options of security for an address; raises Unusable where it is not to be used
+    with these.
+    """
     if scheduler.startswith("tls://"):
         return tls.filled(table).security()
     if tls.ca or tls.cert or tls.key:
@@ -244,25 +300,33 @@ def _client(address: str, scheduler: str, security: Security | None) -> Client:
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", VersionMismatchWarning)  # of ten lines; here it is an error of one
+            # of ten lines; here it is an error of one
+            warnings.simplefilter("ignore", VersionMismatchWarning)
             return _within(address, security)
     except (OSError, ValueError, TimeoutError, RuntimeError) as error:
         causes = _causes(error)
         if security is not None and (reason := refused(scheduler, causes)):
             raise Unusable(reason) from None
         if any("version" in str(one).lower() for one in causes):
-            raise Unusable(f"the scheduler at {scheduler} has another version of Dask: install the same everywhere") from None
+            raise Unusable(
+                f"the scheduler at {scheduler} has another version of Dask: install the same"
+                " everywhere"
+            ) from None
         if any(isinstance(one, ConnectionResetError) for one in causes):
             raise Unusable(
-                f"what answers at {scheduler} closes the connection: check the address, and write tls:// for a scheduler with certificates"
+                f"what answers at {scheduler} closes the connection: check the address, and write"
+                " tls:// for a scheduler with certificates"
             ) from None
         raise Unusable(
-            f"no scheduler answers at {scheduler} within {ANSWER:g} s: check the address, and that `dask scheduler` runs"
+            f"no scheduler answers at {scheduler} within {ANSWER:g} s: check the address, and that"
+            " `dask scheduler` runs"
         ) from None
 
 
 def _within(address: str, security: Security | None) -> Client:
-    """A client; raises TimeoutError also where somebody takes the connection and says nothing, for which Dask waits forever."""
+    """A client; raises TimeoutError also where somebody takes the connection and says nothing, for
+    which Dask waits forever.
+    """
     from distributed import Client
 
     found: list[Client] = []
@@ -299,7 +363,9 @@ def _close(client: Client) -> None:
 
 
 def _dask_of(versions: Any) -> str:
-    """The version of Dask in what a scheduler or worker says of its versions; empty where it does not say."""
+    """The version of Dask in what a scheduler or worker says of its versions; empty where it does
+    not say.
+    """
     return str((versions or {}).get("packages", {}).get("distributed") or "")
 
 
@@ -319,7 +385,8 @@ def _wait_for_workers(cluster: Cluster) -> None:
         if time.monotonic() > until:
             start = f"start one on each host: `{_start(cluster.address)}`"
             raise Unusable(
-                f"the scheduler at {cluster.address} has no workers: {start}; the log of one that is not let in says why"
+                f"the scheduler at {cluster.address} has no workers: {start}; the log of one that"
+                " is not let in says why"
             )
         time.sleep(POLL / 10)
 
@@ -331,4 +398,6 @@ def _warn_of_neighbours(cluster: Cluster, progress: Progress) -> None:
         machines[host.partition("/")[0]] = machines.get(host.partition("/")[0], 0) + 1
     for name, count in machines.items():
         if count > 1:
-            progress.say(f"{count} workers share the host {name} and disturb each other: start one per host")
+            progress.say(
+                f"{count} workers share the host {name} and disturb each other: start one per host"
+            )

@@ -1,6 +1,8 @@
-"""The measurer: a process beside a worker that measures blocks with a session of its own, so that the worker still answers.
+"""The measurer: a process beside a worker that measures blocks with a session of its own, so that
+the worker still answers.
 
-``python -m perfvcs.hosts.measurer CACHE HOST PROJECT`` is asked on its standard input and answers in another pipe.
+``python -m perfvcs.hosts.measurer CACHE HOST PROJECT`` is asked on its standard input and answers
+in another pipe.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ PARCEL = "parcel"
 
 
 class HostExecutor(LocalExecutor):
-    """Runs blocks as anywhere; says which execution begins, watches for one that stalls, and records what else the host did."""
+    """Runs blocks as anywhere; says which execution begins, watches for one that stalls, and
+    records what else the host did.
+    """
 
     def __init__(self, sites: Sites, tally: Tally, measurer: Measurer, stalled: float) -> None:
         super().__init__(sites, tally)
@@ -60,7 +64,9 @@ class HostExecutor(LocalExecutor):
                 seen = super()._attempt(number, position, binary, seed)
             except PerfError as error:
                 if stall.said:
-                    raise CollectError(f"{self.cells[number].name} {stall.said}", lasting=True) from error
+                    raise CollectError(
+                        f"{self.cells[number].name} {stall.said}", lasting=True
+                    ) from error
                 raise
         if self.cells[number].collector_name != SAMPLER:  # which shows all that it has
             used.add_to(seen)
@@ -100,7 +106,11 @@ class Measurer:
             return encode(Failed(self.host, CURES.get(error.errno or 0, str(error))))
         except msgspec.DecodeError as error:
             return encode(
-                Failed(self.host, f"what the client sent cannot be read ({error}): install one version of perfvcs everywhere")
+                Failed(
+                    self.host,
+                    f"what the client sent cannot be read ({error}): install one version of perfvcs"
+                    " everywhere",
+                )
             )
 
     def _prepared(self, task: Task) -> Session | Lacks:
@@ -118,21 +128,28 @@ class Measurer:
             path.write_bytes(sent.parcel)
         content = path.read_bytes() if path.is_file() else b""
         if hashlib.sha256(content).hexdigest() != task.parcel:
-            return Lacks(self.host, tips(Project.find(self.root)) if (self.root / ".git").is_dir() else [])
+            return Lacks(
+                self.host, tips(Project.find(self.root)) if (self.root / ".git").is_dir() else []
+            )
         parcel = msgspec.msgpack.decode(content, type=Parcel)
         os.environ.update(parcel.environment)
         project = Project.find(self.root)
         _sweep(project, home)
         lay_out(parcel.files, self.root)
         config = parcel.config
-        cells = [replace(cell, hosts="") for cell in parcel.chosen()]  # the client has chosen this host
-        sites = Sites(project, home, config, cells, [one.version for one in parcel.versions], knobs(config))
+        # the client has chosen this host
+        cells = [replace(cell, hosts="") for cell in parcel.chosen()]
+        sites = Sites(
+            project, home, config, cells, [one.version for one in parcel.versions], knobs(config)
+        )
         quiet: Progress = Silent()
 
         def executor(sites: Sites, tally: Tally) -> HostExecutor:
             return HostExecutor(sites, tally, self, parcel.stalled)
 
-        session = self._stack.enter_context(Session(sites, quiet, parcel.identity, executor=executor))
+        session = self._stack.enter_context(
+            Session(sites, quiet, parcel.identity, executor=executor)
+        )
         self._session, self.name, self._described, self._asked = session, task.parcel, {}, set()
         session.executor.warm_up(sorted(task.cells))
         return session
@@ -143,7 +160,9 @@ class Measurer:
         tally = session.tally
         self._asked |= wanted
         gone = wanted - tally.alive
-        tally.alive -= {pair for pair in tally.alive if pair[0] in task.cells and pair not in wanted}
+        tally.alive -= {
+            pair for pair in tally.alive if pair[0] in task.cells and pair not in wanted
+        }
         tally.warnings.clear()
         for _ in session.executor.running([Wanted(task.block, list(task.cells))]):
             pass
@@ -154,24 +173,44 @@ class Measurer:
             for block in session.blocks.of(number, positions[0]) or ()
             if block.block == task.block and block.seen.keys() >= set(positions)
         ]
-        places = [CellPlace(one.job, position, seen.engine) for one in blocks for position, seen in one.seen.items()]
-        lost = [Lost(number, position, self._reason(session, number, position)) for number, position in sorted(gone)]
-        return wire.Measured(self.host, blocks, lost, self._describe(session, places), list(tally.warnings))
+        places = [
+            CellPlace(one.job, position, seen.engine)
+            for one in blocks
+            for position, seen in one.seen.items()
+        ]
+        lost = [
+            Lost(number, position, self._reason(session, number, position))
+            for number, position in sorted(gone)
+        ]
+        return wire.Measured(
+            self.host, blocks, lost, self._describe(session, places), list(tally.warnings)
+        )
 
     def _reason(self, session: Session, number: int, position: int) -> str:
         """Why a job failed on a version."""
         version, name = session.versions[position].name, session.names[number]
-        reasons = [one.reason for one in session.failures if one.version == version and (one.name == name or not one.label)]
+        reasons = [
+            one.reason
+            for one in session.failures
+            if one.version == version and (one.name == name or not one.label)
+        ]
         return reasons[-1] if reasons else "it was not measured"
 
     def _describe(self, session: Session, places: Sequence[CellPlace]) -> list[Described]:
         """What is to be said of series, as far as it was not said before."""
         found = []
         for place, about in session.executor.describe(places).items():
-            environment = structs.replace(about.environment, notes=about.environment.notes | {WORKER: self.host})
-            said = Described(self.host, place.number, place.position, about.job, environment, about.reached)
+            environment = structs.replace(
+                about.environment, notes=about.environment.notes | {WORKER: self.host}
+            )
+            said = Described(
+                self.host, place.number, place.position, about.job, environment, about.reached
+            )
             before = self._described.get(place[:2])
-            if before is None or (before.about, before.environment.warnings) != (said.about, environment.warnings):
+            if before is None or (before.about, before.environment.warnings) != (
+                said.about,
+                environment.warnings,
+            ):
                 self._described[place[:2]] = said
             found.append(self._described[place[:2]])
         return found
@@ -191,7 +230,9 @@ def _sweep(project: Project, home: Path) -> None:
 
 
 def _listen(questions: IO[bytes], waiting: Queue[bytes | None], busy: threading.Event) -> None:
-    """Pass tasks on; where the worker is gone, end in good order, also in the middle of an execution."""
+    """Pass tasks on; where the worker is gone, end in good order, also in the middle of an
+    execution.
+    """
     while (message := wire.receive(questions)) is not None:
         waiting.put(message)
     waiting.put(None)
@@ -207,7 +248,9 @@ def main(root: str, host: str, descriptor: str) -> None:
     busy = threading.Event()
     with keeping(), open(int(descriptor), "wb") as answers:
         measurer = Measurer(Path(root), host, answers)
-        threading.Thread(target=_listen, args=(sys.stdin.buffer, waiting, busy), daemon=True, name="listen").start()
+        threading.Thread(
+            target=_listen, args=(sys.stdin.buffer, waiting, busy), daemon=True, name="listen"
+        ).start()
         try:
             while (message := waiting.get(timeout=IDLE)) is not None:
                 busy.set()

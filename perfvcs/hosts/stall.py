@@ -1,7 +1,9 @@
-"""The watch over a measured program: where all of it waits for itself, it is ended and named (Kalibera 2006, 8.3).
+"""The watch over a measured program: where all of it waits for itself, it is ended and named
+(Kalibera 2006, 8.3).
 
-A thread is waiting for itself where it sleeps in a call that only another process or thread can end: a lock without a time-out, the end
-of a child, a signal. One that computes, sleeps for a time or waits for input or output is not stalled, however long that takes.
+A thread is waiting for itself where it sleeps in a call that only another process or thread can
+end: a lock without a time-out, the end of a child, a signal. One that computes, sleeps for a time
+or waits for input or output is not stalled, however long that takes.
 """
 
 from __future__ import annotations
@@ -23,19 +25,36 @@ from perfvcs.system.children import MARKER
 METRICS = {"host.load": Metric("", "none"), "host.others": Metric("", "none")}
 FIELDS = (0, 1, 2, 5, 6)  # of a line of /proc/stat: user, nice, system, irq, softirq
 CHECKS = 6  # in the time after which a program counts as stalled
-# Numbers of system calls: futex, wait4, waitid, pause, rt_sigsuspend, flock, fcntl, semop, msgsnd, msgrcv.
+# Numbers of system calls: futex, wait4, waitid, pause, rt_sigsuspend, flock, fcntl, semop, msgsnd,
+# msgrcv.
 CALLS = {
     "x86_64": {
-        202: "futex", 61: "wait4", 247: "waitid", 34: "pause", 130: "rt_sigsuspend", 73: "flock", 72: "fcntl", 65: "semop",
-        69: "msgsnd", 70: "msgrcv",
+        202: "futex",
+        61: "wait4",
+        247: "waitid",
+        34: "pause",
+        130: "rt_sigsuspend",
+        73: "flock",
+        72: "fcntl",
+        65: "semop",
+        69: "msgsnd",
+        70: "msgrcv",
     },
     "aarch64": {
-        98: "futex", 260: "wait4", 95: "waitid", 133: "rt_sigsuspend", 32: "flock", 25: "fcntl", 193: "semop", 189: "msgsnd",
+        98: "futex",
+        260: "wait4",
+        95: "waitid",
+        133: "rt_sigsuspend",
+        32: "flock",
+        25: "fcntl",
+        193: "semop",
+        189: "msgsnd",
         188: "msgrcv",
     },
-}  # fmt: skip
+}
 TIMEOUT = 4  # the place of futex's time-out behind the call's number
-LAUNCHER = "launcher-"  # how the name of our own process around a program begins, which waits for it in its own way
+# how the name of our own process around a program begins, which waits for it in its own way
+LAUNCHER = "launcher-"
 
 
 class Utilisation:
@@ -45,7 +64,9 @@ class Utilisation:
         self.began, self.busy, self.own = time.monotonic(), _busy(), _own()
 
     def add_to(self, seen: Observations) -> None:
-        """Record in the first row: the load average at the end, and how many processors others kept busy on average."""
+        """Record in the first row: the load average at the end, and how many processors others kept
+        busy on average.
+        """
         seconds = time.monotonic() - self.began
         others = max(0.0, (_busy() - self.busy) - (_own() - self.own)) / seconds if seconds else 0.0
         if not seen.uid:
@@ -75,7 +96,9 @@ class Stall:
         self._done = threading.Event()
 
     def watch(self, top: int) -> None:
-        """MarkStyle at all processes below ``top`` until ``close``; end them once all of them have waited for themselves all the time."""
+        """MarkStyle at all processes below ``top`` until ``close``; end them once all of them have
+        waited for themselves all the time.
+        """
         still, before = 0, ""
         while not self._done.wait(self.seconds / CHECKS):
             state = stuck(measured(top))
@@ -110,7 +133,11 @@ def below(top: int) -> list[int]:
     """The processes that descend from one."""
     parents: dict[int, list[int]] = {}
     for entry in os.scandir("/proc"):
-        if entry.name.isdecimal() and (state := _stat(Path(entry.path))) is not None and state[0] not in "ZX":
+        if (
+            entry.name.isdecimal()
+            and (state := _stat(Path(entry.path))) is not None
+            and state[0] not in "ZX"
+        ):
             parents.setdefault(int(state[1]), []).append(int(entry.name))
     found: list[int] = []
     waiting = [top]
@@ -122,12 +149,16 @@ def below(top: int) -> list[int]:
 
 
 def measured(top: int) -> list[int]:
-    """The measured processes below one: neither our launcher nor our keeper, which has an environment of its own."""
+    """The measured processes below one: neither our launcher nor our keeper, which has an
+    environment of its own.
+    """
     return [pid for pid in below(top) if not _name(pid).startswith(LAUNCHER) and _is_marked(pid)]
 
 
 def stuck(pids: list[int]) -> str:
-    """Who waits in which call for itself, with the time that each has computed; empty where anybody may go on by itself."""
+    """Who waits in which call for itself, with the time that each has computed; empty where anybody
+    may go on by itself.
+    """
     names = CALLS.get(platform.machine(), {})
     said, times = [], []
     for pid in pids:
@@ -159,7 +190,9 @@ def _stat(folder: Path) -> list[str] | None:
 
 
 def _call(task: Path) -> list[int] | None:
-    """The system call in which a thread waits, with its arguments; None where it runs, or is not ours to see."""
+    """The system call in which a thread waits, with its arguments; None where it runs, or is not
+    ours to see.
+    """
     with suppress(OSError, ValueError):
         first, *rest = (task / "syscall").read_text().split()
         return [int(first), *(int(word, 16) for word in rest)]

@@ -1,7 +1,9 @@
-"""Schedulers that last as long as a command: workers on this machine, or on the hosts of perf.toml through SSH.
+"""Schedulers that last as long as a command: workers on this machine, or on the hosts of perf.toml
+through SSH.
 
-They have certificates of their own, answer nobody without these, and nobody by HTTP. ``python -m perfvcs.hosts.started`` is what runs
-on a host: a scheduler or a worker, as its standard input says, until that ends.
+They have certificates of their own, answer nobody without these, and nobody by HTTP. ``python -m
+perfvcs.hosts.started`` is what runs on a host: a scheduler or a worker, as its standard input says,
+until that ends.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECTED}", 
 
 
 class Start(msgspec.Struct):
-    """What a host is told, on a pipe that nobody else reads: a worker of this scheduler, or the scheduler itself."""
+    """What a host is told, on a pipe that nobody else reads: a worker of this scheduler, or the
+    scheduler itself.
+    """
 
     pair: Pair
     scheduler: str = ""
@@ -44,11 +48,15 @@ class Start(msgspec.Struct):
 
 @contextmanager
 def on_this_machine(count: int) -> Iterator[tuple[str, Security]]:
-    """The address of a scheduler with workers on this machine, and its certificates: for trying out, since they share it."""
+    """The address of a scheduler with workers on this machine, and its certificates: for trying
+    out, since they share it.
+    """
     from distributed import LocalCluster
 
     if count > MOST_LOCAL:
-        raise Unusable(f"local:{count} would start {count} workers on this machine: at most {MOST_LOCAL}")
+        raise Unusable(
+            f"local:{count} would start {count} workers on this machine: at most {MOST_LOCAL}"
+        )
     security = Pair.new().security()
     with (
         _private(),
@@ -68,12 +76,17 @@ def on_this_machine(count: int) -> Iterator[tuple[str, Security]]:
 
 @contextmanager
 def through_ssh(table: HostsTable) -> Iterator[tuple[str, Security]]:
-    """The address of a scheduler on the first host of perf.toml with a worker on each, started through SSH, and its certificates."""
+    """The address of a scheduler on the first host of perf.toml with a worker on each, started
+    through SSH, and its certificates.
+    """
     if not table.ssh:
         raise Unusable('--scheduler ssh needs hosts in perf.toml: [hosts] ssh = ["name1", "name2"]')
     for name in table.ssh:
         if not re.fullmatch(r"([^\s@]+@)?[^\s@]+", name):
-            raise Unusable(f'[hosts] ssh of perf.toml: `{name}` does not name a host: write "beta" or "user@beta"')
+            raise Unusable(
+                f'[hosts] ssh of perf.toml: `{name}` does not name a host: write "beta" or'
+                ' "user@beta"'
+            )
     pair, python = Pair.new(), table.python or sys.executable
     with _ended_together() as hosts, _ended_together() as workers:
         scheduler = _Host(table.ssh[0], python, Start(pair))
@@ -93,7 +106,13 @@ class _Host:
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115
         command = [*SSH, name, f"{python} -m perfvcs.hosts.started"]
         try:
-            self.process = subprocess.Popen(command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors)
+            self.process = subprocess.Popen(
+                command,
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self.errors,
+            )
         except FileNotFoundError:
             raise Unusable("--scheduler ssh needs the program ssh: install OpenSSH") from None
         assert self.process.stdin is not None
@@ -112,8 +131,14 @@ class _Host:
                 break
         self.errors.seek(0)
         said = self.errors.read().decode(errors="replace").split("\n")
-        reason = next((line.strip() for line in reversed(said) if line.strip()), f"no answer within {STARTED:g} s")
-        raise Unusable(f"[hosts] ssh of perf.toml: {reason}: see that `ssh {self.name} {self.python} -m perfvcs --version` works")
+        reason = next(
+            (line.strip() for line in reversed(said) if line.strip()),
+            f"no answer within {STARTED:g} s",
+        )
+        raise Unusable(
+            f"[hosts] ssh of perf.toml: {reason}: see that `ssh {self.name} {self.python} -m"
+            " perfvcs --version` works"
+        )
 
     def end(self) -> None:
         """Tell it to end."""
@@ -148,7 +173,9 @@ def _ended_together() -> Iterator[list[_Host]]:
 
 @contextmanager
 def _private() -> Iterator[None]:
-    """Settings of Dask: no HTTP, and files in a folder where nobody else may put modules, since Dask imports what is in it."""
+    """Settings of Dask: no HTTP, and files in a folder where nobody else may put modules, since
+    Dask imports what is in it.
+    """
     import dask
 
     from perfvcs.hosts.work import cache
@@ -157,7 +184,9 @@ def _private() -> Iterator[None]:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise Unusable(f"{folder} cannot be made ({error.strerror}): let XDG_CACHE_HOME name another folder") from None
+        raise Unusable(
+            f"{folder} cannot be made ({error.strerror}): let XDG_CACHE_HOME name another folder"
+        ) from None
     preload = {f"distributed.{who}.preload": ["perfvcs.hosts"] for who in ("scheduler", "worker")}
     with dask.config.set({"temporary-directory": str(folder), **preload}):
         yield
@@ -173,10 +202,17 @@ async def _serve(start: Start) -> None:
     if start.scheduler:
         server = Nanny(start.scheduler, nthreads=1, resources={RESOURCE: 1}, security=security)
     else:
-        server = Scheduler(protocol="tls", port=0, dashboard=False, dashboard_address="127.0.0.1:0", security=security)
+        server = Scheduler(
+            protocol="tls",
+            port=0,
+            dashboard=False,
+            dashboard_address="127.0.0.1:0",
+            security=security,
+        )
     async with server:
         print(server.address, flush=True)
-        loop.add_reader(sys.stdin.fileno(), ended.set)  # nothing more is sent: it can be read when it ends
+        # nothing more is sent: it can be read when it ends
+        loop.add_reader(sys.stdin.fileno(), ended.set)
         waiting = [asyncio.ensure_future(ended.wait()), asyncio.ensure_future(server.finished())]
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         loop.remove_reader(sys.stdin.fileno())

@@ -1,4 +1,6 @@
-"""Who may use a scheduler: certificates as Dask takes them, those of one command, and addresses that need none."""
+"""Who may use a scheduler: certificates as Dask takes them, those of one command, and addresses
+that need none.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
 
 CLOCKS = "set the clocks of all machines right, or wait"
 EXPIRED, NOT_YET = 10, 9  # X509_V_ERR_CERT_HAS_EXPIRED and _NOT_YET_VALID of OpenSSL
-BEFORE, AFTER = timedelta(days=7), timedelta(days=365)  # validity of a pair, around the moment when it is made
+# validity of a pair, around the moment when it is made
+BEFORE, AFTER = timedelta(days=7), timedelta(days=365)
 
 
 class Unusable(UsageError):
@@ -29,7 +32,9 @@ class Unusable(UsageError):
 
 @dataclass(frozen=True)
 class Tls:
-    """Paths of certificates and of a key, as options name them; ``insecure``: addresses without any will do."""
+    """Paths of certificates and of a key, as options name them; ``insecure``: addresses without any
+    will do.
+    """
 
     ca: str = ""
     cert: str = ""
@@ -41,50 +46,76 @@ class Tls:
 
     def filled(self, table: HostsTable) -> Tls:
         """With the paths of perf.toml where no option names one."""
-        ca, cert, key = self.ca or table.tls_ca, self.cert or table.tls_cert, self.key or table.tls_key
+        ca, cert, key = (
+            self.ca or table.tls_ca,
+            self.cert or table.tls_cert,
+            self.key or table.tls_key,
+        )
         return replace(self, ca=ca, cert=cert, key=key)
 
     def security(self) -> Security:
-        """Dask's own options of a client; raises Unusable for files that are not there, or not valid now."""
+        """Dask's own options of a client; raises Unusable for files that are not there, or not
+        valid now.
+        """
         from distributed import Security
 
         if not (self.ca or self.cert or self.key):
             raise Unusable(
-                "tls:// needs certificates: name them with --tls-ca, --tls-cert and --tls-key, or in [hosts] of perf.toml"
+                "tls:// needs certificates: name them with --tls-ca, --tls-cert and --tls-key, or"
+                " in [hosts] of perf.toml"
             )
         for name, path in (("ca", self.ca), ("cert", self.cert), ("key", self.key)):
             if not path:
-                raise Unusable(f"--tls-{name} is missing: --tls-ca, --tls-cert and --tls-key belong together")
+                raise Unusable(
+                    f"--tls-{name} is missing: --tls-ca, --tls-cert and --tls-key belong together"
+                )
             try:
                 content = Path(path).read_bytes()
             except OSError:
                 raise Unusable(f"--tls-{name}: {path} cannot be read: correct the path") from None
             if name == "cert":
                 _require_valid(path, content)
-        return Security(tls_ca_file=self.ca, tls_client_cert=self.cert, tls_client_key=self.key, require_encryption=True)
+        return Security(
+            tls_ca_file=self.ca,
+            tls_client_cert=self.cert,
+            tls_client_key=self.key,
+            require_encryption=True,
+        )
 
     def require_protected(self, what: str, address: str) -> None:
-        """Raises Unusable for an address that others can use without a certificate, from elsewhere."""
+        """Raises Unusable for an address that others can use without a certificate, from
+        elsewhere.
+        """
         if not self.insecure and address.startswith("tcp://") and not is_loopback(address):
             raise Unusable(
-                f"{what} has no encryption, so whoever reaches it can run programs as you, on the workers and here: "
-                "start it with certificates and write tls://, or accept that with --insecure"
+                f"{what} has no encryption, so whoever reaches it can run programs as you, on the"
+                " workers and here: start it with certificates and write tls://, or accept that"
+                " with --insecure"
             )
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """A certificate that is its own authority, and its key, in memory: who has them is trusted in every role."""
+    """A certificate that is its own authority, and its key, in memory: who has them is trusted in
+    every role.
+    """
 
     cert: str
     key: str
 
     @classmethod
     def new(cls) -> Pair:
-        """A pair for one command. ``Security.temporary`` of Dask makes some that a clock that is behind refuses."""
+        """A pair for one command.
+
+        ``Security.temporary`` of Dask makes some that a clock that is behind refuses.
+        """
         from cryptography import x509
         from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
         from cryptography.hazmat.primitives.hashes import SHA256
-        from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+        from cryptography.hazmat.primitives.serialization import (
+            Encoding,
+            NoEncryption,
+            PrivateFormat,
+        )
 
         key = generate_private_key(SECP256R1())
         name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "perfvcs")])
@@ -119,7 +150,9 @@ def is_loopback(address: str) -> bool:
 
 
 def refused(scheduler: str, causes: Iterable[BaseException]) -> str:
-    """Why TLS did not come about with a scheduler, and the cure; empty where it was not TLS that failed."""
+    """Why TLS did not come about with a scheduler, and the cure; empty where it was not TLS that
+    failed.
+    """
     import ssl
 
     failed = [one for one in causes if isinstance(one, ssl.SSLError) or "ssl" in str(one).lower()]
@@ -128,12 +161,15 @@ def refused(scheduler: str, causes: Iterable[BaseException]) -> str:
     if EXPIRED in codes:
         return f"{theirs} has expired: make new ones, and start it again"
     if NOT_YET in codes:
-        return f"{theirs} is not valid yet, and the clock here says {_moment(datetime.now(UTC))}: {CLOCKS}"
+        return (
+            f"{theirs} is not valid yet, and the clock here says {_moment(datetime.now(UTC))}:"
+            f" {CLOCKS}"
+        )
     if not failed:
         return ""
     return (
-        f"the scheduler at {scheduler} does not accept these certificates, or they do not fit together: check --tls-ca, --tls-cert "
-        "and --tls-key, and the clocks of both machines"
+        f"the scheduler at {scheduler} does not accept these certificates, or they do not fit"
+        " together: check --tls-ca, --tls-cert and --tls-key, and the clocks of both machines"
     )
 
 
@@ -147,10 +183,13 @@ def _require_valid(path: str, content: bytes) -> None:
         raise Unusable(f"--tls-cert: {path} has no certificate in it: correct the path") from None
     begin, end, now = cert.not_valid_before_utc, cert.not_valid_after_utc, datetime.now(UTC)
     if now > end:
-        raise Unusable(f"--tls-cert: {path} expired on {_moment(end)}: make new certificates for all hosts")
+        raise Unusable(
+            f"--tls-cert: {path} expired on {_moment(end)}: make new certificates for all hosts"
+        )
     if now < begin:
         raise Unusable(
-            f"--tls-cert: {path} is not valid before {_moment(begin)}, and the clock here says {_moment(now)}: {CLOCKS}"
+            f"--tls-cert: {path} is not valid before {_moment(begin)}, and the clock here says"
+            f" {_moment(now)}: {CLOCKS}"
         )
 
 

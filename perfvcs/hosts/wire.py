@@ -34,7 +34,10 @@ KEPT_ENTRIES = frozenset({".git", ".perf"})  # of a clone
 
 
 class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="task"):
-    """A block to be measured: of each cell, by its number, the versions that take a turn. ``delivery``: what the host lacked."""
+    """A block to be measured: of each cell, by its number, the versions that take a turn.
+
+    ``delivery``: what the host lacked.
+    """
 
     parcel: str
     block: int
@@ -73,7 +76,9 @@ class Failed(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="faile
 
 
 class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="measured"):
-    """A block as a host measured it: its parts that have every version, and what failed on a version."""
+    """A block as a host measured it: its parts that have every version, and what failed on a
+    version.
+    """
 
     host: str
     blocks: list[Block]
@@ -88,7 +93,13 @@ _task = msgspec.msgpack.Decoder(Task)
 _delivery = msgspec.msgpack.Decoder(Delivery)
 _answer = msgspec.msgpack.Decoder(HostAnswer)
 _reply = msgspec.msgpack.Decoder(Reply)
-task, delivery, answer, reply, facts = _task.decode, _delivery.decode, _answer.decode, _reply.decode, _facts.decode
+task, delivery, answer, reply, facts = (
+    _task.decode,
+    _delivery.decode,
+    _answer.decode,
+    _reply.decode,
+    _facts.decode,
+)
 
 
 def send(pipe: IO[bytes], content: bytes) -> None:
@@ -112,7 +123,8 @@ def names(cells: Mapping[int, list[int]]) -> set[tuple[int, int]]:
     return {(number, position) for number, positions in cells.items() for position in positions}
 
 
-VARIABLES = tuple(name for name in RECORDED + RECORDED_OF_BUILDS if name != "LD_PRELOAD")  # of which a library need not be there
+# of which a library need not be there
+VARIABLES = tuple(name for name in RECORDED + RECORDED_OF_BUILDS if name != "LD_PRELOAD")
 
 
 class PickedCell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -126,7 +138,9 @@ class PickedCell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ParcelFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A file of the overlay: its path below the project's root, its mode, and its content, that of a link being where it points."""
+    """A file of the overlay: its path below the project's root, its mode, and its content, that of
+    a link being where it points.
+    """
 
     path: str
     mode: int
@@ -135,7 +149,9 @@ class ParcelFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SentVersion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A version: its commit, and the name, digest and command of the product that takes its place, if one does."""
+    """A version: its commit, and the name, digest and command of the product that takes its place,
+    if one does.
+    """
 
     commit: str
     product: str = ""
@@ -147,11 +163,15 @@ class SentVersion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """As a session has it."""
         if not self.product:
             return Version(self.commit)
-        return Version(self.commit, self.digest, product=Product(self.product, self.digest, self.words))
+        return Version(
+            self.commit, self.digest, product=Product(self.product, self.digest, self.words)
+        )
 
 
 class Parcel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """All of a session that a host needs; ``stalled`` in seconds, ``project`` is what its clone is called on a host."""
+    """All of a session that a host needs; ``stalled`` in seconds, ``project`` is what its clone is
+    called on a host.
+    """
 
     project: str
     identity: Identity
@@ -173,10 +193,13 @@ class Parcel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         for one in self.cells:
             if (one.label, one.collector) not in known:
                 raise UsageError(
-                    f"this host knows no job `{one.label}` ({one.collector}): install the same collectors everywhere"
+                    f"this host knows no job `{one.label}` ({one.collector}): install the same"
+                    " collectors everywhere"
                 )
             cell, left_out = known[one.label, one.collector], frozenset(one.left_out)
-            found.append(replace(cell, warmup=one.warmup, retries=one.retries, left_out=left_out, auto=None))
+            found.append(
+                replace(cell, warmup=one.warmup, retries=one.retries, left_out=left_out, auto=None)
+            )
         return found
 
 
@@ -185,29 +208,46 @@ def parcel(sites: Sites, identity: Identity, stalled: float) -> Parcel:
     for version in sites.versions:
         if version.product and version.product.folder:
             raise UsageError(
-                f"the folder of {version.name} does not travel to hosts: name a command that they have, or leave out --scheduler"
+                f"the folder of {version.name} does not travel to hosts: name a command that they"
+                " have, or leave out --scheduler"
             )
         if version.dirty and not version.product:
             raise UsageError(
-                f"{version.name} has changes that are not committed, which do not travel to hosts: commit them, or add --committed"
+                f"{version.name} has changes that are not committed, which do not travel to hosts:"
+                " commit them, or add --committed"
             )
     if sites.project.shallow:
-        raise UsageError("a shallow clone cannot send its commits to hosts: fetch the rest (`git fetch --unshallow`)")
+        raise UsageError(
+            "a shallow clone cannot send its commits to hosts: fetch the rest (`git fetch"
+            " --unshallow`)"
+        )
     tokens = secrets(os.environ)
-    environment = {name: os.environ[name] for name in (*VARIABLES, *sites.config.hosts.variables) if name in os.environ}
+    environment = {
+        name: os.environ[name]
+        for name in (*VARIABLES, *sites.config.hosts.variables)
+        if name in os.environ
+    }
     commits = [version.commit for version in sites.versions]
     return Parcel(
         project=hashlib.sha256(" ".join(roots(sites.project, commits)).encode()).hexdigest()[:16],
         identity=identity,
         config=structs.replace(sites.config, env=_open(sites.config.env, tokens)),
         cells=[
-            PickedCell(cell.label, cell.collector_name, cell.warmup, cell.retries, tuple(sorted(cell.left_out)))
+            PickedCell(
+                cell.label,
+                cell.collector_name,
+                cell.warmup,
+                cell.retries,
+                tuple(sorted(cell.left_out)),
+            )
             for cell in sites.cells
         ],
         versions=[
-            SentVersion(one.commit, one.product.name, one.product.digest, one.product.words)
-            if one.product
-            else SentVersion(one.commit)
+            (
+                SentVersion(one.commit, one.product.name, one.product.digest, one.product.words)
+                if one.product
+                else SentVersion(one.commit)
+            )
             for one in sites.versions
         ],
         files=_files(sites.project.root, sites.config.overlay),
@@ -218,11 +258,17 @@ def parcel(sites: Sites, identity: Identity, stalled: float) -> Parcel:
 
 def _open(variables: Mapping[str, str], tokens: Sequence[str]) -> dict[str, str]:
     """The variables without those that hold a token."""
-    return {name: value for name, value in variables.items() if not any(token in value for token in tokens)}
+    return {
+        name: value
+        for name, value in variables.items()
+        if not any(token in value for token in tokens)
+    }
 
 
 def _files(root: Path, overlay: Sequence[str]) -> list[ParcelFile]:
-    """The files of the overlay; an entry that is a link travels as what it leads to, links in a folder as links."""
+    """The files of the overlay; an entry that is a link travels as what it leads to, links in a
+    folder as links.
+    """
     found: dict[str, ParcelFile] = {}
     size = 0
     for entry in overlay:
@@ -234,21 +280,33 @@ def _files(root: Path, overlay: Sequence[str]) -> list[ParcelFile]:
                 size += len(content)
                 if size > LARGEST_OVERLAY:
                     raise UsageError(
-                        f"overlay has more than {LARGEST_OVERLAY >> 30} GiB, too much to send to hosts: let `build` fetch large files"
+                        f"overlay has more than {LARGEST_OVERLAY >> 30} GiB, too much to send to"
+                        " hosts: let `build` fetch large files"
                     )
-                found[name] = ParcelFile(name, path.lstat().st_mode & 0o777, content, path.is_symlink())
+                found[name] = ParcelFile(
+                    name, path.lstat().st_mode & 0o777, content, path.is_symlink()
+                )
     return list(found.values())
 
 
 def lay_out(files: Sequence[ParcelFile], root: Path) -> None:
-    """Put the overlay into a clone in which nothing else is left; raises UsageError for a path that leads out of it."""
+    """Put the overlay into a clone in which nothing else is left; raises UsageError for a path that
+    leads out of it.
+    """
     for name in entries(root):
         if name not in KEPT_ENTRIES:
             remove(root / name)
     for file in files:
         place = root / os.path.normpath(file.path)
-        if Path(file.path).is_absolute() or ".." in Path(file.path).parts or Path(file.path).parts[0] in KEPT_ENTRIES:
-            raise UsageError(f"the overlay's {file.path} is not below the project's root: take it out of perf.toml")
+        if (
+            Path(file.path).is_absolute()
+            or ".." in Path(file.path).parts
+            or Path(file.path).parts[0] in KEPT_ENTRIES
+        ):
+            raise UsageError(
+                f"the overlay's {file.path} is not below the project's root: take it out of"
+                " perf.toml"
+            )
         place.parent.mkdir(parents=True, exist_ok=True)
         if file.link:
             place.symlink_to(os.fsdecode(file.content))

@@ -22,7 +22,9 @@ PATIENCE = 30.0  # seconds for a measurer to end in good order
 
 
 class Slot(NamedTuple):
-    """This worker's own folder among those of all workers of the host, held by a lock, and what the host is called."""
+    """This worker's own folder among those of all workers of the host, held by a lock, and what the
+    host is called.
+    """
 
     folder: Path
     lock: IO[bytes]
@@ -37,7 +39,8 @@ class _State:
 
 
 def about() -> tuple[str, str, bytes]:
-    """The version of perfvcs on this worker, what its host is called, and the host's facts, encoded.
+    """The version of perfvcs on this worker, what its host is called, and the host's facts,
+    encoded.
 
     That it has no room is said when it shall measure.
     """
@@ -54,7 +57,9 @@ def cache() -> Path:
 
 
 def slot() -> Slot:
-    """The first folder that no other worker of this host holds: a host with one worker always has the first."""
+    """The first folder that no other worker of this host holds: a host with one worker always has
+    the first.
+    """
     with _State.lock:
         if _State.slot is None:
             number = 0
@@ -74,7 +79,10 @@ def slot() -> Slot:
 
 
 def measure(project: str, topic: str, task: bytes) -> bytes:
-    """Measure a block in the clone of a project: an encoded HostAnswer. Says under ``topic`` which execution begins."""
+    """Measure a block in the clone of a project: an encoded HostAnswer.
+
+    Says under ``topic`` which execution begins.
+    """
     wanted = wire.task(task).parcel
     own = slot()
     beside = _State.measurer
@@ -86,7 +94,11 @@ def measure(project: str, topic: str, task: bytes) -> bytes:
     answer = beside.ask(task, topic)
     if answer is None:
         release()
-        return wire.encode(Failed(own.host, "the process that measures was ended: see the host's log for who did it"))
+        return wire.encode(
+            Failed(
+                own.host, "the process that measures was ended: see the host's log for who did it"
+            )
+        )
     return answer
 
 
@@ -106,7 +118,15 @@ class _Beside:
     def __init__(self, own: Slot, project: str, parcel: str) -> None:
         self.parcel = parcel
         reading, writing = os.pipe()
-        command = [sys.executable, "-P", "-m", "perfvcs.hosts.measurer", str(own.folder / project), own.host, str(writing)]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "perfvcs.hosts.measurer",
+            str(own.folder / project),
+            own.host,
+            str(writing),
+        ]
         # it holds the lock, too, so that no other worker takes the folder before it is gone
         self.process = subprocess.Popen(
             command,

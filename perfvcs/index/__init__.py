@@ -1,4 +1,7 @@
-"""A cache of the store in SQLite: headers, and what verdicts need of the rows. It can be deleted at any time."""
+"""A cache of the store in SQLite: headers, and what verdicts need of the rows.
+
+It can be deleted at any time.
+"""
 
 from __future__ import annotations
 
@@ -53,17 +56,23 @@ FIRST_ASKED, MOST_ASKED = 64, 4096  # commits asked of the file at a time
 FEW_COMMITS = 1000  # commits with profiles that are all read at once
 SHORTEST_PREFIX = 4  # characters of a prefix
 HEADERS = f"""
-SELECT p.id, {PATH_QUERY}, c.text, p.dirty, p.job, j.text, p.environment, e.text, p.metrics, m.text, p.details
-FROM profiles p JOIN commits c ON c.id = p.commit_id JOIN jobs j ON j.id = p.job JOIN environments e ON e.id = p.environment
+SELECT p.id, {PATH_QUERY}, c.text, p.dirty, p.job, j.text, p.environment, e.text, p.metrics, m.text,
+p.details
+FROM profiles p JOIN commits c ON c.id = p.commit_id JOIN jobs j ON j.id = p.job
+JOIN environments e ON e.id = p.environment
 JOIN metrics m ON m.id = p.metrics"""
 SUMMARIES = f"""
 SELECT s.profile, u.text, s.size, n.text, s.executions, s.binaries, s.sizes, s.medians
 FROM commits c JOIN profiles p ON p.commit_id = c.id JOIN summaries s ON s.profile = p.id
 JOIN names u ON u.id = s.uid JOIN names n ON n.id = s.metric WHERE {WITHIN_COMMITS}"""
-THERE = "p.environment IN (SELECT id FROM environments WHERE json_extract(text, '$.fingerprint') = ?)"
+THERE = (
+    "p.environment IN (SELECT id FROM environments WHERE json_extract(text, '$.fingerprint') = ?)"
+)
 FIND = f"""
-SELECT path FROM (SELECT {PATH_QUERY} AS path, c.text AS c, p.name AS name FROM profiles p JOIN commits c ON c.id = p.commit_id)
-WHERE substr(path, 1, length(:p)) = :p OR substr(c, 1, length(:p)) = :p OR substr(name, 1, length(:p)) = :p
+SELECT path FROM (SELECT {PATH_QUERY} AS path, c.text AS c, p.name AS name FROM profiles p
+JOIN commits c ON c.id = p.commit_id)
+WHERE substr(path, 1, length(:p)) = :p OR substr(c, 1, length(:p)) = :p
+OR substr(name, 1, length(:p)) = :p
 OR substr(name, -17, length(:p)) = :p
 UNION SELECT path FROM damaged WHERE substr(path, 1, length(:p)) = :p ORDER BY path"""
 
@@ -79,11 +88,13 @@ class _HeaderRow(NamedTuple):
 class Index:
     """The cache of ``store`` in the file at ``path``.
 
-    The last verdicts (``memory``) are in ``verdicts.db`` beside it, what was found in series (``findings``) in ``steps.db``.
+    The last verdicts (``memory``) are in ``verdicts.db`` beside it, what was found in series
+    (``findings``) in ``steps.db``.
 
-    The first read brings the index up to date, and all reads see that state, whatever others store meanwhile, until ``refresh`` or
-    ``release``. A damaged file is made anew, and where it cannot be written, memory serves. Lists are ordered by commit as they were asked
-    for (by name when none were), then by time. What is stored under ``former`` names is given under the present ones.
+    The first read brings the index up to date, and all reads see that state, whatever others store
+    meanwhile, until ``refresh`` or ``release``. A damaged file is made anew, and where it cannot be
+    written, memory serves. Lists are ordered by commit as they were asked for (by name when none
+    were), then by time. What is stored under ``former`` names is given under the present ones.
     """
 
     def __init__(self, store: Store, path: Path, former: FormerNames | None = None) -> None:
@@ -100,12 +111,18 @@ class Index:
         return Findings(self._database.path.with_name("steps.db"))
 
     def refresh(self) -> None:
-        """Follow the store: reads what has come since the last time, and nothing else. Raises Damaged when the store is."""
+        """Follow the store: reads what has come since the last time, and nothing else.
+
+        Raises Damaged when the store is.
+        """
         self.release()
         self._database.attempt(self._snapshot.connection)
 
     def release(self) -> None:
-        """Let go of the state that reads see: the next read follows the store. While it is held, SQLite's log of changes only grows."""
+        """Let go of the state that reads see: the next read follows the store.
+
+        While it is held, SQLite's log of changes only grows.
+        """
         self._snapshot.release()
 
     @property
@@ -117,7 +134,8 @@ class Index:
     def consistent(self, action: Callable[[], Result]) -> Result:
         """The result of an action that reads several times and keeps numbers of rows in between.
 
-        Its reads see one state even where the file turns out to be damaged in the middle: the action is repeated on the new one.
+        Its reads see one state even where the file turns out to be damaged in the middle: the
+        action is repeated on the new one.
         """
         return self._database.attempt(action)
 
@@ -132,10 +150,16 @@ class Index:
     def headers(self, commits: Iterable[str] | None = None) -> list[Header]:
         """The headers of all profiles, or of those of some commits."""
         asked = None if commits is None else list(commits)
-        return self._database.attempt(lambda: [self.former.header(row.header) for row in self._headers(asked)])
+        return self._database.attempt(
+            lambda: [self.former.header(row.header) for row in self._headers(asked)]
+        )
 
     def _headers(self, commits: list[str] | None) -> list[_HeaderRow]:
-        rows = self._rows(HEADERS) if commits is None else self._rows(f"{HEADERS} WHERE {WITHIN_COMMITS}", _json(commits))
+        rows = (
+            self._rows(HEADERS)
+            if commits is None
+            else self._rows(f"{HEADERS} WHERE {WITHIN_COMMITS}", _json(commits))
+        )
         return self._decoded(commits, rows)
 
     @staticmethod
@@ -145,17 +169,34 @@ class Index:
         found = []
         for number, path, commit, dirty, *shared, own in rows:
             detail = details(own)
-            where = msgspec.structs.replace(environment(*shared[2:4]), notes=detail.notes, warnings=detail.warnings)
-            header = Header(path, commit, dirty, job(*shared[:2]), detail.collected, where, detail.design, metrics(*shared[4:]))
+            where = msgspec.structs.replace(
+                environment(*shared[2:4]), notes=detail.notes, warnings=detail.warnings
+            )
+            header = Header(
+                path,
+                commit,
+                dirty,
+                job(*shared[:2]),
+                detail.collected,
+                where,
+                detail.design,
+                metrics(*shared[4:]),
+            )
             found.append(_HeaderRow(number, header, detail))
         turn = order(commits)
-        found.sort(key=lambda row: (turn(row.header.commit), row.header.collected.started, row.header.path))
+        found.sort(
+            key=lambda row: (turn(row.header.commit), row.header.collected.started, row.header.path)
+        )
         return found
 
-    def measured(self, commits: Iterable[str], environment: str | None = None, *, products: bool = False) -> list[Measured]:
-        """Headers with their summaries, of all environments or of that with a fingerprint, for verdicts; no blob is opened.
+    def measured(
+        self, commits: Iterable[str], environment: str | None = None, *, products: bool = False
+    ) -> list[Measured]:
+        """Headers with their summaries, of all environments or of that with a fingerprint, for
+        verdicts; no blob is opened.
 
-        What was measured of other ``products`` beside the commits is left out unless it is asked for.
+        What was measured of other ``products`` beside the commits is left out unless it is asked
+        for.
         """
         asked = list(commits)
         found = self._database.attempt(lambda: self._measured(asked, environment))
@@ -165,11 +206,21 @@ class Index:
     def _measured(self, commits: list[str], environment: str | None) -> list[Measured]:
         there, values = ("", []) if environment is None else (f" AND {THERE}", [environment])
         summaries: dict[int, list[Summary]] = {}
-        for profile, *row in self._rows(f"{SUMMARIES}{there} ORDER BY s.profile, s.number", _json(commits), *values):
+        for profile, *row in self._rows(
+            f"{SUMMARIES}{there} ORDER BY s.profile, s.number", _json(commits), *values
+        ):
             summaries.setdefault(profile, []).append(unpack(*row))
-        headers = self._decoded(commits, self._rows(f"{HEADERS} WHERE {WITHIN_COMMITS}{there}", _json(commits), *values))
+        headers = self._decoded(
+            commits, self._rows(f"{HEADERS} WHERE {WITHIN_COMMITS}{there}", _json(commits), *values)
+        )
         return [
-            Measured(header, summaries.get(profile, []), _placed(detail.paces), _placed(detail.turns), _placed(detail.seeds))
+            Measured(
+                header,
+                summaries.get(profile, []),
+                _placed(detail.paces),
+                _placed(detail.turns),
+                _placed(detail.seeds),
+            )
             for profile, header, detail in headers
         ]
 
@@ -178,24 +229,37 @@ class Index:
         return self._database.attempt(lambda: sessions(self._rows(SESSIONS_TABLE)))
 
     def environments(self, asked: Sequence[tuple[str, str, str]]) -> dict[int, Environment]:
-        """By number of the question, a commit, a job's key and a fingerprint: the environment that was measured in there last."""
-        return self._database.attempt(lambda: environments(self._rows(ENVIRONMENTS, msgspec.json.encode(asked).decode())))
+        """By number of the question, a commit, a job's key and a fingerprint: the environment that
+        was measured in there last.
+        """
+        return self._database.attempt(
+            lambda: environments(self._rows(ENVIRONMENTS, msgspec.json.encode(asked).decode()))
+        )
 
     def counts(self, commits: Iterable[str]) -> dict[str, int]:
         """The number of profiles of each of these commits; commits without any are left out."""
         asked = _json(commits)
-        sql = f"SELECT c.text, count(*) FROM commits c JOIN profiles p ON p.commit_id = c.id WHERE {WITHIN_COMMITS} GROUP BY c.id"
+        sql = (
+            "SELECT c.text, count(*) FROM commits c JOIN profiles p ON p.commit_id = c.id WHERE"
+            f" {WITHIN_COMMITS} GROUP BY c.id"
+        )
         return self._database.attempt(lambda: dict(self._rows(sql, asked)))
 
     def commits(self) -> set[str]:
         """All commits that have profiles."""
-        sql = "SELECT text FROM commits c WHERE EXISTS (SELECT 1 FROM profiles WHERE commit_id = c.id)"
+        sql = (
+            "SELECT text FROM commits c WHERE EXISTS (SELECT 1 FROM profiles WHERE commit_id ="
+            " c.id)"
+        )
         return self._database.attempt(lambda: {row[0] for row in self._rows(sql)})
 
     def among(self, commits: Iterable[str], left: int) -> Iterator[str]:
-        """Those of some commits that have profiles, of which there are at most so many ``left``; asks for no more commits than it needs."""
+        """Those of some commits that have profiles, of which there are at most so many ``left``;
+        asks for no more commits than it needs.
+        """
         waiting, size = iter(commits), FIRST_ASKED
-        few = self.commits() if 0 < left <= FEW_COMMITS else None  # among many commits without profiles
+        # among many commits without profiles
+        few = self.commits() if 0 < left <= FEW_COMMITS else None
         while left > 0 and (chunk := list(islice(waiting, size))):
             known = self.counts(chunk).keys() if few is None else few.intersection(chunk)
             yield from (commit for commit in chunk if commit in known)
@@ -203,32 +267,50 @@ class Index:
             size = min(2 * size, MOST_ASKED)
 
     def marks(self) -> dict[str, int]:
-        """All commits that have profiles, each with a number that their names have made: it is another one where these are others."""
-        return self._database.attempt(lambda: dict(self._rows("SELECT text, mark FROM commits WHERE mark != 0")))
+        """All commits that have profiles, each with a number that their names have made: it is
+        another one where these are others.
+        """
+        return self._database.attempt(
+            lambda: dict(self._rows("SELECT text, mark FROM commits WHERE mark != 0"))
+        )
 
     def most_commits(self) -> int:
-        """How many commits have profiles, or have had: at most so many have any. Counted in no time, unlike ``commits``."""
+        """How many commits have profiles, or have had: at most so many have any.
+
+        Counted in no time, unlike ``commits``.
+        """
         return self._database.attempt(lambda: int(self._rows("SELECT count(*) FROM commits")[0][0]))
 
     def most_levels(self) -> int:
         """The number of levels of all lines on all commits."""
         return (
-            self._database.attempt(lambda: int(self._rows("SELECT total(length(packed)) FROM levels")[0][0])) // LEVEL_RECORD.size
+            self._database.attempt(
+                lambda: int(self._rows("SELECT total(length(packed)) FROM levels")[0][0])
+            )
+            // LEVEL_RECORD.size
         )
 
     def changed(self) -> set[str]:
         """The commits that have profiles of uncommitted changes on top."""
-        sql = "SELECT text FROM commits WHERE id IN (SELECT commit_id FROM profiles WHERE dirty IS NOT NULL)"
+        sql = (
+            "SELECT text FROM commits WHERE id IN (SELECT commit_id FROM profiles WHERE dirty IS"
+            " NOT NULL)"
+        )
         return self._database.attempt(lambda: {row[0] for row in self._rows(sql)})
 
     def total(self) -> int:
         """The number of profiles."""
-        return self._database.attempt(lambda: int(self._rows("SELECT count(*) FROM profiles")[0][0]))
+        return self._database.attempt(
+            lambda: int(self._rows("SELECT count(*) FROM profiles")[0][0])
+        )
 
     def series(self, commits: Iterable[str] | None = None) -> list[Job]:
         """The distinct jobs of all profiles, or of those of some commits, by label."""
         asked = None if commits is None else _json(commits)
-        found = {job.key: job for job in map(self.former.job, self._database.attempt(lambda: self._series(asked)))}
+        found = {
+            job.key: job
+            for job in map(self.former.job, self._database.attempt(lambda: self._series(asked)))
+        }
         return sorted(found.values(), key=lambda job: (job.label, job.collector, job.key))
 
     def renamed(self) -> list[tuple[Job, Job]]:
@@ -238,78 +320,126 @@ class Index:
     def _renamed(self) -> list[tuple[Job, Job]]:
         if not self.former:
             return []
-        return [(job, self.former.job(job)) for job in self._series(None) if job.name in self.former.names]
+        return [
+            (job, self.former.job(job))
+            for job in self._series(None)
+            if job.name in self.former.names
+        ]
 
     def _series(self, asked: str | None) -> list[Job]:
         if asked is None:
-            rows = self._rows("SELECT text FROM jobs j WHERE EXISTS (SELECT 1 FROM profiles WHERE job = j.id)")
+            rows = self._rows(
+                "SELECT text FROM jobs j WHERE EXISTS (SELECT 1 FROM profiles WHERE job = j.id)"
+            )
         else:
-            joined = "SELECT DISTINCT j.text FROM commits c JOIN profiles p ON p.commit_id = c.id JOIN jobs j ON j.id = p.job"
+            joined = (
+                "SELECT DISTINCT j.text FROM commits c JOIN profiles p ON p.commit_id = c.id JOIN"
+                " jobs j ON j.id = p.job"
+            )
             rows = self._rows(f"{joined} WHERE {WITHIN_COMMITS}", asked)
         return [msgspec.json.decode(row[0], type=Job) for row in rows]
 
     def history(
-        self, key: str, commits: Iterable[str] | None = None, *, uid: str | None = None, metric: str | None = None
+        self,
+        key: str,
+        commits: Iterable[str] | None = None,
+        *,
+        uid: str | None = None,
+        metric: str | None = None,
     ) -> list[SeriesEntry]:
-        """The summaries of one series (its job's ``key``), of all commits or of some, of all units and metrics or of one."""
+        """The summaries of one series (its job's ``key``), of all commits or of some, of all units
+        and metrics or of one.
+        """
         asked = None if commits is None else list(commits)
         return self._database.attempt(lambda: self._history(key, asked, uid, metric))
 
-    def _history(self, key: str, asked: list[str] | None, uid: str | None, metric: str | None) -> list[SeriesEntry]:
+    def _history(
+        self, key: str, asked: list[str] | None, uid: str | None, metric: str | None
+    ) -> list[SeriesEntry]:
         found = entries(self._snapshot.connection(), key, asked, uid, metric)
         former = [job for job, present in self._renamed() if present.key == key]
         if not former:
             return found
         for job in former:
             own = entries(self._snapshot.connection(), job.key, asked, None, metric)
-            renamed = [entry._replace(summary=self.former.summary(job.name, entry.summary)) for entry in own]
+            renamed = [
+                entry._replace(summary=self.former.summary(job.name, entry.summary))
+                for entry in own
+            ]
             found += [entry for entry in renamed if uid in (None, entry.summary.uid)]
         turn = order(asked)
         return sorted(found, key=lambda entry: (turn(entry.commit), entry.started))
 
     def lines(self) -> dict[int, Line]:
-        """The lines of the history, by number: every unit and metric of every job in every environment."""
+        """The lines of the history, by number: every unit and metric of every job in every
+        environment.
+        """
         return self._database.attempt(lambda: self._lines()[0])
 
     def _lines(self) -> tuple[dict[int, Line], LineParts]:
-        """The lines by number, and the parts of those that began under a former name of their job."""
+        """The lines by number, and the parts of those that began under a former name of their
+        job.
+        """
         known = lines(self._snapshot.connection())
         if not self.former:
             return known, {}
         return joined({number: self.former.line(line) for number, line in known.items()})
 
     def courses(self, numbers: Iterable[int], commits: Sequence[str]) -> dict[int, Course]:
-        """The levels of some lines along commits, oldest first; no profile counts that has uncommitted changes."""
+        """The levels of some lines along commits, oldest first; no profile counts that has
+        uncommitted changes.
+        """
         asked = list(numbers)
-        return self._database.attempt(lambda: courses(self._snapshot.connection(), asked, commits, self._parts()))
+        return self._database.attempt(
+            lambda: courses(self._snapshot.connection(), asked, commits, self._parts())
+        )
 
     def spreads(self, commits: Sequence[str], numbers: Iterable[int] | None = None) -> Spreads:
-        """The levels of all lines, or of some, along commits, oldest first, with how far executions differ."""
+        """The levels of all lines, or of some, along commits, oldest first, with how far executions
+        differ.
+        """
         asked = None if numbers is None else list(numbers)
-        return self._database.attempt(lambda: spreads(self._snapshot.connection(), commits, asked, self._parts()))
+        return self._database.attempt(
+            lambda: spreads(self._snapshot.connection(), commits, asked, self._parts())
+        )
 
     def _parts(self) -> LineParts:
         return self._lines()[1] if self.former else {}
 
     def find(self, prefix: str) -> list[str]:
-        """The paths that begin with ``prefix``, or whose commit, name or id does; damaged ones too. Less than 4 characters find nothing."""
+        """The paths that begin with ``prefix``, or whose commit, name or id does; damaged ones too.
+
+        Less than 4 characters find nothing.
+        """
         if len(prefix) < SHORTEST_PREFIX:  # what is found may be removed
             return []
-        return self._database.attempt(lambda: [row[0] for row in self._snapshot.connection().execute(FIND, {"p": prefix})])
+        return self._database.attempt(
+            lambda: [row[0] for row in self._snapshot.connection().execute(FIND, {"p": prefix})]
+        )
 
     def paths(self, commit: str) -> list[str]:
         """The paths of the profiles of one commit."""
-        sql = f"SELECT {PATH_QUERY} FROM profiles p JOIN commits c ON c.id = p.commit_id WHERE c.text = ?"
+        sql = (
+            f"SELECT {PATH_QUERY} FROM profiles p JOIN commits c ON c.id = p.commit_id WHERE"
+            " c.text = ?"
+        )
         return self._database.attempt(lambda: [row[0] for row in self._rows(sql, commit)])
 
     def made_from(self, origin: str) -> list[str]:
-        """The paths of the processed profiles whose first version was this document, named by its SHA-256."""
-        sql = f"SELECT {PATH_QUERY} FROM profiles p JOIN commits c ON c.id = p.commit_id WHERE p.origin = ?"
+        """The paths of the processed profiles whose first version was this document, named by its
+        SHA-256.
+        """
+        sql = (
+            f"SELECT {PATH_QUERY} FROM profiles p JOIN commits c ON c.id = p.commit_id WHERE"
+            " p.origin = ?"
+        )
         return self._database.attempt(lambda: [row[0] for row in self._rows(sql, origin)])
 
     def damaged(self) -> dict[str, str]:
         """Files of the store that are not profiles: path -> reason."""
-        return self._database.attempt(lambda: dict(self._rows("SELECT path, reason FROM damaged ORDER BY path")))
+        return self._database.attempt(
+            lambda: dict(self._rows("SELECT path, reason FROM damaged ORDER BY path"))
+        )
 
     def verdicts(self, commits: Iterable[str]) -> dict[str, LastVerdict]:
         """The last verdict of each of these commits that has one."""

@@ -1,4 +1,6 @@
-"""SQLite files that hold derived data: usable whatever state they are in, and never a reason to fail."""
+"""SQLite files that hold derived data: usable whatever state they are in, and never a reason to
+fail.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +16,29 @@ import msgspec
 
 WRITER_SECONDS = 60.0  # seconds to wait for another process that writes
 IN_MEMORY = ":memory:"
-# Not the file's fault: no permission, busy, locked, read-only, disk trouble, disk full, cannot be opened.
+# Not the file's fault: no permission, busy, locked, read-only, disk trouble, disk full, cannot be
+# opened.
 CIRCUMSTANCES = frozenset({3, 5, 6, 8, 10, 13, 14})
 
 # Also what a changed byte, or a value of another type, does to those who read it.
-DAMAGE_ERRORS = (sqlite3.Error, msgspec.MsgspecError, struct.error, ValueError, TypeError, LookupError, OverflowError)
+DAMAGE_ERRORS = (
+    sqlite3.Error,
+    msgspec.MsgspecError,
+    struct.error,
+    ValueError,
+    TypeError,
+    LookupError,
+    OverflowError,
+)
 
 Result = TypeVar("Result")
 
 
 class Database:
-    """One SQLite file with a schema of a version. A damaged file is made anew; where it cannot be written, a copy in memory serves."""
+    """One SQLite file with a schema of a version.
+
+    A damaged file is made anew; where it cannot be written, a copy in memory serves.
+    """
 
     def __init__(self, path: Path, schema: str, version: int) -> None:
         self.path = path
@@ -35,7 +49,8 @@ class Database:
 
     def __del__(self) -> None:
         """Close what nobody closed: since Python 3.13 that is a ResourceWarning otherwise."""
-        with contextlib.suppress(AttributeError, sqlite3.Error):  # half made, or in use by another thread
+        # half made, or in use by another thread
+        with contextlib.suppress(AttributeError, sqlite3.Error):
             self.close()
 
     @property
@@ -77,10 +92,12 @@ class Database:
             self._connection.execute("ROLLBACK")
 
     def attempt(self, action: Callable[[], Result]) -> Result:
-        """The action's result; it is repeated on a new file when this one is damaged, and in memory when it cannot be written.
+        """The action's result; it is repeated on a new file when this one is damaged, and in memory
+        when it cannot be written.
 
-        The action decodes what it reads, and finds out itself that ``connection`` has become an empty one. An attempt inside another
-        leaves the repeating to that one, which is repeated as a whole.
+        The action decodes what it reads, and finds out itself that ``connection`` has become an
+        empty one. An attempt inside another leaves the repeating to that one, which is repeated as
+        a whole.
         """
         if self._attempting:
             return action()
@@ -116,7 +133,8 @@ class Database:
                 return self._prepared(str(self.path))
             except sqlite3.Error as error:
                 busy = _code(error) in (5, 6)
-                if busy and time.monotonic() < deadline:  # two that create it at once: SQLite does not wait in every case
+                # two that create it at once: SQLite does not wait in every case
+                if busy and time.monotonic() < deadline:
                     time.sleep(0.01)
                 elif _circumstance(error):
                     return self._copy_in_memory()
@@ -134,7 +152,9 @@ class Database:
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA trusted_schema = OFF")
             if _version(connection) == self._version and not self._as_made(connection):
-                raise sqlite3.DatabaseError("its tables, views or triggers are not those of perfvcs")
+                raise sqlite3.DatabaseError(
+                    "its tables, views or triggers are not those of perfvcs"
+                )
             if _version(connection) != self._version:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("BEGIN IMMEDIATE")
@@ -148,7 +168,9 @@ class Database:
 
     def _start_anew(self, connection: sqlite3.Connection) -> None:
         for kind in ("trigger", "view", "table"):
-            for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = ?", (kind,)).fetchall():
+            for (name,) in connection.execute(
+                "SELECT name FROM sqlite_master WHERE type = ?", (kind,)
+            ).fetchall():
                 if not name.startswith("sqlite_"):
                     connection.execute(f'DROP {kind} "{name.replace(chr(34), chr(34) * 2)}"')
         for statement in self._schema.split(";"):
@@ -156,10 +178,15 @@ class Database:
         connection.execute(f"PRAGMA user_version = {self._version}")
 
     def _as_made(self, connection: sqlite3.Connection) -> bool:
-        """Whether a file holds the tables and indexes of our schema, word for word, and nothing else that SQLite would run."""
-        wanted = {text for statement in self._schema.split(";") if (text := " ".join(statement.split()))}
+        """Whether a file holds the tables and indexes of our schema, word for word, and nothing
+        else that SQLite would run.
+        """
+        wanted = {
+            text for statement in self._schema.split(";") if (text := " ".join(statement.split()))
+        }
         found = connection.execute(
-            "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+            "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%'"
+            " ESCAPE '\\'"
         )
         return {" ".join(str(sql).split()) for (sql,) in found} == wanted
 
@@ -168,7 +195,8 @@ class Database:
         memory = sqlite3.connect(IN_MEMORY, isolation_level=None)
         wal = self.path.with_name(f"{self.path.name}-wal")
         with contextlib.suppress(sqlite3.Error, OSError):
-            if not wal.exists() or not wal.stat().st_size:  # else the file alone is not the whole state
+            # else the file alone is not the whole state
+            if not wal.exists() or not wal.stat().st_size:
                 where = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
                 with contextlib.closing(sqlite3.connect(where, uri=True)) as file:
                     file.backup(memory)

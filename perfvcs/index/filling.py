@@ -33,41 +33,63 @@ CREATE TABLE environments (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 CREATE TABLE metrics (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 CREATE TABLE names (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 CREATE TABLE profiles (
-    id INTEGER PRIMARY KEY, commit_id INTEGER NOT NULL, name TEXT NOT NULL, job INTEGER NOT NULL, environment INTEGER NOT NULL,
-    metrics INTEGER NOT NULL, dirty TEXT, started TEXT NOT NULL, details BLOB NOT NULL, origin TEXT, UNIQUE (commit_id, name)
+    id INTEGER PRIMARY KEY, commit_id INTEGER NOT NULL, name TEXT NOT NULL, job INTEGER NOT NULL,
+    environment INTEGER NOT NULL,
+    metrics INTEGER NOT NULL, dirty TEXT, started TEXT NOT NULL, details BLOB NOT NULL, origin TEXT,
+    UNIQUE (commit_id, name)
 );
 CREATE INDEX profiles_origin ON profiles (origin) WHERE origin IS NOT NULL;
 CREATE INDEX profiles_dirty ON profiles (commit_id) WHERE dirty IS NOT NULL;
 CREATE INDEX profiles_job ON profiles (job, commit_id);
 CREATE TABLE summaries (
-    profile INTEGER NOT NULL, number INTEGER NOT NULL, uid INTEGER NOT NULL, metric INTEGER NOT NULL, size REAL, executions TEXT,
+    profile INTEGER NOT NULL, number INTEGER NOT NULL, uid INTEGER NOT NULL,
+    metric INTEGER NOT NULL, size REAL, executions TEXT,
     binaries TEXT, sizes INTEGER NOT NULL, medians BLOB NOT NULL, PRIMARY KEY (profile, number)
 ) WITHOUT ROWID;
 CREATE TABLE damaged (path TEXT PRIMARY KEY, reason TEXT NOT NULL);
-CREATE TABLE lines (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, job INTEGER NOT NULL, environment INTEGER NOT NULL);
+CREATE TABLE lines (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, job INTEGER NOT NULL,
+environment INTEGER NOT NULL);
 CREATE INDEX lines_job ON lines (job, environment);
 {levels.LEVELS_SCHEMA}
 """
-TABLES = ("mirror", "commits", "jobs", "environments", "metrics", "names", "profiles", "summaries", "damaged", "lines", "levels")
+TABLES = (
+    "mirror",
+    "commits",
+    "jobs",
+    "environments",
+    "metrics",
+    "names",
+    "profiles",
+    "summaries",
+    "damaged",
+    "lines",
+    "levels",
+)
 
 PLACED = """
-SELECT p.id, p.commit_id, p.job, p.environment FROM profiles p JOIN commits c ON c.id = p.commit_id WHERE c.text = ? AND p.name = ?"""
+SELECT p.id, p.commit_id, p.job, p.environment FROM profiles p JOIN commits c ON c.id = p.commit_id
+WHERE c.text = ? AND p.name = ?"""
 
 
-# A commit's mark is the exclusive or of those of its profiles' names, which SQLite lacks: the same set has the same, and hardly any other.
+# A commit's mark is the exclusive or of those of its profiles' names, which SQLite lacks: the same
+# set has the same, and hardly any other.
 MARKED = "UPDATE commits SET mark = (mark | :mark) - (mark & :mark) WHERE id = :commit"
-# A row for all profiles of one session on one host; the notes, in which the host is, are the third part of the details. SQLite takes
-# the other columns from the row with the greatest id.
+# A row for all profiles of one session on one host; the notes, in which the host is, are the third
+# part of the details. SQLite takes the other columns from the row with the greatest id.
 SESSIONS_TABLE = """
 SELECT count(*), group_concat(DISTINCT p.job), e.text, p.details, max(p.id)
 FROM profiles p JOIN environments e ON e.id = p.environment
-GROUP BY p.started, p.environment, json_extract(CAST(p.details AS TEXT), '$[2].host', '$[2].worker') ORDER BY p.started"""
-# The newest environment of a series on a commit, by the number of the question: a commit, a job's key and a fingerprint.
+GROUP BY p.started, p.environment, json_extract(CAST(p.details AS TEXT), '$[2].host', '$[2].worker')
+ORDER BY p.started"""
+# The newest environment of a series on a commit, by the number of the question: a commit, a job's
+# key and a fingerprint.
 ENVIRONMENTS = """
 SELECT a.key, e.text, p.details, max(p.started) FROM json_each(?) a
-JOIN commits c ON c.text = json_extract(a.value, '$[0]') JOIN jobs j ON j.key = json_extract(a.value, '$[1]')
+JOIN commits c ON c.text = json_extract(a.value, '$[0]')
+JOIN jobs j ON j.key = json_extract(a.value, '$[1]')
 JOIN profiles p ON p.job = j.id AND p.commit_id = c.id AND p.dirty IS NULL
-JOIN environments e ON e.id = p.environment AND json_extract(e.text, '$.fingerprint') = json_extract(a.value, '$[2]')
+JOIN environments e ON e.id = p.environment
+AND json_extract(e.text, '$.fingerprint') = json_extract(a.value, '$[2]')
 GROUP BY a.key"""
 
 
@@ -101,11 +123,15 @@ class Filling:
         self._levels = StoredLevels(connection)
 
     def add(self, path: str, document: bytes | Fault) -> None:
-        """Index what the store has at ``path``; what is not a profile becomes a row of ``damaged``."""
+        """Index what the store has at ``path``; what is not a profile becomes a row of
+        ``damaged``.
+        """
         try:
             profile = verified(path, document)
         except Damaged as error:
-            self._connection.execute("INSERT OR REPLACE INTO damaged VALUES (?, ?)", (_storable(path), error.reason))
+            self._connection.execute(
+                "INSERT OR REPLACE INTO damaged VALUES (?, ?)", (_storable(path), error.reason)
+            )
             return
         measured = Measured.of(profile, path)
         header = measured.header
@@ -133,11 +159,18 @@ class Filling:
             ),
             profile.origin,
         )
-        inserted = self._connection.execute("INSERT OR IGNORE INTO profiles VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        inserted = self._connection.execute(
+            "INSERT OR IGNORE INTO profiles VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row
+        )
         if inserted.rowcount:
             self._connection.execute(MARKED, {"commit": row[0], "mark": _mark(row[1])})
-            rows = (self._summary(inserted.lastrowid, number, one) for number, one in enumerate(measured.summaries))
-            self._connection.executemany("INSERT INTO summaries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+            rows = (
+                self._summary(inserted.lastrowid, number, one)
+                for number, one in enumerate(measured.summaries)
+            )
+            self._connection.executemany(
+                "INSERT INTO summaries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows
+            )
             if header.dirty is None:  # what was never committed has no place in a history
                 self._add_levels(measured, row[0], inserted.lastrowid or 0, row[2], row[3])
 
@@ -146,7 +179,9 @@ class Filling:
         self._connection.execute("DELETE FROM damaged WHERE path = ?", (_storable(path),))
         match = PROFILE_PATH.fullmatch(path)
         if match:
-            for profile, *where in self._connection.execute(PLACED, (match[2], match[3])).fetchall():
+            for profile, *where in self._connection.execute(
+                PLACED, (match[2], match[3])
+            ).fetchall():
                 self._connection.execute(MARKED, {"commit": where[0], "mark": _mark(match[3])})
                 self._levels.remove(profile, *where)
                 self._connection.execute("DELETE FROM summaries WHERE profile = ?", (profile,))
@@ -169,14 +204,22 @@ class Filling:
         known = self._known.get((table, text))
         if known is None:
             places = ", ?" * len(more)
-            self._connection.execute(f"INSERT OR IGNORE INTO {table} VALUES (NULL, ?{places})", (text, *more))
-            known = int(self._connection.execute(f"SELECT id FROM {table} WHERE text = ?", (text,)).fetchone()[0])
+            self._connection.execute(
+                f"INSERT OR IGNORE INTO {table} VALUES (NULL, ?{places})", (text, *more)
+            )
+            known = int(
+                self._connection.execute(
+                    f"SELECT id FROM {table} WHERE text = ?", (text,)
+                ).fetchone()[0]
+            )
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
             self._known[table, text] = known
         return known
 
-    def _add_levels(self, measured: Measured, commit: int, profile: int, job: int, environment: int) -> None:
+    def _add_levels(
+        self, measured: Measured, commit: int, profile: int, job: int, environment: int
+    ) -> None:
         session = together(measured.header.collected.session, measured.header.design.order)
         for one in measured.summaries:
             about = measured.header.metrics[one.metric]
@@ -191,11 +234,23 @@ class Filling:
     def _summary(self, profile: int | None, number: int, summary: Summary) -> tuple[object, ...]:
         count = len(summary.executions)
         # the usual ones take no room
-        executions = None if summary.executions == tuple(range(count)) else _text(summary.executions)
+        executions = (
+            None if summary.executions == tuple(range(count)) else _text(summary.executions)
+        )
         uid, metric = self._number("names", summary.uid), self._number("names", summary.metric)
         binaries = _text(summary.binaries) if summary.binaries else None
         medians = struct.pack(f"<{len(summary.medians)}d", *summary.medians)
-        return profile, number, uid, metric, summary.size, executions, binaries, summary.sizes, medians
+        return (
+            profile,
+            number,
+            uid,
+            metric,
+            summary.size,
+            executions,
+            binaries,
+            summary.sizes,
+            medians,
+        )
 
 
 def _listed(values: Mapping[Place, Number]) -> list[OfExecution[Number]]:
@@ -217,17 +272,28 @@ def _storable(path: str) -> str:
 
 
 def unpack(
-    uid: str, size: float | None, metric: str, executions: str | None, binaries: str | None, sizes: int, medians: bytes
+    uid: str,
+    size: float | None,
+    metric: str,
+    executions: str | None,
+    binaries: str | None,
+    sizes: int,
+    medians: bytes,
 ) -> Summary:
     """A summary from its row."""
     values = struct.unpack(f"<{len(medians) // 8}d", medians)
-    numbers = tuple(range(len(values))) if executions is None else msgspec.json.decode(executions, type=tuple[int, ...])
+    numbers = (
+        tuple(range(len(values)))
+        if executions is None
+        else msgspec.json.decode(executions, type=tuple[int, ...])
+    )
     builds = () if binaries is None else msgspec.json.decode(binaries, type=tuple[int, ...])
     return Summary(uid, size, metric, numbers, values, builds, sizes)
 
 
 class HostSession(NamedTuple):
-    """The measurements of one session in one environment of one host: so many ``profiles`` of ``jobs``, numbered as in the index.
+    """The measurements of one session in one environment of one host: so many ``profiles`` of
+    ``jobs``, numbered as in the index.
 
     ``paces`` are those of the machine in the executions of one of the profiles, in s.
     """
@@ -242,20 +308,29 @@ class HostSession(NamedTuple):
 
 def sessions(rows: Iterable[tuple[Any, ...]]) -> list[HostSession]:
     """The sessions in the rows of ``SESSIONS_TABLE``, the oldest first."""
-    environment, details = msgspec.json.Decoder(Environment).decode, msgspec.json.Decoder(Details).decode
+    environment, details = (
+        msgspec.json.Decoder(Environment).decode,
+        msgspec.json.Decoder(Details).decode,
+    )
     found = []
     for count, jobs, text, document, _ in rows:
         own = details(document)
         where = msgspec.structs.replace(environment(text), notes=own.notes)
         paces = tuple(pace for *_, pace in own.paces)
         numbers = frozenset(map(int, jobs.split(",")))
-        found.append(HostSession(own.collected.session, own.collected.started, where, count, numbers, paces))
+        found.append(
+            HostSession(own.collected.session, own.collected.started, where, count, numbers, paces)
+        )
     return found
 
 
 def environments(rows: Iterable[tuple[Any, ...]]) -> dict[int, Environment]:
     """The environments in the rows of ``ENVIRONMENTS``, with their notes."""
-    environment, details = msgspec.json.Decoder(Environment).decode, msgspec.json.Decoder(Details).decode
+    environment, details = (
+        msgspec.json.Decoder(Environment).decode,
+        msgspec.json.Decoder(Details).decode,
+    )
     return {
-        number: msgspec.structs.replace(environment(text), notes=details(document).notes) for number, text, document, _ in rows
+        number: msgspec.structs.replace(environment(text), notes=details(document).notes)
+        for number, text, document, _ in rows
     }

@@ -1,4 +1,6 @@
-"""Results computed from series, so that each is computed once; a file of its own that can be deleted at any time."""
+"""Results computed from series, so that each is computed once; a file of its own that can be
+deleted at any time.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,17 @@ Kind = TypeVar("Kind")
 
 
 FINDINGS_VERSION = 3
-FINDINGS_SCHEMA = "CREATE TABLE findings (number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, found BLOB NOT NULL)"
+FINDINGS_SCHEMA = (
+    "CREATE TABLE findings (number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, found BLOB NOT"
+    " NULL)"
+)
 MOST_RESULTS = 50_000  # results that are kept; the oldest make room
 
 
 class Given(NamedTuple):
-    """A series to be judged: its finite levels, the variance of each (NaN: unknown), and the places of the steps that are settled."""
+    """A series to be judged: its finite levels, the variance of each (NaN: unknown), and the places
+    of the steps that are settled.
+    """
 
     levels: array[float]
     variances: array[float]
@@ -42,7 +49,9 @@ class BoundedStep(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A judgement with the ends of the 99 % interval of each of its steps, which take numpy to compute."""
+    """A judgement with the ends of the 99 % interval of each of its steps, which take numpy to
+    compute.
+    """
 
     judgement: Judgement
     ends: list[tuple[float, float]]
@@ -50,7 +59,10 @@ class Found(NamedTuple):
     @property
     def steps(self) -> list[BoundedStep]:
         """The steps with the ends of their intervals."""
-        return [BoundedStep(step, *ends) for step, ends in zip(self.judgement.steps, self.ends, strict=True)]
+        return [
+            BoundedStep(step, *ends)
+            for step, ends in zip(self.judgement.steps, self.ends, strict=True)
+        ]
 
 
 class Findings:
@@ -60,7 +72,9 @@ class Findings:
         self._database = Database(path, FINDINGS_SCHEMA, FINDINGS_VERSION)
 
     def judged(self, series: Sequence[Given], *, compute: bool = True) -> list[Found | None]:
-        """The judgement of each series; only those that are not known yet are computed, and then kept. None without ``compute``."""
+        """The judgement of each series; only those that are not known yet are computed, and then
+        kept. None without ``compute``.
+        """
         keys = [_key(one) for one in series]
         known = self.recall(keys, Found)
         new = {key: one for key, one in zip(keys, series, strict=True) if key not in known}
@@ -71,7 +85,9 @@ class Findings:
         return [known.get(key) for key in keys]
 
     def recall(self, keys: Sequence[str], kind: type[Kind]) -> dict[str, Kind]:
-        """The results stored under these keys; entries that cannot be read as a ``kind`` are left out."""
+        """The results stored under these keys; entries that cannot be read as a ``kind`` are left
+        out.
+        """
         decode = msgspec.msgpack.Decoder(kind).decode
         sql = "SELECT key, found FROM findings WHERE key IN (SELECT value FROM json_each(?))"
 
@@ -87,8 +103,13 @@ class Findings:
 
         def insert() -> None:
             with self._database.transaction() as connection:
-                connection.executemany("INSERT OR REPLACE INTO findings (key, found) VALUES (?, ?)", rows)
-                connection.execute("DELETE FROM findings WHERE number <= (SELECT max(number) FROM findings) - ?", (MOST_RESULTS,))
+                connection.executemany(
+                    "INSERT OR REPLACE INTO findings (key, found) VALUES (?, ?)", rows
+                )
+                connection.execute(
+                    "DELETE FROM findings WHERE number <= (SELECT max(number) FROM findings) - ?",
+                    (MOST_RESULTS,),
+                )
 
         self._database.attempt(insert)
 
@@ -98,7 +119,9 @@ class Findings:
 
 
 def keyed(kind: str) -> Callable[..., str]:
-    """Makes keys for results of a kind and version: of some bytes, which cannot run into one another."""
+    """Makes keys for results of a kind and version: of some bytes, which cannot run into one
+    another.
+    """
     from hashlib import blake2b
 
     begun = blake2b(kind.encode(), digest_size=16)
@@ -116,7 +139,9 @@ def keyed(kind: str) -> Callable[..., str]:
 def _computed(series: dict[str, Given]) -> dict[str, Found]:
     given = list(series.values())
     judged = judgement.judge_all(
-        [one.levels for one in given], variances=[one.variances for one in given], evidence=[one.evidence for one in given]
+        [one.levels for one in given],
+        variances=[one.variances for one in given],
+        evidence=[one.evidence for one in given],
     )
     found = dict(zip(series, judged, strict=True))
     # together: each call costs as much as a hundred steps
@@ -126,4 +151,6 @@ def _computed(series: dict[str, Given]) -> dict[str, Found]:
 
 def _key(given: Given) -> str:
     places = b"".join(place.to_bytes(4, "little") for place in given.evidence)
-    return keyed(f"judgement {judgement.VERSION}")(given.levels.tobytes(), given.variances.tobytes(), places)
+    return keyed(f"judgement {judgement.VERSION}")(
+        given.levels.tobytes(), given.variances.tobytes(), places
+    )

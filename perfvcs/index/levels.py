@@ -1,4 +1,6 @@
-"""The levels of lines in the index, packed: a history is read in a few rows, and not in one for each of its values."""
+"""The levels of lines in the index, packed: a history is read in a few rows, and not in one for
+each of its values.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +32,19 @@ WHOSE = struct.Struct("<II")  # its beginning
 ROW_BYTES = 64 * LEVEL_RECORD.size  # bytes of a row: what one more level writes again
 MOST_WAITING = 100_000  # levels that wait in memory
 
-NEWEST = "SELECT id, packed FROM levels WHERE line = ? AND length(packed) < ? ORDER BY id DESC LIMIT 1"
-OF_JOB = "SELECT id, packed FROM levels WHERE line IN (SELECT id FROM lines WHERE job = ? AND environment = ?)"
+NEWEST = (
+    "SELECT id, packed FROM levels WHERE line = ? AND length(packed) < ? ORDER BY id DESC LIMIT 1"
+)
+OF_JOB = (
+    "SELECT id, packed FROM levels WHERE line IN (SELECT id FROM lines WHERE job = ? AND"
+    " environment = ?)"
+)
 
 
 class StoredLevels:
-    """Adds to and removes from the table inside one transaction of ``connection``; what is added is there from ``flush`` on."""
+    """Adds to and removes from the table inside one transaction of ``connection``; what is added is
+    there from ``flush`` on.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -43,17 +52,25 @@ class StoredLevels:
         self._gone: dict[tuple[int, int], set[bytes]] = {}
         self._count = 0
 
-    def add(self, line: int, commit: int, profile: int, session: int, medians: Sequence[float]) -> None:
-        """A profile's values of a line: the medians of its executions, and the number of its session (see ``together``)."""
+    def add(
+        self, line: int, commit: int, profile: int, session: int, medians: Sequence[float]
+    ) -> None:
+        """A profile's values of a line: the medians of its executions, and the number of its
+        session (see ``together``).
+        """
         centre = level(medians)
-        record = LEVEL_RECORD.pack(commit, profile, centre, deviation(medians, centre), len(medians), session)
+        record = LEVEL_RECORD.pack(
+            commit, profile, centre, deviation(medians, centre), len(medians), session
+        )
         self._waiting.setdefault(line, bytearray()).extend(record)
         self._count += 1
         if self._count >= MOST_WAITING:
             self.flush()
 
     def flush(self) -> None:
-        """Take out what has gone, and write what waits; in this order, since a new profile may have the number of one that has gone."""
+        """Take out what has gone, and write what waits; in this order, since a new profile may have
+        the number of one that has gone.
+        """
         execute = self._connection.execute
         for (job, environment), whose in self._gone.items():
             self._take_out(job, environment, whose)
@@ -62,25 +79,35 @@ class StoredLevels:
             number, begun = execute(NEWEST, (line, ROW_BYTES)).fetchone() or (None, b"")
             whole = begun + new
             for start in range(0, len(whole), ROW_BYTES):
-                execute("INSERT OR REPLACE INTO levels VALUES (?, ?, ?)", (number, line, whole[start : start + ROW_BYTES]))
+                execute(
+                    "INSERT OR REPLACE INTO levels VALUES (?, ?, ?)",
+                    (number, line, whole[start : start + ROW_BYTES]),
+                )
                 number = None
         self._waiting.clear()
         self._count = 0
 
     def remove(self, profile: int, commit: int, job: int, environment: int) -> None:
-        """Forget the levels of a profile, with those of others: each look at a history takes as long as that is."""
+        """Forget the levels of a profile, with those of others: each look at a history takes as
+        long as that is.
+        """
         if self._waiting:
             self.flush()
         self._gone.setdefault((job, environment), set()).add(WHOSE.pack(commit, profile))
 
     def _take_out(self, job: int, environment: int, whose: Container[bytes]) -> None:
         for number, packed in self._connection.execute(OF_JOB, (job, environment)).fetchall():
-            records = [packed[start : start + LEVEL_RECORD.size] for start in range(0, len(packed), LEVEL_RECORD.size)]
+            records = [
+                packed[start : start + LEVEL_RECORD.size]
+                for start in range(0, len(packed), LEVEL_RECORD.size)
+            ]
             left = b"".join(record for record in records if record[: WHOSE.size] not in whose)
             if not left:
                 self._connection.execute("DELETE FROM levels WHERE id = ?", (number,))
             elif len(left) < len(packed):
-                self._connection.execute("UPDATE levels SET packed = ? WHERE id = ?", (left, number))
+                self._connection.execute(
+                    "UPDATE levels SET packed = ? WHERE id = ?", (left, number)
+                )
 
 
 class LevelColumns(NamedTuple):
@@ -94,8 +121,13 @@ class LevelColumns(NamedTuple):
 
 
 def of_line(connection: sqlite3.Connection, line: int) -> LevelColumns:
-    """The records of a line. Without numpy, whose import takes longer; raises struct.error where they are damaged."""
-    rows = connection.execute("SELECT packed FROM levels WHERE line = ? ORDER BY id", (line,)).fetchall()
+    """The records of a line.
+
+    Without numpy, whose import takes longer; raises struct.error where they are damaged.
+    """
+    rows = connection.execute(
+        "SELECT packed FROM levels WHERE line = ? ORDER BY id", (line,)
+    ).fetchall()
     packed = b"".join(row[0] for row in rows)
     if len(packed) % LEVEL_RECORD.size:
         raise struct.error("levels that are not whole records")
@@ -119,7 +151,9 @@ def together_of(columns: Sequence[LevelColumns]) -> LevelColumns:
 
 
 class LevelTable(NamedTuple):
-    """One element per level of a commit, by ascending ``line``, with the commit's id in the index."""
+    """One element per level of a commit, by ascending ``line``, with the commit's id in the
+    index.
+    """
 
     line: NDArray[np.int64]
     commit: NDArray[np.int64]
@@ -138,7 +172,9 @@ def table(connection: sqlite3.Connection, numbers: Iterable[int] | None = None) 
         rows = connection.execute(f"{sql} ORDER BY id").fetchall()
     else:
         some = msgspec.json.encode(list(numbers)).decode()
-        rows = connection.execute(f"{sql} WHERE line IN (SELECT value FROM json_each(?)) ORDER BY id", (some,)).fetchall()
+        rows = connection.execute(
+            f"{sql} WHERE line IN (SELECT value FROM json_each(?)) ORDER BY id", (some,)
+        ).fetchall()
     if any(len(packed) % LEVEL_RECORD.size for _, packed in rows):
         raise struct.error("levels that are not whole records")
     rows.sort(key=itemgetter(0))
@@ -146,28 +182,38 @@ def table(connection: sqlite3.Connection, numbers: Iterable[int] | None = None) 
     found = np.frombuffer(b"".join(packed for _, packed in rows), np.dtype(LEVEL_TYPES))
     lines = np.repeat(np.array([line for line, _ in rows], dtype=np.int64), counts)
     return LevelTable(
-        lines, found["commit"].astype(np.int64), found["level"].astype(np.float64), found["deviation"].astype(np.float64),
-        found["executions"].astype(np.int64), found["session"].astype(np.int64),
-    )  # fmt: skip
+        lines,
+        found["commit"].astype(np.int64),
+        found["level"].astype(np.float64),
+        found["deviation"].astype(np.float64),
+        found["executions"].astype(np.int64),
+        found["session"].astype(np.int64),
+    )
 
 
 def together(session: str, order: str) -> int:
-    """A number for a session that took its versions in turns, by which its levels know each other; 0 for any other.
+    """A number for a session that took its versions in turns, by which its levels know each other;
+    0 for any other.
 
-    Two sessions have the same number once in 4,000,000,000: what is compared for that reason is compared as `perf check` does.
+    Two sessions have the same number once in 4,000,000,000: what is compared for that reason is
+    compared as `perf check` does.
     """
     return crc32(session.encode()) or 1 if order == "interleaved" else 0
 
 
 def level(medians: Sequence[float]) -> float:
-    """The logarithm of the geometric mean of the executions' medians; NaN if one is 0 or below, or not finite."""
+    """The logarithm of the geometric mean of the executions' medians; NaN if one is 0 or below, or
+    not finite.
+    """
     if not medians or not 0 < min(medians) <= max(medians) < inf:
         return nan
     return fmean(map(log, medians))
 
 
 def deviation(medians: Sequence[float], centre: float) -> float:
-    """The standard deviation of the logarithms of the executions' medians about their level ``centre``; NaN of a single execution."""
+    """The standard deviation of the logarithms of the executions' medians about their level
+    ``centre``; NaN of a single execution.
+    """
     if len(medians) < 2 or isnan(centre):
         return nan
     return sqrt(sum([(log(value) - centre) ** 2 for value in medians]) / (len(medians) - 1))

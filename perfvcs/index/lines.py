@@ -1,4 +1,6 @@
-"""Lines of history in the index: one unit and metric of one job in one environment, with its level on each commit."""
+"""Lines of history in the index: one unit and metric of one job in one environment, with its level
+on each commit.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +29,20 @@ if TYPE_CHECKING:
 PATH_QUERY = "substr(c.text, 1, 2) || '/' || c.text || '/' || p.name"
 WITHIN_COMMITS = "c.text IN (SELECT value FROM json_each(?))"
 HISTORY_QUERY = f"""
-SELECT c.text, p.dirty, p.details, p.started, e.text, {PATH_QUERY}, u.text, s.size, n.text, s.executions, s.binaries, s.sizes, s.medians
-FROM jobs j JOIN profiles p ON p.job = j.id JOIN commits c ON c.id = p.commit_id JOIN environments e ON e.id = p.environment
+SELECT c.text, p.dirty, p.details, p.started, e.text, {PATH_QUERY}, u.text, s.size, n.text,
+s.executions, s.binaries, s.sizes, s.medians
+FROM jobs j JOIN profiles p ON p.job = j.id JOIN commits c ON c.id = p.commit_id
+JOIN environments e ON e.id = p.environment
 JOIN summaries s ON s.profile = p.id JOIN names u ON u.id = s.uid JOIN names n ON n.id = s.metric"""
 Kind = TypeVar("Kind")
-LineParts = dict[int, list[int]]  # of a line that goes on under another name: the numbers of all its parts, its own too
+# of a line that goes on under another name: the numbers of all its parts, its own too
+LineParts = dict[int, list[int]]
 
 
 class SeriesEntry(NamedTuple):
-    """One summary in a series' history, with what it is compared by; ``environment`` is the fingerprint."""
+    """One summary in a series' history, with what it is compared by; ``environment`` is the
+    fingerprint.
+    """
 
     commit: str
     dirty: str | None
@@ -47,7 +54,11 @@ class SeriesEntry(NamedTuple):
 
 
 def entries(
-    connection: sqlite3.Connection, key: str, commits: list[str] | None, uid: str | None, metric: str | None
+    connection: sqlite3.Connection,
+    key: str,
+    commits: list[str] | None,
+    uid: str | None,
+    metric: str | None,
 ) -> list[SeriesEntry]:
     """The entries of the job with this ``key``, by commit as they were asked for, then by time."""
     conditions, values = ["j.key = ?"], [key]
@@ -56,14 +67,26 @@ def entries(
         if value is not None:
             conditions.append(condition)
             values.append(value)
-    rows = connection.execute(f"{HISTORY_QUERY} WHERE {' AND '.join(conditions)} ORDER BY p.started, p.id, s.number", values)
-    details, environment = msgspec.json.Decoder(_Session).decode, msgspec.json.Decoder(_Fingerprint).decode
+    rows = connection.execute(
+        f"{HISTORY_QUERY} WHERE {' AND '.join(conditions)} ORDER BY p.started, p.id, s.number",
+        values,
+    )
+    details, environment = (
+        msgspec.json.Decoder(_Session).decode,
+        msgspec.json.Decoder(_Fingerprint).decode,
+    )
     found = [
         SeriesEntry(
-            row[0], row[1], details(row[2]).collected.session, row[3], environment(row[4]).fingerprint, row[5], unpack(*row[6:])
+            row[0],
+            row[1],
+            details(row[2]).collected.session,
+            row[3],
+            environment(row[4]).fingerprint,
+            row[5],
+            unpack(*row[6:]),
         )
         for row in rows
-    ]  # fmt: skip
+    ]
     turn = order(commits)
     return sorted(found, key=lambda entry: turn(entry.commit))
 
@@ -89,7 +112,10 @@ class _Fingerprint(msgspec.Struct):
 
 
 class Line(NamedTuple):
-    """A series to follow; ``environment`` has no notes. A metric with another unit or direction is another line."""
+    """A series to follow; ``environment`` has no notes.
+
+    A metric with another unit or direction is another line.
+    """
 
     job: Job
     environment: Environment
@@ -101,10 +127,11 @@ class Line(NamedTuple):
 
 
 class Course(NamedTuple):
-    """A line along commits: ascending ``places`` among them, the ``levels`` there (mean logarithms), and how many had no logarithm.
+    """A line along commits: ascending ``places`` among them, the ``levels`` there (mean
+    logarithms), and how many had no logarithm.
 
-    ``variances`` are those of the levels as their own executions show (NaN: there was one). ``turns`` are the elements that were measured
-    in turns with the one before.
+    ``variances`` are those of the levels as their own executions show (NaN: there was one).
+    ``turns`` are the elements that were measured in turns with the one before.
     """
 
     places: array[int]
@@ -124,7 +151,10 @@ def lines(connection: sqlite3.Connection) -> dict[int, Line]:
     environments = _shared(connection, "environments", Environment)
     decode = msgspec.json.Decoder(tuple[int, int, str, float | None, str, str, str]).decode
     found = {}
-    rows = "SELECT id, text FROM lines l WHERE EXISTS (SELECT 1 FROM levels WHERE line = l.id) ORDER BY id"
+    rows = (
+        "SELECT id, text FROM lines l WHERE EXISTS (SELECT 1 FROM levels WHERE line = l.id) ORDER"
+        " BY id"
+    )
     for number, text in connection.execute(rows):
         job, environment, uid, size, metric, unit, better = decode(text)
         found[number] = Line(jobs[job], environments[environment], uid, size, metric, unit, better)
@@ -132,18 +162,30 @@ def lines(connection: sqlite3.Connection) -> dict[int, Line]:
 
 
 def joined(known: Mapping[int, Line]) -> tuple[dict[int, Line], LineParts]:
-    """Lines without those that are the same as another one of a smaller number, and the parts of those that have several."""
+    """Lines without those that are the same as another one of a smaller number, and the parts of
+    those that have several.
+    """
     numbers: dict[tuple[object, ...], list[int]] = {}
     for number, line in sorted(known.items()):
-        about = (line.job.key, msgspec.json.encode(line.environment, order="deterministic"), *line[2:])
+        about = (
+            line.job.key,
+            msgspec.json.encode(line.environment, order="deterministic"),
+            *line[2:],
+        )
         numbers.setdefault(about, []).append(number)
-    return {same[0]: known[same[0]] for same in numbers.values()}, {same[0]: same for same in numbers.values() if len(same) > 1}
+    return {same[0]: known[same[0]] for same in numbers.values()}, {
+        same[0]: same for same in numbers.values() if len(same) > 1
+    }
 
 
 def courses(
-    connection: sqlite3.Connection, numbers: Iterable[int], commits: Sequence[str], parts: LineParts | None = None
+    connection: sqlite3.Connection,
+    numbers: Iterable[int],
+    commits: Sequence[str],
+    parts: LineParts | None = None,
 ) -> dict[int, Course]:
-    """The courses of some lines along ``commits``, oldest first; lines that have no place there are left out.
+    """The courses of some lines along ``commits``, oldest first; lines that have no place there are
+    left out.
 
     Several profiles of one commit count as their mean. Without numpy, whose import takes as long.
     """
@@ -152,14 +194,18 @@ def courses(
     found = {}
     for line in numbers:
         columns = [levels.of_line(connection, part) for part in parts.get(line, (line,))]
-        course = _course(columns[0] if len(columns) == 1 else levels.together_of(columns), all_places)
+        course = _course(
+            columns[0] if len(columns) == 1 else levels.together_of(columns), all_places
+        )
         if course is not None:
             found[line] = course
     return found
 
 
 class _Placed(NamedTuple):
-    """Which elements of a column of commits have a place along a history: ``order`` by ascending ``places``; whether these differ."""
+    """Which elements of a column of commits have a place along a history: ``order`` by ascending
+    ``places``; whether these differ.
+    """
 
     order: list[int]
     places: array[int]
@@ -182,7 +228,9 @@ class _Places:
         column = commits.tobytes()
         if column not in self._known:
             turns = list(map(self._turn_of.__getitem__, commits))
-            order = sorted((element for element, turn in enumerate(turns) if turn >= 0), key=turns.__getitem__)
+            order = sorted(
+                (element for element, turn in enumerate(turns) if turn >= 0), key=turns.__getitem__
+            )
             places = array("q", [turns[element] for element in order])
             self._known[column] = _Placed(order, places, len(set(places)) == len(places))
         return self._known[column]
@@ -198,41 +246,69 @@ def _course(columns: levels.LevelColumns, all_places: _Places) -> Course | None:
     if not isfinite(sum(found)):
         order = [element for element in order if isfinite(columns.level[element])]
         unusable = len(found) - len(order)
-        places = array("q", [place for place, level in zip(places, found, strict=True) if isfinite(level)])
+        places = array(
+            "q", [place for place, level in zip(places, found, strict=True) if isfinite(level)]
+        )
         found = array("d", filter(isfinite, found))
     variances = _variances(columns, order)
     if not distinct:
         return _of_several(columns, places, found, variances, order, unusable)
     sessions = [columns.session[element] for element in order] if any(columns.session) else ()
-    together = tuple(k for k in range(1, len(sessions)) if sessions[k] and sessions[k] == sessions[k - 1])
+    together = tuple(
+        k for k in range(1, len(sessions)) if sessions[k] and sessions[k] == sessions[k - 1]
+    )
     return Course(places, found, unusable, variances, together)
 
 
 def _variances(columns: levels.LevelColumns, order: Sequence[int]) -> array[float]:
-    """Those of the levels at these elements, as their executions show; a single execution has no deviation (NaN)."""
+    """Those of the levels at these elements, as their executions show; a single execution has no
+    deviation (NaN).
+    """
     if columns.executions.count(1) == len(columns.executions):
         return columns.deviation[: len(order)]
-    deviations, counts = ([column[element] for element in order] for column in (columns.deviation, columns.executions))
-    return array("d", [deviation * deviation / (count or 1) for deviation, count in zip(deviations, counts, strict=True)])
+    deviations, counts = (
+        [column[element] for element in order] for column in (columns.deviation, columns.executions)
+    )
+    return array(
+        "d",
+        [
+            deviation * deviation / (count or 1)
+            for deviation, count in zip(deviations, counts, strict=True)
+        ],
+    )
 
 
 def _of_several(
-    columns: levels.LevelColumns, places: Sequence[int], values: Sequence[float], variances: Sequence[float], order: Sequence[int],
+    columns: levels.LevelColumns,
+    places: Sequence[int],
+    values: Sequence[float],
+    variances: Sequence[float],
+    order: Sequence[int],
     unusable: int,
-) -> Course:  # fmt: skip
-    """The same where some commits have several profiles, which count as their mean: each is a session of its own."""
-    rows = zip(places, values, variances, [columns.session[element] for element in order], strict=True)
-    groups = [(place, [row[1:] for row in same]) for place, same in groupby(rows, key=itemgetter(0))]
+) -> Course:
+    """The same where some commits have several profiles, which count as their mean: each is a
+    session of its own.
+    """
+    rows = zip(
+        places, values, variances, [columns.session[element] for element in order], strict=True
+    )
+    groups = [
+        (place, [row[1:] for row in same]) for place, same in groupby(rows, key=itemgetter(0))
+    ]
     own = [{session for _, _, session in same if session} for _, same in groups]
     return Course(
-        array("q", [place for place, _ in groups]), array("d", [fmean(level for level, _, _ in same) for _, same in groups]),
-        unusable, array("d", [_variance(same) for _, same in groups]),
+        array("q", [place for place, _ in groups]),
+        array("d", [fmean(level for level, _, _ in same) for _, same in groups]),
+        unusable,
+        array("d", [_variance(same) for _, same in groups]),
         tuple(k for k in range(1, len(groups)) if own[k] & own[k - 1]),
-    )  # fmt: skip
+    )
 
 
 def _variance(same: Sequence[tuple[float, float, int]]) -> float:
-    """The variance of the mean of a commit's profiles: their own, or that of their scatter, whichever is larger."""
+    """The variance of the mean of a commit's profiles: their own, or that of their scatter,
+    whichever is larger.
+    """
     own = sum(variance for _, variance, _ in same) / len(same) ** 2
     if len(same) == 1:
         return own
@@ -242,11 +318,13 @@ def _variance(same: Sequence[tuple[float, float, int]]) -> float:
 
 
 class Spreads(NamedTuple):
-    """How executions differ, one element per level of a commit: the ``line``, the ``position`` of the commit, by both ascending.
+    """How executions differ, one element per level of a commit: the ``line``, the ``position`` of
+    the commit, by both ascending.
 
-    ``level`` is the mean logarithm, ``deviation`` the standard deviation of the executions' logarithms (NaN: there was one), ``executions``
-    how many there were; several profiles of one commit are several elements. ``unusable`` have no logarithm, and are left out.
-    ``session`` is a number that profiles have in common which were measured in turns, 0 for the others.
+    ``level`` is the mean logarithm, ``deviation`` the standard deviation of the executions'
+    logarithms (NaN: there was one), ``executions`` how many there were; several profiles of one
+    commit are several elements. ``unusable`` have no logarithm, and are left out. ``session`` is a
+    number that profiles have in common which were measured in turns, 0 for the others.
     """
 
     line: NDArray[np.int64]
@@ -259,9 +337,14 @@ class Spreads(NamedTuple):
 
 
 def spreads(
-    connection: sqlite3.Connection, commits: Sequence[str], numbers: Iterable[int] | None = None, parts: LineParts | None = None
+    connection: sqlite3.Connection,
+    commits: Sequence[str],
+    numbers: Iterable[int] | None = None,
+    parts: LineParts | None = None,
 ) -> Spreads:
-    """The levels of all lines, or of some, along ``commits``, oldest first, with what is needed for their intervals."""
+    """The levels of all lines, or of some, along ``commits``, oldest first, with what is needed for
+    their intervals.
+    """
     import numpy as np
 
     turns = {commit: turn for turn, commit in enumerate(commits)}
@@ -270,7 +353,11 @@ def spreads(
     for commit, number in ids.items():
         turn_of[number] = turns.get(commit, -1)
     parts = parts or {}
-    asked = None if numbers is None else [part for number in numbers for part in parts.get(number, (number,))]
+    asked = (
+        None
+        if numbers is None
+        else [part for number in numbers for part in parts.get(number, (number,))]
+    )
     table = levels.table(connection, asked)
     for number, own in parts.items():
         table.line[np.isin(table.line, own)] = number
@@ -281,10 +368,18 @@ def spreads(
     order = chosen[np.argsort(turn, kind="stable")]
     unusable = int(np.count_nonzero(here & ~usable))
     return Spreads(
-        table.line[order], place[order], table.level[order], table.deviation[order], table.executions[order], unusable, table.session[order]
-    )  # fmt: skip
+        table.line[order],
+        place[order],
+        table.level[order],
+        table.deviation[order],
+        table.executions[order],
+        unusable,
+        table.session[order],
+    )
 
 
 def _shared(connection: sqlite3.Connection, table: str, kind: type[Kind]) -> dict[int, Kind]:
     decode = msgspec.json.Decoder(kind).decode
-    return {number: decode(text) for number, text in connection.execute(f"SELECT id, text FROM {table}")}
+    return {
+        number: decode(text) for number, text in connection.execute(f"SELECT id, text FROM {table}")
+    }

@@ -1,4 +1,6 @@
-"""The state of the index that a command reads: it follows the store first, then stays as it is until it is released."""
+"""The state of the index that a command reads: it follows the store first, then stays as it is
+until it is released.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +25,17 @@ if TYPE_CHECKING:
     from perfvcs.profile.summary import Header, Measured, Summary
     from perfvcs.store import BlobChange, Store
 
-COMMIT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")  # of the store; what a damaged file has is given to git only if it is one
-PROFILES_PER_READ = 2000  # profiles that one git process reads; only their paths are in memory at once
+# of the store; what a damaged file has is given to git only if it is one
+COMMIT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+# profiles that one git process reads; only their paths are in memory at once
+PROFILES_PER_READ = 2000
 
 
 class FormerNames(msgspec.Struct, frozen=True):
-    """The present ``names`` of jobs by their former ones. A unit that was called after its job is renamed with it."""
+    """The present ``names`` of jobs by their former ones.
+
+    A unit that was called after its job is renamed with it.
+    """
 
     names: Mapping[str, str] = msgspec.field(default_factory=dict)
 
@@ -41,7 +48,9 @@ class FormerNames(msgspec.Struct, frozen=True):
 
     def header(self, header: Header) -> Header:
         """The same of a profile's header."""
-        return replace(header, job=self.job(header.job)) if header.job.name in self.names else header
+        return (
+            replace(header, job=self.job(header.job)) if header.job.name in self.names else header
+        )
 
     def summary(self, former: str, summary: Summary) -> Summary:
         """A summary of a job of that former name."""
@@ -60,7 +69,9 @@ class FormerNames(msgspec.Struct, frozen=True):
         former = line.job.name
         if former not in self.names:
             return line
-        return line._replace(job=self.job(line.job), uid=self.names[former] if line.uid == former else line.uid)
+        return line._replace(
+            job=self.job(line.job), uid=self.names[former] if line.uid == former else line.uid
+        )
 
     def profile(self, profile: Profile) -> Profile:
         """The same of a whole profile."""
@@ -69,13 +80,18 @@ class FormerNames(msgspec.Struct, frozen=True):
             return profile
         present = self.names[former]
         units = [present if name == former else name for name in profile.resources.names]
-        models = [replace(entry, uid=present) if entry.uid == former else entry for entry in profile.models]
+        models = [
+            replace(entry, uid=present) if entry.uid == former else entry
+            for entry in profile.models
+        ]
         rows = with_changes(profile.resources, names=units)
         return replace(profile, job=self.job(profile.job), resources=rows, models=models)
 
 
 class Snapshot:
-    """A read transaction on a database that mirrors a store; ``head`` is the store's commit in it (None: there is no store)."""
+    """A read transaction on a database that mirrors a store; ``head`` is the store's commit in it
+    (None: there is no store).
+    """
 
     def __init__(self, database: Database, store: Store) -> None:
         self._database, self._store = database, store
@@ -102,13 +118,17 @@ class Snapshot:
             connection.execute("ROLLBACK")
             with self._database.transaction():
                 old = _mirrored(connection)
-                head = self._store.head()  # asked again: another process may have been faster, and must not be undone
+                # asked again: another process may have been faster, and must not be undone
+                head = self._store.head()
                 if old != head:
                     self._follow(Filling(connection), old, head)
                     connection.execute("DELETE FROM mirror")
-                    connection.executemany("INSERT INTO mirror VALUES (?)", [(head,)] if head else [])
+                    connection.executemany(
+                        "INSERT INTO mirror VALUES (?)", [(head,)] if head else []
+                    )
             connection.execute("BEGIN")
-        self.head = _mirrored(connection)  # the first read: from here on the transaction sees this state
+        # the first read: from here on the transaction sees this state
+        self.head = _mirrored(connection)
         self._reading = connection
         return connection
 
@@ -128,7 +148,9 @@ class Snapshot:
             for moved in batch:
                 if moved.old:
                     filling.remove(moved.path)
-            for path, document in self._store.documents({moved.path: moved.new for moved in batch if moved.new}):
+            for path, document in self._store.documents(
+                {moved.path: moved.new for moved in batch if moved.new}
+            ):
                 filling.add(path, document)
         filling.flush()
 

@@ -1,4 +1,6 @@
-"""The last verdict per commit, remembered for listings; a file of its own, so that a rebuilt index does not forget them."""
+"""The last verdict per commit, remembered for listings; a file of its own, so that a rebuilt index
+does not forget them.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,16 @@ VERDICTS_VERSION = 2
 
 VERDICTS_SCHEMA = """
 CREATE TABLE verdicts (
-    number INTEGER PRIMARY KEY, target TEXT NOT NULL, baseline TEXT NOT NULL, made TEXT NOT NULL, words TEXT NOT NULL, report BLOB NOT NULL,
+    number INTEGER PRIMARY KEY, target TEXT NOT NULL, baseline TEXT NOT NULL, made TEXT NOT NULL,
+    words TEXT NOT NULL, report BLOB NOT NULL,
     basis TEXT NOT NULL, shown TEXT NOT NULL,
     UNIQUE (target, baseline)
 )"""
 
 
 class LastVerdict(msgspec.Struct, frozen=True):
-    """The last ``check`` of ``target``: how often each word, against which baseline; ``made`` is UTC, ISO 8601.
+    """The last ``check`` of ``target``: how often each word, against which baseline; ``made`` is
+    UTC, ISO 8601.
 
     Both are named as in ``LastVerdicts.remember``.
     """
@@ -37,7 +41,8 @@ class LastVerdict(msgspec.Struct, frozen=True):
 
 
 class Remembered(NamedTuple):
-    """A report as it was remembered; ``basis`` names all that it was made from, ``shown`` the report on the pair that was shown last.
+    """A report as it was remembered; ``basis`` names all that it was made from, ``shown`` the
+    report on the pair that was shown last.
 
     Both are empty if that is not known, or has not happened.
     """
@@ -65,15 +70,20 @@ class LastVerdicts:
         self._database = Database(path, VERDICTS_SCHEMA, VERDICTS_VERSION)
 
     def remember(self, baseline: str, target: str, report: bytes, basis: str = "") -> None:
-        """Keep a report (the JSON of ``perfvcs.check.Report``), as the newest, with what it was made from.
+        """Keep a report (the JSON of ``perfvcs.check.Report``), as the newest, with what it was
+        made from.
 
-        Both revisions are full commit ids, or one with ``+`` and the hash of the uncommitted changes on top (``State.verdict_key``).
+        Both revisions are full commit ids, or one with ``+`` and the hash of the uncommitted
+        changes on top (``State.verdict_key``).
         """
         words: Counter[str] = Counter()
         for change in msgspec.json.decode(report, type=_Report).changes:
             words["accepted" if change.accepted is not None else change.word] += 1
         counts = msgspec.json.encode(words).decode()
-        sql = "INSERT OR REPLACE INTO verdicts (target, baseline, made, words, report, basis, shown) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        sql = (
+            "INSERT OR REPLACE INTO verdicts (target, baseline, made, words, report, basis, shown)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?)"
+        )
 
         def keep() -> None:
             old = self._recall(baseline, target)
@@ -85,20 +95,28 @@ class LastVerdicts:
     def show(self, baseline: str, target: str, name: str) -> None:
         """Keep the name of the report on this pair that is shown now."""
         sql = "UPDATE verdicts SET shown = ? WHERE target = ? AND baseline = ?"
-        self._database.attempt(lambda: self._database.connection.execute(sql, (name, target, baseline)).close())
+        self._database.attempt(
+            lambda: self._database.connection.execute(sql, (name, target, baseline)).close()
+        )
 
     def recall(self, baseline: str, target: str) -> Remembered | None:
         """The stored verdicts on a pair."""
         return self._database.attempt(lambda: self._recall(baseline, target))
 
     def _recall(self, baseline: str, target: str) -> Remembered | None:
-        sql = "SELECT baseline, target, report, basis, shown FROM verdicts WHERE target = ? AND baseline = ?"
+        sql = (
+            "SELECT baseline, target, report, basis, shown FROM verdicts WHERE target = ? AND"
+            " baseline = ?"
+        )
         rows = self._database.connection.execute(sql, (target, baseline)).fetchall()
         return Remembered(*rows[0]) if rows else None
 
     def all(self) -> Iterator[Remembered]:
         """Everything that is remembered, the newest first, as far as it is asked for."""
-        sql = "SELECT number, baseline, target, report, basis, shown FROM verdicts WHERE number < ? ORDER BY number DESC LIMIT 1"
+        sql = (
+            "SELECT number, baseline, target, report, basis, shown FROM verdicts WHERE number < ?"
+            " ORDER BY number DESC LIMIT 1"
+        )
 
         def before(number: int) -> tuple[int, Remembered] | None:
             rows = self._database.connection.execute(sql, (number,)).fetchall()

@@ -16,7 +16,16 @@ import msgspec
 
 from perfvcs.environment import Knobs
 from perfvcs.errors import UsageError, nearest
-from perfvcs.jobs.config import DEFAULT, AutoTable, BadConfig, Config, JobTable, NamedOptions, seconds, words
+from perfvcs.jobs.config import (
+    DEFAULT,
+    AutoTable,
+    BadConfig,
+    Config,
+    JobTable,
+    NamedOptions,
+    seconds,
+    words,
+)
 from perfvcs.jobs.workload import Workload, parse
 from perfvcs.plugins import build, names
 from perfvcs.plugins.collector import Collector
@@ -33,7 +42,9 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 class MemberEntry(NamedTuple):
-    """A member that a job names, with the options that are written there, and as it was built from them."""
+    """A member that a job names, with the options that are written there, and as it was built from
+    them.
+    """
 
     name: str
     options: dict[str, Any]
@@ -71,13 +82,25 @@ class Cell:
         return bound | ({"python": self.python} if self.python else {})
 
     def job(self, source: Mapping[str, str], *, engine: bool = True) -> Job:
-        """The identity of the series that this cell measures; without ``engine``, nothing is compiled or started to find it."""
-        options = self.options | ({"shell": True} if self.shell else {}) | ({"env": dict(self.env)} if self.env else {})
+        """The identity of the series that this cell measures; without ``engine``, nothing is
+        compiled or started to find it.
+        """
+        options = (
+            self.options
+            | ({"shell": True} if self.shell else {})
+            | ({"env": dict(self.env)} if self.env else {})
+        )
         return Job(
-            name=self.name, collector=self.collector_name, cmd=self.cmd, args=self.args,
-            workload=self.workload.name if self.workload else "", params=self.params, options=options,
-            engine=self.collector.engine if engine else "", source=dict(source),
-        )  # fmt: skip
+            name=self.name,
+            collector=self.collector_name,
+            cmd=self.cmd,
+            args=self.args,
+            workload=self.workload.name if self.workload else "",
+            params=self.params,
+            options=options,
+            engine=self.collector.engine if engine else "",
+            source=dict(source),
+        )
 
     @property
     def label(self) -> str:
@@ -90,18 +113,25 @@ class Cell:
         return any(metric.kind == "deterministic" for metric in self.collector.metrics.values())
 
     def argv(self, workload_text: str, seed: int = 0) -> list[str]:
-        """The command split into words, with ``{workload}``, ``{seed}`` and the parameters filled in.
+        """The command split into words, with ``{workload}``, ``{seed}`` and the parameters filled
+        in.
 
-        A workload that neither ``cmd`` nor ``args`` mentions is the last argument. With ``shell`` the words are the shell's.
+        A workload that neither ``cmd`` nor ``args`` mentions is the last argument. With ``shell``
+        the words are the shell's.
         """
         bound = {"seed": str(seed)} | {name: str(value) for name, value in self.params.items()}
         mentioned = set(_PLACEHOLDER.findall(f"{self.cmd} {self.args}"))
         if self.workload is not None:
             bound["workload"] = workload_text
             bound.setdefault("file", workload_text)
-        append = self.workload is not None and not mentioned & ({"workload", "file"} | set(self.workload.params))
+        append = self.workload is not None and not mentioned & (
+            {"workload", "file"} | set(self.workload.params)
+        )
         if self.shell:
-            text = _fill(f"{self.cmd} {self.args}".strip(), {name: shlex.quote(value) for name, value in bound.items()})
+            text = _fill(
+                f"{self.cmd} {self.args}".strip(),
+                {name: shlex.quote(value) for name, value in bound.items()},
+            )
             return ["/bin/sh", "-c", f"{text} {shlex.quote(workload_text)}" if append else text]
         argv = [_fill(word, bound) for word in [*shlex.split(self.cmd), *shlex.split(self.args)]]
         return [*argv, workload_text] if append else argv
@@ -112,7 +142,9 @@ def _fill(text: str, bound: Mapping[str, str]) -> str:
 
 
 def matrix(config: Config, only: Collection[str] = ()) -> list[Cell]:
-    """All cells of the configuration, or those of the jobs named, as ``meant`` has it; raises BadConfig if there are none."""
+    """All cells of the configuration, or those of the jobs named, as ``meant`` has it; raises
+    BadConfig if there are none.
+    """
     if not config.job:
         raise BadConfig(f"{RULES_FILE} has no [[job]]: add one with at least a `cmd`")
     former_names(config)
@@ -122,21 +154,27 @@ def matrix(config: Config, only: Collection[str] = ()) -> list[Cell]:
     counted = Counter((cell.label, cell.collector_name) for cell in cells)
     for (label, collector), count in counted.items():
         if count > 1:
-            raise BadConfig(f"{count} jobs are all `{label}` under `{collector}`: give them different names (`name = ...`)")
+            raise BadConfig(
+                f"{count} jobs are all `{label}` under `{collector}`: give them different names"
+                " (`name = ...`)"
+            )
     chosen = chosen_jobs(cells, only)
     return [cell for place, cell in enumerate(cells) if not only or place in chosen]
 
 
 def chosen_jobs(cells: Sequence[Cell], names: Iterable[str]) -> set[int]:
-    """The places of the cells that names, or parts of names, mean; raises UsageError for an unknown one."""
-    called = [Named((cell.name, cell.label), (f"{cell.label} ({cell.collector_name})",)) for cell in cells]
+    """The places of the cells that names, or parts of names, mean; raises UsageError for an unknown
+    one.
+    """
+    called = [
+        Named((cell.name, cell.label), (f"{cell.label} ({cell.collector_name})",)) for cell in cells
+    ]
     found: set[int] = set()
     for name in names:
         places = meant(name, called, "job")
         if not places:
-            raise UsageError(
-                f"there is no job `{name}`{nearest(name, dict.fromkeys(one for each in called for one in each.names))}"
-            )
+            spellings = dict.fromkeys(spelling for job in called for spelling in job.names)
+            raise UsageError(f"there is no job `{name}`{nearest(name, spellings)}")
         found.update(places)
     return found
 
@@ -148,7 +186,12 @@ def _cells(config: Config, table: JobTable, room: int) -> list[Cell]:
     workloads: list[Workload | None] = [None]
     if table.workloads is not None:
         workloads = [workload for entry in table.workloads for workload in parse(entry)]
-    for key, values in (("cmd", commands), ("args", table.args), ("workloads", workloads), ("collectors", table.collectors)):
+    for key, values in (
+        ("cmd", commands),
+        ("args", table.args),
+        ("workloads", workloads),
+        ("collectors", table.collectors),
+    ):
         if not values:
             raise BadConfig(f"{place}: `{key}` is empty, so there is nothing to run")
     executions, auto = _executions(table)
@@ -167,33 +210,58 @@ def _cells(config: Config, table: JobTable, room: int) -> list[Cell]:
         found = words(text, place, program=text in commands)
         # an operator that stands by itself and without quotes
         if not table.shell and (operators := SHELL_WORDS.intersection(found, text.split())):
-            raise BadConfig(f"{place}: `{min(operators)}` in {text!r} needs a shell: add `shell = true`")
-    pythons: list[str | None] = list(config.python.versions) if config.python and config.python.versions else [None]
+            raise BadConfig(
+                f"{place}: `{min(operators)}` in {text!r} needs a shell: add `shell = true`"
+            )
+    pythons: list[str | None] = (
+        list(config.python.versions) if config.python and config.python.versions else [None]
+    )
     members = [_member("collectors", entry, place) for entry in table.collectors]
-    postprocessors = tuple(_member("postprocessors", entry, place).built for entry in table.postprocessors)
+    postprocessors = tuple(
+        _member("postprocessors", entry, place).built for entry in table.postprocessors
+    )
     timeout = seconds(table.timeout, f"{place}, timeout")
     axes = commands, table.args, workloads, pythons, members
     if (count := prod(map(len, axes))) > room:
         whole = MAX_CELLS - room + count
         raise BadConfig(
-            f"the matrix has {whole:,} cells with {place}, over the limit of {MAX_CELLS:,}: shorten args or workloads"
+            f"the matrix has {whole:,} cells with {place}, over the limit of {MAX_CELLS:,}: shorten"
+            " args or workloads"
         )
     return [
         Cell(
-            name=_name(table, command), cmd=command, args=args, workload=workload, python=python, shell=table.shell,
-            collector_name=member.name, options=member.options, collector=member.built, postprocessors=postprocessors, timeout=timeout,
-            executions=executions, warmup=table.warmup, binaries=table.binaries, retries=table.retries,
-            env=config.env | table.env, auto=auto, hosts=table.hosts,
+            name=_name(table, command),
+            cmd=command,
+            args=args,
+            workload=workload,
+            python=python,
+            shell=table.shell,
+            collector_name=member.name,
+            options=member.options,
+            collector=member.built,
+            postprocessors=postprocessors,
+            timeout=timeout,
+            executions=executions,
+            warmup=table.warmup,
+            binaries=table.binaries,
+            retries=table.retries,
+            env=config.env | table.env,
+            auto=auto,
+            hosts=table.hosts,
         )
         for command, args, workload, python, member in product(*axes)
-    ]  # fmt: skip
+    ]
 
 
 def former_names(config: Config) -> dict[str, str]:
-    """The names of jobs by those that they had before; raises BadConfig if a name would stand for two."""
+    """The names of jobs by those that they had before; raises BadConfig if a name would stand for
+    two.
+    """
     if not any(table.formerly for table in config.job):
         return {}
-    tables = [(table, (table.cmd,) if isinstance(table.cmd, str) else table.cmd) for table in config.job]
+    tables = [
+        (table, (table.cmd,) if isinstance(table.cmd, str) else table.cmd) for table in config.job
+    ]
     for table, commands in tables:
         for command in commands:
             words(command, f"job `{table.name or command}`")  # what has no words has no name
@@ -209,27 +277,43 @@ def former_names(config: Config) -> dict[str, str]:
             if former == own:
                 raise BadConfig(f"{place}: that is its name now: leave it out")
             if former in present:
-                raise BadConfig(f"{place}: `{former}` is a job of its own here: leave it out, or give one of them another name")
+                raise BadConfig(
+                    f"{place}: `{former}` is a job of its own here: leave it out, or give one of"
+                    " them another name"
+                )
             if found.setdefault(former, own) != own:
-                raise BadConfig(f"{place}: job `{found[former]}` says the same of `{former}`: leave it out of one of them")
+                raise BadConfig(
+                    f"{place}: job `{found[former]}` says the same of `{former}`: leave it out of"
+                    " one of them"
+                )
     return found
 
 
 def _executions(table: JobTable) -> tuple[int, AutoTable | None]:
-    """The number of executions, and what is to be found where it is to be planned from what is stored."""
+    """The number of executions, and what is to be found where it is to be planned from what is
+    stored.
+    """
     if isinstance(table.executions, int):
         return table.executions, None
     return DEFAULT, table.executions if isinstance(table.executions, AutoTable) else AutoTable()
 
 
 def _name(table: JobTable, command: str) -> str:
-    """The name given; the command's own word (a script's, behind an interpreter) without one or with several commands."""
-    named = [Path(word).name for word in shlex.split(command) if not word.startswith("-")] or [command]
-    interpreted = len(named) > 1 and re.match(r"(python|node|ruby|perl|java|bash|sh)[\d.]*$", named[0])
+    """The name given; the command's own word (a script's, behind an interpreter) without one or
+    with several commands.
+    """
+    named = [Path(word).name for word in shlex.split(command) if not word.startswith("-")] or [
+        command
+    ]
+    interpreted = len(named) > 1 and re.match(
+        r"(python|node|ruby|perl|java|bash|sh)[\d.]*$", named[0]
+    )
     own = named[1 if interpreted else 0]
     if not table.name:
         return own
-    return table.name if isinstance(table.cmd, str) or len(table.cmd) == 1 else f"{table.name} {own}"
+    return (
+        table.name if isinstance(table.cmd, str) or len(table.cmd) == 1 else f"{table.name} {own}"
+    )
 
 
 def _member(family: str, entry: NamedOptions, path: str) -> MemberEntry:
@@ -237,7 +321,10 @@ def _member(family: str, entry: NamedOptions, path: str) -> MemberEntry:
     options = {} if isinstance(entry, str) else dict(entry)
     kind = entry if isinstance(entry, str) else options.pop("name", None)
     if not isinstance(kind, str):
-        raise BadConfig(f'{path}: an entry of `{family}` needs a `name`, such as {{ name = "{(names(family) or ["time"])[0]}" }}')
+        raise BadConfig(
+            f"{path}: an entry of `{family}` needs a `name`, such as {{ name ="
+            f' "{(names(family) or ["time"])[0]}" }}'
+        )
     return MemberEntry(kind, options, build(family, kind, options, path))
 
 

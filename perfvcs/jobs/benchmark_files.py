@@ -1,4 +1,6 @@
-"""Which files measure: the overlay, workloads, benchmarks and tests, and what their commands read by themselves."""
+"""Which files measure: the overlay, workloads, benchmarks and tests, and what their commands read
+by themselves.
+"""
 
 from __future__ import annotations
 
@@ -35,28 +37,43 @@ KINDS = ("overlay", "workload", "benchmark", "test", "checkout's", "service's jo
 PYTEST = r"\.?pytest\.(?:ini|toml)|pyproject\.toml|setup\.cfg|tox\.ini"
 READ_BY = {
     "[bg]?make": r"(?:GNU)?[Mm]akefile.*|.+\.ma?k",
-    "cmake|ctest|ninja|meson": r"CMakeLists\.txt|CTest.*|CMake\w*Presets\.json|.+\.(?:cmake|ninja)|meson\.build|meson[._]options.*",
-    "node|npm|npx|pnpm|yarn|bun|deno": r"package\.json|\.npmrc|\.yarnrc.*|\.?pnpm.*|bunfig\.toml|deno\.jsonc?|\w+\.config\.[cm]?[jt]s",
+    "cmake|ctest|ninja|meson": (
+        r"CMakeLists\.txt|CTest.*|CMake\w*Presets\.json|.+\.(?:cmake|ninja)|meson\.build|meson[._]options.*"
+    ),
+    "node|npm|npx|pnpm|yarn|bun|deno": (
+        r"package\.json|\.npmrc|\.yarnrc.*|\.?pnpm.*|bunfig\.toml|deno\.jsonc?|\w+\.config\.[cm]?[jt]s"
+    ),
     "pytest|tox|nox|asv": rf"{PYTEST}|noxfile\.py|asv.*\.conf\.json",
     "cargo": r"Cargo\.toml|build\.rs|rust-toolchain.*|\.cargo/config.*",
     "go": r"go\.(?:mod|work)",
-    "mvnw?|gradlew?|sbt|ant": r"pom\.xml|\.mvn/.+|.+\.gradle(?:\.kts)?|gradle\.properties|build\.(?:sbt|xml)",
+    "mvnw?|gradlew?|sbt|ant": (
+        r"pom\.xml|\.mvn/.+|.+\.gradle(?:\.kts)?|gradle\.properties|build\.(?:sbt|xml)"
+    ),
     "bazel|bazelisk": r"(?:BUILD|WORKSPACE|MODULE)(?:\.bazel)?|\.bazelrc|.+\.bzl",
     "dotnet": r".+\.\w+proj|Directory\..+\.(?:props|targets)|global\.json",
-    "just|task|rake|mix|zig|scons": r"\.?[Jj]ustfile|[Tt]askfile.*|Rakefile|mix\.exs|build\.zig.*|SCons\w+",
+    "just|task|rake|mix|zig|scons": (
+        r"\.?[Jj]ustfile|[Tt]askfile.*|Rakefile|mix\.exs|build\.zig.*|SCons\w+"
+    ),
 }
 PYTEST_FILES = re.compile(rf"(?:.*/)?(?:{PYTEST})")
-TOOLS = {re.compile(rf"\b(?:{tool})\b"): re.compile(rf"(?:.*/)?(?:{names})") for tool, names in READ_BY.items()}
+TOOLS = {
+    re.compile(rf"\b(?:{tool})\b"): re.compile(rf"(?:.*/)?(?:{names})")
+    for tool, names in READ_BY.items()
+}
 
-APART = re.compile(r"[\s=,:;&|<>()@\"'`]+")  # what stands before or behind a path in a word: --conf=run.ini, @args
+# what stands before or behind a path in a word: --conf=run.ini, @args
+APART = re.compile(r"[\s=,:;&|<>()@\"'`]+")
 SHORT = re.compile(r"-[A-Za-z](?=[^-])")  # an option that its value follows at once: -frun.mk
-ENTERING = frozenset({"cd", "pushd", "-C", "--chdir", "--cwd", "--directory", "--prefix", "--project"})
+ENTERING = frozenset(
+    {"cd", "pushd", "-C", "--chdir", "--cwd", "--directory", "--prefix", "--project"}
+)
 PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
 WORKLOAD = "{workload}"
 
 
 class _Places(NamedTuple):
-    """Paths of files and folders: of the overlay and of workloads, ``named`` by commands, by those that run tests (``tested``).
+    """Paths of files and folders: of the overlay and of workloads, ``named`` by commands, by those
+    that run tests (``tested``).
 
     Links of benchmarks lead to what is ``reached``.
     """
@@ -68,7 +85,9 @@ class _Places(NamedTuple):
     reached: set[str]
 
 
-def of_files(old: Table, new: Table, changed: Sequence[ChangedFile], links: Links | None = None) -> list[Difference]:
+def of_files(
+    old: Table, new: Table, changed: Sequence[ChangedFile], links: Links | None = None
+) -> list[Difference]:
     """Of files that differ those that measure, by kind: see ``KINDS``.
 
     A file that a command names, or to which a link of a benchmark leads, may be the program itself:
@@ -77,10 +96,15 @@ def of_files(old: Table, new: Table, changed: Sequence[ChangedFile], links: Link
     try:
         return _of_files(old, new, changed, links or Links())
     except TooManyLinks:
-        return [Difference(what="links (too many to follow)"), *_of_files(old, new, changed, Links())]
+        return [
+            Difference(what="links (too many to follow)"),
+            *_of_files(old, new, changed, Links()),
+        ]
 
 
-def _of_files(old: Table, new: Table, changed: Sequence[ChangedFile], links: Links) -> list[Difference]:
+def _of_files(
+    old: Table, new: Table, changed: Sequence[ChangedFile], links: Links
+) -> list[Difference]:
     both = [old, new]
     commands = [text for table in both for text in _commands(table)]
     tools = [names for tool, names in TOOLS.items() if any(map(tool.search, commands))]
@@ -91,7 +115,9 @@ def _of_files(old: Table, new: Table, changed: Sequence[ChangedFile], links: Lin
     # what Python compiled by itself is in no commit; from one, it may run instead of its source
     seen = [file for file in changed if file.blob or "__pycache__" not in file.path.split("/")]
     around = {file.path: _around(file.path) for file in seen}
-    by_command = {path for path, folders in around.items() if path in named or folders & places.reached}
+    by_command = {
+        path for path, folders in around.items() if path in named or folders & places.reached
+    }
     tested = {path for path, folders in around.items() if folders & places.tested}
     alone = len(around.keys() - {RULES_FILE}) == 1
 
@@ -102,8 +128,14 @@ def _of_files(old: Table, new: Table, changed: Sequence[ChangedFile], links: Lin
         fits = {
             "overlay": path in overlay or around[path] & places.overlay,
             "workload": path in workloads or around[path] & places.workloads,
-            "benchmark": _is_benchmark(path) or any(one.fullmatch(path) for one in tools) or (path in by_command and not alone),
-            "test": (tests and TEST_FOLDERS.intersection(folders)) or (path in tested and not alone),
+            "benchmark": (
+                _is_benchmark(path)
+                or any(one.fullmatch(path) for one in tools)
+                or (path in by_command and not alone)
+            ),
+            "test": (
+                (tests and TEST_FOLDERS.intersection(folders)) or (path in tested and not alone)
+            ),
             "checkout's": name == ATTRIBUTES,
             "service's job": SERVICE.fullmatch(path),
         }
@@ -140,7 +172,9 @@ def _places(both: Sequence[Table], links: Links) -> _Places:
     workloads = links.places(entry for job in jobs for entry in texts(job.get("workloads")))
     workloads |= links.within(workloads)
     named = links.places(path for table in both for path in _named(table))
-    tested = links.places(path for table in both if _runs_tests(table) for path in _named(table)) - {""}
+    tested = links.places(
+        path for table in both if _runs_tests(table) for path in _named(table)
+    ) - {""}
     tested |= links.within(tested)
     measuring = [path for path in links.paths if _is_benchmark(path)]
     reached = links.places(measuring)
@@ -170,29 +204,52 @@ def _named(settings: Table) -> Iterator[str]:
         yield from _paths(command)
     for job in tables(settings, "job"):
         yield from _values(job)
-        words = [word for key in ("cmd", "args") for text in texts(job.get(key)) for word in _words(text) if WORKLOAD in word]
-        filled = (word.replace(WORKLOAD, name) for word in words for name in texts(job.get("workloads")))
+        words = [
+            word
+            for key in ("cmd", "args")
+            for text in texts(job.get(key))
+            for word in _words(text)
+            if WORKLOAD in word
+        ]
+        filled = (
+            word.replace(WORKLOAD, name) for word in words for name in texts(job.get("workloads"))
+        )
         yield from islice(filled, MOST_FILLED)
 
 
 def _values(table: Table) -> Iterator[str]:
     """The values of the variables that a table sets."""
     env = table.get("env")
-    yield from (value for value in env.values() if isinstance(value, str)) if isinstance(env, Mapping) else ()
+    yield from (
+        (value for value in env.values() if isinstance(value, str))
+        if isinstance(env, Mapping)
+        else ()
+    )
 
 
 def _paths(command: str) -> Iterator[str]:
-    """The words of a command as paths, also in the folders that it enters, and the files of a Python module behind ``-m``."""
+    """The words of a command as paths, also in the folders that it enters, and the files of a
+    Python module behind ``-m``.
+    """
     words = [piece for word in _words(command) for piece in _pieces(word)]
     found = [*words]
     for before, word in pairwise(words):
         if before == "-m":
             base = word.replace(".", "/")
-            found += (f"{base}.py", f"{base}/__main__.py", f"src/{base}.py", f"src/{base}/__main__.py")
+            found += (
+                f"{base}.py",
+                f"{base}/__main__.py",
+                f"src/{base}.py",
+                f"src/{base}/__main__.py",
+            )
         elif PYTHON.fullmatch(before):
             found.append(f"{word}/__main__.py")
     yield from found
-    entered = [word for before, word in pairwise(words) if before in ENTERING] if len(command) <= LONGEST_COMMAND else []
+    entered = (
+        [word for before, word in pairwise(words) if before in ENTERING]
+        if len(command) <= LONGEST_COMMAND
+        else []
+    )
     for folder in entered[:MOST_ENTERED]:
         yield from (f"{folder}/{one}" for one in found if not one.startswith("/"))
 

@@ -21,8 +21,13 @@ KEEP, MOST_KEPT = 3, 1000  # virtual environments of each interpreter
 MOST_PATTERNS = 30_000  # characters of all patterns; git takes them as arguments
 COUNTS = 'a whole number, "auto", or a table such as { find = "5%", most = 50 }'
 _TYPES = {
-    "array": "a list", "bool": "true or false", "float": "a number", "int": "a whole number", "object": "a table", "str": "a string",
-}  # fmt: skip
+    "array": "a list",
+    "bool": "true or false",
+    "float": "a number",
+    "int": "a whole number",
+    "object": "a table",
+    "str": "a string",
+}
 _UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 
 NamedOptions = str | dict[str, Any]
@@ -56,7 +61,8 @@ class DirtyTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class HookTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """``[hook]``: how long a push waits for the measurement of what it brings; whether what a hook measured is pushed.
+    """``[hook]``: how long a push waits for the measurement of what it brings; whether what a hook
+    measured is pushed.
 
     ``select``: the hook leaves out what a commit cannot touch.
     """
@@ -68,15 +74,21 @@ class HookTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     @property
     def seconds(self) -> float:
         """The time in seconds; 0 lets every push through at once."""
-        return 0.0 if re.fullmatch(r"\s*+0+(\.0*)?\s*+[a-z]*\s*+", str(self.wait)) else seconds(self.wait, "[hook] wait")
+        return (
+            0.0
+            if re.fullmatch(r"\s*+0+(\.0*)?\s*+[a-z]*\s*+", str(self.wait))
+            else seconds(self.wait, "[hook] wait")
+        )
 
 
 class HostsTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """``[hosts]``: where ``--scheduler ssh`` starts workers, certificates, and how long is waited for what.
+    """``[hosts]``: where ``--scheduler ssh`` starts workers, certificates, and how long is waited
+    for what.
 
-    ``stalled``: a process that neither computes nor waits for input, output or a timer for so long is ended.
-    ``patience``: how long without a single worker, before the session ends. ``variables`` of the environment travel to the hosts.
-    ``python``: the interpreter that SSH starts there; empty: the path of this one.
+    ``stalled``: a process that neither computes nor waits for input, output or a timer for so long
+    is ended. ``patience``: how long without a single worker, before the session ends. ``variables``
+    of the environment travel to the hosts. ``python``: the interpreter that SSH starts there;
+    empty: the path of this one.
     """
 
     ssh: tuple[str, ...] = ()
@@ -90,7 +102,9 @@ class HostsTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class AutoTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """``executions = { find = "5%" }``: as many, between ``least`` and ``most``, as find a change of that size."""
+    """``executions = { find = "5%" }``: as many, between ``least`` and ``most``, as find a change
+    of that size.
+    """
 
     find: str = "2%"
     least: int = 5
@@ -154,13 +168,20 @@ def seconds(value: object, path: str) -> float:
 
 
 def words(command: str, path: str, *, program: bool = True) -> list[str]:
-    """A command split as a shell would; the first word is a ``program``, unless these are only arguments. Raises BadConfig."""
+    """A command split as a shell would; the first word is a ``program``, unless these are only
+    arguments. Raises BadConfig.
+    """
     if len(command) > MAX_COMMAND:  # splitting it takes a time quadratic in its words
-        raise BadConfig(f"{path}: it has over {MAX_COMMAND:,} characters: put the command into a script")
+        raise BadConfig(
+            f"{path}: it has over {MAX_COMMAND:,} characters: put the command into a script"
+        )
     try:
         parts = shlex.split(command)
     except ValueError as error:
-        raise BadConfig(f"{path}: {command!r} cannot be split into words ({str(error).lower()}): check its quotes") from None
+        raise BadConfig(
+            f"{path}: {command!r} cannot be split into words ({str(error).lower()}): check its"
+            " quotes"
+        ) from None
     if program and not any(parts[:1]):
         raise BadConfig(f"{path}: {command!r} names no program: write one, or take it out")
     return parts
@@ -171,11 +192,15 @@ def load(path: Path) -> Config:
     try:
         text = content(path, LARGEST_RULES + 1).decode("utf-8")
         if len(text) > LARGEST_RULES:
-            raise BadConfig(f"{path.name} has more than {LARGEST_RULES:,} bytes: keep data in files of their own")
+            raise BadConfig(
+                f"{path.name} has more than {LARGEST_RULES:,} bytes: keep data in files of"
+                " their own"
+            )
         return read(toml(text, lambda why: BadConfig(f"{path.name} is not TOML: {why}")), path.name)
     except FileNotFoundError:
         raise BadConfig(
-            f"there is no {path.name}: make one with `perf init`, or measure one command: perf collect -- CMD"
+            f"there is no {path.name}: make one with `perf init`, or measure one command: perf"
+            " collect -- CMD"
         ) from None
     except UnicodeDecodeError as error:
         raise BadConfig(f"{path.name} is not TOML: {error}") from None
@@ -184,7 +209,9 @@ def load(path: Path) -> Config:
 
 
 def kept(root: Path) -> int:
-    """The number of virtual environments that a project keeps: perf.toml's, or the default if it cannot be read."""
+    """The number of virtual environments that a project keeps: perf.toml's, or the default if it
+    cannot be read.
+    """
     try:
         table = load(root / RULES_FILE).python
     except BadConfig:
@@ -195,14 +222,20 @@ def kept(root: Path) -> int:
 def read(table: Mapping[str, Any], name: str = RULES_FILE) -> Config:
     """The configuration in a parsed table; raises BadConfig with a suggestion for a wrong key."""
     if key := _with_nul(table):
-        raise BadConfig(f"{name}: {key} has a NUL character, which no command, path or variable can hold: take it out")
+        raise BadConfig(
+            f"{name}: {key} has a NUL character, which no command, path or variable can hold: take"
+            " it out"
+        )
     try:
         config = msgspec.convert(table, Config)
     except msgspec.ValidationError as error:
         raise BadConfig(f"{name}: {_explain(str(error))}") from None
     seconds(config.build_timeout, "build_timeout")
     if config.python and not 1 <= config.python.keep <= MOST_KEPT:
-        raise BadConfig(f"{name}: [python] keep is {config.python.keep}: give a number of environments from 1 to {MOST_KEPT:,}")
+        raise BadConfig(
+            f"{name}: [python] keep is {config.python.keep}: give a number of environments from 1"
+            f" to {MOST_KEPT:,}"
+        )
     assert config.hook.seconds >= 0  # raises where it is not a time
     seconds(config.hosts.stalled, "[hosts] stalled")
     seconds(config.hosts.patience, "[hosts] patience")
@@ -211,13 +244,20 @@ def read(table: Mapping[str, Any], name: str = RULES_FILE) -> Config:
     for command in config.build:
         words(command, "build")
     for path in config.submodules if isinstance(config.submodules, tuple) else ():
-        if not path or path.startswith(("/", "./")) or path.endswith("/") or ".." in path.split("/"):
+        if (
+            not path
+            or path.startswith(("/", "./"))
+            or path.endswith("/")
+            or ".." in path.split("/")
+        ):
             raise BadConfig(
-                f"{name}: submodules: {path!r} is not the path of a submodule: write it as `git submodule status` does"
+                f"{name}: submodules: {path!r} is not the path of a submodule: write it as `git"
+                " submodule status` does"
             )
     if sum(map(len, config.dirty.ignore)) > MOST_PATTERNS:
         raise BadConfig(
-            f"{name}: dirty.ignore has over {MOST_PATTERNS:,} characters: write patterns such as `scratch/`, not files"
+            f"{name}: dirty.ignore has over {MOST_PATTERNS:,} characters: write patterns such as"
+            " `scratch/`, not files"
         )
     if config.check:
         from perfvcs.check.assignment import verify
@@ -230,7 +270,9 @@ def read(table: Mapping[str, Any], name: str = RULES_FILE) -> Config:
 
 
 def percent(text: str) -> float:
-    """A share written as ``"2%"`` or ``"0.5 %"``; raises ValueError unless it is above 0 and at most 1,000 %."""
+    """A share written as ``"2%"`` or ``"0.5 %"``; raises ValueError unless it is above 0 and at
+    most 1,000 %.
+    """
     found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*%\s*", text)
     if not found or not 0 < float(found[1]) <= 1000:
         raise ValueError(f'{text!r} is not a size of a change; write it like "2%"')
@@ -245,20 +287,32 @@ def _check_executions(job: JobTable, path: str) -> None:
     if isinstance(asked, str) and asked != AUTO:
         raise BadConfig(f"{path}: {asked!r} is not known: give {COUNTS}")
     if job.binaries > 1:
-        raise BadConfig(f"{path}: with several builds these are what counts: give a number; `perf plan` says how many builds")
+        raise BadConfig(
+            f"{path}: with several builds these are what counts: give a number; `perf plan` says"
+            " how many builds"
+        )
     if isinstance(asked, AutoTable):
         try:
             percent(asked.find)
         except ValueError as error:
             raise BadConfig(f"{path}, find: {error}") from None
         if not 1 <= asked.least <= asked.most <= 1_000_000:
-            raise BadConfig(f"{path}: `least` is {asked.least} and `most` {asked.most}: give 1 <= least <= most <= 1,000,000")
+            raise BadConfig(
+                f"{path}: `least` is {asked.least} and `most` {asked.most}: give 1 <= least <= most"
+                " <= 1,000,000"
+            )
 
 
 def _with_nul(value: object, key: str = "") -> str:
     """The key below which a string has a NUL; empty when none has."""
     if isinstance(value, Mapping):
-        return next(filter(None, (_with_nul(name, name) or _with_nul(inner, name) for name, inner in value.items())), "")
+        return next(
+            filter(
+                None,
+                (_with_nul(name, name) or _with_nul(inner, name) for name, inner in value.items()),
+            ),
+            "",
+        )
     if isinstance(value, list):
         return next(filter(None, (_with_nul(inner, key) for inner in value)), "")
     return repr(key) if isinstance(value, str) and "\0" in value else ""
@@ -268,11 +322,18 @@ def _explain(message: str) -> str:
     """msgspec's message as a TOML writer would say it, with the nearest right key."""
     text, _, place = message.partition(" - at ")
     place = place.strip("`").removeprefix("$").removeprefix(".")
-    where = f"{re.sub(r'^job', '[[job]] no. ', place) if place.startswith('job[') else place}: " if place else ""
+    where = (
+        f"{re.sub(r'^job', '[[job]] no. ', place) if place.startswith('job[') else place}: "
+        if place
+        else ""
+    )
     table = place.partition("[")[0]
     if table in ("job", "check") and table != place:
         number, _, rest = place.removeprefix(f"{table}[").partition("]")
-        where = f"[[{table}]] no. {int(number) + 1}{', ' + rest.lstrip('.') if rest.lstrip('.') else ''}: "
+        where = (
+            f"[[{table}]] no."
+            f" {int(number) + 1}{', ' + rest.lstrip('.') if rest.lstrip('.') else ''}: "
+        )
     if unknown := re.search(r"unknown field `(.*)`", text):
         struct = {
             "job": JobTable,
@@ -283,15 +344,20 @@ def _explain(message: str) -> str:
             "hook": HookTable,
         }.get(table, Config)
         struct = AutoTable if place.endswith("executions") else struct
-        return f"{where}there is no key `{unknown[1]}`{nearest(unknown[1], struct.__struct_fields__)}"
+        return (
+            f"{where}there is no key `{unknown[1]}`{nearest(unknown[1], struct.__struct_fields__)}"
+        )
     if missing := re.search(r"missing required field `(.*)`", text):
         return f"{where}`{missing[1]}` is missing"
     text = re.sub(
         r"`([a-z |]+)`",
-        lambda types: " or ".join(_TYPES.get(name, name) for name in types[1].split(" | ") if name != "null"),
+        lambda types: " or ".join(
+            _TYPES.get(name, name) for name in types[1].split(" | ") if name != "null"
+        ),
         text,
     )
-    text = re.sub(r"Invalid enum value ('.*')", r'\1 is neither "first" nor "all"', text)  # check_rules has the only one
+    # check_rules has the only one
+    text = re.sub(r"Invalid enum value ('.*')", r'\1 is neither "first" nor "all"', text)
     return where.replace("[...]", "") + text[:1].lower() + text[1:]
 
 
@@ -301,6 +367,7 @@ def single(command: list[str], **settings: Any) -> Config:
         "".join(command).encode()
     except UnicodeEncodeError:
         raise BadConfig(
-            "the command has bytes that are not UTF-8, which a profile cannot hold: rename the file, or use a link"
+            "the command has bytes that are not UTF-8, which a profile cannot hold: rename the"
+            " file, or use a link"
         ) from None
     return Config(job=(JobTable(cmd=shlex.join(command), **settings),))

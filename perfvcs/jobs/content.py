@@ -1,4 +1,6 @@
-"""The bytes of generated workloads, from SHAKE-256: the same on every machine and with every version of Python."""
+"""The bytes of generated workloads, from SHAKE-256: the same on every machine and with every
+version of Python.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,15 @@ from perfvcs.errors import UsageError, nearest
 MAX_FILE = 10 * 1024**3
 MAX_STEPS = 1000
 DEFAULT_TIMEOUT = 300.0
-SIZE_UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+SIZE_UNITS = {
+    "B": 1,
+    "kB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+}
 RANGE_KEYS = ("from", "to", "steps", "scale")
 GENERATOR_VERSION = 1  # part of every file's name: raise it when the bytes change
 BLOCK_BYTES = 1 << 18
@@ -22,29 +32,47 @@ _COMMONEST = 5461  # of 65,536 words; the k-th word is k times rarer
 
 
 def values(given: object, key: str, read: Callable[[object, str], int]) -> list[int]:
-    """The integers of a list, or of a range ``from``, ``to`` in ``steps`` of equal difference or (``scale = "log"``) ratio."""
+    """The integers of a list, or of a range ``from``, ``to`` in ``steps`` of equal difference or
+    (``scale = "log"``) ratio.
+    """
     if isinstance(given, list):
         if not given:
             raise UsageError(f"workloads: {key} is an empty list: name at least one size")
         return [read(value, key) for value in given]
     if not isinstance(given, Mapping):
         raise UsageError(
-            f"workloads: {key} = {given!r} is neither a list nor a range such as {{ from = 1000, to = 8000, steps = 4 }}"
+            f"workloads: {key} = {given!r} is neither a list nor a range such as {{ from = 1000, to"
+            " = 8000, steps = 4 }"
         )
     only(given, RANGE_KEYS, f"workloads, {key}")
     if missing := [name for name in ("from", "to") if name not in given]:
         raise UsageError(f"workloads, {key}: a range needs `{missing[0]}`")
-    first, last, steps = read(given["from"], key), read(given["to"], key), integer(given.get("steps", 5), "steps")
+    first, last, steps = (
+        read(given["from"], key),
+        read(given["to"], key),
+        integer(given.get("steps", 5), "steps"),
+    )
     scale = given.get("scale", "linear")
     if scale not in ("linear", "log"):
-        raise UsageError(f"workloads, {key}: scale = {scale!r} is not known{nearest(str(scale), ('linear', 'log'))}")
+        raise UsageError(
+            f"workloads, {key}: scale = {scale!r} is not"
+            f" known{nearest(str(scale), ('linear', 'log'))}"
+        )
     if last < first or not 1 <= steps <= MAX_STEPS or (scale == "log" and first < 1):
-        rule = f"`from` must not be above `to` (nor below 1 with a log scale), and `steps` be 1 to {MAX_STEPS}"
-        raise UsageError(f"workloads, {key}: from {first} to {last} in {steps} steps is not a range: {rule}")
+        rule = (
+            "`from` must not be above `to` (nor below 1 with a log scale), and `steps` be 1 to"
+            f" {MAX_STEPS}"
+        )
+        raise UsageError(
+            f"workloads, {key}: from {first} to {last} in {steps} steps is not a range: {rule}"
+        )
     if steps == 1:
         return [first]
     parts = [step / (steps - 1) for step in range(1, steps - 1)]
-    inner = [round(first * (last / first) ** part if scale == "log" else first + (last - first) * part) for part in parts]
+    inner = [
+        round(first * (last / first) ** part if scale == "log" else first + (last - first) * part)
+        for part in parts
+    ]
     return list(dict.fromkeys([first, *inner, last]))
 
 
@@ -56,13 +84,21 @@ def integer(value: object, key: str) -> int:
 
 def length_of(value: object, key: str) -> int:
     """A number of bytes, given as an integer or like ``1kB`` (1000) or ``1KiB`` (1024)."""
-    found = re.fullmatch(r"(\d{1,12}(?:\.\d{1,9})?)\s*([A-Za-z]+)?", value) if isinstance(value, str) else None
+    found = (
+        re.fullmatch(r"(\d{1,12}(?:\.\d{1,9})?)\s*([A-Za-z]+)?", value)
+        if isinstance(value, str)
+        else None
+    )
     if found and found[2] and found[2] not in SIZE_UNITS:
         raise UsageError(
-            f"workloads: {key} has {value!r}; its unit is one of {', '.join(SIZE_UNITS)} (1 kB = 1000 B, 1 KiB = 1024 B)"
+            f"workloads: {key} has {value!r}; its unit is one of {', '.join(SIZE_UNITS)} (1 kB ="
+            " 1000 B, 1 KiB = 1024 B)"
         )
     if isinstance(value, str) and not found:
-        raise UsageError(f'workloads: {key} has {value!r}, which is not a size; write it like "10kB", "1MiB" or 1000')
+        raise UsageError(
+            f'workloads: {key} has {value!r}, which is not a size; write it like "10kB", "1MiB" or'
+            " 1000"
+        )
     length = round(float(found[1]) * SIZE_UNITS[found[2] or "B"]) if found else integer(value, key)
     if not 0 <= length <= MAX_FILE:
         raise UsageError(f"workloads: {key} has {value!r}, but a size is between 0 and 10GiB")
@@ -96,14 +132,18 @@ def only(entry: Mapping[str, object], keys: Collection[str], path: str) -> None:
 def letters(length: int, seed: int) -> str:
     """``length`` random lower-case letters and digits."""
     table = bytes(_LETTERS[byte % len(_LETTERS)] for byte in range(256))
-    return b"".join(_cut((block.translate(table) for block in _random("letters", seed)), length)).decode()
+    return b"".join(
+        _cut((block.translate(table) for block in _random("letters", seed)), length)
+    ).decode()
 
 
 def chunks(content: str, length: int, seed: int) -> Iterator[bytes]:
-    """The pieces of ``length`` bytes of a content: ``binary`` (every byte), ``integers`` (one below 2**31 per line), ``words``
-    (one per line) or ``text`` (lines of words), the k-th word of a vocabulary of 20,000 being k times rarer than the first.
+    """The pieces of ``length`` bytes of a content: ``binary`` (every byte), ``integers`` (one below
+    2**31 per line), ``words`` (one per line) or ``text`` (lines of words), the k-th word of a
+    vocabulary of 20,000 being k times rarer than the first.
 
-    Contents other than ``binary`` end with a line end, unless the cut would leave the last line empty.
+    Contents other than ``binary`` end with a line end, unless the cut would leave the last line
+    empty.
     """
     blocks = _random(content, seed)
     if content == "binary":
@@ -118,7 +158,9 @@ def _random(kind: str, seed: int) -> Iterator[bytes]:
 
     number = 0
     while True:
-        yield hashlib.shake_256(f"{GENERATOR_VERSION} {kind} {seed} {number}".encode()).digest(BLOCK_BYTES)
+        yield hashlib.shake_256(f"{GENERATOR_VERSION} {kind} {seed} {number}".encode()).digest(
+            BLOCK_BYTES
+        )
         number += 1
 
 
@@ -130,7 +172,9 @@ def _cut(blocks: Iterator[bytes], length: int) -> Iterator[bytes]:
 
 
 def _closed(pieces: Iterator[bytes], length: int, filler: bytes) -> Iterator[bytes]:
-    """The pieces with a line end as the last byte, or with ``filler`` where that line would be empty or end with a space."""
+    """The pieces with a line end as the last byte, or with ``filler`` where that line would be
+    empty or end with a space.
+    """
     done, last = 0, b"\n"
     for piece in pieces:
         done += len(piece)
@@ -143,23 +187,32 @@ def _closed(pieces: Iterator[bytes], length: int, filler: bytes) -> Iterator[byt
 
 
 def _integers(block: bytes) -> bytes:
-    return b"".join([b"%d\n" % (value >> 1) for value in struct.unpack(f">{len(block) // 4}I", block)])
+    return b"".join(
+        [b"%d\n" % (value >> 1) for value in struct.unpack(f">{len(block) // 4}I", block)]
+    )
 
 
 def _words(block: bytes) -> bytes:
     table = _vocabulary()
-    return b"\n".join([table[value] for value in struct.unpack(f">{len(block) // 2}H", block)]) + b"\n"
+    return (
+        b"\n".join([table[value] for value in struct.unpack(f">{len(block) // 2}H", block)]) + b"\n"
+    )
 
 
 def _text(block: bytes) -> bytes:
     table = _vocabulary()
     words = [table[value] for value in struct.unpack(f">{len(block) // 2}H", block)]
-    return b"\n".join([b" ".join(words[start : start + 14]) for start in range(0, len(words), 14)]) + b"\n"
+    return (
+        b"\n".join([b" ".join(words[start : start + 14]) for start in range(0, len(words), 14)])
+        + b"\n"
+    )
 
 
 @cache
 def _vocabulary() -> list[bytes]:
-    """A word for each of the 65,536 values of two bytes: common words take many values, rare ones a single value."""
+    """A word for each of the 65,536 values of two bytes: common words take many values, rare ones a
+    single value.
+    """
     table: list[bytes] = []
     rank = 0
     while len(table) < 1 << 16:

@@ -22,7 +22,9 @@ def of_settings(old: Table | None, new: Table | None, *, ignored: bool) -> list[
     """
     if old is None or new is None:
         return [] if old == new else ["new" if old is None else "removed"]
-    keys = sorted({*old, *new} - {"job", "check", "check_rules"}, key=lambda key: (key not in FIRST, key))
+    keys = sorted(
+        {*old, *new} - {"job", "check", "check_rules"}, key=lambda key: (key not in FIRST, key)
+    )
     moved = ", ".join(key for key in keys if old.get(key) != new.get(key))
     # nothing that is new, or has no effect, hides what became of the rest
     lost, came = _jobs(old, new)
@@ -61,8 +63,12 @@ def _jobs(old: Table, new: Table) -> tuple[list[str], list[str]]:
         if name in after and jobs != after[name]:
             pairs = zip(jobs, after[name], strict=False)
             keys = [key for pair in pairs for key in _keys(*pair)]
-            changed.append(f"job {shorten(name, JOB_NAME)}: {', '.join(keys) or 'others of that name'}")
-    return [*gone, *changed], [f"new job {shorten(name, JOB_NAME)}" for name in after if name not in before]
+            changed.append(
+                f"job {shorten(name, JOB_NAME)}: {', '.join(keys) or 'others of that name'}"
+            )
+    return [*gone, *changed], [
+        f"new job {shorten(name, JOB_NAME)}" for name in after if name not in before
+    ]
 
 
 def _by_name(jobs: Iterable[Table]) -> dict[str, list[Table]]:

@@ -1,4 +1,6 @@
-"""Commands that `perf init` proposes for a project, by its files, the best first; measure/trial.py tries them."""
+"""Commands that `perf init` proposes for a project, by its files, the best first; measure/trial.py
+tries them.
+"""
 
 from __future__ import annotations
 
@@ -33,18 +35,33 @@ CMAKE = "cmake -S . -B build -DCMAKE_BUILD_TYPE=Release"
 
 
 def proposals(root: Path) -> list[Proposal]:
-    """Everything that a project in a folder offers; the last resort, a command that is to be replaced, is not among it."""
+    """Everything that a project in a folder offers; the last resort, a command that is to be
+    replaced, is not among it.
+    """
     overlay, script = _benchmark(root)
     suite = list(starter.proposals(root))
     found = [*suite, *(one for propose in PROPOSERS for one in propose(root))]
     if script and not suite:  # its files are no programs
-        base = next((one for one in found if one.python is not None or one.build), Proposal("", "", ""))
+        base = next(
+            (one for one in found if one.python is not None or one.build), Proposal("", "", "")
+        )
         python = None if base.python is None else (".",)
         found.insert(
-            0, Proposal(f"found the benchmark {script}", _interpreted(script), Path(script).stem, base.build, overlay, python)
+            0,
+            Proposal(
+                f"found the benchmark {script}",
+                _interpreted(script),
+                Path(script).stem,
+                base.build,
+                overlay,
+                python,
+            ),
         )
     inside = overlay.rstrip("/")
-    return [replace(one, overlay=overlay) if inside and inside in one.cmd and not one.overlay else one for one in found]
+    return [
+        replace(one, overlay=overlay) if inside and inside in one.cmd and not one.overlay else one
+        for one in found
+    ]
 
 
 def placeholder(root: Path) -> Proposal:
@@ -54,17 +71,25 @@ def placeholder(root: Path) -> Proposal:
 
 
 def _benchmark(root: Path) -> tuple[str, str]:
-    """The folder of benchmarks, as an overlay entry, and a script in it (or beside it); empty without one."""
+    """The folder of benchmarks, as an overlay entry, and a script in it (or beside it); empty
+    without one.
+    """
     for folder in BENCHMARK_FOLDERS:
         if (root / folder).is_dir():
             scripts = sorted(
                 path.name
                 for path in (root / folder).iterdir()
-                if path.suffix in (".py", ".sh") and path.stem != "conftest" and path.name.isprintable()
+                if path.suffix in (".py", ".sh")
+                and path.stem != "conftest"
+                and path.name.isprintable()
                 and not path.name.startswith(("_", "test_"))
-            )  # fmt: skip
+            )
             return f"{folder}/", f"{folder}/{scripts[0]}" if scripts else ""
-    scripts = sorted(path.name for path in root.glob("*.py") if re.match(r"(bench|perf)", path.name) and path.name.isprintable())
+    scripts = sorted(
+        path.name
+        for path in root.glob("*.py")
+        if re.match(r"(bench|perf)", path.name) and path.name.isprintable()
+    )
     return (scripts[0], scripts[0]) if scripts else ("", "")
 
 
@@ -77,7 +102,9 @@ def _text(path: Path) -> str:
 
 
 def _files(root: Path, pattern: str) -> list[Path]:
-    """Files below a folder, those higher up first; none of hidden folders, and none that somebody else's packages brought."""
+    """Files below a folder, those higher up first; none of hidden folders, and none that somebody
+    else's packages brought.
+    """
     found = []
     for path in sorted(root.glob(pattern), key=lambda path: (len(path.parts), path))[:MOST_FILES]:
         inside = path.relative_to(root).parts
@@ -93,14 +120,18 @@ def _files(root: Path, pattern: str) -> list[Path]:
 def _python(root: Path) -> Iterator[Proposal]:
     if not any((root / name).exists() for name in ("pyproject.toml", "setup.py", "setup.cfg")):
         if tests := _tests(root):
-            yield Proposal("Python tests", f"python -m pytest {shlex.quote(tests)}", "tests", collector=PYTEST)
+            yield Proposal(
+                "Python tests", f"python -m pytest {shlex.quote(tests)}", "tests", collector=PYTEST
+            )
         return
     extra, needed = _needed_by_tests(root)
     plain = Proposal("", "", "", python=(".",), requires=("pytest",), collector=PYTEST)
     full = replace(plain, python=(f".[{extra}]" if extra else ".",), requires=("pytest", *needed))
     variants = [full, *([plain] if full != plain else [])]
     for path in (root / folder for folder in BENCHMARK_FOLDERS):
-        if list(path.glob("test_*.py")) or any("benchmark" in one.name for one in path.glob("*_test.py")):
+        if list(path.glob("test_*.py")) or any(
+            "benchmark" in one.name for one in path.glob("*_test.py")
+        ):
             for one in variants:
                 requires = tuple(dict.fromkeys((*one.requires, "pytest-benchmark")))
                 yield replace(
@@ -110,33 +141,69 @@ def _python(root: Path) -> Iterator[Proposal]:
                     name=path.name,
                     requires=requires,
                 )
-    files = [path.relative_to(root).as_posix() for path in _files(root, "**/*test*.py") if USES_BENCHMARK.search(_text(path))]
+    files = [
+        path.relative_to(root).as_posix()
+        for path in _files(root, "**/*test*.py")
+        if USES_BENCHMARK.search(_text(path))
+    ]
     files = [name for name in files if name.partition("/")[0] not in BENCHMARK_FOLDERS]
     if files:
         for one in variants:
             requires = tuple(dict.fromkeys((*one.requires, "pytest-benchmark")))
             cmd = f"python -m pytest {shlex.join(files[:MOST_ARGUMENTS])}"
             yield replace(
-                one, found="a Python project with tests of pytest-benchmark", cmd=cmd, name="benchmarks", requires=requires
+                one,
+                found="a Python project with tests of pytest-benchmark",
+                cmd=cmd,
+                name="benchmarks",
+                requires=requires,
             )
     if tests := _tests(root):
         for one in variants:
-            yield replace(one, found="a Python project with tests", cmd=f"python -m pytest {shlex.quote(tests)}", name="tests")
-    folders = [path.parent.name for path in sorted([*root.glob("*/__init__.py"), *root.glob("src/*/__init__.py")])]
-    package = next((name for name in folders if name.isidentifier() and not re.match(r"(tests?|docs?|examples?)$", name)), "")
+            yield replace(
+                one,
+                found="a Python project with tests",
+                cmd=f"python -m pytest {shlex.quote(tests)}",
+                name="tests",
+            )
+    folders = [
+        path.parent.name
+        for path in sorted([*root.glob("*/__init__.py"), *root.glob("src/*/__init__.py")])
+    ]
+    package = next(
+        (
+            name
+            for name in folders
+            if name.isidentifier() and not re.match(r"(tests?|docs?|examples?)$", name)
+        ),
+        "",
+    )
     modules = [
-        path.stem for path in sorted([*root.glob("src/*.py"), *root.glob("*.py")]) if path.stem not in ("setup", "conftest")
+        path.stem
+        for path in sorted([*root.glob("src/*.py"), *root.glob("*.py")])
+        if path.stem not in ("setup", "conftest")
     ]
     words = f"import {package or modules[0]}" if package or modules else "pass"
-    yield Proposal("a Python project: measure something better than its import", f'python -c "{words}"', words, python=(".",))
+    yield Proposal(
+        "a Python project: measure something better than its import",
+        f'python -c "{words}"',
+        words,
+        python=(".",),
+    )
 
 
 def _tests(root: Path) -> str:
     """The folder with a project's tests; empty without one."""
     usual = next(
-        (name for name in ("tests", "test") if any(any((root / name).rglob(one)) for one in ("test*.py", "*_test.py"))), ""
+        (
+            name
+            for name in ("tests", "test")
+            if any(any((root / name).rglob(one)) for one in ("test*.py", "*_test.py"))
+        ),
+        "",
     )
-    found = (path for pattern in ("**/test_*.py", "**/*_test.py") for path in _files(root, pattern))  # what pytest looks for
+    # what pytest looks for
+    found = (path for pattern in ("**/test_*.py", "**/*_test.py") for path in _files(root, pattern))
     return usual or next((str(path.parent.relative_to(root)) for path in found), "")
 
 
@@ -149,7 +216,12 @@ def _needed_by_tests(root: Path) -> tuple[str, tuple[str, ...]]:
     extras = project.get("optional-dependencies", {}) if isinstance(project, dict) else {}
     extra = next((name for name in EXTRAS if isinstance(extras, dict) and name in extras), "")
     group: list[object] = next(
-        (groups[name] for name in EXTRAS if isinstance(groups, dict) and isinstance(groups.get(name), list)), []
+        (
+            groups[name]
+            for name in EXTRAS
+            if isinstance(groups, dict) and isinstance(groups.get(name), list)
+        ),
+        [],
     )
     needed = [word for word in group if isinstance(word, str)]
     for name in (
@@ -167,10 +239,13 @@ def _needed_by_tests(root: Path) -> tuple[str, tuple[str, ...]]:
 
 def _rust(root: Path) -> Iterator[Proposal]:
     text = _text(root / "Cargo.toml")
-    if not re.search(r"^[ \t]*\[(package|workspace)\b", text, re.MULTILINE):  # any bytes may have that name
+    # any bytes may have that name
+    if not re.search(r"^[ \t]*\[(package|workspace)\b", text, re.MULTILINE):
         return
     if list((root / "benches").glob("*.rs")) or "[[bench]]" in text:
-        yield Proposal("a Rust project with benches", "cargo bench", "bench", ("cargo bench --no-run",))
+        yield Proposal(
+            "a Rust project with benches", "cargo bench", "bench", ("cargo bench --no-run",)
+        )
     for path in sorted((root / "examples").glob("*bench*.rs")):
         yield Proposal(
             "a Rust project with an example",
@@ -181,9 +256,17 @@ def _rust(root: Path) -> Iterator[Proposal]:
     name = re.search(r'^name\s*=\s*"([\w.-]+)"', text, re.MULTILINE)
     if name and (root / "src/main.rs").exists() and not list((root / "tests").glob("*.rs")):
         program = f"target/release/{name[1]}"
-        yield Proposal("a Rust program: measure it at work", f"{program} --version", name[1], ("cargo build --release",))
+        yield Proposal(
+            "a Rust program: measure it at work",
+            f"{program} --version",
+            name[1],
+            ("cargo build --release",),
+        )
     yield Proposal(
-        "a Rust project with tests", "cargo test --release --quiet", "tests", ("cargo test --release --quiet --no-run",)
+        "a Rust project with tests",
+        "cargo test --release --quiet",
+        "tests",
+        ("cargo test --release --quiet --no-run",),
     )
     yield Proposal(
         "a Rust project with tests",
@@ -199,17 +282,25 @@ def _go(root: Path) -> Iterator[Proposal]:
     counts: dict[str, int] = {}
     for path in _files(root, "**/*_test.go"):
         inside = path.parent.relative_to(root).as_posix()
-        counts[inside] = counts.get(inside, 0) + len(re.findall(r"^func Benchmark\w*\(", _text(path), re.MULTILINE))
+        counts[inside] = counts.get(inside, 0) + len(
+            re.findall(r"^func Benchmark\w*\(", _text(path), re.MULTILINE)
+        )
     for inside, count in sorted(counts.items(), key=lambda pair: -pair[1])[:2]:
         if count:
             package = "." if inside == "." else f"./{inside}"
             yield Proposal(
                 f"a Go project with {count} benchmarks in {package}",
-                f"go test -run ^$ -bench . -benchtime 100x {shlex.quote(package)}", "bench", (f"go test -run ^$ {shlex.quote(package)}",),
-            )  # fmt: skip
+                f"go test -run ^$ -bench . -benchtime 100x {shlex.quote(package)}",
+                "bench",
+                (f"go test -run ^$ {shlex.quote(package)}",),
+            )
     if counts:
-        yield Proposal("a Go project with tests", "go test -count=1 ./...", "tests", ("go test -run ^$ ./...",))
-    yield Proposal("a Go program: measure it at work", "go run . --help", "run", ("go build ./...",))
+        yield Proposal(
+            "a Go project with tests", "go test -count=1 ./...", "tests", ("go test -run ^$ ./...",)
+        )
+    yield Proposal(
+        "a Go program: measure it at work", "go run . --help", "run", ("go build ./...",)
+    )
 
 
 def _node(root: Path) -> Iterator[Proposal]:
@@ -228,17 +319,28 @@ def _node(root: Path) -> Iterator[Proposal]:
         package = Package()
     locked = any((root / name).exists() for name in ("package-lock.json", "npm-shrinkwrap.json"))
     whole = (f"npm {'ci' if locked else 'install'} --no-audit --no-fund",)
-    small = ("npm install --no-audit --no-fund --omit=dev --ignore-scripts",) if package.dependencies else ()
+    small = (
+        ("npm install --no-audit --no-fund --omit=dev --ignore-scripts",)
+        if package.dependencies
+        else ()
+    )
     for name in ("bench", "benchmark", "benchmarks", "perf"):
         if name in package.scripts:
-            yield Proposal(f"a Node project with a script `{name}`", f"npm run --silent {name}", name, whole)
+            yield Proposal(
+                f"a Node project with a script `{name}`", f"npm run --silent {name}", name, whole
+            )
     for path in [
         *root.glob("bench*.js"),
         *(path for folder in BENCHMARK_FOLDERS for path in sorted((root / folder).glob("*.js"))),
     ][:3]:
         inside = path.relative_to(root).as_posix()
         for build in dict.fromkeys((whole, small)):
-            yield Proposal(f"a Node project with the benchmark {inside}", f"node {shlex.quote(inside)}", path.stem, build)
+            yield Proposal(
+                f"a Node project with the benchmark {inside}",
+                f"node {shlex.quote(inside)}",
+                path.stem,
+                build,
+            )
     if "test" in package.scripts and "no test specified" not in package.scripts["test"]:
         yield Proposal("a Node project with tests", "npm test --silent", "tests", whole)
     yield Proposal(
@@ -247,7 +349,12 @@ def _node(root: Path) -> Iterator[Proposal]:
         "load",
         small,
     )
-    yield Proposal("a Node project: measure something better than its loading", "node -e \"require('.')\"", "load", small)
+    yield Proposal(
+        "a Node project: measure something better than its loading",
+        "node -e \"require('.')\"",
+        "load",
+        small,
+    )
 
 
 def _native(root: Path) -> Iterator[Proposal]:
@@ -255,14 +362,29 @@ def _native(root: Path) -> Iterator[Proposal]:
     yield from _meson(root)
     if (root / "configure").is_file():
         for target in ("bench", "benchmark", "check", "test"):
-            yield Proposal(f"a project with configure: make {target}", f"make {target}", target, ("./configure", "make -j2"))
-    makefile = next((text for name in ("GNUmakefile", "makefile", "Makefile") if (text := _text(root / name))), "")
+            yield Proposal(
+                f"a project with configure: make {target}",
+                f"make {target}",
+                target,
+                ("./configure", "make -j2"),
+            )
+    makefile = next(
+        (text for name in ("GNUmakefile", "makefile", "Makefile") if (text := _text(root / name))),
+        "",
+    )
     if makefile:
         own = re.findall(r"^([\w.-]+)\s*:(?![=:])", makefile, re.MULTILINE)
         for target in ("bench", "benchmark", "benchmarks", "perf", "check", "test", "tests"):
             if target in own:
-                yield Proposal(f"a project with a Makefile: make {target}", f"make {target}", target, ("make -j2",))
-                yield Proposal(f"a project with a Makefile: make {target}", f"make {target}", target)
+                yield Proposal(
+                    f"a project with a Makefile: make {target}",
+                    f"make {target}",
+                    target,
+                    ("make -j2",),
+                )
+                yield Proposal(
+                    f"a project with a Makefile: make {target}", f"make {target}", target
+                )
 
 
 def _cmake(root: Path) -> Iterator[Proposal]:
@@ -271,13 +393,21 @@ def _cmake(root: Path) -> Iterator[Proposal]:
         return
     lists = [(path, _text(path)) for path in _files(root, "**/CMakeLists.txt")]
     names = dict.fromkeys(
-        re.findall(r"\b(?:cmake_dependent_)?option\s*\(\s*(\w+)", "\n".join(text for _, text in lists), re.IGNORECASE)
+        re.findall(
+            r"\b(?:cmake_dependent_)?option\s*\(\s*(\w+)",
+            "\n".join(text for _, text in lists),
+            re.IGNORECASE,
+        )
     )
     options = [name for name in names if not SWITCHES_OFF.search(name)]
     on = [f"-D{name}=ON" for name in options if re.search(r"BENCH|PERF", name)]
-    tests = [f"-D{name}=ON" for name in options if re.search(r"(^|_)(BUILD_)?TESTS?(ING|S)?(_|$)", name)]
+    tests = [
+        f"-D{name}=ON" for name in options if re.search(r"(^|_)(BUILD_)?TESTS?(ING|S)?(_|$)", name)
+    ]
     for path, text in lists:
-        for name in re.findall(r"add_executable\s*\(\s*([\w.-]*(?:bench|perf)[\w.-]*)", text, re.IGNORECASE)[:3]:
+        for name in re.findall(
+            r"add_executable\s*\(\s*([\w.-]*(?:bench|perf)[\w.-]*)", text, re.IGNORECASE
+        )[:3]:
             inside = path.parent.relative_to(root).as_posix()
             program = f"build/{name}" if inside == "." else f"build/{inside}/{name}"
             build = (" ".join([CMAKE, *on]), f"cmake --build build -j2 --target {name}")
@@ -294,7 +424,9 @@ def _cmake(root: Path) -> Iterator[Proposal]:
 def _meson(root: Path) -> Iterator[Proposal]:
     if (root / "meson.build").exists():
         build = ("meson setup build --buildtype=release", "ninja -C build")
-        yield Proposal("a Meson project with benchmarks", "meson test -C build --benchmark", "bench", build)
+        yield Proposal(
+            "a Meson project with benchmarks", "meson test -C build --benchmark", "bench", build
+        )
         yield Proposal("a Meson project with tests", "meson test -C build", "tests", build)
 
 

@@ -35,22 +35,28 @@ executions = {executions:<8} # processes per revision; five is the least for a v
 warmup = 1            # warm-up executions; their results are discarded
 timeout = {timeout:<11} # for one execution
 """
-LONG, FEW, MANY = 5.0, 5, 10  # seconds of an execution from which on fewer are proposed, and the numbers
+# seconds of an execution from which on fewer are proposed, and the numbers
+LONG, FEW, MANY = 5.0, 5, 10
 USUAL_TIMEOUT, TIMES = 60.0, 6  # seconds; and how much longer than it took an execution may take
-SUITE_FOLDERS = ("", "benchmarks", "asv_bench", "asv_benchmarks", "benchmark", "bench")  # where suites keep their configuration
+# where suites keep their configuration
+SUITE_FOLDERS = ("", "benchmarks", "asv_bench", "asv_benchmarks", "benchmark", "bench")
 CONFIGURATION_FILE = "asv.conf.json"
 RUNNER = "python -m perfvcs_asv"
 SUITE_FOUND = "a suite of asv, whose files run without it"
-COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)  # or a string, which may hold slashes
+# or a string, which may hold slashes
+COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 BENCHMARK = re.compile(r"^[ \t]*(?:async )?def (?:time|track|peakmem)_\w", re.MULTILINE)
 MOST_MODULES = 3  # proposed one by one, in case the whole suite takes too long
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A command to measure and what builds it; ``found`` says why. ``collector`` is a TOML value, empty for time.
+    """A command to measure and what builds it; ``found`` says why.
 
-    ``python`` lists what pip installs, None for no environment; ``requires`` lists what else it installs.
+    ``collector`` is a TOML value, empty for time.
+
+    ``python`` lists what pip installs, None for no environment; ``requires`` lists what else it
+    installs.
     """
 
     found: str
@@ -63,21 +69,37 @@ class Proposal:
     collector: str = ""
 
     def toml(self, seconds: float | None = None) -> str:
-        """The commented configuration; ``seconds`` is the time of one execution, if it was tried."""
-        build = f"build = {_listed(self.build)}" if self.build else 'build = []  # such as ["make -j2"], in every revision'
-        overlay = f"overlay = [{quoted(self.overlay)}]" if self.overlay else '# overlay = ["bench/"]'
+        """The commented configuration; ``seconds`` is the time of one execution, if it was
+        tried.
+        """
+        build = (
+            f"build = {_listed(self.build)}"
+            if self.build
+            else 'build = []  # such as ["make -j2"], in every revision'
+        )
+        overlay = (
+            f"overlay = [{quoted(self.overlay)}]" if self.overlay else '# overlay = ["bench/"]'
+        )
         python = ""
         if self.python is not None:
             python = (
-                "# One virtual environment per revision:\n[python]\n# versions = [\"3.11\"]\n"
+                '# One virtual environment per revision:\n[python]\n# versions = ["3.11"]\n'
                 f"install = {_listed(self.python)}\nrequires = {_listed(self.requires)}\n"
-            )  # fmt: skip
+            )
         timeout = max(USUAL_TIMEOUT, TIMES * (seconds or 0.0))
         return TEMPLATE.format(
-            found=self.found, build=build, overlay=f"{overlay}\n", python=f"{python}\n" if python else "",
-            name=quoted(self.name), cmd=quoted(self.cmd), executions=self.executions(seconds), timeout=f'"{ceil(timeout)}s"',
-            collectors=f"collectors = [{self.collector}]" if self.collector else '# collectors = ["time"]',
-        )  # fmt: skip
+            found=self.found,
+            build=build,
+            overlay=f"{overlay}\n",
+            python=f"{python}\n" if python else "",
+            name=quoted(self.name),
+            cmd=quoted(self.cmd),
+            executions=self.executions(seconds),
+            timeout=f'"{ceil(timeout)}s"',
+            collectors=(
+                f"collectors = [{self.collector}]" if self.collector else '# collectors = ["time"]'
+            ),
+        )
 
     def executions(self, seconds: float | None) -> int:
         """How many executions to propose if one takes so long."""
@@ -96,7 +118,9 @@ def quoted(text: str) -> str:
 
 
 def proposals(root: Path) -> Iterator[Proposal]:
-    """The whole suite of a project, then some of its modules, each with what the configuration requires and without."""
+    """The whole suite of a project, then some of its modules, each with what the configuration
+    requires and without.
+    """
     for path in (root / folder / CONFIGURATION_FILE for folder in SUITE_FOLDERS):
         text = beginning(path, LARGEST_RULES)
         if not text:
@@ -106,17 +130,30 @@ def proposals(root: Path) -> Iterator[Proposal]:
         if not folder.is_dir() or root.resolve() not in folder.parents:
             continue
         inside = folder.relative_to(root.resolve()).as_posix()
-        names = [path.stem for path in sorted(folder.glob("*.py")) if BENCHMARK.search(beginning(path, LARGEST_RULES))]
+        names = [
+            path.stem
+            for path in sorted(folder.glob("*.py"))
+            if BENCHMARK.search(beginning(path, LARGEST_RULES))
+        ]
         for chosen in ("", *names[:MOST_MODULES]):
             cmd = shlex.join([*RUNNER.split(), inside, *([chosen] if chosen else [])])
             part = f": {chosen}" if chosen else ""
             for requires in dict.fromkeys((required, ())):
-                yield Proposal(SUITE_FOUND + part, cmd, "asv", overlay=f"{inside}/", python=(".",), requires=requires)
+                yield Proposal(
+                    SUITE_FOUND + part,
+                    cmd,
+                    "asv",
+                    overlay=f"{inside}/",
+                    python=(".",),
+                    requires=requires,
+                )
         return
 
 
 def _configured(text: str) -> tuple[str, tuple[str, ...]]:
-    """The folder of the benchmarks, beside the configuration, and what pip has to install for them."""
+    """The folder of the benchmarks, beside the configuration, and what pip has to install for
+    them.
+    """
     import msgspec
 
     class Configuration(msgspec.Struct):
@@ -126,16 +163,27 @@ def _configured(text: str) -> tuple[str, tuple[str, ...]]:
     configuration = Configuration()
     plain = COMMENT.sub(lambda match: match[1] or "", text)
     with suppress(msgspec.DecodeError, RecursionError):
-        configuration = msgspec.json.decode(re.sub(r",(\s*[}\]])", r"\1", plain), type=Configuration)
+        configuration = msgspec.json.decode(
+            re.sub(r",(\s*[}\]])", r"\1", plain), type=Configuration
+        )
     matrix = configuration.matrix
-    table = matrix.get("req", {} if {"env", "env_nobuild"} & set(matrix) else matrix)  # older suites have no "req"
-    return configuration.benchmark_dir, tuple(_requirements(table) if isinstance(table, dict) else ())
+    # older suites have no "req"
+    table = matrix.get("req", {} if {"env", "env_nobuild"} & set(matrix) else matrix)
+    return configuration.benchmark_dir, tuple(
+        _requirements(table) if isinstance(table, dict) else ()
+    )
 
 
 def _requirements(table: dict[str, object]) -> Iterator[str]:
     """One version of each package; an empty or missing one stands for the newest."""
     for name, versions in table.items():
-        known = [one for one in versions if isinstance(one, str)] if isinstance(versions, list) else []
+        known = (
+            [one for one in versions if isinstance(one, str)] if isinstance(versions, list) else []
+        )
         package = name.removeprefix("pip+")
         if re.fullmatch(r"\w[\w.\[\]-]*", package):
-            yield f"{package}=={known[-1]}" if known and re.fullmatch(r"[\w.*]+", known[-1]) else package
+            yield (
+                f"{package}=={known[-1]}"
+                if known and re.fullmatch(r"[\w.*]+", known[-1])
+                else package
+            )

@@ -1,4 +1,6 @@
-"""Workloads: what a job works on; in perf.toml a literal, or a table that generates numbers, strings, files or outputs."""
+"""Workloads: what a job works on; in perf.toml a literal, or a table that generates numbers,
+strings, files or outputs.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ from perfvcs.launcher.preparation import run
 from perfvcs.profile import ParameterValue
 
 MAX_STRING = 128 * 1024 - 1  # Linux refuses a longer argument (MAX_ARG_STRLEN)
-BY_PRODUCTS = frozenset({".git", ".perf", "__pycache__"})  # of a folder; they differ where nothing of the input does
+# of a folder; they differ where nothing of the input does
+BY_PRODUCTS = frozenset({".git", ".perf", "__pycache__"})
 CONTENTS = ("text", "binary", "integers", "words")
 WORKLOAD_KINDS: dict[str, tuple[str, ...]] = {
     "integers": (),
@@ -49,7 +52,8 @@ class WorkloadError(PerfError):
 class Workload:
     """A literal, and the base of those that are generated.
 
-    ``name`` is stable and readable, ``params`` are bound as ``{n}`` in the command, ``size`` is what models are fitted over.
+    ``name`` is stable and readable, ``params`` are bound as ``{n}`` in the command, ``size`` is
+    what models are fitted over.
     """
 
     name: str
@@ -57,7 +61,8 @@ class Workload:
     size: float | None = None
 
     def prepare(self, cwd: Path, folder: Path, env: Mapping[str, str]) -> str:  # noqa: ARG002
-        """The text for ``{workload}``; a generated file is put into ``folder``, commands run in ``cwd`` under ``env``.
+        """The text for ``{workload}``; a generated file is put into ``folder``, commands run in
+        ``cwd`` under ``env``.
 
         Raises WorkloadError.
         """
@@ -68,7 +73,8 @@ class Workload:
         return None
 
     def source(self, cwd: Path, text: str) -> dict[str, str]:  # noqa: ARG002
-        """The workload's name and 16 hex digits of its content's SHA-256, empty for what is not a file or folder below ``cwd``.
+        """The workload's name and 16 hex digits of its content's SHA-256, empty for what is not a
+        file or folder below ``cwd``.
 
         ``text`` is what ``prepare`` returned.
         """
@@ -92,7 +98,9 @@ class NumberWorkload(Workload):
 
 @dataclass(frozen=True)
 class String(Workload):
-    """Random lower-case letters and digits, ``length`` characters of them; without a ``seed`` each block has its own."""
+    """Random lower-case letters and digits, ``length`` characters of them; without a ``seed`` each
+    block has its own.
+    """
 
     length: int = 0
     seed: int | None = 0
@@ -114,7 +122,9 @@ class String(Workload):
 
 @dataclass(frozen=True)
 class FileWorkload(Workload):
-    """A generated file of exactly ``length`` bytes, the same on every machine; without a ``seed`` each block has its own."""
+    """A generated file of exactly ``length`` bytes, the same on every machine; without a ``seed``
+    each block has its own.
+    """
 
     length: int = 0
     content: str = "text"
@@ -151,8 +161,8 @@ class FileWorkload(Workload):
 class OutputWorkload(Workload):
     """The standard output of a command as a file.
 
-    The command is run for every ``prepare``, since it may itself differ between revisions; equal outputs share one file. ``{seed}`` in
-    it is each block's own.
+    The command is run for every ``prepare``, since it may itself differ between revisions; equal
+    outputs share one file. ``{seed}`` in it is each block's own.
     """
 
     argv: tuple[str, ...] = ()
@@ -162,7 +172,14 @@ class OutputWorkload(Workload):
         """The absolute path of the file, named by its content."""
         with _written(folder, self.name) as file:
             try:
-                run(_filled(self.argv, 0), cwd=cwd, env=env, timeout=self.timeout, output=file, limit=MAX_FILE)
+                run(
+                    _filled(self.argv, 0),
+                    cwd=cwd,
+                    env=env,
+                    timeout=self.timeout,
+                    output=file,
+                    limit=MAX_FILE,
+                )
             except PerfError as error:
                 raise WorkloadError(f"the workload could not be generated: {error}") from None
             path = folder.absolute() / f"output-{_digest(Path(file.name))}"
@@ -181,26 +198,44 @@ class OutputWorkload(Workload):
 
 
 def parse(entry: object) -> list[Workload]:
-    """The workloads of one entry of ``workloads`` in perf.toml: a string, or a table with one of ``WORKLOAD_KINDS``; raises UsageError."""
+    """The workloads of one entry of ``workloads`` in perf.toml: a string, or a table with one of
+    ``WORKLOAD_KINDS``; raises UsageError.
+    """
     if isinstance(entry, str):
         return [Workload(entry)]
     if not isinstance(entry, Mapping):
-        raise UsageError(f"workloads: {entry!r} is neither a string nor a table such as {{ integers = [1000, 2000] }}")
+        raise UsageError(
+            f"workloads: {entry!r} is neither a string nor a table such as {{ integers = [1000,"
+            " 2000] }"
+        )
     kinds = [kind for kind in WORKLOAD_KINDS if kind in entry]
-    known = [*WORKLOAD_KINDS, *(WORKLOAD_KINDS[kinds[0]] if kinds else [key for keys in WORKLOAD_KINDS.values() for key in keys])]
+    known = [
+        *WORKLOAD_KINDS,
+        *(
+            WORKLOAD_KINDS[kinds[0]]
+            if kinds
+            else [key for keys in WORKLOAD_KINDS.values() for key in keys]
+        ),
+    ]
     only(entry, known, "workloads")
     if len(kinds) != 1:
         both = " and ".join(f"`{kind}`" for kind in kinds)
         raise UsageError(
-            f"workloads: a table needs exactly one of {', '.join(WORKLOAD_KINDS)}" + (f", not {both}" if both else "")
+            f"workloads: a table needs exactly one of {', '.join(WORKLOAD_KINDS)}"
+            + (f", not {both}" if both else "")
         )
     kind = kinds[0]
-    made = {"integers": _numbers, "strings": _strings, "files": _files, "command": _outputs}[kind](entry)
+    made = {"integers": _numbers, "strings": _strings, "files": _files, "command": _outputs}[kind](
+        entry
+    )
     return list({workload.name: workload for workload in made}.values())
 
 
 def _numbers(entry: Mapping[str, object]) -> Iterable[Workload]:
-    return [NumberWorkload(str(n), {"n": n}, float(n)) for n in values(entry["integers"], "integers", integer)]
+    return [
+        NumberWorkload(str(n), {"n": n}, float(n))
+        for n in values(entry["integers"], "integers", integer)
+    ]
 
 
 def _strings(entry: Mapping[str, object]) -> Iterable[Workload]:
@@ -208,7 +243,8 @@ def _strings(entry: Mapping[str, object]) -> Iterable[Workload]:
     for n in values(entry["strings"], "strings", length_of):
         if n > MAX_STRING:
             raise UsageError(
-                f"workloads: a string of {n:,} characters does not fit into an argument ({MAX_STRING:,}): use `files`"
+                f"workloads: a string of {n:,} characters does not fit into an argument"
+                f" ({MAX_STRING:,}): use `files`"
             )
         yield String(f"string-{n}{_suffix(seed)}", {"n": n}, float(n), n, seed)
 
@@ -216,25 +252,39 @@ def _strings(entry: Mapping[str, object]) -> Iterable[Workload]:
 def _files(entry: Mapping[str, object]) -> Iterable[Workload]:
     content, seed = entry.get("content", "text"), seed_of(entry)
     if not isinstance(content, str) or content not in CONTENTS:
-        raise UsageError(f"workloads: content = {content!r} is not known{nearest(str(content), CONTENTS)}")
+        raise UsageError(
+            f"workloads: content = {content!r} is not known{nearest(str(content), CONTENTS)}"
+        )
     for n in values(entry["files"], "files", length_of):
-        yield FileWorkload(f"{content}-{readable(n)}{_suffix(seed)}", {"n": n}, float(n), n, content, seed)
+        yield FileWorkload(
+            f"{content}-{readable(n)}{_suffix(seed)}", {"n": n}, float(n), n, content, seed
+        )
 
 
 def _outputs(entry: Mapping[str, object]) -> Iterable[Workload]:
     command, timeout = entry["command"], entry.get("timeout", DEFAULT_TIMEOUT)
     if not isinstance(command, str):
-        raise UsageError(f'workloads: command = {command!r} is not a command; write it like "python3 generate.py {{n}}"')
+        raise UsageError(
+            f'workloads: command = {command!r} is not a command; write it like "python3 generate.py'
+            ' {n}"'
+        )
     argv, limit = words(command, "workloads, command"), seconds(timeout, "workloads, timeout")
     if "sizes" not in entry:
         if "{n}" in command:
-            raise UsageError("workloads: the command has {n}, but there is no list of `sizes`: add sizes = [1000, 2000]")
+            raise UsageError(
+                "workloads: the command has {n}, but there is no list of `sizes`: add sizes ="
+                " [1000, 2000]"
+            )
         return [OutputWorkload(command, argv=tuple(argv), timeout=limit)]
     if "{n}" not in command:
         raise UsageError("workloads: there are `sizes`, but the command has no {n} to put them in")
     return [
         OutputWorkload(
-            command.replace("{n}", str(n)), {"n": n}, float(n), tuple(word.replace("{n}", str(n)) for word in argv), limit
+            command.replace("{n}", str(n)),
+            {"n": n},
+            float(n),
+            tuple(word.replace("{n}", str(n)) for word in argv),
+            limit,
         )
         for n in values(entry["sizes"], "sizes", integer)
     ]
@@ -250,7 +300,9 @@ def _suffix(seed: int | None) -> str:
 
 
 def _digest(path: Path) -> str | None:
-    """16 hex digits of the SHA-256 of a file, or of the names and contents below a folder; None for anything else."""
+    """16 hex digits of the SHA-256 of a file, or of the names and contents below a folder; None for
+    anything else.
+    """
     import hashlib
 
     if path.is_file():
@@ -261,13 +313,19 @@ def _digest(path: Path) -> str | None:
     found = hashlib.sha256()
     for member in sorted(path.rglob("*")):
         if member.is_file() and not BY_PRODUCTS & set(member.relative_to(path).parts):
-            found.update(f"{member.relative_to(path).as_posix()}\0{_digest(member)}\0".encode("utf-8", "surrogateescape"))
+            found.update(
+                f"{member.relative_to(path).as_posix()}\0{_digest(member)}\0".encode(
+                    "utf-8", "surrogateescape"
+                )
+            )
     return found.hexdigest()[:16]
 
 
 @contextmanager
 def _written(folder: Path, name: str) -> Iterator[IO[bytes]]:
-    """A temporary file in ``folder``, gone afterwards unless it was placed; an OSError becomes one line with the cure."""
+    """A temporary file in ``folder``, gone afterwards unless it was placed; an OSError becomes one
+    line with the cure.
+    """
     import tempfile
 
     try:
@@ -280,11 +338,15 @@ def _written(folder: Path, name: str) -> Iterator[IO[bytes]]:
     except OSError as error:
         full = error.errno in NO_SPACE
         cure = "free some space, or choose a smaller size" if full else "make the folder writable"
-        raise WorkloadError(f"the workload `{name}` cannot be written to {folder}: {error.strerror}: {cure}") from None
+        raise WorkloadError(
+            f"the workload `{name}` cannot be written to {folder}: {error.strerror}: {cure}"
+        ) from None
 
 
 def _place(file: IO[bytes], path: Path) -> None:
-    """Give a written file its name at once; read-only, since a program that changed its input would falsify its next run."""
+    """Give a written file its name at once; read-only, since a program that changed its input would
+    falsify its next run.
+    """
     file.flush()
     os.fsync(file.fileno())
     Path(file.name).chmod(0o444)

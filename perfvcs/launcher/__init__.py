@@ -1,4 +1,6 @@
-"""Executing commands under measurement, through a small compiled launcher where there is a C compiler."""
+"""Executing commands under measurement, through a small compiled launcher where there is a C
+compiler.
+"""
 
 from __future__ import annotations
 
@@ -31,15 +33,34 @@ from perfvcs.native.compiled import NotCompiled, compiled
 from perfvcs.system import children
 from perfvcs.system.interruption import SIGNALS
 
-__all__ = ["LEFTOVER_SECONDS", "Execution", "LaunchError", "NotStarted", "engine", "fallback_reason", "launch"]
+__all__ = [
+    "LEFTOVER_SECONDS",
+    "Execution",
+    "LaunchError",
+    "NotStarted",
+    "engine",
+    "fallback_reason",
+    "launch",
+]
 
 VERSION = 1
 PYTHON_LAUNCHER = [sys.executable, "-I", "-S", str(Path(__file__).with_name("fallback.py"))]
 REPORTED = re.compile(rb"^([a-z_-]+) (-?[0-9]{1,18})$", re.M)
 NEEDED = (
-    "wall", "cpu", "minflt", "majflt", "nvcsw", "nivcsw", "inblock", "oublock", "timed_out", "leftover",
-)  # fmt: skip
-LEFTOVER_SECONDS = 0.25  # seconds in which what a command leaves behind may end by itself, as Python's own helper processes do
+    "wall",
+    "cpu",
+    "minflt",
+    "majflt",
+    "nvcsw",
+    "nivcsw",
+    "inblock",
+    "oublock",
+    "timed_out",
+    "leftover",
+)
+# seconds in which what a command leaves behind may end by itself, as Python's own helper processes
+# do
+LEFTOVER_SECONDS = 0.25
 LAUNCHER_SECONDS = 15.0  # seconds beyond the time-out after which the launcher itself is given up
 WATCH_SECONDS = 0.05  # seconds between two looks of the caller's at a command
 DEATH_PATIENCE = 5.0  # seconds that processes get to die after SIGKILL
@@ -62,11 +83,16 @@ def _prepared() -> tuple[Path | None, str | None]:
     loss = "times are taken from Python and memory is not measured"
     try:
         path = compiled(native_folder() / "launcher.c")
-        said = subprocess.run([path, "--version"], capture_output=True, env={}, check=False, timeout=10)
+        said = subprocess.run(
+            [path, "--version"], capture_output=True, env={}, check=False, timeout=10
+        )
     except NotCompiled as error:
         return None, f"{loss}: {error}"
     except (OSError, subprocess.TimeoutExpired) as error:
-        return None, f"{loss}: {error}: set XDG_CACHE_HOME to a folder from which programs may be started"
+        return (
+            None,
+            f"{loss}: {error}: set XDG_CACHE_HOME to a folder from which programs may be started",
+        )
     if said.stdout != f"perfvcs-launcher {VERSION}\n".encode():
         return None, f"{loss}: {path} does not work here: remove it"
     return path, None
@@ -91,29 +117,36 @@ def launch(
 ) -> Execution:
     """Execute ``argv`` once, without a shell, and return what it took.
 
-    ``argv[0]`` is an absolute path. Standard input is empty, standard output is thrown away, of standard error the end is kept.
-    The command leads a session of its own; signals are as by default. After ``timeout`` seconds it is asked to end, given
-    ``patience`` seconds, and killed with all its descendants. What it leaves running is given ``grace`` seconds and then killed,
-    daemons included. ``cpus`` pins it to processors, ``aslr=False`` switches address space randomisation off. With ``pace`` the
-    machine's pace is read meanwhile, every 20 ms. ``output`` is a descriptor that gets standard output and, unless ``errors`` does,
-    standard error instead; ``pass_fds`` stay open in the command. ``started`` is told the launcher's process as soon as there is one.
-    ``watch`` is called again and again meanwhile; what it raises ends the command. When this process ends, in whatever way, so do
-    the command and its descendants. Raises NotStarted if the system refuses to start the command, LaunchError where the launcher
-    itself was killed; a command that fails is not an error here.
+    ``argv[0]`` is an absolute path. Standard input is empty, standard output is thrown away, of
+    standard error the end is kept. The command leads a session of its own; signals are as by
+    default. After ``timeout`` seconds it is asked to end, given ``patience`` seconds, and killed
+    with all its descendants. What it leaves running is given ``grace`` seconds and then killed,
+    daemons included. ``cpus`` pins it to processors, ``aslr=False`` switches address space
+    randomisation off. With ``pace`` the machine's pace is read meanwhile, every 20 ms. ``output``
+    is a descriptor that gets standard output and, unless ``errors`` does, standard error instead;
+    ``pass_fds`` stay open in the command. ``started`` is told the launcher's process as soon as
+    there is one. ``watch`` is called again and again meanwhile; what it raises ends the command.
+    When this process ends, in whatever way, so do the command and its descendants. Raises
+    NotStarted if the system refuses to start the command, LaunchError where the launcher itself was
+    killed; a command that fails is not an error here.
     """
     program = _prepared()[0]
     check_start(argv, cwd)
     tail = StreamTail()
-    # A file and not a pipe takes the report: its first line comes while the command runs, and must not wake us up.
+    # A file and not a pipe takes the report: its first line comes while the command runs, and must
+    # not wake us up.
     report = os.memfd_create("perfvcs-report")
     environment = os.memfd_create("perfvcs-environment")
     readings = os.memfd_create("perfvcs-pace") if pace else -1
     alive, launcher_alive = os.pipe()
     stderr, launcher_stderr = os.pipe()
-    descriptors = {report, environment, alive, launcher_alive, stderr, launcher_stderr} | ({readings} if pace else set())
+    descriptors = {report, environment, alive, launcher_alive, stderr, launcher_stderr} | (
+        {readings} if pace else set()
+    )
     process: subprocess.Popen[bytes] | None = None
-    # Ctrl-C between the start of the launcher and the moment that we know its number would leave it running. What we ignore (nohup)
-    # is not blocked: the launcher, in our group until it has its own session, would keep it and take it for a wish to end.
+    # Ctrl-C between the start of the launcher and the moment that we know its number would leave it
+    # running. What we ignore (nohup) is not blocked: the launcher, in our group until it has its
+    # own session, would keep it and take it for a wish to end.
     heard = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, heard)
     try:
@@ -131,7 +164,9 @@ def launch(
             int(aslr),
         ]
         # Python needs the variables that found its own libraries
-        first, own = ([str(program)], {}) if program else (PYTHON_LAUNCHER, children.released(os.environ))
+        first, own = (
+            ([str(program)], {}) if program else (PYTHON_LAUNCHER, children.released(os.environ))
+        )
         command = [*first, *map(str, numbers), ",".join(map(str, cpus)) or "-", *argv]
         shared = (report, environment, launcher_alive, *([readings] if pace else []), *pass_fds)
         said_to = errors if errors is not None else output
@@ -149,18 +184,34 @@ def launch(
         except OSError as error:
             raise not_started(argv, error.errno or 0) from None
         except ValueError as error:
-            raise NotStarted(f"cannot run {name_command(argv)}: {error} in its arguments: remove it") from None
+            raise NotStarted(
+                f"cannot run {name_command(argv)}: {error} in its arguments: remove it"
+            ) from None
         for descriptor in (launcher_alive, launcher_stderr):
             descriptors.remove(descriptor)
             os.close(descriptor)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         if started is not None:
             started(process.pid)
-        _follow(process, alive, stderr, tail, time.monotonic() + timeout + grace + patience + LAUNCHER_SECONDS, watch)
+        _follow(
+            process,
+            alive,
+            stderr,
+            tail,
+            time.monotonic() + timeout + grace + patience + LAUNCHER_SECONDS,
+            watch,
+        )
         code, said = process.wait(), _reported(report)
         if "end" not in said:
             _stop_orphans(said, stderr)
-        return _execution(argv, cpus, said, code, tail.rest(stderr), Pace.of(readings) if pace and program else None)
+        return _execution(
+            argv,
+            cpus,
+            said,
+            code,
+            tail.rest(stderr),
+            Pace.of(readings) if pace and program else None,
+        )
     finally:
         if process is not None and process.returncode is None:
             _end(process, report, stderr)
@@ -172,27 +223,40 @@ def launch(
 def _block(argv: Sequence[str], env: Mapping[str, str]) -> bytes:
     """The environment as the launcher reads it."""
     variables = [os.fsencode(f"{name}={value}") for name, value in env.items()]
-    if any(b"\0" in variable for variable in variables) or any("=" in name or not name for name in env):
+    if any(b"\0" in variable for variable in variables) or any(
+        "=" in name or not name for name in env
+    ):
         raise NotStarted(
-            f"cannot run {name_command(argv)}: a variable of its environment has an impossible name or a NUL: remove it"
+            f"cannot run {name_command(argv)}: a variable of its environment has an impossible name"
+            " or a NUL: remove it"
         )
     return b"".join(variable + b"\0" for variable in variables)
 
 
 def _follow(
-    process: subprocess.Popen[bytes], alive: int, stderr: int, tail: StreamTail, until: float, watch: Callable[[], None] | None
+    process: subprocess.Popen[bytes],
+    alive: int,
+    stderr: int,
+    tail: StreamTail,
+    until: float,
+    watch: Callable[[], None] | None,
 ) -> None:
-    """Keep standard error flowing until the launcher ends, or until ``until`` (monotonic seconds), when it is killed."""
+    """Keep standard error flowing until the launcher ends, or until ``until`` (monotonic seconds),
+    when it is killed.
+    """
     pause = 1.0 if watch is None else WATCH_SECONDS
     poll = select.poll()
     poll.register(alive, select.POLLIN)
     poll.register(stderr, select.POLLIN)
     while time.monotonic() < until:
-        # A fork of this process by another thread may hold the pipe too: then the process itself has to be asked.
+        # A fork of this process by another thread may hold the pipe too: then the process itself
+        # has to be asked.
         events = poll.poll(pause * 1000)
         if watch is not None:
             watch()
-        if any(descriptor == alive for descriptor, _ in events) or (not events and process.poll() is not None):
+        if any(descriptor == alive for descriptor, _ in events) or (
+            not events and process.poll() is not None
+        ):
             return
         if events and not tail.read(stderr):
             poll.unregister(stderr)
@@ -200,7 +264,9 @@ def _follow(
 
 
 def _end(process: subprocess.Popen[bytes], report: int, stderr: int) -> None:
-    """Have the launcher stop everything; it is killed, and its command's session too, when it does not answer."""
+    """Have the launcher stop everything; it is killed, and its command's session too, when it does
+    not answer.
+    """
     process.terminate()
     try:
         process.wait(LAUNCHER_SECONDS)
@@ -211,14 +277,20 @@ def _end(process: subprocess.Popen[bytes], report: int, stderr: int) -> None:
 
 
 def _reported(report: int) -> dict[str, int]:
-    """The numbers that the launcher wrote; lines that make no sense are left out, since a killed one may have written half a line."""
+    """The numbers that the launcher wrote; lines that make no sense are left out, since a killed
+    one may have written half a line.
+    """
     found = REPORTED.findall(os.pread(report, 1 << 16, 0))
     return {name.decode(): int(value) for name, value in found}
 
 
 def _stop_orphans(said: Mapping[str, int], stderr: int) -> None:
-    """Stop what a killed launcher left: its command's session, and those of all that still hold the pipe for standard error."""
-    sessions = _sessions_holding(str(Path(f"/proc/self/fd/{stderr}").readlink())) | {said.get("pid", 0)}
+    """Stop what a killed launcher left: its command's session, and those of all that still hold the
+    pipe for standard error.
+    """
+    sessions = _sessions_holding(str(Path(f"/proc/self/fd/{stderr}").readlink())) | {
+        said.get("pid", 0)
+    }
     for session in sessions - {0, os.getsid(0)}:
         _stop(session)
 
@@ -228,7 +300,9 @@ def _sessions_holding(pipe: str) -> set[int]:
     found = set()
     for entry in os.scandir("/proc"):
         with suppress(OSError):
-            if entry.name.isdecimal() and any(str(link.readlink()) == pipe for link in Path(entry.path, "fd").iterdir()):
+            if entry.name.isdecimal() and any(
+                str(link.readlink()) == pipe for link in Path(entry.path, "fd").iterdir()
+            ):
                 found.add(os.getsid(int(entry.name)))
     return found
 
@@ -247,49 +321,92 @@ def _members(session: int) -> list[int]:
     found = []
     for entry in os.scandir("/proc"):
         with suppress(OSError, ValueError):  # it ended meanwhile, or is no process
-            state, _, _, its_session = Path(entry.path, "stat").read_bytes().rpartition(b")")[2].split()[:4]
+            state, _, _, its_session = (
+                Path(entry.path, "stat").read_bytes().rpartition(b")")[2].split()[:4]
+            )
             if state not in (b"Z", b"X") and int(its_session) == session:
                 found.append(int(entry.name))
     return found
 
 
 def _execution(
-    argv: Sequence[str], cpus: Sequence[int], said: Mapping[str, int], code: int, stderr: str, pace: Pace | None = None
+    argv: Sequence[str],
+    cpus: Sequence[int],
+    said: Mapping[str, int],
+    code: int,
+    stderr: str,
+    pace: Pace | None = None,
 ) -> Execution:
     if "exec" in said:
         raise not_started(argv, said["exec"])
     if "pin" in said:
         allowed = ",".join(str(number) for number in sorted(os.sched_getaffinity(0)))
         raise NotStarted(
-            f"cannot pin to the processors {','.join(map(str, cpus))}: this process may use {allowed}: choose among those"
+            f"cannot pin to the processors {','.join(map(str, cpus))}: this process may use"
+            f" {allowed}: choose among those"
         )
     if "aslr" in said:
-        raise NotStarted("address space randomisation cannot be switched off here (containers often forbid it): leave it on")
+        raise NotStarted(
+            "address space randomisation cannot be switched off here (containers often forbid it):"
+            " leave it on"
+        )
     if "setup" in said:
-        raise NotStarted(f"cannot run {name_command(argv)}: {errno.errorcode.get(said['setup'], '?')} while preparing: try again")
+        raise NotStarted(
+            f"cannot run {name_command(argv)}: {errno.errorcode.get(said['setup'], '?')} while"
+            " preparing: try again"
+        )
     if "stuck" in said:
-        raise LaunchError(f"{name_command(argv)} timed out and does not die of SIGKILL: look at process {said['pid']}")
+        raise LaunchError(
+            f"{name_command(argv)} timed out and does not die of SIGKILL: look at process"
+            f" {said['pid']}"
+        )
     if "interrupted" in said:
         raise LaunchError(
-            f"{name_command(argv)} was stopped: the launcher got {name_signal(said['interrupted'])}: start it again"
+            f"{name_command(argv)} was stopped: the launcher got"
+            f" {name_signal(said['interrupted'])}: start it again"
         )
     if "end" not in said:
         how = name_signal(-code) if code < 0 else f"exit status {code}"
-        raise LaunchError(f"{name_command(argv)}: the launcher ended with {how}: does the command kill its parent? then wrap it")
+        raise LaunchError(
+            f"{name_command(argv)}: the launcher ended with {how}: does the command kill its"
+            " parent? then wrap it"
+        )
     if said.get("perfvcs-launcher") != VERSION:
-        raise LaunchError(f"the launcher speaks version {said.get('perfvcs-launcher')}: remove it from the cache folder")
+        raise LaunchError(
+            f"the launcher speaks version {said.get('perfvcs-launcher')}: remove it from the cache"
+            " folder"
+        )
     if missing := ", ".join(name for name in NEEDED if name not in said):
-        raise LaunchError(f"the launcher's report lacks {missing}: something else wrote into it: start the command again")
-    seconds = {name: said[name] / 1e9 if name in said else None for name in ("run_delay", "wake_delay", "pressure", "steal")}
+        raise LaunchError(
+            f"the launcher's report lacks {missing}: something else wrote into it: start the"
+            " command again"
+        )
+    seconds = {
+        name: said[name] / 1e9 if name in said else None
+        for name in ("run_delay", "wake_delay", "pressure", "steal")
+    }
     return Execution(
-        wall=said["wall"] / 1e9, cpu=said["cpu"] / 1e9, maxrss=said.get("maxrss"),
-        run_delay=seconds["run_delay"], wake_delay=seconds["wake_delay"],
-        minor_faults=said["minflt"], major_faults=said["majflt"],
-        voluntary_switches=said["nvcsw"], involuntary_switches=said["nivcsw"],
-        blocks_in=said["inblock"], blocks_out=said["oublock"],
-        read_chars=said.get("rchar"), write_chars=said.get("wchar"),
-        read_bytes=said.get("read_bytes"), write_bytes=said.get("write_bytes"),
-        pressure=seconds["pressure"], steal=seconds["steal"],
-        status=said.get("status"), signal=said.get("signal"), timed_out=bool(said["timed_out"]),
-        leftover=said["leftover"], stderr=stderr, pace=pace,
-    )  # fmt: skip
+        wall=said["wall"] / 1e9,
+        cpu=said["cpu"] / 1e9,
+        maxrss=said.get("maxrss"),
+        run_delay=seconds["run_delay"],
+        wake_delay=seconds["wake_delay"],
+        minor_faults=said["minflt"],
+        major_faults=said["majflt"],
+        voluntary_switches=said["nvcsw"],
+        involuntary_switches=said["nivcsw"],
+        blocks_in=said["inblock"],
+        blocks_out=said["oublock"],
+        read_chars=said.get("rchar"),
+        write_chars=said.get("wchar"),
+        read_bytes=said.get("read_bytes"),
+        write_bytes=said.get("write_bytes"),
+        pressure=seconds["pressure"],
+        steal=seconds["steal"],
+        status=said.get("status"),
+        signal=said.get("signal"),
+        timed_out=bool(said["timed_out"]),
+        leftover=said["leftover"],
+        stderr=stderr,
+        pace=pace,
+    )

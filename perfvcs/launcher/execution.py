@@ -48,7 +48,8 @@ class Pace(msgspec.Struct, frozen=True):
         return geometric_mean(took) / 1e9 if took else None
 
     def at(self, time: ArrayLike) -> NDArray[np.float64]:
-        """How long the fixed work took at these times (CLOCK_MONOTONIC, ns), in s; NaN if it was not read.
+        """How long the fixed work took at these times (CLOCK_MONOTONIC, ns), in s; NaN if it was
+        not read.
 
         By the means of five neighbouring readings, in logarithms, and straight lines between.
         """
@@ -62,11 +63,16 @@ class Pace(msgspec.Struct, frozen=True):
         width = min(SMOOTH, len(found))
         took = np.log(found[:, 1] / 1e9)
         padded = np.pad(took, (width // 2, (width - 1) // 2), mode="edge")
-        return np.exp(np.interp(when, found[:, 0], np.convolve(padded, np.full(width, 1 / width), mode="valid")))
+        return np.exp(
+            np.interp(
+                when, found[:, 0], np.convolve(padded, np.full(width, 1 / width), mode="valid")
+            )
+        )
 
 
 class LaunchError(PerfError):
-    """A command was not executed to its end through no fault of its own; one line that names the cure.
+    """A command was not executed to its end through no fault of its own; one line that names the
+    cure.
 
     ``lasting``: the same would happen again.
     """
@@ -76,21 +82,26 @@ class LaunchError(PerfError):
 
 
 class NotStarted(LaunchError):
-    """The system refused to start the command: it never ran, unlike one that exits with status 127."""
+    """The system refused to start the command: it never ran, unlike one that exits with status
+    127.
+    """
 
     lasting = True
 
 
 @dataclass(frozen=True, kw_only=True)
 class Execution:
-    """The cost of one execution; times are in seconds, amounts in bytes, None if the system does not report it.
+    """The cost of one execution; times are in seconds, amounts in bytes, None if the system does
+    not report it.
 
-    Processes that the command started and waited for are included in all but ``run_delay``, the time that the command's first thread
-    was ready and waited for a processor; ``wake_delay`` is the same of the launcher, whose wait after the command's end is part of
-    ``wall``. ``maxrss`` is that of the largest single process. ``pressure`` and ``steal`` are of the whole machine: the time in which
-    some process waited for a processor, and the time that the hypervisor took away.
-    One of ``status`` (exit status) and ``signal`` is set. ``stderr`` is the end of standard error. ``leftover`` is the number of
-    processes that the command left running and that were stopped. ``pace`` is the machine's meanwhile, where that was asked for.
+    Processes that the command started and waited for are included in all but ``run_delay``, the
+    time that the command's first thread was ready and waited for a processor; ``wake_delay`` is the
+    same of the launcher, whose wait after the command's end is part of ``wall``. ``maxrss`` is that
+    of the largest single process. ``pressure`` and ``steal`` are of the whole machine: the time in
+    which some process waited for a processor, and the time that the hypervisor took away. One of
+    ``status`` (exit status) and ``signal`` is set. ``stderr`` is the end of standard error.
+    ``leftover`` is the number of processes that the command left running and that were stopped.
+    ``pace`` is the machine's meanwhile, where that was asked for.
     """
 
     wall: float
@@ -125,7 +136,10 @@ class StreamTail:
         self.kept = b""
 
     def read(self, descriptor: int) -> bool:
-        """Take what is there; False at the end of the stream. A descriptor with nothing to read must be non-blocking."""
+        """Take what is there; False at the end of the stream.
+
+        A descriptor with nothing to read must be non-blocking.
+        """
         try:
             chunk = os.read(descriptor, 1 << 16)
         except BlockingIOError:
@@ -134,7 +148,9 @@ class StreamTail:
         return bool(chunk)
 
     def rest(self, descriptor: int) -> str:
-        """Take what is still there, as text; bounded, since a process that nobody could stop may go on writing."""
+        """Take what is still there, as text; bounded, since a process that nobody could stop may go
+        on writing.
+        """
         os.set_blocking(descriptor, False)
         for _ in range(64):
             if not self.read(descriptor):
@@ -157,11 +173,17 @@ def name_signal(number: int) -> str:
 
 
 def failure(argv: Sequence[str], execution: Execution, timeout: float) -> str | None:
-    """Why an execution failed, in one line with the end of its standard error; None if it succeeded."""
+    """Why an execution failed, in one line with the end of its standard error; None if it
+    succeeded.
+    """
     if execution.timed_out:
-        how = f"was stopped after its time-out of {timeout:g} s: raise timeout or give it less to do"
+        how = (
+            f"was stopped after its time-out of {timeout:g} s: raise timeout or give it less to do"
+        )
     elif execution.signal is not None:
-        how = f"was killed by {name_signal(execution.signal)}" + (" (out of memory?)" if execution.signal == 9 else "")
+        how = f"was killed by {name_signal(execution.signal)}" + (
+            " (out of memory?)" if execution.signal == 9 else ""
+        )
     elif execution.status:
         how = f"exited with status {execution.status}"
         if execution.status == NO_INTERPRETER and (foreign := line_end(Path(argv[0]))):
@@ -176,11 +198,19 @@ def failure(argv: Sequence[str], execution: Execution, timeout: float) -> str | 
 
 
 def check_start(argv: Sequence[str], cwd: Path) -> None:
-    """Raises NotStarted for what is known before starting, and the system would report less clearly."""
+    """Raises NotStarted for what is known before starting, and the system would report less
+    clearly.
+    """
     if not argv or not Path(argv[0]).is_absolute():
-        raise NotStarted(f"the command {name_command(argv)!r} does not begin with an absolute path: give the program's full path")
+        raise NotStarted(
+            f"the command {name_command(argv)!r} does not begin with an absolute path: give the"
+            " program's full path"
+        )
     if not cwd.is_dir():
-        raise NotStarted(f"cannot run {name_command(argv)}: there is no folder {cwd}: create it or correct the path")
+        raise NotStarted(
+            f"cannot run {name_command(argv)}: there is no folder {cwd}: create it or correct the"
+            " path"
+        )
 
 
 def not_started(argv: Sequence[str], number: int) -> NotStarted:
@@ -194,16 +224,28 @@ def _reason(program: Path, number: int) -> str:
             return foreign
         interpreter = _interpreter(program)
         if interpreter:
-            return f"its first line asks for {interpreter}, which is not there: install it or correct the line"
+            return (
+                f"its first line asks for {interpreter}, which is not there: install it or correct"
+                " the line"
+            )
         if os.path.lexists(program):
-            return "what it needs to start (link target or loader) is not there: build it for this machine"
+            return (
+                "what it needs to start (link target or loader) is not there: build it for this"
+                " machine"
+            )
         return f"there is no file {program}: build it first or correct cmd"
     if number == errno.EACCES:
         if program.is_dir():
             return f"{program} is a folder: name a program in it"
-        return f"{program} may not be executed: chmod +x it (and its interpreter), on a file system without noexec"
+        return (
+            f"{program} may not be executed: chmod +x it (and its interpreter), on a file system"
+            " without noexec"
+        )
     if number == errno.ENOEXEC:
-        return "it is neither a program of this machine nor a script with an interpreter in its first line: add one such as #!/bin/sh"
+        return (
+            "it is neither a program of this machine nor a script with an interpreter in its first"
+            " line: add one such as #!/bin/sh"
+        )
     if number == errno.E2BIG:
         return "its arguments and environment are longer than the system takes: pass them in a file"
     if number == errno.ETXTBSY:
@@ -212,12 +254,15 @@ def _reason(program: Path, number: int) -> str:
 
 
 def line_end(program: Path) -> str:
-    """What is wrong with a script whose ``#!`` line ends as on Windows, and the cure; empty where nothing is."""
+    """What is wrong with a script whose ``#!`` line ends as on Windows, and the cure; empty where
+    nothing is.
+    """
     if not _first_line(program).endswith(b"\r\n"):
         return ""
     return (
-        "its first line ends in a carriage return, which Linux takes for a part of the interpreter's name: convert the line ends "
-        f"(sed -i 's/\\r$//' {program.name}), and keep them so: `{program.name} text eol=lf` in .gitattributes"
+        "its first line ends in a carriage return, which Linux takes for a part of the"
+        f" interpreter's name: convert the line ends (sed -i 's/\\r$//' {program.name}), and keep"
+        f" them so: `{program.name} text eol=lf` in .gitattributes"
     )
 
 

@@ -1,8 +1,10 @@
-"""The launcher in Python, for machines without a C compiler: the arguments and the report of native/launcher.c.
+"""The launcher in Python, for machines without a C compiler: the arguments and the report of
+native/launcher.c.
 
-It is a program of its own (``python -I -S fallback.py``) and imports nothing of perfvcs. Its report has no ``maxrss``, since Linux
-counts the memory of the process that started the command; nor what the command read and wrote, nor what the machine did meanwhile.
-It starts before each execution, so that it imports only what starts fast.
+It is a program of its own (``python -I -S fallback.py``) and imports nothing of perfvcs. Its report
+has no ``maxrss``, since Linux counts the memory of the process that started the command; nor what
+the command read and wrote, nor what the machine did meanwhile. It starts before each execution, so
+that it imports only what starts fast.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ VERSION = 1
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 ADDR_NO_RANDOMIZE = 0x0040000
-PATIENCE = 5.0  # seconds that processes get to die after SIGKILL; only an uninterruptible one needs them
+# seconds that processes get to die after SIGKILL; only an uninterruptible one needs them
+PATIENCE = 5.0
 LONGEST_WAIT = 3600.0  # seconds; sigtimedwait takes no more than a C time_t
 AWAITED = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}
 FATAL = {signal.SIGKILL, signal.SIGSTOP}  # whose disposition cannot be set
@@ -65,7 +68,9 @@ def main(words: list[str]) -> None:
         defaults = known - FATAL
         start = time.perf_counter()
         try:
-            command = os.posix_spawn(words[10], words[10:], given, setsid=True, setsigmask=(), setsigdef=defaults)
+            command = os.posix_spawn(
+                words[10], words[10:], given, setsid=True, setsigmask=(), setsigdef=defaults
+            )
         except OSError as error:
             raise Refused("exec", error.errno or 0) from None
     except Refused as refused:
@@ -84,8 +89,17 @@ def _pin(numbers: str) -> None:
         raise Refused("pin", errno.EINVAL) from None
 
 
-def _follow(command: int, start: float, timeout: float, grace: float, asking: float, say: Callable[[str, float], None]) -> None:
-    """Wait for the command's end, and end it after its time or when somebody asks; report both, and what it left."""
+def _follow(
+    command: int,
+    start: float,
+    timeout: float,
+    grace: float,
+    asking: float,
+    say: Callable[[str, float], None],
+) -> None:
+    """Wait for the command's end, and end it after its time or when somebody asks; report both, and
+    what it left.
+    """
     until, stopping, asked, timed_out = start + timeout, False, False, False
     while True:
         number = _next_signal(until)
@@ -133,7 +147,9 @@ def _next_signal(until: float) -> int:
 
 
 def _reap(command: int) -> int:
-    """Collect every ended process except the command itself; returns how many of them died of SIGKILL."""
+    """Collect every ended process except the command itself; returns how many of them died of
+    SIGKILL.
+    """
     killed = 0
     while (found := _ended_child()) and found.si_pid != command:
         os.waitpid(found.si_pid, 0)
@@ -158,11 +174,17 @@ def _childless() -> bool:
 
 
 def _stop_all(command: int, grace: float) -> int:
-    """Stop all descendants; returns how many there were that did not end by themselves within ``grace`` seconds."""
+    """Stop all descendants; returns how many there were that did not end by themselves within
+    ``grace`` seconds.
+    """
     until = time.perf_counter() + grace
     stopped = 0
     _reap(command)
-    while not _childless() and time.perf_counter() < until and _next_signal(until) in (0, signal.SIGCHLD):
+    while (
+        not _childless()
+        and time.perf_counter() < until
+        and _next_signal(until) in (0, signal.SIGCHLD)
+    ):
         _reap(command)
     until = time.perf_counter() + PATIENCE
     while not _childless() and time.perf_counter() < until:
@@ -179,7 +201,8 @@ def _children() -> list[int]:
     for entry in os.scandir("/proc"):
         try:
             with open(f"{entry.path}/stat", "rb") as file:
-                parent = file.read().rpartition(b")")[2].split()[1]  # a process may call itself "a) R 1"
+                # a process may call itself "a) R 1"
+                parent = file.read().rpartition(b")")[2].split()[1]
         except OSError:  # it is none, or has ended
             continue
         if int(parent) == os.getpid():
@@ -188,7 +211,9 @@ def _children() -> list[int]:
 
 
 def _kill(child: int, number: int) -> None:
-    """Signal a child and its group; it is ours until we reap it, so that no other process is ever hit."""
+    """Signal a child and its group; it is ours until we reap it, so that no other process is ever
+    hit.
+    """
     group = os.getpgid(child)
     for target in (child,) if group == os.getpgrp() else (-group, child):
         try:
@@ -198,7 +223,9 @@ def _kill(child: int, number: int) -> None:
 
 
 def _run_delay(pid: int) -> int | None:
-    """Nanoseconds in which a process was ready and waited for a processor (its first thread alone); a zombie has them, too."""
+    """Nanoseconds in which a process was ready and waited for a processor (its first thread alone);
+    a zombie has them, too.
+    """
     try:
         with open(f"/proc/{pid}/schedstat", "rb") as file:
             return int(file.read().split()[1])

@@ -1,4 +1,6 @@
-"""Commands that prepare a measurement (builds, generators, installers): without a shell, within limits, leaving no process."""
+"""Commands that prepare a measurement (builds, generators, installers): without a shell, within
+limits, leaving no process.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ END_SECONDS = 2.0  # seconds that a command gets to tidy up before it is killed
 
 
 class CommandFailed(PerfError):
-    """A preparing command was missing, failed, hung or printed too much; the message ends with the end of its output."""
+    """A preparing command was missing, failed, hung or printed too much; the message ends with the
+    end of its output.
+    """
 
     exit_code = 5
 
@@ -42,17 +46,23 @@ def run(
     limit: int = MAX_OUTPUT,
     pass_fds: Sequence[int] = (),
 ) -> None:
-    """Run a command to its end, with no standard input; all processes that it started are gone afterwards, daemons too.
+    """Run a command to its end, with no standard input; all processes that it started are gone
+    afterwards, daemons too.
 
-    ``timeout`` is in seconds; standard output, at most ``limit`` bytes, goes into ``output``. What does not, and standard error, is
-    appended to ``log``, or kept only for the message. ``pass_fds`` stay open in the command. Raises CommandFailed.
+    ``timeout`` is in seconds; standard output, at most ``limit`` bytes, goes into ``output``. What
+    does not, and standard error, is appended to ``log``, or kept only for the message. ``pass_fds``
+    stay open in the command. Raises CommandFailed.
     """
     import tempfile
 
     command = shlex.join(argv)
 
     def too_long() -> bool:
-        return any(os.fstat(file.fileno()).st_size > limit for file in (log_file, output) if file is not None)
+        return any(
+            os.fstat(file.fileno()).st_size > limit
+            for file in (log_file, output)
+            if file is not None
+        )
 
     def watch() -> None:
         if too_long():
@@ -60,13 +70,24 @@ def run(
 
     program = _which(argv[0], cwd, env)
     if program is None:
-        raise CommandFailed(f"cannot run `{command}`: there is no such command on PATH: install it, or correct its name")
+        raise CommandFailed(
+            f"cannot run `{command}`: there is no such command on PATH: install it, or correct its"
+            " name"
+        )
     with open(log, "a+b", opener=plain) if log else tempfile.TemporaryFile() as log_file:
         try:
             execution = launch(
-                [program, *argv[1:]], cwd=cwd, env=env, timeout=timeout, grace=0.0, patience=END_SECONDS, watch=watch,
-                output=(output or log_file).fileno(), errors=log_file.fileno(), pass_fds=pass_fds,
-            )  # fmt: skip
+                [program, *argv[1:]],
+                cwd=cwd,
+                env=env,
+                timeout=timeout,
+                grace=0.0,
+                patience=END_SECONDS,
+                watch=watch,
+                output=(output or log_file).fileno(),
+                errors=log_file.fileno(),
+                pass_fds=pass_fds,
+            )
             problem = _problem(program, execution, timeout)
             if too_long():
                 problem = f"printed more than {limit:,} bytes"
@@ -93,7 +114,9 @@ def ended(status: int) -> str:
 
 
 def _which(name: str, cwd: Path, env: Mapping[str, str]) -> str | None:
-    """The full path of a program, which the launcher does not look up; None where PATH has none of this name."""
+    """The full path of a program, which the launcher does not look up; None where PATH has none of
+    this name.
+    """
     import shutil
 
     if "/" in name:
@@ -116,7 +139,11 @@ def _tail(output: IO[bytes]) -> str:
     """The last lines of an output as one line of printable characters."""
     size = os.fstat(output.fileno()).st_size
     output.seek(max(0, size - 4 * TAIL))
-    lines = [line.strip() for line in output.read().decode("utf-8", "replace").splitlines() if line.strip()]
+    lines = [
+        line.strip()
+        for line in output.read().decode("utf-8", "replace").splitlines()
+        if line.strip()
+    ]
     text = " | ".join(lines[-3:])
     text = "".join(character if character.isprintable() else " " for character in text)
     return text if len(text) <= TAIL else "..." + text[-TAIL:]

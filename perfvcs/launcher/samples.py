@@ -1,4 +1,6 @@
-"""Samples that a program appended to the file in PERFVCS_SAMPLES; docs/samples.md is the specification."""
+"""Samples that a program appended to the file in PERFVCS_SAMPLES; docs/samples.md is the
+specification.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ class MalformedSamples(PerfError):
 
 
 class ReportedSamples(msgspec.Struct):
-    """The samples as columns of equal length; ``metrics`` describes every key of ``values``, ``notes`` are the program's own words."""
+    """The samples as columns of equal length; ``metrics`` describes every key of ``values``,
+    ``notes`` are the program's own words.
+    """
 
     uid: list[str] = msgspec.field(default_factory=list)
     size: list[float | None] = msgspec.field(default_factory=list)
@@ -49,13 +53,17 @@ class ReportedSamples(msgspec.Struct):
 def read_samples(path: Path, metrics: Mapping[str, Metric], taken: str) -> ReportedSamples:
     """The samples in a file, none when it does not exist.
 
-    ``metrics`` are the metrics whose unit and direction are fixed, ``taken`` is the one uid that samples may not have. Iterations
-    number the samples of one uid and size in the order of the file. Raises MalformedSamples.
+    ``metrics`` are the metrics whose unit and direction are fixed, ``taken`` is the one uid that
+    samples may not have. Iterations number the samples of one uid and size in the order of the
+    file. Raises MalformedSamples.
     """
     content = _content(path)
     lines = content.split(b"\n")
     if len(lines) > MAX_LINES + 1:
-        raise MalformedSamples(f"{SAMPLES_VARIABLE} has over {MAX_LINES:,} lines: report less often or run fewer iterations")
+        raise MalformedSamples(
+            f"{SAMPLES_VARIABLE} has over {MAX_LINES:,} lines: report less often or run fewer"
+            " iterations"
+        )
     decoder = msgspec.json.Decoder(dict[str, Field])
     reader = _Reader(metrics, taken)
     for number, line in enumerate(lines, 1):
@@ -73,27 +81,36 @@ def read_samples(path: Path, metrics: Mapping[str, Metric], taken: str) -> Repor
             else:
                 reader.sample(fields)
         except ValueError as error:
-            raise MalformedSamples(f"{SAMPLES_VARIABLE} line {number}: {_plain(str(error))}: {_shorten(line)}") from None
+            raise MalformedSamples(
+                f"{SAMPLES_VARIABLE} line {number}: {_plain(str(error))}: {_shorten(line)}"
+            ) from None
     return reader.finish()
 
 
 def _content(path: Path) -> bytes:
     try:
-        # The program could have put anything there: a pipe must not block us, a link not lead us elsewhere.
+        # The program could have put anything there: a pipe must not block us, a link not lead us
+        # elsewhere.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return b""
     except OSError as error:
         raise MalformedSamples(
-            f"{SAMPLES_VARIABLE} cannot be read: {error.strerror}: the program must append to the file, not replace it"
+            f"{SAMPLES_VARIABLE} cannot be read: {error.strerror}: the program must append to the"
+            " file, not replace it"
         ) from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise MalformedSamples(f"{SAMPLES_VARIABLE} is no longer a file: the program must append to it, not replace it")
+        raise MalformedSamples(
+            f"{SAMPLES_VARIABLE} is no longer a file: the program must append to it, not replace it"
+        )
     with open(descriptor, "rb") as file:
         content = at_most(file, MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise MalformedSamples(f"{SAMPLES_VARIABLE} is over {MAX_BYTES >> 20} MiB: report less often or run fewer iterations")
+        raise MalformedSamples(
+            f"{SAMPLES_VARIABLE} is over {MAX_BYTES >> 20} MiB: report less often or run fewer"
+            " iterations"
+        )
     return content
 
 
@@ -162,7 +179,11 @@ class _Reader:
             raise ValueError(f"uid is not a string of 1 to {MAX_NAME:,} characters")
         if uid == self.taken:
             raise ValueError(f"{uid!r} is the uid of the whole process: choose another one")
-        measured = {name: number for name, value in fields.items() if (number := _number(name, value)) is not None}
+        measured = {
+            name: number
+            for name, value in fields.items()
+            if (number := _number(name, value)) is not None
+        }
         if not measured:
             raise ValueError("no metric with a value")
         for name in measured:
@@ -179,7 +200,9 @@ class _Reader:
         self.numbers[uid, size] += 1
 
     def finish(self) -> ReportedSamples:
-        """The columns with their metrics; those that nobody declared have no unit, and lower is better."""
+        """The columns with their metrics; those that nobody declared have no unit, and lower is
+        better.
+        """
         metrics = {**self.declared, **self.known}
         if self.noted > MOST_NOTES:
             self.samples.notes.append(f"and {self.noted - MOST_NOTES:,} more notes")
@@ -205,4 +228,7 @@ def _check_name(name: str) -> None:
     if name in RESERVED or name in DECLARATION:
         raise ValueError(f"{name!r} is reserved and cannot be a metric")
     if not METRIC_NAME.fullmatch(name):
-        raise ValueError(f"{name[:80]!r} cannot name a metric (a letter, then up to 63 letters, digits or _ . : -)")
+        raise ValueError(
+            f"{name[:80]!r} cannot name a metric (a letter, then up to 63 letters, digits or _ ."
+            " : -)"
+        )

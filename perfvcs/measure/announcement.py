@@ -33,31 +33,42 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 
-LIKE = re.compile(r"\d{8}T\d{6}(-[0-9a-f]{0,6})?")  # the name of a session, or a beginning that nothing else has
+# the name of a session, or a beginning that nothing else has
+LIKE = re.compile(r"\d{8}T\d{6}(-[0-9a-f]{0,6})?")
 MOST_SESSIONS = 5  # sessions that a message lists
 MEASURING_FOLDER = "measuring"
 LARGEST_ANNOUNCEMENT = 1 << 20  # bytes of an announcement
 
 
 def unfinished(home: Path) -> list[SessionHeader]:
-    """The sessions that are neither finished nor running, the newest first; files of others are left alone."""
+    """The sessions that are neither finished nor running, the newest first; files of others are
+    left alone.
+    """
     names = [name for name in reversed(entries(home / SESSIONS_FOLDER)) if name.endswith(".jsonl")]
-    return [header for name in names if (header := header_of(home / SESSIONS_FOLDER / name)) is not None]
+    return [
+        header for name in names if (header := header_of(home / SESSIONS_FOLDER / name)) is not None
+    ]
 
 
 def choose(home: Path, name: str = "") -> SessionHeader:
     """The newest unfinished session, or the one whose name begins so; raises UsageError."""
     found = unfinished(home)
     if not found:
-        raise UsageError("no session is unfinished, so there is nothing to continue: measure with `perf collect`")
+        raise UsageError(
+            "no session is unfinished, so there is nothing to continue: measure with `perf collect`"
+        )
     wanted = [header for header in found if header.session.startswith(name)]
     if not wanted:
-        raise UsageError(f"no session `{name}` is unfinished{nearest(name, [header.session for header in found])}")
+        raise UsageError(
+            f"no session `{name}` is"
+            f" unfinished{nearest(name, [header.session for header in found])}"
+        )
     return wanted[0]
 
 
 def named(home: Path, name: str) -> SessionHeader | None:
-    """The unfinished session that a name, or the beginning of one, stands for; None where it stands for none.
+    """The unfinished session that a name, or the beginning of one, stands for; None where it stands
+    for none.
 
     Raises UsageError where it stands for several, or for one that is running.
     """
@@ -66,13 +77,17 @@ def named(home: Path, name: str) -> SessionHeader | None:
     found = [header for header in unfinished(home) if header.session.startswith(name)]
     if len(found) > 1:
         raise UsageError(
-            f"several sessions begin with `{name}`: name one: {', '.join(header.session for header in found[:MOST_SESSIONS])}"
+            f"several sessions begin with `{name}`: name one:"
+            f" {', '.join(header.session for header in found[:MOST_SESSIONS])}"
         )
     if found:
         return found[0]
     for entry in entries(home / SESSIONS_FOLDER):
         if entry.startswith(name) and is_running(home / SESSIONS_FOLDER / entry):
-            raise UsageError(f"session {Path(entry).stem} is running: end it first, Ctrl-C keeps what is complete")
+            raise UsageError(
+                f"session {Path(entry).stem} is running: end it first, Ctrl-C keeps what is"
+                " complete"
+            )
     return None
 
 
@@ -87,42 +102,71 @@ def variables() -> dict[str, str]:
 
 
 def differing(header: SessionHeader) -> list[str]:
-    """The names of the variables that are not as they were when a session began; empty if its header does not have them."""
+    """The names of the variables that are not as they were when a session began; empty if its
+    header does not have them.
+    """
     before, now = header.variables, variables()
-    return [] if before is None else sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+    return (
+        []
+        if before is None
+        else sorted(
+            name for name in before.keys() | now.keys() if before.get(name) != now.get(name)
+        )
+    )
 
 
-def intact(repository: Repository, header: SessionHeader, config: Config, command: tuple[str, ...]) -> tuple[list[Cell], Config]:
-    """The cells of a session and the configuration with its knobs; raises UsageError where these are not as they were."""
+def intact(
+    repository: Repository, header: SessionHeader, config: Config, command: tuple[str, ...]
+) -> tuple[list[Cell], Config]:
+    """The cells of a session and the configuration with its knobs; raises UsageError where these
+    are not as they were.
+    """
     given_up = f"or give it up with `perf rm {header.session}` (its profiles stay) and measure anew"
     if header.command != command:
         if header.command:
-            raise UsageError(f"session {header.session} measured another command: {header.continued_by_name}")
-        raise UsageError(f"session {header.session} measured the jobs of {RULES_FILE}: leave out `-- {shlex.join(command)}`")
+            raise UsageError(
+                f"session {header.session} measured another command: {header.continued_by_name}"
+            )
+        raise UsageError(
+            f"session {header.session} measured the jobs of {RULES_FILE}: leave out `--"
+            f" {shlex.join(command)}`"
+        )
     same = header.config == digest(config)
     if not same and not command:
-        raise UsageError(f"{RULES_FILE} changed since session {header.session} began: put it back as it was, {given_up}")
+        raise UsageError(
+            f"{RULES_FILE} changed since session {header.session} began: put it back as it was,"
+            f" {given_up}"
+        )
     in_place = header.here and not command  # as older versions measured HEAD, too
     if header.order != ORDER_NAME or not same or in_place:
-        raise UsageError(f"session {header.session} was begun by another version of perfvcs: install that one, {given_up}")
+        raise UsageError(
+            f"session {header.session} was begun by another version of perfvcs: install that one,"
+            f" {given_up}"
+        )
     now = {one.name: one.digest for one in read_all(header.request.against, repository.project)}
     for state in header.versions:
         if state.product:
             if now.get(state.product) != state.dirty:
                 raise UsageError(
-                    f"{state.product} is no longer what session {header.session} measured: put it back as it was, {given_up}"
+                    f"{state.product} is no longer what session {header.session} measured: put it"
+                    f" back as it was, {given_up}"
                 )
         elif (state.dirty or header.here) and repository.current(state.commit) != state:
             raise UsageError(
-                f"the working tree is no longer {state.name}, which session {header.session} measured: put it back as it was, {given_up}"
+                f"the working tree is no longer {state.name}, which session {header.session}"
+                f" measured: put it back as it was, {given_up}"
             )
     cells, measured = header.request.apply(config)
     counts = {(job.label, job.collector): job.executions for job in header.jobs}
-    return [replace(cell, executions=counts[cell.label, cell.collector_name], auto=None) for cell in cells], measured
+    return [
+        replace(cell, executions=counts[cell.label, cell.collector_name], auto=None)
+        for cell in cells
+    ], measured
 
 
 class RunningSession(msgspec.Struct, frozen=True):
-    """A run that goes on: its commits, when it began (seconds since 1970), and how many of its executions are done, of how many.
+    """A run that goes on: its commits, when it began (seconds since 1970), and how many of its
+    executions are done, of how many.
 
     ``total`` is 0 before the first execution: the run prepares, or waits for another one.
     """
@@ -137,14 +181,25 @@ _decoder = msgspec.json.Decoder(RunningSession)
 
 
 class Announcement:
-    """The announcement of one run, for as long as this object is open; it shows the progress that it passes on."""
+    """The announcement of one run, for as long as this object is open; it shows the progress that
+    it passes on.
+    """
 
-    def __init__(self, path: Path, descriptor: int, running: RunningSession, progress: Progress) -> None:
-        self.path, self.descriptor, self._running, self._progress = path, descriptor, running, progress
+    def __init__(
+        self, path: Path, descriptor: int, running: RunningSession, progress: Progress
+    ) -> None:
+        self.path, self.descriptor, self._running, self._progress = (
+            path,
+            descriptor,
+            running,
+            progress,
+        )
 
     @classmethod
     def open(cls, home: Path, commits: Sequence[str]) -> Announcement:
-        """Announce a run on commits, and forget those of runs that have ended; raises NotPlain, OSError."""
+        """Announce a run on commits, and forget those of runs that have ended; raises NotPlain,
+        OSError.
+        """
         folder = make_folder(home / MEASURING_FOLDER)
         with alone_in(folder):  # nobody sweeps between making the file and locking it
             for name in entries(folder):
@@ -168,8 +223,16 @@ class Announcement:
                 path = home / MEASURING_FOLDER / name
                 if os.path.samestat(path.lstat(), about):
                     os.set_inheritable(descriptor, False)
-                    return cls(path, descriptor, _read(descriptor) or RunningSession(began=time.time()), Silent())
-        raise UsageError("--announced is for the hook after a commit, which hands over an open file: leave it out")
+                    return cls(
+                        path,
+                        descriptor,
+                        _read(descriptor) or RunningSession(began=time.time()),
+                        Silent(),
+                    )
+        raise UsageError(
+            "--announced is for the hook after a commit, which hands over an open file: leave"
+            " it out"
+        )
 
     def over(self, progress: Progress) -> Announcement:
         """The same, passing on to ``progress`` what it notes."""
@@ -224,12 +287,19 @@ class Announcement:
 
 
 @contextmanager
-def announced(home: Path, commits: Sequence[str], progress: Progress, descriptor: int | None = None) -> Iterator[Announcement]:
-    """Others see meanwhile that these commits are being measured; ``descriptor`` is the file of an announcement that was made for us.
+def announced(
+    home: Path, commits: Sequence[str], progress: Progress, descriptor: int | None = None
+) -> Iterator[Announcement]:
+    """Others see meanwhile that these commits are being measured; ``descriptor`` is the file of an
+    announcement that was made for us.
 
     Give what it yields to the run as its progress.
     """
-    made = Announcement.open(home, commits) if descriptor is None else Announcement.inherited(home, descriptor)
+    made = (
+        Announcement.open(home, commits)
+        if descriptor is None
+        else Announcement.inherited(home, descriptor)
+    )
     found = made.over(progress)
     try:
         yield found
@@ -238,7 +308,9 @@ def announced(home: Path, commits: Sequence[str], progress: Progress, descriptor
 
 
 def running(home: Path) -> list[RunningSession]:
-    """The runs that go on, the one that was announced first at the top; what is in the folder but not ours is left out."""
+    """The runs that go on, the one that was announced first at the top; what is in the folder but
+    not ours is left out.
+    """
     found = []
     for name in entries(home / MEASURING_FOLDER):
         with suppress(OSError, NotPlain):
@@ -248,7 +320,9 @@ def running(home: Path) -> list[RunningSession]:
 
 
 def _patiently(path: Path) -> RunningSession | None:
-    """The content of a file; read again if its owner was just writing, and None if it is not ours."""
+    """The content of a file; read again if its owner was just writing, and None if it is not
+    ours.
+    """
     for _ in range(5):
         descriptor = plain(path, os.O_RDONLY)
         try:

@@ -14,7 +14,8 @@ from perfvcs.measure.journal import Block
 from perfvcs.plugins.collector import Observations
 from perfvcs.profile import Metric, Reached, Resources, Stacks, Turns
 
-ORDER_NAME = "balanced/1"  # the name of this plan; a session that began by another one cannot be continued
+# the name of this plan; a session that began by another one cannot be continued
+ORDER_NAME = "balanced/1"
 MAX_SEED = (1 << 31) - 1  # what generators of random numbers take everywhere
 
 
@@ -28,7 +29,8 @@ class Turn(NamedTuple):
 def turns(seed: int, block: int, versions: Sequence[Sequence[int]]) -> list[Turn]:
     """The turns of one block; ``versions`` are those of each job.
 
-    The jobs come in random order. It is the same whatever ran, failed or was interrupted before: any block can be run by itself.
+    The jobs come in random order. It is the same whatever ran, failed or was interrupted before:
+    any block can be run by itself.
 
     >>> turns(7, 0, [[0, 1], [0, 1]]) == turns(7, 0, [[0, 1], [0, 1]])
     True
@@ -38,10 +40,12 @@ def turns(seed: int, block: int, versions: Sequence[Sequence[int]]) -> list[Turn
 
 
 def _order(seed: int, block: int, job: int, versions: Sequence[int]) -> list[int]:
-    """The order of a job's versions in a block: a row of a balanced design, which is random among all such designs.
+    """The order of a job's versions in a block: a row of a balanced design, which is random among
+    all such designs.
 
-    After any number of blocks, how often two versions had a place differs by at most one, and so does how often they followed
-    another one if their number is even; if it is odd, that is so after every second design.
+    After any number of blocks, how often two versions had a place differs by at most one, and so
+    does how often they followed another one if their number is even; if it is odd, that is so after
+    every second design.
     """
     if not versions:
         return []
@@ -54,7 +58,8 @@ def _order(seed: int, block: int, job: int, versions: Sequence[int]) -> list[int
 
 
 def _squares(count: int) -> list[list[list[int]]]:
-    """Latin squares in which each number follows each other one equally often over all of them (Williams 1949).
+    """Latin squares in which each number follows each other one equally often over all of them
+    (Williams 1949).
 
     An even ``count`` takes one square, an odd one also its mirror image.
 
@@ -67,7 +72,9 @@ def _squares(count: int) -> list[list[list[int]]]:
 
 
 def draw(seed: int, block: int, job: int, attempt: int) -> int:
-    """The seed, 1 to ``MAX_SEED``, that all versions of a job share in a block; another ``attempt`` after failures has another one."""
+    """The seed, 1 to ``MAX_SEED``, that all versions of a job share in a block; another ``attempt``
+    after failures has another one.
+    """
     return Random(f"{seed} draw {block} {job} {attempt}").randint(1, MAX_SEED)
 
 
@@ -85,12 +92,20 @@ class JobRecording(msgspec.Struct):
     traces: dict[tuple[int, ...], int] = msgspec.field(default_factory=dict)
     reached: Reached | None = None
 
-    def add(self, seen: Observations, execution: int, binary: int, position: int = 0, seed: int = 0) -> None:
-        """Append what one execution gave; ``position`` is its place in its block, ``seed`` what it shared with the others there."""
+    def add(
+        self, seen: Observations, execution: int, binary: int, position: int = 0, seed: int = 0
+    ) -> None:
+        """Append what one execution gave; ``position`` is its place in its block, ``seed`` what it
+        shared with the others there.
+        """
         before, count = len(self.rows), len(seen.uid)
         self.rows.uid += [self.names.setdefault(name, len(self.names)) for name in seen.uid]
         self.rows.execution += [execution] * count
-        for column, values in (("binary", [binary] * count), ("iteration", seen.iteration), ("mark", seen.mark)):
+        for column, values in (
+            ("binary", [binary] * count),
+            ("iteration", seen.iteration),
+            ("mark", seen.mark),
+        ):
             setattr(self.rows, column, (getattr(self.rows, column) or []) + list(values))
         self.sizes += seen.size
         self._add_traces(seen, before, count)
@@ -113,15 +128,22 @@ class JobRecording(msgspec.Struct):
             return
         frames = [self.frames.setdefault(frame, len(self.frames)) for frame in seen.stacks.frames]
         numbers = [
-            self.traces.setdefault(tuple(frames[place] for place in stack), len(self.traces)) for stack in seen.stacks.stacks
+            self.traces.setdefault(tuple(frames[place] for place in stack), len(self.traces))
+            for stack in seen.stacks.stacks
         ]
         if self.rows.trace is None:
             self.rows.trace = [-1] * before
-        self.rows.trace += [numbers[trace] if trace >= 0 else -1 for trace in seen.trace or [-1] * count]
+        self.rows.trace += [
+            numbers[trace] if trace >= 0 else -1 for trace in seen.trace or [-1] * count
+        ]
 
     def stacks(self) -> Stacks | None:
         """The stacks of all executions; None where no execution had any."""
-        return None if self.rows.trace is None else Stacks(list(self.frames), [list(stack) for stack in self.traces])
+        return (
+            None
+            if self.rows.trace is None
+            else Stacks(list(self.frames), [list(stack) for stack in self.traces])
+        )
 
     def resources(self) -> Resources:
         """All rows, the columns that hold nothing left out."""
@@ -130,7 +152,10 @@ class JobRecording(msgspec.Struct):
 
 
 class Blocks:
-    """Blocks by the numbers of job and block. One more is one assignment, so that no interruption leaves a half."""
+    """Blocks by the numbers of job and block.
+
+    One more is one assignment, so that no interruption leaves a half.
+    """
 
     def __init__(self) -> None:
         self._done: defaultdict[int, dict[int, Block]] = defaultdict(dict)
@@ -160,7 +185,9 @@ class Blocks:
         }
 
     def of(self, job: int, version: int, host: str | None = None) -> list[Block]:
-        """Those in which a version gave something for a job, on any host or a certain one, in the order of their numbers."""
+        """Those in which a version gave something for a job, on any host or a certain one, in the
+        order of their numbers.
+        """
         blocks = self._done[job]
         found = [blocks[number] for number in sorted(blocks) if version in blocks[number].seen]
         return found if host is None else [block for block in found if block.host == host]
@@ -169,7 +196,9 @@ class Blocks:
         """What a job gave on a version, on one host."""
         found = JobRecording()
         for block in self.of(job, version, host):
-            found.add(block.seen[version], block.block, block.binary, block.places[version], block.seed)
+            found.add(
+                block.seen[version], block.block, block.binary, block.places[version], block.seed
+            )
         return found
 
     def failed(self, job: int, version: int, host: str = "") -> int:

@@ -30,7 +30,8 @@ class Changed(UsageError):
 
 
 class CellSeries:
-    """The series of cells on versions, by their numbers: the key of the job and the fingerprint of the environment.
+    """The series of cells on versions, by their numbers: the key of the job and the fingerprint of
+    the environment.
 
     ``before`` has those of the blocks from before the session was continued.
     """
@@ -41,7 +42,9 @@ class CellSeries:
         self._known: dict[tuple[int, int, str], tuple[str, str]] = {}
 
     def job(self, number: int, position: int, engine: str) -> Job:
-        """What identifies the series; ``engine`` is the one that was used, if that is known only afterwards."""
+        """What identifies the series; ``engine`` is the one that was used, if that is known only
+        afterwards.
+        """
         job = self.sites.job(number, position)
         return structs.replace(job, engine=engine or job.engine)
 
@@ -49,20 +52,30 @@ class CellSeries:
         """The series now; raises Changed where it was another one before."""
         place = number, position, engine
         if place not in self._known:
-            found = self.job(number, position, engine).key, self.sites.environment(number, position).fingerprint
+            found = (
+                self.job(number, position, engine).key,
+                self.sites.environment(number, position).fingerprint,
+            )
             before = self.before.get((number, position), found)
             if before != found:
-                what = "its files, options or engine" if before[0] != found[0] else "the machine or its software"
+                what = (
+                    "its files, options or engine"
+                    if before[0] != found[0]
+                    else "the machine or its software"
+                )
                 raise Changed(
-                    f"{self.names[number]} on {self.sites.versions[position].name}: {what} changed since the session was interrupted: "
-                    f"undo that, or give it up with `perf rm {self.session}` (its profiles stay) and measure anew"
+                    f"{self.names[number]} on {self.sites.versions[position].name}: {what} changed"
+                    " since the session was interrupted: undo that, or give it up with `perf rm"
+                    f" {self.session}` (its profiles stay) and measure anew"
                 )
             self._known[place] = found
         return self._known[place]
 
 
 class TurnTimes(msgspec.Struct):
-    """The seconds that a turn of each job takes (by its number): first ``expected``, then measured."""
+    """The seconds that a turn of each job takes (by its number): first ``expected``, then
+    measured.
+    """
 
     expected: Mapping[int, float | None]
     seen: dict[int, float] = msgspec.field(default_factory=dict)
@@ -79,7 +92,11 @@ class TurnTimes(msgspec.Struct):
     def total(self, turns: Mapping[int, int]) -> float | None:
         """The time for so many turns of each job; None if that is not known for one of them."""
         each = [(self.of(number), count) for number, count in turns.items() if count]
-        return None if any(seconds is None for seconds, _ in each) else sum((seconds or 0.0) * count for seconds, count in each)
+        return (
+            None
+            if any(seconds is None for seconds, _ in each)
+            else sum((seconds or 0.0) * count for seconds, count in each)
+        )
 
 
 class Budget(msgspec.Struct, frozen=True):
@@ -94,7 +111,9 @@ class Budget(msgspec.Struct, frozen=True):
         return max(0.0, self.began + self.seconds - time.monotonic())
 
     def allows(self, seconds: float | None) -> bool:
-        """Whether something that takes so long fits; what is not known may begin as long as anything is left."""
+        """Whether something that takes so long fits; what is not known may begin as long as
+        anything is left.
+        """
         return self.left > (seconds or 0.0)
 
 
@@ -109,7 +128,11 @@ def run(session: Session, most: Mapping[int, int]) -> None:
     session.run(dict.fromkeys(most, 1))
     rest = {number: count - 1 for number, count in most.items()}
     if not said:
-        _say(session, {number: count for number, count in rest.items() if session.count(number)}, "by the first block")
+        _say(
+            session,
+            {number: count for number, count in rest.items() if session.count(number)},
+            "by the first block",
+        )
     if session.budget is None:
         session.run(rest)
     else:
@@ -132,13 +155,17 @@ def _never(number: int) -> bool:  # noqa: ARG001
     return False
 
 
-def spend(session: Session, most: Mapping[int, int], is_decided: Callable[[int], bool] = _never) -> None:
-    """Run at most so many blocks of each job, as far as the session's budget allows; each has had one, which shows what it costs.
+def spend(
+    session: Session, most: Mapping[int, int], is_decided: Callable[[int], bool] = _never
+) -> None:
+    """Run at most so many blocks of each job, as far as the session's budget allows; each has had
+    one, which shows what it costs.
 
     A job that ``is_decided`` after the blocks that a verdict needs gets no more.
 
     The jobs with the most units for their time get the blocks that a verdict needs, as many of them
-    as fit; the rest goes, block by block, to the job whose next units are settled in the least time, in the end to those with the fewest.
+    as fit; the rest goes, block by block, to the job whose next units are settled in the least
+    time, in the end to those with the fewest.
     """
     for number in _by_units(session, most):
         for _ in range(min(FEWEST, most[number]) - session.count(number)):
@@ -154,13 +181,20 @@ def spend(session: Session, most: Mapping[int, int], is_decided: Callable[[int],
 def _by_units(session: Session, most: Mapping[int, int]) -> list[int]:
     """The jobs that gave something, those with the most units per second first."""
     known = [number for number in most if session.count(number)]
-    return sorted(known, key=lambda number: -session.units(number) / max(session.pace.of(number) or 0.0, SHORTEST_TURN))
+    return sorted(
+        known,
+        key=lambda number: (
+            -session.units(number) / max(session.pace.of(number) or 0.0, SHORTEST_TURN)
+        ),
+    )
 
 
 def _whole(session: Session, number: int, count: int) -> bool:
     """Whether all blocks up to ``count`` fit: some of them settle nothing."""
     seconds = session.pace.of(number) or 0.0
-    return session.budget is None or session.budget.allows(seconds * (count - session.count(number)))
+    return session.budget is None or session.budget.allows(
+        seconds * (count - session.count(number))
+    )
 
 
 def _best(session: Session, most: Mapping[int, int], open_for: dict[int, list[int]]) -> int | None:
@@ -169,12 +203,17 @@ def _best(session: Session, most: Mapping[int, int], open_for: dict[int, list[in
     rank = (-inf, -inf)
     for number, count in most.items():
         done, seconds = session.count(number), session.pace.of(number) or 0.0
-        if not 0 < done < count or (session.budget is not None and not session.budget.allows(seconds)):
+        if not 0 < done < count or (
+            session.budget is not None and not session.budget.allows(seconds)
+        ):
             continue
         if number not in open_for:
             open_for[number] = sorted(needs(session.measured(number)))
         within = [wanted for wanted in open_for[number] if wanted <= count - done]
-        rates = ((place + 1) / (max(1, wanted) * max(seconds, SHORTEST_TURN)) for place, wanted in enumerate(within))
+        rates = (
+            (place + 1) / (max(1, wanted) * max(seconds, SHORTEST_TURN))
+            for place, wanted in enumerate(within)
+        )
         now = (max(rates, default=0.0), -done)
         if now > rank:
             best, rank = number, now

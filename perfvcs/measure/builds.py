@@ -1,6 +1,8 @@
-"""Builds that are kept: what a build left in a checkout, by all that it was made from, so that a revision is built once.
+"""Builds that are kept: what a build left in a checkout, by all that it was made from, so that a
+revision is built once.
 
-``.perf/builds/KEY`` has the files in ``tree``, and beside them a digest of them that is written last. It can be deleted at any time.
+``.perf/builds/KEY`` has the files in ``tree``, and beside them a digest of them that is written
+last. It can be deleted at any time.
 """
 
 from __future__ import annotations
@@ -24,8 +26,8 @@ SOURCE_SUFFIXES = ("c", "C", "cc", "cp", "cpp", "cxx", "CPP", "c++")
 VARIABLES = ("CC", "CXX")
 SCRIPT = """\
 #!/bin/sh
-# Adds flags wherever code is made: with -flto that is also where it is linked. Other linking gets none, since -pg would link in
-# a profiler's start-up. gcc bears no -fomit-frame-pointer beside -pg.
+# Adds flags wherever code is made: with -flto that is also where it is linked. Other linking gets
+# none, since -pg would link in a profiler's start-up. gcc bears no -fomit-frame-pointer beside -pg.
 PATH={path}
 export PATH
 making=
@@ -50,10 +52,11 @@ DIGEST = "digest"
 
 
 def wrapped(env: Mapping[str, str], flags: Sequence[str], folder: Path) -> dict[str, str]:
-    """The environment in which every C and C++ compiler on PATH compiles with ``flags`` added; their wrappers are put in ``folder``.
+    """The environment in which every C and C++ compiler on PATH compiles with ``flags`` added;
+    their wrappers are put in ``folder``.
 
-    Setting CFLAGS would not do: it replaces what a build that reads it has as its own, optimisation among them, and one that assigns
-    it does not see ours.
+    Setting CFLAGS would not do: it replaces what a build that reads it has as its own, optimisation
+    among them, and one that assigns it does not see ours.
     """
     path = env.get("PATH", os.defpath)
     found: dict[str, str] = {}
@@ -65,7 +68,12 @@ def wrapped(env: Mapping[str, str], flags: Sequence[str], folder: Path) -> dict[
     for name, compiler in found.items():
         script = folder / name
         script.write_text(
-            SCRIPT.format(path=shlex.quote(path), sources=patterns, compiler=shlex.quote(compiler), flags=shlex.join(flags))
+            SCRIPT.format(
+                path=shlex.quote(path),
+                sources=patterns,
+                compiler=shlex.quote(compiler),
+                flags=shlex.join(flags),
+            )
         )
         script.chmod(0o755)
     named = {name: _renamed(env[name], found, folder) for name in VARIABLES if name in env}
@@ -74,7 +82,11 @@ def wrapped(env: Mapping[str, str], flags: Sequence[str], folder: Path) -> dict[
 
 def _compilers(folder: str) -> list[str]:
     try:
-        return [file.name for file in Path(folder).iterdir() if COMPILER_NAME.fullmatch(file.name) and os.access(file, os.X_OK)]
+        return [
+            file.name
+            for file in Path(folder).iterdir()
+            if COMPILER_NAME.fullmatch(file.name) and os.access(file, os.X_OK)
+        ]
     except OSError:  # PATH may name what is not there
         return []
 
@@ -88,13 +100,16 @@ def _renamed(command: str, compilers: Mapping[str, str], folder: Path) -> str:
 
 
 class Builds:
-    """The builds that are kept in a ``.perf`` folder, whose owner alone measures there at a time."""
+    """The builds that are kept in a ``.perf`` folder, whose owner alone measures there at a
+    time.
+    """
 
     def __init__(self, home: Path) -> None:
         self.folder = home / BUILDS_FOLDER
 
     def restore(self, key: str, checkout: Path) -> bool:
-        """Put what a build left into a checkout; False where it is not kept, or is no longer what was kept, which is then forgotten.
+        """Put what a build left into a checkout; False where it is not kept, or is no longer what
+        was kept, which is then forgotten.
 
         Raises CheckoutError where the checkout's disk has no room for it.
         """
@@ -113,11 +128,15 @@ class Builds:
         try:
             shutil.copytree(place / "tree", checkout, symlinks=True, dirs_exist_ok=True)
         except OSError as error:
-            raise CheckoutError(f"the build that is kept in {place} cannot be copied: {system_reason(error)}") from None
+            raise CheckoutError(
+                f"the build that is kept in {place} cannot be copied: {system_reason(error)}"
+            ) from None
         return True
 
     def keep(self, key: str, checkout: Path) -> None:
-        """Keep what a build left in a checkout; on a full disk, or where it cannot be copied, the next one builds it again."""
+        """Keep what a build left in a checkout; on a full disk, or where it cannot be copied, the
+        next one builds it again.
+        """
         place = self.folder / key
         if _size(checkout) > LARGEST_BUILD:
             return
@@ -125,7 +144,10 @@ class Builds:
             _forget(place)
             place.mkdir(parents=True)
             shutil.copytree(
-                checkout, place / "tree", symlinks=True, ignore=lambda folder, _: {".git"} if Path(folder) == checkout else ()
+                checkout,
+                place / "tree",
+                symlinks=True,
+                ignore=lambda folder, _: {".git"} if Path(folder) == checkout else (),
             )
             (place / DIGEST).write_text(_digest(place / "tree"))
             self._prune()
@@ -134,7 +156,9 @@ class Builds:
                 _forget(place)
 
     def _prune(self) -> None:
-        """Forget what was not used for longest, so that the bounds are kept, and what a crash left."""
+        """Forget what was not used for longest, so that the bounds are kept, and what a crash
+        left.
+        """
         ages = {}
         for name in entries(self.folder):
             place = self.folder / name
@@ -180,7 +204,11 @@ def _digest(top: Path) -> str:
     """The SHA-256 of all names, modes and contents below a folder."""
     found = hashlib.sha256()
     for path, about in _files(top):
-        found.update(f"{path.relative_to(top)}\0{about.st_mode:o}\0{about.st_size}\0".encode("utf-8", "surrogateescape"))
+        found.update(
+            f"{path.relative_to(top)}\0{about.st_mode:o}\0{about.st_size}\0".encode(
+                "utf-8", "surrogateescape"
+            )
+        )
         if stat.S_ISLNK(about.st_mode):
             found.update(os.fsencode(path.readlink()))
         elif stat.S_ISREG(about.st_mode):

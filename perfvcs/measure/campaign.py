@@ -1,4 +1,6 @@
-"""A campaign: revisions are measured in interleaved sessions and stored, until everything is measured or decided."""
+"""A campaign: revisions are measured in interleaved sessions and stored, until everything is
+measured or decided.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +36,14 @@ from perfvcs.text.characters import escaped, shorten
 from perfvcs.text.words import listed
 
 NAMED, NAMES = 5, 200  # jobs that a warning names, and characters of all their names
-SESSION_VERSIONS = 8  # versions of one session; more would stretch a block until its pairs see different weather
+# versions of one session; more would stretch a block until its pairs see different weather
+SESSION_VERSIONS = 8
 
 
 class CampaignOutcome(msgspec.Struct):
-    """What a campaign did: the places of the stored profiles, what failed, and warnings about noise; whose hosts measured, if any."""
+    """What a campaign did: the places of the stored profiles, what failed, and warnings about
+    noise; whose hosts measured, if any.
+    """
 
     paths: list[str] = msgspec.field(default_factory=list)
     profiles: list[Profile] = msgspec.field(default_factory=list)
@@ -50,33 +55,62 @@ class CampaignOutcome(msgspec.Struct):
     def json(self) -> str:
         """What was stored and what failed, as one JSON object."""
         rows = [
-            {"path": path, "commit": one.commit, "dirty": one.dirty, "job": one.job.label, "collector": one.job.collector,
-             "executions": one.design.executions, "failed": one.design.failed, "session": one.collected.session}
+            {
+                "path": path,
+                "commit": one.commit,
+                "dirty": one.dirty,
+                "job": one.job.label,
+                "collector": one.job.collector,
+                "executions": one.design.executions,
+                "failed": one.design.failed,
+                "session": one.collected.session,
+            }
             for path, one in zip(self.paths, self.profiles, strict=True)
-        ]  # fmt: skip
+        ]
         failures = [
-            {"job": one.label or one.name, "collector": one.collector, "version": one.version, "reason": one.reason}
+            {
+                "job": one.label or one.name,
+                "collector": one.collector,
+                "version": one.version,
+                "reason": one.reason,
+            }
             for one in self.failures
         ]
         found = {"stored": rows, "failed": failures, "warnings": self.warnings, "seeds": self.seeds}
         return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
 
     def raise_failures(self) -> None:
-        """Raise CollectFailed when anything could not be measured; what and why was shown when it happened."""
+        """Raise CollectFailed when anything could not be measured; what and why was shown when it
+        happened.
+        """
         if self.failures:
             failures = "1 failure" if len(self.failures) == 1 else f"{len(self.failures)} failures"
             kept = "the rest is stored" if self.paths else "nothing stored"
             raise CollectFailed(f"{failures} (see above); {kept}")
 
 
-def versions(repository: Repository, states: Sequence[State], request: Request, *, typed: bool = False) -> list[Version]:
-    """The versions of states. What the working tree holds just now is ``here`` for a command that was ``typed`` in it."""
-    head = None if repository.project.bare or request.committed or not typed else repository.project.head
+def versions(
+    repository: Repository, states: Sequence[State], request: Request, *, typed: bool = False
+) -> list[Version]:
+    """The versions of states.
+
+    What the working tree holds just now is ``here`` for a command that was ``typed`` in it.
+    """
+    head = (
+        None
+        if repository.project.bare or request.committed or not typed
+        else repository.project.head
+    )
     here = repository.current(head) if head else None
     products = {one.digest: one for one in read_all(request.against, repository.project)}
-    if changed := next((state for state in states if state.product and state.dirty not in products), None):
+    if changed := next(
+        (state for state in states if state.product and state.dirty not in products), None
+    ):
         raise UsageError(f"{changed.product} changed since the measurement began: measure again")
-    return [Version(state.commit, state.dirty, state == here, products.get(state.dirty or "")) for state in states]
+    return [
+        Version(state.commit, state.dirty, state == here, products.get(state.dirty or ""))
+        for state in states
+    ]
 
 
 def product_states(commit: str, products: Sequence[Product]) -> list[State]:
@@ -85,7 +119,9 @@ def product_states(commit: str, products: Sequence[Product]) -> list[State]:
 
 
 def groups(states: Sequence[State]) -> list[list[State]]:
-    """States in groups to be measured together; neighbours share a group, so that each can be compared with the next."""
+    """States in groups to be measured together; neighbours share a group, so that each can be
+    compared with the next.
+    """
     step = SESSION_VERSIONS - 1
     starts = range(0, max(len(states) - 1, 1), step) if states else ()
     return [list(states[start : start + SESSION_VERSIONS]) for start in starts]
@@ -103,17 +139,24 @@ def collect(
     *,
     typed: bool = False,
 ) -> CampaignOutcome:
-    """Measure the job matrix on commits and store the profiles, group by group; what was stored stays whatever happens later.
+    """Measure the job matrix on commits and store the profiles, group by group; what was stored
+    stays whatever happens later.
 
-    ``resume`` finishes an interrupted session. ``command`` is what the configuration was made from, if not from perf.toml,
-    ``announcement`` the open file of one that was made for this run, ``executor`` what runs the blocks. A command that somebody
-    ``typed`` runs in the working tree as it stands where HEAD alone is measured.
+    ``resume`` finishes an interrupted session. ``command`` is what the configuration was made from,
+    if not from perf.toml, ``announcement`` the open file of one that was made for this run,
+    ``executor`` what runs the blocks. A command that somebody ``typed`` runs in the working tree as
+    it stands where HEAD alone is measured.
     """
     cells, measured = request.apply(config)
-    with announced(repository.home, commits, progress, announcement) as seen, repository.measuring(wait=request.wait):
+    with (
+        announced(repository.home, commits, progress, announcement) as seen,
+        repository.measuring(wait=request.wait),
+    ):
         if not request.committed and repository.project.head in commits:
             learn(repository, config, unexplained(repository, config), progress)
-        states = [State(commit) if request.committed else repository.current(commit) for commit in commits]
+        states = [
+            State(commit) if request.committed else repository.current(commit) for commit in commits
+        ]
         if not request.committed:
             _say_changes(repository, states, progress)
         for state in states:
@@ -130,22 +173,36 @@ def collect(
         found = versions(repository, group, request, typed=typed)
         alone = found[0] if len(found) == 1 else None
         header = SessionHeader(
-            **asdict(Identity.new(request.seed)), order=ORDER_NAME, config=digest(config), request=request, versions=group, waiting=waiting,
+            **asdict(Identity.new(request.seed)),
+            order=ORDER_NAME,
+            config=digest(config),
+            request=request,
+            versions=group,
+            waiting=waiting,
             jobs=[Planned(cell.label, cell.collector_name, cell.executions) for cell in cells],
-            here=alone is not None and alone.here and not request.scheduler, command=tuple(command),
+            here=alone is not None and alone.here and not request.scheduler,
+            command=tuple(command),
             variables=variables(),
-        )  # fmt: skip
+        )
         return _measure(repository, measured, cells, header, found, seen, executor)
 
 
 def resume(
-    repository: Repository, config: Config, progress: Progress, name: str = "", *, wait: bool = False, command: Sequence[str] = (),
+    repository: Repository,
+    config: Config,
+    progress: Progress,
+    name: str = "",
+    *,
+    wait: bool = False,
+    command: Sequence[str] = (),
     executor: Make = LocalExecutor,
-) -> CampaignOutcome:  # fmt: skip
-    """Finish the newest interrupted session, or the one whose name begins with ``name``, and those that were to follow it.
+) -> CampaignOutcome:
+    """Finish the newest interrupted session, or the one whose name begins with ``name``, and those
+    that were to follow it.
 
-    It goes on with the design and the seed that it began with. ``command`` is what the configuration was made from, if not from
-    perf.toml. Raises UsageError where something of that has changed.
+    It goes on with the design and the seed that it began with. ``command`` is what the
+    configuration was made from, if not from perf.toml. Raises UsageError where something of that
+    has changed.
     """
     with announced(repository.home, (), progress) as seen, repository.measuring(wait=wait):
         header = choose(repository.home, name)
@@ -157,15 +214,24 @@ def resume(
             return _measure(repository, measured, cells, header, found, seen, executor)
         except Changed as error:
             if names := differing(header):
-                raise Changed(f"{error} (these variables are set differently now: {', '.join(names)})") from None
+                raise Changed(
+                    f"{error} (these variables are set differently now: {', '.join(names)})"
+                ) from None
             raise
 
 
 def _measure(
-    repository: Repository, config: Config, cells: list[Cell], header: SessionHeader, found: Sequence[Version], progress: Progress,
+    repository: Repository,
+    config: Config,
+    cells: list[Cell],
+    header: SessionHeader,
+    found: Sequence[Version],
+    progress: Progress,
     executor: Make,
-) -> CampaignOutcome:  # fmt: skip
-    """Run the session of a header, whose versions are what was ``found`` just now, and those that wait behind it."""
+) -> CampaignOutcome:
+    """Run the session of a header, whose versions are what was ``found`` just now, and those that
+    wait behind it.
+    """
     outcome = CampaignOutcome()
     blocks = {number: cell.executions * cell.binaries for number, cell in enumerate(cells)}
     budget = None if header.request.budget is None else Budget(header.request.budget)
@@ -173,7 +239,8 @@ def _measure(
         sites = sites_of(repository, config, cells, found)
         with closing(Journal(repository.home, header)) as journal:
             if outcome.paths:
-                journal.begin()  # the rest of a range is worth continuing, even before any of it is measured
+                # the rest of a range is worth continuing, even before any of it is measured
+                journal.begin()
             with (
                 Session(
                     sites,
@@ -191,29 +258,54 @@ def _measure(
         if not header.waiting:
             return outcome
         group, *waiting = header.waiting
-        following = asdict(Identity.new(header.request.seed)) | {"versions": group, "waiting": waiting}
+        following = asdict(Identity.new(header.request.seed)) | {
+            "versions": group,
+            "waiting": waiting,
+        }
         header = structs.replace(header, **following)
         found = versions(repository, group, header.request)
 
 
-def _pace(repository: Repository, cells: Sequence[Cell], versions: Sequence[State | Version]) -> TurnTimes:
+def _pace(
+    repository: Repository, cells: Sequence[Cell], versions: Sequence[State | Version]
+) -> TurnTimes:
     """What a turn of each cell is expected to take, by what is stored up to HEAD."""
     found = forecast(repository, cells, repository.project.head or versions[-1].commit)
-    return TurnTimes({number: None if one is None else one * len(versions) for number, one in enumerate(found)})
+    return TurnTimes(
+        {number: None if one is None else one * len(versions) for number, one in enumerate(found)}
+    )
 
 
-def sites_of(repository: Repository, config: Config, cells: Sequence[Cell], versions: Sequence[Version]) -> Sites:
-    """Where the cells run on versions; what [dirty] of perf.toml leaves out holds for a command without perf.toml too."""
-    return Sites(repository.project, repository.home, config, cells, versions, knobs(config), repository.changes)
+def sites_of(
+    repository: Repository, config: Config, cells: Sequence[Cell], versions: Sequence[Version]
+) -> Sites:
+    """Where the cells run on versions; what [dirty] of perf.toml leaves out holds for a command
+    without perf.toml too.
+    """
+    return Sites(
+        repository.project,
+        repository.home,
+        config,
+        cells,
+        versions,
+        knobs(config),
+        repository.changes,
+    )
 
 
 def unexplained(repository: Repository, config: Config, *, beside: bool = False) -> list[str]:
     """The untracked files of which nobody knows yet whether HEAD's build makes them.
 
-    None where other files are changed, too, since HEAD is not what is measured then; ``beside`` these as well.
+    None where other files are changed, too, since HEAD is not what is measured then; ``beside``
+    these as well.
     """
     head = repository.project.head
-    if not config.build or repository.project.bare or head is None or Artefacts(repository.home).is_known(head, config.build):
+    if (
+        not config.build
+        or repository.project.bare
+        or head is None
+        or Artefacts(repository.home).is_known(head, config.build)
+    ):
         return []
     changes = structs.replace(repository.changes, artefacts=frozenset())  # what other commits made
     new = changes.new()
@@ -221,7 +313,8 @@ def unexplained(repository: Repository, config: Config, *, beside: bool = False)
 
 
 def learn(repository: Repository, config: Config, new: Sequence[str], progress: Progress) -> None:
-    """Build HEAD to see whether that makes some ``new`` files; the build is kept, so that measuring HEAD does not repeat it.
+    """Build HEAD to see whether that makes some ``new`` files; the build is kept, so that measuring
+    HEAD does not repeat it.
 
     A build that fails teaches nothing; whoever measures it says so.
     """
@@ -239,8 +332,12 @@ def _say_changes(repository: Repository, states: Sequence[State], progress: Prog
     """Say why HEAD is measured with changes on top, and what counts as none."""
     for state in states:
         if state.dirty:
-            progress.say(f"{state.name} is HEAD with changes in {listed(repository.changes.files())}")
-    if repository.project.head in [state.commit for state in states] and (made := repository.changes.left_out()):
+            progress.say(
+                f"{state.name} is HEAD with changes in {listed(repository.changes.files())}"
+            )
+    if repository.project.head in [state.commit for state in states] and (
+        made := repository.changes.left_out()
+    ):
         progress.say(f"left out of it, since measuring makes it: {listed(made)}")
     if any(state.dirty for state in states) and (inside := repository.changes.repositories()):
         progress.say(f"left out of it, since it is a repository of its own: {listed(inside)}")
@@ -268,7 +365,9 @@ def kept(repository: Repository, session: Session, outcome: CampaignOutcome) -> 
         raise
 
 
-def _planned(repository: Repository, cells: list[Cell], commits: Sequence[str], progress: Progress) -> list[Cell]:
+def _planned(
+    repository: Repository, cells: list[Cell], commits: Sequence[str], progress: Progress
+) -> list[Cell]:
     """The cells with their automatic numbers of executions, by what is stored up to HEAD."""
     if not any(cell.auto for cell in cells):
         return cells
@@ -282,31 +381,48 @@ def _planned(repository: Repository, cells: list[Cell], commits: Sequence[str], 
 
 def _complete(repository: Repository, state: State, cells: Iterable[Cell]) -> bool:
     halves = {header.session for header in unfinished(repository.home)}
-    headers = [one.header for one in repository.measured(state) if one.header.collected.session not in halves]
+    headers = [
+        one.header
+        for one in repository.measured(state)
+        if one.header.collected.session not in halves
+    ]
     present = {(header.job.label, header.job.collector, header.job.cmd) for header in headers}
     return all((cell.label, cell.collector_name, cell.cmd) in present for cell in cells)
 
 
 def settle(
-    repository: Repository, config: Config, pair: tuple[State, State], request: Request, progress: Progress, delta: float | None,
-    within: float | None = None, executor: Make = LocalExecutor,
-) -> tuple[CampaignOutcome, str]:  # fmt: skip
-    """Measure two revisions interleaved until every comparison is decided, looking after each of 5 to 30 pairs.
+    repository: Repository,
+    config: Config,
+    pair: tuple[State, State],
+    request: Request,
+    progress: Progress,
+    delta: float | None,
+    within: float | None = None,
+    executor: Make = LocalExecutor,
+) -> tuple[CampaignOutcome, str]:
+    """Measure two revisions interleaved until every comparison is decided, looking after each of 5
+    to 30 pairs.
 
-    The same revision twice is an A/A measurement. A number of executions in the request means that many pairs and one look, a budget
-    that open comparisons are measured as far as it goes, first where it settles most. ``delta``
-    is the smallest effect that counts, see ``check.compare``. Returns what was stored, and the session.
+    The same revision twice is an A/A measurement. A number of executions in the request means that
+    many pairs and one look, a budget that open comparisons are measured as far as it goes, first
+    where it settles most. ``delta`` is the smallest effect that counts, see ``check.compare``.
+    Returns what was stored, and the session.
     """
     from perfvcs.check.stopping import interim
     from perfvcs.statistics.multiplicity import schedule
 
     cells, config = request.apply(config)
-    rules = repository.criteria_reader.rules(pair[0].commit, pair[1].commit, committed=request.committed).rules
+    rules = repository.criteria_reader.rules(
+        pair[0].commit, pair[1].commit, committed=request.committed
+    ).rules
     outcome = CampaignOutcome(scheduler=request.scheduler)
     looks = schedule() if request.executions is None else (request.executions,)
     commits = [state.commit for state in pair if state.dirty is None]
     budget = None if request.budget is None else Budget(request.budget)
-    with announced(repository.home, commits, progress) as seen, repository.measuring(wait=request.wait):
+    with (
+        announced(repository.home, commits, progress) as seen,
+        repository.measuring(wait=request.wait),
+    ):
         both = versions(repository, pair, request)
         sites, pace = sites_of(repository, config, cells, both), _pace(repository, cells, both)
         identity = Identity.new(request.seed)
@@ -322,11 +438,17 @@ def settle(
                 return sides is None or (
                     pairs < looks[-1]
                     and interim(
-                        sides[0], sides[1], pairs=pairs, most=looks[-1], delta=delta, within=within, rules=rules,
+                        sides[0],
+                        sides[1],
+                        pairs=pairs,
+                        most=looks[-1],
+                        delta=delta,
+                        within=within,
+                        rules=rules,
                         history=history,
                     ).pairs
                     is None
-                )  # fmt: skip
+                )
 
             most = dict.fromkeys(range(len(cells)), looks[-1])
             session.begin(most)
@@ -360,8 +482,14 @@ def _keep(repository: Repository, session: Session, outcome: CampaignOutcome) ->
     """Store what the session gave, in the place of what was stored when it was interrupted."""
     profiles = session.profiles()
     commits = dict.fromkeys(version.commit for version in session.versions)
-    stored = [header for header in repository.index.headers(commits) if header.collected.session == session.identity.session]
-    earlier = {(header.design.version, header.job.key, header.worker): header.path for header in stored}
+    stored = [
+        header
+        for header in repository.index.headers(commits)
+        if header.collected.session == session.identity.session
+    ]
+    earlier = {
+        (header.design.version, header.job.key, header.worker): header.path for header in stored
+    }
     names = ", ".join(dict.fromkeys(version.name for version in session.versions))
     pairs = [
         (earlier.get((header.design.version, header.job.key, header.worker)), profile)
@@ -373,7 +501,11 @@ def _keep(repository: Repository, session: Session, outcome: CampaignOutcome) ->
     outcome.profiles += profiles
     outcome.failures += session.failures
     if missing := session.unmeasured():
-        names = shorten(", ".join(missing[:NAMED]), NAMES) + (f" and {len(missing) - NAMED} more" if len(missing) > NAMED else "")
-        outcome.warnings.append(f"the budget ended before {names} had a complete block: nothing of it is stored")
+        names = shorten(", ".join(missing[:NAMED]), NAMES) + (
+            f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
+        )
+        outcome.warnings.append(
+            f"the budget ended before {names} had a complete block: nothing of it is stored"
+        )
     outcome.warnings += [line for line in session.warnings if line not in outcome.warnings]
     outcome.seeds.append(session.identity.seed)

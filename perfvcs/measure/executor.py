@@ -1,4 +1,6 @@
-"""Executors run the blocks of a session; the one here runs them on this machine, one execution after the other."""
+"""Executors run the blocks of a session; the one here runs them on this machine, one execution
+after the other.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ class Wanted(NamedTuple):
 
 
 class Turned(NamedTuple):
-    """One cell's part of a block: the ``seed``, the versions ``tried`` with it in this order, what they gave, and how often they failed."""
+    """One cell's part of a block: the ``seed``, the versions ``tried`` with it in this order, what
+    they gave, and how often they failed.
+    """
 
     seed: int
     tried: Sequence[int]
@@ -44,7 +48,9 @@ class Turned(NamedTuple):
 
 
 class Executor(Protocol):
-    """Runs the blocks of a session, and puts what is complete, or given up, into the session's tally."""
+    """Runs the blocks of a session, and puts what is complete, or given up, into the session's
+    tally.
+    """
 
     @property
     def width(self) -> int:
@@ -68,7 +74,9 @@ class Executor(Protocol):
         ...
 
     def running(self, blocks: Iterable[Wanted]) -> Iterator[None]:
-        """Run blocks, a part of them at each step, so that several sessions can run at the same time."""
+        """Run blocks, a part of them at each step, so that several sessions can run at the same
+        time.
+        """
         ...
 
     def describe(self, places: Iterable[CellPlace]) -> dict[CellPlace, About]:
@@ -126,13 +134,18 @@ class LocalExecutor:
         copied = {
             position
             for _, position in self.tally.alive
-            if self.versions[position].dirty and self.versions[position].product is None and not self.sites.stands(position)
+            if self.versions[position].dirty
+            and self.versions[position].product is None
+            and not self.sites.stands(position)
         }
         now = self.sites.changes.hash() if copied else None
         for position in sorted(copied):
             if self.versions[position].dirty != now:
                 self.tally.alive = {pair for pair in self.tally.alive if pair[1] != position}
-                reason = "the working tree changed while it was copied: measure again, and name what changes by itself in [dirty] ignore"
+                reason = (
+                    "the working tree changed while it was copied: measure again, and name what"
+                    " changes by itself in [dirty] ignore"
+                )
                 self.tally.fail("", position, reason)
 
     def resume(self) -> None:
@@ -143,13 +156,18 @@ class LocalExecutor:
             self._series.of(number, position, blocks.of(number, position)[-1].seen[position].engine)
 
     def warm_up(self, cells: Sequence[int]) -> None:
-        """Run the warm-up executions of these cells, and drop what they measured; the first records functions.
+        """Run the warm-up executions of these cells, and drop what they measured; the first records
+        functions.
 
         Versions whose sites an earlier session has warmed up are left out.
         """
         for number in cells:
             cell, alive = self.cells[number], self.tally.versions_of(number)
-            cold = [position for position in alive if (number, self.versions[position]) not in self.sites.warm]
+            cold = [
+                position
+                for position in alive
+                if (number, self.versions[position]) not in self.sites.warm
+            ]
             for position in set(alive).difference(cold):
                 self.tally.skip(number, position, cell.warmup * cell.binaries)
             for turn in range(cell.warmup if cold else 0):
@@ -167,7 +185,9 @@ class LocalExecutor:
             for number, positions in turns(self.identity.seed, block, alive):
                 if number in cells and self.tally.fits(number):
                     binary = block % self.cells[number].binaries
-                    self._complete(number, block, binary, self._turn(number, positions, block, binary))
+                    self._complete(
+                        number, block, binary, self._turn(number, positions, block, binary)
+                    )
             yield
 
     def describe(self, places: Iterable[CellPlace]) -> dict[CellPlace, About]:
@@ -185,13 +205,16 @@ class LocalExecutor:
     def _turn(self, number: int, positions: Sequence[int], block: int, binary: int) -> Turned:
         """One cell's part of a block: all its versions with one seed.
 
-        Before the last repetition of an execution that fails, the seed is given up, and all begin again with another one.
+        Before the last repetition of an execution that fails, the seed is given up, and all begin
+        again with another one.
         """
         tally, began = self.tally, time.monotonic()
         failures: defaultdict[int, list[str]] = defaultdict(list)
         stepped: set[int] = set()
         for attempt in count():
-            seed = 0 if self.cells[number].exact else draw(self.identity.seed, block, number, attempt)
+            seed = (
+                0 if self.cells[number].exact else draw(self.identity.seed, block, number, attempt)
+            )
             tried = [position for position in positions if (number, position) in tally.alive]
             seen: dict[int, Observations] = {}
             for position in tried:
@@ -209,7 +232,10 @@ class LocalExecutor:
                 return Turned(seed, tried, {}, {})
         for position in seen:
             if failures[position]:
-                tally.progress.say(f"repeated: {tally.names[number]} on {self.versions[position].name}: {failures[position][-1]}")
+                tally.progress.say(
+                    f"repeated: {tally.names[number]} on {self.versions[position].name}:"
+                    f" {failures[position][-1]}"
+                )
         if seen:
             tally.pace.note(number, time.monotonic() - began)
         return Turned(seed, tried, seen, {position: len(failures[position]) for position in seen})
@@ -217,12 +243,26 @@ class LocalExecutor:
     def _complete(self, number: int, block: int, binary: int, turned: Turned) -> None:
         """A block counts when every version had its turn, if any gave something."""
         if turned.seen:
-            series = {position: self._series.of(number, position, found.engine) for position, found in turned.seen.items()}
-            places = {position: place for place, position in enumerate(turned.tried) if position in turned.seen}
-            self.tally.complete(Block(number, block, binary, turned.seed, turned.seen, turned.failed, places, series))
+            series = {
+                position: self._series.of(number, position, found.engine)
+                for position, found in turned.seen.items()
+            }
+            places = {
+                position: place
+                for place, position in enumerate(turned.tried)
+                if position in turned.seen
+            }
+            self.tally.complete(
+                Block(
+                    number, block, binary, turned.seed, turned.seen, turned.failed, places, series
+                )
+            )
 
-    def _execute(self, number: int, position: int, binary: int, seed: int, failures: list[str]) -> Observations | None:
-        """One execution, repeated where it fails; None where that takes another seed, or the job is given up on the version.
+    def _execute(
+        self, number: int, position: int, binary: int, seed: int, failures: list[str]
+    ) -> Observations | None:
+        """One execution, repeated where it fails; None where that takes another seed, or the job is
+        given up on the version.
 
         The reasons are added to the ``failures`` that the version has had in this block.
         """
@@ -237,7 +277,11 @@ class LocalExecutor:
                 failures.append(str(error))
                 if tally.is_over():  # which has ended it, or it failed just then
                     return None
-                if len(failures) > cell.retries or not isinstance(error, CollectError) or error.lasting:
+                if (
+                    len(failures) > cell.retries
+                    or not isinstance(error, CollectError)
+                    or error.lasting
+                ):
                     often = f" (failed {len(failures)} times in a row)" if len(failures) > 1 else ""
                     missing = self._missing(number, position, str(error))
                     aside = self._kept_aside(number, position, binary, error)
@@ -245,7 +289,9 @@ class LocalExecutor:
                     return None
                 if len(failures) == cell.retries and not cell.exact:
                     return None
-        tally.warnings |= dict.fromkeys(f"{tally.names[number]}: {warning}" for warning in seen.warnings)
+        tally.warnings |= dict.fromkeys(
+            f"{tally.names[number]}: {warning}" for warning in seen.warnings
+        )
         return seen
 
     def _missing(self, number: int, position: int, reason: str) -> str:
@@ -263,7 +309,9 @@ class LocalExecutor:
             run = self.sites.run(number, position, binary, scratch, seed)
             run = replace(run, functions=self._functions)
             if self.tally.budget is not None:
-                run = replace(run, timeout=max(SHORTEST_TIMEOUT, min(run.timeout, self.tally.budget.left)))
+                run = replace(
+                    run, timeout=max(SHORTEST_TIMEOUT, min(run.timeout, self.tally.budget.left))
+                )
             seen = self.cells[number].collector.collect(run)
             self.sites.require(number, position, binary)
             return seen
@@ -271,7 +319,9 @@ class LocalExecutor:
             shutil.rmtree(scratch, ignore_errors=True)
 
     def _kept_aside(self, number: int, position: int, binary: int, error: PerfError) -> str:
-        """Write what a job gave before it failed into a file of its own; the end of the message about it, empty where it is nothing."""
+        """Write what a job gave before it failed into a file of its own; the end of the message
+        about it, empty where it is nothing.
+        """
         partial = error.partial if isinstance(error, CollectError) else None
         if partial is None or not partial.uid:
             return ""
@@ -279,10 +329,12 @@ class LocalExecutor:
         recording = tally.blocks.recording(number, position)
         recording.add(partial, recording.executions, binary)
         place = CellPlace(number, position, recording.engine)
-        profile = profile_of(tally, self.identity, place, recording, self.describe([place])[place], datetime.now(UTC))
-        path = (
-            self.sites.home / "aside" / f"{self.identity.session}-{self.versions[position].commit[:12]}-{number}-{position}.json"
+        profile = profile_of(
+            tally, self.identity, place, recording, self.describe([place])[place], datetime.now(UTC)
         )
+        commit = self.versions[position].commit[:12]
+        name = f"{self.identity.session}-{commit}-{number}-{position}.json"
+        path = self.sites.home / "aside" / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(profile.encode())
         return f" (what was measured until then is kept in {path})"

@@ -96,7 +96,9 @@ class Held:
             disk.write(self.folder / COMPLETE, json.dumps(about | {"bytes": size}).encode())
 
     def enter(self, user: User) -> bool:
-        """Make it what ``user`` left; False where that is no longer known, or another has spoilt it."""
+        """Make it what ``user`` left; False where that is no longer known, or another has spoilt
+        it.
+        """
         if (self, user) in _turn:
             return True
         rest()
@@ -106,7 +108,10 @@ class Held:
                 self._swap(user)
         except OSError as error:
             who = (self._present or user).who
-            self._spoil(f"{who} left {error.filename}, which cannot be moved, in a virtual environment: {ALONE}")
+            self._spoil(
+                f"{who} left {error.filename}, which cannot be moved, in a virtual environment:"
+                f" {ALONE}"
+            )
         if self.spoilt and self._present is not user:
             return False
         self._present, self._others = user, {}
@@ -117,7 +122,8 @@ class Held:
         return True
 
     def examine(self, user: User) -> None:
-        """The turn of ``user``, if it is the one who ran last, has ended: note what it has added and changed.
+        """The turn of ``user``, if it is the one who ran last, has ended: note what it has added
+        and changed.
 
         A note says so unless it is compiled Python.
         """
@@ -164,7 +170,9 @@ class Held:
         self.spoilt = why
 
     def _take_out(self, user: User) -> None:
-        """Take out what others wrote since somebody ran here; where they changed something, it is for nobody."""
+        """Take out what others wrote since somebody ran here; where they changed something, it is
+        for nobody.
+        """
         found = difference(self._left, stamps(self.folder))
         by = f"by what was installed or ran before it ({listed([*self._others])})"
         if not self._others:
@@ -267,7 +275,9 @@ def lock(folder: Path) -> int | None:
 
 
 def stamps(top: Path, within: Container[str] | None = None) -> Stamps:
-    """The stamps of all in an environment; what cannot be read is missing. Takes 5 µs for each file.
+    """The stamps of all in an environment; what cannot be read is missing.
+
+    Takes 5 µs for each file.
 
     Folders that are not ``within`` are named, and not entered.
     """
@@ -279,7 +289,13 @@ def stamps(top: Path, within: Container[str] | None = None) -> Stamps:
             for entry in entries:
                 name, about = below + entry.name, entry.stat(follow_symlinks=False)
                 if not stat.S_ISDIR(about.st_mode):
-                    found[name] = [about.st_mode, about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino]
+                    found[name] = [
+                        about.st_mode,
+                        about.st_size,
+                        about.st_mtime_ns,
+                        about.st_ctime_ns,
+                        about.st_ino,
+                    ]
                     continue
                 found[name] = [about.st_mode]
                 if within is None or name in within:

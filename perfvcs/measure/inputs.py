@@ -54,7 +54,9 @@ class Named(NamedTuple):
 
 
 def variables(env: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
-    """The variables that a build or an installation may obey, those that perf.toml sets included."""
+    """The variables that a build or an installation may obey, those that perf.toml sets
+    included.
+    """
     open_ones = {name: text for name, text in env.items() if not OF_A_SESSION.fullmatch(name)}
     return dict(sorted((open_ones | dict(own)).items()))
 

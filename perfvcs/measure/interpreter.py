@@ -19,21 +19,28 @@ from perfvcs.plugins.collector import CollectError
 from perfvcs.text.characters import shorten
 
 HEAD_BYTES = 512  # of a script, which show what runs it
-# works from Python 2.7 on, so that an old interpreter is named and not taken for a broken one; sys._base_executable leads out of
-# a virtual environment, which may vanish
+# works from Python 2.7 on, so that an old interpreter is named and not taken for a broken one;
+# sys._base_executable leads out of a virtual environment, which may vanish
 _PROBE = """
 import json, os, platform, sys
 path = getattr(sys, "_base_executable", None) or sys.executable
 flags = getattr(sys, "abiflags", "")
-print(json.dumps([os.path.realpath(path), platform.python_version() + flags.replace("m", ""), platform.python_implementation()]))
+version = platform.python_version() + flags.replace("m", "")
+print(json.dumps([os.path.realpath(path), version, platform.python_implementation()]))
 """
 
 
-def resolve(word: str, folder: Path, env: Mapping[str, str], root: Path | None = None, python: Path | None = None) -> str:
+def resolve(
+    word: str,
+    folder: Path,
+    env: Mapping[str, str],
+    root: Path | None = None,
+    python: Path | None = None,
+) -> str:
     """The absolute path of a program; raises CollectError with the cure when there is none.
 
-    ``root`` is the working tree that a checkout in ``folder`` is of. Where the virtual environment ``python`` is active, neither is
-    what would run in another Python of PATH.
+    ``root`` is the working tree that a checkout in ``folder`` is of. Where the virtual environment
+    ``python`` is active, neither is what would run in another Python of PATH.
     """
     if "/" in word:
         path = folder / word
@@ -42,35 +49,53 @@ def resolve(word: str, folder: Path, env: Mapping[str, str], root: Path | None =
         if path.is_dir():
             raise CollectError(f"`{word}` is a folder, not a program", lasting=True)
         if path.exists():
-            raise CollectError(f"`{word}` is not executable: chmod +x it, or name its interpreter in `cmd`", lasting=True)
+            raise CollectError(
+                f"`{word}` is not executable: chmod +x it, or name its interpreter in `cmd`",
+                lasting=True,
+            )
         if missing := only_here([word], folder, root or folder):
             raise CollectError(missing, lasting=True)
-        raise CollectError(f"`{word}` does not exist in this revision: check `cmd`, or add a `build` that makes it", lasting=True)
+        raise CollectError(
+            f"`{word}` does not exist in this revision: check `cmd`, or add a `build` that"
+            " makes it",
+            lasting=True,
+        )
     if found := shutil.which(word, path=env.get("PATH", os.defpath)):
         program = Path(found).absolute()
         if python is not None and not program.is_relative_to(python) and _is_elsewhere(program):
             raise CollectError(
-                f"`{word}` is not in the virtual environment, and {program} runs in another Python: "
-                "name what brings it in [python] requires, or write its path",
+                f"`{word}` is not in the virtual environment, and {program} runs in another Python:"
+                " name what brings it in [python] requires, or write its path",
                 lasting=True,
             )
         return str(program)
-    hint = f": did you mean `./{word}`?" if (folder / word).exists() else ": install it, or write its path"
+    hint = (
+        f": did you mean `./{word}`?"
+        if (folder / word).exists()
+        else ": install it, or write its path"
+    )
     raise CollectError(f"`{word}` is not on PATH{hint}", lasting=True)
 
 
 def only_here(words: Sequence[str], folder: Path, root: Path) -> str:
-    """The first of some words that is a file or folder of the working tree at ``root``, but not of a checkout of it; with the cure."""
+    """The first of some words that is a file or folder of the working tree at ``root``, but not of
+    a checkout of it; with the cure.
+    """
     for word in words:
         inside = word and not Path(word).is_absolute() and ".." not in Path(word).parts
         if inside and os.path.lexists(root / word) and not os.path.lexists(folder / word):
             name = shorten(word)
-            return f"`{name}` is in the working tree, but not in a checkout: let `build` make it, name it in `overlay`, or `git add` it"
+            return (
+                f"`{name}` is in the working tree, but not in a checkout: let `build` make it, name"
+                " it in `overlay`, or `git add` it"
+            )
     return ""
 
 
 def _is_elsewhere(program: Path) -> bool:
-    """Whether a program of PATH is a Python, runs in a certain one, or leads to one, as pyenv's do."""
+    """Whether a program of PATH is a Python, runs in a certain one, or leads to one, as pyenv's
+    do.
+    """
     if INTERPRETER_NAME.fullmatch(program.name):
         return True
     try:
@@ -86,7 +111,9 @@ def _is_elsewhere(program: Path) -> bool:
 
 
 class Interpreter(msgspec.Struct, frozen=True):
-    """One interpreter: its real path outside any virtual environment, and its full version (``3.13.0``, ``3.13.0t``)."""
+    """One interpreter: its real path outside any virtual environment, and its full version
+    (``3.13.0``, ``3.13.0t``).
+    """
 
     path: Path
     version: str
@@ -98,22 +125,33 @@ class Interpreter(msgspec.Struct, frozen=True):
         return f"{self.implementation} {self.version}"
 
     def fits(self, wanted: str) -> bool:
-        """Whether this is the wanted version: ``3.11`` is any 3.11.x, a ``t`` at the end asks for a free-threaded build."""
+        """Whether this is the wanted version: ``3.11`` is any 3.11.x, a ``t`` at the end asks for a
+        free-threaded build.
+        """
         numbers = re.sub(r"[^\d.].*", "", self.version)
-        return self.version.endswith("t") == wanted.endswith("t") and f"{numbers}.".startswith(f"{wanted.rstrip('t')}.")
+        return self.version.endswith("t") == wanted.endswith("t") and f"{numbers}.".startswith(
+            f"{wanted.rstrip('t')}."
+        )
 
 
 def find(version: str, environ: Mapping[str, str] | None = None) -> Interpreter:
-    """The interpreter of a version (``3.11``, ``3.11.7``, ``3.13t``), or at a path, or of a command's name (``pypy3.10``).
+    """The interpreter of a version (``3.11``, ``3.11.7``, ``3.13t``), or at a path, or of a
+    command's name (``pypy3.10``).
 
-    A version is looked for on PATH, in perfvcs's own interpreter, in pyenv's folder, and through uv. Raises UsageError.
+    A version is looked for on PATH, in perfvcs's own interpreter, in pyenv's folder, and through
+    uv. Raises UsageError.
     """
     env = os.environ if environ is None else environ
     if not re.fullmatch(r"\d+(\.\d+){0,2}t?", version):
-        command = version if "/" in version else shutil.which(version, path=env.get("PATH", os.defpath))
+        command = (
+            version if "/" in version else shutil.which(version, path=env.get("PATH", os.defpath))
+        )
         if command and (found := probe(Path(command), env)):
             return found
-        raise UsageError(f"[python] versions: `{version}` is not a working Python: name a version such as 3.11, or a path")
+        raise UsageError(
+            f"[python] versions: `{version}` is not a working Python: name a version such as 3.11,"
+            " or a path"
+        )
     seen: dict[str, Interpreter] = {}
     for path in _candidates(version, env):
         if found := probe(path, env):
@@ -122,8 +160,8 @@ def find(version: str, environ: Mapping[str, str] | None = None) -> Interpreter:
             seen[found.version] = found
     there = f" (there is {', '.join(sorted(seen))})" if seen else ""
     raise UsageError(
-        f"[python] versions: there is no Python {version} here{there}: `uv python install {version}`, `pyenv install {version}`, "
-        "or take it out of perf.toml"
+        f"[python] versions: there is no Python {version} here{there}: `uv python install"
+        f" {version}`, `pyenv install {version}`, or take it out of perf.toml"
     )
 
 
@@ -134,7 +172,12 @@ def probe(path: Path, environ: Mapping[str, str] | None = None) -> Interpreter |
         env.pop(name, None)
     try:
         done = subprocess.run(
-            [path, "-E", "-s", "-S", "-c", _PROBE], env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=True
+            [path, "-E", "-s", "-S", "-c", _PROBE],
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=20,
+            check=True,
         )
         real, version, implementation = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError):
@@ -143,24 +186,37 @@ def probe(path: Path, environ: Mapping[str, str] | None = None) -> Interpreter |
 
 
 def _candidates(version: str, env: Mapping[str, str]) -> Iterator[Path]:
-    """The paths of a version, likely ones first; each path once, and each place is searched only when needed."""
+    """The paths of a version, likely ones first; each path once, and each place is searched only
+    when needed.
+    """
     major, short = version.partition(".")[0], ".".join(version.rstrip("t").split(".")[:2])
     tried: set[Path] = set()
     folders = [Path(folder) for folder in env.get("PATH", os.defpath).split(os.pathsep) if folder]
     suffix = "t" if version.endswith("t") else ""
     named = [
-        folder / name for name in (f"python{short}{suffix}", f"python{short}", f"python{major}", "python") for folder in folders
+        folder / name
+        for name in (f"python{short}{suffix}", f"python{short}", f"python{major}", "python")
+        for folder in folders
     ]
     for path in [*named, Path(sys.executable)]:
         if path not in tried and os.access(path, os.X_OK) and path.is_file():
             tried.add(path)
             yield path
-    kept = Path(env.get("PYENV_ROOT") or Path(env.get("HOME", "~")).expanduser() / ".pyenv") / "versions"
-    yield from sorted(kept.glob(f"{short}*{suffix}/bin/python"), key=lambda path: _numbers(path.parent.parent.name), reverse=True)
+    kept = (
+        Path(env.get("PYENV_ROOT") or Path(env.get("HOME", "~")).expanduser() / ".pyenv")
+        / "versions"
+    )
+    yield from sorted(
+        kept.glob(f"{short}*{suffix}/bin/python"),
+        key=lambda path: _numbers(path.parent.parent.name),
+        reverse=True,
+    )
     if uv := shutil.which("uv", path=env.get("PATH", os.defpath)):
         asked = [uv, "python", "find", "--no-python-downloads", "--no-project", version]
         try:
-            done = subprocess.run(asked, env=dict(env), capture_output=True, timeout=30, check=True, text=True)
+            done = subprocess.run(
+                asked, env=dict(env), capture_output=True, timeout=30, check=True, text=True
+            )
         except (OSError, subprocess.SubprocessError):
             return
         yield Path(done.stdout.strip())

@@ -1,7 +1,9 @@
-"""The journal of a session: its design and its complete blocks, in a file, so that what was interrupted can be continued.
+"""The journal of a session: its design and its complete blocks, in a file, so that what was
+interrupted can be continued.
 
-``.perf/sessions/<session>.jsonl`` has a line per entry: the CRC-32 of what follows in 8 hex digits, a space, and JSON. The first is the
-header. A line that a crash cut off, or that does not match its sum, does not count: its block is measured again.
+``.perf/sessions/<session>.jsonl`` has a line per entry: the CRC-32 of what follows in 8 hex digits,
+a space, and JSON. The first is the header. A line that a crash cut off, or that does not match its
+sum, does not count: its block is measured again.
 """
 
 from __future__ import annotations
@@ -47,7 +49,9 @@ class Identity(msgspec.Struct, frozen=True):
         """One that begins now; without a seed of the caller's a random one."""
         now = datetime.now(UTC)
         return cls(
-            f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}", moment(now), secrets.randbelow(1 << 31) if seed is None else seed
+            f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}",
+            moment(now),
+            secrets.randbelow(1 << 31) if seed is None else seed,
         )
 
 
@@ -62,9 +66,10 @@ class Planned(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class SessionHeader(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The design of a session. ``started`` is UTC, ISO 8601.
 
-    ``here``: the working tree itself is measured. ``waiting``: the versions of the sessions that the same call was to run after this
-    one. ``command``: what stood behind ``--``. ``config`` is the digest of perf.toml, ``order`` the name of the plan of turns.
-    ``variables``: those of the caller's environment that profiles record; None in sessions of older versions.
+    ``here``: the working tree itself is measured. ``waiting``: the versions of the sessions that
+    the same call was to run after this one. ``command``: what stood behind ``--``. ``config`` is
+    the digest of perf.toml, ``order`` the name of the plan of turns. ``variables``: those of the
+    caller's environment that profiles record; None in sessions of older versions.
     """
 
     format: str = FORMAT
@@ -106,10 +111,12 @@ class SessionHeader(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
 
 class Block(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="block"):
-    """One job's part of a block: what each version gave, how many of its executions failed before that, its turn, and its series.
+    """One job's part of a block: what each version gave, how many of its executions failed before
+    that, its turn, and its series.
 
-    The keys are numbers of versions. All versions shared the ``seed``. ``places`` are those of the turns, 0 for the first. A series is
-    the job's key and the environment's fingerprint. ``host`` ran all of it; empty: the machine of the session.
+    The keys are numbers of versions. All versions shared the ``seed``. ``places`` are those of the
+    turns, 0 for the first. A series is the job's key and the environment's fingerprint. ``host``
+    ran all of it; empty: the machine of the session.
     """
 
     job: int
@@ -132,7 +139,9 @@ class Lost(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="lost"):
 
 
 class Described(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="described"):
-    """What a host says of a job on a version: what identifies the series, its environment, and which functions ran in the warm-up."""
+    """What a host says of a job on a version: what identifies the series, its environment, and
+    which functions ran in the warm-up.
+    """
 
     host: str
     job: int
@@ -153,7 +162,10 @@ def moment(when: datetime) -> str:
 
 
 class Journal:
-    """The journal of one session; its file is made with the first entry. While it is open, its session is running."""
+    """The journal of one session; its file is made with the first entry.
+
+    While it is open, its session is running.
+    """
 
     def __init__(self, home: Path, header: SessionHeader) -> None:
         self.header = header
@@ -206,12 +218,16 @@ class Journal:
             file.readline(MAX_JOURNAL_HEADER)
             while line := file.readline(MAX_LINE):
                 with suppress(msgspec.DecodeError, RecursionError):
-                    if (content := _checked(line)) is not None and _is_sound(entry := _entry.decode(content)):
+                    if (content := _checked(line)) is not None and _is_sound(
+                        entry := _entry.decode(content)
+                    ):
                         yield entry
 
 
 def header_of(path: Path) -> SessionHeader | None:
-    """The header in a file; None where its session is running, or the file is not a journal of this version."""
+    """The header in a file; None where its session is running, or the file is not a journal of this
+    version.
+    """
     try:
         with _opened(path) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -219,7 +235,12 @@ def header_of(path: Path) -> SessionHeader | None:
         header = None if content is None else _header.decode(content)
     except (NotPlain, OSError, msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return None
-    sound = header is not None and header.format == FORMAT and header.session == path.stem and _is_possible(header)
+    sound = (
+        header is not None
+        and header.format == FORMAT
+        and header.session == path.stem
+        and _is_possible(header)
+    )
     return header if sound else None
 
 
@@ -247,7 +268,10 @@ def _is_possible(header: SessionHeader) -> bool:
 
 
 def _is_sound(entry: JournalEntry) -> bool:
-    return not isinstance(entry, Block) or entry.seen.keys() == entry.failed.keys() == entry.places.keys() == entry.series.keys()
+    return (
+        not isinstance(entry, Block)
+        or entry.seen.keys() == entry.failed.keys() == entry.places.keys() == entry.series.keys()
+    )
 
 
 def _opened(path: Path) -> IO[bytes]:

@@ -18,9 +18,11 @@ Stamp = tuple[int, ...]
 
 
 class Originals:
-    """The files of a revision in a ``folder``, with what was laid over them, and the workloads there.
+    """The files of a revision in a ``folder``, with what was laid over them, and the workloads
+    there.
 
-    They are as they were when it was made: built and installed. A ``plain`` folder is not a checkout.
+    They are as they were when it was made: built and installed. A ``plain`` folder is not a
+    checkout.
     """
 
     def __init__(self, folder: Path, overlay: Iterable[str] = (), *, plain: bool = False) -> None:
@@ -36,10 +38,14 @@ class Originals:
         self._ran = False  # something, since the files were looked at
 
     def removed(self, words: Iterable[str]) -> str:
-        """The message that the first of some words was one of the files; empty where none is gone."""
+        """The message that the first of some words was one of the files; empty where none is
+        gone.
+        """
         for word in words:
             if os.path.normpath(word) in self._stamps and not os.path.lexists(self.folder / word):
-                return f"`{shorten(word)}` was in the checkout, but what is measured there removed it"
+                return (
+                    f"`{shorten(word)}` was in the checkout, but what is measured there removed it"
+                )
         return ""
 
     def begin(self) -> None:
@@ -55,24 +61,38 @@ class Originals:
         seen = [name for name, about in now.items() if about != self._stamps[name]]
         self._ran = False
         if seen:
-            own = [name for name in seen if any(Path(name).is_relative_to(entry) for entry in self._overlay)]
+            own = [
+                name
+                for name in seen
+                if any(Path(name).is_relative_to(entry) for entry in self._overlay)
+            ]
             other = rewritten(self.folder, [name for name in seen if name not in own])
             self._changed |= dict.fromkeys([*own, *other])
             self._stamps |= {name: about for name, about in now.items() if about is not None}
         if not self._changed:
             return ""
-        return f"{listed([*self._changed])} changed while it was measured: later executions found something else"
+        return (
+            f"{listed([*self._changed])} changed while it was measured: later executions found"
+            " something else"
+        )
 
     def source(self, workload: Workload, text: str) -> Mapping[str, str]:
-        """The digest of a workload as it was before the first execution; ``text`` is what was prepared."""
+        """The digest of a workload as it was before the first execution; ``text`` is what was
+        prepared.
+        """
         if workload not in self._sources:
             self._sources[workload] = workload.source(self.folder, text)
             self._inputs[workload] = self._state(workload)
         return self._sources[workload]
 
     def require(self, workload: Workload) -> None:
-        """Raises CollectError where a file or folder that is a workload is no longer what it was."""
-        if workload not in self._sources or (now := self._state(workload)) == self._inputs[workload]:
+        """Raises CollectError where a file or folder that is a workload is no longer what it
+        was.
+        """
+        if (
+            workload not in self._sources
+            or (now := self._state(workload)) == self._inputs[workload]
+        ):
             return
         if workload.source(self.folder, "") != self._sources[workload]:
             raise CollectError(

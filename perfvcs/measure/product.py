@@ -28,15 +28,17 @@ if TYPE_CHECKING:
     from perfvcs.jobs import Cell
 
 OPTION = "--against"  # of commands
-MOST_PRODUCTS = 7  # products beside the revision; more would stretch a block until its pairs see different weather
+# products beside the revision; more would stretch a block until its pairs see different weather
+MOST_PRODUCTS = 7
 UNCOPIED = shutil.ignore_patterns("__pycache__", ".git", PERF_FOLDER)
 
 
 class Product(msgspec.Struct, frozen=True):
-    """What ``NAME=PATH[@REVISION]`` or ``NAME=COMMAND`` stands for now; ``digest`` is a SHA-256 of the name and of what would be measured.
+    """What ``NAME=PATH[@REVISION]`` or ``NAME=COMMAND`` stands for now; ``digest`` is a SHA-256 of
+    the name and of what would be measured.
 
-    ``folder`` holds other sources of the same benchmarks, at ``commit`` where a revision was named. Without a folder, ``words`` take the
-    place of the program in each job's command.
+    ``folder`` holds other sources of the same benchmarks, at ``commit`` where a revision was named.
+    Without a folder, ``words`` take the place of the program in each job's command.
     """
 
     name: str
@@ -49,12 +51,20 @@ class Product(msgspec.Struct, frozen=True):
     def spec(self) -> str:
         """The same as text, which means the same in any folder."""
         revision = f"@{self.commit}" if self.commit else ""
-        return f"{self.name}={self.folder}{revision}" if self.folder else f"{self.name}={shlex.join(self.words)}"
+        return (
+            f"{self.name}={self.folder}{revision}"
+            if self.folder
+            else f"{self.name}={shlex.join(self.words)}"
+        )
 
     @property
     def recorded(self) -> profile.Product:
         """The product as its profiles record it."""
-        return profile.Product(self.name, command=shlex.join(self.words), folder=self.folder.name if self.folder else "")
+        return profile.Product(
+            self.name,
+            command=shlex.join(self.words),
+            folder=self.folder.name if self.folder else "",
+        )
 
     def cell(self, cell: Cell) -> Cell:
         """A cell whose command starts this product's program."""
@@ -65,7 +75,10 @@ class Product(msgspec.Struct, frozen=True):
 
     @contextmanager
     def laid_out(self, copy: Path) -> Iterator[Path]:
-        """A copy of its folder at ``copy``, which is removed on the way out. Raises CheckoutError."""
+        """A copy of its folder at ``copy``, which is removed on the way out.
+
+        Raises CheckoutError.
+        """
         assert self.folder is not None
         try:
             _copy(self.folder, self.commit, copy)
@@ -82,7 +95,8 @@ def read(text: str, project: Project) -> Product:
     meant = meant.strip()
     if not separator or not meant or not PRODUCT_NAME.fullmatch(name):
         raise UsageError(
-            f"{OPTION} takes NAME=FOLDER or NAME=COMMAND, with a name of letters, digits and ._+-, such as new=./build/sort"
+            f"{OPTION} takes NAME=FOLDER or NAME=COMMAND, with a name of letters, digits and ._+-,"
+            " such as new=./build/sort"
         )
     try:
         project.resolve(name)
@@ -106,7 +120,8 @@ def read_all(texts: Iterable[str], project: Project) -> list[Product]:
         raise UsageError(f"{OPTION}: two products are called `{twice}`: give each its own name")
     if len(found) > MOST_PRODUCTS:
         raise UsageError(
-            f"{OPTION}: {len(found)} products are more than the {MOST_PRODUCTS} that can be measured in turns: measure fewer at a time"
+            f"{OPTION}: {len(found)} products are more than the {MOST_PRODUCTS} that can be"
+            " measured in turns: measure fewer at a time"
         )
     return found
 
@@ -115,34 +130,54 @@ def _of_folder(name: str, folder: Path, revision: str = "") -> Product:
     repository = _repository(folder)
     if repository is None:
         if revision:
-            raise UsageError(f"{OPTION} {name}=...: {folder} is not the top of a git repository, so that it has no `{revision}`")
+            raise UsageError(
+                f"{OPTION} {name}=...: {folder} is not the top of a git repository, so that it has"
+                f" no `{revision}`"
+            )
         return Product(name, _digest(name, "folder", _content(folder)), folder=folder)
     if revision:
         try:
             commit = repository.resolve(revision)
         except UnknownRevision:
             raise UsageError(
-                f"{OPTION} {name}=...: `{revision}` is not a revision of {folder}: see `git branch -a` and `git tag` there"
+                f"{OPTION} {name}=...: `{revision}` is not a revision of {folder}: see `git branch"
+                " -a` and `git tag` there"
             ) from None
-        return Product(name, _digest(name, "folder", repository.tree(commit)), folder=folder, commit=commit)
+        return Product(
+            name, _digest(name, "folder", repository.tree(commit)), folder=folder, commit=commit
+        )
     head = repository.head
     if head is None:
-        raise UsageError(f"{OPTION} {name}=...: {folder} has no commits yet: make the first one with `git commit`")
-    return Product(name, _digest(name, "folder", repository.tree(head), WorkingChanges(repository).hash()), folder=folder)
+        raise UsageError(
+            f"{OPTION} {name}=...: {folder} has no commits yet: make the first one with `git"
+            " commit`"
+        )
+    return Product(
+        name,
+        _digest(name, "folder", repository.tree(head), WorkingChanges(repository).hash()),
+        folder=folder,
+    )
 
 
 def _of_command(name: str, text: str) -> Product:
     try:
         program, *options = shlex.split(text)
     except ValueError as error:
-        raise UsageError(f"{OPTION} {name}={text}: {error}: quote the command as a shell wants it") from None
+        raise UsageError(
+            f"{OPTION} {name}={text}: {error}: quote the command as a shell wants it"
+        ) from None
     found = shutil.which(program)
     if found is None:
         kind = "program or folder" if "/" in program else "program on PATH, and not a folder"
-        raise UsageError(f"{OPTION} {name}=...: `{program}` is not a {kind}: build or install it, or correct its path")
+        raise UsageError(
+            f"{OPTION} {name}=...: `{program}` is not a {kind}: build or install it, or correct its"
+            " path"
+        )
     path = Path(found).absolute() if "/" in program else Path(program)
     content = hashlib.sha256(Path(found).read_bytes()).hexdigest()
-    return Product(name, _digest(name, "command", program, *options, content), words=(str(path), *options))
+    return Product(
+        name, _digest(name, "command", program, *options, content), words=(str(path), *options)
+    )
 
 
 def _repository(folder: Path) -> Project | None:
@@ -174,19 +209,29 @@ def _first_word(command: str) -> str:
 
 
 def _content(folder: Path) -> str:
-    """SHA-256 over the names and contents of all files that would be copied; raises UsageError for what is not copied."""
+    """SHA-256 over the names and contents of all files that would be copied; raises UsageError for
+    what is not copied.
+    """
     found = hashlib.sha256()
     for parent, folders, files in os.walk(folder):
         folders[:] = sorted(set(folders) - set(UNCOPIED(parent, folders)))
         for name in sorted(files):
             path = Path(parent, name)
             if not path.is_symlink() and not path.is_file():  # reading a pipe would wait for ever
-                raise UsageError(f"{OPTION}: {path} is neither a file nor a link, and is not copied: name another folder")
+                raise UsageError(
+                    f"{OPTION}: {path} is neither a file nor a link, and is not copied: name"
+                    " another folder"
+                )
             try:
                 content = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
             except OSError as error:
-                raise UsageError(f"{OPTION}: {path} cannot be read ({error.strerror}): name another folder") from None
-            found.update(f"{path.relative_to(folder)}\0{len(content)}\0".encode("utf-8", "surrogateescape") + content)
+                raise UsageError(
+                    f"{OPTION}: {path} cannot be read ({error.strerror}): name another folder"
+                ) from None
+            found.update(
+                f"{path.relative_to(folder)}\0{len(content)}\0".encode("utf-8", "surrogateescape")
+                + content
+            )
     return found.hexdigest()
 
 

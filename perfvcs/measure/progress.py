@@ -1,4 +1,6 @@
-"""How a measuring session, or another long task, looks while it runs: a bar on a terminal, plain lines elsewhere, or nothing."""
+"""How a measuring session, or another long task, looks while it runs: a bar on a terminal, plain
+lines elsewhere, or nothing.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ class Progress(Protocol):
         ...
 
     def fail(self, failure: str) -> None:
-        """What could not be measured and why; it is shown here and nowhere else, whatever is quiet."""
+        """What could not be measured and why; it is shown here and nowhere else, whatever is
+        quiet.
+        """
         ...
 
 
@@ -94,7 +98,9 @@ class PlainLines:
 
 
 class Terminal:
-    """A bar with the time that is left, on standard error; it moves with the steps alone, so that it takes nothing meanwhile."""
+    """A bar with the time that is left, on standard error; it moves with the steps alone, so that
+    it takes nothing meanwhile.
+    """
 
     def __init__(self, doing: str, file: TextIO | None = None) -> None:
         self.doing, self.file = doing, file or sys.stderr
@@ -107,9 +113,13 @@ class Terminal:
 
         self.clear()
         self.bar = progressbar(
-            length=total, file=self.file, width=WIDTH_OF_BAR, show_pos=True, item_show_func=lambda what: what or self.doing,
+            length=total,
+            file=self.file,
+            width=WIDTH_OF_BAR,
+            show_pos=True,
+            item_show_func=lambda what: what or self.doing,
             bar_template="[%(bar)s]  %(info)s",
-        )  # fmt: skip
+        )
         self.bar.render_progress()
 
     def step(self, what: str) -> None:
@@ -145,7 +155,9 @@ def _failed(failure: str) -> str:
 
 @contextmanager
 def shown(*, quiet: bool = False, doing: str = "measuring") -> Iterator[Progress]:
-    """The display that fits standard error; ``doing`` labels the bar until the first step is done."""
+    """The display that fits standard error; ``doing`` labels the bar until the first step is
+    done.
+    """
     if quiet:
         yield Silent()
     elif not sys.stderr.isatty():

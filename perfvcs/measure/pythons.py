@@ -45,7 +45,9 @@ def locked(folder: Path, timeout: float) -> Iterator[None]:
     deadline = time.monotonic() + timeout
     while (descriptor := lock(folder)) is None:
         if time.monotonic() >= deadline:
-            raise EnvironmentBusy(f"another process is making an environment in {folder}: wait for it, or end it")
+            raise EnvironmentBusy(
+                f"another process is making an environment in {folder}: wait for it, or end it"
+            )
         time.sleep(LOCK_POLL)
     try:
         yield
@@ -84,7 +86,9 @@ def remember(held: Held, recipe: str) -> None:
 
 
 def note(folder: Path) -> dict[str, Any]:
-    """What is known of a complete environment: ``installed``, ``content``, ``bytes``; else nothing."""
+    """What is known of a complete environment: ``installed``, ``content``, ``bytes``; else
+    nothing.
+    """
     with suppress(OSError, ValueError, RecursionError):
         found = json.loads((folder / COMPLETE).read_bytes())
         return found if isinstance(found, dict) else {"installed": found}  # of older versions
@@ -92,16 +96,23 @@ def note(folder: Path) -> dict[str, Any]:
 
 
 class Taken(NamedTuple):
-    """How many environments there are, and the bytes that they take together with what installs into them."""
+    """How many environments there are, and the bytes that they take together with what installs
+    into them.
+    """
 
     environments: int
     size: int
 
 
 def taken(home: Path) -> Taken:
-    """The room of all complete environments, as it was noted when they were made: nothing is searched."""
+    """The room of all complete environments, as it was noted when they were made: nothing is
+    searched.
+    """
     places = list((home / PYTHONS_FOLDER).glob("p*/"))
-    sizes = [found if isinstance(found, int) else 0 for found in (note(place).get("bytes") for place in places)]
+    sizes = [
+        found if isinstance(found, int) else 0
+        for found in (note(place).get("bytes") for place in places)
+    ]
     return Taken(sum(place.name.startswith("py") for place in places), sum(sizes))
 
 

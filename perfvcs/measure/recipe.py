@@ -80,7 +80,9 @@ class Recipe:
         return f"py{self.interpreter.version}"
 
     def reads(self) -> Named:
-        """The files that the installation reads; the checkout, if anything is installed from there."""
+        """The files that the installation reads; the checkout, if anything is installed from
+        there.
+        """
         found = named(self._words, self.worktree, self.env)
         return found._replace(checkout=found.checkout or bool(self.install))
 
@@ -92,12 +94,16 @@ class Recipe:
         content = self.content if reads.checkout else None
         installer = "uv" if self.uv else "pip"
         words = self.install, self.requires, self.packages
-        return self.named(self.prefix, folder, *words, installer, content, self.settings, reads.elsewhere)
+        return self.named(
+            self.prefix, folder, *words, installer, content, self.settings, reads.elsewhere
+        )
 
     def named(self, prefix: str, *parts: object) -> str:
         """A name for what the interpreter and these parts decide."""
         text = repr((str(self.interpreter.path), self.interpreter.label, *parts))
-        return f"{prefix}-{hashlib.sha256(text.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
+        return (
+            f"{prefix}-{hashlib.sha256(text.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
+        )
 
     def make(self, held: Held, user: User) -> list[str]:
         """Install everything into an empty environment; gives the distributions in it.
@@ -119,7 +125,9 @@ class Recipe:
             listing.seek(0)
             found = list(map(str, json.load(listing)))
         if name := _editable(held.folder):
-            raise InstallError(f"{name} in a virtual environment is an editable install: {EDITABLE}")
+            raise InstallError(
+                f"{name} in a virtual environment is an editable install: {EDITABLE}"
+            )
         return found
 
     @contextmanager
@@ -131,13 +139,19 @@ class Recipe:
             make = [self.uv, "venv", "--quiet", "--no-project", "--no-python-downloads"]
             # who writes into a file that is a link to uv's cache changes it in every project
             add = [self.uv, "pip", "install", "--quiet", "--compile-bytecode", "--link-mode=copy"]
-            yield [*make, "--python", str(self.interpreter.path), folder], [*add, "--python", python]
+            yield (
+                [*make, "--python", str(self.interpreter.path), folder],
+                [*add, "--python", python],
+            )
             return
         pip = self._pip(held.folder.parent, user)
         try:
             make, add = _module(self.interpreter.path, "venv"), _module(python, "pip")
             if pip.about.get("elsewhere"):
-                make, add = [*make, "--without-pip"], [*_module(pip.python, "pip"), "--python", python]
+                make, add = (
+                    [*make, "--without-pip"],
+                    [*_module(pip.python, "pip"), "--python", python],
+                )
             add += ["install", "--quiet", "--no-input", "--disable-pip-version-check"]
             yield [*make, folder], add
         finally:
@@ -180,7 +194,9 @@ class Recipe:
             except CommandFailed as again:
                 raise self._failed(again, held.folder) from None
 
-    def _try(self, step: Sequence[str], held: Held, env: Mapping[str, str], output: IO[bytes] | None) -> None:
+    def _try(
+        self, step: Sequence[str], held: Held, env: Mapping[str, str], output: IO[bytes] | None
+    ) -> None:
         log = held.folder.with_name(f"{held.folder.name}.log")
         # it holds the environment, too: nobody removes it while what outlived us writes into it
         run(
@@ -200,7 +216,9 @@ class Recipe:
         if os.strerror(errno.ENOSPC) in str(error) or disk_is_full(folder):
             cure = f": {CURES[errno.ENOSPC]}; `perf gc` removes environments beyond [python] keep"
         number = self.interpreter.version
-        return InstallError(f"the virtual environment for Python {number} could not be made: {error}{cure}")
+        return InstallError(
+            f"the virtual environment for Python {number} could not be made: {error}{cure}"
+        )
 
 
 def _of_the_home(error: CommandFailed, folder: Path) -> bool:
@@ -214,7 +232,8 @@ def _of_the_home(error: CommandFailed, folder: Path) -> bool:
 
 
 def _editable(folder: Path) -> str:
-    """The first distribution in an environment that is used where its sources are; empty if none is.
+    """The first distribution in an environment that is used where its sources are; empty if none
+    is.
 
     It may be a list of requirements, or the settings of the installer, that asked for it.
     """

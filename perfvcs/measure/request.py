@@ -15,10 +15,11 @@ from perfvcs.jobs.config import KEEP, Config, HookTable, HostsTable
 class Request:
     """What the caller asks of a campaign beyond perf.toml; None leaves perf.toml's word.
 
-    ``committed``: HEAD is the commit, not the working tree. ``settled``: labels of jobs that need no measuring. ``left_out``: what else
-    needs none, by label, collector and unit; the unit "" is the whole job. ``budget``: the seconds that all of it may take.
-    ``against``: the products that are measured in turns with it, see ``measure.product``.
-    ``scheduler``: whose hosts run the blocks; empty: this machine does.
+    ``committed``: HEAD is the commit, not the working tree. ``settled``: labels of jobs that need
+    no measuring. ``left_out``: what else needs none, by label, collector and unit; the unit "" is
+    the whole job. ``budget``: the seconds that all of it may take. ``against``: the products that
+    are measured in turns with it, see ``measure.product``. ``scheduler``: whose hosts run the
+    blocks; empty: this machine does.
     """
 
     jobs: tuple[str, ...] = ()
@@ -39,25 +40,48 @@ class Request:
 
     def apply(self, config: Config) -> tuple[list[Cell], Config]:
         """The cells to measure and the configuration with the knobs asked for."""
-        asked = {name: getattr(self, name) for name in ("pin", "aslr", "padding") if getattr(self, name) is not None}
-        config = msgspec.structs.replace(config, knobs=msgspec.structs.replace(config.knobs, **asked))
-        counts = {name: getattr(self, name) for name in ("executions", "warmup") if getattr(self, name) is not None}
+        asked = {
+            name: getattr(self, name)
+            for name in ("pin", "aslr", "padding")
+            if getattr(self, name) is not None
+        }
+        config = msgspec.structs.replace(
+            config, knobs=msgspec.structs.replace(config.knobs, **asked)
+        )
+        counts = {
+            name: getattr(self, name)
+            for name in ("executions", "warmup")
+            if getattr(self, name) is not None
+        }
         units: dict[tuple[str, str], set[str]] = {}
         for label, collector, unit in self.left_out:
             units.setdefault((label, collector), set()).add(unit)
         cells = [
-            replace(cell, **counts, left_out=frozenset(units.get((cell.label, cell.collector_name), ())))
+            replace(
+                cell, **counts, left_out=frozenset(units.get((cell.label, cell.collector_name), ()))
+            )
             for cell in matrix(config, self.jobs)
-            if cell.label not in self.settled and "" not in units.get((cell.label, cell.collector_name), ())
+            if cell.label not in self.settled
+            and "" not in units.get((cell.label, cell.collector_name), ())
         ]
-        return cells if self.executions is None else [replace(cell, auto=None) for cell in cells], config
+        return cells if self.executions is None else [
+            replace(cell, auto=None) for cell in cells
+        ], config
 
 
 def digest(config: Config) -> str:
-    """The SHA-256 of all that a configuration says of measuring: not its rules for verdicts and pushes, former names, or what is kept."""
+    """The SHA-256 of all that a configuration says of measuring: not its rules for verdicts and
+    pushes, former names, or what is kept.
+    """
     python = config.python and msgspec.structs.replace(config.python, keep=KEEP)
     jobs = tuple(msgspec.structs.replace(job, formerly=()) for job in config.job)
     measuring = msgspec.structs.replace(
-        config, job=jobs, check=(), check_rules="first", hook=HookTable(), python=python, hosts=HostsTable()
+        config,
+        job=jobs,
+        check=(),
+        check_rules="first",
+        hook=HookTable(),
+        python=python,
+        hosts=HostsTable(),
     )
     return hashlib.sha256(msgspec.json.encode(measuring, order="deterministic")).hexdigest()

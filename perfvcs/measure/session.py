@@ -1,4 +1,6 @@
-"""A measuring session: every version takes its turn in every block, in random order, and becomes one profile per job."""
+"""A measuring session: every version takes its turn in every block, in random order, and becomes
+one profile per job.
+"""
 
 from __future__ import annotations
 
@@ -29,23 +31,35 @@ class CollectFailed(PerfError):
 
 
 class Session:
-    """Measures cells on versions, interleaved; use as a context manager, which prepares the checkouts and takes them away.
+    """Measures cells on versions, interleaved; use as a context manager, which prepares the
+    checkouts and takes them away.
 
-    Its ``identity`` fixes all that is random. The profiles are complete after any number of ``run`` calls, and wherever one of these is
-    interrupted: complete blocks count. A ``journal`` notes them, and what it has from before the session was continued counts too.
-    The ``executor`` runs the blocks: by default on this machine.
+    Its ``identity`` fixes all that is random. The profiles are complete after any number of ``run``
+    calls, and wherever one of these is interrupted: complete blocks count. A ``journal`` notes
+    them, and what it has from before the session was continued counts too. The ``executor`` runs
+    the blocks: by default on this machine.
     """
 
     def __init__(
-        self, sites: Sites, progress: Progress, identity: Identity, journal: Journal | None = None, *,
-        pace: TurnTimes | None = None, budget: Budget | None = None,
+        self,
+        sites: Sites,
+        progress: Progress,
+        identity: Identity,
+        journal: Journal | None = None,
+        *,
+        pace: TurnTimes | None = None,
+        budget: Budget | None = None,
         executor: Callable[[Sites, Tally], Executor] = LocalExecutor,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.tally = Tally(sites.cells, sites.versions, progress, journal, pace, budget)
         self.executor = executor(sites, self.tally)
         self.progress, self.identity, self.journal = progress, identity, journal
         self.cells, self.versions, self.config = sites.cells, sites.versions, sites.config
-        self.names, self.failures, self.warnings = self.tally.names, self.tally.failures, self.tally.warnings
+        self.names, self.failures, self.warnings = (
+            self.tally.names,
+            self.tally.failures,
+            self.tally.warnings,
+        )
         self.blocks, self.pace = self.tally.blocks, self.tally.pace
         self._begun = 0  # blocks that ``run`` was asked for
         self._stack = ExitStack()
@@ -66,12 +80,23 @@ class Session:
             raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._stack.close()
 
     def _leave_out(self) -> None:
-        """Leave out the jobs whose requirement no host meets; raises UsageError where these are all."""
-        required = [number for number, cell in enumerate(self.cells) if cell.hosts and self.tally.versions_of(number)]
+        """Leave out the jobs whose requirement no host meets; raises UsageError where these are
+        all.
+        """
+        required = [
+            number
+            for number, cell in enumerate(self.cells)
+            if cell.hosts and self.tally.versions_of(number)
+        ]
         if not required:
             return
         from perfvcs.jobs.requirement import lacking
@@ -84,18 +109,30 @@ class Session:
             raise UsageError(next(iter(self.warnings)))
 
     def warm_up(self, blocks: Mapping[int, int]) -> None:
-        """Run the warm-up executions of the cells that have blocks to run, and drop what they measured."""
-        self.executor.warm_up([number for number in range(len(self.cells)) if self._ahead(number, blocks)])
+        """Run the warm-up executions of the cells that have blocks to run, and drop what they
+        measured.
+        """
+        self.executor.warm_up(
+            [number for number in range(len(self.cells)) if self._ahead(number, blocks)]
+        )
 
     def begin(self, blocks: Mapping[int, int]) -> None:
-        """Show how many executions ``warm_up`` and ``run`` with that many blocks per cell number are."""
+        """Show how many executions ``warm_up`` and ``run`` with that many blocks per cell number
+        are.
+        """
         self.tally.expect(self.turns_ahead(blocks))
 
     def turns_ahead(self, blocks: Mapping[int, int]) -> dict[int, int]:
         """How many turns of each cell ``warm_up`` and ``run`` with that many blocks are."""
-        ahead = {number: len(self._ahead(number, blocks)) for number in blocks if self.tally.versions_of(number)}
+        ahead = {
+            number: len(self._ahead(number, blocks))
+            for number in blocks
+            if self.tally.versions_of(number)
+        }
         return {
-            number: turns + self.cells[number].warmup * self.cells[number].binaries for number, turns in ahead.items() if turns
+            number: turns + self.cells[number].warmup * self.cells[number].binaries
+            for number, turns in ahead.items()
+            if turns
         }
 
     def _ahead(self, number: int, blocks: Mapping[int, int]) -> set[int]:
@@ -110,7 +147,10 @@ class Session:
         """Run them, a part at each step."""
         ahead = {number: self._ahead(number, blocks) for number in blocks}
         begin, self._begun = self._begun, self._begun + max(blocks.values(), default=0)
-        wanted = (Wanted(block, [number for number in ahead if block in ahead[number]]) for block in range(begin, self._begun))
+        wanted = (
+            Wanted(block, [number for number in ahead if block in ahead[number]])
+            for block in range(begin, self._begun)
+        )
         yield from self.executor.running([one for one in wanted if one.cells])
 
     def more(self, number: int) -> bool:
@@ -123,12 +163,17 @@ class Session:
 
     def count(self, number: int) -> int:
         """How many blocks of a cell are complete."""
-        return max((len(self.blocks.of(number, position)) for position in self.tally.versions_of(number)), default=0)
+        return max(
+            (len(self.blocks.of(number, position)) for position in self.tally.versions_of(number)),
+            default=0,
+        )
 
     def units(self, number: int) -> int:
         """How many units a cell has, by its first block."""
         positions = self.tally.versions_of(number)
-        return max((len(set(self.blocks.of(number, one)[0].seen[one].uid)) for one in positions), default=0)
+        return max(
+            (len(set(self.blocks.of(number, one)[0].seen[one].uid)) for one in positions), default=0
+        )
 
     def measured(self, number: int) -> list[Measured]:
         """What a cell gave so far, by version."""
@@ -136,15 +181,23 @@ class Session:
         return [Measured.of(profile) for profile in found.values()]
 
     def unmeasured(self) -> list[str]:
-        """The cells that have no complete block, though they were not given up: the budget ended before."""
+        """The cells that have no complete block, though they were not given up: the budget ended
+        before.
+        """
         return [
-            self.names[number] for number in range(len(self.cells)) if self.tally.versions_of(number) and not self.count(number)
+            self.names[number]
+            for number in range(len(self.cells))
+            if self.tally.versions_of(number) and not self.count(number)
         ]
 
     def profiles(self) -> list[Profile]:
-        """One profile per cell, version and host with a complete block, of those that were not given up."""
+        """One profile per cell, version and host with a complete block, of those that were not
+        given up.
+        """
         found = self._profiles(sorted(self.tally.alive))
-        self.warnings |= dict.fromkeys(warning for profile in found.values() for warning in profile.environment.warnings)
+        self.warnings |= dict.fromkeys(
+            warning for profile in found.values() for warning in profile.environment.warnings
+        )
         return [self._processed(place.number, profile) for place, profile in found.items()]
 
     def left(self, kept: Sequence[Profile]) -> Iterator[str]:
@@ -161,25 +214,53 @@ class Session:
         """What to say where storing is interrupted after all was measured."""
         if self.journal is not None and len(self.blocks):
             rest = " and measure the rest" if self.journal.header.waiting else ""
-            yield f"everything{' of this session' if rest else ''} was measured; to store it{rest}: {self.journal.header.continued}"
+            yield (
+                f"everything{' of this session' if rest else ''} was measured; to store it{rest}:"
+                f" {self.journal.header.continued}"
+            )
 
     def so_far(self, number: int) -> list[list[Profile]] | None:
-        """What each version of one cell gave so far, in their order, by host; None when one of them was given up."""
+        """What each version of one cell gave so far, in their order, by host; None when one of them
+        was given up.
+        """
         pairs = [(number, position) for position in range(len(self.versions))]
         if not self.tally.alive.issuperset(pairs):
             return None
         found = self._profiles(pairs)
-        return [[profile for place, profile in found.items() if place.position == position] for _, position in pairs]
+        return [
+            [profile for place, profile in found.items() if place.position == position]
+            for _, position in pairs
+        ]
 
     def _profiles(self, pairs: Sequence[tuple[int, int]]) -> dict[CellPlace, Profile]:
-        """The profiles of cells on versions with a complete block, one per host, as they were measured."""
-        recordings = {(*pair, host): self.blocks.recording(*pair, host) for pair in pairs for host in self.blocks.hosts(*pair)}
-        places = [CellPlace(number, position, one.engine, host) for (number, position, host), one in recordings.items()]
+        """The profiles of cells on versions with a complete block, one per host, as they were
+        measured.
+        """
+        recordings = {
+            (*pair, host): self.blocks.recording(*pair, host)
+            for pair in pairs
+            for host in self.blocks.hosts(*pair)
+        }
+        places = [
+            CellPlace(number, position, one.engine, host)
+            for (number, position, host), one in recordings.items()
+        ]
         about = self.executor.describe(place for place in places if not place.host)
-        about |= {place: self.tally.about(place.number, place.position, place.host) for place in places if place.host}
+        about |= {
+            place: self.tally.about(place.number, place.position, place.host)
+            for place in places
+            if place.host
+        }
         now = datetime.now(UTC)
         return {
-            one: profile_of(self.tally, self.identity, one, recordings[one.number, one.position, one.host], about[one], now)
+            one: profile_of(
+                self.tally,
+                self.identity,
+                one,
+                recordings[one.number, one.position, one.host],
+                about[one],
+                now,
+            )
             for one in places
         }
 
@@ -192,6 +273,8 @@ class Session:
         for postprocessor in self.cells[number].postprocessors:
             try:
                 profile = postprocessor.apply(profile)
-            except PerfError as error:  # what was measured is worth more than what could be computed from it
+            except (
+                PerfError
+            ) as error:  # what was measured is worth more than what could be computed from it
                 self.warnings[f"{self.names[number]}: not processed: {error}"] = None
         return profile

@@ -44,10 +44,12 @@ class BuildError(PerfError):
 
 
 class Version(msgspec.Struct, frozen=True):
-    """A revision to be measured: a commit, with the working tree's own changes on top when ``dirty`` is not None.
+    """A revision to be measured: a commit, with the working tree's own changes on top when
+    ``dirty`` is not None.
 
-    ``here``: it is measured in the working tree as it stands, for a command that somebody typed there. ``product``: what is measured
-    instead of it; ``dirty`` is its digest then. ``packages``: requirements that replace what the revision installs of them.
+    ``here``: it is measured in the working tree as it stands, for a command that somebody typed
+    there. ``product``: what is measured instead of it; ``dirty`` is its digest then. ``packages``:
+    requirements that replace what the revision installs of them.
     """
 
     commit: str
@@ -68,10 +70,11 @@ class Version(msgspec.Struct, frozen=True):
 
 
 class Site(msgspec.Struct, frozen=True):
-    """A folder to run in, its environment, its Pythons by version, and the content hashes of the benchmark's own files.
+    """A folder to run in, its environment, its Pythons by version, and the content hashes of the
+    benchmark's own files.
 
-    ``originals``: its files as they were before the first execution. ``lacks``: what the checkout lacks of its revision, and what the
-    build left as it was, in sentences.
+    ``originals``: its files as they were before the first execution. ``lacks``: what the checkout
+    lacks of its revision, and what the build left as it was, in sentences.
     """
 
     folder: Path
@@ -83,40 +86,64 @@ class Site(msgspec.Struct, frozen=True):
     lacks: tuple[str, ...] = ()
 
     def environ(self, extra: Mapping[str, str]) -> dict[str, str]:
-        """The environment of a job with variables of its own; none of the others has a CI service's token in it."""
+        """The environment of a job with variables of its own; none of the others has a CI service's
+        token in it.
+        """
         tokens = secrets(os.environ)
-        kept = {name: value for name, value in self.env.items() if not any(token in value for token in tokens)}
+        kept = {
+            name: value
+            for name, value in self.env.items()
+            if not any(token in value for token in tokens)
+        }
         return _reporting(kept | dict(extra))
 
 
 def as_it_stands(project: Project, config: Config) -> Site:
-    """The working tree itself, for a command that somebody typed there: nothing is laid over it, built or installed."""
+    """The working tree itself, for a command that somebody typed there: nothing is laid over it,
+    built or installed.
+    """
     return Site(project.root, clean(os.environ, config.env), {}, {}, False, Originals(project.root))
 
 
 def prepare(
-    project: Project, home: Path, config: Config, version: Version, name: str, stack: ExitStack, changes: WorkingChanges, *,
-    flags: Sequence[str] = (), once: bool = False,
-) -> Site:  # fmt: skip
+    project: Project,
+    home: Path,
+    config: Config,
+    version: Version,
+    name: str,
+    stack: ExitStack,
+    changes: WorkingChanges,
+    *,
+    flags: Sequence[str] = (),
+    once: bool = False,
+) -> Site:
     """Check out, lay the benchmark's files over it, build, and install the interpreters.
 
-    ``home`` is the ``.perf`` folder and ``name`` the worktree's name in it; the worktree lives as long as ``stack``. The ``changes`` of
-    the working tree come on top of a version that has them. ``flags`` are
-    added by the C and C++ compilers during the build, and stand for ``{cflags}`` in its commands. What was built from the same
-    before is taken from the builds that are kept, unless this build is to be made ``once``, as those are whose differences count.
-    Raises BuildError, CheckoutError or UsageError.
+    ``home`` is the ``.perf`` folder and ``name`` the worktree's name in it; the worktree lives as
+    long as ``stack``. The ``changes`` of the working tree come on top of a version that has them.
+    ``flags`` are added by the C and C++ compilers during the build, and stand for ``{cflags}`` in
+    its commands. What was built from the same before is taken from the builds that are kept, unless
+    this build is to be made ``once``, as those are whose differences count. Raises BuildError,
+    CheckoutError or UsageError.
     """
     place, lacks, notes = home / "worktrees" / name, list[str](), list[str]()
     own = None if version.dirty is None or version.product else changes
     if version.product and version.product.folder:
         folder = stack.enter_context(version.product.laid_out(place))
     else:
-        made = checkout(project, version.commit, place, changes=own, wanted=config.submodules, notes=lacks)
+        made = checkout(
+            project, version.commit, place, changes=own, wanted=config.submodules, notes=lacks
+        )
         folder = stack.enter_context(made)
     source = {entry: _overlay(project.root, folder, entry) for entry in config.overlay}
     laid = untracked(folder) if config.overlay and version.is_commit else set()
     if config.build:
-        renew(file for entry in source for file in _files(folder / entry) if file.is_file() and not is_binary(file))
+        renew(
+            file
+            for entry in source
+            for file in _files(folder / entry)
+            if file.is_file() and not is_binary(file)
+        )
     env = clean(os.environ, config.env)
     log = home / "log" / f"build-{name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -124,7 +151,8 @@ def prepare(
     rest()  # what a build does to environments is not what ran before
     content = None if own is not None or lacks else _content_key(project, config, version, source)
     settings = _settings(config, env)
-    made_from = key_of(content, settings, config.build, tuple(flags), str(folder))  # a build may know its place
+    # a build may know its place
+    made_from = key_of(content, settings, config.build, tuple(flags), str(folder))
     if config.build:
         # a build without all of its sources is not kept
         kept = made_from if version.is_commit and not once and content is not None else None
@@ -134,8 +162,14 @@ def prepare(
                 _build_all(config, folder, env, flags, home, log)
             except BuildError as error:
                 raise BuildError("; ".join([str(error), *lacks])) from None
-            stale = [name for name, about in _programs(config, folder).items() if programs.get(name) == about]
-            notes += [f"the build leaves `{name}` as it was committed: {_cure(name)}" for name in stale]
+            stale = [
+                name
+                for name, about in _programs(config, folder).items()
+                if programs.get(name) == about
+            ]
+            notes += [
+                f"the build leaves `{name}` as it was committed: {_cure(name)}" for name in stale
+            ]
             if kept is not None and not stale:  # nor is one of which this is to be said again
                 builds.keep(kept, folder)
     log.unlink(missing_ok=True)
@@ -147,15 +181,23 @@ def prepare(
             content = None if once else made_from
         shared = home / PYTHONS_FOLDER
         stack.callback(prune, shared, config.python.keep)  # once those made here are released
-        pythons = _pythons(config.python, version.packages, shared, folder, content, settings, env, stack)
+        pythons = _pythons(
+            config.python, version.packages, shared, folder, content, settings, env, stack
+        )
     originals = Originals(folder, source, plain=bool(version.product and version.product.folder))
     return Site(folder, env, pythons, source, bool(config.build), originals, (*lacks, *notes))
 
 
 def _programs(config: Config, folder: Path) -> dict[str, tuple[int, int, int]]:
-    """The compiled programs of the jobs that are in a checkout, by path: inode, size and time of the last change (ns)."""
+    """The compiled programs of the jobs that are in a checkout, by path: inode, size and time of
+    the last change (ns).
+    """
     found = {}
-    commands = [command for job in config.job for command in ([job.cmd] if isinstance(job.cmd, str) else job.cmd)]
+    commands = [
+        command
+        for job in config.job
+        for command in ([job.cmd] if isinstance(job.cmd, str) else job.cmd)
+    ]
     for command in commands:
         name = os.path.normpath(shlex.split(command)[0])
         if (folder / name).is_file() and is_binary(folder / name):
@@ -165,11 +207,18 @@ def _programs(config: Config, folder: Path) -> dict[str, tuple[int, int, int]]:
 
 
 def _cure(name: str) -> str:
-    return f"take it out of git (`git rm --cached {shlex.quote(name)}`), or let the build remove it first"
+    return (
+        f"take it out of git (`git rm --cached {shlex.quote(name)}`), or let the build remove it"
+        " first"
+    )
 
 
-def _note_artefacts(home: Path, config: Config, commit: str, folder: Path, laid: set[str], stack: ExitStack) -> None:
-    """Note what the build left in a checkout of a commit, and at its end what installing and running left; but not what was ``laid``."""
+def _note_artefacts(
+    home: Path, config: Config, commit: str, folder: Path, laid: set[str], stack: ExitStack
+) -> None:
+    """Note what the build left in a checkout of a commit, and at its end what installing and
+    running left; but not what was ``laid``.
+    """
     artefacts = Artefacts(home)
     built = untracked(folder) - laid if config.build else set()
     if config.build and not artefacts.is_known(commit, config.build):
@@ -182,7 +231,9 @@ def _note_artefacts(home: Path, config: Config, commit: str, folder: Path, laid:
     stack.callback(note)
 
 
-def _content_key(project: Project, config: Config, version: Version, source: Mapping[str, str]) -> str:
+def _content_key(
+    project: Project, config: Config, version: Version, source: Mapping[str, str]
+) -> str:
     """The key of the files in a checkout, before anything is built there."""
     laid_out = version.product and version.product.folder
     base = version.dirty if laid_out else project.tree(version.commit)
@@ -190,33 +241,65 @@ def _content_key(project: Project, config: Config, version: Version, source: Map
 
 
 def _settings(config: Config, env: Mapping[str, str]) -> str:
-    """The key of what else builds and installations obey: their variables, and the compiler's version."""
+    """The key of what else builds and installations obey: their variables, and the compiler's
+    version.
+    """
     compiled = compiler(env.get("CC", "cc"), env.get("PATH", os.defpath))
     return key_of(variables(env, config.env), compiled)
 
 
-def _build_all(config: Config, folder: Path, env: Mapping[str, str], flags: Sequence[str], home: Path, log: Path) -> None:
+def _build_all(
+    config: Config,
+    folder: Path,
+    env: Mapping[str, str],
+    flags: Sequence[str],
+    home: Path,
+    log: Path,
+) -> None:
     """Run the build commands, with compilers that add the flags."""
     with ExitStack() as until_built:
         building = _reporting(env)
         if flags:
             building = wrapped(
-                building, flags, Path(until_built.enter_context(TemporaryDirectory(prefix="compilers-", dir=home / "tmp")))
+                building,
+                flags,
+                Path(
+                    until_built.enter_context(
+                        TemporaryDirectory(prefix="compilers-", dir=home / "tmp")
+                    )
+                ),
             )
         for command in config.build:
-            _build(_with(flags, command), folder, building, seconds(config.build_timeout, "build_timeout"), log)
+            _build(
+                _with(flags, command),
+                folder,
+                building,
+                seconds(config.build_timeout, "build_timeout"),
+                log,
+            )
 
 
 def _reporting(env: Mapping[str, str]) -> dict[str, str]:
-    """The environment in which a program finds what it can report its own measurements with: ``perfvcs_bench`` and ``perfvcs.h``."""
+    """The environment in which a program finds what it can report its own measurements with:
+    ``perfvcs_bench`` and ``perfvcs.h``.
+    """
     added = {"PYTHONPATH": python_folder(), "CPATH": native_folder()}
-    return dict(env) | {name: os.pathsep.join(filter(None, (env.get(name), str(folder)))) for name, folder in added.items()}
+    return dict(env) | {
+        name: os.pathsep.join(filter(None, (env.get(name), str(folder))))
+        for name, folder in added.items()
+    }
 
 
 def _pythons(
-    table: PythonTable, packages: Sequence[str], home: Path, origin: Path, content: str | None, settings: str,
-    env: Mapping[str, str], stack: ExitStack,
-) -> dict[str, VirtualEnvironment]:  # fmt: skip
+    table: PythonTable,
+    packages: Sequence[str],
+    home: Path,
+    origin: Path,
+    content: str | None,
+    settings: str,
+    env: Mapping[str, str],
+    stack: ExitStack,
+) -> dict[str, VirtualEnvironment]:
     """A virtual environment per interpreter that perf.toml asks for, held as long as ``stack``."""
     from perfvcs.measure.interpreter import find
 
@@ -240,33 +323,54 @@ def _pythons(
 
 
 def _overlay(root: Path, folder: Path, entry: str) -> str:
-    """Copy one entry of the newest configuration's files over a checkout; the first 16 hex digits of its content's SHA-256."""
+    """Copy one entry of the newest configuration's files over a checkout; the first 16 hex digits
+    of its content's SHA-256.
+    """
     source, place = overlay_source(root, entry)
     target = folder / place
     if not target.parent.resolve().is_relative_to(folder.resolve()):
-        raise BuildError(f"overlay `{entry}` would leave the checkout through a symbolic link of this revision")
+        raise BuildError(
+            f"overlay `{entry}` would leave the checkout through a symbolic link of this revision"
+        )
     try:
         remove(target)
         target.parent.mkdir(parents=True, exist_ok=True)
         # a link becomes what it leads to, since the revision may not have that
         if source.is_dir():
-            shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", ".git"))
+            shutil.copytree(
+                source, target, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", ".git")
+            )
         else:
             shutil.copy2(source, target)
     except (FileExistsError, NotADirectoryError):
-        raise BuildError(f"overlay `{entry}` has no place in this revision, where a folder above it is a file") from None
+        raise BuildError(
+            f"overlay `{entry}` has no place in this revision, where a folder above it is a file"
+        ) from None
     except shutil.Error as error:
-        raise BuildError(f"overlay `{entry}` cannot be copied: {system_reason(error)}: take that out of it") from None
+        raise BuildError(
+            f"overlay `{entry}` cannot be copied: {system_reason(error)}: take that out of it"
+        ) from None
     return _content(source)
 
 
 def overlay_source(root: Path, entry: str) -> tuple[Path, Path]:
-    """The file or folder that an entry of the overlay means, through links, and its place in a checkout; raises UsageError."""
+    """The file or folder that an entry of the overlay means, through links, and its place in a
+    checkout; raises UsageError.
+    """
     place = Path(os.path.normpath(entry))
     source = (root / place).resolve()
-    inside = source.relative_to(root.resolve()).parts if source.is_relative_to(root.resolve()) else ()
-    if not inside or place.is_absolute() or ".." in place.parts or {".git", ".perf"}.intersection((inside[0], place.parts[0])):
-        raise UsageError(f"perf.toml: overlay `{entry}` is not part of the project: name a file or folder of it")
+    inside = (
+        source.relative_to(root.resolve()).parts if source.is_relative_to(root.resolve()) else ()
+    )
+    if (
+        not inside
+        or place.is_absolute()
+        or ".." in place.parts
+        or {".git", ".perf"}.intersection((inside[0], place.parts[0]))
+    ):
+        raise UsageError(
+            f"perf.toml: overlay `{entry}` is not part of the project: name a file or folder of it"
+        )
     if not source.exists():
         raise UsageError(f"perf.toml: overlay `{entry}` does not exist: create it or take it out")
     return source, place
@@ -288,21 +392,35 @@ def _content(path: Path) -> str:
         if own is None and not file.is_file():
             continue
         content = file.read_bytes() if own is None else own
-        digest.update(f"{file.relative_to(path).as_posix()}\0{len(content)}\0".encode("utf-8", "surrogateescape"))
+        digest.update(
+            f"{file.relative_to(path).as_posix()}\0{len(content)}\0".encode(
+                "utf-8", "surrogateescape"
+            )
+        )
         digest.update(content)
     return digest.hexdigest()[:16]
 
 
 def _with(flags: Sequence[str], command: str) -> list[str]:
-    """A build command's words with the flags in place of ``{cflags}``: as many words, or a part of the word that holds it."""
+    """A build command's words with the flags in place of ``{cflags}``: as many words, or a part of
+    the word that holds it.
+    """
     parts = [
-        list(flags) if word == CFLAGS else [word.replace(CFLAGS, " ".join(flags)).rstrip()] if CFLAGS in word else [word]
+        (
+            list(flags)
+            if word == CFLAGS
+            else [word.replace(CFLAGS, " ".join(flags)).rstrip()]
+            if CFLAGS in word
+            else [word]
+        )
         for word in shlex.split(command)
     ]
     return [word for part in parts for word in part]
 
 
-def _build(words: Sequence[str], folder: Path, env: Mapping[str, str], timeout: float, log: Path) -> None:
+def _build(
+    words: Sequence[str], folder: Path, env: Mapping[str, str], timeout: float, log: Path
+) -> None:
     """One build command, what it prints in ``log``."""
     try:
         run(words, cwd=folder, env=env, timeout=timeout, log=log)

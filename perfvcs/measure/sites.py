@@ -1,4 +1,6 @@
-"""The sites of a session, one per version, build and flags of the compilers, and what each job runs there."""
+"""The sites of a session, one per version, build and flags of the compilers, and what each job runs
+there.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ Stamp = tuple[int, int, int] | None  # of a file: inode, size, time of the last 
 
 
 class SiteKind(NamedTuple):
-    """Sites that are built alike: with these flags, as often as the jobs with these numbers need."""
+    """Sites that are built alike: with these flags, as often as the jobs with these numbers
+    need.
+    """
 
     number: int
     flags: BuildFlags
@@ -52,19 +56,29 @@ class Sites:
     """Where the cells run on the versions. Numbers are places in ``cells`` and ``versions``."""
 
     def __init__(
-        self, project: Project, home: Path, config: Config, cells: Sequence[Cell], versions: Sequence[Version], knobs: Knobs,
+        self,
+        project: Project,
+        home: Path,
+        config: Config,
+        cells: Sequence[Cell],
+        versions: Sequence[Version],
+        knobs: Knobs,
         changes: WorkingChanges | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.project, self.home, self.config, self.knobs = project, home, config, knobs
-        self.changes = changes or WorkingChanges(project, config.dirty.ignore)  # of the working tree, for HEAD with these
+        # of the working tree, for HEAD with these
+        self.changes = changes or WorkingChanges(project, config.dirty.ignore)
         self.cells, self.versions = cells, versions
         # only what is built can be built otherwise
-        self._flags = [cell.collector.flags(shlex.split(cell.cmd)[0]) if config.build else () for cell in cells]
+        self._flags = [
+            cell.collector.flags(shlex.split(cell.cmd)[0]) if config.build else () for cell in cells
+        ]
         self._sites: dict[tuple[int, int, BuildFlags], Site] = {}
         self._texts: dict[tuple[Path, Workload | None], tuple[str, Stamp]] = {}
         self._programs: dict[tuple[Path, str], str] = {}  # that the commands on the sites ran
         self._notes: dict[str, None] = {}  # what versions did to the workloads that they share
-        self.warm: dict[tuple[int, Version], Reached | None] = {}  # cells on versions that were warmed up, and what ran then
+        # cells on versions that were warmed up, and what ran then
+        self.warm: dict[tuple[int, Version], Reached | None] = {}
 
     def kinds(self) -> Iterator[SiteKind]:
         """The kinds of sites that each version needs."""
@@ -73,32 +87,50 @@ class Sites:
             yield SiteKind(kind, flags, jobs, max(self.cells[number].binaries for number in jobs))
 
     def stands(self, position: int) -> bool:
-        """Whether a version is measured in the working tree as it stands; several are measured on equal terms, in checkouts."""
+        """Whether a version is measured in the working tree as it stands; several are measured on
+        equal terms, in checkouts.
+        """
         return self.versions[position].here and len(self.versions) == 1
 
     def prepare(self, position: int, kind: SiteKind, stack: ExitStack) -> None:
-        """Make a version's sites of one kind, which live as long as ``stack``; raises BuildError, CheckoutError and others."""
+        """Make a version's sites of one kind, which live as long as ``stack``; raises BuildError,
+        CheckoutError and others.
+        """
         version = self.versions[position]
         if self.stands(position):
             self._sites[position, 0, kind.flags] = as_it_stands(self.project, self.config)
             return
         for binary in range(kind.binaries):
-            # the same wherever the version stands in a session, so that a build that is kept finds its place again
+            # the same wherever the version stands in a session, so that a build that is kept finds
+            # its place again
             twin = sum(other.commit == version.commit for other in self.versions[:position])
-            place = f"{version.commit[:12]}-{twin}-{binary}" + (f"-{kind.number}" if kind.number else "")
+            place = f"{version.commit[:12]}-{twin}-{binary}" + (
+                f"-{kind.number}" if kind.number else ""
+            )
             self._sites[position, binary, kind.flags] = prepare(
-                self.project, self.home, self.config, version, place, stack, self.changes,
-                flags=kind.flags, once=kind.binaries > 1,
-            )  # fmt: skip
+                self.project,
+                self.home,
+                self.config,
+                version,
+                place,
+                stack,
+                self.changes,
+                flags=kind.flags,
+                once=kind.binaries > 1,
+            )
 
     def lacks(self, position: int, kind: SiteKind) -> tuple[str, ...]:
         """What the checkout of a version lacks, in sentences."""
         return self._sites[position, 0, kind.flags].lacks
 
     def run(self, number: int, position: int, binary: int, scratch: Path, seed: int) -> Run:
-        """An execution of a cell on a version, ready to be made; all that is drawn by lot follows from the ``seed``."""
+        """An execution of a cell on a version, ready to be made; all that is drawn by lot follows
+        from the ``seed``.
+        """
         cell, site = self._cell(number, position), self._site(number, position, binary)
-        env = site.environ({name: value.replace(SEED_PLACEHOLDER, str(seed)) for name, value in cell.env.items()})
+        env = site.environ(
+            {name: value.replace(SEED_PLACEHOLDER, str(seed)) for name, value in cell.env.items()}
+        )
         python = self._python(cell, site)
         if python is not None:
             python.enter(f"{cell.name} on {self.versions[position].name}")
@@ -117,13 +149,22 @@ class Sites:
         program, *words = cell.argv(text, seed)
         if "/" in program and (removed := site.originals.removed([program])):
             raise CollectError(removed, lasting=True)
-        program = resolve(program, site.folder, env, self.project.root, python.folder if python else None)
+        program = resolve(
+            program, site.folder, env, self.project.root, python.folder if python else None
+        )
         self._programs[site.folder, cell.cmd] = program
         return Run(
-            argv=(program, *words), cwd=site.folder, env=env, scratch=scratch, uid=cell.name,
-            timeout=cell.timeout, size=cell.workload.size if cell.workload else None,
-            cpus=self.knobs.cpus(), aslr=self.knobs.aslr, left_out=cell.left_out,
-        )  # fmt: skip
+            argv=(program, *words),
+            cwd=site.folder,
+            env=env,
+            scratch=scratch,
+            uid=cell.name,
+            timeout=cell.timeout,
+            size=cell.workload.size if cell.workload else None,
+            cpus=self.knobs.cpus(),
+            aslr=self.knobs.aslr,
+            left_out=cell.left_out,
+        )
 
     def job(self, number: int, position: int) -> Job:
         """What identifies the series of a cell on a version."""
@@ -134,9 +175,11 @@ class Sites:
         return cell.job(source)
 
     def lacking(self, number: int, position: int) -> str:
-        """What a cell may miss in the checkout of a version, though it is in the working tree, with the cure; empty where nothing is.
+        """What a cell may miss in the checkout of a version, though it is in the working tree, with
+        the cure; empty where nothing is.
 
-        That is the first file or folder that its command names; if there is none, on HEAD, what git ignores.
+        That is the first file or folder that its command names; if there is none, on HEAD, what git
+        ignores.
         """
         folder = self._site(number, position).folder
         if missing := only_here(self._words(number, position), folder, self.project.root):
@@ -146,10 +189,15 @@ class Sites:
         unseen = [name for name in ignored(self.project.root) if not os.path.lexists(folder / name)]
         if not unseen:
             return ""
-        return f"git ignores {listed(unseen)}, so that no checkout has that: name in `overlay` what a job needs"
+        return (
+            f"git ignores {listed(unseen)}, so that no checkout has that: name in `overlay` what a"
+            " job needs"
+        )
 
     def removed(self, number: int, position: int) -> str:
-        """What the command of a cell names, and an execution on the version has removed; empty where nothing is."""
+        """What the command of a cell names, and an execution on the version has removed; empty
+        where nothing is.
+        """
         return self._site(number, position).originals.removed(self._words(number, position))
 
     def _words(self, number: int, position: int) -> list[str]:
@@ -160,19 +208,29 @@ class Sites:
         return words + self._literal(cell)
 
     def unseen_workload(self, number: int, position: int) -> str:
-        """The workload of a cell that is only in the working tree, with the cure; empty where it is not."""
-        return only_here(self._literal(self.cells[number]), self._site(number, position).folder, self.project.root)
+        """The workload of a cell that is only in the working tree, with the cure; empty where it is
+        not.
+        """
+        return only_here(
+            self._literal(self.cells[number]),
+            self._site(number, position).folder,
+            self.project.root,
+        )
 
     @staticmethod
     def _literal(cell: Cell) -> list[str]:
         return [cell.workload.name] if cell.workload else []
 
-    def environment(self, number: int, position: int, before: Noise | None = None, after: Noise | None = None) -> Environment:
+    def environment(
+        self, number: int, position: int, before: Noise | None = None, after: Noise | None = None
+    ) -> Environment:
         """What a cell runs in on a version; raises CollectError where its program is not there."""
         cell, site = self._cell(number, position), self._site(number, position)
         env, python = site.environ(cell.env), self._python(cell, site)
         label = python.interpreter.label if python else _interpreter(self._program(cell, site, env))
-        found = environment.describe(self.knobs, env, python=label, built=site.built, before=before, after=after)
+        found = environment.describe(
+            self.knobs, env, python=label, built=site.built, before=before, after=after
+        )
         changed = site.originals.changed()
         own = [f"{self.versions[position].name}: {changed}"] if changed else []
         warnings = [*site.lacks, *found.warnings, *self._notes, *own]
@@ -183,13 +241,16 @@ class Sites:
         return structs.replace(found, notes=notes, warnings=[*warnings, *python.examine()])
 
     def _program(self, cell: Cell, site: Site, env: Mapping[str, str]) -> str:
-        """What a cell last ran on a site, even if that is gone; what it would run if it has not run."""
+        """What a cell last ran on a site, even if that is gone; what it would run if it has not
+        run.
+        """
         if program := self._programs.get((site.folder, cell.cmd)):
             return program
         return resolve(cell.argv("")[0], site.folder, env, self.project.root)
 
     def require(self, number: int, position: int, binary: int) -> None:
-        """Raises CollectError where the virtual environment in which a cell ran is gone, or its input another.
+        """Raises CollectError where the virtual environment in which a cell ran is gone, or its
+        input another.
 
         It may have run in another one.
         """
@@ -242,6 +303,10 @@ def _stamp(text: str, folder: Path) -> Stamp:
 
 @cache
 def _interpreter(program: str) -> str:
-    """The version of a program that is a Python interpreter, empty for any other; asked once per process."""
-    found = probe(Path(program)) if re.fullmatch(r"(python|pypy)[\d.]*t?", Path(program).name) else None
+    """The version of a program that is a Python interpreter, empty for any other; asked once per
+    process.
+    """
+    found = (
+        probe(Path(program)) if re.fullmatch(r"(python|pypy)[\d.]*t?", Path(program).name) else None
+    )
     return found.label if found else ""

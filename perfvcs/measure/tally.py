@@ -1,4 +1,6 @@
-"""The tally of a session: what is complete, what was given up, and what is ahead; executors fill it, the session reads it."""
+"""The tally of a session: what is complete, what was given up, and what is ahead; executors fill
+it, the session reads it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from perfvcs.text.words import named
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """A job that was given up on a version, and why, in one line; ``name`` is what listings call it."""
+    """A job that was given up on a version, and why, in one line; ``name`` is what listings call
+    it.
+    """
 
     name: str
     version: str
@@ -34,7 +38,9 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class About(NamedTuple):
-    """What is known of a series: the job, the environment with its noise, and which functions ran in the warm-up."""
+    """What is known of a series: the job, the environment with its noise, and which functions ran
+    in the warm-up.
+    """
 
     job: Job
     environment: Environment
@@ -42,26 +48,37 @@ class About(NamedTuple):
 
 
 class Tally:
-    """What a session has so far. Cells and versions go by their numbers; a pair of both is ``alive`` until it is given up."""
+    """What a session has so far.
+
+    Cells and versions go by their numbers; a pair of both is ``alive`` until it is given up.
+    """
 
     def __init__(
-        self, cells: Sequence[Cell], versions: Sequence[Version], progress: Progress, journal: Journal | None,
-        pace: TurnTimes | None = None, budget: Budget | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        cells: Sequence[Cell],
+        versions: Sequence[Version],
+        progress: Progress,
+        journal: Journal | None,
+        pace: TurnTimes | None = None,
+        budget: Budget | None = None,
+    ) -> None:
         self.cells, self.versions, self.progress, self.journal = cells, versions, progress, journal
         self.pace, self.budget = pace or TurnTimes({}), budget
         self.names = named([(cell.label, cell.collector_name) for cell in cells])
         self.failures: list[Failure] = []
         self.warnings: dict[str, None] = {}
         self.blocks = Blocks()
-        self.described: dict[tuple[str, int, int], Described] = {}  # what hosts said of their series
+        # what hosts said of their series
+        self.described: dict[tuple[str, int, int], Described] = {}
         self.alive: set[tuple[int, int]] = set()
         self._left: Counter[tuple[int, int]] = Counter()  # executions ahead
         self._unnoted: list[JournalEntry] = []
 
     def versions_of(self, number: int) -> list[int]:
         """The versions on which a cell was not given up."""
-        return [position for position in range(len(self.versions)) if (number, position) in self.alive]
+        return [
+            position for position in range(len(self.versions)) if (number, position) in self.alive
+        ]
 
     def fits(self, number: int) -> bool:
         """Whether a turn of a cell fits into the budget."""
@@ -75,7 +92,9 @@ class Tally:
         """Show how many executions are ahead; ``ahead`` has those of each version, by cell."""
         self._left.clear()
         for number, count in ahead.items():
-            self._left |= dict.fromkeys(((number, position) for position in self.versions_of(number)), count)
+            self._left |= dict.fromkeys(
+                ((number, position) for position in self.versions_of(number)), count
+            )
         self.progress.begin(self._left.total())
 
     def step(self, number: int, position: int) -> None:
@@ -138,7 +157,15 @@ class Tally:
     def _lose(self, number: int, position: int, reason: str) -> None:
         """Say that a job was given up on a version."""
         cell = self.cells[number]
-        self._tell(Failure(self.names[number], self.versions[position].name, reason, cell.label, cell.collector_name))
+        self._tell(
+            Failure(
+                self.names[number],
+                self.versions[position].name,
+                reason,
+                cell.label,
+                cell.collector_name,
+            )
+        )
 
     def fail(self, name: str, position: int, reason: str) -> None:
         """Say that something of a version failed."""
@@ -150,7 +177,9 @@ class Tally:
 
 
 class CellPlace(NamedTuple):
-    """A cell on a version, by their numbers, on a host (empty: here); ``engine`` is the one used, if that is known only afterwards."""
+    """A cell on a version, by their numbers, on a host (empty: here); ``engine`` is the one used,
+    if that is known only afterwards.
+    """
 
     number: int
     position: int
@@ -159,21 +188,41 @@ class CellPlace(NamedTuple):
 
 
 def profile_of(
-    tally: Tally, identity: Identity, place: CellPlace, recording: JobRecording, about: About, ended: datetime
+    tally: Tally,
+    identity: Identity,
+    place: CellPlace,
+    recording: JobRecording,
+    about: About,
+    ended: datetime,
 ) -> Profile:
     """The profile of what was recorded at a place."""
-    cell, version, several = tally.cells[place.number], tally.versions[place.position], len(tally.versions) > 1
+    cell, version, several = (
+        tally.cells[place.number],
+        tally.versions[place.position],
+        len(tally.versions) > 1,
+    )
     return Profile(
-        commit=version.commit, dirty=version.dirty, job=about.job,
-        metrics=recording.metrics, resources=recording.resources(), stacks=recording.stacks(),
-        reached=recording.reached or about.reached, turns=recording.turns if several else None,
-        collected=Collected(identity.session, identity.started, moment(ended), f"perfvcs {__version__}"),
+        commit=version.commit,
+        dirty=version.dirty,
+        job=about.job,
+        metrics=recording.metrics,
+        resources=recording.resources(),
+        stacks=recording.stacks(),
+        reached=recording.reached or about.reached,
+        turns=recording.turns if several else None,
+        collected=Collected(
+            identity.session, identity.started, moment(ended), f"perfvcs {__version__}"
+        ),
         environment=about.environment,
         design=Design(
-            binaries=cell.binaries, executions=recording.executions, warmup=cell.warmup, seed=identity.seed,
-            version=place.position, order="interleaved" if several else "sequential",
+            binaries=cell.binaries,
+            executions=recording.executions,
+            warmup=cell.warmup,
+            seed=identity.seed,
+            version=place.position,
+            order="interleaved" if several else "sequential",
             versions=[one.product.name if one.product else one.commit for one in tally.versions],
             failed=tally.blocks.failed(place.number, place.position, place.host),
             product=version.product.recorded if version.product else None,
         ),
-    )  # fmt: skip
+    )

@@ -1,4 +1,6 @@
-"""Trying a proposal before it is written into perf.toml: does it build, does its command run, and how long does it take."""
+"""Trying a proposal before it is written into perf.toml: does it build, does its command run, and
+how long does it take.
+"""
 
 from __future__ import annotations
 
@@ -76,8 +78,12 @@ class _Quiet:
         self.reasons.append(failure)
 
 
-def first_that_runs(repository: Repository, proposals: Sequence[Proposal], progress: Progress) -> Trial | None:
-    """The first proposal that builds and runs at the committed HEAD, or None; prints why the others do not."""
+def first_that_runs(
+    repository: Repository, proposals: Sequence[Proposal], progress: Progress
+) -> Trial | None:
+    """The first proposal that builds and runs at the committed HEAD, or None; prints why the others
+    do not.
+    """
     failed: set[tuple[str, ...]] = set()
     end = time.monotonic() + ALL_TRIALS_SECONDS
     with repository.measuring():
@@ -85,14 +91,22 @@ def first_that_runs(repository: Repository, proposals: Sequence[Proposal], progr
             if one.build in failed:
                 continue
             if (left := end - time.monotonic()) <= 0:
-                progress.say(f"no other command is tried: the trials took {duration(ALL_TRIALS_SECONDS)}")
+                progress.say(
+                    f"no other command is tried: the trials took {duration(ALL_TRIALS_SECONDS)}"
+                )
                 break
-            progress.say(f"trying `{one.cmd}`{' after ' + '; '.join(one.build) if one.build else ''}")
+            progress.say(
+                f"trying `{one.cmd}`{' after ' + '; '.join(one.build) if one.build else ''}"
+            )
             quiet = _Quiet()
             tried = _tried(repository, one, quiet, left)
             if tried is not None:
                 return tried
-            reason = quiet.reasons[-1] if quiet.reasons else f"it takes more than {LONGEST_EXECUTION:.0f} s"
+            reason = (
+                quiet.reasons[-1]
+                if quiet.reasons
+                else f"it takes more than {LONGEST_EXECUTION:.0f} s"
+            )
             if one.build and "the build failed" in reason:
                 failed.add(one.build)
             progress.say(f"  it does not run: {_short(reason)}")
@@ -106,15 +120,25 @@ def _short(reason: str) -> str:
 
 
 def _tried(repository: Repository, proposal: Proposal, quiet: _Quiet, left: float) -> Trial | None:
-    """One execution of a proposal in a checkout of HEAD; None where it fails. ``left``: the seconds for its build."""
+    """One execution of a proposal in a checkout of HEAD; None where it fails.
+
+    ``left``: the seconds for its build.
+    """
     tests = proposal.collector == PYTEST
     tried = replace(proposal, collector=TESTS_ONCE) if tests else proposal
-    config = structs.replace(read(tomllib.loads(tried.toml())), build_timeout=f"{max(1, round(min(BUILD, left)))}s")
+    config = structs.replace(
+        read(tomllib.loads(tried.toml())), build_timeout=f"{max(1, round(min(BUILD, left)))}s"
+    )
     try:
-        cells = [replace(cell, executions=1, warmup=0, retries=0, timeout=LONGEST_EXECUTION) for cell in matrix(config)]
+        cells = [
+            replace(cell, executions=1, warmup=0, retries=0, timeout=LONGEST_EXECUTION)
+            for cell in matrix(config)
+        ]
         head = repository.project.head
         assert head is not None
-        sites = Sites(repository.project, repository.home, config, cells, [Version(head)], knobs(config))
+        sites = Sites(
+            repository.project, repository.home, config, cells, [Version(head)], knobs(config)
+        )
         began = time.monotonic()
         with Session(sites, quiet, Identity.new()) as session:
             prepared = time.monotonic()
@@ -133,7 +157,8 @@ def _tried(repository: Repository, proposal: Proposal, quiet: _Quiet, left: floa
 
 
 def _bounded(proposal: Proposal, seen: Observations, once: float) -> tuple[Proposal, float]:
-    """A proposal of tests, cut to the most expensive ones where all of them take long; with the seconds of one execution.
+    """A proposal of tests, cut to the most expensive ones where all of them take long; with the
+    seconds of one execution.
 
     ``once`` is what it took to run each test once; the collector repeats them.
     """
@@ -149,12 +174,16 @@ def _bounded(proposal: Proposal, seen: Observations, once: float) -> tuple[Propo
     files: dict[str, float] = {}
     for test, value in spent.items():
         files[test.partition("::")[0]] = files.get(test.partition("::")[0], 0.0) + value
-    chosen = _dearest(files, total * EXECUTION_SECONDS / seconds) or _dearest(spent, total * EXECUTION_SECONDS / seconds)
+    chosen = _dearest(files, total * EXECUTION_SECONDS / seconds) or _dearest(
+        spent, total * EXECUTION_SECONDS / seconds
+    )
     if not chosen:
         return proposal, seconds
     share = sum((files | spent)[name] for name in chosen) / total
     found = f"{proposal.found}: those with {100 * share:.0f} % of the time of all {len(spent)}"
-    return replace(proposal, found=found, cmd=shlex.join(["python", "-m", "pytest", *chosen])), seconds * share
+    return replace(
+        proposal, found=found, cmd=shlex.join(["python", "-m", "pytest", *chosen])
+    ), seconds * share
 
 
 def _dearest(spent: dict[str, float], left: float) -> list[str]:

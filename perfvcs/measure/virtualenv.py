@@ -1,6 +1,8 @@
-"""Virtual environments: one per interpreter, requirements and revision, made once, kept until they are pruned.
+"""Virtual environments: one per interpreter, requirements and revision, made once, kept until they
+are pruned.
 
-Revisions that install the same share one. None of them sees what another adds to it or changes in it.
+Revisions that install the same share one. None of them sees what another adds to it or changes in
+it.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from perfvcs.measure.pythons import InstallError
 from perfvcs.measure.recipe import Recipe
 from perfvcs.plugins.collector import CollectError
 
-VOLATILE = {"direct_url.json", "RECORD", "INSTALLER", "REQUESTED"}  # what installers note of where and how they installed
+# what installers note of where and how they installed
+VOLATILE = {"direct_url.json", "RECORD", "INSTALLER", "REQUESTED"}
 INSTALL_TIMEOUT = 1800.0
 
 
@@ -57,7 +60,11 @@ class VirtualEnvironment:
 
     def activate(self, env: Mapping[str, str]) -> dict[str, str]:
         """The variables of a process in this environment, as its activate script sets them."""
-        kept = {name: value for name, value in env.items() if name not in ("PYTHONHOME", "VIRTUAL_ENV_PROMPT")}
+        kept = {
+            name: value
+            for name, value in env.items()
+            if name not in ("PYTHONHOME", "VIRTUAL_ENV_PROMPT")
+        }
         path = f"{self.python.parent}{os.pathsep}{env.get('PATH', os.defpath)}"
         return kept | {"VIRTUAL_ENV": str(self.folder), "PATH": path}
 
@@ -75,7 +82,8 @@ class VirtualEnvironment:
             lost.release(self)
             if self.installed != before:
                 raise InstallError(
-                    f"{lost.spoilt}, in which {_differing(before, self.installed)} differs: pin versions in [python]"
+                    f"{lost.spoilt}, in which {_differing(before, self.installed)} differs: pin"
+                    " versions in [python]"
                 )
             self._held.enter(self)
         self.require()
@@ -84,7 +92,9 @@ class VirtualEnvironment:
         """Raises CollectError where it is gone: a command would take another Python of PATH."""
         if not self.python.exists():
             raise CollectError(
-                f"the virtual environment {self.folder} was removed while it was in use: measure again", lasting=True
+                f"the virtual environment {self.folder} was removed while it was in use: measure"
+                " again",
+                lasting=True,
             )
 
     def examine(self) -> list[str]:
@@ -122,11 +132,14 @@ class VirtualEnvironment:
                     return found
         except OSError as error:
             raise InstallError(
-                f"no virtual environment can be made in {home}: {error.strerror}: make room, or make it writable"
+                f"no virtual environment can be made in {home}: {error.strerror}: make room, or"
+                " make it writable"
             ) from None
 
     def _shared(self, made: Held, about: dict[str, Any]) -> Held:
-        """The environment that has the same content as this new one, which goes; itself, if none has."""
+        """The environment that has the same content as this new one, which goes; itself, if none
+        has.
+        """
         others = sorted(self.home.glob(f"{self.recipe.prefix}-*/")) if about["content"] else []
         for other in others:
             alike = pythons.note(other).get("content") == about["content"]
@@ -151,16 +164,27 @@ def environment(
     env: Mapping[str, str],
     timeout: float = INSTALL_TIMEOUT,
 ) -> Iterator[VirtualEnvironment]:
-    """The virtual environment below ``folder`` in which ``requires``, then ``install``, are installed; options are passed on.
+    """The virtual environment below ``folder`` in which ``requires``, then ``install``, are
+    installed; options are passed on.
 
-    ``packages`` are requirements that are installed last and without their dependencies, whatever the others ask for.
-    ``install`` names what is built from ``worktree``, whose content has the id ``content``; None means that it has
-    none, so that nothing is reused. ``settings`` stands for what else installations obey. ``env`` is the environment of the commands,
-    ``timeout`` in seconds is for each of them, and for waiting while another process makes one. Nobody removes it as long as the
-    context lasts.
-    Raises InstallError, UsageError.
+    ``packages`` are requirements that are installed last and without their dependencies, whatever
+    the others ask for. ``install`` names what is built from ``worktree``, whose content has the id
+    ``content``; None means that it has none, so that nothing is reused. ``settings`` stands for
+    what else installations obey. ``env`` is the environment of the commands, ``timeout`` in seconds
+    is for each of them, and for waiting while another process makes one. Nobody removes it as long
+    as the context lasts. Raises InstallError, UsageError.
     """
-    recipe = Recipe(interpreter, worktree, tuple(install), tuple(requires), tuple(packages), content, settings, env, timeout)
+    recipe = Recipe(
+        interpreter,
+        worktree,
+        tuple(install),
+        tuple(requires),
+        tuple(packages),
+        content,
+        settings,
+        env,
+        timeout,
+    )
     found = VirtualEnvironment(folder.absolute(), recipe)
     try:
         yield found
@@ -169,12 +193,20 @@ def environment(
 
 
 def _content(folder: Path) -> str:
-    """A digest of what is installed, wherever it is and whatever was noted about how; empty where nothing is."""
+    """A digest of what is installed, wherever it is and whatever was noted about how; empty where
+    nothing is.
+    """
     digest = hashlib.sha256()
-    found = sorted(path for path in folder.glob("lib*/**/*") if path.is_file() and not path.is_symlink())
+    found = sorted(
+        path for path in folder.glob("lib*/**/*") if path.is_file() and not path.is_symlink()
+    )
     kept = [path for path in found if "__pycache__" not in path.parts and path.name not in VOLATILE]
     for path in kept:
-        digest.update(f"{path.relative_to(folder)}\0{path.stat().st_size}\0".encode("utf-8", "surrogateescape"))
+        digest.update(
+            f"{path.relative_to(folder)}\0{path.stat().st_size}\0".encode(
+                "utf-8", "surrogateescape"
+            )
+        )
         with path.open("rb") as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
     for path in sorted((folder / "bin").glob("*")):  # they name the environment's own interpreter

@@ -1,4 +1,6 @@
-"""What perfvcs brings along for other programs: the launcher's C source, a C and C++ header, and Python modules."""
+"""What perfvcs brings along for other programs: the launcher's C source, a C and C++ header, and
+Python modules.
+"""
 
 from __future__ import annotations
 
@@ -11,5 +13,7 @@ def native_folder() -> Path:
 
 
 def python_folder() -> Path:
-    """The folder with ``perfvcs_bench`` and ``perfvcs_asv``, for the PYTHONPATH of interpreters that have no perfvcs."""
+    """The folder with ``perfvcs_bench`` and ``perfvcs_asv``, for the PYTHONPATH of interpreters
+    that have no perfvcs.
+    """
     return Path(__file__).parent / "python"

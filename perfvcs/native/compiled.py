@@ -1,4 +1,6 @@
-"""Programs and shared objects from the shipped C sources, compiled once per machine, compiler and version of the source."""
+"""Programs and shared objects from the shipped C sources, compiled once per machine, compiler and
+version of the source.
+"""
 
 from __future__ import annotations
 
@@ -32,19 +34,27 @@ def cache_folder() -> Path:
 
 
 def compiled(source: Path, *, flags: Sequence[str] = (), shared: bool = False) -> Path:
-    """The executable (or shared object) of a shipped C source and the headers beside it, compiled when the cache has none yet.
+    """The executable (or shared object) of a shipped C source and the headers beside it, compiled
+    when the cache has none yet.
 
-    ``flags`` are added to the compiler's command line after the source, so that libraries can stand there. Many processes may ask
-    at once: each compiles into a file of its own and renames it. A cache folder that cannot be written, or that belongs to another
-    user, is replaced by a temporary folder of this process. Raises NotCompiled.
+    ``flags`` are added to the compiler's command line after the source, so that libraries can stand
+    there. Many processes may ask at once: each compiles into a file of its own and renames it. A
+    cache folder that cannot be written, or that belongs to another user, is replaced by a temporary
+    folder of this process. Raises NotCompiled.
     """
     compiler = _compiler()
-    target = f"{source.stem}-{_key(source, compiler, flags, shared=shared)}{'.so' if shared else ''}"
+    target = (
+        f"{source.stem}-{_key(source, compiler, flags, shared=shared)}{'.so' if shared else ''}"
+    )
     folder = own_folder() or _temporary()
     if not (folder / target).exists():
         try:
             _compile(
-                compiler, source, folder / target, [*(["-shared", "-fPIC"] if shared else []), "-I", str(source.parent)], flags
+                compiler,
+                source,
+                folder / target,
+                [*(["-shared", "-fPIC"] if shared else []), "-I", str(source.parent)],
+                flags,
             )
         except OSError as error:
             cure = "free some space there or set XDG_CACHE_HOME to another folder"
@@ -57,11 +67,15 @@ def _compiler() -> Path:
         found = shutil.which(name)
         if found:
             return Path(found)
-    raise NotCompiled("there is no C compiler: apt install gcc libc6-dev (or your system's package of that name)")
+    raise NotCompiled(
+        "there is no C compiler: apt install gcc libc6-dev (or your system's package of that name)"
+    )
 
 
 def _key(source: Path, compiler: Path, flags: Sequence[str], *, shared: bool) -> str:
-    """20 hex digits over all that decides the result; the compiler counts as its file, since asking its version takes 10 ms."""
+    """20 hex digits over all that decides the result; the compiler counts as its file, since asking
+    its version takes 10 ms.
+    """
     real = compiler.resolve()
     about = real.stat()
     # The C library is part of it because a home folder can be shared by machines of different age.
@@ -83,17 +97,30 @@ def _key(source: Path, compiler: Path, flags: Sequence[str], *, shared: bool) ->
     return digest.hexdigest()[:20]
 
 
-def _compile(compiler: Path, source: Path, target: Path, options: Sequence[str], flags: Sequence[str]) -> None:
-    """Compile beside ``target`` and rename; an interrupted compiler leaves no half file under the final name."""
+def _compile(
+    compiler: Path, source: Path, target: Path, options: Sequence[str], flags: Sequence[str]
+) -> None:
+    """Compile beside ``target`` and rename; an interrupted compiler leaves no half file under the
+    final name.
+    """
     number, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     os.close(number)
     unfinished = Path(name)
     command = [str(compiler), "-O2", "-std=gnu11", *options, "-o", name, str(source), *flags]
     try:
         try:
-            done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False, timeout=COMPILE_TIMEOUT)
+            done = subprocess.run(
+                command,
+                capture_output=True,
+                stdin=subprocess.DEVNULL,
+                check=False,
+                timeout=COMPILE_TIMEOUT,
+            )
         except subprocess.TimeoutExpired:
-            raise NotCompiled(f"{compiler} took over {COMPILE_TIMEOUT:.0f} s for {source.name}: check the compiler") from None
+            raise NotCompiled(
+                f"{compiler} took over {COMPILE_TIMEOUT:.0f} s for {source.name}: check the"
+                " compiler"
+            ) from None
         if done.returncode:
             raise NotCompiled(_failure(compiler, source, done.stderr.decode(errors="replace")))
         unfinished.chmod(0o755)
@@ -105,27 +132,42 @@ def _compile(compiler: Path, source: Path, target: Path, options: Sequence[str],
 
 def _failure(compiler: Path, source: Path, output: str) -> str:
     lines = [line.strip() for line in output.splitlines()]
-    telling = next((line for line in lines if "error" in line or "cannot find" in line), lines[0] if lines else "no message")
+    telling = next(
+        (line for line in lines if "error" in line or "cannot find" in line),
+        lines[0] if lines else "no message",
+    )
     missing = re.search(r"fatal error: '?([\w/.+-]+\.h)\b|cannot find (\S*crt\d|-lc)\b", output)
-    cure = "check the compiler" if missing is None else "install the C library's headers (apt install libc6-dev)"
+    cure = (
+        "check the compiler"
+        if missing is None
+        else "install the C library's headers (apt install libc6-dev)"
+    )
     if missing is not None and missing[1] == "Python.h":
         cure = "install the interpreter's headers (apt install python3-dev)"
     return f"{compiler} cannot compile {source.name}: {telling[:200]}: {cure}"
 
 
 def _flush(path: Path) -> None:
-    """A power cut after the rename must not leave an empty program behind: it would be taken for good."""
+    """A power cut after the rename must not leave an empty program behind: it would be taken for
+    good.
+    """
     with path.open("rb") as file:
         os.fsync(file.fileno())
 
 
 def own_folder() -> Path | None:
-    """The cache folder when files can be made in it and nobody else could have put something there."""
+    """The cache folder when files can be made in it and nobody else could have put something
+    there.
+    """
     try:
         folder = cache_folder()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         about = folder.stat()
-        if about.st_uid == os.geteuid() and not about.st_mode & 0o002 and os.access(folder, os.W_OK | os.X_OK):
+        if (
+            about.st_uid == os.geteuid()
+            and not about.st_mode & 0o002
+            and os.access(folder, os.W_OK | os.X_OK)
+        ):
             return folder
     except (OSError, RuntimeError):  # RuntimeError: there is no home folder
         pass
@@ -141,7 +183,9 @@ def _temporary() -> Path:
 
 @cache
 def preloadable(library: Path) -> Path:
-    """A path of a shared object that LD_PRELOAD can hold, whose words are parted by spaces and colons."""
+    """A path of a shared object that LD_PRELOAD can hold, whose words are parted by spaces and
+    colons.
+    """
     if " " not in str(library) and ":" not in str(library):
         return library
     path = _temporary() / library.name

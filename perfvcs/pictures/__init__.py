@@ -1,1 +1,3 @@
-"""Parts of pictures: the selected rows of profiles, colours, axes, and drawing with characters; views combine them."""
+"""Parts of pictures: the selected rows of profiles, colours, axes, and drawing with characters;
+views combine them.
+"""

@@ -1,4 +1,6 @@
-"""The amounts of bars: rows grouped by a column, a number for each execution, and the centre of these."""
+"""The amounts of bars: rows grouped by a column, a number for each execution, and the centre of
+these.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ REST_BAR = ("rest",)  # what stands for all values that have no bar of their own
 
 @dataclass(frozen=True)
 class BarSide:
-    """The rows of one revision, of the shape (rows,): ``place`` and ``part`` number the values of two columns.
+    """The rows of one revision, of the shape (rows,): ``place`` and ``part`` number the values of
+    two columns.
 
     ``execution`` is an index into ``job``, which numbers the job of each execution.
     """
@@ -40,16 +43,23 @@ class BarSide:
     weight: Floats
     job: Numbers
 
-    def amounts(self, code: Numbers, count: int, statistic: Statistic, *, own: bool = False) -> Floats:
-        """The statistic of the rows of each code in each execution, shape (codes, executions); NaN if there are none.
+    def amounts(
+        self, code: Numbers, count: int, statistic: Statistic, *, own: bool = False
+    ) -> Floats:
+        """The statistic of the rows of each code in each execution, shape (codes, executions); NaN
+        if there are none.
 
-        A sum is 0 in an execution without rows of a code, where other executions of the same job have some, unless ``own``: each
-        execution belongs to one code.
+        A sum is 0 in an execution without rows of a code, where other executions of the same job
+        have some, unless ``own``: each execution belongs to one code.
         """
         import numpy as np
 
         executions = len(self.job)
-        cell, total, shape = code * executions + self.execution, count * executions, (count, executions)
+        cell, total, shape = (
+            code * executions + self.execution,
+            count * executions,
+            (count, executions),
+        )
         if statistic in ("sum", "mean"):
             found = np.bincount(cell, self.values * self.weight, total).reshape(shape)
             if statistic == "mean":
@@ -59,10 +69,15 @@ class BarSide:
             present = np.zeros((count, int(group.max()) + 1), dtype=bool)
             present[code, group[self.execution]] = True
             return np.where(present[:, group], found, np.nan)
-        ranked, counts = self.values[np.lexsort((self.values, cell))], np.bincount(cell, minlength=total)
+        ranked, counts = (
+            self.values[np.lexsort((self.values, cell))],
+            np.bincount(cell, minlength=total),
+        )
         there = counts > 0
         many, start = counts[there], (np.cumsum(counts) - counts)[there]
-        low, high = {"min": (0 * many, 0 * many), "max": (many - 1, many - 1)}.get(statistic, ((many - 1) // 2, many // 2))
+        low, high = {"min": (0 * many, 0 * many), "max": (many - 1, many - 1)}.get(
+            statistic, ((many - 1) // 2, many // 2)
+        )
         middle: Floats = np.full(total, np.nan)
         middle[there] = ranked[start + low] / 2 + ranked[start + high] / 2
         return middle.reshape(shape)
@@ -70,10 +85,12 @@ class BarSide:
 
 @dataclass(frozen=True)
 class BarAmounts:
-    """Bars by their ``keys``, each side's ``centres`` (None if it has nothing) and how many ``rows`` are under each.
+    """Bars by their ``keys``, each side's ``centres`` (None if it has nothing) and how many
+    ``rows`` are under each.
 
-    Divided ones have ``parts``, and per side the means of these, of the shape (bars, parts). ``rest``: how many keys the last bar, and
-    how many parts the last part, stand for. ``changes`` are the verdicts on the bars of two revisions, None if there is none.
+    Divided ones have ``parts``, and per side the means of these, of the shape (bars, parts).
+    ``rest``: how many keys the last bar, and how many parts the last part, stand for. ``changes``
+    are the verdicts on the bars of two revisions, None if there is none.
     """
 
     keys: list[Hashable]
@@ -85,17 +102,24 @@ class BarAmounts:
     changes: list[Change | None] = field(default_factory=list)
 
     def at(self, verdicts: Mapping[Hashable, Change | None]) -> BarAmounts:
-        """The bars of two revisions at the levels that the verdicts state, so that all numbers of a page agree."""
+        """The bars of two revisions at the levels that the verdicts state, so that all numbers of a
+        page agree.
+        """
         changes = [verdicts.get(key) for key in self.keys]
         sides = [
-            [one and one.at(stated(change, newer=bool(newer))) for one, change in zip(side, changes, strict=True)]
+            [
+                one and one.at(stated(change, newer=bool(newer)))
+                for one, change in zip(side, changes, strict=True)
+            ]
             for newer, side in enumerate(self.centres)
         ]
         return replace(self, centres=sides, changes=changes)
 
 
 class _LargestOf(NamedTuple):
-    """The sides with the rows of all but the largest values of a column under one number, the values, and how many others there are."""
+    """The sides with the rows of all but the largest values of a column under one number, the
+    values, and how many others there are.
+    """
 
     sides: list[BarSide]
     keys: list[Hashable]
@@ -103,9 +127,16 @@ class _LargestOf(NamedTuple):
 
 
 def bars(
-    sides: Sequence[Sequence[UnitRows]], by: BarColumn, stacked: BarColumn | None, statistic: Statistic, top: int, most: int
-) -> BarAmounts:  # fmt: skip
-    """Rows of each side put together by a column, and divided by another: ``top`` bars of ``most`` parts, the largest, and the rest."""
+    sides: Sequence[Sequence[UnitRows]],
+    by: BarColumn,
+    stacked: BarColumn | None,
+    statistic: Statistic,
+    top: int,
+    most: int,
+) -> BarAmounts:
+    """Rows of each side put together by a column, and divided by another: ``top`` bars of ``most``
+    parts, the largest, and the rest.
+    """
     import numpy as np
 
     keys, parts = dict[Hashable, int](), dict[Hashable, int]()
@@ -114,21 +145,42 @@ def bars(
     divided = _largest(shown.sides, "part", list(parts), stacked, statistic, most)
     centres, means, rows = [], [], []
     for side in divided.sides:
-        amounts = side.amounts(side.place, len(shown.keys), statistic, own=by in ("execution", "session"))
+        amounts = side.amounts(
+            side.place, len(shown.keys), statistic, own=by in ("execution", "session")
+        )
         if stacked is None:
             centres.append([centre(row[np.isfinite(row)]) for row in amounts])
         else:
             code = side.place * len(divided.keys) + side.part
-            pieces = np.nan_to_num(side.amounts(code, len(shown.keys) * len(divided.keys), statistic))
-            pieces, known = pieces.reshape(len(shown.keys), len(divided.keys), -1), np.isfinite(amounts)
+            pieces = np.nan_to_num(
+                side.amounts(code, len(shown.keys) * len(divided.keys), statistic)
+            )
+            pieces, known = (
+                pieces.reshape(len(shown.keys), len(divided.keys), -1),
+                np.isfinite(amounts),
+            )
             means.append(pieces.sum(axis=2) / np.maximum(known.sum(axis=1), 1)[:, None])
-            centres.append([_plain(total[there]) for total, there in zip(pieces.sum(axis=1), known, strict=True)])
+            centres.append(
+                [
+                    _plain(total[there])
+                    for total, there in zip(pieces.sum(axis=1), known, strict=True)
+                ]
+            )
         rows.append(np.bincount(side.place, minlength=len(shown.keys)).tolist())
-    return BarAmounts(shown.keys, centres, rows, divided.keys if stacked else [], means, (shown.more, divided.more))
+    return BarAmounts(
+        shown.keys,
+        centres,
+        rows,
+        divided.keys if stacked else [],
+        means,
+        (shown.more, divided.more),
+    )
 
 
 def _plain(values: Floats) -> Centre | None:
-    """The arithmetic mean with Student's interval, since parts are to add up to the whole; None without a value."""
+    """The arithmetic mean with Student's interval, since parts are to add up to the whole; None
+    without a value.
+    """
     from perfvcs.statistics.difference import interval
 
     if not len(values):
@@ -140,18 +192,31 @@ def _plain(values: Floats) -> Centre | None:
 
 
 def _side(
-    pieces: Sequence[UnitRows], by: BarColumn, stacked: BarColumn | None, keys: dict[Hashable, int], parts: dict[Hashable, int]
-) -> BarSide:  # fmt: skip
+    pieces: Sequence[UnitRows],
+    by: BarColumn,
+    stacked: BarColumn | None,
+    keys: dict[Hashable, int],
+    parts: dict[Hashable, int],
+) -> BarSide:
     """The rows of one revision; values that are new are added to ``keys`` and ``parts``."""
     import numpy as np
 
     executions, jobs = dict[Any, int](), dict[str, int]()
-    columns: dict[str, list[Any]] = {name: [] for name in ("place", "part", "execution", "values", "weight")}
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("place", "part", "execution", "values", "weight")
+    }
     for piece in pieces:
-        numbers = np.array([executions.setdefault(one, len(executions)) for one in piece.executions], dtype=np.int64)
+        numbers = np.array(
+            [executions.setdefault(one, len(executions)) for one in piece.executions],
+            dtype=np.int64,
+        )
         columns["execution"].append(numbers[piece.execution])
         columns["place"].append(_coded(piece, by, keys))
-        columns["part"].append(_coded(piece, stacked, parts) if stacked else np.zeros(len(piece.values), dtype=np.int64))
+        columns["part"].append(
+            _coded(piece, stacked, parts)
+            if stacked
+            else np.zeros(len(piece.values), dtype=np.int64)
+        )
         columns["values"].append(piece.values)
         columns["weight"].append(piece.weight)
     job = np.array([jobs.setdefault(one.job, len(jobs)) for one in executions], dtype=np.int64)
@@ -170,18 +235,28 @@ def _coded(rows: UnitRows, column: BarColumn, known: dict[Hashable, int]) -> Num
             distinct, code = np.unique(rows.size, return_inverse=True)
             values = [None if np.isnan(size) else float(size) for size in distinct]
         case "execution" | "session":
-            values = [one.number + 1 if column == "execution" else one.session for one in rows.executions]
+            values = [
+                one.number + 1 if column == "execution" else one.session for one in rows.executions
+            ]
             code = rows.execution
         case _:
-            values, code = [unit if column == "unit" else unit.uid for unit in rows.units], rows.unit
+            values, code = (
+                [unit if column == "unit" else unit.uid for unit in rows.units],
+                rows.unit,
+            )
     there, place = np.unique(code, return_inverse=True)
     numbers = [known.setdefault(values[one], len(known)) for one in there.tolist()]
     return np.array(numbers, dtype=np.int64)[place]
 
 
 def _largest(
-    sides: list[BarSide], name: Literal["place", "part"], keys: list[Hashable], column: BarColumn | None, statistic: Statistic, most: int
-) -> _LargestOf:  # fmt: skip
+    sides: list[BarSide],
+    name: Literal["place", "part"],
+    keys: list[Hashable],
+    column: BarColumn | None,
+    statistic: Statistic,
+    most: int,
+) -> _LargestOf:
     """The ``most`` values of a column with the largest amounts.
 
     They come by their amounts, the largest first, or in their own order.
@@ -213,7 +288,9 @@ def _rank(key: Any) -> tuple[bool, Any]:
 
 
 def text(key: Hashable, column: BarColumn, label: str, rest: int) -> str:
-    """A value of a column in words, or the words for the ``rest``; without the job's ``label`` if all have the same."""
+    """A value of a column in words, or the words for the ``rest``; without the job's ``label`` if
+    all have the same.
+    """
     if key == REST_BAR:
         return f"{rest:,} other{'s together' if rest > 1 else ''}"
     match column:

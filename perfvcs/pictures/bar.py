@@ -1,4 +1,6 @@
-"""Bars on a figure: names above them, numbers to the right of the names, whiskers, and parts with a pattern each."""
+"""Bars on a figure: names above them, numbers to the right of the names, whiskers, and parts with a
+pattern each.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.pictures.amounts import BarAmounts, BarColumn, text
-from perfvcs.pictures.canvas import CYCLE, FONT, HOVER, INK, AxisReach, canvas, hover, legend, plain, source
+from perfvcs.pictures.canvas import (
+    CYCLE,
+    FONT,
+    HOVER,
+    INK,
+    AxisReach,
+    canvas,
+    hover,
+    legend,
+    plain,
+    source,
+)
 from perfvcs.pictures.sample import Centre
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import percent, quantity, scale
@@ -23,7 +36,9 @@ PATTERNS = ("blank", "right_diagonal_line", "dot", "horizontal_line", "diagonal_
 
 @dataclass(frozen=True)
 class Picture:
-    """Bars with what their sides look like, the columns that they and their parts are by, the job where it is one, and the unit."""
+    """Bars with what their sides look like, the columns that they and their parts are by, the job
+    where it is one, and the unit.
+    """
 
     found: BarAmounts
     styles: Sequence[tuple[str, str, str]]
@@ -38,7 +53,11 @@ class Picture:
 
         found, count, sides = self.found, len(self.found.keys), len(self.styles)
         low, high, beyond = self._reach()
-        cut = [f"{counted(beyond, 'interval')} {plural(beyond, 'reaches', 'reach')} beyond this axis"] if beyond else []
+        cut = (
+            [f"{counted(beyond, 'interval')} {plural(beyond, 'reaches', 'reach')} beyond this axis"]
+            if beyond
+            else []
+        )
         chosen = scale(max(-low, high), self.unit)
         plot = canvas(
             f"{metric} of {self._counted()}",
@@ -49,16 +68,24 @@ class Picture:
             tools="save",
         )
         margin = 0.02 * ((high - low) or 1.0)
-        plot.x_range = Range1d(start=(low - margin if low < 0 else 0.0) * chosen.factor, end=(high + margin) * chosen.factor)
+        plot.x_range = Range1d(
+            start=(low - margin if low < 0 else 0.0) * chosen.factor,
+            end=(high + margin) * chosen.factor,
+        )
         plot.y_range = Range1d(start=-0.55, end=count - 0.45)
         plot.extra_x_ranges = {"width": Range1d(start=0, end=1)}
         plot.yaxis.visible = plot.ygrid.visible = False
         entries: list[tuple[str, list[Any]]] = []
         whiskers: list[Any] = []
         for place, style in enumerate(self.styles):
-            y = [count - 1 - row - (0.12 if sides == 1 else 0.02 + 0.3 * place) for row in range(count)]
+            y = [
+                count - 1 - row - (0.12 if sides == 1 else 0.02 + 0.3 * place)
+                for row in range(count)
+            ]
             drawn = (
-                self._divided(plot, place, y, chosen.factor) if found.parts else self._plain(plot, place, style, y, chosen.factor)
+                self._divided(plot, place, y, chosen.factor)
+                if found.parts
+                else self._plain(plot, place, style, y, chosen.factor)
             )
             entries += [entry for entry in drawn if not (place and found.parts)]
             whiskers += self._whiskers(plot, place, y, chosen.factor)
@@ -72,21 +99,37 @@ class Picture:
         """From zero, or beyond it, over all bars, but not to the ends of much longer intervals."""
         import numpy as np
 
-        means = [part for side in self.found.means for part in (np.minimum(side, 0).sum(axis=1), np.maximum(side, 0).sum(axis=1))]
+        means = [
+            part
+            for side in self.found.means
+            for part in (np.minimum(side, 0).sum(axis=1), np.maximum(side, 0).sum(axis=1))
+        ]
         values = [
             0.0,
             *(one.value for side in self.found.centres for one in side if one),
             *np.concatenate([np.zeros(0), *means]).tolist(),
         ]
         room = REACH * (max(values) - min(values))
-        ends = [end for side in self.found.centres for one in side if one for end in (one.low, one.high) if end is not None]
-        low, high = max(min([*values, *ends]), min(values) - room), min(max([*values, *ends]), max(values) + room)
+        ends = [
+            end
+            for side in self.found.centres
+            for one in side
+            if one
+            for end in (one.low, one.high)
+            if end is not None
+        ]
+        low, high = (
+            max(min([*values, *ends]), min(values) - room),
+            min(max([*values, *ends]), max(values) + room),
+        )
         return AxisReach(low, high, sum(1 for end in ends if end < low or end > high))
 
     def _counted(self) -> str:
         count = len(self.found.keys)
         rest, rows = self.found.rest[0], sum(map(sum, self.found.rows))
-        shown = f"{count - bool(rest):,} {plural(count, self.by)}" + (f", the largest of {count - 1 + rest:,}" if rest else "")
+        shown = f"{count - bool(rest):,} {plural(count, self.by)}" + (
+            f", the largest of {count - 1 + rest:,}" if rest else ""
+        )
         return f"{shown}; {counted(rows, 'row')}"
 
     def _stacked_note(self) -> list[str]:
@@ -105,11 +148,24 @@ class Picture:
         name, colour, pattern = style
         rows = [row for row, one in enumerate(self.found.centres[number]) if one]
         data = self._data(number, rows, [y[row] for row in rows])
-        data |= {"left": [0.0] * len(rows), "right": [self._centre(number, row).value * factor for row in rows]}
+        data |= {
+            "left": [0.0] * len(rows),
+            "right": [self._centre(number, row).value * factor for row in rows],
+        }
         glyph = plot.hbar(
-            "y", 0.44 if len(self.styles) == 1 else 0.27, "right", "left", source=source(**data), fill_color=colour, fill_alpha=0.55,
-            line_color=colour, hatch_pattern=pattern, hatch_color=colour, hatch_alpha=0.6, hatch_weight=0.8,
-        )  # fmt: skip
+            "y",
+            0.44 if len(self.styles) == 1 else 0.27,
+            "right",
+            "left",
+            source=source(**data),
+            fill_color=colour,
+            fill_alpha=0.55,
+            line_color=colour,
+            hatch_pattern=pattern,
+            hatch_color=colour,
+            hatch_alpha=0.6,
+            hatch_weight=0.8,
+        )
         hover(
             plot,
             [glyph],
@@ -117,7 +173,9 @@ class Picture:
         )
         return [(name, [glyph])]
 
-    def _divided(self, plot: figure, number: int, y: list[float], factor: float) -> list[tuple[str, list[Any]]]:
+    def _divided(
+        self, plot: figure, number: int, y: list[float], factor: float
+    ) -> list[tuple[str, list[Any]]]:
         """Parts beside one another, those above zero to the right, those below to the left."""
         import numpy as np
 
@@ -125,22 +183,43 @@ class Picture:
         entries: list[tuple[str, list[Any]]] = []
         for part, key in enumerate(self.found.parts):
             mine, sign = means[:, part], np.sign(means[:, part])
-            before = np.where(np.sign(means[:, :part]) == sign[:, None], means[:, :part], 0.0).sum(axis=1)
+            before = np.where(np.sign(means[:, :part]) == sign[:, None], means[:, :part], 0.0).sum(
+                axis=1
+            )
             rows = np.flatnonzero(mine).tolist()
             data = self._data(number, rows, [y[row] for row in rows])
             name = text(key, self.parts, self.job, self.found.rest[1])
             whole = np.abs(means).sum(axis=1)
             data |= {
-                "left": before[rows] * factor, "right": (before + mine)[rows] * factor, "part": [shorten(name, HOVER)] * len(rows),
-                "amount": [f"{quantity(mine[row], self.unit)}, {percent(abs(mine[row]) / whole[row])[1:]}" for row in rows],
-            }  # fmt: skip
+                "left": before[rows] * factor,
+                "right": (before + mine)[rows] * factor,
+                "part": [shorten(name, HOVER)] * len(rows),
+                "amount": [
+                    f"{quantity(mine[row], self.unit)}, {percent(abs(mine[row]) / whole[row])[1:]}"
+                    for row in rows
+                ],
+            }
             colour = CYCLE[part % len(CYCLE)]
             glyph = plot.hbar(
-                "y", 0.44 if len(self.styles) == 1 else 0.27, "right", "left", source=source(**data), fill_color=colour, fill_alpha=0.55,
-                line_color=colour, hatch_pattern=PATTERNS[part % len(PATTERNS)], hatch_color=colour, hatch_alpha=0.7, hatch_weight=0.8,
-            )  # fmt: skip
+                "y",
+                0.44 if len(self.styles) == 1 else 0.27,
+                "right",
+                "left",
+                source=source(**data),
+                fill_color=colour,
+                fill_alpha=0.55,
+                line_color=colour,
+                hatch_pattern=PATTERNS[part % len(PATTERNS)],
+                hatch_color=colour,
+                hatch_alpha=0.7,
+                hatch_weight=0.8,
+            )
             side = self.styles[number][0] if len(self.styles) > 1 else ""
-            hover(plot, [glyph], [("", "@part"), ("mean", "@amount"), (side or "all", "@text"), ("of", "@name")])
+            hover(
+                plot,
+                [glyph],
+                [("", "@part"), ("mean", "@amount"), (side or "all", "@text"), ("of", "@name")],
+            )
             entries.append((name, [glyph]))
         return entries
 
@@ -152,10 +231,12 @@ class Picture:
     def _data(self, number: int, rows: list[int], y: list[float]) -> dict[str, Any]:
         centres = [self._centre(number, row) for row in rows]
         return {
-            "y": y, "name": [shorten(self._name(self.found.keys[row]), HOVER) for row in rows],
-            "text": [one.text(self.unit) for one in centres], "count": [one.executions for one in centres],
+            "y": y,
+            "name": [shorten(self._name(self.found.keys[row]), HOVER) for row in rows],
+            "text": [one.text(self.unit) for one in centres],
+            "count": [one.executions for one in centres],
             "rows": [f"{self.found.rows[number][row]:,}" for row in rows],
-        }  # fmt: skip
+        }
 
     def _whiskers(self, plot: figure, number: int, y: list[float], factor: float) -> list[Any]:
         there = [
@@ -165,11 +246,23 @@ class Picture:
         ]
         if not there:
             return []
-        low, high = ([(one.low or 0.0) * factor for _, one in there], [(one.high or 0.0) * factor for _, one in there])
+        low, high = (
+            [(one.low or 0.0) * factor for _, one in there],
+            [(one.high or 0.0) * factor for _, one in there],
+        )
         data = source(y=[at for at, _ in there], low=low, high=high)
         line = plot.segment("low", "y", "high", "y", source=data, line_color=INK, line_width=1.5)
         caps = [
-            plot.scatter(end, "y", source=data, marker="dash", angle=1.5708, size=8, line_color=INK, line_width=1.5)
+            plot.scatter(
+                end,
+                "y",
+                source=data,
+                marker="dash",
+                angle=1.5708,
+                size=8,
+                line_color=INK,
+                line_width=1.5,
+            )
             for end in ("low", "high")
         ]
         return [line, *caps]
@@ -185,9 +278,13 @@ class Picture:
             numbers=numbers,
         )
         options: dict[str, Any] = {
-            "source": data, "x_range_name": "width", "text_font": value(FONT), "text_baseline": "middle", "text_font_size": "12px",
+            "source": data,
+            "x_range_name": "width",
+            "text_font": value(FONT),
+            "text_baseline": "middle",
+            "text_font_size": "12px",
             "text_color": INK,
-        }  # fmt: skip
+        }
         plot.text(0, "y", "name", x_offset=3, **options)
         plot.text(1, "y", "numbers", text_align="right", **options)
 
@@ -201,5 +298,9 @@ class Picture:
         change = self.found.changes[row] if self.found.changes else None
         if change is not None and change.effect is not None:
             return f"{texts[0]} → {texts[1]}, {percent(change.effect)}"
-        moved = f", {percent(after.value / before.value - 1)}" if before and after and before.value > 0 else ""
+        moved = (
+            f", {percent(after.value / before.value - 1)}"
+            if before and after and before.value > 0
+            else ""
+        )
         return f"{texts[0]} → {texts[1]}{moved}"

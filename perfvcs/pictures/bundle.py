@@ -1,4 +1,6 @@
-"""All units of a job under one metric: their rows as columns, for pictures in which they stand side by side."""
+"""All units of a job under one metric: their rows as columns, for pictures in which they stand side
+by side.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,10 @@ if TYPE_CHECKING:
 
 NOTHING_USABLE = "no row has a usable value"  # why a view does not draw what has rows
 FIRST_ROWS = 1000  # rows that are looked at before all are
-MOMENT, RATE_COLUMN = "moment", "rate"  # columns that say when a row was taken, in s, and for how many calls it stands
-CALL_COLUMNS = {RATE_COLUMN: "", PACE: "s", "cost": "s"}  # columns of recorded calls that tell of the recording, with their units
+# columns that say when a row was taken, in s, and for how many calls it stands
+MOMENT, RATE_COLUMN = "moment", "rate"
+# columns of recorded calls that tell of the recording, with their units
+CALL_COLUMNS = {RATE_COLUMN: "", PACE: "s", "cost": "s"}
 AGAIN = ("self", "share")  # metrics that tell of stacks what another one tells of functions
 COUNTERS = (
     "rss",
@@ -35,7 +39,8 @@ COUNTERS = (
     "read_char_rate",
     "write_char_rate",
 )  # those of about thirty that tell most
-FIRST_METRICS = ("live", *COUNTERS, "exclusive", "site_bytes", "samples", "duration")  # metrics that come first
+# metrics that come first
+FIRST_METRICS = ("live", *COUNTERS, "exclusive", "site_bytes", "samples", "duration")
 
 
 BothSides = tuple[list[Profile], list[Profile]]  # of the baseline and of the target
@@ -59,10 +64,12 @@ class ExecutionKey(NamedTuple):
 
 @dataclass(frozen=True)
 class UnitRows:
-    """The rows of one side that have a finite value, repeated executions left out; columns of the shape (rows,).
+    """The rows of one side that have a finite value, repeated executions left out; columns of the
+    shape (rows,).
 
-    ``unit`` is an index into ``units``, ``execution`` into ``executions``. ``when`` is the moment of
-    a row in s, NaN if none was recorded; ``weight`` is for how many it stands; ``traced`` says whether it has a call stack.
+    ``unit`` is an index into ``units``, ``execution`` into ``executions``. ``when`` is the moment
+    of a row in s, NaN if none was recorded; ``weight`` is for how many it stands; ``traced`` says
+    whether it has a call stack.
     """
 
     metric: str
@@ -85,18 +92,22 @@ class UnitRows:
 
 
 def together(subject: Subject) -> dict[tuple[JobKey, str], Subject]:
-    """All units of each job under one metric, where it has values of several units, or over time; those that tell most first.
+    """All units of each job under one metric, where it has values of several units, or over time;
+    those that tell most first.
 
     Of counters over time only those that tell most.
 
-    The profiles keep all rows, and the columns that say when each was taken and for how many it stands.
+    The profiles keep all rows, and the columns that say when each was taken and for how many it
+    stands.
     """
     found: dict[tuple[JobKey, str], Subject] = {}
     for side in ("target", "baseline"):
         for profile in getattr(subject, side):
             for metric in unit_metrics(profile):
                 timed = profile.job.collector != SAMPLER or metric in COUNTERS
-                if metric not in AGAIN and (several(profile, metric) or (timed and over_time(profile, metric))):
+                if metric not in AGAIN and (
+                    several(profile, metric) or (timed and over_time(profile, metric))
+                ):
                     key = (JobKey(profile.job.label, profile.job.collector), metric)
                     known = found.get(key, Subject(subject.title))
                     sides: dict[str, Any] = {side: [*getattr(known, side), only(profile, metric)]}
@@ -106,7 +117,11 @@ def together(subject: Subject) -> dict[tuple[JobKey, str], Subject]:
 
 def _rank(metric: str) -> tuple[int, int, str]:
     first, name = metric_rank(metric)
-    return first, FIRST_METRICS.index(metric) if metric in FIRST_METRICS else len(FIRST_METRICS), name
+    return (
+        first,
+        FIRST_METRICS.index(metric) if metric in FIRST_METRICS else len(FIRST_METRICS),
+        name,
+    )
 
 
 def unit_metrics(profile: Profile) -> list[str]:
@@ -117,8 +132,12 @@ def unit_metrics(profile: Profile) -> list[str]:
 def only(profile: Profile, metric: str) -> Profile:
     """A profile under one metric, with what stands aside of it."""
     kept = [name for name in profile.metrics if name == metric or name in _aside(profile)]
-    rows = replace(profile.resources, metrics={name: profile.resources.metrics[name] for name in kept})
-    return msgspec.structs.replace(profile, resources=rows, metrics={name: profile.metrics[name] for name in kept})
+    rows = replace(
+        profile.resources, metrics={name: profile.resources.metrics[name] for name in kept}
+    )
+    return msgspec.structs.replace(
+        profile, resources=rows, metrics={name: profile.metrics[name] for name in kept}
+    )
 
 
 def several(profile: Profile, metric: str) -> bool:
@@ -133,15 +152,22 @@ def _several(rows: Resources, metric: str) -> bool:
 
     known = np.isfinite(rows.array(metric))
     sizes = [rows.array("size")[known]] if rows.size is not None else []
-    return any(len(np.unique(column)) > 1 for column in (np.asarray(rows.uid, dtype=np.int64)[known], *sizes))
+    return any(
+        len(np.unique(column)) > 1
+        for column in (np.asarray(rows.uid, dtype=np.int64)[known], *sizes)
+    )
 
 
 def _first_few_and_all(profile: Profile, metric: str) -> Iterator[Resources]:
-    """The rows that say whether any has some property: the first ones mostly do, without a million being converted."""
+    """The rows that say whether any has some property: the first ones mostly do, without a million
+    being converted.
+    """
     rows = profile.resources
     if len(rows) > FIRST_ROWS:
         optional = {name: getattr(rows, name) for name in ("iteration", "mark", "size")}
-        cut: dict[str, Any] = {name: column[:FIRST_ROWS] for name, column in optional.items() if column is not None}
+        cut: dict[str, Any] = {
+            name: column[:FIRST_ROWS] for name, column in optional.items() if column is not None
+        }
         metrics = {name: rows.metrics[name][:FIRST_ROWS] for name in {metric, *_aside(profile)}}
         yield replace(rows, uid=rows.uid[:FIRST_ROWS], metrics=metrics, **cut)
     yield rows
@@ -152,18 +178,35 @@ def over_time(profile: Profile, metric: str) -> bool:
     import numpy as np
 
     if MOMENT in _aside(profile):
-        return any(np.isfinite(rows.array(metric) + rows.array(MOMENT)).any() for rows in _first_few_and_all(profile, metric))
-    counter = profile.metrics[metric].better == "none"  # others are what the command itself reported
+        return any(
+            np.isfinite(rows.array(metric) + rows.array(MOMENT)).any()
+            for rows in _first_few_and_all(profile, metric)
+        )
+    # others are what the command itself reported
+    counter = profile.metrics[metric].better == "none"
     if profile.job.collector != SAMPLER or not counter or profile.resources.iteration is None:
         return False
     few_and_all = _first_few_and_all(profile, metric)
-    return any(np.asarray(rows.integers("iteration"))[np.isfinite(rows.array(metric))].any() for rows in few_and_all)
+    return any(
+        np.asarray(rows.integers("iteration"))[np.isfinite(rows.array(metric))].any()
+        for rows in few_and_all
+    )
 
 
 def valued(profiles: BothSides, metrics: Sequence[str]) -> bool:
     """Whether some metric has a finite value, of an execution that was not repeated."""
-    every = ((one, metric) for side in profiles for one in side for metric in metrics if metric in one.metrics)
-    return any(_counting(rows, metric).any() for one, metric in every for rows in _first_few_and_all(one, metric))
+    every = (
+        (one, metric)
+        for side in profiles
+        for one in side
+        for metric in metrics
+        if metric in one.metrics
+    )
+    return any(
+        _counting(rows, metric).any()
+        for one, metric in every
+        for rows in _first_few_and_all(one, metric)
+    )
 
 
 def _counting(rows: Resources, metric: str) -> NDArray[np.bool_]:
@@ -171,23 +214,35 @@ def _counting(rows: Resources, metric: str) -> NDArray[np.bool_]:
     import numpy as np
 
     counting: NDArray[np.bool_] = np.isfinite(rows.array(metric))
-    return counting if rows.mark is None else counting & (np.asarray(rows.mark, dtype=np.int64) != REPEATED)
+    return (
+        counting
+        if rows.mark is None
+        else counting & (np.asarray(rows.mark, dtype=np.int64) != REPEATED)
+    )
 
 
 def alike(subject: Subject, metric: str) -> list[BothSides]:
-    """Baseline and target profiles that can stand on one picture: of one collector and environment, else the newest other one.
+    """Baseline and target profiles that can stand on one picture: of one collector and environment,
+    else the newest other one.
 
     Of a job that was measured with several settings only the newest ones count.
     """
     before, after = (_by_place(profiles, metric) for profiles in (subject.baseline, subject.target))
-    pairs = [(before.get(key) or _newest(before, key[0]), profiles) for key, profiles in after.items()]
+    pairs = [
+        (before.get(key) or _newest(before, key[0]), profiles) for key, profiles in after.items()
+    ]
     collectors = {collector for collector, _ in after}
-    return pairs + [(profiles, []) for (collector, _), profiles in before.items() if collector not in collectors]
+    return pairs + [
+        (profiles, []) for (collector, _), profiles in before.items() if collector not in collectors
+    ]
 
 
 def _by_place(profiles: Sequence[Profile], metric: str) -> dict[tuple[str, str], list[Profile]]:
     """The profiles that have a metric by collector and environment, sessions in their order."""
-    known = sorted((one for one in profiles if metric in unit_metrics(one)), key=lambda one: one.collected.started)
+    known = sorted(
+        (one for one in profiles if metric in unit_metrics(one)),
+        key=lambda one: one.collected.started,
+    )
     settings = {(one.job.collector, one.job.label): one.job.key for one in known}
     found: dict[tuple[str, str], list[Profile]] = {}
     for one in known:
@@ -219,20 +274,29 @@ def rows_of(profiles: Sequence[Profile], metric: str) -> UnitRows | None:
             if kept[at].any():
                 codes[at] = units.setdefault(unit, len(units))
         columns["unit"].append(codes[kept])
-        numbers, place = np.unique(np.asarray(rows.execution, dtype=np.int64)[kept], return_inverse=True)
+        numbers, place = np.unique(
+            np.asarray(rows.execution, dtype=np.int64)[kept], return_inverse=True
+        )
         label, session = profile.job.label, profile.collected.session
-        known = [paired.setdefault(ExecutionKey(label, session, number), len(paired)) for number in numbers.tolist()]
+        known = [
+            paired.setdefault(ExecutionKey(label, session, number), len(paired))
+            for number in numbers.tolist()
+        ]
         columns["execution"].append(np.array(known, dtype=np.int64)[place])
         for name, column in _columns(profile, metric).items():
             columns[name].append(column[kept])
     if not paired:
         return None
     joined: dict[str, Any] = {name: np.concatenate(parts) for name, parts in columns.items()}
-    return UnitRows(metric, having[-1].metrics[metric], having[-1], tuple(units), tuple(paired), **joined)
+    return UnitRows(
+        metric, having[-1].metrics[metric], having[-1], tuple(units), tuple(paired), **joined
+    )
 
 
 def without_whole(sides: Sequence[Sequence[UnitRows]]) -> tuple[list[list[UnitRows]], str]:
-    """The rows without those of the whole process, where its job has two other units or more; and what was left out, in words."""
+    """The rows without those of the whole process, where its job has two other units or more; and
+    what was left out, in words.
+    """
     import numpy as np
 
     others: dict[str, set[DrawnUnit]] = {}
@@ -243,23 +307,39 @@ def without_whole(sides: Sequence[Sequence[UnitRows]]) -> tuple[list[list[UnitRo
     for side in sides:
         kept.append([])
         for rows in side:
-            gone = np.array([unit.whole and len(others.get(unit.job, ())) > 1 for unit in rows.units])[rows.unit]
+            gone = np.array(
+                [unit.whole and len(others.get(unit.job, ())) > 1 for unit in rows.units]
+            )[rows.unit]
             left_out += rows.values[gone].tolist()
             kept[-1].append(rows.keep(~gone) if gone.any() else rows)
     if not left_out:
         return kept, ""
-    return kept, f"without the whole process, {quantity(float(np.median(left_out)), sides[-1][-1].meaning.unit)}"
+    return (
+        kept,
+        (
+            "without the whole process,"
+            f" {quantity(float(np.median(left_out)), sides[-1][-1].meaning.unit)}"
+        ),
+    )
 
 
 def _columns(profile: Profile, metric: str) -> dict[str, Any]:
     import numpy as np
 
-    rows, aside, nothing = profile.resources, _aside(profile), np.full(len(profile.resources), np.nan)
+    rows, aside, nothing = (
+        profile.resources,
+        _aside(profile),
+        np.full(len(profile.resources), np.nan),
+    )
     return {
         "size": nothing if rows.size is None else rows.array("size"),
         "iteration": np.asarray(rows.integers("iteration"), dtype=np.int64),
         "when": rows.array(MOMENT) if MOMENT in aside else nothing,
-        "weight": np.nan_to_num(rows.array(RATE_COLUMN), nan=1.0) if RATE_COLUMN in aside else np.ones(len(rows)),
+        "weight": (
+            np.nan_to_num(rows.array(RATE_COLUMN), nan=1.0)
+            if RATE_COLUMN in aside
+            else np.ones(len(rows))
+        ),
         "traced": np.asarray(rows.integers("trace"), dtype=np.int64) >= 0,
         "values": rows.array(metric),
     }
@@ -268,7 +348,11 @@ def _columns(profile: Profile, metric: str) -> dict[str, Any]:
 def _aside(profile: Profile) -> list[str]:
     """The columns of a profile that are of single rows."""
     own = {MOMENT: "s"} | (CALL_COLUMNS if profile.job.collector == RECORDER else {})
-    return [name for name, unit in own.items() if name in profile.metrics and profile.metrics[name].unit == unit]
+    return [
+        name
+        for name, unit in own.items()
+        if name in profile.metrics and profile.metrics[name].unit == unit
+    ]
 
 
 def jobs(subject: Subject) -> Mapping[JobKey, Subject]:

@@ -22,7 +22,14 @@ if TYPE_CHECKING:
 AxisScale = Literal["log", "linear"]
 
 # Okabe and Ito's palette, told apart by every common kind of colour vision.
-BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9"
+BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#D55E00",
+    "#CC79A7",
+    "#56B4E9",
+)
 # The page swaps these, white and BLUE in a dark scheme.
 INK, MUTED, GRID = "#1b1f24", "#5b6470", "#e4e7eb"
 CYCLE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
@@ -58,59 +65,106 @@ STYLES: Mapping[Word, MarkStyle] = {
 }
 
 ACCEPTED = MarkStyle(MUTED, "square_pin", "✓", filled=False)
-SEEN: Mapping[str, MarkStyle] = {str(word): style for word, style in STYLES.items()} | {"accepted": ACCEPTED}
+SEEN: Mapping[str, MarkStyle] = {str(word): style for word, style in STYLES.items()} | {
+    "accepted": ACCEPTED
+}
 
 
 def seen(change: Change) -> tuple[str, MarkStyle]:
     """The word and the mark of a change; accepted ones have their own."""
-    return ("accepted", ACCEPTED) if change.accepted is not None else (change.word, STYLES[change.word])
+    return (
+        ("accepted", ACCEPTED)
+        if change.accepted is not None
+        else (change.word, STYLES[change.word])
+    )
 
 
 def canvas(
-    title: str, x_label: str, y_label: str, *, caption: Iterable[str] = (), height: int = 290,
-    tools: str = "pan,box_zoom,xwheel_zoom,reset,save", x_axis: AxisScale = "linear", y_axis: AxisScale = "linear",
-) -> figure:  # fmt: skip
-    """An empty figure as wide as its place; names in labels come out of ``plain``, units as they are.
+    title: str,
+    x_label: str,
+    y_label: str,
+    *,
+    caption: Iterable[str] = (),
+    height: int = 290,
+    tools: str = "pan,box_zoom,xwheel_zoom,reset,save",
+    x_axis: AxisScale = "linear",
+    y_axis: AxisScale = "linear",
+) -> figure:
+    """An empty figure as wide as its place; names in labels come out of ``plain``, units as they
+    are.
 
-    ``title`` is what is drawn, cut to two lines; ``caption`` are sentences on it, below the figure, which the page breaks to its width.
-    ``height`` in pixels is with a title of one line and without a caption; more lines add to it.
-    No tool is active at first, so that a page of figures can be scrolled with wheel and finger.
+    ``title`` is what is drawn, cut to two lines; ``caption`` are sentences on it, below the figure,
+    which the page breaks to its width. ``height`` in pixels is with a title of one line and without
+    a caption; more lines add to it. No tool is active at first, so that a page of figures can be
+    scrolled with wheel and finger.
     """
     from bokeh.models.annotations import Title
     from bokeh.plotting import figure
 
     lines, notes = titled(title), " · ".join(caption)
     heading = Title(
-        text=worded("\n".join(lines)), text_font_size="12px", text_font=FONT, text_color=INK, text_font_style="normal"
+        text=worded("\n".join(lines)),
+        text_font_size="12px",
+        text_font=FONT,
+        text_color=INK,
+        text_font_style="normal",
     )
     height += LINE_HEIGHT * (len(lines) - 1 + len(wrapped([notes], LINE)))
     plot = figure(
-        title=heading, x_axis_label=worded(x_label), y_axis_label=worded(y_label), height=height,
-        sizing_mode="stretch_width", tools=tools, toolbar_location="right", active_drag=None, active_scroll=None,
-        background_fill_color=None, border_fill_color=None, outline_line_color=None, min_border_right=8,
-        x_axis_type=x_axis, y_axis_type=y_axis,
-    )  # fmt: skip
+        title=heading,
+        x_axis_label=worded(x_label),
+        y_axis_label=worded(y_label),
+        height=height,
+        sizing_mode="stretch_width",
+        tools=tools,
+        toolbar_location="right",
+        active_drag=None,
+        active_scroll=None,
+        background_fill_color=None,
+        border_fill_color=None,
+        outline_line_color=None,
+        min_border_right=8,
+        x_axis_type=x_axis,
+        y_axis_type=y_axis,
+    )
     plot.toolbar.logo = None
     for axis in plot.axis:
         axis.update(
-            axis_line_color=MUTED, major_tick_line_color=MUTED, minor_tick_line_color=None, major_label_text_color=MUTED,
-            axis_label_text_color=INK, axis_label_text_font_style="normal", axis_label_text_font_size="12px", axis_label_text_font=FONT,
+            axis_line_color=MUTED,
+            major_tick_line_color=MUTED,
+            minor_tick_line_color=None,
+            major_label_text_color=MUTED,
+            axis_label_text_color=INK,
+            axis_label_text_font_style="normal",
+            axis_label_text_font_size="12px",
+            axis_label_text_font=FONT,
             major_label_text_font=FONT,
-        )  # fmt: skip
+        )
     for grid in plot.grid:
         grid.grid_line_color = GRID
     if notes:
         below = Title(
-            name=CAPTION, text=worded(notes), text_font_size="12px", text_font=FONT, text_color=MUTED, text_font_style="normal"
+            name=CAPTION,
+            text=worded(notes),
+            text_font_size="12px",
+            text_font=FONT,
+            text_color=MUTED,
+            text_font_style="normal",
         )
         plot.add_layout(below, "below")
     return plot
 
 
 def titled(title: str) -> list[str]:
-    """A title on two lines at most, each as long as a telephone has room for; an ellipsis stands for what is left out."""
+    """A title on two lines at most, each as long as a telephone has room for; an ellipsis stands
+    for what is left out.
+    """
     lines = wrapped(title.split("\n"), LINE)
-    return lines if len(lines) <= TITLE_LINES else [*lines[: TITLE_LINES - 1], fitted(" ".join(lines[TITLE_LINES - 1 :]), LINE)]
+    return (
+        lines
+        if len(lines) <= TITLE_LINES
+        else [*lines[: TITLE_LINES - 1], fitted(" ".join(lines[TITLE_LINES - 1 :]), LINE)]
+    )
 
 
 def plain(name: str, width: int = 48) -> str:
@@ -124,7 +178,9 @@ def worded(text: str) -> str:
 
 
 def source(**columns: Any) -> ColumnDataSource:
-    """A data source; float columns travel in single precision, which a screen cannot tell from double, where that reaches."""
+    """A data source; float columns travel in single precision, which a screen cannot tell from
+    double, where that reaches.
+    """
     import numpy as np
     from bokeh.models import ColumnDataSource
 
@@ -132,29 +188,48 @@ def source(**columns: Any) -> ColumnDataSource:
         if not isinstance(column, np.ndarray) or column.dtype.kind not in "fiu":
             return column
         if column.dtype.kind == "f":
-            within = np.abs(column[np.isfinite(column)]).max(initial=0.0) <= np.finfo(np.float32).max
+            within = (
+                np.abs(column[np.isfinite(column)]).max(initial=0.0) <= np.finfo(np.float32).max
+            )
             return column.astype(np.float32) if within else column
-        return column.astype(np.int32 if np.abs(column).max(initial=0) <= np.iinfo(np.int32).max else np.float64)
+        return column.astype(
+            np.int32 if np.abs(column).max(initial=0) <= np.iinfo(np.int32).max else np.float64
+        )
 
     return ColumnDataSource({name: small(column) for name, column in columns.items()})
 
 
 def stepped(shares: NDArray[np.float64], bits: int) -> NDArray[np.float64]:
-    """Shares of a whole in steps of ``2 ** -bits``: what no screen can tell apart compresses to half the size."""
+    """Shares of a whole in steps of ``2 ** -bits``: what no screen can tell apart compresses to
+    half the size.
+    """
     import numpy as np
 
     return np.ldexp(np.rint(np.ldexp(shares, bits)), -bits)
 
 
-def hover(plot: figure, renderers: Sequence[GlyphRenderer[Any]], lines: Sequence[tuple[str, str]]) -> None:
-    """A tooltip; ``lines`` are pairs of the program's own words and ``@{column}``, whose text bokeh escapes."""
+def hover(
+    plot: figure, renderers: Sequence[GlyphRenderer[Any]], lines: Sequence[tuple[str, str]]
+) -> None:
+    """A tooltip; ``lines`` are pairs of the program's own words and ``@{column}``, whose text bokeh
+    escapes.
+    """
     from bokeh.models import HoverTool
 
-    plot.add_tools(HoverTool(renderers=list(renderers), tooltips=list(lines), point_policy="follow_mouse", visible=False))
+    plot.add_tools(
+        HoverTool(
+            renderers=list(renderers),
+            tooltips=list(lines),
+            point_policy="follow_mouse",
+            visible=False,
+        )
+    )
 
 
 def legend(plot: figure, entries: Sequence[tuple[str, Sequence[GlyphRenderer[Any]]]]) -> None:
-    """A legend below the figure whose entries hide and show what they name; as many columns as a telephone has room for."""
+    """A legend below the figure whose entries hide and show what they name; as many columns as a
+    telephone has room for.
+    """
     from bokeh.core.properties import value
     from bokeh.models.annotations import Legend, LegendItem
 
@@ -163,13 +238,27 @@ def legend(plot: figure, entries: Sequence[tuple[str, Sequence[GlyphRenderer[Any
     columns = 3 if longest <= 12 else 2 if longest <= 21 else 1
     plot.height = (plot.height or 0) + 20 * (-(-len(texts) // columns) - 1)
     items = [
-        LegendItem(label=value(text), renderers=list(renderers)) for text, (_, renderers) in zip(texts, entries, strict=True)
+        LegendItem(label=value(text), renderers=list(renderers))
+        for text, (_, renderers) in zip(texts, entries, strict=True)
     ]
     listed = Legend(
-        location="top_left", click_policy="hide", ncols=columns, orientation="horizontal", border_line_color=None,
-        margin=0, spacing=8, label_text_font_size="11px", label_text_font=FONT, label_text_color=INK, background_fill_color=None,
-        glyph_height=14, glyph_width=14, label_height=14, inactive_fill_color=GRID, inactive_fill_alpha=0.6,
-    )  # fmt: skip
+        location="top_left",
+        click_policy="hide",
+        ncols=columns,
+        orientation="horizontal",
+        border_line_color=None,
+        margin=0,
+        spacing=8,
+        label_text_font_size="11px",
+        label_text_font=FONT,
+        label_text_color=INK,
+        background_fill_color=None,
+        glyph_height=14,
+        glyph_width=14,
+        label_height=14,
+        inactive_fill_color=GRID,
+        inactive_fill_alpha=0.6,
+    )
     listed.items = items
     add_below(plot, listed)
 
@@ -181,7 +270,8 @@ def add_below(plot: figure, part: Renderer) -> None:
 
 
 def thin(values: NDArray[np.float64], points: int) -> NDArray[np.int64]:
-    """At most ``points`` row numbers, ascending: half evenly spaced, half the lowest and highest of each stretch.
+    """At most ``points`` row numbers, ascending: half evenly spaced, half the lowest and highest of
+    each stretch.
 
     A plot of many points is read for its extremes, so none of them may be lost.
     """
@@ -192,7 +282,10 @@ def thin(values: NDArray[np.float64], points: int) -> NDArray[np.int64]:
         return np.arange(count)
     bounds = np.linspace(0, count, max(1, points // 4) + 1).astype(np.int64).tolist()
     extremes = [
-        start + end(values[start:stop]) for start, stop in pairwise(bounds) if start < stop for end in (np.argmin, np.argmax)
+        start + end(values[start:stop])
+        for start, stop in pairwise(bounds)
+        if start < stop
+        for end in (np.argmin, np.argmax)
     ]
     even = np.linspace(0, count - 1, max(1, points // 2)).astype(np.int64)
     return np.unique(np.concatenate([even, np.array(extremes, dtype=np.int64)]))
@@ -200,7 +293,9 @@ def thin(values: NDArray[np.float64], points: int) -> NDArray[np.int64]:
 
 def thinned(drawn: int, count: int, what: str = "rows") -> list[str]:
     """The note that goes with ``thin``; none when every row is drawn."""
-    return [] if drawn == count else [f"{drawn:,} of {count:,} {what} drawn, including the extremes"]
+    return (
+        [] if drawn == count else [f"{drawn:,} of {count:,} {what} drawn, including the extremes"]
+    )
 
 
 class AxisReach(NamedTuple):
@@ -212,18 +307,26 @@ class AxisReach(NamedTuple):
 
 
 def usual(values: NDArray[np.float64]) -> tuple[float, float]:
-    """The ends of an axis that may leave out the farthest percent on either side: one value may be a thousand times the others."""
+    """The ends of an axis that may leave out the farthest percent on either side: one value may be
+    a thousand times the others.
+    """
     import numpy as np
 
     low, high = np.quantile(values, (0.01, 0.99)).tolist()
     return max(float(values.min()), 2 * low - high), min(float(values.max()), 2 * high - low)
 
 
-def bound(plot: figure, x: float, ends: Sequence[float], renderers: Sequence[GlyphRenderer[Any]]) -> None:
-    """Fit the axis to these renderers and to the ``ends`` (at some ``x``), whatever else is drawn."""
+def bound(
+    plot: figure, x: float, ends: Sequence[float], renderers: Sequence[GlyphRenderer[Any]]
+) -> None:
+    """Fit the axis to these renderers and to the ``ends`` (at some ``x``), whatever else is
+    drawn.
+    """
     from bokeh.models import DataRange1d, Scatter
 
-    unseen = plot.add_glyph(source(x=[x] * len(ends), y=list(ends)), Scatter(x="x", y="y", line_alpha=0, fill_alpha=0))
+    unseen = plot.add_glyph(
+        source(x=[x] * len(ends), y=list(ends)), Scatter(x="x", y="y", line_alpha=0, fill_alpha=0)
+    )
     plot.y_range = DataRange1d(renderers=[unseen, *renderers], only_visible=True)
 
 

@@ -1,4 +1,6 @@
-"""What figures over commits share: series that stand together, the order of their commits, their axis, and how far the values range."""
+"""What figures over commits share: series that stand together, the order of their commits, their
+axis, and how far the values range.
+"""
 
 from __future__ import annotations
 
@@ -26,16 +28,22 @@ TITLE_CHARACTERS = 20  # characters of such a title
 TITLE_LINE = 52  # characters of a title that a telephone has room for
 REASON_CHARACTERS = 160  # of the reason why a series begins anew
 REMARK = 240  # of what it shows beside steps
-LEAST_SPAN = 0.02  # share of the middle value that an axis spans at least: noise of a percent is not a mountain
+# share of the middle value that an axis spans at least: noise of a percent is not a mountain
+LEAST_SPAN = 0.02
 INTERVAL_ROOM = 0.75  # of the range of the centres, which intervals may take on either side
 TOOLTIP = [
-    ("commit", "@commit"), ("author", "@author"), ("centre", "@centre"), ("executions", "@executions"), ("verdict", "@verdict"),
-]  # fmt: skip
+    ("commit", "@commit"),
+    ("author", "@author"),
+    ("centre", "@centre"),
+    ("executions", "@executions"),
+    ("verdict", "@verdict"),
+]
 
 
 @dataclass(frozen=True)
 class Chart:
-    """One benchmark's one metric in all its environments; ``commits`` are drawn, the newest, of ``every`` one that was measured.
+    """One benchmark's one metric in all its environments; ``commits`` are drawn, the newest, of
+    ``every`` one that was measured.
 
     Values times ``scale.factor`` are in ``scale.unit``.
     """
@@ -79,7 +87,9 @@ class Chart:
         return [point.centre for series in self.group for point in self.points(series)]
 
     def bounds(self, axis: AxisScale = "linear") -> tuple[float, float]:
-        """The ends of an axis in ``scale.unit``: all centres and most of their intervals, and never less than 2 % of the middle."""
+        """The ends of an axis in ``scale.unit``: all centres and most of their intervals, and never
+        less than 2 % of the middle.
+        """
         centres = self.centres
         low, high = min(centres), max(centres)
         if axis == "log":
@@ -87,7 +97,11 @@ class Chart:
             return low / room * self.scale.factor, high * room * self.scale.factor
         span = max(high - low, LEAST_SPAN * abs(low / 2 + high / 2), 1e-300)
         ends = [
-            end for series in self.group for point in self.points(series) for end in (point.low, point.high) if end is not None
+            end
+            for series in self.group
+            for point in self.points(series)
+            for end in (point.low, point.high)
+            if end is not None
         ]
         bottom = max(min([low, *ends]), low - INTERVAL_ROOM * span) - 0.06 * span
         top = min(max([high, *ends]), high + INTERVAL_ROOM * span) + 0.06 * span
@@ -98,7 +112,11 @@ class Chart:
         """How many commits, how far their values range, and what is not as one would think."""
         shown, centres = f"{len(self.every):,} commits{_span(self.group)}", self.centres
         found = [shown if len(self.every) > 1 else "one commit: no history yet"]
-        found += [f"the newest {len(self.commits):,} drawn"] if len(self.commits) < len(self.every) else []
+        found += (
+            [f"the newest {len(self.commits):,} drawn"]
+            if len(self.commits) < len(self.every)
+            else []
+        )
         if len(centres) > 1:
             found.append(_range(min(centres), max(centres), self.scale))
         low, high = self.bounds()
@@ -112,7 +130,10 @@ class Chart:
             found.append(f"{aside:,} on branches that were merged, not joined")
         for series in self.group:
             if series.begins and series.points:
-                found.append(f"begins anew at {series.points[0].commit[:8]}: {plain(series.begins, REASON_CHARACTERS)}")
+                found.append(
+                    f"begins anew at {series.points[0].commit[:8]}:"
+                    f" {plain(series.begins, REASON_CHARACTERS)}"
+                )
             found += [plain(remark, REMARK) for remark in series.remarks]
         return list(dict.fromkeys(found))
 
@@ -128,14 +149,17 @@ class Chart:
             else {}
         )
         plot.xaxis.major_label_overrides = {
-            number: plain(titles.get(commit, ""), TITLE_CHARACTERS) or commit[:8] for commit, number in self.place.items()
+            number: plain(titles.get(commit, ""), TITLE_CHARACTERS) or commit[:8]
+            for commit, number in self.place.items()
         }
         plot.xaxis.major_label_orientation = 0.6
         plot.xgrid.visible = False
 
 
 def folded(notes: Sequence[str], width: int = TITLE_LINE) -> list[str]:
-    """Notes on as few lines as they take, as many on each as there is room for: of a title, what a telephone has."""
+    """Notes on as few lines as they take, as many on each as there is room for: of a title, what a
+    telephone has.
+    """
     lines: list[str] = []
     for note in notes:
         if lines and len(lines[-1]) + len(note) + 3 <= width:
@@ -146,16 +170,21 @@ def folded(notes: Sequence[str], width: int = TITLE_LINE) -> list[str]:
 
 
 def grouped(history: Sequence[Series]) -> list[list[Series]]:
-    """Series that are drawn together (one per environment), wall time of all benchmarks first; those without points are left out."""
+    """Series that are drawn together (one per environment), wall time of all benchmarks first;
+    those without points are left out.
+    """
     groups: dict[tuple[str, str, float | None, str], list[Series]] = {}
     for series in sorted(history, key=lambda series: metric_rank(series.metric)):
         if series.points:
-            groups.setdefault((series.label, series.uid, series.size, series.metric), []).append(series)
+            groups.setdefault((series.label, series.uid, series.size, series.metric), []).append(
+                series
+            )
     return list(groups.values())
 
 
 def order(group: Sequence[Series]) -> list[str]:
-    """The commits of several series, each ordered by ancestry, as one order that keeps all of theirs; the date decides where none does.
+    """The commits of several series, each ordered by ancestry, as one order that keeps all of
+    theirs; the date decides where none does.
 
     A series that begins anew follows the one before it.
     """
@@ -182,7 +211,8 @@ def order(group: Sequence[Series]) -> list[str]:
             waiting[follower] -= 1
             if not waiting[follower]:
                 heappush(ready, (dates[follower], follower))
-    return list(found | dict.fromkeys(waiting))  # series that contradict one another still have all their commits
+    # series that contradict one another still have all their commits
+    return list(found | dict.fromkeys(waiting))
 
 
 def environments(group: Sequence[Series]) -> list[str]:
@@ -190,7 +220,10 @@ def environments(group: Sequence[Series]) -> list[str]:
     parts = [series.environment.split(", ") for series in group]
     common = set.intersection(*map(set, parts)) if len(parts) > 1 else set()
     apart = [[part for part in own if part not in common] for own in parts]
-    enough = next((count for count in (1, 2, 3) if len({tuple(own[:count]) for own in apart}) == len(apart)), 1)
+    enough = next(
+        (count for count in (1, 2, 3) if len({tuple(own[:count]) for own in apart}) == len(apart)),
+        1,
+    )
     names: list[str] = []
     for own in apart:
         name = ", ".join(own[:enough] if len(group) > 1 else own) or "unknown environment"
@@ -199,10 +232,15 @@ def environments(group: Sequence[Series]) -> list[str]:
 
 
 def places(chart: Chart, points: Sequence[Point], shift: float = 0.0) -> dict[str, Any]:
-    """Where points and the ends of their intervals are drawn, as columns; a point without an interval has its own height for both."""
+    """Where points and the ends of their intervals are drawn, as columns; a point without an
+    interval has its own height for both.
+    """
     import numpy as np
 
-    ends = [(point.centre, *(point.centre if end is None else end for end in (point.low, point.high))) for point in points]
+    ends = [
+        (point.centre, *(point.centre if end is None else end for end in (point.low, point.high)))
+        for point in points
+    ]
     y, low, high = np.array(ends, dtype=np.float64).reshape(-1, 3).T * chart.scale.factor
     x = np.array([chart.place[point.commit] for point in points], dtype=np.float64)
     return {"x": x + shift, "y": y, "low": low, "high": high}
@@ -223,8 +261,14 @@ def texts(points: Sequence[Point], unit: str) -> dict[str, Any]:
 
 def _judged(point: Point) -> str:
     """``degradation, +12.0 % [+11.0, +13.0] (why)``."""
-    effect = "" if point.effect is None else f", {change(point.effect, point.effect_low, point.effect_high)}"
-    return f"{point.verdict or 'none'}{effect}{f' ({_short(point.reason)})' if point.reason else ''}"
+    effect = (
+        ""
+        if point.effect is None
+        else f", {change(point.effect, point.effect_low, point.effect_high)}"
+    )
+    return (
+        f"{point.verdict or 'none'}{effect}{f' ({_short(point.reason)})' if point.reason else ''}"
+    )
 
 
 @lru_cache(4096)
@@ -249,7 +293,9 @@ def _range(low: float, high: float, chosen: Scale) -> str:
 
 
 def _span(group: Iterable[Series]) -> str:
-    """``, 2024-01-03 to 2024-06-30``: the days of the first and the last commit; empty if they are not ISO 8601."""
+    """``, 2024-01-03 to 2024-06-30``: the days of the first and the last commit; empty if they are
+    not ISO 8601.
+    """
     days = sorted(point.when[:10] for series in group for point in series.points)
     known = all(re.fullmatch(r"\d{4}-\d\d-\d\d", day) for day in (days[0], days[-1]))
     return f", {days[0]} to {days[-1]}" if known and days[0] != days[-1] else ""

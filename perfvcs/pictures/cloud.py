@@ -30,7 +30,16 @@ from perfvcs.pictures.modelled import Residuals, StoredCurve, stored
 from perfvcs.pictures.parts import DrawnUnit
 from perfvcs.pictures.patterns import CLUSTER_MARKERS
 from perfvcs.pictures.sample import DrawnSample
-from perfvcs.pictures.sides import CurveSide, curved, interval, judged_rows, models, pairs, replicates, sides_of
+from perfvcs.pictures.sides import (
+    CurveSide,
+    curved,
+    interval,
+    judged_rows,
+    models,
+    pairs,
+    replicates,
+    sides_of,
+)
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import number, percent, quantity, scale
 from perfvcs.text.words import counted, metric_name
@@ -45,8 +54,10 @@ if TYPE_CHECKING:
 
     Entries = list[tuple[str, list[GlyphRenderer[Any]]]]
 
-BELOW = 1000.0  # times: how far a band reaches down on a logarithmic axis where its lower end is not above 0
-ROW_ENTRIES = ("rows", "cluster", "other clusters", "marked")  # how entries of the legend begin that are rows
+# times: how far a band reaches down on a logarithmic axis where its lower end is not above 0
+BELOW = 1000.0
+# how entries of the legend begin that are rows
+ROW_ENTRIES = ("rows", "cluster", "other clusters", "marked")
 STORED = CYCLE[2:] + CYCLE[:2]
 
 
@@ -84,7 +95,9 @@ class Cloud:
 
     @cached_property
     def residuals(self) -> tuple[Residuals, NDArray[np.bool_]]:
-        """The residuals of the rows in their order, and the rows at which the model has a value: a logarithm has none at size 0."""
+        """The residuals of the rows in their order, and the rows at which the model has a value: a
+        logarithm has none at size 0.
+        """
         import numpy as np
 
         size, values = self.sample.size[self.order], self.sample.values[self.order]
@@ -114,7 +127,15 @@ class Cloud:
         low, high, beyond = self._reach(axis)
         notes += [f"{counted(beyond, 'row')} beyond this axis"] if beyond else []
         label = f"{metric_name(self.sample.metric)} ({chosen.unit})".replace(" ()", "")
-        plot = canvas("\n".join(self.heading), "size", label, height=344, x_axis=axis, y_axis=axis, caption=notes)
+        plot = canvas(
+            "\n".join(self.heading),
+            "size",
+            label,
+            height=344,
+            x_axis=axis,
+            y_axis=axis,
+            caption=notes,
+        )
         entries = self._rows(plot, axis, chosen.factor, drawn)
         if side.course.count.max() > 1:
             entries.append(("means, quartiles", means(plot, side, axis, chosen.factor, points)))
@@ -122,7 +143,9 @@ class Cloud:
         for place, model in enumerate(models(side.course)):
             r2 = f"{float(choice.fits[model].r2[0]):.2f}".replace("0.", ".")
             line = model_line(plot, side, model, place, axis, chosen.factor)
-            entries.append((f"▸ {model} r² {r2}" if model == choice.model() else f"{model} r² {r2}", [line]))
+            entries.append(
+                (f"▸ {model} r² {r2}" if model == choice.model() else f"{model} r² {r2}", [line])
+            )
         for place, curve in enumerate(curves):
             drawn_curve = _curve(plot, curve, STORED[place % len(STORED)], axis, chosen.factor)
             entries.append((f"stored {curve.name}", drawn_curve))
@@ -130,45 +153,73 @@ class Cloud:
         legend(plot, entries)
         return plot
 
-    def _rows(self, plot: figure, axis: AxisScale, factor: float, drawn: NDArray[np.int64]) -> Entries:
+    def _rows(
+        self, plot: figure, axis: AxisScale, factor: float, drawn: NDArray[np.int64]
+    ) -> Entries:
         """The rows, those that a postprocessor has marked apart from the others."""
         import numpy as np
 
         size, values, said = self.sample.size, self.sample.values, self.sample.said
         rows = drawn[((size[drawn] > 0) & (values[drawn] > 0)) | (axis == "linear")]
-        outlier = said["outlier"][rows] == 1 if "outlier" in said else np.zeros(len(rows), dtype=bool)
+        outlier = (
+            said["outlier"][rows] == 1 if "outlier" in said else np.zeros(len(rows), dtype=bool)
+        )
         cluster = (
-            np.nan_to_num(said["cluster"][rows], nan=-1).astype(np.int64) if "cluster" in said else np.zeros(len(rows), np.int64)
+            np.nan_to_num(said["cluster"][rows], nan=-1).astype(np.int64)
+            if "cluster" in said
+            else np.zeros(len(rows), np.int64)
         )
         kinds = [("rows", ~outlier, "circle", SKY)]
         if len(numbers := np.unique(cluster[~outlier]).tolist()) > 1:
             kinds = [
-                (f"cluster {number}" if place < len(CLUSTER_MARKERS) - 1 else "other clusters",
-                 ~outlier & (cluster == number if place < len(CLUSTER_MARKERS) - 1 else cluster >= number),
-                 CLUSTER_MARKERS[place], CYCLE[place])
+                (
+                    f"cluster {number}" if place < len(CLUSTER_MARKERS) - 1 else "other clusters",
+                    ~outlier
+                    & (
+                        cluster == number if place < len(CLUSTER_MARKERS) - 1 else cluster >= number
+                    ),
+                    CLUSTER_MARKERS[place],
+                    CYCLE[place],
+                )
                 for place, number in enumerate(numbers[: len(CLUSTER_MARKERS)])
-            ]  # fmt: skip
+            ]
         found: Entries = []
         for name, mine, marker, colour in [*kinds, ("marked as outliers", outlier, "x", ORANGE)]:
             if mine.any():
                 found.append((name, [self._dots(plot, rows[mine], marker, colour, factor)]))
         return found
 
-    def _dots(self, plot: figure, rows: NDArray[np.int64], marker: str, colour: str, factor: float) -> GlyphRenderer[Any]:
+    def _dots(
+        self, plot: figure, rows: NDArray[np.int64], marker: str, colour: str, factor: float
+    ) -> GlyphRenderer[Any]:
         from bokeh.models import Scatter
 
         sample = self.sample
         data = source(
-            x=sample.size[rows], y=sample.values[rows] * factor, execution=sample.execution[rows] + 1,
-            iteration=sample.iteration[rows] + 1, size=[number(value) for value in sample.size[rows].tolist()],
+            x=sample.size[rows],
+            y=sample.values[rows] * factor,
+            execution=sample.execution[rows] + 1,
+            iteration=sample.iteration[rows] + 1,
+            size=[number(value) for value in sample.size[rows].tolist()],
             text=[quantity(value, self.side.unit) for value in sample.values[rows].tolist()],
-        )  # fmt: skip
+        )
         glyph = Scatter(
-            x="x", y="y", marker=marker, size=6 if marker == "x" else 4, line_color=colour, fill_color=colour, line_alpha=0.5,
+            x="x",
+            y="y",
+            marker=marker,
+            size=6 if marker == "x" else 4,
+            line_color=colour,
+            fill_color=colour,
+            line_alpha=0.5,
             fill_alpha=0.5,
-        )  # fmt: skip
+        )
         dots = plot.add_glyph(data, glyph)
-        tooltip = [("value", "@text"), ("size", "@size"), ("execution", "@execution"), ("measurement", "@iteration")]
+        tooltip = [
+            ("value", "@text"),
+            ("size", "@size"),
+            ("execution", "@execution"),
+            ("measurement", "@iteration"),
+        ]
         hover(plot, [dots], tooltip)
         return dots
 
@@ -184,24 +235,36 @@ class Cloud:
         low, high = (end * factor for end in ends)
         fine = np.isfinite(low) & np.isfinite(high) & ((low > 0) | (axis == "linear"))
         data = source(x=x[fine], low=low[fine], high=high[fine])
-        band = plot.add_glyph(data, VArea(x="x", y1="low", y2="high", fill_color=MUTED, fill_alpha=0.3))
+        band = plot.add_glyph(
+            data, VArea(x="x", y1="low", y2="high", fill_color=MUTED, fill_alpha=0.3)
+        )
         return [("99 % interval", [band])]
 
     def counted(self, drawn: int) -> list[str]:
-        """The numbers of executions and of rows that are judged and drawn, and the range of the means."""
+        """The numbers of executions and of rows that are judged and drawn, and the range of the
+        means.
+        """
         executions, rows, judged = len(self.sample.paired), len(self.sample.values), len(self.order)
         low, high = float(self.side.course.mean.min()), float(self.side.course.mean.max())
         far = f", {percent(high / low - 1)}" if low > 0 else ""
         lines = [f"means {quantity(low, self.side.unit)} to {quantity(high, self.side.unit)}{far}"]
-        lines.append(counted(executions, "execution") + (", no interval" if executions == 1 else ""))
-        lines[-1] += f", {counted(judged, 'row')}" + (f", {drawn:,} drawn" if drawn < judged else "")
-        return lines + ([f"{rows - judged:,} rows left out: first calls, or repeated"] if judged < rows else [])
+        lines.append(
+            counted(executions, "execution") + (", no interval" if executions == 1 else "")
+        )
+        lines[-1] += f", {counted(judged, 'row')}" + (
+            f", {drawn:,} drawn" if drawn < judged else ""
+        )
+        return lines + (
+            [f"{rows - judged:,} rows left out: first calls, or repeated"] if judged < rows else []
+        )
 
     def _reach(self, axis: AxisScale) -> AxisReach:
         """The reach that shows most rows not marked as outliers."""
         values, marked = self.sample.values[self.order], self.sample.said.get("outlier")
         values = values[(values > 0) | (axis == "linear")]
-        fine = self.sample.values[self.order if marked is None else self.order[marked[self.order] != 1]]
+        fine = self.sample.values[
+            self.order if marked is None else self.order[marked[self.order] != 1]
+        ]
         fine = fine[(fine > 0) | (axis == "linear")]
         low, high = usual(fine)
         low = low if low > 0 or axis == "linear" else float(fine.min())
@@ -209,7 +272,9 @@ class Cloud:
 
     def _bound(self, plot: figure, entries: Entries, ends: list[float]) -> None:
         """Let the axis show all models that are drawn, and of the rows those between the ends."""
-        others = [one for name, drawn in entries if not name.startswith(ROW_ENTRIES) for one in drawn]
+        others = [
+            one for name, drawn in entries if not name.startswith(ROW_ENTRIES) for one in drawn
+        ]
         bound(plot, float(self.sample.size[self.order[-1]]), ends, others)
 
 
@@ -217,12 +282,16 @@ def clouds(subject: Subject) -> list[Cloud]:
     """The samples of units that only one side has, those of one environment after the other."""
     both: set[tuple[DrawnUnit, str]] = set()
     if subject.baseline and subject.target:
-        both = {(second.unit, second.metric) for first, second in pairs(subject) if first and second}
+        both = {
+            (second.unit, second.metric) for first, second in pairs(subject) if first and second
+        }
     sides = {"target": subject.target, "baseline": subject.baseline}
     found = [
-        (name, sample) for name, profiles in sides.items() for sample in curved(profiles)
+        (name, sample)
+        for name, profiles in sides.items()
+        for sample in curved(profiles)
         if (sample.unit, sample.metric) not in both
-    ]  # fmt: skip
+    ]
     places: dict[tuple[DrawnUnit, str], set[str]] = {}
     for _, sample in found:
         places.setdefault((sample.unit, sample.metric), set()).add(sample.environment)
@@ -230,7 +299,9 @@ def clouds(subject: Subject) -> list[Cloud]:
     for name, sample in found:
         verdict = subject.verdict
         about = (
-            [f"{STYLES[verdict.word].sign} {verdict.word}"] if verdict else [f"only the {name} has it"] * bool(subject.baseline)
+            [f"{STYLES[verdict.word].sign} {verdict.word}"]
+            if verdict
+            else [f"only the {name} has it"] * bool(subject.baseline)
         )
         several = len(places[sample.unit, sample.metric]) > 1
         about += [f"in {plain(sample.environment, 24)}"] if several else []
@@ -238,20 +309,30 @@ def clouds(subject: Subject) -> list[Cloud]:
     return drawn
 
 
-def _curve(plot: figure, curve: StoredCurve, colour: str, axis: AxisScale, factor: float) -> list[GlyphRenderer[Any]]:
+def _curve(
+    plot: figure, curve: StoredCurve, colour: str, axis: AxisScale, factor: float
+) -> list[GlyphRenderer[Any]]:
     """A stored curve, above its band."""
     import numpy as np
     from bokeh.models import Line, Step, VArea
 
     shown = (curve.x > 0) | (axis == "linear")
-    data = source(x=curve.x[shown], y=curve.y[shown] * factor, details=[shorten(curve.details, HOVER)] * int(shown.sum()))
+    data = source(
+        x=curve.x[shown],
+        y=curve.y[shown] * factor,
+        details=[shorten(curve.details, HOVER)] * int(shown.sum()),
+    )
     style: dict[str, Any] = {"line_color": colour, "line_width": 2, "line_dash": [8, 3]}
-    line = plot.add_glyph(data, Step(x="x", y="y", mode="center", **style) if curve.steps else Line(x="x", y="y", **style))
+    line = plot.add_glyph(
+        data,
+        Step(x="x", y="y", mode="center", **style) if curve.steps else Line(x="x", y="y", **style),
+    )
     hover(plot, [line], [(f"stored {curve.name}", "@details")])
     if curve.band is None:
         return [line]
     low, high = (end[shown] * factor for end in curve.band)
     if axis == "log":
-        low = np.where(low > 0, low, curve.y[shown] * factor / BELOW)  # what is below 0 has no place on it
+        # what is below 0 has no place on it
+        low = np.where(low > 0, low, curve.y[shown] * factor / BELOW)
     area = VArea(x="x", y1="low", y2="high", fill_color=colour, fill_alpha=0.2)
     return [line, plot.add_glyph(source(x=curve.x[shown], low=low, high=high), area)]

@@ -1,11 +1,26 @@
-"""Values over sizes on a figure: means with quartiles, the lines of models, and both kinds of axes in tabs."""
+"""Values over sizes on a figure: means with quartiles, the lines of models, and both kinds of axes
+in tabs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.pictures.canvas import CYCLE, DASHES, GREEN, INK, MUTED, AxisScale, canvas, hover, legend, source, stack, thin
+from perfvcs.pictures.canvas import (
+    CYCLE,
+    DASHES,
+    GREEN,
+    INK,
+    MUTED,
+    AxisScale,
+    canvas,
+    hover,
+    legend,
+    source,
+    stack,
+    thin,
+)
 from perfvcs.pictures.sides import FEWEST_OF_CURVE, CurveSide, equation, grid
 from perfvcs.text.quantity import at_sizes, number, quantity, scale
 
@@ -20,7 +35,8 @@ if TYPE_CHECKING:
     from perfvcs.statistics.regression.kind import ErrorKind
 
 
-LOGARITHMIC_RATIO = 30.0  # ratio of the largest to the smallest size from which logarithmic axes come first
+# ratio of the largest to the smallest size from which logarithmic axes come first
+LOGARITHMIC_RATIO = 30.0
 STYLE = """
 :host, .bk-tab, .bk-tab.bk-active { color: inherit; background: none; }
 .bk-header, .bk-tab.bk-active { border-color: #5b6470; }
@@ -29,14 +45,18 @@ STYLE = """
 
 
 def axes(sides: Sequence[CurveSide]) -> list[AxisScale]:
-    """Both kinds of axes, the one that shows more of these sizes first; no logarithms where hardly anything is above 0."""
+    """Both kinds of axes, the one that shows more of these sizes first; no logarithms where hardly
+    anything is above 0.
+    """
     import numpy as np
 
     positive = [side.course.size[(side.course.size > 0) & (side.course.mean > 0)] for side in sides]
     if min(map(len, positive)) < FEWEST_OF_CURVE:
         return ["linear"]
     every = np.concatenate(positive)
-    return ["log", "linear"] if every.max() / every.min() >= LOGARITHMIC_RATIO else ["linear", "log"]
+    return (
+        ["log", "linear"] if every.max() / every.min() >= LOGARITHMIC_RATIO else ["linear", "log"]
+    )
 
 
 def tabbed(kinds: Sequence[AxisScale], draw: Callable[[AxisScale], list[figure]]) -> Tabs:
@@ -46,38 +66,72 @@ def tabbed(kinds: Sequence[AxisScale], draw: Callable[[AxisScale], list[figure]]
     panels, height = [], 0
     for axis in kinds:
         plots = draw(axis)
-        panels.append(TabPanel(child=stack(plots), title="logarithmic axes" if axis == "log" else "linear axes"))
+        panels.append(
+            TabPanel(
+                child=stack(plots), title="logarithmic axes" if axis == "log" else "linear axes"
+            )
+        )
         height = max(height, sum(plot.height or 0 for plot in plots))
     return Tabs(tabs=panels, height=height + 36, sizing_mode="stretch_width", stylesheets=[STYLE])
 
 
-def means(plot: figure, side: CurveSide, axis: AxisScale, factor: float, points: int) -> list[GlyphRenderer[Any]]:
-    """The mean of the values at each size and bars for their quartiles; at most ``points`` sizes."""
+def means(
+    plot: figure, side: CurveSide, axis: AxisScale, factor: float, points: int
+) -> list[GlyphRenderer[Any]]:
+    """The mean of the values at each size and bars for their quartiles; at most ``points``
+    sizes.
+    """
     import numpy as np
     from bokeh.models import Scatter, Segment
 
     course = side.course
-    rows = np.flatnonzero((course.size > 0) & (course.mean > 0)) if axis == "log" else np.arange(len(course.size))
+    rows = (
+        np.flatnonzero((course.size > 0) & (course.mean > 0))
+        if axis == "log"
+        else np.arange(len(course.size))
+    )
     rows = rows[thin(course.mean[rows], points)]
     low, mean, high = (column[rows] for column in (course.low, course.mean, course.high))
     floor = float(mean.min(initial=1.0)) / 10
     data = source(
-        x=course.size[rows], y=mean * factor, low=(np.maximum(low, floor) if axis == "log" else low) * factor, high=high * factor,
-        count=course.count[rows], **{name: [texts[row] for row in rows.tolist()] for name, texts in side.texts.items()},
-    )  # fmt: skip
-    line = Segment(x0="x", y0="low", x1="x", y1="high", line_color=side.colour, line_alpha=0.35 if len(rows) <= 60 else 0.2)
+        x=course.size[rows],
+        y=mean * factor,
+        low=(np.maximum(low, floor) if axis == "log" else low) * factor,
+        high=high * factor,
+        count=course.count[rows],
+        **{name: [texts[row] for row in rows.tolist()] for name, texts in side.texts.items()},
+    )
+    line = Segment(
+        x0="x",
+        y0="low",
+        x1="x",
+        y1="high",
+        line_color=side.colour,
+        line_alpha=0.35 if len(rows) <= 60 else 0.2,
+    )
     mark = Scatter(
-        x="x", y="y", marker=side.marker, size=7 if len(rows) <= 60 else 4, line_color=side.colour,
-        fill_color="#ffffff" if side.marker == "square" else side.colour, fill_alpha=0.7, line_alpha=0.8,
-    )  # fmt: skip
+        x="x",
+        y="y",
+        marker=side.marker,
+        size=7 if len(rows) <= 60 else 4,
+        line_color=side.colour,
+        fill_color="#ffffff" if side.marker == "square" else side.colour,
+        fill_alpha=0.7,
+        line_alpha=0.8,
+    )
     bars, marks = plot.add_glyph(data, line), plot.add_glyph(data, mark)
     tooltip = [("median", "@median"), ("quartiles", "@quartiles"), ("measurements", "@count")]
     hover(plot, [marks], [(side.name, "@text"), ("size", "@size"), *tooltip])
     return [bars, marks]
 
 
-def model_line(plot: figure, side: CurveSide, model: str, number: int, axis: AxisScale, factor: float) -> GlyphRenderer[Any]:
-    """A model's line. Those behind the best one, which has ``number`` 0, are shown by a click on the legend."""
+def model_line(
+    plot: figure, side: CurveSide, model: str, number: int, axis: AxisScale, factor: float
+) -> GlyphRenderer[Any]:
+    """A model's line.
+
+    Those behind the best one, which has ``number`` 0, are shown by a click on the legend.
+    """
     import numpy as np
     from bokeh.models import Line
 
@@ -99,18 +153,29 @@ def over(side: CurveSide, axis: AxisScale) -> Any:
 
 
 def in_words(sides: Sequence[CurveSide], unit: str) -> list[str]:
-    """The order of growth of both sides, or the equation of one alone; a line that a telephone has room for."""
+    """The order of growth of both sides, or the equation of one alone; a line that a telephone has
+    room for.
+    """
     if not sides[0].alone:
-        return [", ".join(f"{side.name} {side.course.choice.order(shape=True) or 'without a model'}" for side in sides)]
+        return [
+            ", ".join(
+                f"{side.name} {side.course.choice.order(shape=True) or 'without a model'}"
+                for side in sides
+            )
+        ]
     course = sides[0].course
     model = course.choice.model()
     if model is None:
         return ["no model fits"]
-    return [f"{equation(course, model, unit)}, {course.choice.order(shape=True)}{r_squared(course)}"]
+    return [
+        f"{equation(course, model, unit)}, {course.choice.order(shape=True)}{r_squared(course)}"
+    ]
 
 
 def r_squared(course: SizeCourse) -> str:
-    """``, r² 0.998``: the share of the variance that the best model explains; empty where a constant is the best."""
+    """``, r² 0.998``: the share of the variance that the best model explains; empty where a
+    constant is the best.
+    """
     best = course.choice
     return f", r² {float(best.r2[0]):.3f}" if best.model() not in (None, "constant") else ""
 
@@ -129,7 +194,9 @@ class CourseDifference:
         self.difference = new.mean[after] - old.mean[before]
         self.unit = unit
         with np.errstate(all="ignore"):
-            self.kind: ErrorKind = kind(old.size, old.mean, new.size, new.mean, family=CURVE_KINDS, doubted=DOUBTED)
+            self.kind: ErrorKind = kind(
+                old.size, old.mean, new.size, new.mean, family=CURVE_KINDS, doubted=DOUBTED
+            )
         self.curve: Curve | None = verdict.curve if verdict is not None else None
         self.heading = _heading(self.curve, verdict.finding if verdict is not None else "", unit)
         self.range = max(old.size[0], new.size[0]), min(old.size[-1], new.size[-1])
@@ -146,17 +213,31 @@ class CourseDifference:
         chosen = scale(largest, self.unit)
         label = f"target - baseline ({chosen.unit})".replace(" ()", "")
         title = self.heading if len(rows) else "the two sides have no size in common"
-        sizes = f"size; effect {at_sizes(self.curve.at)}" if self.curve is not None and self.curve.at else "size"
+        sizes = (
+            f"size; effect {at_sizes(self.curve.at)}"
+            if self.curve is not None and self.curve.at
+            else "size"
+        )
         plot = canvas(title, sizes, label, height=220, x_axis=axis)
         plot.x_range = above.x_range
         plot.add_layout(Span(location=0, dimension="width", line_color=MUTED, line_dash="dotted"))
         entries: list[tuple[str, list[Any]]] = []
         if len(rows):
             data = source(
-                x=self.size[rows], y=self.difference[rows] * chosen.factor, size=[number(value) for value in self.size[rows].tolist()],
+                x=self.size[rows],
+                y=self.difference[rows] * chosen.factor,
+                size=[number(value) for value in self.size[rows].tolist()],
                 text=[quantity(value, self.unit) for value in self.difference[rows].tolist()],
-            )  # fmt: skip
-            mark = Scatter(x="x", y="y", marker="diamond", size=7, line_color=GREEN, fill_color=GREEN, fill_alpha=0.4)
+            )
+            mark = Scatter(
+                x="x",
+                y="y",
+                marker="diamond",
+                size=7,
+                line_color=GREEN,
+                fill_color=GREEN,
+                fill_alpha=0.4,
+            )
             marks = plot.add_glyph(data, mark)
             hover(plot, [marks], [("difference of the means", "@text"), ("size", "@size")])
             entries.append(("difference of the means", [marks]))
@@ -172,7 +253,11 @@ class CourseDifference:
         from perfvcs.statistics.regression.models import transform
 
         curve = self.curve
-        if curve is None or curve.coefficient is None or curve.kind in ("none", "power", "exponential"):
+        if (
+            curve is None
+            or curve.coefficient is None
+            or curve.kind in ("none", "power", "exponential")
+        ):
             return []
         x = grid(*self.range, axis)
         x = x[np.isfinite(transform(curve.kind, x))]
@@ -181,9 +266,14 @@ class CourseDifference:
         offset = offset if np.isfinite(offset) and curve.kind != "constant" else 0.0
         low, high = (curve.coefficient if end is None else end for end in (curve.low, curve.high))
         data = source(
-            x=x, y=(offset + curve.coefficient * f) * factor, low=(offset + low * f) * factor, high=(offset + high * f) * factor
+            x=x,
+            y=(offset + curve.coefficient * f) * factor,
+            low=(offset + low * f) * factor,
+            high=(offset + high * f) * factor,
         )
-        band = plot.add_glyph(data, VArea(x="x", y1="low", y2="high", fill_color=MUTED, fill_alpha=0.25))
+        band = plot.add_glyph(
+            data, VArea(x="x", y1="low", y2="high", fill_color=MUTED, fill_alpha=0.25)
+        )
         line = plot.add_glyph(data, Line(x="x", y="y", line_color=INK, line_width=2))
         return [(f"{curve.kind}, 99 % interval", [line, band])]
 
@@ -192,5 +282,9 @@ def _heading(curve: Curve | None, finding: str, unit: str) -> str:
     """The kind of error, if the verdict's finding names it."""
     from perfvcs.check.curves.judgement import sentence
 
-    kind = sentence(curve.kind, curve.coefficient, unit) if curve is not None and curve.coefficient is not None else ""
+    kind = (
+        sentence(curve.kind, curve.coefficient, unit)
+        if curve is not None and curve.coefficient is not None
+        else ""
+    )
     return kind if kind and kind in finding else "difference of the means"

@@ -21,7 +21,8 @@ from perfvcs.system.disk import is_stream
 from perfvcs.text.characters import COLUMNS, escaped, shorten, wrapped
 
 FORMAT = "perfvcs-subject/1"
-FIRST_VIEWS = ("history", "effects", "scatter")  # the first of these that fits comes before the table
+# the first of these that fits comes before the table
+FIRST_VIEWS = ("history", "effects", "scatter")
 TABLE = "table"
 LONGEST_TITLE = 10_000  # characters of a title
 PICTURES = (".png", ".svg")
@@ -31,7 +32,9 @@ FILE_ENDINGS = (PAGE_SUFFIX, *PICTURES, ".json", TEXT, *TABLES)
 
 
 def document(subject: Subject) -> str:
-    """The profiles as they are stored, the report and the series of a subject; a number that is not finite is null."""
+    """The profiles as they are stored, the report and the series of a subject; a number that is not
+    finite is null.
+    """
     found = {
         "format": FORMAT,
         "title": subject.title,
@@ -40,7 +43,11 @@ def document(subject: Subject) -> str:
         "notes": subject.notes,
         "baseline": _profiles(subject.baseline),
         "target": _profiles(subject.target),
-        "report": None if subject.report is None else msgspec.Raw(encode(subject.report, indent=0).encode()),
+        "report": (
+            None
+            if subject.report is None
+            else msgspec.Raw(encode(subject.report, indent=0).encode())
+        ),
         "history": subject.history,
     }
     return escaped(msgspec.json.encode(found).decode())
@@ -54,21 +61,35 @@ def render(name: str, **values: Any) -> str:
     """The page of a template in this folder; ``title`` and ``said`` are among its values."""
     from jinja2 import Environment, FileSystemLoader
 
-    environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True)
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True
+    )
     return environment.get_template(name).render(values)
 
 
-def text(subject: Subject, view: str | None = None, options: Mapping[str, str] | None = None, width: int = COLUMNS) -> str:
-    """The view that is named, else the most telling one with the table below it; lines of at most ``width`` columns.
+def text(
+    subject: Subject,
+    view: str | None = None,
+    options: Mapping[str, str] | None = None,
+    width: int = COLUMNS,
+) -> str:
+    """The view that is named, else the most telling one with the table below it; lines of at most
+    ``width`` columns.
 
     Raises UsageError as ``choose`` does, and where the view cannot be drawn with characters.
     """
-    chosen = configured(subject, _telling(subject), options or {}) if view is None else choose(subject, view, options)
+    chosen = (
+        configured(subject, _telling(subject), options or {})
+        if view is None
+        else choose(subject, view, options)
+    )
     drawn = [said for one in chosen if (said := one.view.text(one.data, width)) is not None]
     if view is not None and not drawn:
         every = fitting(subject, plugins.names("views"))
         able = [one.name for one in every if one.view.text(one.data, width) is not None]
-        raise UsageError(f"view `{view}` cannot be drawn with characters; these can: {', '.join(able) or 'none'}")
+        raise UsageError(
+            f"view `{view}` cannot be drawn with characters; these can: {', '.join(able) or 'none'}"
+        )
     head = "\n".join(wrapped([shorten(subject.title, LONGEST_TITLE), *subject.notes], width))
     return "\n\n".join([head, *_answer(subject, width), *(drawn or [nothing(subject)])])
 
@@ -90,27 +111,37 @@ def _telling(subject: Subject) -> Iterator[Drawable]:
 def ending(path: Path) -> str:
     """The kind of a file, by the ending of its name; a pipe or a device gets a page.
 
-    Raises UsageError for an ending that means nothing, for a folder, and for a name that the system does not take.
+    Raises UsageError for an ending that means nothing, for a folder, and for a name that the system
+    does not take.
     """
     try:
         folder, stream = path.is_dir(), is_stream(path)
     except OSError as error:
-        raise UsageError(f"cannot write {path.name:.80} ({error.strerror}): choose another -o") from None
+        raise UsageError(
+            f"cannot write {path.name:.80} ({error.strerror}): choose another -o"
+        ) from None
     if folder:
         raise UsageError(f"{path} is a folder: name a file in it, such as {path / 'page.html'}")
     found = path.suffix.lower()
     if found not in FILE_ENDINGS and stream:
         return PAGE_SUFFIX
     if found not in FILE_ENDINGS:
-        what = f"`{found:.20}` is not an ending that `perf show` writes" if found else f"{path.name:.80} has no ending"
+        what = (
+            f"`{found:.20}` is not an ending that `perf show` writes"
+            if found
+            else f"{path.name:.80} has no ending"
+        )
         raise UsageError(f"{what}{nearest(found, FILE_ENDINGS)}")
     return found
 
 
-def export(subject: Subject, kind: str, view: str | None = None, options: Mapping[str, str] | None = None) -> bytes:
+def export(
+    subject: Subject, kind: str, view: str | None = None, options: Mapping[str, str] | None = None
+) -> bytes:
     """The content of a file with the ending ``kind``.
 
-    Raises UsageError as ``choose`` does, where a view has no such form, and where a picture needs a browser that is not there.
+    Raises UsageError as ``choose`` does, where a view has no such form, and where a picture needs a
+    browser that is not there.
     """
     if kind == PAGE_SUFFIX:
         from perfvcs.pictures.page import render
@@ -122,7 +153,8 @@ def export(subject: Subject, kind: str, view: str | None = None, options: Mappin
         return (png if kind == ".png" else svg)(subject, view, options)
     if kind == ".json":
         if view is not None or options:
-            choose(subject, view, options)  # all is written, but nothing that is asked for is passed over
+            # all is written, but nothing that is asked for is passed over
+            choose(subject, view, options)
         return f"{document(subject)}\n".encode()
     if kind == TEXT:
         return f"{text(subject, view, options)}\n".encode()
@@ -136,9 +168,14 @@ def _table(subject: Subject, kind: str, view: str | None, options: Mapping[str, 
 
     if view not in (None, "table"):
         choose(subject, view, options)
-        raise UsageError(f"a {kind} file holds a table: use `--view table`, or one of {PAGE_SUFFIX}, {', '.join(PICTURES)}")
+        raise UsageError(
+            f"a {kind} file holds a table: use `--view table`, or one of {PAGE_SUFFIX},"
+            f" {', '.join(PICTURES)}"
+        )
     ((_, _, table),) = choose(subject, "table", options)
     forms: dict[str, Callable[[Listing], str]] = {
-        ".md": writing.markdown, ".csv": writing.separated, ".tex": writing.latex,
-    }  # fmt: skip
+        ".md": writing.markdown,
+        ".csv": writing.separated,
+        ".tex": writing.latex,
+    }
     return forms[kind](table)

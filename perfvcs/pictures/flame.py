@@ -40,7 +40,9 @@ SMALLEST_LISTED_SHARE = 0.001  # of all: what has less is not listed
 
 @dataclass(frozen=True)
 class Flame:
-    """One metric of a group's stacks, and the nodes ``kept`` that are drawn of it, ascending, of shape (boxes,); the first is node 0."""
+    """One metric of a group's stacks, and the nodes ``kept`` that are drawn of it, ascending, of
+    shape (boxes,); the first is node 0.
+    """
 
     name: StackGroup
     subject: Subject
@@ -52,7 +54,9 @@ class Flame:
     @cached_property
     def parts(self) -> list[tuple[str, str]]:
         """Function and file of each box."""
-        return [("all", "")] + [split(self.tree.frames[number]) for number in self.tree.frame[self.kept][1:].tolist()]
+        return [("all", "")] + [
+            split(self.tree.frames[number]) for number in self.tree.frame[self.kept][1:].tolist()
+        ]
 
     def quantity(self, value: float) -> str:
         """A value in the metric's unit."""
@@ -61,16 +65,29 @@ class Flame:
     def amount(self, *sides: int) -> str:
         """What all boxes together have: samples of all executions, of other metrics that of one."""
         seen = self.metric == SAMPLE_METRIC
-        values = [self.tree.counts[side] if seen else float(self.tree.total[0, side]) for side in sides]
-        shown = step(values[0], values[1], self.meaning.unit).replace("->", "→") if len(values) == 2 else self.quantity(values[0])
+        values = [
+            self.tree.counts[side] if seen else float(self.tree.total[0, side]) for side in sides
+        ]
+        shown = (
+            step(values[0], values[1], self.meaning.unit).replace("->", "→")
+            if len(values) == 2
+            else self.quantity(values[0])
+        )
         return shown + (" in all executions" if seen else " per execution")
 
     def amounts(self, values: NDArray[np.float64]) -> list[str]:
-        """Amounts of one execution with their shares, of shape (boxes, 2); of two revisions the baseline's before the target's."""
+        """Amounts of one execution with their shares, of shape (boxes, 2); of two revisions the
+        baseline's before the target's.
+        """
         whole = self.tree.total[0]
-        sides = [side for side, there in enumerate((self.subject.baseline, self.subject.target)) if there]
+        sides = [
+            side for side, there in enumerate((self.subject.baseline, self.subject.target)) if there
+        ]
         texts = [
-            [f"{self.quantity(value)} ({100 * value / (whole[side] or 1):.2f} %)" for value in values[self.kept, side].tolist()]
+            [
+                f"{self.quantity(value)} ({100 * value / (whole[side] or 1):.2f} %)"
+                for value in values[self.kept, side].tolist()
+            ]
             for side in sides
         ]
         return [" → ".join(pair) for pair in zip(*texts, strict=True)]
@@ -79,7 +96,10 @@ class Flame:
     def title(self) -> str:
         """The job, the metric, and the collector's engine."""
         name = self.name
-        return f"{plain(name.job)} · {plain(metric_name(self.metric))}, by {plain(name.engine or name.collector)}"
+        return (
+            f"{plain(name.job)} · {plain(metric_name(self.metric))}, by"
+            f" {plain(name.engine or name.collector)}"
+        )
 
     def left_out(self) -> list[str]:
         """What is not drawn, in words."""
@@ -90,30 +110,51 @@ class Flame:
 
 
 def flames(groups: Mapping[StackGroup, Traces], most: int) -> list[Flame]:
-    """The graphs of each group: its first metrics, with at most ``most`` boxes each, the widest on either side."""
+    """The graphs of each group: its first metrics, with at most ``most`` boxes each, the widest on
+    either side.
+    """
     found = []
     for name, (profiles, metrics) in groups.items():
         for metric, meaning in list(metrics.items())[:MOST_METRICS]:
             grown = tree(profiles, metric)
             found.append(
-                Flame(name, profiles, metric, meaning, grown, widest(grown.shares.max(axis=1), max(1, most), LEAST_SHARE))
+                Flame(
+                    name,
+                    profiles,
+                    metric,
+                    meaning,
+                    grown,
+                    widest(grown.shares.max(axis=1), max(1, most), LEAST_SHARE),
+                )
             )
     return found
 
 
-def draw(flame: Flame, amount: str, notes: Sequence[str], sides: Sequence[int], columns: Mapping[str, Sequence[str]]) -> figure:
-    """The figure; boxes are as wide as their share of the first of ``sides``, and the page can change to the second.
+def draw(
+    flame: Flame,
+    amount: str,
+    notes: Sequence[str],
+    sides: Sequence[int],
+    columns: Mapping[str, Sequence[str]],
+) -> figure:
+    """The figure; boxes are as wide as their share of the first of ``sides``, and the page can
+    change to the second.
 
-    ``amount`` goes into the title, ``notes`` go into the caption. ``columns`` are texts of shape (boxes,): ``fill`` is a box's colour,
-    ``sign`` goes before its name, and all others are shown on hovering.
+    ``amount`` goes into the title, ``notes`` go into the caption. ``columns`` are texts of shape
+    (boxes,): ``fill`` is a box's colour, ``sign`` goes before its name, and all others are shown on
+    hovering.
     """
     from bokeh.models import ColumnDataSource, Range1d, TapTool
 
     levels = int(flame.tree.depth[flame.kept].max()) + 1
     plot = canvas(
-        f"{flame.title}\n{amount}", "", "", caption=[*notes, *flame.left_out()], height=ROW_HEIGHT * levels + 40,
+        f"{flame.title}\n{amount}",
+        "",
+        "",
+        caption=[*notes, *flame.left_out()],
+        height=ROW_HEIGHT * levels + 40,
         tools="xpan,xbox_zoom,xwheel_zoom,reset,save",
-    )  # fmt: skip
+    )
     plot.name = "flame"
     plot.tags = [metric_name(flame.metric), *(("baseline", "target")[side] for side in sides)]
     plot.x_range = Range1d(start=0, end=1, bounds=(0, 1), min_interval=1e-5)
@@ -122,42 +163,92 @@ def draw(flame: Flame, amount: str, notes: Sequence[str], sides: Sequence[int], 
     plot.grid.visible = False
     data = _source(flame, sides, columns)
     boxes = plot.quad(
-        "left", "right", "top", "bottom", source=data, fill_color="fill", fill_alpha="alpha", line_color="#ffffff", line_width=0.6,
-        nonselection_fill_alpha="alpha", nonselection_line_color="#ffffff", selection_line_color="#ffffff", name="frames",
-    )  # fmt: skip
+        "left",
+        "right",
+        "top",
+        "bottom",
+        source=data,
+        fill_color="fill",
+        fill_alpha="alpha",
+        line_color="#ffffff",
+        line_width=0.6,
+        nonselection_fill_alpha="alpha",
+        nonselection_line_color="#ffffff",
+        selection_line_color="#ffffff",
+        name="frames",
+    )
     plot.text(
-        "at", "middle", "label", source=data, text_font_size="11px", text_font=FONT, text_color=BLACK, text_baseline="middle",
-        x_offset=3, nonselection_text_alpha=1,
-    )  # fmt: skip
+        "at",
+        "middle",
+        "label",
+        source=data,
+        text_font_size="11px",
+        text_font=FONT,
+        text_color=BLACK,
+        text_baseline="middle",
+        x_offset=3,
+        nonselection_text_alpha=1,
+    )
     plot.quad(
-        "left", "right", "top", "bottom", source=ColumnDataSource({name: [] for name in ("left", "right", "top", "bottom")}),
-        fill_color=None, line_color=INK, line_width=2.5, name="chosen",
-    )  # fmt: skip
-    tooltip = [("function", "@name"), ("file", "@file"), ("total", "@total"), ("without callees", "@own")]
-    hover(plot, [boxes], [*tooltip, *((name, f"@{name}") for name in columns if name not in ("fill", "sign"))])
+        "left",
+        "right",
+        "top",
+        "bottom",
+        source=ColumnDataSource({name: [] for name in ("left", "right", "top", "bottom")}),
+        fill_color=None,
+        line_color=INK,
+        line_width=2.5,
+        name="chosen",
+    )
+    tooltip = [
+        ("function", "@name"),
+        ("file", "@file"),
+        ("total", "@total"),
+        ("without callees", "@own"),
+    ]
+    hover(
+        plot,
+        [boxes],
+        [*tooltip, *((name, f"@{name}") for name in columns if name not in ("fill", "sign"))],
+    )
     plot.add_tools(TapTool(renderers=[boxes], visible=False))
     return plot
 
 
-def _source(flame: Flame, sides: Sequence[int], columns: Mapping[str, Sequence[str]]) -> ColumnDataSource:
+def _source(
+    flame: Flame, sides: Sequence[int], columns: Mapping[str, Sequence[str]]
+) -> ColumnDataSource:
     """The boxes with their tooltips."""
     import numpy as np
 
     found, kept = flame.tree, flame.kept
     signs = columns.get("sign") or [""] * len(kept)
-    names = [f"{sign}{plain(name, 160)}" for sign, (name, _) in zip(signs, flame.parts, strict=True)]
-    left, right = (stepped(edge[kept], EDGE_BITS) for edge in spans(found, found.shares[:, sides[0]]))
+    names = [
+        f"{sign}{plain(name, 160)}" for sign, (name, _) in zip(signs, flame.parts, strict=True)
+    ]
+    left, right = (
+        stepped(edge[kept], EDGE_BITS) for edge in spans(found, found.shares[:, sides[0]])
+    )
     widths = ((right - left) * WIDTH / LETTER).tolist()
     depth = found.depth[kept].astype(float)
     texts = [f"{100 * share:.1f} %" for share in found.shares[kept, sides[0]].tolist()]
     texts[0] = flame.amount(sides[0])
     data: dict[str, Any] = {
-        "left": left, "right": right, "top": depth, "bottom": depth + 1, "at": left, "middle": depth + 0.5,
-        "label": [label(*one) for one in zip(names, texts, widths, strict=True)], "name": [one[:HOVER] for one in names],
-        "file": [plain(file, HOVER) or "–" for _, file in flame.parts], "alpha": np.ones(len(kept)),
-        "parent": np.searchsorted(kept, found.parent[kept]),  # a frame that is drawn has a parent that is
-        "total": flame.amounts(found.total), "own": flame.amounts(found.own),
-    }  # fmt: skip
+        "left": left,
+        "right": right,
+        "top": depth,
+        "bottom": depth + 1,
+        "at": left,
+        "middle": depth + 0.5,
+        "label": [label(*one) for one in zip(names, texts, widths, strict=True)],
+        "name": [one[:HOVER] for one in names],
+        "file": [plain(file, HOVER) or "–" for _, file in flame.parts],
+        "alpha": np.ones(len(kept)),
+        # a frame that is drawn has a parent that is
+        "parent": np.searchsorted(kept, found.parent[kept]),
+        "total": flame.amounts(found.total),
+        "own": flame.amounts(found.own),
+    }
     if len(sides) > 1:
         data["other_left"], data["other_right"] = (
             stepped(edge[kept], EDGE_BITS) for edge in spans(found, found.shares[:, sides[1]])
@@ -172,7 +263,9 @@ def label(name: str, amount: str, letters: float) -> str:
 
 
 def clip(name: str, letters: float) -> str:
-    """As much of a name as ``letters`` have room for; a name of one or two letters tells nothing."""
+    """As much of a name as ``letters`` have room for; a name of one or two letters tells
+    nothing.
+    """
     room = int(letters) - 1
     if room < 3:
         return ""
@@ -180,7 +273,8 @@ def clip(name: str, letters: float) -> str:
 
 
 class FunctionRow(NamedTuple):
-    """One function: shares of all without and with its callees (0.1 is 10 %), and the largest of its callers and callees with theirs.
+    """One function: shares of all without and with its callees (0.1 is 10 %), and the largest of
+    its callers and callees with theirs.
 
     ``total`` counts a recursive function once in each stack.
     """
@@ -194,14 +288,22 @@ class FunctionRow(NamedTuple):
 
 
 def functions(tree: FrameTree, side: int, most: int = MOST_LISTED_FUNCTIONS) -> list[FunctionRow]:
-    """The functions with the largest amounts of their own on one side, then those with the largest in all."""
+    """The functions with the largest amounts of their own on one side, then those with the largest
+    in all.
+    """
     import numpy as np
 
     whole = float(tree.total[0, side]) or 1.0
     frame, total = tree.frame, tree.total[:, side] / whole
     own = np.bincount(frame[1:], weights=tree.own[1:, side] / whole, minlength=len(tree.frames))
-    every = np.bincount(frame[1:], weights=total[1:], minlength=len(tree.frames))  # recursive calls several times
-    ranked = dict.fromkeys([*np.argsort(-own, kind="stable")[:most].tolist(), *np.argsort(-every, kind="stable")[:most].tolist()])
+    # recursive calls several times
+    every = np.bincount(frame[1:], weights=total[1:], minlength=len(tree.frames))
+    ranked = dict.fromkeys(
+        [
+            *np.argsort(-own, kind="stable")[:most].tolist(),
+            *np.argsort(-every, kind="stable")[:most].tolist(),
+        ]
+    )
     names = [split(name) for name in tree.frames]
     rows: list[FunctionRow] = []
     for number in ranked:
@@ -209,20 +311,30 @@ def functions(tree: FrameTree, side: int, most: int = MOST_LISTED_FUNCTIONS) -> 
             continue
         nodes = np.flatnonzero(frame == number)
         outermost = nodes[~_inside(tree, number)[nodes]]
-        before = [(int(frame[parent]), weight) for parent, weight in zip(tree.parent[outermost], total[outermost], strict=True)]
+        before = [
+            (int(frame[parent]), weight)
+            for parent, weight in zip(tree.parent[outermost], total[outermost], strict=True)
+        ]
         children = np.flatnonzero(np.isin(tree.parent, nodes) & (frame != number))
         after = list(zip(frame[children].tolist(), total[children].tolist(), strict=True))
         function, file = names[number]
         rows.append(
             FunctionRow(
-                function, file, float(own[number]), float(total[outermost].sum()), _largest(before, names), _largest(after, names)
+                function,
+                file,
+                float(own[number]),
+                float(total[outermost].sum()),
+                _largest(before, names),
+                _largest(after, names),
             )
         )
     return sorted(rows, key=lambda row: (-row.own, -row.total, row.function))
 
 
 def _inside(tree: FrameTree, number: int) -> NDArray[np.bool_]:
-    """Whether each node is below another node of this frame; parents come before children, a level at a time."""
+    """Whether each node is below another node of this frame; parents come before children, a level
+    at a time.
+    """
     import numpy as np
 
     below = np.zeros(len(tree.frame), bool)
@@ -233,14 +345,18 @@ def _inside(tree: FrameTree, number: int) -> NDArray[np.bool_]:
     return below
 
 
-def _largest(pairs: list[tuple[int, float]], names: list[tuple[str, str]]) -> list[tuple[str, float]]:
+def _largest(
+    pairs: list[tuple[int, float]], names: list[tuple[str, str]]
+) -> list[tuple[str, float]]:
     """The functions with the largest sums, the outermost frame's caller left out."""
     sums: dict[int, float] = {}
     for number, weight in pairs:
         if number >= 0:
             sums[number] = sums.get(number, 0.0) + weight
     ranked = sorted(sums.items(), key=lambda pair: -pair[1])[:MOST_NEIGHBOURS]
-    return [(names[number][0], weight) for number, weight in ranked if weight >= SMALLEST_LISTED_SHARE]
+    return [
+        (names[number][0], weight) for number, weight in ranked if weight >= SMALLEST_LISTED_SHARE
+    ]
 
 
 def sandwiches(groups: Mapping[StackGroup, Traces]) -> list[Listing]:
@@ -254,13 +370,27 @@ def sandwiches(groups: Mapping[StackGroup, Traces]) -> list[Listing]:
         names = apart([row.function for row in rows], NAME_CHARACTERS)
         listed = [
             TableRow(
-                (group.job, row.function, None), name, shorten(f"{row.function} {row.file}".strip(), 300),
-                [*(_amount(share, whole, meaning.unit) for share in (row.own, row.total)), _around(row.callers), _around(row.callees)],
+                (group.job, row.function, None),
+                name,
+                shorten(f"{row.function} {row.file}".strip(), 300),
+                [
+                    *(_amount(share, whole, meaning.unit) for share in (row.own, row.total)),
+                    _around(row.callers),
+                    _around(row.callees),
+                ],
             )
             for row, name in zip(rows, names, strict=True)
-        ]  # fmt: skip
-        columns = [Column("own", number=True), Column("with callees", number=True), Column("called by"), Column("calls")]
-        caption = f"{shorten(group.job)}: {metric_name(metric)}, shares of {quantity(whole, meaning.unit)} per execution"
+        ]
+        columns = [
+            Column("own", number=True),
+            Column("with callees", number=True),
+            Column("called by"),
+            Column("calls"),
+        ]
+        caption = (
+            f"{shorten(group.job)}: {metric_name(metric)}, shares of"
+            f" {quantity(whole, meaning.unit)} per execution"
+        )
         found.append(Listing("Function", caption, columns, listed, []))
     return found
 
@@ -270,4 +400,8 @@ def _amount(share: float, whole: float, unit: str) -> TableCell:
 
 
 def _around(several: Sequence[tuple[str, float]]) -> TableCell:
-    return TableCell(", ".join(f"{shorten(name, NAME_CHARACTERS)} {100 * share:.1f} %" for name, share in several))
+    return TableCell(
+        ", ".join(
+            f"{shorten(name, NAME_CHARACTERS)} {100 * share:.1f} %" for name, share in several
+        )
+    )

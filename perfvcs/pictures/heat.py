@@ -26,7 +26,8 @@ TICKS = 6  # sizes that are named
 
 @dataclass(frozen=True)
 class HeatCells:
-    """Mean, lowest and highest value, and number of values of each cell, all of shape (rows, columns).
+    """Mean, lowest and highest value, and number of values of each cell, all of shape (rows,
+    columns).
 
     A cell without a value has NaN, and a ``count`` of 0.
     """
@@ -48,7 +49,8 @@ def cells(row: Numbers, column: Numbers, values: Floats, shape: tuple[int, int])
     np.minimum.at(low, place, values)
     np.maximum.at(high, place, values)
     there = count > 0
-    largest = np.abs(values).max(initial=0.0) or 1.0  # the sum of numbers near the largest float is none
+    # the sum of numbers near the largest float is none
+    largest = np.abs(values).max(initial=0.0) or 1.0
     sums = np.bincount(place, weights=values / largest, minlength=size)
     mean = np.where(there, np.clip(sums / np.maximum(count, 1) * largest, low, high), np.nan)
     least, most = (np.where(there, end, np.nan).reshape(shape) for end in (low, high))
@@ -56,7 +58,9 @@ def cells(row: Numbers, column: Numbers, values: Floats, shape: tuple[int, int])
 
 
 class Panel(NamedTuple):
-    """One revision's part of a sheet, with a text for each column; an empty ``name`` where there is only one."""
+    """One revision's part of a sheet, with a text for each column; an empty ``name`` where there is
+    only one.
+    """
 
     name: str
     columns: BinColumns
@@ -66,10 +70,12 @@ class Panel(NamedTuple):
 
 @dataclass(frozen=True)
 class Sheet:
-    """One heat map, of one revision or two: rows have a name and a unit each, and panels the cells of them.
+    """One heat map, of one revision or two: rows have a name and a unit each, and panels the cells
+    of them.
 
-    ``own``: every row is coloured by its own range, for rows of different metrics. ``linked``: panels share one axis of columns.
-    ``ticks``: what columns are called, where they are not the numbers of an axis in the columns' unit.
+    ``own``: every row is coloured by its own range, for rows of different metrics. ``linked``:
+    panels share one axis of columns. ``ticks``: what columns are called, where they are not the
+    numbers of an axis in the columns' unit.
     """
 
     title: str
@@ -92,7 +98,9 @@ class HeatSide(NamedTuple):
 
 
 def limits(sheet: Sheet) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Lowest and highest mean of each row over all panels, of shape (rows,); NaN if it has no value."""
+    """Lowest and highest mean of each row over all panels, of shape (rows,); NaN if it has no
+    value.
+    """
     import numpy as np
 
     means = np.concatenate([panel.cells.mean for panel in sheet.panels], axis=1)
@@ -102,19 +110,31 @@ def limits(sheet: Sheet) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def chosen(sheet: Sheet, rows: NDArray[np.int64], notes: list[str]) -> Sheet:
     """Some of the rows, in this order."""
     panels = [
-        panel._replace(cells=HeatCells(*(getattr(panel.cells, name)[rows] for name in ("mean", "low", "high", "count"))))
+        panel._replace(
+            cells=HeatCells(
+                *(getattr(panel.cells, name)[rows] for name in ("mean", "low", "high", "count"))
+            )
+        )
         for panel in sheet.panels
     ]
     places = rows.tolist()
     return replace(
-        sheet, names=[sheet.names[row] for row in places], units=[sheet.units[row] for row in places], panels=panels, notes=notes
+        sheet,
+        names=[sheet.names[row] for row in places],
+        units=[sheet.units[row] for row in places],
+        panels=panels,
+        notes=notes,
     )
 
 
 def measurements(sides: list[HeatSide], by: By, most: tuple[int, int]) -> Iterator[Sheet]:
     """One metric's values of each unit, a row per execution, in their order or by size."""
-    for unit in dict.fromkeys(_unit(one, by) for side in sides for rows in side.rows for one in rows.units):
-        yield _unit_sheet(unit, [side._replace(rows=[_of(side.rows[0], unit, by)]) for side in sides], by, most)
+    for unit in dict.fromkeys(
+        _unit(one, by) for side in sides for rows in side.rows for one in rows.units
+    ):
+        yield _unit_sheet(
+            unit, [side._replace(rows=[_of(side.rows[0], unit, by)]) for side in sides], by, most
+        )
 
 
 def _unit(unit: DrawnUnit, by: By) -> DrawnUnit:
@@ -135,24 +155,40 @@ def _unit_sheet(unit: DrawnUnit, sides: list[HeatSide], by: By, most: tuple[int,
 
     found = [side.rows[0] for side in sides]
     sizes = np.unique(np.concatenate([rows.size for rows in found])) if by == "size" else None
-    numbers = [rows.iteration if sizes is None else np.searchsorted(sizes, rows.size) for rows in found]
+    numbers = [
+        rows.iteration if sizes is None else np.searchsorted(sizes, rows.size) for rows in found
+    ]
     columns = numbered(numbers, most[1])
     executions = max(len(rows.executions) for rows in found)
     step = -(-executions // most[0])
     count = -(-executions // step)
     panels = [
         Panel(
-            side.name, replace(own, edges=own.edges + (sizes is None) / 2),
-            cells(rows.execution // step, own.place(place), rows.values, (count, own.count)), _numbers(own, sizes),
+            side.name,
+            replace(own, edges=own.edges + (sizes is None) / 2),
+            cells(rows.execution // step, own.place(place), rows.values, (count, own.count)),
+            _numbers(own, sizes),
         )
         for side, rows, own, place in zip(sides, found, columns, numbers, strict=True)
-    ]  # fmt: skip
-    names = [f"{step * row + 1:,}" + (f" to {min(step * row + step, executions):,}" if step > 1 else "") for row in range(count)]
+    ]
+    names = [
+        f"{step * row + 1:,}" + (f" to {min(step * row + step, executions):,}" if step > 1 else "")
+        for row in range(count)
+    ]
     wide, what = columns[0].step, "measurement" if sizes is None else "size"
     title = f"{plain(unit.title)} · {plain(metric_name(found[-1].metric))}"
     notes = [f"{wide:,} {what}s to a cell"] if wide > 1 else []
     units = [found[-1].meaning.unit] * count
-    return Sheet(title, what, "execution", names, units, panels, notes=notes, ticks={} if sizes is None else _ticks(sizes))
+    return Sheet(
+        title,
+        what,
+        "execution",
+        names,
+        units,
+        panels,
+        notes=notes,
+        ticks={} if sizes is None else _ticks(sizes),
+    )
 
 
 def _numbers(columns: BinColumns, sizes: NDArray[np.float64] | None) -> list[str]:
@@ -162,7 +198,9 @@ def _numbers(columns: BinColumns, sizes: NDArray[np.float64] | None) -> list[str
         ends = [start, start + columns.step - 1][: columns.step]
         if sizes is not None:
             ends = [min(end, len(sizes) - 1) for end in ends]
-        texts = dict.fromkeys(f"{end + 1:,}" if sizes is None else number(float(sizes[end])) for end in ends)
+        texts = dict.fromkeys(
+            f"{end + 1:,}" if sizes is None else number(float(sizes[end])) for end in ends
+        )
         found.append(f"{'measurement' if sizes is None else 'size'} {' to '.join(texts)}")
     return found
 
@@ -172,4 +210,7 @@ def _ticks(sizes: NDArray[np.float64]) -> dict[float, str]:
     import numpy as np
 
     places = np.unique(np.linspace(0, len(sizes) - 1, min(TICKS, len(sizes))).astype(np.int64))
-    return {place + 0.5: number(size) for place, size in zip(places.tolist(), sizes[places].tolist(), strict=True)}
+    return {
+        place + 0.5: number(size)
+        for place, size in zip(places.tolist(), sizes[places].tolist(), strict=True)
+    }

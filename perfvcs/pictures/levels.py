@@ -27,23 +27,36 @@ NAME, SPARK = 30, 20  # columns of a line that stands for a chart
 
 
 def changes_in_words(chart: Chart) -> list[str]:
-    """In words, how many lasting changes there are among the commits that are drawn; nothing if no series was looked at."""
+    """In words, how many lasting changes there are among the commits that are drawn; nothing if no
+    series was looked at.
+    """
     if not any(series.levels for series in chart.group):
         return []
     steps = [step for series in chart.group for step, _ in chart.outline(series).rises]
-    words = [(word, sum(named(step) == word for step in steps)) for word in dict.fromkeys(map(named, steps))]
+    words = [
+        (word, sum(named(step) == word for step in steps))
+        for word in dict.fromkeys(map(named, steps))
+    ]
     return [counted(count, word) for word, count in words] or ["no lasting change"]
 
 
 def named(step: Step) -> str:
     """``lasting degradation``, ``accepted degradation``, ``drift``."""
     kind = "drift" if step.word == "drift" else step.direction
-    return f"accepted {kind}" if step.accepted is not None else "drift" if step.word == "drift" else f"lasting {kind}"
+    return (
+        f"accepted {kind}"
+        if step.accepted is not None
+        else "drift"
+        if step.word == "drift"
+        else f"lasting {kind}"
+    )
 
 
 def style_of(step: Step) -> MarkStyle:
     """How a step is drawn: a drift as a diamond in the colour of its direction."""
-    seen = appearance(step.direction, drift=step.word == "drift", accepted=step.accepted is not None)
+    seen = appearance(
+        step.direction, drift=step.word == "drift", accepted=step.accepted is not None
+    )
     return MarkStyle(SEEN[step.direction].colour, "diamond", "◆") if seen == "drift" else SEEN[seen]
 
 
@@ -56,27 +69,44 @@ def where(step: Step) -> str:
     """Which commits it may be."""
     if step.commits == 1:
         return "exactly here"
-    return f"{'over' if step.word == 'drift' else 'one of'} {step.commits:,} commits {step.first[:10]}..{step.last[:10]}"
+    return (
+        f"{'over' if step.word == 'drift' else 'one of'} {step.commits:,} commits"
+        f" {step.first[:10]}..{step.last[:10]}"
+    )
 
 
 def support(step: Step) -> str:
     """What it rests on: chance and detectors, and what speaks against it."""
     chance = "" if step.p is None else f"p = {step.p:.0e}"
-    return "; ".join(filter(None, (", ".join(filter(None, (chance, *step.detectors))), step.contradiction)))
+    return "; ".join(
+        filter(None, (", ".join(filter(None, (chance, *step.detectors))), step.contradiction))
+    )
 
 
 def centred(level: LevelLine, unit: str) -> str:
     """The centre of a level with its interval, where there is one."""
     if level.low is None or level.high is None:
         return quantity(level.level, unit)
-    return f"{quantity(level.level, unit)} [{quantity(level.low, unit)}, {quantity(level.high, unit)}]"
+    return (
+        f"{quantity(level.level, unit)} [{quantity(level.low, unit)}, {quantity(level.high, unit)}]"
+    )
 
 
 def latest(series: Series) -> str:
-    """``last degradation at 1f0e2a3b``, or a lasting one where its step is not older; that there was none."""
+    """``last degradation at 1f0e2a3b``, or a lasting one where its step is not older; that there
+    was none.
+    """
     places = {point.commit: place for place, point in enumerate(series.points)}
-    found = [(places[step.commit], named(step), step.commit) for step in series.steps if step.commit in places]
-    loud = [(place, point) for place, point in enumerate(series.points) if point.verdict in MARKED_VERDICTS]
+    found = [
+        (places[step.commit], named(step), step.commit)
+        for step in series.steps
+        if step.commit in places
+    ]
+    loud = [
+        (place, point)
+        for place, point in enumerate(series.points)
+        if point.verdict in MARKED_VERDICTS
+    ]
     found += [(place, f"last {_change(point.verdict)}", point.commit) for place, point in loud]
     if not found:
         return f"no {'lasting ' if series.levels else ''}change in {len(series.points):,} commits"
@@ -109,16 +139,27 @@ def timeline(chart: Chart, width: int) -> Iterator[str]:
 def heading(chart: Chart, width: int) -> str:
     """The benchmark and its metric."""
     some = chart.group[0]
-    return fitted(f"{DrawnUnit(some.label, '', some.uid, some.size).title}: {metric_name(some.metric)}", width)
+    return fitted(
+        f"{DrawnUnit(some.label, '', some.uid, some.size).title}: {metric_name(some.metric)}", width
+    )
 
 
 def brief(chart: Chart, width: int) -> str:
-    """One line: the benchmark, its metric, its newest values as blocks, the last one as a number."""
-    newest = max((series for series in chart.group if chart.points(series)), key=lambda one: chart.place[one.points[-1].commit])
+    """One line: the benchmark, its metric, its newest values as blocks, the last one as a
+    number.
+    """
+    newest = max(
+        (series for series in chart.group if chart.points(series)),
+        key=lambda one: chart.place[one.points[-1].commit],
+    )
     line = sparkline([point.centre for point in newest.points], width=SPARK)
     value = quantity(newest.points[-1].centre, newest.unit)
     room = width - columns(line) - columns(value) - 4
-    return f"{padded(heading(chart, NAME), room)}  {line}  {value}" if room >= len("name") else fitted(value, width)
+    return (
+        f"{padded(heading(chart, NAME), room)}  {line}  {value}"
+        if room >= len("name")
+        else fitted(value, width)
+    )
 
 
 def _plot(chart: Chart, series: Series, axis: Axis, width: int) -> Plot:
@@ -130,13 +171,27 @@ def _plot(chart: Chart, series: Series, axis: Axis, width: int) -> Plot:
     named_places = {0: chart.commits[0], len(chart.commits) - 1: chart.commits[-1]}
     named_places |= {chart.place[step.commit]: step.commit for step, _ in outline.rises}
     names = {float(place): commit[:8] for place, commit in named_places.items()}
-    plot = Plot(Axis(-0.5, len(chart.commits) - 0.5, "commit, oldest first", names=names), axis, width, TIMELINE_HEIGHT)
+    plot = Plot(
+        Axis(-0.5, len(chart.commits) - 0.5, "commit, oldest first", names=names),
+        axis,
+        width,
+        TIMELINE_HEIGHT,
+    )
     places = [chart.place[point.commit] for point in points]
     centres = [point.centre * factor for point in points]
     few = 2 * len(chart.commits) <= plot.columns
     if few:
-        known = [(place, point.low, point.high) for place, point in zip(places, points, strict=True) if point.low is not None]
-        plot.whiskers(*([(one[turn] or 0.0) * (factor if turn else 1.0) for one in known] for turn in range(3)))
+        known = [
+            (place, point.low, point.high)
+            for place, point in zip(places, points, strict=True)
+            if point.low is not None
+        ]
+        plot.whiskers(
+            *(
+                [(one[turn] or 0.0) * (factor if turn else 1.0) for one in known]
+                for turn in range(3)
+            )
+        )
     plot.points(places, centres)
     for line in outline.levels:
         plot.level(line.left + 0.5, line.right - 0.5, line.level * factor)
@@ -152,13 +207,23 @@ def _plot(chart: Chart, series: Series, axis: Axis, width: int) -> Plot:
 
 
 def _step(series: Series, step: Step, width: int) -> list[str]:
-    """``▲ lasting degradation +12 % [+11, +13]: 12.9 ms → 14.5 ms at 0000001e, 2026-03-12, Ada: Tidy up``, and why it is accepted."""
+    """``▲ lasting degradation +12 % [+11, +13]: 12.9 ms → 14.5 ms at 0000001e, 2026-03-12, Ada:
+    Tidy up``, and why it is accepted.
+    """
     about = next((point for point in series.points if point.commit == step.commit), None)
     effect = change(step.effect, step.low, step.high)
-    found = f"{style_of(step).sign} {named(step)} {effect}: {moved(step, series.unit)}, at {step.commit[:10]}"
+    found = (
+        f"{style_of(step).sign} {named(step)} {effect}: {moved(step, series.unit)}, at"
+        f" {step.commit[:10]}"
+    )
     found += f", {where(step)}" if step.commits > 1 else ""
     if about is not None:
-        found += f"; {shorten(about.when[:10], 10)} {shorten(about.author, 24)}: {shorten(about.title, TITLE)}"
+        found += (
+            f"; {shorten(about.when[:10], 10)} {shorten(about.author, 24)}:"
+            f" {shorten(about.title, TITLE)}"
+        )
     found += f"; accepted: {shorten(step.accepted, 2 * TITLE)}" if step.accepted else ""
     found += f"; contradicted: {step.contradiction}" if step.contradiction else ""
-    return [line if turn == 0 else f"  {line}" for turn, line in enumerate(wrapped([found], width - 2))]
+    return [
+        line if turn == 0 else f"  {line}" for turn, line in enumerate(wrapped([found], width - 2))
+    ]

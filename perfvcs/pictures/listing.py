@@ -1,4 +1,6 @@
-"""Tables of a subject: what a cell, a row and a table are, and the complete one, with every unit under every metric."""
+"""Tables of a subject: what a cell, a row and a table are, and the complete one, with every unit
+under every metric.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,12 @@ REASON_CHARACTERS = 300  # characters of a reason
 
 @dataclass(frozen=True)
 class TableCell:
-    """One row under one column: a verdict's word (or empty), a text, the small print, and the reason shown on hover.
+    """One row under one column: a verdict's word (or empty), a text, the small print, and the
+    reason shown on hover.
 
-    ``finding`` is that part of the small print which a method found beyond the number, ``spark`` a line of blocks above it; ``value`` is
-    the number itself, in the metric's unit or in percent, by which rows are sorted and which a file of numbers has.
+    ``finding`` is that part of the small print which a method found beyond the number, ``spark`` a
+    line of blocks above it; ``value`` is the number itself, in the metric's unit or in percent, by
+    which rows are sorted and which a file of numbers has.
     """
 
     text: str
@@ -54,7 +58,9 @@ class TableCell:
 
 @dataclass(frozen=True)
 class TableRow:
-    """One benchmark: ``key`` is its job, unit and size; a cell is None if a metric was not measured."""
+    """One benchmark: ``key`` is its job, unit and size; a cell is None if a metric was not
+    measured.
+    """
 
     key: BenchmarkKey
     name: str
@@ -66,7 +72,8 @@ class TableRow:
 class Column:
     """A column's title, its name in a file of numbers, and whether it holds numbers.
 
-    A ``minor`` one is left out first where there is no room, an ``apart`` one stands in files of numbers only.
+    A ``minor`` one is left out first where there is no room, an ``apart`` one stands in files of
+    numbers only.
     """
 
     title: str
@@ -93,7 +100,8 @@ def title(key: BenchmarkKey) -> str:
 
 
 def listing(subject: Subject) -> Listing | None:
-    """The complete table: every change of two revisions, every commit of a history, every unit and metric of one revision.
+    """The complete table: every change of two revisions, every commit of a history, every unit and
+    metric of one revision.
 
     None if there is nothing to list. A column in which no row has anything is left out.
     """
@@ -108,10 +116,16 @@ def listing(subject: Subject) -> Listing | None:
 def _without_empty(table: Listing) -> Listing:
     """The table without its empty cells and columns."""
     kept = [
-        number for number in range(len(table.columns)) if any((cell := row.cells[number]) and cell.said for row in table.rows)
+        number
+        for number in range(len(table.columns))
+        if any((cell := row.cells[number]) and cell.said for row in table.rows)
     ]
     rows = [
-        replace(row, cells=[cell if (cell := row.cells[number]) and cell.said else None for number in kept]) for row in table.rows
+        replace(
+            row,
+            cells=[cell if (cell := row.cells[number]) and cell.said else None for number in kept],
+        )
+        for row in table.rows
     ]
     return replace(table, columns=[table.columns[number] for number in kept], rows=rows)
 
@@ -125,7 +139,9 @@ def _row(key: BenchmarkKey, cells: Sequence[TableCell | None]) -> TableRow:
 
 
 def _metric(metric: str, unit: str, collector: str = "") -> tuple[TableCell, TableCell]:
-    return TableCell(shorten(metric_name(metric)) + (f" ({collector})" if collector else "")), TableCell(shorten(unit))
+    return TableCell(
+        shorten(metric_name(metric)) + (f" ({collector})" if collector else "")
+    ), TableCell(shorten(unit))
 
 
 def _amount(value: float | None, unit: str) -> TableCell | None:
@@ -142,15 +158,28 @@ def _count(value: int) -> TableCell:
 
 def _changes(report: Report) -> Listing:
     columns = [
-        *METRIC_COLUMN, Column("verdict", "verdict"), Column("change", "change_percent", number=True),
-        Column("low", "low_percent", number=True), Column("high", "high_percent", number=True),
-        Column("baseline", "baseline", number=True), Column("target", "target", number=True),
+        *METRIC_COLUMN,
+        Column("verdict", "verdict"),
+        Column("change", "change_percent", number=True),
+        Column("low", "low_percent", number=True),
+        Column("high", "high_percent", number=True),
+        Column("baseline", "baseline", number=True),
+        Column("target", "target", number=True),
         Column("executions", "executions_baseline", number=True, minor=True),
-        Column("of target", "executions_target", number=True, apart=True), Column("p", "p", number=True, apart=True),
-        Column("q", "q", number=True, minor=True), Column("method", "method", minor=True), Column("remark", "remark", minor=True),
-    ]  # fmt: skip
-    confidence = {f"{100 * change.confidence:g} %" for change in report.changes if change.low is not None}
-    between = f"; low and high are the ends of the change's {' or '.join(sorted(confidence))} interval" if confidence else ""
+        Column("of target", "executions_target", number=True, apart=True),
+        Column("p", "p", number=True, apart=True),
+        Column("q", "q", number=True, minor=True),
+        Column("method", "method", minor=True),
+        Column("remark", "remark", minor=True),
+    ]
+    confidence = {
+        f"{100 * change.confidence:g} %" for change in report.changes if change.low is not None
+    }
+    between = (
+        f"; low and high are the ends of the change's {' or '.join(sorted(confidence))} interval"
+        if confidence
+        else ""
+    )
     caption = f"The target against the baseline{between}"
     return Listing("Changes", caption, columns, [_change(change) for change in report.changes], [])
 
@@ -158,39 +187,89 @@ def _changes(report: Report) -> Listing:
 def _change(change: Change) -> TableRow:
     word, style = seen(change)
     found = (found_in(cluster) for cluster in change.clusters or () if cluster.regressed)
-    remarks = [finding(change), *found, change.reason if change.accepted is None else change.accepted]
+    remarks = [
+        finding(change),
+        *found,
+        change.reason if change.accepted is None else change.accepted,
+    ]
     before, after = change.executions
-    both = TableCell(f"{before:,} and {after:,}" if before != after else f"{before:,}", value=before)
-    chances = (None if one is None else TableCell(f"{one:.2g}", value=one) for one in (change.p, change.q))
+    both = TableCell(
+        f"{before:,} and {after:,}" if before != after else f"{before:,}", value=before
+    )
+    chances = (
+        None if one is None else TableCell(f"{one:.2g}", value=one) for one in (change.p, change.q)
+    )
     cells: list[TableCell | None] = [
-        *_metric(change.metric, change.unit), TableCell("", word=word, sign=style.sign), _share(change.effect), _share(change.low),
-        _share(change.high), _amount(change.baseline, change.unit), _amount(change.target, change.unit), both, _count(after), *chances,
-        TableCell(change.method), TableCell(shorten("; ".join(filter(None, remarks)), REASON_CHARACTERS)),
-    ]  # fmt: skip
+        *_metric(change.metric, change.unit),
+        TableCell("", word=word, sign=style.sign),
+        _share(change.effect),
+        _share(change.low),
+        _share(change.high),
+        _amount(change.baseline, change.unit),
+        _amount(change.target, change.unit),
+        both,
+        _count(after),
+        *chances,
+        TableCell(change.method),
+        TableCell(shorten("; ".join(filter(None, remarks)), REASON_CHARACTERS)),
+    ]
     return _row((change.job, change.uid, change.size), cells)
 
 
 def _commits(history: Sequence[Series]) -> Listing:
     columns = [
-        *METRIC_COLUMN, Column("environment", "environment", minor=True), Column("commit", "commit"), Column("value", "value", number=True),
-        *BETWEEN, Column("executions", "executions", number=True, minor=True), Column("verdict", "verdict"),
-        Column("change", "change_percent", number=True), Column("date", "date", minor=True), Column("author", "author", minor=True),
+        *METRIC_COLUMN,
+        Column("environment", "environment", minor=True),
+        Column("commit", "commit"),
+        Column("value", "value", number=True),
+        *BETWEEN,
+        Column("executions", "executions", number=True, minor=True),
+        Column("verdict", "verdict"),
+        Column("change", "change_percent", number=True),
+        Column("date", "date", minor=True),
+        Column("author", "author", minor=True),
         Column("title", "title", minor=True),
-    ]  # fmt: skip
-    places = {key: place for place, key in enumerate(dict.fromkeys((one.label, one.uid, one.size) for one in history))}
+    ]
+    places = {
+        key: place
+        for place, key in enumerate(
+            dict.fromkeys((one.label, one.uid, one.size) for one in history)
+        )
+    }
     rows = [
-        _row((series.label, series.uid, series.size), [
-            *_metric(series.metric, series.unit), TableCell(shorten(series.environment)), TableCell(point.commit[:10]),
-            _amount(point.centre, series.unit), _amount(point.low, series.unit), _amount(point.high, series.unit),
-            _count(point.executions), TableCell("", word=point.verdict, sign=SEEN[point.verdict].sign if point.verdict in SEEN else ""),
-            _share(point.effect), TableCell(shorten(point.when)), TableCell(shorten(point.author)),
-            TableCell(shorten(point.title, NAME_CHARACTERS)),
-        ])
-        for series in sorted(history, key=lambda series: (places[series.label, series.uid, series.size], metric_rank(series.metric)))
+        _row(
+            (series.label, series.uid, series.size),
+            [
+                *_metric(series.metric, series.unit),
+                TableCell(shorten(series.environment)),
+                TableCell(point.commit[:10]),
+                _amount(point.centre, series.unit),
+                _amount(point.low, series.unit),
+                _amount(point.high, series.unit),
+                _count(point.executions),
+                TableCell(
+                    "",
+                    word=point.verdict,
+                    sign=SEEN[point.verdict].sign if point.verdict in SEEN else "",
+                ),
+                _share(point.effect),
+                TableCell(shorten(point.when)),
+                TableCell(shorten(point.author)),
+                TableCell(shorten(point.title, NAME_CHARACTERS)),
+            ],
+        )
+        for series in sorted(
+            history,
+            key=lambda series: (
+                places[series.label, series.uid, series.size],
+                metric_rank(series.metric),
+            ),
+        )
         for point in reversed(series.points)
-    ]  # fmt: skip
+    ]
     caption = (
-        "The newest commit first; low and high are the ends of the 99 % interval, the change is that against the commit before"
+        "The newest commit first; low and high are the ends of the 99 % interval, the change is"
+        " that against the commit before"
     )
     return Listing("Commits", caption, columns, rows, [])
 
@@ -198,15 +277,25 @@ def _commits(history: Sequence[Series]) -> Listing:
 def _samples(samples: Iterable[DrawnSample], profiles: Sequence[Profile]) -> Listing:
     environments = {profile.environment.fingerprint for profile in profiles}
     columns = [
-        *METRIC_COLUMN, *([Column("environment", "environment", minor=True)] if len(environments) > 1 else []),
-        Column("mean", "mean", number=True), *BETWEEN, Column("executions", "executions", number=True),
-        Column("rows", "rows", number=True, minor=True), Column("growth", "growth", minor=True),
-    ]  # fmt: skip
+        *METRIC_COLUMN,
+        *([Column("environment", "environment", minor=True)] if len(environments) > 1 else []),
+        Column("mean", "mean", number=True),
+        *BETWEEN,
+        Column("executions", "executions", number=True),
+        Column("rows", "rows", number=True, minor=True),
+        Column("growth", "growth", minor=True),
+    ]
     known = list(samples)
     places = {key: place for place, key in enumerate(dict.fromkeys(map(_key, known)))}
-    known.sort(key=lambda sample: (places[_key(sample)], metric_rank(sample.metric)))  # whatever collected them
+    # whatever collected them
+    known.sort(key=lambda sample: (places[_key(sample)], metric_rank(sample.metric)))
     several = ambiguous(((_key(sample), sample.metric), sample.unit.collector) for sample in known)
-    rows = [_sample(sample, several=len(environments) > 1, named=(_key(sample), sample.metric) in several) for sample in known]
+    rows = [
+        _sample(
+            sample, several=len(environments) > 1, named=(_key(sample), sample.metric) in several
+        )
+        for sample in known
+    ]
     caption = "The mean of the executions' medians; low and high are the ends of its 99 % interval"
     return Listing("Measurements", caption, columns, rows, [])
 
@@ -216,13 +305,18 @@ def _key(sample: DrawnSample) -> BenchmarkKey:
 
 
 def _sample(sample: DrawnSample, *, several: bool, named: bool) -> TableRow:
-    """The row of a sample; with ``several`` its environment is said, with ``named`` its collector."""
+    """The row of a sample; with ``several`` its environment is said, with ``named`` its
+    collector.
+    """
     centre, unit = sample.centre, sample.meaning.unit
     ends = [None] * 3 if centre is None else [centre.value, centre.low, centre.high]
     metric = _metric(sample.metric, unit, sample.unit.collector if named else "")
     cells: list[TableCell | None] = [
-        *metric, *([TableCell(shorten(sample.environment, 24))] if several else []),
-        *(_amount(end, unit) for end in ends), _count(centre.executions if centre else 0), _count(len(sample.values)),
+        *metric,
+        *([TableCell(shorten(sample.environment, 24))] if several else []),
+        *(_amount(end, unit) for end in ends),
+        _count(centre.executions if centre else 0),
+        _count(len(sample.values)),
         TableCell(growth(sample)) if sized(sample) else None,
-    ]  # fmt: skip
+    ]
     return _row(_key(sample), cells)

@@ -9,11 +9,28 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
-from perfvcs.pictures.canvas import BLUE, INK, MUTED, VERMILLION, AxisScale, canvas, hover, legend, source
+from perfvcs.pictures.canvas import (
+    BLUE,
+    INK,
+    MUTED,
+    VERMILLION,
+    AxisScale,
+    canvas,
+    hover,
+    legend,
+    source,
+)
 from perfvcs.pictures.sample import DrawnSample
 from perfvcs.pictures.sides import grid
 from perfvcs.profile import Profile
-from perfvcs.profile.models import AnyEntry, CurveEntry, LowessEntry, OpenEntry, RegressionEntry, over_sizes
+from perfvcs.profile.models import (
+    AnyEntry,
+    CurveEntry,
+    LowessEntry,
+    OpenEntry,
+    RegressionEntry,
+    over_sizes,
+)
 from perfvcs.statistics.difference import NORMAL
 from perfvcs.text.quantity import Scale, number, percent, quantity, scale
 from perfvcs.text.words import counted
@@ -38,7 +55,9 @@ DETAILS = ("kind", "window", "alpha", "bandwidth", "share", "robust", "statistic
 
 @dataclass(frozen=True)
 class Residuals:
-    """Values less a curve at their sizes, columns of the shape (rows,): in shares of the curve where that is above 0 (``relative``)."""
+    """Values less a curve at their sizes, columns of the shape (rows,): in shares of the curve
+    where that is above 0 (``relative``).
+    """
 
     size: Floats
     values: Floats
@@ -58,7 +77,9 @@ class Residuals:
 
     @cached_property
     def limit(self) -> float:
-        """The distance that counts as far: ``FAR_DEVIATIONS`` robust standard deviations of the distances about the curve."""
+        """The distance that counts as far: ``FAR_DEVIATIONS`` robust standard deviations of the
+        distances about the curve.
+        """
         import numpy as np
 
         return FAR_DEVIATIONS * NORMAL * float(np.median(np.abs(self.rest)))
@@ -80,7 +101,9 @@ class Residuals:
         return f"{share} of {rows} beyond ±{self.text(self.limit).lstrip('+')}"
 
     def draw(self, above: figure, axis: AxisScale, drawn: NDArray[np.int64]) -> figure:
-        """Below ``above``, with which it shares the sizes; ``drawn`` are the numbers of the rows that are drawn."""
+        """Below ``above``, with which it shares the sizes; ``drawn`` are the numbers of the rows
+        that are drawn.
+        """
         import numpy as np
         from bokeh.models import Line, Range1d, Scatter, VArea
         from bokeh.models.annotations.geometry import Span
@@ -91,53 +114,92 @@ class Residuals:
         notes = [f"{beyond:,} further than this axis reaches"] if beyond else []
         label = f"value minus model ({chosen.unit})".replace(" ()", "")
         plot = canvas(
-            "residuals of the best model", "size", label, height=230, x_axis=axis,
+            "residuals of the best model",
+            "size",
+            label,
+            height=230,
+            x_axis=axis,
             caption=[f"{self.summary()}, three robust standard deviations", *notes],
-        )  # fmt: skip
-        plot.x_range, plot.y_range = above.x_range, Range1d(start=-1.05 * edge * chosen.factor, end=1.05 * edge * chosen.factor)
-        ends = [float(self.size[self.size > 0].min() if axis == "log" else self.size.min()), float(self.size.max())]
+        )
+        plot.x_range, plot.y_range = (
+            above.x_range,
+            Range1d(start=-1.05 * edge * chosen.factor, end=1.05 * edge * chosen.factor),
+        )
+        ends = [
+            float(self.size[self.size > 0].min() if axis == "log" else self.size.min()),
+            float(self.size.max()),
+        ]
         half = self.limit * chosen.factor
         area = VArea(x="x", y1="low", y2="high", fill_color=MUTED, fill_alpha=0.15)
-        band = plot.add_glyph(source(x=ends, low=[-half] * 2, high=[half] * 2), area, level="underlay")
+        band = plot.add_glyph(
+            source(x=ends, low=[-half] * 2, high=[half] * 2), area, level="underlay"
+        )
         plot.add_layout(Span(location=0, dimension="width", line_color=INK, line_width=1))
         rows = drawn[(self.size[drawn] > 0) | (axis == "linear")]
         data = source(
-            x=self.size[rows], y=self.rest[rows] * chosen.factor, size=[number(value) for value in self.size[rows].tolist()],
+            x=self.size[rows],
+            y=self.rest[rows] * chosen.factor,
+            size=[number(value) for value in self.size[rows].tolist()],
             text=[self.text(value) for value in self.rest[rows].tolist()],
             value=[quantity(value, self.unit) for value in self.values[rows].tolist()],
-        )  # fmt: skip
+        )
         dots = plot.add_glyph(
-            data, Scatter(x="x", y="y", size=4, line_color=BLUE, fill_color=BLUE, line_alpha=0.35, fill_alpha=0.35)
+            data,
+            Scatter(
+                x="x",
+                y="y",
+                size=4,
+                line_color=BLUE,
+                fill_color=BLUE,
+                line_alpha=0.35,
+                fill_alpha=0.35,
+            ),
         )
         hover(plot, [dots], [("residual", "@text"), ("value", "@value"), ("size", "@size")])
         at, middle = self.medians
         kept = (at > 0) | (axis == "linear")
         medians = source(x=at[kept], y=middle[kept] * chosen.factor)
         line = plot.add_glyph(medians, Line(x="x", y="y", line_color=VERMILLION, line_width=2))
-        square = Scatter(x="x", y="y", marker="square", size=6, line_color=VERMILLION, fill_color=VERMILLION)
+        square = Scatter(
+            x="x", y="y", marker="square", size=6, line_color=VERMILLION, fill_color=VERMILLION
+        )
         marks = plot.add_glyph(medians, square)
-        entries: list[tuple[str, list[Any]]] = [("rows", [dots]), ("medians", [line, marks]), ("±3 robust s. d.", [band])]
+        entries: list[tuple[str, list[Any]]] = [
+            ("rows", [dots]),
+            ("medians", [line, marks]),
+            ("±3 robust s. d.", [band]),
+        ]
         legend(plot, entries)
         return plot
 
     @cached_property
     def medians(self) -> tuple[Floats, Floats]:
-        """Median size and residual of up to so many stretches of sizes with equally many rows; rows of one size stay together."""
+        """Median size and residual of up to so many stretches of sizes with equally many rows; rows
+        of one size stay together.
+        """
         import numpy as np
 
         order = np.argsort(self.size, kind="stable")
         size, rest = self.size[order], self.rest[order]
         ends = np.linspace(0, len(size), STRETCHES + 1)[1:-1].astype(np.int64)
         ends = np.unique(np.searchsorted(size, size[ends], side="left"))
-        parts = [(at, mine) for at, mine in zip(np.split(size, ends), np.split(rest, ends), strict=True) if len(at)]
-        return np.array([np.median(at) for at, _ in parts]), np.array([np.median(mine) for _, mine in parts])
+        parts = [
+            (at, mine)
+            for at, mine in zip(np.split(size, ends), np.split(rest, ends), strict=True)
+            if len(at)
+        ]
+        return np.array([np.median(at) for at, _ in parts]), np.array(
+            [np.median(mine) for _, mine in parts]
+        )
 
 
 @dataclass(frozen=True)
 class StoredCurve:
-    """A curve with its name and what is known of it: ``x`` rising, both of the shape (points,), NaN if there is a gap.
+    """A curve with its name and what is known of it: ``x`` rising, both of the shape (points,), NaN
+    if there is a gap.
 
-    ``y`` is in the metric's unit; ``steps`` says that it is level about each point. ``band`` is its lower and upper end, where it has any.
+    ``y`` is in the metric's unit; ``steps`` says that it is level about each point. ``band`` is its
+    lower and upper end, where it has any.
     """
 
     name: str
@@ -148,11 +210,21 @@ class StoredCurve:
     band: tuple[Floats, Floats] | None = None
 
 
-def stored(profiles: Iterable[Profile], sample: DrawnSample, axis: AxisScale) -> tuple[list[StoredCurve], int]:
-    """The stored curves of a sample, from its newest profile that has any, and the number of unreadable entries."""
+def stored(
+    profiles: Iterable[Profile], sample: DrawnSample, axis: AxisScale
+) -> tuple[list[StoredCurve], int]:
+    """The stored curves of a sample, from its newest profile that has any, and the number of
+    unreadable entries.
+    """
     for profile in sorted(profiles, key=lambda one: one.collected.started, reverse=True):
-        same = profile.job.label == sample.unit.job and profile.job.collector == sample.unit.collector
-        mine = [entry for entry in profile.models if (entry.uid, entry.metric) == (sample.unit.uid, sample.metric)]
+        same = (
+            profile.job.label == sample.unit.job and profile.job.collector == sample.unit.collector
+        )
+        mine = [
+            entry
+            for entry in profile.models
+            if (entry.uid, entry.metric) == (sample.unit.uid, sample.metric)
+        ]
         if same and mine and profile.environment.fingerprint == sample.environment:
             return _curves(mine[:MOST_POINTS], axis)
     return [], 0
@@ -188,11 +260,26 @@ def _smooth(entry: CurveEntry) -> StoredCurve:
     band = entry.band if isinstance(entry, LowessEntry) else None
     if band is not None and {len(end) for end in band} != {len(x)}:
         raise ValueError("this is not a band of these points")
-    ends = (np.asarray(band[0], dtype=np.float64), np.asarray(band[1], dtype=np.float64)) if band else None
+    ends = (
+        (np.asarray(band[0], dtype=np.float64), np.asarray(band[1], dtype=np.float64))
+        if band
+        else None
+    )
     values = ((name, getattr(entry, name, UNSET)) for name in DETAILS)
-    words = [f"{name} {value if isinstance(value, str) else number(value)}" for name, value in values if value is not UNSET]
+    words = [
+        f"{name} {value if isinstance(value, str) else number(value)}"
+        for name, value in values
+        if value is not UNSET
+    ]
     details = ", ".join([*words, *_explained(entry)])
-    return StoredCurve(entry.postprocessor.replace("-", " "), details, x, y, entry.postprocessor == "regressogram", ends)
+    return StoredCurve(
+        entry.postprocessor.replace("-", " "),
+        details,
+        x,
+        y,
+        entry.postprocessor == "regressogram",
+        ends,
+    )
 
 
 def _checked(entry: RegressionEntry) -> RegressionEntry:

@@ -1,4 +1,6 @@
-"""Layouts as BokehJS reads them: their models as JSON, those of all figures of a page in one stream of gzip, as text."""
+"""Layouts as BokehJS reads them: their models as JSON, those of all figures of a page in one stream
+of gzip, as text.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,19 @@ PRIVATE = ("_property_values", "_unstable_default_values")  # of bokeh's models;
 ZLIB_LEVEL = 6  # of zlib: beyond it the time grows and the size does not shrink
 GZIP = 31  # zlib's window, with the header that browsers know
 SHARED = 16  # values of a column from which on it is kept once for all figures
-LETTERS = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;,=>?@^_`{|}~"  # RFC 1924's, a comma for <
-WORD_BYTES, DIGITS = 4, 5  # bytes, and the letters that stand for them: a quarter more, where base64 takes a third
+# RFC 1924's, a comma for <
+LETTERS = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;,=>?@^_`{|}~"
+# bytes, and the letters that stand for them: a quarter more, where base64 takes a third
+WORD_BYTES, DIGITS = 4, 5
 SHARED_KEY = "$"  # the key of an object that stands for a shared column
 
 
 class FigureArchive:
-    """The figures of a page, two lines each: the columns that no figure before it has, and the document with references to columns.
+    """The figures of a page, two lines each: the columns that no figure before it has, and the
+    document with references to columns.
 
-    Figures have their models' structure in common, and many their columns: in one stream 24 comparisons are a fifth as large as alone.
+    Figures have their models' structure in common, and many their columns: in one stream 24
+    comparisons are a fifth as large as alone.
     """
 
     def __init__(self, backend: Backend = "canvas") -> None:
@@ -33,9 +39,11 @@ class FigureArchive:
         self._columns: dict[str, int] = {}
 
     def add(self, layout: UIElement, target: str, most: int | None = None) -> int:
-        """Take in what BokehJS needs to draw a layout into the element ``target``; returns how many plots it has.
+        """Take in what BokehJS needs to draw a layout into the element ``target``; returns how many
+        plots it has.
 
-        Where all figures would then have more than ``most`` characters, it is left out, and 0 is returned.
+        Where all figures would then have more than ``most`` characters, it is left out, and 0 is
+        returned.
         """
         import bokeh
         from bokeh.core.serialization import Serializer
@@ -43,22 +51,34 @@ class FigureArchive:
         known = all(hasattr(layout, name) for name in PRIVATE) and hasattr(Serializer, "_encode")
         document, plots = _sparse(layout, self._backend) if known else _whole(layout, self._backend)
         references, stream = _References(self._columns, target), self._stream.copy()
-        item = {"target_id": target, "root_id": references.identity(layout.id), "doc": references.of(document)}
+        item = {
+            "target_id": target,
+            "root_id": references.identity(layout.id),
+            "doc": references.of(document),
+        }
         columns = f"[{','.join(references.new)}]\n"
         line = _json(item | {"version": bokeh.__version__})
-        found = self._bytes + stream.compress(f"{columns}{line}\n".encode()) + stream.flush(zlib.Z_SYNC_FLUSH)
+        found = (
+            self._bytes
+            + stream.compress(f"{columns}{line}\n".encode())
+            + stream.flush(zlib.Z_SYNC_FLUSH)
+        )
         if most is not None and len(found) * DIGITS // WORD_BYTES > most:
             return 0
         self._stream, self._bytes, self._columns = stream, found, references.known
         return plots
 
     def text(self) -> str:
-        """All figures, without any character that could end the element around them; nothing can be added afterwards."""
+        """All figures, without any character that could end the element around them; nothing can be
+        added afterwards.
+        """
         return _text(self._bytes + self._stream.flush())
 
 
 class _References:
-    """Replaces long columns by references, and the models' numbers by such as count from 1 in every figure."""
+    """Replaces long columns by references, and the models' numbers by such as count from 1 in every
+    figure.
+    """
 
     def __init__(self, known: dict[str, int], target: str) -> None:
         self.new: list[str] = []
@@ -67,7 +87,9 @@ class _References:
         self._identities: dict[str, str] = {}
 
     def identity(self, number: str) -> str:
-        """The model's new number; the first one is that of the root, which no other figure may have."""
+        """The model's new number; the first one is that of the root, which no other figure may
+        have.
+        """
         count = len(self._identities)
         return self._identities.setdefault(number, str(count) if count else self._target)
 
@@ -75,9 +97,16 @@ class _References:
         if isinstance(value, dict):
             if value.get("type") == "ndarray":
                 return self._shared(value)
-            return {key: self.identity(one) if key == "id" else self.of(one) for key, one in value.items()}
+            return {
+                key: self.identity(one) if key == "id" else self.of(one)
+                for key, one in value.items()
+            }
         if isinstance(value, list | tuple):
-            return self._shared(value) if len(value) >= SHARED and _plain(value) else [self.of(one) for one in value]
+            return (
+                self._shared(value)
+                if len(value) >= SHARED and _plain(value)
+                else [self.of(one) for one in value]
+            )
         return value
 
     def _shared(self, column: Any) -> dict[str, int]:
@@ -89,8 +118,12 @@ class _References:
 
 
 def _plain(value: Any) -> bool:
-    """Whether a list has only numbers and texts, or pairs of these: no models, which have numbers of their own."""
-    pairs = (one if isinstance(one, list | tuple) and len(one) < SHARED else (one,) for one in value)
+    """Whether a list has only numbers and texts, or pairs of these: no models, which have numbers
+    of their own.
+    """
+    pairs = (
+        one if isinstance(one, list | tuple) and len(one) < SHARED else (one,) for one in value
+    )
     return not any(isinstance(one, dict | list | tuple) for pair in pairs for one in pair)
 
 
@@ -100,12 +133,16 @@ def compressed(text: str) -> str:
 
 
 def _text(content: bytes) -> str:
-    """How many bytes were added to fill the last word, and five letters for each word of four bytes, the highest digit first."""
+    """How many bytes were added to fill the last word, and five letters for each word of four
+    bytes, the highest digit first.
+    """
     import numpy as np
 
     added = -len(content) % WORD_BYTES
     words = np.frombuffer(content + bytes(added), ">u4").astype(np.uint32)
-    digits = words[:, None] // np.array([85**4, 85**3, 85**2, 85, 1], dtype=np.uint32) % np.uint32(85)
+    digits = (
+        words[:, None] // np.array([85**4, 85**3, 85**2, 85, 1], dtype=np.uint32) % np.uint32(85)
+    )
     return f"{added}{np.frombuffer(LETTERS, np.uint8)[digits].tobytes().decode()}"
 
 
@@ -114,7 +151,9 @@ def _json(value: Any) -> str:
 
 
 def _whole(layout: UIElement, backend: Backend) -> tuple[Any, int]:
-    """The document as bokeh makes it, by nothing but what it publishes, and how many plots it has."""
+    """The document as bokeh makes it, by nothing but what it publishes, and how many plots it
+    has.
+    """
     from bokeh.document import Document
     from bokeh.models import Plot
 
@@ -130,7 +169,9 @@ def _whole(layout: UIElement, backend: Backend) -> tuple[Any, int]:
 
 
 def _sparse(layout: UIElement, backend: Backend) -> tuple[Any, int]:
-    """The same in an eighth of the time: bokeh reads the defaults of every property of every model, only to leave them out."""
+    """The same in an eighth of the time: bokeh reads the defaults of every property of every model,
+    only to leave them out.
+    """
     import bokeh
     from bokeh.core.serialization import AnyRep, Serializer
     from bokeh.model import Model
@@ -149,7 +190,9 @@ def _sparse(layout: UIElement, backend: Backend) -> tuple[Any, int]:
                 self.plots += 1
                 obj.output_backend = backend
             given = obj._property_values.keys() | obj._unstable_default_values.keys()
-            values = obj.query_properties_with_values(lambda one: one.name in given and one.serialized, include_defaults=False)
+            values = obj.query_properties_with_values(
+                lambda one: one.name in given and one.serialized, include_defaults=False
+            )
             attributes = {name: self.encode(value) for name, value in values.items()}
             return {"type": "object", "name": obj.__qualified_model__, "id": obj.id} | (
                 {"attributes": attributes} if attributes else {}

@@ -35,7 +35,8 @@ def render(
     backend: Backend = "canvas",
     links: Mapping[str, str] | None = None,
 ) -> str:
-    """The HTML of a page with every view that fits the subject, or only the one named; ``options`` are values for the views' fields.
+    """The HTML of a page with every view that fits the subject, or only the one named; ``options``
+    are values for the views' fields.
 
     ``links`` stand above the title: words and addresses of pages around this one.
 
@@ -47,39 +48,71 @@ def render(
     page_table = overview(subject)
     listed = [one.view.table(one.data) for one in chosen]
     drawn = [one for one, own in zip(chosen, listed, strict=True) if own is None]
-    table = next((own for own in listed if own is not None), page_table.table() if page_table else None)
-    drawing = draw(subject, drawn, page_table, backend, asked=view is not None, room=_room(len(table.rows) if table else 0))
+    table = next(
+        (own for own in listed if own is not None), page_table.table() if page_table else None
+    )
+    drawing = draw(
+        subject,
+        drawn,
+        page_table,
+        backend,
+        asked=view is not None,
+        room=_room(len(table.rows) if table else 0),
+    )
     more = on_demand(drawing.left_out, page_table)
     words = [] if drawing.sections or chosen else [nothing(subject)]
     bokeh, template = _bokeh() if drawing.sections else "", _template()
     macros: Any = template.module
-    script = str(macros.loader(Markup(LETTERS.decode()))) + _file("listing.js") + (_file("further.js") if more.count else "")
+    script = (
+        str(macros.loader(Markup(LETTERS.decode())))
+        + _file("listing.js")
+        + (_file("further.js") if more.count else "")
+    )
     folded = (
         compressed(str(macros.rows(table, table.rows[UNCOMPRESSED_ROWS:], drawing.anchors)))
         if table and table.rows[UNCOMPRESSED_ROWS:]
         else ""
     )
     return template.render(
-        title=shorten(subject.title, 160) or "perfvcs", full_title=shorten(subject.title, 10_000) or "perfvcs", facts=facts(subject),
-        warnings=warnings(subject), answer=answer(subject), table=table, plain=UNCOMPRESSED_ROWS, folded=folded,
-        sections=list(drawing.sections.values()), anchors=drawing.anchors,
-        notes=[*subject.notes, *_missing(more)], further=more, words=words, links=links, policy=_policy(bokeh, script),
-        bokeh=_packed(bokeh) if bokeh else "", figures=drawing.archive.text(), script=_verbatim(script),
-    )  # fmt: skip
+        title=shorten(subject.title, 160) or "perfvcs",
+        full_title=shorten(subject.title, 10_000) or "perfvcs",
+        facts=facts(subject),
+        warnings=warnings(subject),
+        answer=answer(subject),
+        table=table,
+        plain=UNCOMPRESSED_ROWS,
+        folded=folded,
+        sections=list(drawing.sections.values()),
+        anchors=drawing.anchors,
+        notes=[*subject.notes, *_missing(more)],
+        further=more,
+        words=words,
+        links=links,
+        policy=_policy(bokeh, script),
+        bokeh=_packed(bokeh) if bokeh else "",
+        figures=drawing.archive.text(),
+        script=_verbatim(script),
+    )
 
 
 def _missing(more: Further) -> list[str]:
-    """In words, how many pairs of benchmark and metric have neither a figure nor the numbers for one."""
+    """In words, how many pairs of benchmark and metric have neither a figure nor the numbers for
+    one.
+    """
     if not more.missing:
         return []
     return [
-        f"{more.missing:,} more pairs of benchmark and metric are not drawn, to keep this page small; `--view NAME` draws those of a view."
+        f"{more.missing:,} more pairs of benchmark and metric are not drawn, to keep this page"
+        " small; `--view NAME` draws those of a view."
     ]
 
 
 def _room(rows: int) -> int:
     """Characters that a table of so many rows leaves to the figures."""
-    return max(0, PAGE_ROOM - ROW * min(rows, UNCOMPRESSED_ROWS) - FOLDED * max(0, rows - UNCOMPRESSED_ROWS))
+    return max(
+        0,
+        PAGE_ROOM - ROW * min(rows, UNCOMPRESSED_ROWS) - FOLDED * max(0, rows - UNCOMPRESSED_ROWS),
+    )
 
 
 @cache
@@ -100,7 +133,9 @@ def _packed(bokeh: str) -> str:
 def _template() -> Template:
     from jinja2 import Environment
 
-    return Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=written).from_string(_file("page.html"))
+    return Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=written
+    ).from_string(_file("page.html"))
 
 
 def _file(name: str) -> str:
@@ -117,10 +152,14 @@ def _verbatim(script: str) -> Markup:
 
 
 def _policy(*scripts: str) -> str:
-    """A content security policy that allows these scripts by their hashes, styles and images of the page itself, and no request."""
-    hashes = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+    """A content security policy that allows these scripts by their hashes, styles and images of the
+    page itself, and no request.
+    """
+    hashes = (
+        base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts
+    )
     allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
     return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; font-src data:; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:;"
+        " font-src data:; base-uri 'none'; form-action 'none'"
     )

@@ -1,4 +1,6 @@
-"""One panel of a heat map as a figure: its cells, the names of its rows, and the bar of its colours."""
+"""One panel of a heat map as a figure: its cells, the names of its rows, and the bar of its
+colours.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ NAME, RANGE = 22, 20  # characters of a row's name and of its range
 
 @dataclass(frozen=True)
 class Scheme:
-    """The range of the colours: values (with ``log`` their logarithms) from ``low`` to ``high``, both of shape (rows, 1)."""
+    """The range of the colours: values (with ``log`` their logarithms) from ``low`` to ``high``,
+    both of shape (rows, 1).
+    """
 
     low: NDArray[np.float64]
     high: NDArray[np.float64]
@@ -35,7 +39,8 @@ class Scheme:
 
         values = _logarithms(mean) if self.log else mean
         largest = np.maximum(np.abs(self.low), np.abs(self.high))
-        largest = np.where(largest > 0, largest, 1.0)  # the difference of numbers near the largest float is none
+        # the difference of numbers near the largest float is none
+        largest = np.where(largest > 0, largest, 1.0)
         span = self.high / largest - self.low / largest
         return (values / largest - self.low / largest) / np.where(span > 0, span, 1.0)
 
@@ -53,11 +58,16 @@ def _logarithms(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def scheme(sheet: Sheet, *, log: bool) -> Scheme:
-    """Each row by its own range, else all by one, which begins at zero for what was recorded over time."""
+    """Each row by its own range, else all by one, which begins at zero for what was recorded over
+    time.
+    """
     import numpy as np
 
     if log:
-        panels = [panel._replace(cells=replace(panel.cells, mean=_logarithms(panel.cells.mean))) for panel in sheet.panels]
+        panels = [
+            panel._replace(cells=replace(panel.cells, mean=_logarithms(panel.cells.mean)))
+            for panel in sheet.panels
+        ]
         sheet = replace(sheet, panels=panels)
     low, high = limits(sheet)
     if not sheet.own:
@@ -77,7 +87,9 @@ def words(sheet: Sheet, scheme: Scheme) -> list[str]:
     if low <= 0:
         return []
     unit = sheet.units[0]
-    return [f"colours from {quantity(low, unit)} to {quantity(high, unit)}, {percent(high / low - 1)}"]
+    return [
+        f"colours from {quantity(low, unit)} to {quantity(high, unit)}, {percent(high / low - 1)}"
+    ]
 
 
 def draw(sheet: Sheet, panel: Panel, colours: Scheme) -> figure:
@@ -93,12 +105,17 @@ def draw(sheet: Sheet, panel: Panel, colours: Scheme) -> figure:
     chosen = scale(float(max(-start, end)) if panel.columns.unit else 1.0, panel.columns.unit)
     height, row_height = len(sheet.names), ROW_HEIGHT * (2 if sheet.own else 1)
     gaps = any(not np.isfinite(colours.shades(one.cells.mean)).all() for one in sheet.panels)
-    hatched = ["hatched: no value" + (", or none above zero" if colours.log else "")] if gaps else []
+    hatched = (
+        ["hatched: no value" + (", or none above zero" if colours.log else "")] if gaps else []
+    )
     plot = canvas(
-        "\n".join(filter(None, [panel.name, sheet.title])), f"{sheet.x} ({chosen.unit})".replace(" ()", ""), sheet.y,
-        caption=[*sheet.notes, *words(sheet, colours), *hatched], height=row_height * height + 100,
+        "\n".join(filter(None, [panel.name, sheet.title])),
+        f"{sheet.x} ({chosen.unit})".replace(" ()", ""),
+        sheet.y,
+        caption=[*sheet.notes, *words(sheet, colours), *hatched],
+        height=row_height * height + 100,
         tools="xpan,xbox_zoom,xwheel_zoom,reset,save",
-    )  # fmt: skip
+    )
     plot.name = "heatmap"
     plot.x_range = Range1d(start=float(start * chosen.factor), end=float(end * chosen.factor))
     plot.y_range = Range1d(start=height, end=0)
@@ -113,14 +130,27 @@ def draw(sheet: Sheet, panel: Panel, colours: Scheme) -> figure:
         _hatch(plot, ~np.isfinite(shades), edges * chosen.factor)
     gap = 0.04 if sheet.own else 0.0
     data = source(
-        left=edges[column] * chosen.factor, right=edges[column + 1] * chosen.factor, top=row + gap, bottom=row + 1 - gap,
-        shade=shades[row, column], name=[plain(sheet.names[one], 80) for one in row.tolist()],
-        at=[panel.headings[one] for one in column.tolist()], text=_texts(sheet, panel, row, column),
-    )  # fmt: skip
+        left=edges[column] * chosen.factor,
+        right=edges[column + 1] * chosen.factor,
+        top=row + gap,
+        bottom=row + 1 - gap,
+        shade=shades[row, column],
+        name=[plain(sheet.names[one], 80) for one in row.tolist()],
+        at=[panel.headings[one] for one in column.tolist()],
+        text=_texts(sheet, panel, row, column),
+    )
     mapper = _bar(plot, sheet, colours)
     colour: Any = {"field": "shade", "transform": mapper}
     boxes = plot.quad(
-        "left", "right", "top", "bottom", source=data, fill_color=colour, line_color=colour, line_width=0.6, name="cells"
+        "left",
+        "right",
+        "top",
+        "bottom",
+        source=data,
+        fill_color=colour,
+        line_color=colour,
+        line_width=0.6,
+        name="cells",
     )
     hover(plot, [boxes], [(sheet.y, f"{sheet.y} @name".strip()), ("", "@at"), ("", "@text")])
     return plot
@@ -133,9 +163,19 @@ def _hatch(plot: figure, empty: NDArray[np.bool_], edges: NDArray[np.float64]) -
     turns = np.diff(empty.astype(np.int64), axis=1, prepend=0, append=0)
     (row, start), (_, end) = np.nonzero(turns > 0), np.nonzero(turns < 0)
     plot.quad(
-        edges[start], edges[end], row.astype(float), row + 1.0, fill_color=None, line_color=None, level="underlay",
-        hatch_pattern="/", hatch_color=MUTED, hatch_alpha=0.5, hatch_weight=0.6, hatch_scale=9,
-    )  # fmt: skip
+        edges[start],
+        edges[end],
+        row.astype(float),
+        row + 1.0,
+        fill_color=None,
+        line_color=None,
+        level="underlay",
+        hatch_pattern="/",
+        hatch_color=MUTED,
+        hatch_alpha=0.5,
+        hatch_weight=0.6,
+        hatch_scale=9,
+    )
 
 
 def _rows(plot: figure, sheet: Sheet) -> None:
@@ -147,7 +187,10 @@ def _rows(plot: figure, sheet: Sheet) -> None:
     names = {place: plain(sheet.names[place], NAME) for place in places}
     if sheet.own:
         low, high = (end.tolist() for end in limits(sheet))
-        names = {place: f"{name}\n{_range(low[place], high[place], sheet.units[place])}" for place, name in names.items()}
+        names = {
+            place: f"{name}\n{_range(low[place], high[place], sheet.units[place])}"
+            for place, name in names.items()
+        }
     plot.yaxis.ticker = FixedTicker(ticks=[place + 0.5 for place in places])
     plot.yaxis.major_label_overrides = {place + 0.5: name for place, name in names.items()}
     plot.yaxis.major_tick_line_color = None
@@ -156,7 +199,10 @@ def _rows(plot: figure, sheet: Sheet) -> None:
 def _range(low: float, high: float, unit: str) -> str:
     """``20.1 to 20.5 MB``."""
     chosen = scale(max(abs(low), abs(high)), unit)
-    return plain(f"{number(low * chosen.factor)} to {number(high * chosen.factor)} {chosen.unit}".strip(), RANGE)
+    return plain(
+        f"{number(low * chosen.factor)} to {number(high * chosen.factor)} {chosen.unit}".strip(),
+        RANGE,
+    )
 
 
 def _bar(plot: figure, sheet: Sheet, colours: Scheme) -> ColorMapper:
@@ -169,22 +215,39 @@ def _bar(plot: figure, sheet: Sheet, colours: Scheme) -> ColorMapper:
     unit = sheet.units[0]
     ticks = {0.0: "lowest of its row", 1.0: "highest"}
     if not sheet.own:
-        ticks = {shade: quantity(colours.value(shade), unit) for shade in (0.0, 0.5, 1.0) if isfinite(colours.value(shade))}
+        ticks = {
+            shade: quantity(colours.value(shade), unit)
+            for shade in (0.0, 0.5, 1.0)
+            if isfinite(colours.value(shade))
+        }
     bar = ColorBar(
-        color_mapper=mapper, ticker=FixedTicker(ticks=list(ticks)), major_label_overrides=dict(ticks.items()), height=8, padding=4,
-        margin=0, background_fill_color=None, bar_line_color=None, major_tick_line_color=None, major_label_text_color=MUTED,
-        major_label_text_font=FONT, label_standoff=4,
-    )  # fmt: skip
+        color_mapper=mapper,
+        ticker=FixedTicker(ticks=list(ticks)),
+        major_label_overrides=dict(ticks.items()),
+        height=8,
+        padding=4,
+        margin=0,
+        background_fill_color=None,
+        bar_line_color=None,
+        major_tick_line_color=None,
+        major_label_text_color=MUTED,
+        major_label_text_font=FONT,
+        label_standoff=4,
+    )
     add_below(plot, bar)
     return mapper
 
 
-def _texts(sheet: Sheet, panel: Panel, row: NDArray[np.int64], column: NDArray[np.int64]) -> list[str]:
+def _texts(
+    sheet: Sheet, panel: Panel, row: NDArray[np.int64], column: NDArray[np.int64]
+) -> list[str]:
     """The tooltip of each cell: its mean and, if it has several values, their number and range."""
     own = panel.cells
     found = []
     for place, mean, low, high, count in zip(
-        row.tolist(), *(array[row, column].tolist() for array in (own.mean, own.low, own.high, own.count)), strict=True
+        row.tolist(),
+        *(array[row, column].tolist() for array in (own.mean, own.low, own.high, own.count)),
+        strict=True,
     ):
         unit = sheet.units[place]
         spread = (

@@ -1,4 +1,6 @@
-"""The rows of profiles cut into benchmarks and metrics: the parts of a page, and what people call them."""
+"""The rows of profiles cut into benchmarks and metrics: the parts of a page, and what people call
+them.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,11 @@ if TYPE_CHECKING:
 
     from perfvcs.check import Change
 
-KEPT_CUTS = 4  # sets of profiles whose cuts and samples are kept: both sides of a page, by size and over all sizes
+# sets of profiles whose cuts and samples are kept: both sides of a page, by size and over all sizes
+KEPT_CUTS = 4
 ROW_REMARKS = ("outlier", "cluster")  # what a postprocessor may have said of each row
-BenchmarkKey = tuple[str, str, float | None]  # of a benchmark, as people read it: job, unit and size
+# of a benchmark, as people read it: job, unit and size
+BenchmarkKey = tuple[str, str, float | None]
 
 
 class DrawnUnit(NamedTuple):
@@ -91,21 +95,30 @@ class Part:
 
     def narrow(self, verdict: Change | None = None) -> Subject:
         """A subject that holds this part's rows, the verdict on them, and nothing else."""
-        baseline, target = ([_narrow(cut, self.metric) for cut in side] for side in (self.baseline, self.target))
+        baseline, target = (
+            [_narrow(cut, self.metric) for cut in side] for side in (self.baseline, self.target)
+        )
         return Subject(self.subject.title, target, baseline, verdict=verdict)
 
     @property
     def judged(self) -> bool:
         """Whether the metric has a better direction."""
-        return any(cut.profile.metrics[self.metric].better != "none" for cut in (*self.baseline, *self.target))
+        return any(
+            cut.profile.metrics[self.metric].better != "none"
+            for cut in (*self.baseline, *self.target)
+        )
 
     @property
     def traced(self) -> bool:
-        """Whether its profiles have call stacks, which show all parts of a program together; the parts are not judged."""
+        """Whether its profiles have call stacks, which show all parts of a program together; the
+        parts are not judged.
+        """
         cuts = (*self.baseline, *self.target)
         if self.unit.whole or any(cut.profile.stacks is None for cut in cuts):
             return False
-        return not self.judged or not any((cut.columns.floats(self.metric)[cut.rows] > 0).any() for cut in cuts)
+        return not self.judged or not any(
+            (cut.columns.floats(self.metric)[cut.rows] > 0).any() for cut in cuts
+        )
 
     @property
     def sizes(self) -> int:
@@ -114,7 +127,12 @@ class Part:
 
         sides = [
             np.concatenate(
-                [cut.columns.floats("size")[cut.rows] for cut in side if cut.profile.resources.size is not None] or [np.empty(0)]
+                [
+                    cut.columns.floats("size")[cut.rows]
+                    for cut in side
+                    if cut.profile.resources.size is not None
+                ]
+                or [np.empty(0)]
             )
             for side in (self.baseline, self.target)
         ]
@@ -122,18 +140,30 @@ class Part:
 
 
 def _cuts(profile: Profile, *, whole: bool = False) -> dict[DrawnUnit, RowCut]:
-    """Row numbers per unit, in row order; a unit with many sizes is one, as in ``summary.summarise``, with ``whole`` every unit."""
+    """Row numbers per unit, in row order; a unit with many sizes is one, as in
+    ``summary.summarise``, with ``whole`` every unit.
+    """
     import numpy as np
 
     rows = profile.resources
     if not len(rows):
         return {}
     columns, uid = _Columns(profile), np.asarray(rows.uid, dtype=np.int64)
-    if (rows.size is None or whole) and len(rows.names) == 1:  # a million rows of one unit need no sorting
-        return {DrawnUnit(profile.job.label, profile.job.collector, rows.names[0], None): RowCut(columns, np.arange(len(uid)))}
-    distinct, which = np.unique(rows.array("size") if rows.size is not None else np.full(len(uid), np.nan), return_inverse=True)
+    # a million rows of one unit need no sorting
+    if (rows.size is None or whole) and len(rows.names) == 1:
+        return {
+            DrawnUnit(profile.job.label, profile.job.collector, rows.names[0], None): RowCut(
+                columns, np.arange(len(uid))
+            )
+        }
+    distinct, which = np.unique(
+        rows.array("size") if rows.size is not None else np.full(len(uid), np.nan),
+        return_inverse=True,
+    )
     pairs = np.unique(uid * len(distinct) + which)
-    many = np.bincount(pairs // len(distinct), minlength=len(rows.names)) > (0 if whole else max_sizes(profile.job))
+    many = np.bincount(pairs // len(distinct), minlength=len(rows.names)) > (
+        0 if whole else max_sizes(profile.job)
+    )
     key = uid * len(distinct) + np.where(many[uid], 0, which)
     order = np.argsort(key, kind="stable")
     keys, starts = np.unique(key[order], return_index=True)
@@ -141,7 +171,9 @@ def _cuts(profile: Profile, *, whole: bool = False) -> dict[DrawnUnit, RowCut]:
     for number, cut in zip(keys.tolist(), np.split(order, starts[1:]), strict=True):
         code, place = divmod(number, len(distinct))
         at = None if many[code] or np.isnan(distinct[place]) else float(distinct[place])
-        found[DrawnUnit(profile.job.label, profile.job.collector, rows.names[code], at)] = RowCut(columns, cut)
+        found[DrawnUnit(profile.job.label, profile.job.collector, rows.names[code], at)] = RowCut(
+            columns, cut
+        )
     return found
 
 
@@ -160,7 +192,11 @@ def _narrow(cut: RowCut, metric: str) -> Profile:
     rows = cut.profile.resources
     whole, places = len(cut.rows) == len(rows), cut.rows.tolist()
     unit = rows.names[rows.uid[places[0]]]
-    kept = [name for name in (metric, *(f"{metric}.{word}" for word in ROW_REMARKS)) if name in cut.profile.metrics]
+    kept = [
+        name
+        for name in (metric, *(f"{metric}.{word}" for word in ROW_REMARKS))
+        if name in cut.profile.metrics
+    ]
 
     def take(column: list[float | None]) -> list[float | None]:
         return column if whole else [column[row] for row in places]
@@ -169,30 +205,55 @@ def _narrow(cut: RowCut, metric: str) -> Profile:
         return column if column is None or whole else [column[row] for row in places]
 
     narrowed = Resources(
-        names=[unit], uid=[0] * len(places), execution=integers(rows.execution) or [],
-        iteration=integers(rows.iteration), mark=integers(rows.mark), size=None if rows.size is None else take(rows.size),
+        names=[unit],
+        uid=[0] * len(places),
+        execution=integers(rows.execution) or [],
+        iteration=integers(rows.iteration),
+        mark=integers(rows.mark),
+        size=None if rows.size is None else take(rows.size),
         metrics={name: take(rows.metrics[name]) for name in kept},
-    )  # fmt: skip
+    )
     metrics = {name: cut.profile.metrics[name] for name in kept}
     models = [model for model in cut.profile.models if (model.uid, model.metric) == (unit, metric)]
-    if whole and kept == [*cut.profile.metrics] and len(models) == len(cut.profile.models) and cut.profile.stacks is None:
+    if (
+        whole
+        and kept == [*cut.profile.metrics]
+        and len(models) == len(cut.profile.models)
+        and cut.profile.stacks is None
+    ):
         return cut.profile
-    return msgspec.structs.replace(cut.profile, resources=narrowed, metrics=metrics, stacks=None, models=models)
+    return msgspec.structs.replace(
+        cut.profile, resources=narrowed, metrics=metrics, stacks=None, models=models
+    )
 
 
 def parts(subject: Subject, *, whole: bool = False) -> list[Part]:
-    """The units of a subject's profiles with their metrics: wall time, CPU time, peak memory, and the rest.
+    """The units of a subject's profiles with their metrics: wall time, CPU time, peak memory, and
+    the rest.
 
-    With ``whole`` a unit is one over all its sizes, however few, and workloads of several sizes are one unit besides.
+    With ``whole`` a unit is one over all its sizes, however few, and workloads of several sizes are
+    one unit besides.
     """
-    sides = [cut_all(tuple(map(HeldProfile, side)), whole=whole) for side in (subject.baseline, subject.target)]
+    sides = [
+        cut_all(tuple(map(HeldProfile, side)), whole=whole)
+        for side in (subject.baseline, subject.target)
+    ]
     units = list(dict.fromkeys(unit for side in reversed(sides) for cuts in side for unit in cuts))
     profiles = [*subject.baseline, *subject.target]
     found = []
-    metrics = sorted({metric for profile in profiles for metric in measured(profile)}, key=metric_rank)
+    metrics = sorted(
+        {metric for profile in profiles for metric in measured(profile)}, key=metric_rank
+    )
     for unit in units:
         for metric in metrics:
-            mine = [[cuts[unit] for cuts in side if unit in cuts and metric in cuts[unit].profile.metrics] for side in sides]
+            mine = [
+                [
+                    cuts[unit]
+                    for cuts in side
+                    if unit in cuts and metric in cuts[unit].profile.metrics
+                ]
+                for side in sides
+            ]
             if any(mine):
                 found.append(Part(unit, metric, subject, *mine))
     return found
@@ -200,7 +261,9 @@ def parts(subject: Subject, *, whole: bool = False) -> list[Part]:
 
 @dataclass(frozen=True)
 class Naming:
-    """Names of the benchmarks of a subject, with the collector if several measured the same name."""
+    """Names of the benchmarks of a subject, with the collector if several measured the same
+    name.
+    """
 
     several: set[BenchmarkKey]
     collectors: Mapping[str, str]
@@ -210,7 +273,10 @@ class Naming:
         """The names that are needed for these profiles."""
         profiles = [*subject.baseline, *subject.target]
         units = [
-            unit for whole in (False, True) for cuts in cut_all(tuple(map(HeldProfile, profiles)), whole=whole) for unit in cuts
+            unit
+            for whole in (False, True)
+            for cuts in cut_all(tuple(map(HeldProfile, profiles)), whole=whole)
+            for unit in cuts
         ]
         several = ambiguous(((unit.job, unit.uid, unit.size), unit.collector) for unit in units)
         return cls(several, {profile.job.key: profile.job.collector for profile in profiles})
@@ -221,7 +287,9 @@ class Naming:
 
     def change(self, change: Change) -> BenchmarkKey:
         """The name of what a verdict is on."""
-        return self._key((change.job, change.uid, change.size), self.collectors.get(change.series, ""))
+        return self._key(
+            (change.job, change.uid, change.size), self.collectors.get(change.series, "")
+        )
 
     def _key(self, key: BenchmarkKey, collector: str) -> BenchmarkKey:
         return (f"{key[0]} ({collector})", *key[1:]) if collector and key in self.several else key
@@ -244,6 +312,16 @@ class HeldProfile:
 
 @lru_cache(maxsize=KEPT_CUTS)
 def cut_all(held: tuple[HeldProfile, ...], *, whole: bool) -> tuple[dict[DrawnUnit, RowCut], ...]:
-    """The units of each profile that has rows; with ``whole`` also of those over the sizes of workloads."""
+    """The units of each profile that has rows; with ``whole`` also of those over the sizes of
+    workloads.
+    """
     profiles = [one.profile for one in held]
-    return tuple(filter(None, (_cuts(profile, whole=whole) for profile in (*profiles, *(joined(profiles) if whole else ())))))
+    return tuple(
+        filter(
+            None,
+            (
+                _cuts(profile, whole=whole)
+                for profile in (*profiles, *(joined(profiles) if whole else ()))
+            ),
+        )
+    )

@@ -27,19 +27,26 @@ CLUSTER_MARKERS = (
 )  # of clusters, each with a colour of its own
 FEWEST_VALUES = 50  # values, below which two clusters are easily chance
 CLUSTERED_VALUES = 500  # values are enough to find clusters, evenly chosen among more
-VISITED = 0.5  # of the executions have values in every cluster; fewer make it a difference between executions
-SMALLEST_DISTANCE = 0.01  # share of the lower centre that neighbours are apart at least: less is of no interest
-VALLEY = 0.5  # of the lower peak beside it that the density between two peaks is at most, or they are one heap
+# of the executions have values in every cluster; fewer make it a difference between executions
+VISITED = 0.5
+# share of the lower centre that neighbours are apart at least: less is of no interest
+SMALLEST_DISTANCE = 0.01
+# of the lower peak beside it that the density between two peaks is at most, or they are one heap
+VALLEY = 0.5
 PEAK_HEIGHT = 0.1  # of the highest peak that others have at least
-# Ashman's D, in standard deviations between the centres of neighbours: with it a mixture of two has two peaks
+# Ashman's D, in standard deviations between the centres of neighbours: with it a mixture of two has
+# two peaks
 ASHMAN_DISTANCE = 2.0
 DENSITY_POINTS = 160  # points at which the density is asked for
 SAMPLED_EXECUTIONS = 200  # executions of a sample, evenly chosen
 FEWEST = 3  # measurements of an execution, below which they have no order
 FEWEST_ORDERED = 10  # below which executions have none
 SMALLEST_EFFECT = 0.01  # of the median: less is of no interest
-FIRST_VALUE_GAP = 0.25  # of the range of the others, by which a first measurement is beyond them: the first of a slope is not
-FALSE_ALARM_RATE = 1e-4  # that the first measurements of some executions are extreme so often by chance
+# of the range of the others, by which a first measurement is beyond them: the first of a slope is
+# not
+FIRST_VALUE_GAP = 0.25
+# that the first measurements of some executions are extreme so often by chance
+FALSE_ALARM_RATE = 1e-4
 SURE = 4.0  # standard errors by which ranks follow the order
 MOST_FIRST = 0.9  # of a cluster's values, and of the executions, that are first measurements
 
@@ -69,8 +76,9 @@ class ClusterCentres:
 def clusters(sample: DrawnSample) -> ClusterCentres | None:
     """The clusters of a sample, None if its values form one cluster, or if whole executions differ.
 
-    As many peaks of the density as have a valley between them, and no more than the BIC of a mixture of normal distributions of the
-    logarithms allows. Sources: `statistics.clusters`; Silverman 1986; Ashman, Bird, Zepf 1994.
+    As many peaks of the density as have a valley between them, and no more than the BIC of a
+    mixture of normal distributions of the logarithms allows. Sources: `statistics.clusters`;
+    Silverman 1986; Ashman, Bird, Zepf 1994.
     """
     import numpy as np
 
@@ -89,10 +97,19 @@ def clusters(sample: DrawnSample) -> ClusterCentres | None:
     gaps, squares = np.diff(found.centres), found.spreads**2
     if (
         not len(gaps)
-        or (gaps < np.maximum(np.log1p(SMALLEST_DISTANCE), ASHMAN_DISTANCE * np.sqrt((squares[1:] + squares[:-1]) / 2))).any()
+        or (
+            gaps
+            < np.maximum(
+                np.log1p(SMALLEST_DISTANCE),
+                ASHMAN_DISTANCE * np.sqrt((squares[1:] + squares[:-1]) / 2),
+            )
+        ).any()
     ):
         return None
-    density = np.log(found.shares / found.spreads) - ((logs[:, None] - found.centres) / found.spreads) ** 2 / 2
+    density = (
+        np.log(found.shares / found.spreads)
+        - ((logs[:, None] - found.centres) / found.spreads) ** 2 / 2
+    )
     own = density.argmax(axis=1)
     execution = np.unique(sample.execution[kept], return_inverse=True)[1]
     counts = np.zeros((int(execution.max()) + 1, len(found.centres)))
@@ -108,7 +125,8 @@ def clusters(sample: DrawnSample) -> ClusterCentres | None:
 def _peaks(values: NDArray[np.float64]) -> int:
     """How many peaks the density of values has that are set apart by a valley.
 
-    Of a Gaussian kernel whose bandwidth is half that of Silverman 1986, 3.31, which smooths two peaks into one.
+    Of a Gaussian kernel whose bandwidth is half that of Silverman 1986, 3.31, which smooths two
+    peaks into one.
     """
     import numpy as np
 
@@ -124,7 +142,9 @@ def _peaks(values: NDArray[np.float64]) -> int:
     kept: list[int] = []
     for new in tops[density[tops] >= PEAK_HEIGHT * density.max()].tolist():
         top = new
-        while kept and density[kept[-1] : new + 1].min() > VALLEY * min(density[kept[-1]], density[top]):
+        while kept and density[kept[-1] : new + 1].min() > VALLEY * min(
+            density[kept[-1]], density[top]
+        ):
             last = kept.pop()
             top = last if density[last] >= density[top] else top
         kept.append(top)
@@ -144,7 +164,9 @@ def remarks(sample: DrawnSample, groups: ClusterCentres | None = None) -> list[s
     labels = None if groups is None else groups.labels[kept][order]
     if labels is not None and (first := _first_cluster(labels, starts)) is not None:
         return [f"cluster {first + 1} is the first measurement of each execution"]
-    chosen = np.unique(np.linspace(0, len(starts) - 1, min(SAMPLED_EXECUTIONS, len(starts))).astype(np.int64))
+    chosen = np.unique(
+        np.linspace(0, len(starts) - 1, min(SAMPLED_EXECUTIONS, len(starts))).astype(np.int64)
+    )
     every = np.split(values, starts[1:])
     runs = [run for run in (every[place] for place in chosen.tolist()) if len(run) >= FEWEST]
     medians = np.array([float(np.median(run)) for run in every])
@@ -159,29 +181,44 @@ def _first_cluster(labels: NDArray[np.int64], starts: NDArray[np.int64]) -> int 
     first[starts] = True
     for label in np.unique(labels[starts]).tolist():
         mine = labels == label
-        if first[mine].mean() >= MOST_FIRST and mine[starts].mean() >= MOST_FIRST and not first.all():
+        if (
+            first[mine].mean() >= MOST_FIRST
+            and mine[starts].mean() >= MOST_FIRST
+            and not first.all()
+        ):
             return int(label)
     return None
 
 
 def _first(runs: RunsInOrder) -> str:
-    """Whether the first measurements are the extreme ones more often than chance makes them, and by how much."""
+    """Whether the first measurements are the extreme ones more often than chance makes them, and by
+    how much.
+    """
     import numpy as np
 
     if not runs:
         return ""
     apart = np.array([run[0] - np.median(run[1:]) for run in runs])
     rises = np.median(apart) > 0
-    gaps = ((run[0] - run[1:].max() if rises else run[1:].min() - run[0], np.ptp(run[1:])) for run in runs)
+    gaps = (
+        (run[0] - run[1:].max() if rises else run[1:].min() - run[0], np.ptp(run[1:]))
+        for run in runs
+    )
     extreme = sum(bool(gap > 0 and gap >= FIRST_VALUE_GAP * wide) for gap, wide in gaps)
     chance = max(1 / len(run) for run in runs)
     tail = sum(
-        comb(len(runs), hits) * chance**hits * (1 - chance) ** (len(runs) - hits) for hits in range(extreme, len(runs) + 1)
+        comb(len(runs), hits) * chance**hits * (1 - chance) ** (len(runs) - hits)
+        for hits in range(extreme, len(runs) + 1)
     )
-    size = float(np.median(apart)) / float(np.median(np.abs(np.concatenate([run[1:] for run in runs]))) or 1.0)
+    size = float(np.median(apart)) / float(
+        np.median(np.abs(np.concatenate([run[1:] for run in runs]))) or 1.0
+    )
     if tail > FALSE_ALARM_RATE or abs(size) < SMALLEST_EFFECT:
         return ""
-    return f"the first measurement of an execution is {percent(abs(size))[1:]} {'above' if rises else 'below'} the others"
+    return (
+        f"the first measurement of an execution is {percent(abs(size))[1:]}"
+        f" {'above' if rises else 'below'} the others"
+    )
 
 
 def _inside(runs: RunsInOrder) -> str:
@@ -192,7 +229,10 @@ def _inside(runs: RunsInOrder) -> str:
     if not long:
         return ""
     follow = sum(_rank_correlation(run) * sqrt(len(run) - 1) for run in long) / sqrt(len(long))
-    thirds = [(np.median(run[: -(-len(run) // 3)]), np.median(run[-(-(2 * len(run)) // 3) :])) for run in long]
+    thirds = [
+        (np.median(run[: -(-len(run) // 3)]), np.median(run[-(-(2 * len(run)) // 3) :]))
+        for run in long
+    ]
     return _trend("inside an execution", follow, np.array(thirds))
 
 
@@ -208,7 +248,9 @@ def _over(medians: NDArray[np.float64]) -> str:
 
 
 def _trend(where: str, follow: float, ends: NDArray[np.float64]) -> str:
-    """A sentence where values follow the order beyond chance and by enough; ``ends`` are early and late ones, shape (runs, 2)."""
+    """A sentence where values follow the order beyond chance and by enough; ``ends`` are early and
+    late ones, shape (runs, 2).
+    """
     import numpy as np
 
     size = float(np.median(ends[:, 1] - ends[:, 0])) / (float(np.median(np.abs(ends[:, 0]))) or 1.0)
@@ -218,7 +260,10 @@ def _trend(where: str, follow: float, ends: NDArray[np.float64]) -> str:
 
 
 def _rank_correlation(values: NDArray[np.float64]) -> float:
-    """Spearman's coefficient of values and their places; 0 where all are equal. Ties have the mean of their ranks."""
+    """Spearman's coefficient of values and their places; 0 where all are equal.
+
+    Ties have the mean of their ranks.
+    """
     import numpy as np
 
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)

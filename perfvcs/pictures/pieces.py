@@ -1,4 +1,6 @@
-"""What a page draws: the views that fit, and the pieces of its subject, the most important first."""
+"""What a page draws: the views that fit, and the pieces of its subject, the most important
+first.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ from perfvcs.plugins.view import Scope, Unfit, View
 from perfvcs.profile.summary import MAX_SIZES, RECORDER
 from perfvcs.text.words import FIRST_METRICS, metric_rank, named
 
-VIEW_ORDER = ("effects", "history", "intervals", "scatter", "curves", "executions")  # of the views in a block; then by name
+# of the views in a block; then by name
+VIEW_ORDER = ("effects", "history", "intervals", "scatter", "curves", "executions")
 SET_OPTION = "--set"
 MOVED_VERDICTS = ("degradation", "improvement", "suspected")
 
@@ -36,11 +39,15 @@ class Drawable(NamedTuple):
     data: Any
 
 
-def choose(subject: Subject, name: str | None = None, options: Mapping[str, str] | None = None) -> list[Drawable]:
-    """The views to draw, the most telling first: the one named, else all that fit and need not be asked for.
+def choose(
+    subject: Subject, name: str | None = None, options: Mapping[str, str] | None = None
+) -> list[Drawable]:
+    """The views to draw, the most telling first: the one named, else all that fit and need not be
+    asked for.
 
-    ``options`` are values for fields of these views, as text; a field is set on every view that has it. Raises UsageError for a view
-    that is unknown or does not fit, for a field that none has, and for a value that a field cannot take.
+    ``options`` are values for fields of these views, as text; a field is set on every view that has
+    it. Raises UsageError for a view that is unknown or does not fit, for a field that none has, and
+    for a value that a field cannot take.
     """
     names = plugins.names("views")
     if name is None:
@@ -48,7 +55,8 @@ def choose(subject: Subject, name: str | None = None, options: Mapping[str, str]
         return configured(subject, fitted(subject, unasked), options or {})
     if name not in names:
         raise UsageError(f"there is no view `{name:.80}`{nearest(name, names)}")
-    view = _configured(_views([name]), options or {})[name]  # what it draws may be among its options
+    # what it draws may be among its options
+    view = _configured(_views([name]), options or {})[name]
     try:
         return [Drawable(name, view, view.cut(subject))]
     except Unfit as reason:
@@ -81,23 +89,33 @@ def _rank(name: str) -> tuple[int, str]:
     return (VIEW_ORDER.index(name) if name in VIEW_ORDER else len(VIEW_ORDER), name)
 
 
-def configured(subject: Subject, chosen: Iterable[Drawable], options: Mapping[str, str]) -> list[Drawable]:
-    """These views with values in their fields, where they still fit; raises UsageError as ``choose`` does."""
+def configured(
+    subject: Subject, chosen: Iterable[Drawable], options: Mapping[str, str]
+) -> list[Drawable]:
+    """These views with values in their fields, where they still fit; raises UsageError as
+    ``choose`` does.
+    """
     known = {one.name: one for one in chosen}
     views = _configured({name: one.view for name, one in known.items()}, options)
     return [
-        one for name, view in views.items()
+        one
+        for name, view in views.items()
         for one in ([known[name]] if view is known[name].view else fitted(subject, {name: view}))
-    ]  # fmt: skip
+    ]
 
 
 def _configured(views: Mapping[str, View[Any]], options: Mapping[str, str]) -> dict[str, View[Any]]:
-    """The views with these values in their fields; raises UsageError for one that none has or that a field cannot take."""
+    """The views with these values in their fields; raises UsageError for one that none has or that
+    a field cannot take.
+    """
     known = {name: _fields(view) for name, view in views.items()}
     every = sorted({field for own in known.values() for field in own})
     for option in options:
         if option not in every:
-            raise UsageError(f"{SET_OPTION} {option:.80}: no view that is drawn has this field{nearest(option, every)}")
+            raise UsageError(
+                f"{SET_OPTION} {option:.80}: no view that is drawn has this"
+                f" field{nearest(option, every)}"
+            )
     built = dict(views)
     for name, own in known.items():
         if given := {option: value for option, value in options.items() if option in own}:
@@ -115,7 +133,8 @@ def nothing(subject: Subject) -> str:
         return "Nothing to draw: no comparison has an effect; the table says why."
     if subject.history:
         return (
-            "Nothing to draw: no commit of this series has a value above 0, as a history needs; `perf show REV` shows the others."
+            "Nothing to draw: no commit of this series has a value above 0, as a history needs;"
+            " `perf show REV` shows the others."
         )
     if subject.target or subject.baseline:
         return "Nothing to draw: the profiles have no measurements."
@@ -123,7 +142,8 @@ def nothing(subject: Subject) -> str:
 
 
 class PagePiece(NamedTuple):
-    """A piece of the subject that becomes one block: which section, under which heading, and what to draw.
+    """A piece of the subject that becomes one block: which section, under which heading, and what
+    to draw.
 
     ``changed``: a verdict says that it is other than before, or may be.
     """
@@ -137,27 +157,39 @@ class PagePiece(NamedTuple):
 
 
 def pieces(subject: Subject, *, curves: bool) -> Iterator[PagePiece]:
-    """The pieces in the order in which they are worth drawing: effects per metric, the history per series, what changed, the rest.
+    """The pieces in the order in which they are worth drawing: effects per metric, the history per
+    series, what changed, the rest.
 
-    With ``curves`` those with sizes come as a whole; recorded calls, and what has very many sizes, then come in no other way.
+    With ``curves`` those with sizes come as a whole; recorded calls, and what has very many sizes,
+    then come in no other way.
 
-    Of the rest jobs come before their benchmarks, each with its wall time, CPU time and peak memory; their other metrics follow."""
+    Of the rest jobs come before their benchmarks, each with its wall time, CPU time and peak
+    memory; their other metrics follow.
+    """
     names = Naming.of(subject)
     effects = list(_effects(subject, names))
     yield from (piece for piece in effects if piece.changed or piece.metric in FIRST_METRICS)
     for group in grouped(subject.history):
         key = (group[0].label, group[0].uid, group[0].size)
-        yield PagePiece(title(key), key, group[0].metric, partial(Subject, subject.title, history=group))
+        yield PagePiece(
+            title(key), key, group[0].metric, partial(Subject, subject.title, history=group)
+        )
     ordered = list(_benchmarks(subject, names, _Verdicts(subject.report), curves=curves))
     yield from (piece for piece in ordered if piece.changed)
     side_by_side = list(_jobs(subject))
-    yield from (piece for piece in side_by_side if piece.scope != "units" or piece.metric in FIRST_METRICS)
+    yield from (
+        piece for piece in side_by_side if piece.scope != "units" or piece.metric in FIRST_METRICS
+    )
     ordered = [piece for piece in ordered if not piece.changed]
     yield from (piece for piece in ordered if piece.scope == "sizes")
     ordered = [piece for piece in ordered if piece.scope != "sizes"]
     yield from (piece for piece in ordered if piece.metric in FIRST_METRICS)
     rest = [piece for piece in side_by_side if piece.scope == "units"]
-    yield from (piece for piece in (*effects, *rest, *ordered) if piece.metric not in FIRST_METRICS and not piece.changed)
+    yield from (
+        piece
+        for piece in (*effects, *rest, *ordered)
+        if piece.metric not in FIRST_METRICS and not piece.changed
+    )
 
 
 def _effects(subject: Subject, names: Naming) -> Iterator[PagePiece]:
@@ -169,7 +201,13 @@ def _effects(subject: Subject, names: Naming) -> Iterator[PagePiece]:
         changes = [msgspec.structs.replace(change, job=names.change(change)[0]) for change in mine]
         report = msgspec.structs.replace(subject.report, changes=changes)
         moved = any(change.word in MOVED_VERDICTS for change in changes)
-        yield PagePiece("All changes", None, metric, partial(Subject, subject.title, report=report), changed=moved)
+        yield PagePiece(
+            "All changes",
+            None,
+            metric,
+            partial(Subject, subject.title, report=report),
+            changed=moved,
+        )
 
 
 def _jobs(subject: Subject) -> Iterator[PagePiece]:
@@ -178,9 +216,13 @@ def _jobs(subject: Subject) -> Iterator[PagePiece]:
     known = [(job.label, job.collector) for job in whole]
     names = dict(zip(known, named(known), strict=True))
     for group, mine in stacks.items():
-        yield PagePiece(names[group.job, group.collector], None, "call stacks", partial(replace, mine), "stacks")
+        yield PagePiece(
+            names[group.job, group.collector], None, "call stacks", partial(replace, mine), "stacks"
+        )
     for job, mine in whole.items():
-        yield PagePiece(names[job.label, job.collector], None, "overview", partial(replace, mine), "job")
+        yield PagePiece(
+            names[job.label, job.collector], None, "overview", partial(replace, mine), "job"
+        )
     for (job, metric), mine in units.items():
         with_report = partial(replace, mine, report=subject.report)
         yield PagePiece(names[job.label, job.collector], None, metric, with_report, "units")
@@ -191,12 +233,20 @@ class _Verdicts:
 
     def __init__(self, report: Report | None) -> None:
         changes = report.changes if report else []
-        self._found = {(change.series, change.uid, change.size, change.metric): change for change in changes}
+        self._found = {
+            (change.series, change.uid, change.size, change.metric): change for change in changes
+        }
         self._places = {key: place for place, key in enumerate(self._found)}
-        self._curves = {(one.job, one.uid, one.metric): key for key, one in self._found.items() if one.size is None}
+        self._curves = {
+            (one.job, one.uid, one.metric): key
+            for key, one in self._found.items()
+            if one.size is None
+        }
 
     def of(self, part: Part) -> Change | None:
-        """The verdict on a part; one over sizes is that of its job, whatever workloads it was measured with."""
+        """The verdict on a part; one over sizes is that of its job, whatever workloads it was
+        measured with.
+        """
         series = [cut.profile.job.key for cut in (*part.target, *part.baseline)]
         keys = ((one, part.unit.uid, part.unit.size, part.metric) for one in series)
         found = next((key for key in keys if key in self._found), None)
@@ -210,18 +260,36 @@ class _Verdicts:
         return len(self._found) if key is None else self._places[key]
 
 
-def _benchmarks(subject: Subject, names: Naming, verdicts: _Verdicts, *, curves: bool) -> Iterator[PagePiece]:
-    """Benchmarks, those first that matter most; with ``curves`` those over all their sizes before the others."""
+def _benchmarks(
+    subject: Subject, names: Naming, verdicts: _Verdicts, *, curves: bool
+) -> Iterator[PagePiece]:
+    """Benchmarks, those first that matter most; with ``curves`` those over all their sizes before
+    the others.
+    """
     found = [part for part in parts(subject) if not part.traced]
     if curves:
-        along = [part for part in parts(subject, whole=True) if part.judged and part.sizes >= FEWEST_OF_CURVE]
-        aside = {(part.unit.job, part.unit.uid) for part in along if part.unit.collector == RECORDER or part.sizes > MAX_SIZES}
+        along = [
+            part
+            for part in parts(subject, whole=True)
+            if part.judged and part.sizes >= FEWEST_OF_CURVE
+        ]
+        aside = {
+            (part.unit.job, part.unit.uid)
+            for part in along
+            if part.unit.collector == RECORDER or part.sizes > MAX_SIZES
+        }
         found = [part for part in found if (part.unit.job, part.unit.uid) not in aside]
         by_place = [(part, verdicts.of(part)) for part in along]
-        for part, verdict in sorted(by_place, key=lambda pair: (pair[0].metric in FIRST_METRICS[1:], verdicts.place(pair[1]))):
+        for part, verdict in sorted(
+            by_place,
+            key=lambda pair: (pair[0].metric in FIRST_METRICS[1:], verdicts.place(pair[1])),
+        ):
             yield _piece(part, verdict, names.unit(part.unit), "sizes")
     first: dict[BenchmarkKey, int] = {}
-    placed = [(part, verdict := verdicts.of(part), names.unit(part.unit), verdicts.place(verdict)) for part in found]
+    placed = [
+        (part, verdict := verdicts.of(part), names.unit(part.unit), verdicts.place(verdict))
+        for part in found
+    ]
     for _, _, key, place in placed:
         first[key] = min(first.get(key, place), place)
     for part, verdict, key, _ in sorted(placed, key=lambda one: first[one[2]]):

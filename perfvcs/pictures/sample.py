@@ -9,7 +9,15 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from perfvcs.pictures.bundle import UnitRows
-from perfvcs.pictures.parts import KEPT_CUTS, ROW_REMARKS, DrawnUnit, HeldProfile, RowCut, cut_all, measured
+from perfvcs.pictures.parts import (
+    KEPT_CUTS,
+    ROW_REMARKS,
+    DrawnUnit,
+    HeldProfile,
+    RowCut,
+    cut_all,
+    measured,
+)
 from perfvcs.profile import REPEATED, Metric, Profile
 from perfvcs.profile.summary import SAMPLER
 from perfvcs.text.quantity import interval as interval_text
@@ -31,7 +39,8 @@ CENTRE_CONFIDENCE = 0.99
 
 @dataclass(frozen=True)
 class BinColumns:
-    """Bins of whole numbers from ``first``, ``step`` of them in each; ``edges`` are where the ``count`` bins of a side begin and end.
+    """Bins of whole numbers from ``first``, ``step`` of them in each; ``edges`` are where the
+    ``count`` bins of a side begin and end.
 
     ``unit`` is that of the edges: seconds, or empty if they are the numbers themselves.
     """
@@ -48,18 +57,24 @@ class BinColumns:
 
 
 def numbered(sides: Sequence[Numbers], most: int) -> list[BinColumns]:
-    """Bins of the numbers of each side, as wide on every side, at most ``most`` of them; an edge is the first number of its bin."""
+    """Bins of the numbers of each side, as wide on every side, at most ``most`` of them; an edge is
+    the first number of its bin.
+    """
     import numpy as np
 
     first = min(int(numbers.min()) for numbers in sides if len(numbers))
     spans = [int(numbers.max()) - first + 1 if len(numbers) else 1 for numbers in sides]
     step = -(-max(spans) // most)
     counts = [-(-span // step) for span in spans]
-    return [BinColumns(first, step, count, first + step * np.arange(count + 1.0)) for count in counts]
+    return [
+        BinColumns(first, step, count, first + step * np.arange(count + 1.0)) for count in counts
+    ]
 
 
 def seconds(columns: BinColumns, rows: UnitRows) -> BinColumns:
-    """The same bins with edges in seconds: by the moments of the rows, or the interval between samples; as they are where both lack."""
+    """The same bins with edges in seconds: by the moments of the rows, or the interval between
+    samples; as they are where both lack.
+    """
     import numpy as np
 
     place, known = columns.place(rows.iteration), np.isfinite(rows.when)
@@ -72,22 +87,30 @@ def seconds(columns: BinColumns, rows: UnitRows) -> BinColumns:
         return replace(columns, edges=np.append(found, found[-1] + width), unit="s")
     if known.any() or rows.profile.job.collector != SAMPLER:
         return columns
-    ends = columns.edges - 1 if columns.first > 0 else columns.edges  # sample 1 is taken at the end of the first interval
+    # sample 1 is taken at the end of the first interval
+    ends = columns.edges - 1 if columns.first > 0 else columns.edges
     return replace(columns, edges=ends * interval(rows.profile), unit="s")
 
 
 def interval(profile: Profile) -> float:
     """Seconds between two samples of counters, as the job's options say."""
     found = profile.job.options.get("interval", INTERVAL)
-    usable = isinstance(found, (int, float)) and not isinstance(found, bool) and isfinite(found) and found > 0
+    usable = (
+        isinstance(found, (int, float))
+        and not isinstance(found, bool)
+        and isfinite(found)
+        and found > 0
+    )
     return float(found) if usable else INTERVAL
 
 
 @dataclass(frozen=True)
 class Centre:
-    """Centre of the executions' medians with its 99 % interval, in the metric's unit; the ends are None with one execution.
+    """Centre of the executions' medians with its 99 % interval, in the metric's unit; the ends are
+    None with one execution.
 
-    The geometric mean with Student's interval on the log scale; the arithmetic mean where a value is not positive.
+    The geometric mean with Student's interval on the log scale; the arithmetic mean where a value
+    is not positive.
     """
 
     value: float
@@ -99,7 +122,9 @@ class Centre:
         """The same at the level that a verdict states, where there is one; ends move by as much."""
         if level is None or not self.value:
             return self
-        low, high = (None if end is None else level * end / self.value for end in (self.low, self.high))
+        low, high = (
+            None if end is None else level * end / self.value for end in (self.low, self.high)
+        )
         return Centre(level, low, high, self.executions)
 
     def text(self, unit: str) -> str:
@@ -112,7 +137,9 @@ class Centre:
 
 
 def stated(change: Change | None, *, newer: bool) -> float | None:
-    """The level of the target, or of the baseline, as a verdict states it; None if it states no effect."""
+    """The level of the target, or of the baseline, as a verdict states it; None if it states no
+    effect.
+    """
     if change is None or change.effect is None:
         return None
     return change.target if newer else change.baseline
@@ -139,10 +166,12 @@ def centre(medians: NDArray[np.float64]) -> Centre | None:
 
 @dataclass(frozen=True)
 class DrawnSample:
-    """All rows of one unit under one metric, in the order in which they were measured; arrays have the shape (rows,).
+    """All rows of one unit under one metric, in the order in which they were measured; arrays have
+    the shape (rows,).
 
-    ``execution`` counts from 0 through all profiles; ``name`` is its number and session, for people. ``size`` is NaN if a row has none.
-    ``said`` has a column for each word of ``ROW_REMARKS``, NaN if nothing was said.
+    ``execution`` counts from 0 through all profiles; ``name`` is its number and session, for
+    people. ``size`` is NaN if a row has none. ``said`` has a column for each word of
+    ``ROW_REMARKS``, NaN if nothing was said.
     """
 
     unit: DrawnUnit
@@ -180,10 +209,12 @@ class DrawnSample:
 
 
 def samples(profiles: Sequence[Profile], *, whole: bool = False) -> list[DrawnSample]:
-    """The samples of profiles, sessions of one environment joined in the order in which they started; ``whole`` as in ``parts``.
+    """The samples of profiles, sessions of one environment joined in the order in which they
+    started; ``whole`` as in ``parts``.
 
-    Rows without a finite value are left out, and so are samples without a row. Those of the last profiles are kept, since several views
-    ask for the same, as are the cuts that ``parts`` shares; a profile is never changed once it is made.
+    Rows without a finite value are left out, and so are samples without a row. Those of the last
+    profiles are kept, since several views ask for the same, as are the cuts that ``parts`` shares;
+    a profile is never changed once it is made.
     """
     return list(_sampled(tuple(map(HeldProfile, profiles)), whole=whole))
 
@@ -191,13 +222,20 @@ def samples(profiles: Sequence[Profile], *, whole: bool = False) -> list[DrawnSa
 @lru_cache(maxsize=KEPT_CUTS)
 def _sampled(held: tuple[HeldProfile, ...], *, whole: bool) -> tuple[DrawnSample, ...]:
     alike: dict[tuple[DrawnUnit, str, str, str], list[tuple[RowCut, NDArray[np.float64]]]] = {}
-    for cuts in sorted(cut_all(held, whole=whole), key=lambda cuts: _profile(cuts).collected.started):
+    for cuts in sorted(
+        cut_all(held, whole=whole), key=lambda cuts: _profile(cuts).collected.started
+    ):
         profile = _profile(cuts)
         for unit, cut in cuts.items():
             for metric in sorted(measured(profile), key=metric_rank):
                 values = cut.columns.floats(metric)[cut.rows]
-                alike.setdefault((unit, metric, profile.environment.fingerprint, profile.job.key), []).append((cut, values))
-    found = [_join(unit, metric, environment, mine) for (unit, metric, environment, _), mine in alike.items()]
+                alike.setdefault(
+                    (unit, metric, profile.environment.fingerprint, profile.job.key), []
+                ).append((cut, values))
+    found = [
+        _join(unit, metric, environment, mine)
+        for (unit, metric, environment, _), mine in alike.items()
+    ]
     return tuple(sample for sample in found if len(sample.values))
 
 
@@ -205,13 +243,17 @@ def _profile(cuts: Mapping[DrawnUnit, RowCut]) -> Profile:
     return next(iter(cuts.values())).profile
 
 
-def _join(unit: DrawnUnit, metric: str, environment: str, cuts: list[tuple[RowCut, NDArray[np.float64]]]) -> DrawnSample:
+def _join(
+    unit: DrawnUnit, metric: str, environment: str, cuts: list[tuple[RowCut, NDArray[np.float64]]]
+) -> DrawnSample:
     import numpy as np
 
     columns: dict[str, list[NDArray[np.int64]]] = {"execution": [], "iteration": [], "mark": []}
     kept_values, sizes, names, after = [], [], [], 0
     said: dict[str, list[NDArray[np.float64]]] = {
-        word: [] for word in ROW_REMARKS if any(f"{metric}.{word}" in cut.profile.metrics for cut, _ in cuts)
+        word: []
+        for word in ROW_REMARKS
+        if any(f"{metric}.{word}" in cut.profile.metrics for cut, _ in cuts)
     }
     for cut, values in cuts:
         kept = np.isfinite(values)
@@ -224,14 +266,31 @@ def _join(unit: DrawnUnit, metric: str, environment: str, cuts: list[tuple[RowCu
         kept_values.append(values[kept])
         for word, column_of in said.items():
             name = f"{metric}.{word}"
-            known = cut.columns.floats(name)[cut.rows] if name in cut.profile.metrics else np.full(len(cut.rows), np.nan)
+            known = (
+                cut.columns.floats(name)[cut.rows]
+                if name in cut.profile.metrics
+                else np.full(len(cut.rows), np.nan)
+            )
             column_of.append(known[kept])
         sized = cut.profile.resources.size is not None
-        sizes.append(cut.columns.floats("size")[cut.rows][kept] if sized else np.full(np.count_nonzero(kept), np.nan))
+        sizes.append(
+            cut.columns.floats("size")[cut.rows][kept]
+            if sized
+            else np.full(np.count_nonzero(kept), np.nan)
+        )
     profile = cuts[-1][0].profile
     return DrawnSample(
-        unit, metric, profile.metrics[metric], environment, profile.measured,
-        np.concatenate(columns["execution"]), np.concatenate(columns["iteration"]), np.concatenate(columns["mark"]),
-        np.concatenate(sizes), np.concatenate(kept_values), tuple(dict.fromkeys(session for session, _ in names)), tuple(names),
+        unit,
+        metric,
+        profile.metrics[metric],
+        environment,
+        profile.measured,
+        np.concatenate(columns["execution"]),
+        np.concatenate(columns["iteration"]),
+        np.concatenate(columns["mark"]),
+        np.concatenate(sizes),
+        np.concatenate(kept_values),
+        tuple(dict.fromkeys(session for session, _ in names)),
+        tuple(names),
         {word: np.concatenate(column) for word, column in said.items()},
-    )  # fmt: skip
+    )

@@ -44,7 +44,9 @@ BOTH = 5  # sections with figures on both kinds of axes, which take twice as lon
 
 
 class FigureNumbers(msgspec.Struct, omit_defaults=True):
-    """The data of one figure: the values of each side (of its executions, or with ``sizes`` the means there), in ``unit``."""
+    """The data of one figure: the values of each side (of its executions, or with ``sizes`` the
+    means there), in ``unit``.
+    """
 
     name: str
     metric: str
@@ -87,25 +89,36 @@ def _numbers(piece: PagePiece, table: PageTable | None) -> FigureNumbers | None:
     unit = next(one.meaning.unit for side in sides for one in samples(side, whole=True))
     chosen = scale(max(float(abs(values).max()) for _, values in columns), unit)
     return FigureNumbers(
-        shorten(piece.section, NAME_CHARACTERS), metric_name(piece.metric), chosen.unit,
+        shorten(piece.section, NAME_CHARACTERS),
+        metric_name(piece.metric),
+        chosen.unit,
         "" if table is None else shorten(table.sentence(piece.key, piece.metric), NAME_CHARACTERS),
         [_rounded(values * chosen.factor) for _, values in columns],
         [_rounded(sizes) for sizes, _ in columns] if piece.scope == "sizes" else [],
-    )  # fmt: skip
+    )
 
 
 def _columns(profiles: Sequence[Profile], *, sized: bool) -> tuple[NDArray, NDArray]:  # type: ignore[type-arg]
-    """Sizes and means of a side, or the medians of its executions (with sizes of no meaning); evenly spaced ones of many."""
+    """Sizes and means of a side, or the medians of its executions (with sizes of no meaning);
+    evenly spaced ones of many.
+    """
     import numpy as np
 
     found = samples(profiles, whole=True)
     if not sized:
         values = np.concatenate([np.empty(0), *(one.medians[1] for one in found)])
         return values[:SIDE_POINTS], values[:SIDE_POINTS]
-    size, value = (np.concatenate([np.empty(0), *(getattr(one, name) for one in found)]) for name in ("size", "values"))
+    size, value = (
+        np.concatenate([np.empty(0), *(getattr(one, name) for one in found)])
+        for name in ("size", "values")
+    )
     there, which = np.unique(size[np.isfinite(size)], return_inverse=True)
     means = np.bincount(which, value[np.isfinite(size)]) / np.maximum(1, np.bincount(which))
-    kept = np.unique(np.linspace(0, len(there) - 1, min(SIDE_POINTS, len(there))).astype(int)) if len(there) else np.empty(0, int)
+    kept = (
+        np.unique(np.linspace(0, len(there) - 1, min(SIDE_POINTS, len(there))).astype(int))
+        if len(there)
+        else np.empty(0, int)
+    )
     return there[kept], means[kept]
 
 
@@ -125,7 +138,9 @@ class Figure:
 
 @dataclass(frozen=True)
 class FigureBlock:
-    """The figures of one metric, what diagnostics among them have to say, and tables that belong to them."""
+    """The figures of one metric, what diagnostics among them have to say, and tables that belong to
+    them.
+    """
 
     heading: str
     figures: list[Figure]
@@ -147,9 +162,11 @@ class Section:
 
 @dataclass
 class PageFigures:
-    """All figures of a page, the anchor of every benchmark that has one, and the pieces that were left out.
+    """All figures of a page, the anchor of every benchmark that has one, and the pieces that were
+    left out.
 
-    ``table`` is what the page's table says of each benchmark, which the figures' alternative texts repeat; ``asked`` is as in ``draw``.
+    ``table`` is what the page's table says of each benchmark, which the figures' alternative texts
+    repeat; ``asked`` is as in ``draw``.
     """
 
     archive: FigureArchive
@@ -161,12 +178,19 @@ class PageFigures:
     figures: int = 0
     plots: int = 0
 
-    def block(self, piece: PagePiece, drawables: Iterable[Drawable], points: int, room: int) -> bool:
-        """Draw one piece with all views that fit it; of a metric that is folded with the first of them. False: there is no room for it.
+    def block(
+        self, piece: PagePiece, drawables: Iterable[Drawable], points: int, room: int
+    ) -> bool:
+        """Draw one piece with all views that fit it; of a metric that is folded with the first of
+        them. False: there is no room for it.
 
         Of diagnostics, unless ``asked`` for, only those that have something to say.
         """
-        found = ((one, said) for one in drawables if (said := None if self.asked else one.view.telling(one.data)) != "")
+        found = (
+            (one, said)
+            for one in drawables
+            if (said := None if self.asked else one.view.telling(one.data)) != ""
+        )
         known = self.sections.get(piece.section)
         folded = (
             piece.metric not in FIRST_METRICS
@@ -178,13 +202,20 @@ class PageFigures:
         block, complete = FigureBlock(metric_name(piece.metric), [], []), True
         for (name, view, data), said in islice(found, 1 if folded else None):
             both = len(self.sections) + (known is None) <= BOTH
-            layout, number = view.bounded(points=points, both=both).render(data), f"f{self.figures + 1}"
-            plots = self.archive.add(layout, number, room - FIGURE_OVERHEAD * self.figures if self.figures else None)
+            layout, number = (
+                view.bounded(points=points, both=both).render(data),
+                f"f{self.figures + 1}",
+            )
+            plots = self.archive.add(
+                layout, number, room - FIGURE_OVERHEAD * self.figures if self.figures else None
+            )
             complete = complete and plots > 0
             if plots:
                 self.figures, self.plots = self.figures + 1, self.plots + plots
                 label = self._label(piece, name, type(view).__module__)
-                block.figures.append(Figure(number, name, label, int(getattr(layout, "height", None) or 0)))
+                block.figures.append(
+                    Figure(number, name, label, int(getattr(layout, "height", None) or 0))
+                )
                 block.remarks.extend([said] if said else [])
                 block.tables.extend(view.beside(data))
         if block.figures:
@@ -211,20 +242,34 @@ class PageFigures:
 
 
 def draw(
-    subject: Subject, chosen: Sequence[Drawable], table: PageTable | None = None, backend: Backend = "canvas", *, asked: bool = False,
+    subject: Subject,
+    chosen: Sequence[Drawable],
+    table: PageTable | None = None,
+    backend: Backend = "canvas",
+    *,
+    asked: bool = False,
     room: int = VIEW_CHARACTERS,
-) -> PageFigures:  # fmt: skip
-    """The figures of a subject by these views, so many as a page can hold; ``backend`` is what bokeh draws with.
+) -> PageFigures:
+    """The figures of a subject by these views, so many as a page can hold; ``backend`` is what
+    bokeh draws with.
 
-    ``asked``: somebody has named the views, which are then drawn whatever they have to say; otherwise they have ``room`` characters.
-    Each view draws the pieces of its scope; the whole subject where no view draws any piece.
+    ``asked``: somebody has named the views, which are then drawn whatever they have to say;
+    otherwise they have ``room`` characters. Each view draws the pieces of its scope; the whole
+    subject where no view draws any piece.
     """
     room = max(room, VIEW_CHARACTERS) if asked else room
     by_scope: dict[Scope, list[Drawable]] = {}
     for one in chosen:
         by_scope.setdefault(one.view.scope, []).append(one)
-    cut = [piece for piece in pieces(subject, curves="sizes" in by_scope) if piece.scope in by_scope] if chosen else []
-    found, points = PageFigures(FigureArchive(backend), table, asked), _points(len(cut) * len(chosen))
+    cut = (
+        [piece for piece in pieces(subject, curves="sizes" in by_scope) if piece.scope in by_scope]
+        if chosen
+        else []
+    )
+    found, points = (
+        PageFigures(FigureArchive(backend), table, asked),
+        _points(len(cut) * len(chosen)),
+    )
     for piece in cut:
         drawn = False
         if found.plots < FIGURES and len(found.left_out) < MISSES:

@@ -32,8 +32,13 @@ LOOK = 1000  # rows that are searched for sizes first
 CURVE_POINTS = 160  # of a drawn curve
 ALONE = "measured"  # the name of a side without another
 SIDE_NAMES = {
-    "constant": "", "logarithmic": "ln n", "linear": "n", "linearithmic": "n ln n", "quadratic": "n²", "cubic": "n³",
-}  # fmt: skip
+    "constant": "",
+    "logarithmic": "ln n",
+    "linear": "n",
+    "linearithmic": "n ln n",
+    "quadratic": "n²",
+    "cubic": "n³",
+}
 
 
 _known: dict[bytes, SizeCourse] = {}
@@ -60,13 +65,20 @@ class CurveSide:
     def texts(self) -> dict[str, list[str]]:
         """The texts of the tooltip of each size, whatever the axes."""
         low, middle, high, mean, size = (
-            column.tolist() for column in (getattr(self.course, name) for name in ("low", "middle", "high", "mean", "size"))
+            column.tolist()
+            for column in (
+                getattr(self.course, name) for name in ("low", "middle", "high", "mean", "size")
+            )
         )
         return {
-            "text": [quantity(value, self.unit) for value in mean], "median": [quantity(value, self.unit) for value in middle],
-            "quartiles": [f"{quantity(a, self.unit)} to {quantity(b, self.unit)}" for a, b in zip(low, high, strict=True)],
+            "text": [quantity(value, self.unit) for value in mean],
+            "median": [quantity(value, self.unit) for value in middle],
+            "quartiles": [
+                f"{quantity(a, self.unit)} to {quantity(b, self.unit)}"
+                for a, b in zip(low, high, strict=True)
+            ],
             "size": [number(value) for value in size],
-        }  # fmt: skip
+        }
 
 
 def sides_of(first: DrawnSample | None, second: DrawnSample | None) -> list[CurveSide]:
@@ -74,13 +86,20 @@ def sides_of(first: DrawnSample | None, second: DrawnSample | None) -> list[Curv
     from perfvcs.statistics.regression.condensed import ranges
 
     styles = {"baseline": (BLUE, "circle", "solid"), "target": (VERMILLION, "square", "dashed")}
-    there = [(name, judged(sample)) for name, sample in zip(styles, (first, second), strict=True) if sample is not None]
+    there = [
+        (name, judged(sample))
+        for name, sample in zip(styles, (first, second), strict=True)
+        if sample is not None
+    ]
     if len(there) == 1:
         there, styles = [(ALONE, there[0][1])], {ALONE: (BLUE, "circle", "solid")}
     most = max(len(set(columns[2].tolist())) for _, columns in there)
     within = ranges(tuple(columns[0] for _, columns in there), most)
     unit = next(sample for sample in (first, second) if sample is not None).meaning.unit
-    return [CurveSide(name, _course(columns, within), *styles[name], unit, within) for name, columns in there]
+    return [
+        CurveSide(name, _course(columns, within), *styles[name], unit, within)
+        for name, columns in there
+    ]
 
 
 def _course(columns: tuple[Floats, Floats, NDArray[np.int64]], within: Ranges | None) -> SizeCourse:
@@ -105,7 +124,8 @@ def growth(sample: DrawnSample) -> str:
     (side,) = sides_of(None, sample)
     size = side.course.size
     return (
-        f"{side.course.choice.order(shape=True) or 'no model fits'}, sizes {number(float(size[0]))} to {number(float(size[-1]))}"
+        f"{side.course.choice.order(shape=True) or 'no model fits'}, sizes {number(float(size[0]))}"
+        f" to {number(float(size[-1]))}"
     )
 
 
@@ -113,7 +133,10 @@ def sized(sample: DrawnSample) -> bool:
     """Whether a sample is a curve: values at five sizes or more, of a metric that is judged."""
     import numpy as np
 
-    return sample.meaning.better != "none" and len(np.unique(sample.size[np.isfinite(sample.size)])) >= FEWEST_OF_CURVE
+    return (
+        sample.meaning.better != "none"
+        and len(np.unique(sample.size[np.isfinite(sample.size)])) >= FEWEST_OF_CURVE
+    )
 
 
 def equation(course: SizeCourse, model: str, unit: str) -> str:
@@ -124,7 +147,9 @@ def equation(course: SizeCourse, model: str, unit: str) -> str:
     if model == "exponential":
         return f"{quantity(first, unit)} {second:.6g}^n"
     sign = "-" if second < 0 else "+"
-    return quantity(first, unit) + (f" {sign} {quantity(abs(second), unit)} {SIDE_NAMES[model]}" if SIDE_NAMES[model] else "")
+    return quantity(first, unit) + (
+        f" {sign} {quantity(abs(second), unit)} {SIDE_NAMES[model]}" if SIDE_NAMES[model] else ""
+    )
 
 
 def models(course: SizeCourse) -> list[str]:
@@ -136,14 +161,24 @@ def models(course: SizeCourse) -> list[str]:
 
 def curved(profiles: Sequence[Profile]) -> list[DrawnSample]:
     """The samples that are curves."""
-    return [sample for sample in samples(profiles, whole=True) if sized(sample)] if _wide(profiles) else []
+    return (
+        [sample for sample in samples(profiles, whole=True) if sized(sample)]
+        if _wide(profiles)
+        else []
+    )
 
 
 def _wide(profiles: Sequence[Profile]) -> bool:
-    """Whether profiles together have rows of five sizes; cheaper than dividing them into samples."""
+    """Whether profiles together have rows of five sizes; cheaper than dividing them into
+    samples.
+    """
     import numpy as np
 
-    columns = [profile.resources.array("size") for profile in profiles if profile.resources.size is not None]
+    columns = [
+        profile.resources.array("size")
+        for profile in profiles
+        if profile.resources.size is not None
+    ]
     for few in (LOOK, None):  # most of those that have five sizes have them soon
         sizes = np.concatenate([*(column[:few] for column in columns), np.empty(0)])
         if len(np.unique(sizes[np.isfinite(sizes)])) >= FEWEST_OF_CURVE:
@@ -161,7 +196,9 @@ def pairs(subject: Subject) -> list[tuple[DrawnSample | None, DrawnSample | None
 
 
 def judged_rows(sample: DrawnSample) -> NDArray[np.bool_]:
-    """Mask of the rows of a sample that are judged: with a size, not repeated, not a first call; shape (rows,)."""
+    """Mask of the rows of a sample that are judged: with a size, not repeated, not a first call;
+    shape (rows,).
+    """
     import numpy as np
 
     from perfvcs.statistics.regression.condensed import warm
@@ -198,7 +235,9 @@ def replicates(sample: DrawnSample, side: CurveSide) -> Fit | None:
     if model is None or (execution == execution[0]).all():
         return None
     cell = cells(size, drawn_in(size, values, BUSY_CLIP), execution, side.within)
-    kept = cell.size > 0 if (side.course.size > 0).sum() > 2 else np.ones(len(cell.size), dtype=bool)
+    kept = (
+        cell.size > 0 if (side.course.size > 0).sum() > 2 else np.ones(len(cell.size), dtype=bool)
+    )
     numbers, place = np.unique(cell.execution[kept], return_inverse=True)
     at, means, group = cell.size[kept], cell.value[kept], place.astype(np.intp)
     with np.errstate(all="ignore"):
@@ -207,7 +246,8 @@ def replicates(sample: DrawnSample, side: CurveSide) -> Fit | None:
 
 
 def interval(fits: Fit, x: Floats) -> tuple[Floats, Floats] | None:
-    """The 99 % interval of the curves of executions at sizes ``x``; None with fewer than two curves. Both ends have the shape of ``x``.
+    """The 99 % interval of the curves of executions at sizes ``x``; None with fewer than two
+    curves. Both ends have the shape of ``x``.
 
     Student's t at each size by itself, on the logarithms where all curves are above 0.
     """
@@ -224,7 +264,10 @@ def interval(fits: Fit, x: Floats) -> tuple[Floats, Floats] | None:
     scaled = np.log(curves) if positive else curves / (np.abs(curves).max() or 1.0)
     found = student(scaled, CENTRE_CONFIDENCE)
     with np.errstate(over="ignore"):
-        ends = [np.exp(end) if positive else end * (np.abs(curves).max() or 1.0) for end in (found.low, found.high)]
+        ends = [
+            np.exp(end) if positive else end * (np.abs(curves).max() or 1.0)
+            for end in (found.low, found.high)
+        ]
     return ends[0], ends[1]
 
 

@@ -1,4 +1,6 @@
-"""Call stacks of profiles as one tree: every node is a frame with the callers above it, and what was counted there."""
+"""Call stacks of profiles as one tree: every node is a frame with the callers above it, and what
+was counted there.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +36,14 @@ SHARE_METRIC = "share"  # a metric that is another one in percent
 
 
 def branches(
-    flame: Flame, change: NDArray[np.float64], sure: NDArray[np.bool_], texts: Sequence[str], width: int
+    flame: Flame,
+    change: NDArray[np.float64],
+    sure: NDArray[np.bool_],
+    texts: Sequence[str],
+    width: int,
 ) -> Iterator[str]:
-    """A line per path whose change, of shape (boxes,), is ``sure``: the largest, callers above callees; ``texts`` say by how much.
+    """A line per path whose change, of shape (boxes,), is ``sure``: the largest, callers above
+    callees; ``texts`` say by how much.
 
     A filled bar is more in the target, an empty one less.
     """
@@ -45,7 +52,11 @@ def branches(
     size = np.where(sure, np.abs(change), 0.0)
     size[0] = 0.0  # all of it is in the heading
     largest = float(size.max(initial=0.0))
-    order = [place for place in np.argsort(-size, kind="stable").tolist() if size[place] > SMALLEST_DRAWN_SHARE * largest]
+    order = [
+        place
+        for place in np.argsort(-size, kind="stable").tolist()
+        if size[place] > SMALLEST_DRAWN_SHARE * largest
+    ]
     if not order:
         yield "nothing changed beyond chance"
         return
@@ -94,10 +105,11 @@ class Traces(NamedTuple):
 class FrameTree:
     """Frames with their callers, parents before children; node 0 is what they have in common.
 
-    ``frame`` (index into ``frames``, -1 for node 0), ``parent`` and ``depth`` have the shape (nodes,); ``total`` and ``own``, with and
-    without the callees, have (nodes, 2), for baseline and target, and are means over the executions. ``ends`` has the last node of each
-    stack, profile after profile, those of the baseline first. ``counts``: what the executions have together, of each side;
-    ``deeper``: whether stacks are deeper than ``LEVELS``.
+    ``frame`` (index into ``frames``, -1 for node 0), ``parent`` and ``depth`` have the shape
+    (nodes,); ``total`` and ``own``, with and without the callees, have (nodes, 2), for baseline and
+    target, and are means over the executions. ``ends`` has the last node of each stack, profile
+    after profile, those of the baseline first. ``counts``: what the executions have together, of
+    each side; ``deeper``: whether stacks are deeper than ``LEVELS``.
     """
 
     frames: list[str]
@@ -125,7 +137,11 @@ class FrameTree:
 
 def traced(profile: Profile) -> bool:
     """Whether a profile has rows with call stacks."""
-    return profile.stacks is not None and profile.resources.trace is not None and any(row >= 0 for row in profile.resources.trace)
+    return (
+        profile.stacks is not None
+        and profile.resources.trace is not None
+        and any(row >= 0 for row in profile.resources.trace)
+    )
 
 
 def groups(subject: Subject) -> dict[StackGroup, Subject]:
@@ -136,7 +152,9 @@ def groups(subject: Subject) -> dict[StackGroup, Subject]:
             if traced(profile):
                 group = StackGroup(profile.job.label, profile.job.collector, profile.job.engine)
                 known = found.get(group, Subject(subject.title))
-                sides = {"target": known.target, "baseline": known.baseline} | {side: [*getattr(known, side), profile]}
+                sides = {"target": known.target, "baseline": known.baseline} | {
+                    side: [*getattr(known, side), profile]
+                }
                 found[group] = Subject(subject.title, **sides)
     return found
 
@@ -159,35 +177,67 @@ def metrics(subject: Subject) -> dict[str, Metric]:
                 continue
             if (profile.resources.array(name)[at_stacks] > 0).any():
                 found[name] = metric
-    return dict(sorted(found.items(), key=lambda pair: (pair[1].better == "none", metric_rank(pair[0]))))
+    return dict(
+        sorted(found.items(), key=lambda pair: (pair[1].better == "none", metric_rank(pair[0])))
+    )
 
 
 def tree(subject: Subject, metric: str) -> FrameTree:
-    """The tree of all stacks of both sides, by one metric; children are in the order of their names."""
+    """The tree of all stacks of both sides, by one metric; children are in the order of their
+    names.
+    """
     import numpy as np
 
     sides = _sides(subject)
-    names = sorted({frame for side in sides for profile in side if profile.stacks for frame in profile.stacks.frames})
+    names = sorted(
+        {
+            frame
+            for side in sides
+            for profile in side
+            if profile.stacks
+            for frame in profile.stacks.frames
+        }
+    )
     numbers = {name: number for number, name in enumerate(names)}
-    codes, lengths, weights, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty((0, 2))], [0.0, 0.0]
+    codes, lengths, weights, counts = (
+        [np.empty(0, np.int64)],
+        [np.empty(0, np.int64)],
+        [np.empty((0, 2))],
+        [0.0, 0.0],
+    )
     for place, side in enumerate(sides):
         found = [_rows(profile, metric) for profile in side]
         executions = max(1, sum(rows.executions for rows in found))
         for profile, rows in zip(side, found, strict=True):
             stacks = profile.stacks.stacks if profile.stacks else []
-            renumbered = np.array([numbers[frame] for frame in profile.stacks.frames] if profile.stacks else [], np.int64)
+            renumbered = np.array(
+                [numbers[frame] for frame in profile.stacks.frames] if profile.stacks else [],
+                np.int64,
+            )
             lengths.append(np.fromiter(map(len, stacks), np.int64, len(stacks)))
-            codes.append(renumbered[np.fromiter(chain.from_iterable(stacks), np.int64, int(lengths[-1].sum()))])
+            codes.append(
+                renumbered[
+                    np.fromiter(chain.from_iterable(stacks), np.int64, int(lengths[-1].sum()))
+                ]
+            )
             weight = np.bincount(rows.trace, weights=rows.values, minlength=len(stacks))
             both = np.zeros((len(stacks), 2))
             both[:, place] = weight / executions
             weights.append(both)
             counts[place] += float(weight.sum())
-    return _grow(names, np.concatenate(codes), np.concatenate(lengths), np.concatenate(weights), (counts[0], counts[1]))
+    return _grow(
+        names,
+        np.concatenate(codes),
+        np.concatenate(lengths),
+        np.concatenate(weights),
+        (counts[0], counts[1]),
+    )
 
 
 class _Rows(NamedTuple):
-    """The rows of a profile that count, of shape (rows,): stack, value, execution from 0; and how many executions there were."""
+    """The rows of a profile that count, of shape (rows,): stack, value, execution from 0; and how
+    many executions there were.
+    """
 
     trace: NDArray[np.int64]
     values: NDArray[np.float64]
@@ -197,7 +247,10 @@ class _Rows(NamedTuple):
 
 def _sides(subject: Subject) -> list[list[Profile]]:
     """The profiles with stacks of baseline and target."""
-    return [[profile for profile in side if traced(profile)] for side in (subject.baseline, subject.target)]
+    return [
+        [profile for profile in side if traced(profile)]
+        for side in (subject.baseline, subject.target)
+    ]
 
 
 def _rows(profile: Profile, metric: str) -> _Rows:
@@ -215,10 +268,14 @@ def _rows(profile: Profile, metric: str) -> _Rows:
     return _Rows(trace[own], values[own], place[own].astype(np.int64), len(pairs))
 
 
-def repeats(tree: FrameTree, subject: Subject, metric: str, kept: NDArray[np.int64]) -> list[NDArray[np.float64]]:
-    """What each execution has of the nodes ``kept`` with their callees: arrays of (kept, executions), for baseline and target.
+def repeats(
+    tree: FrameTree, subject: Subject, metric: str, kept: NDArray[np.int64]
+) -> list[NDArray[np.float64]]:
+    """What each execution has of the nodes ``kept`` with their callees: arrays of (kept,
+    executions), for baseline and target.
 
-    Of more than ``BATCHES`` executions neighbours are put together, as their means. Node 0 must be among ``kept``.
+    Of more than ``BATCHES`` executions neighbours are put together, as their means. Node 0 must be
+    among ``kept``.
     """
     import numpy as np
 
@@ -235,9 +292,13 @@ def repeats(tree: FrameTree, subject: Subject, metric: str, kept: NDArray[np.int
             batches = min(BATCHES, rows.executions)
             batch = rows.execution * batches // max(1, rows.executions)
             sums = np.bincount(
-                place[tree.ends[first + rows.trace]] * batches + batch, weights=rows.values, minlength=len(kept) * batches
+                place[tree.ends[first + rows.trace]] * batches + batch,
+                weights=rows.values,
+                minlength=len(kept) * batches,
             )
-            sizes = np.bincount(np.arange(rows.executions) * batches // max(1, rows.executions), minlength=batches)
+            sizes = np.bincount(
+                np.arange(rows.executions) * batches // max(1, rows.executions), minlength=batches
+            )
             columns.append(sums.reshape(len(kept), batches) / sizes)
             first += len(profile.stacks.stacks) if profile.stacks else 0
         there = [column for column in columns[1:] if column.shape[1]] or columns[:1]
@@ -245,8 +306,12 @@ def repeats(tree: FrameTree, subject: Subject, metric: str, kept: NDArray[np.int
     return arrays
 
 
-def _with_callees(tree: FrameTree, kept: NDArray[np.int64], own: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The sums over each node and all below it; ``kept`` ascends, so that the levels follow one another."""
+def _with_callees(
+    tree: FrameTree, kept: NDArray[np.int64], own: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The sums over each node and all below it; ``kept`` ascends, so that the levels follow one
+    another.
+    """
     import numpy as np
 
     parents = np.searchsorted(kept, tree.parent[kept])
@@ -256,8 +321,12 @@ def _with_callees(tree: FrameTree, kept: NDArray[np.int64], own: NDArray[np.floa
 
 
 def _grow(
-    names: list[str], codes: NDArray[np.int64], lengths: NDArray[np.int64], weights: NDArray[np.float64], counts: tuple[float, float]
-) -> FrameTree:  # fmt: skip
+    names: list[str],
+    codes: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    counts: tuple[float, float],
+) -> FrameTree:
     """All stacks at once, a level at a time."""
     import numpy as np
 
@@ -269,7 +338,9 @@ def _grow(
     totals = [weights.sum(axis=0, keepdims=True)]
     for level in range(min(LEVELS, int(lengths.max(initial=0)))):
         deep = np.flatnonzero(lengths > level)
-        keys, which = np.unique(node[deep] * len(names) + codes[starts[deep] + level], return_inverse=True)
+        keys, which = np.unique(
+            node[deep] * len(names) + codes[starts[deep] + level], return_inverse=True
+        )
         which = which.ravel()
         frame.append(keys % len(names))
         parent.append(keys // len(names))
@@ -280,20 +351,35 @@ def _grow(
     ends = np.zeros(len(there), np.int64)
     ends[there] = node
     return FrameTree(
-        names, np.concatenate(frame), np.concatenate(parent), np.concatenate(depth), np.concatenate(totals), _sums(node, weights, base),
-        ends, counts, bool(lengths.max(initial=0) > LEVELS),
-    )  # fmt: skip
+        names,
+        np.concatenate(frame),
+        np.concatenate(parent),
+        np.concatenate(depth),
+        np.concatenate(totals),
+        _sums(node, weights, base),
+        ends,
+        counts,
+        bool(lengths.max(initial=0) > LEVELS),
+    )
 
 
-def _sums(which: NDArray[np.int64], weights: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+def _sums(
+    which: NDArray[np.int64], weights: NDArray[np.float64], count: int
+) -> NDArray[np.float64]:
     """The sums of both columns per number."""
     import numpy as np
 
-    return np.stack([np.bincount(which, weights=weights[:, side], minlength=count) for side in (0, 1)], axis=1)
+    return np.stack(
+        [np.bincount(which, weights=weights[:, side], minlength=count) for side in (0, 1)], axis=1
+    )
 
 
-def spans(tree: FrameTree, width: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The left and right end of all nodes (0 to 1), given their widths; siblings stand together, ordered by name."""
+def spans(
+    tree: FrameTree, width: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The left and right end of all nodes (0 to 1), given their widths; siblings stand together,
+    ordered by name.
+    """
     import numpy as np
 
     left = np.zeros(len(width))
@@ -309,17 +395,26 @@ def _levels(depth: NDArray[np.int64]) -> list[slice]:
     """The range of rows of each level below the first; depths ascend."""
     import numpy as np
 
-    return [slice(*ends) for ends in pairwise(np.searchsorted(depth, np.arange(1, int(depth.max()) + 2)).tolist())]
+    return [
+        slice(*ends)
+        for ends in pairwise(np.searchsorted(depth, np.arange(1, int(depth.max()) + 2)).tolist())
+    ]
 
 
 def widest(width: NDArray[np.float64], most: int, least: float) -> NDArray[np.int64]:
-    """Numbers of at most ``most`` nodes, all of at least the width ``least``; no child is wider than its parent, so parents are there."""
+    """Numbers of at most ``most`` nodes, all of at least the width ``least``; no child is wider
+    than its parent, so parents are there.
+    """
     import numpy as np
 
     kept = np.flatnonzero(width >= least)
     if len(kept) > most:
         bound = np.partition(width[kept], len(kept) - most)[len(kept) - most]
-        kept = kept[width[kept] > bound] if np.count_nonzero(width[kept] >= bound) > most else kept[width[kept] >= bound]
+        kept = (
+            kept[width[kept] > bound]
+            if np.count_nonzero(width[kept] >= bound) > most
+            else kept[width[kept] >= bound]
+        )
     return kept if len(kept) else np.zeros(1, np.int64)
 
 

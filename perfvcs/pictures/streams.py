@@ -32,11 +32,13 @@ OWN_AXES_RATIO = 5  # times as long as the other revision, from which the two ha
 
 @dataclass(frozen=True)
 class Stream:
-    """One side: ``x`` is the middle of each bin, in ``unit`` (s, or empty for the number of a measurement), of the shape (bins,).
+    """One side: ``x`` is the middle of each bin, in ``unit`` (s, or empty for the number of a
+    measurement), of the shape (bins,).
 
-    ``parts`` are the means of ``units``, the largest first, of the shape (units, bins); where ``more`` is not 0 a last one is that of so
-    many others. ``mean`` is that of all together, ``low``..``high`` its 99 % interval at each point by itself, NaN below two of the
-    ``count`` executions that have one; ``rows`` are as many as went in.
+    ``parts`` are the means of ``units``, the largest first, of the shape (units, bins); where
+    ``more`` is not 0 a last one is that of so many others. ``mean`` is that of all together,
+    ``low``..``high`` its 99 % interval at each point by itself, NaN below two of the ``count``
+    executions that have one; ``rows`` are as many as went in.
     """
 
     x: Floats
@@ -68,12 +70,25 @@ def stream(rows: UnitRows, columns: BinColumns, top: int) -> Stream:
         parts = amounts.sum(axis=1) / there.sum(axis=0)
     whole = _interval(np.where(there, amounts.sum(axis=0), np.nan))
     known = there.any(axis=0)
-    x = ((columns.edges[1:] + columns.edges[:-1]) / 2 if columns.step > 1 or columns.unit else columns.edges[:-1])[known]
+    x = (
+        (columns.edges[1:] + columns.edges[:-1]) / 2
+        if columns.step > 1 or columns.unit
+        else columns.edges[:-1]
+    )[known]
     units = tuple(rows.units[place] for place in kept.tolist())
     return Stream(
-        x, columns.unit, units, parts[:, known], more, whole.centre[known], whole.low[known], whole.high[known],
-        there.sum(axis=0)[known], columns.step, len(rows.values),
-    )  # fmt: skip
+        x,
+        columns.unit,
+        units,
+        parts[:, known],
+        more,
+        whole.centre[known],
+        whole.low[known],
+        whole.high[known],
+        there.sum(axis=0)[known],
+        columns.step,
+        len(rows.values),
+    )
 
 
 def _largest(rows: UnitRows) -> float:
@@ -82,10 +97,14 @@ def _largest(rows: UnitRows) -> float:
     return float(np.abs(rows.values).max()) or 1.0
 
 
-def _amounts(rows: UnitRows, columns: BinColumns, code: NDArray[np.int64], count: int) -> tuple[Floats, NDArray[np.bool_]]:
-    """What each part has on average over the moments of a bin, in each execution, and in which bins an execution has any.
+def _amounts(
+    rows: UnitRows, columns: BinColumns, code: NDArray[np.int64], count: int
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """What each part has on average over the moments of a bin, in each execution, and in which bins
+    an execution has any.
 
-    Of the shapes (parts, executions, bins) and (executions, bins). A part without a row at a moment has 0 there.
+    Of the shapes (parts, executions, bins) and (executions, bins). A part without a row at a moment
+    has 0 there.
     """
     import numpy as np
 
@@ -93,14 +112,20 @@ def _amounts(rows: UnitRows, columns: BinColumns, code: NDArray[np.int64], count
     distinct, rank = np.unique(rows.iteration, return_inverse=True)
     moments = np.unique(rows.execution * len(distinct) + rank)
     execution, moment = np.divmod(moments, len(distinct))
-    times = np.bincount(execution * shape[1] + columns.place(distinct)[moment], minlength=shape[0] * shape[1]).reshape(shape)
+    times = np.bincount(
+        execution * shape[1] + columns.place(distinct)[moment], minlength=shape[0] * shape[1]
+    ).reshape(shape)
     cell = (code * shape[0] + rows.execution) * shape[1] + columns.place(rows.iteration)
-    sums = np.bincount(cell, rows.values / _largest(rows), count * shape[0] * shape[1]).reshape(count, *shape)
+    sums = np.bincount(cell, rows.values / _largest(rows), count * shape[0] * shape[1]).reshape(
+        count, *shape
+    )
     return sums / np.maximum(times, 1) * _largest(rows), times > 0
 
 
 def _interval(values: Floats) -> Interval:
-    """Mean and 99 % interval of each column over the rows that are not NaN, by Student's t; NaN if it has fewer than two."""
+    """Mean and 99 % interval of each column over the rows that are not NaN, by Student's t; NaN if
+    it has fewer than two.
+    """
     import numpy as np
 
     from perfvcs.statistics.difference import Interval
@@ -110,7 +135,9 @@ def _interval(values: Floats) -> Interval:
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.nansum(values, axis=0) / count
         variance = np.nansum((values - mean) ** 2, axis=0) / (count - 1)
-        half = quantile((1 + CENTRE_CONFIDENCE) / 2, np.maximum(count - 1, 1)) * np.sqrt(variance / count)
+        half = quantile((1 + CENTRE_CONFIDENCE) / 2, np.maximum(count - 1, 1)) * np.sqrt(
+            variance / count
+        )
     half = np.where(count > 1, half, np.nan)
     return Interval(mean, mean - half, mean + half)
 
@@ -125,7 +152,12 @@ def over_time(sides: list[HeatSide], most: tuple[int, int]) -> Sheet:
     for side in sides:
         parts = []
         for rows in side.rows:
-            place = np.array([keys.setdefault((unit.uid or unit.job, rows.metric), len(keys)) for unit in rows.units])
+            place = np.array(
+                [
+                    keys.setdefault((unit.uid or unit.job, rows.metric), len(keys))
+                    for unit in rows.units
+                ]
+            )
             units += [rows.meaning.unit] * (len(keys) - len(units))
             parts.append((place[rows.unit], rows.iteration, rows.values))
         points.append([np.concatenate(column) for column in zip(*parts, strict=True)])
@@ -136,21 +168,45 @@ def over_time(sides: list[HeatSide], most: tuple[int, int]) -> Sheet:
     if not linked:
         columns = _timed([numbered([own[1]], most[1])[0] for own in points], sides)
     panels = [
-        Panel(side.name, own, cells(row, own.place(place), values, (len(keys), own.count)), _spans(own))
+        Panel(
+            side.name,
+            own,
+            cells(row, own.place(place), values, (len(keys), own.count)),
+            _spans(own),
+        )
         for side, own, (row, place, values) in zip(sides, columns, points, strict=True)
     ]
     counters = profile.job.collector == SAMPLER
-    title = f"{plain(profile.job.label)} · {'counters' if counters else plain(metric_name(metric))} over time"
+    title = (
+        f"{plain(profile.job.label)} · {'counters' if counters else plain(metric_name(metric))}"
+        " over time"
+    )
     names = _called(list(keys)) if counters else [unit for unit, _ in keys]
-    notes = [_said(sides, columns)] + ([] if linked else ["note the time axes: the lengths differ greatly"])
-    sheet = Sheet(title, "time" if columns[0].unit else "part", "", names, units, panels, counters, notes, linked=linked)
+    notes = [_said(sides, columns)] + (
+        [] if linked else ["note the time axes: the lengths differ greatly"]
+    )
+    sheet = Sheet(
+        title,
+        "time" if columns[0].unit else "part",
+        "",
+        names,
+        units,
+        panels,
+        counters,
+        notes,
+        linked=linked,
+    )
     return _first(_moving(sheet) if counters else _ranked(sheet), most[0])
 
 
 def _timed(columns: list[BinColumns], sides: Sequence[HeatSide]) -> list[BinColumns]:
     """With edges in seconds where all sides know them."""
     found = [seconds(own, side.rows[0]) for own, side in zip(columns, sides, strict=True)]
-    return found if all(own.unit for own in found) else [replace(own, edges=own.edges - 0.5) for own in columns]
+    return (
+        found
+        if all(own.unit for own in found)
+        else [replace(own, edges=own.edges - 0.5) for own in columns]
+    )
 
 
 def _spans(columns: BinColumns) -> list[str]:
@@ -158,19 +214,28 @@ def _spans(columns: BinColumns) -> list[str]:
     edges = columns.edges.tolist()
     if columns.unit:
         return [f"{quantity(start, 's')} to {quantity(end, 's')}" for start, end in pairwise(edges)]
-    return [f"part {start + 0.5:,.0f}" + (f" to {end - 0.5:,.0f}" if columns.step > 1 else "") for start, end in pairwise(edges)]
+    return [
+        f"part {start + 0.5:,.0f}" + (f" to {end - 0.5:,.0f}" if columns.step > 1 else "")
+        for start, end in pairwise(edges)
+    ]
 
 
 def _called(keys: Sequence[tuple[str, str]]) -> list[str]:
     """The names of counters, with the unit where several have one."""
     several = Counter(metric for _, metric in keys)
-    return [f"{unit} · {metric_name(metric)}" if several[metric] > 1 else metric_name(metric) for unit, metric in keys]
+    return [
+        f"{unit} · {metric_name(metric)}" if several[metric] > 1 else metric_name(metric)
+        for unit, metric in keys
+    ]
 
 
 def _said(sides: Sequence[HeatSide], columns: Sequence[BinColumns]) -> str:
     """The values that a cell averages, in words."""
     counts = [max(len(rows.executions) for rows in side.rows) for side in sides]
-    executions = " and ".join(f"{count:,}" for count in dict.fromkeys(counts)) + f" {plural(max(counts), 'execution')}"
+    executions = (
+        " and ".join(f"{count:,}" for count in dict.fromkeys(counts))
+        + f" {plural(max(counts), 'execution')}"
+    )
     steps = dict.fromkeys(own.step for own in columns)
     if max(steps) > 1:
         return f"{executions}, {' and '.join(f'{step:,}' for step in steps)} samples to a cell"
@@ -186,7 +251,11 @@ def _moving(sheet: Sheet) -> Sheet:
     if not len(still):
         return sheet
     named = [plain(sheet.names[row], 24) for row in still[:MOST_NAMED_COUNTERS].tolist()]
-    more = f" and {len(still) - MOST_NAMED_COUNTERS:,} more" if len(still) > MOST_NAMED_COUNTERS else ""
+    more = (
+        f" and {len(still) - MOST_NAMED_COUNTERS:,} more"
+        if len(still) > MOST_NAMED_COUNTERS
+        else ""
+    )
     note = f"{len(still):,} constant, left out: {', '.join(named)}{more}"
     return chosen(sheet, np.flatnonzero(high > low), [*sheet.notes, note])
 
@@ -204,4 +273,6 @@ def _first(sheet: Sheet, most: int) -> Sheet:
 
     if len(sheet.names) <= most:
         return sheet
-    return chosen(sheet, np.arange(most), [*sheet.notes, f"{most:,} of {len(sheet.names):,} rows drawn"])
+    return chosen(
+        sheet, np.arange(most), [*sheet.notes, f"{most:,} of {len(sheet.names):,} rows drawn"]
+    )

@@ -1,4 +1,5 @@
-"""Drawing with characters: axes with units, points and lines of braille dots, levels, whiskers, and rows with an interval each.
+"""Drawing with characters: axes with units, points and lines of braille dots, levels, whiskers, and
+rows with an interval each.
 
 Names, legends and sentences around a drawing: ``_columns``.
 """
@@ -30,7 +31,8 @@ STEPS = (1, 2, 5)
 
 @dataclass(frozen=True)
 class Axis:
-    """From ``low`` to ``high``, shown as ``label``; ``names`` are the texts of places that have one, in the place of numbers.
+    """From ``low`` to ``high``, shown as ``label``; ``names`` are the texts of places that have
+    one, in the place of numbers.
 
     A logarithmic axis (``log``) wants positive ends.
     """
@@ -42,8 +44,12 @@ class Axis:
     names: Mapping[float, str] = field(default_factory=dict)
 
     @classmethod
-    def over(cls, values: ArrayLike, label: str = "", *, log: bool = False, least: float = 0.0) -> Axis:
-        """An axis over all finite values (positive ones where ``log``), as wide as the share ``least`` of their middle."""
+    def over(
+        cls, values: ArrayLike, label: str = "", *, log: bool = False, least: float = 0.0
+    ) -> Axis:
+        """An axis over all finite values (positive ones where ``log``), as wide as the share
+        ``least`` of their middle.
+        """
         import numpy as np
 
         known = np.asarray(values, dtype=np.float64).ravel()
@@ -66,32 +72,48 @@ class Axis:
         found = np.asarray(values, dtype=np.float64)
         with np.errstate(all="ignore"):
             if self.log:
-                return np.asarray((np.log(found) - math.log(self.low)) / (math.log(self.high) - math.log(self.low)))
+                return np.asarray(
+                    (np.log(found) - math.log(self.low))
+                    / (math.log(self.high) - math.log(self.low))
+                )
             span = self.high / 2 - self.low / 2  # halves: the whole may be beyond a float
             return np.asarray((found / 2 - self.low / 2) / span)
 
     def ticks(self, most: int) -> list[tuple[float, str]]:
-        """At most ``most`` round numbers (at least two are aimed at) with their texts, or all places that have a name."""
+        """At most ``most`` round numbers (at least two are aimed at) with their texts, or all
+        places that have a name.
+        """
         if self.names:
             return sorted(self.names.items())
-        return (_decades(self.low, self.high, most) if self.log else []) or _round(self.low, self.high, max(2, most))
+        return (_decades(self.low, self.high, most) if self.log else []) or _round(
+            self.low, self.high, max(2, most)
+        )
 
 
 def _round(low: float, high: float, most: int) -> list[tuple[float, str]]:
-    """Multiples of the smallest 1, 2 or 5 times a power of ten of which no more than ``most`` lie between the ends.
+    """Multiples of the smallest 1, 2 or 5 times a power of ten of which no more than ``most`` lie
+    between the ends.
 
     Where that leaves less than two, the next smaller ones; where there are none, the ends.
     """
     apart = high / most - low / most
     power = math.floor(math.log10(apart)) if 1 / LARGEST_END < apart < LARGEST_END else 999
     found: list[tuple[float, str]] = []
-    for exponent, step in ((exponent, step) for exponent in range(power, min(power + 3, 300)) for step in STEPS):
+    for exponent, step in (
+        (exponent, step) for exponent in range(power, min(power + 3, 300)) for step in STEPS
+    ):
         size = step * 10.0**exponent
-        places = [turn * size for turn in range(math.ceil(low / size - 1e-9), math.floor(high / size + 1e-9) + 1)]
+        places = [
+            turn * size
+            for turn in range(math.ceil(low / size - 1e-9), math.floor(high / size + 1e-9) + 1)
+        ]
         if len(places) < 2 and found:
             break
         digits = max(0, -exponent)
-        found = [(place, f"{place:,.{digits}f}" if abs(place) < 1e9 and digits < 10 else f"{place:g}") for place in places]
+        found = [
+            (place, f"{place:,.{digits}f}" if abs(place) < 1e9 and digits < 10 else f"{place:g}")
+            for place in places
+        ]
         if 2 <= len(places) <= most:
             break
     return found or [(low, f"{low:.3g}"), (high, f"{high:.3g}")]
@@ -99,7 +121,9 @@ def _round(low: float, high: float, most: int) -> list[tuple[float, str]]:
 
 def _decades(low: float, high: float, most: int) -> list[tuple[float, str]]:
     """Powers of ten, with twice and five times where there is room; fewer than two are none."""
-    powers = range(math.floor(math.log10(low)), (math.ceil(math.log10(high)) if high < 1e308 else 308) + 1)
+    powers = range(
+        math.floor(math.log10(low)), (math.ceil(math.log10(high)) if high < 1e308 else 308) + 1
+    )
     for steps, every in ((STEPS, 1), ((1,), 1), *(((1,), jump) for jump in range(2, 100))):
         places = [step * 10.0**power for power in powers if power % every == 0 for step in steps]
         inside = [place for place in places if low * (1 - 1e-9) <= place <= high * (1 + 1e-9)]
@@ -109,7 +133,8 @@ def _decades(low: float, high: float, most: int) -> list[tuple[float, str]]:
 
 
 class Plot:
-    """A plot of at most ``width`` columns, its axes included; what is drawn later covers what was drawn before.
+    """A plot of at most ``width`` columns, its axes included; what is drawn later covers what was
+    drawn before.
 
     Positions are in the units of the axes; what lies outside, or is not finite, is left out.
     """
@@ -153,19 +178,28 @@ class Plot:
             self._signs[row[0], column[0] : column[1] + 1] = sign
 
     def whiskers(self, x: ArrayLike, low: ArrayLike, high: ArrayLike) -> None:
-        """Vertical lines of dots from ``low`` to ``high`` at every ``x``; what reaches beyond the axis is cut there."""
+        """Vertical lines of dots from ``low`` to ``high`` at every ``x``; what reaches beyond the
+        axis is cut there.
+        """
         import numpy as np
 
-        across, ends = self.x.shares(x), np.clip(self.y.shares(np.array([low, high], dtype=np.float64)), 0, 1)
+        across, ends = (
+            self.x.shares(x),
+            np.clip(self.y.shares(np.array([low, high], dtype=np.float64)), 0, 1),
+        )
         fine = np.linspace(ends[0], ends[1], 2 * len(self._dots))
         self._dot(np.broadcast_to(across, fine.shape), fine)
 
     def lines(self) -> list[str]:
-        """The plot with its axes, the label of the vertical one on top, that of the horizontal one below."""
+        """The plot with its axes, the label of the vertical one on top, that of the horizontal one
+        below.
+        """
         import numpy as np
 
         weights = np.array(BITS)[None, :, None, :]
-        cells = (self._dots.reshape(self.height, DOTS[0], self.columns, DOTS[1]) * weights).sum((1, 3))
+        cells = (self._dots.reshape(self.height, DOTS[0], self.columns, DOTS[1]) * weights).sum(
+            (1, 3)
+        )
         at: dict[int, str] = {}
         for place, text in self._ticks:
             row, _ = self._cells(np.zeros(1), self.y.shares([place]), 1, 1)
@@ -178,12 +212,16 @@ class Plot:
                 for sign, dots in zip(self._signs[line].tolist(), cells[line].tolist(), strict=True)
             )
             label = at.get(line, "")
-            found.append(f"{' ' * (self._margin - columns(label))}{label} {'┤' if label else '│'}{inner}".rstrip())
+            margin = " " * (self._margin - columns(label))
+            axis = "┤" if label else "│"
+            found.append(f"{margin}{label} {axis}{inner}".rstrip())
         found += [" " * (self._margin + 1) + line for line in foot(self.x, self.columns, "└")]
         label = fitted(self.x.label, room)
         return [*found, " " * (room - columns(label) - 1) + label] if label else found
 
-    def _places(self, x: ArrayLike, y: ArrayLike, down: int, across: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _places(
+        self, x: ArrayLike, y: ArrayLike, down: int, across: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         return self._cells(self.x.shares(x), self.y.shares(y), down, across)
 
     def _dot(self, across: NDArray[np.float64], up: NDArray[np.float64]) -> None:
@@ -193,7 +231,9 @@ class Plot:
     def _cells(
         self, right: NDArray[np.float64], up: NDArray[np.float64], down: int, across: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Row and column of every share that lies on the plot, in a grid of ``down`` x ``across`` parts of a character."""
+        """Row and column of every share that lies on the plot, in a grid of ``down`` x ``across``
+        parts of a character.
+        """
         import numpy as np
 
         with np.errstate(invalid="ignore"):
@@ -205,12 +245,21 @@ class Plot:
 
 
 def rail(
-    axis: Axis, width: int, at: float | None, low: float | None, high: float | None, sign: str, *, zero: float | None = None,
+    axis: Axis,
+    width: int,
+    at: float | None,
+    low: float | None,
+    high: float | None,
+    sign: str,
+    *,
+    zero: float | None = None,
     band: float = 0.0,
-) -> str:  # fmt: skip
-    """One row of ``width`` columns: ``├──●──┤`` for a value and its interval on a horizontal axis, with a line at ``zero``.
+) -> str:
+    """One row of ``width`` columns: ``├──●──┤`` for a value and its interval on a horizontal axis,
+    with a line at ``zero``.
 
-    What lies within ``band`` of it is shaded; what reaches beyond the axis ends in an arrow at its edge.
+    What lies within ``band`` of it is shaded; what reaches beyond the axis ends in an arrow at its
+    edge.
     """
     row = [" "] * width
 
@@ -219,7 +268,10 @@ def rail(
         return min(width - 1, max(0, math.floor(share * width))) if math.isfinite(share) else 0
 
     if zero is not None:
-        middle, half = column(zero), round(float(axis.shares(zero + band) - axis.shares(zero)) * width)
+        middle, half = (
+            column(zero),
+            round(float(axis.shares(zero + band) - axis.shares(zero)) * width),
+        )
         shaded = range(max(0, middle - half), min(width, middle + half + 1))
         row[shaded.start : shaded.stop] = "░" * len(shaded)
         row[middle] = "│"
@@ -233,7 +285,9 @@ def rail(
 
 
 def foot(axis: Axis, width: int, corner: str = "") -> list[str]:
-    """The line of a horizontal axis of ``width`` columns, behind a ``corner``, and the line of its texts; both ends have theirs first."""
+    """The line of a horizontal axis of ``width`` columns, behind a ``corner``, and the line of its
+    texts; both ends have theirs first.
+    """
     rule, texts = ["─"] * width, [" "] * (width + len(corner))
     ticks = axis.ticks(max(2, width // TICK_ROOM))
     for place, text in (*ticks[:1], *ticks[:0:-1]):

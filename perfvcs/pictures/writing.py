@@ -13,28 +13,56 @@ WIDEST = 32  # columns of a terminal that one column of a table takes
 COLUMN_GAP = 2
 NAME_COLUMN = "benchmark"
 LATEX = {
-    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
-    "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
-    "`": r"\textasciigrave{}", '"': r"\textquotedbl{}", "[": "{[}", "]": "{]}", "*": "{*}",
-}  # fmt: skip
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "_": r"\_",
+    "%": r"\%",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "`": r"\textasciigrave{}",
+    '"': r"\textquotedbl{}",
+    "[": "{[}",
+    "]": "{]}",
+    "*": "{*}",
+}
 
 
 def plain(table: Listing, width: int) -> str:
-    """A table in at most ``width`` columns: a line for each benchmark, its rows below; what has no room is left out and named."""
+    """A table in at most ``width`` columns: a line for each benchmark, its rows below; what has no
+    room is left out and named.
+    """
     shown = [number for number, column in enumerate(table.columns) if not column.apart]
-    texts = [[_said(row.cells[number]) for number in range(len(table.columns))] for row in table.rows]
+    texts = [
+        [_said(row.cells[number]) for number in range(len(table.columns))] for row in table.rows
+    ]
     widths = [
         min(WIDEST, max(map(taken, [column.title, *(row[number] for row in texts)])))
         for number, column in enumerate(table.columns)
     ]
     left_out: list[int] = []
-    while len(shown) > 1 and COLUMN_GAP + sum(widths[number] + COLUMN_GAP for number in shown) - COLUMN_GAP > width:
-        left_out.append(next((number for number in reversed(shown) if table.columns[number].minor), shown[-1]))
+    while (
+        len(shown) > 1
+        and COLUMN_GAP + sum(widths[number] + COLUMN_GAP for number in shown) - COLUMN_GAP > width
+    ):
+        left_out.append(
+            next((number for number in reversed(shown) if table.columns[number].minor), shown[-1])
+        )
         shown.remove(left_out[-1])
 
     def line(cells: Sequence[str]) -> str:
         parts = [_aligned(cells[number], widths[number], table.columns[number]) for number in shown]
-        return fitted("  ".join(["", *parts]).rstrip(), width) if len(shown) == 1 else "  ".join(["", *parts]).rstrip()
+        return (
+            fitted("  ".join(["", *parts]).rstrip(), width)
+            if len(shown) == 1
+            else "  ".join(["", *parts]).rstrip()
+        )
 
     lines = [*wrapped([table.heading], width), line([column.title for column in table.columns])]
     name = None
@@ -45,7 +73,9 @@ def plain(table: Listing, width: int) -> str:
         lines.append(line(cells))
     notes = [table.caption, *table.notes]
     if left_out:
-        notes.append(f"No room for {', '.join(table.columns[number].title for number in sorted(left_out))}.")
+        notes.append(
+            f"No room for {', '.join(table.columns[number].title for number in sorted(left_out))}."
+        )
     return "\n".join([*lines, *wrapped(notes, width)])
 
 
@@ -63,13 +93,26 @@ def markdown(table: Listing) -> str:
     shown = [number for number, column in enumerate(table.columns) if not column.apart]
     heads = [NAME_COLUMN, *(table.columns[number].title for number in shown)]
     rules = ["---", *("---:" if table.columns[number].number else "---" for number in shown)]
-    rows = [[escape(row.full), *(escape(_said(row.cells[number])) for number in shown)] for row in table.rows]
+    rows = [
+        [escape(row.full), *(escape(_said(row.cells[number])) for number in shown)]
+        for row in table.rows
+    ]
     lines = [f"| {' | '.join(cells)} |" for cells in (map(escape, heads), rules, *rows)]
-    return "\n".join([f"**{escape(table.heading)}**", "", *lines, "", *(escape(note) for note in (table.caption, *table.notes))])
+    return "\n".join(
+        [
+            f"**{escape(table.heading)}**",
+            "",
+            *lines,
+            "",
+            *(escape(note) for note in (table.caption, *table.notes)),
+        ]
+    )
 
 
 def separated(table: Listing) -> str:
-    """A table as comma separated values: numbers plain, in the unit that their row names or in percent, text never a formula."""
+    """A table as comma separated values: numbers plain, in the unit that their row names or in
+    percent, text never a formula.
+    """
     import csv
     import io
 
@@ -92,15 +135,28 @@ def _plain_value(cell: TableCell | None) -> str:
 
 
 def latex(table: Listing) -> str:
-    """A table as LaTeX's ``tabular``, which needs no package; letters beyond Latin need XeLaTeX or LuaLaTeX and a font that has them."""
+    """A table as LaTeX's ``tabular``, which needs no package; letters beyond Latin need XeLaTeX or
+    LuaLaTeX and a font that has them.
+    """
     shown = [number for number, column in enumerate(table.columns) if not column.apart]
     kinds = "l" + "".join("r" if table.columns[number].number else "l" for number in shown)
     heads = [NAME_COLUMN, *(table.columns[number].title for number in shown)]
-    rows = [[_tex(row.full), *(_amount(row.cells[number]) for number in shown)] for row in table.rows]
+    rows = [
+        [_tex(row.full), *(_amount(row.cells[number]) for number in shown)] for row in table.rows
+    ]
     lines = [f"{' & '.join(cells)} \\\\" for cells in ([*map(_tex, heads)], *rows)]
     notes = [f"% {shorten(note, 1000)}" for note in (table.heading, table.caption, *table.notes)]
     return "\n".join(
-        [*notes, rf"\begin{{tabular}}{{{kinds}}}", r"\hline", lines[0], r"\hline", *lines[1:], r"\hline", r"\end{tabular}"]
+        [
+            *notes,
+            rf"\begin{{tabular}}{{{kinds}}}",
+            r"\hline",
+            lines[0],
+            r"\hline",
+            *lines[1:],
+            r"\hline",
+            r"\end{tabular}",
+        ]
     )
 
 

@@ -1,4 +1,6 @@
-"""``executions = "auto"``: as many as the change to be found needs, by what is stored of the job."""
+"""``executions = "auto"``: as many as the change to be found needs, by what is stored of the
+job.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
 
 
 FIRST_EXECUTIONS = 10  # executions where nothing is stored yet
-COMPUTING = 0.8  # share of CPU time in wall time, of the fastest executions, from which the one stands for the other
+# share of CPU time in wall time, of the fastest executions, from which the one stands for the other
+COMPUTING = 0.8
 
 
 @dataclass(frozen=True)
@@ -33,8 +36,12 @@ class ExecutionChoice:
     reason: str
 
 
-def planned(repository: Repository, cells: Sequence[Cell], revision: str) -> tuple[list[Cell], list[str]]:
-    """The cells with their automatic numbers of executions chosen, and a line about each; from what is stored up to ``revision``."""
+def planned(
+    repository: Repository, cells: Sequence[Cell], revision: str
+) -> tuple[list[Cell], list[str]]:
+    """The cells with their automatic numbers of executions chosen, and a line about each; from what
+    is stored up to ``revision``.
+    """
     if not any(cell.auto for cell in cells):
         return list(cells), []
     series = newest_series(recent(repository, revision))
@@ -48,15 +55,19 @@ def planned(repository: Repository, cells: Sequence[Cell], revision: str) -> tup
         stored = known.get((cell.label, cell.collector_name), [])
         choice = choose(stored if stored and _alike(cell, stored[-1]) else [], cell.auto, family)
         found.append(replace(cell, executions=choice.executions))
-        line = f"{shorten(cell.label, 40)}: {counted(choice.executions, 'execution')}, {choice.reason}"
+        line = (
+            f"{shorten(cell.label, 40)}: {counted(choice.executions, 'execution')}, {choice.reason}"
+        )
         lines += wrap(line, COLUMNS, subsequent_indent="  ")
     return found, lines
 
 
 def choose(series: Sequence[Measured], auto: AutoTable, family: int = 1) -> ExecutionChoice:
-    """The executions that find what ``auto`` asks for in every unit of a series, between its least and its most.
+    """The executions that find what ``auto`` asks for in every unit of a series, between its least
+    and its most.
 
-    A unit's wall time decides, or its CPU time where that is the steadier and nearly all of it; other metrics where it has neither.
+    A unit's wall time decides, or its CPU time where that is the steadier and nearly all of it;
+    other metrics where it has neither.
     """
     unknown = min(max(FIRST_EXECUTIONS, auto.least), auto.most)
     units: dict[tuple[str, float | None], list[Variation]] = {}
@@ -70,16 +81,29 @@ def choose(series: Sequence[Measured], auto: AutoTable, family: int = 1) -> Exec
         return ExecutionChoice(unknown, "since too little is stored to plan from")
     decisive = [_steadiest(members) for members in units.values()]
     counts = [
-        (needed(one, auto.effect, PlanRule(one.delta, family).below(auto.effect)).pairs or MOST_PLANNED, one) for one in decisive
+        (
+            needed(one, auto.effect, PlanRule(one.delta, family).below(auto.effect)).pairs
+            or MOST_PLANNED,
+            one,
+        )
+        for one in decisive
     ]
     count, one = max(counts, key=lambda pair: pair[0])
     judged = PlanRule(one.delta, family).below(auto.effect)
     unit = "" if one.uid == series[-1].header.job.name else f"{shorten(one.uid, 20)}: "
-    varies = f"{unit}{metric_name(one.metric)} varies by {number(float(f'{100 * (one.deviation or 0):.2g}'))} %"
-    effect = f"{100 * auto.effect:g} %{'' if judged.delta == one.delta else f' with --delta {100 * judged.delta:g}'}"
+    varies = (
+        f"{unit}{metric_name(one.metric)} varies by"
+        f" {number(float(f'{100 * (one.deviation or 0):.2g}'))} %"
+    )
+    effect = (
+        f"{100 * auto.effect:g}"
+        f" %{'' if judged.delta == one.delta else f' with --delta {100 * judged.delta:g}'}"
+    )
     if count > auto.most:
         return ExecutionChoice(
-            auto.most, f"the most allowed: {effect} would need {'over ' * (count >= MOST_PLANNED)}{count} ({varies})"
+            auto.most,
+            f"the most allowed: {effect} would need {'over ' * (count >= MOST_PLANNED)}{count}"
+            f" ({varies})",
         )
     return ExecutionChoice(max(count, auto.least), f"which find {effect} ({varies})")
 
@@ -100,6 +124,13 @@ def _noise(variation: Variation) -> float:
 
 
 def _alike(cell: Cell, stored: Measured) -> bool:
-    """Whether what is stored was measured with the cell's command and options; its files and engine are not known before it runs."""
+    """Whether what is stored was measured with the cell's command and options; its files and engine
+    are not known before it runs.
+    """
     wanted, job = cell.job({}, engine=False), stored.header.job
-    return (wanted.cmd, wanted.args, wanted.options, wanted.params) == (job.cmd, job.args, job.options, job.params)
+    return (wanted.cmd, wanted.args, wanted.options, wanted.params) == (
+        job.cmd,
+        job.args,
+        job.options,
+        job.params,
+    )

@@ -1,4 +1,6 @@
-"""What the measurements inside executions show: levels of variance, impact of starting again, warm-up, dependence."""
+"""What the measurements inside executions show: levels of variance, impact of starting again,
+warm-up, dependence.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
 
 
 FEWEST_DRAWN = 4  # pairs of executions from different blocks
-DEPENDENT = 2 / 3  # degrees of freedom that such a pair is worth at least: neighbouring ones have a block in common
+# degrees of freedom that such a pair is worth at least: neighbouring ones have a block in common
+DEPENDENT = 2 / 3
 INTERVAL_COVERAGE = 0.8
 SizedMetric = tuple[str, float | None, str]  # uid, size, metric
 ExecutionRuns = dict[Place, list[float]]  # the measurements of each execution, in their order
@@ -35,7 +38,9 @@ MEDIAN_VARIANCE = pi / 2  # variance of a median over that of a mean, for many n
 
 
 class Drawn(NamedTuple):
-    """One version in a session: a relative value per execution, and each one's place in its block and its seed."""
+    """One version in a session: a relative value per execution, and each one's place in its block
+    and its seed.
+    """
 
     values: Mapping[Place, float]
     turns: Mapping[Place, int]
@@ -43,7 +48,8 @@ class Drawn(NamedTuple):
 
 
 class Share(msgspec.Struct, frozen=True):
-    """The ``share`` of the variance between executions that goes with the block's seed, 0 to 1, and the range in which it lies (80 %).
+    """The ``share`` of the variance between executions that goes with the block's seed, 0 to 1, and
+    the range in which it lies (80 %).
 
     ``blocks`` are those that it was seen in.
     """
@@ -55,7 +61,9 @@ class Share(msgspec.Struct, frozen=True):
 
 
 class _DrawnBlock(NamedTuple):
-    """A block in which all versions shared a seed: its number, the seed, and what is left of the values, by turns."""
+    """A block in which all versions shared a seed: its number, the seed, and what is left of the
+    values, by turns.
+    """
 
     number: int
     seed: int
@@ -63,11 +71,14 @@ class _DrawnBlock(NamedTuple):
 
 
 def explained(sessions: Sequence[Sequence[Drawn]]) -> Share | None:
-    """The share that the seed explains, from the versions of sessions that were measured in turns; None where too little is known.
+    """The share that the seed explains, from the versions of sessions that were measured in turns;
+    None where too little is known.
 
-    Executions that follow each other inside a block share its seed. The last of a block and the first of the next one follow each other
-    too, but have different seeds: as much more as these differ is the seeds' doing. The variances of both kinds of difference are
-    compared; versions and places are taken out before. The range is that of an F distribution, which takes the noise for normal.
+    Executions that follow each other inside a block share its seed. The last of a block and the
+    first of the next one follow each other too, but have different seeds: as much more as these
+    differ is the seeds' doing. The variances of both kinds of difference are compared; versions and
+    places are taken out before. The range is that of an F distribution, which takes the noise for
+    normal.
     """
     together: list[float] = []
     across: list[float] = []
@@ -88,7 +99,8 @@ def explained(sessions: Sequence[Sequence[Drawn]]) -> Share | None:
 
     ratio = fmean(together) * len(together) / freedom[0] / fmean(across)
     low, high = (
-        _share(ratio / float(fdtri(*freedom, tail))) for tail in ((1 - INTERVAL_COVERAGE) / 2, (1 + INTERVAL_COVERAGE) / 2)
+        _share(ratio / float(fdtri(*freedom, tail)))
+        for tail in ((1 - INTERVAL_COVERAGE) / 2, (1 + INTERVAL_COVERAGE) / 2)
     )
     return Share(_share(ratio), low, high, blocks)
 
@@ -103,7 +115,12 @@ def _residuals(versions: Sequence[Drawn]) -> Iterator[_DrawnBlock]:
     shared = [
         place
         for place in sorted(first.values, key=lambda place: place[1])
-        if all(place in one.values and place in one.turns and one.seeds.get(place) == first.seeds.get(place) for one in versions)
+        if all(
+            place in one.values
+            and place in one.turns
+            and one.seeds.get(place) == first.seeds.get(place)
+            for one in versions
+        )
     ]
     if not shared:
         return
@@ -114,8 +131,13 @@ def _residuals(versions: Sequence[Drawn]) -> Iterator[_DrawnBlock]:
             turns[one.turns[place]].append(one.values[place] - mean)
     effects = {turn: fmean(values) for turn, values in turns.items()}
     for place in shared:
-        row = sorted((one.turns[place], one.values[place] - mean) for one, mean in zip(versions, means, strict=True))
-        yield _DrawnBlock(place[1], first.seeds[place], [value - effects[turn] for turn, value in row])
+        row = sorted(
+            (one.turns[place], one.values[place] - mean)
+            for one, mean in zip(versions, means, strict=True)
+        )
+        yield _DrawnBlock(
+            place[1], first.seeds[place], [value - effects[turn] for turn, value in row]
+        )
 
 
 def _half(first: float, second: float) -> float:
@@ -125,10 +147,12 @@ def _half(first: float, second: float) -> float:
 class Inside(msgspec.Struct, frozen=True):
     """All deviations are relative: 0.02 is 2 %; what is unknown is None.
 
-    ``within`` is the deviation between the measurements of one execution, ``executions`` what executions add, ``builds`` what builds add
-    (Kalibera 2006, eq. 14-16, separated by expected mean squares). ``factor`` is the impact factor of starting again, ``control`` the
-    same without the executions' means, each None with too few executions or measurements. ``warmup``: how many first measurements
-    most executions need to become steady. ``dependence``: the mean autocorrelation at lag 1.
+    ``within`` is the deviation between the measurements of one execution, ``executions`` what
+    executions add, ``builds`` what builds add (Kalibera 2006, eq. 14-16, separated by expected mean
+    squares). ``factor`` is the impact factor of starting again, ``control`` the same without the
+    executions' means, each None with too few executions or measurements. ``warmup``: how many first
+    measurements most executions need to become steady. ``dependence``: the mean autocorrelation at
+    lag 1.
     """
 
     within: float | None
@@ -140,7 +164,8 @@ class Inside(msgspec.Struct, frozen=True):
     dependence: float | None
 
     def single(self, measurements: int) -> float:
-        """The variance of one measurement as it counts in a median of so many, in squared relative deviations.
+        """The variance of one measurement as it counts in a median of so many, in squared relative
+        deviations.
 
         Dependence enlarges it by (1 + r) / (1 - r), and the median of three and more by pi / 2.
         """
@@ -150,13 +175,17 @@ class Inside(msgspec.Struct, frozen=True):
 
 
 def runs(profile: Profile, keys: Collection[SizedMetric]) -> dict[SizedMetric, ExecutionRuns]:
-    """The measurements of some units and metrics, execution by execution; values that are not finite are left out."""
+    """The measurements of some units and metrics, execution by execution; values that are not
+    finite are left out.
+    """
     rows = profile.resources
     units = {(uid, size) for uid, size, _ in keys}
     sizes: Sequence[float | None] = rows.size if rows.size is not None else [None] * len(rows)
     places = list(zip(rows.integers("binary"), rows.execution, strict=True))
     where: dict[tuple[str, float | None], list[int]] = defaultdict(list)
-    for number, (code, size, mark) in enumerate(zip(rows.uid, sizes, rows.integers("mark"), strict=True)):
+    for number, (code, size, mark) in enumerate(
+        zip(rows.uid, sizes, rows.integers("mark"), strict=True)
+    ):
         if mark != REPEATED:
             unit = (rows.names[code], size)
             where[unit if unit in units else (unit[0], None)].append(number)
@@ -173,7 +202,9 @@ def runs(profile: Profile, keys: Collection[SizedMetric]) -> dict[SizedMetric, E
 
 
 class _Levels(NamedTuple):
-    """The relative deviations that the three levels add, pooled over the sessions by degrees of freedom."""
+    """The relative deviations that the three levels add, pooled over the sessions by degrees of
+    freedom.
+    """
 
     within: float | None = None
     executions: float | None = None
@@ -181,10 +212,12 @@ class _Levels(NamedTuple):
 
 
 def inside(sessions: Sequence[ExecutionRuns]) -> Inside | None:
-    """What the executions of several profiles show, newest last; None where no execution has two measurements.
+    """What the executions of several profiles show, newest last; None where no execution has two
+    measurements.
 
-    Where all values are positive their logarithms are taken, whose deviations are relative ones; else values are divided by the size of
-    their profile's mean. Warm-up is left out of everything else. Warm-up, dependence and impact are those of the newest profile.
+    Where all values are positive their logarithms are taken, whose deviations are relative ones;
+    else values are divided by the size of their profile's mean. Warm-up is left out of everything
+    else. Warm-up, dependence and impact are those of the newest profile.
     """
     import numpy as np
 
@@ -192,11 +225,16 @@ def inside(sessions: Sequence[ExecutionRuns]) -> Inside | None:
         return None
     newest = list(sessions[-1].values())
     warmup = _warmup(newest)
-    kept = [{place: run[warmup:] for place, run in found.items() if len(run) > warmup} for found in sessions]
+    kept = [
+        {place: run[warmup:] for place, run in found.items() if len(run) > warmup}
+        for found in sessions
+    ]
     last = [np.array(run) for run in (kept[-1] or sessions[-1]).values()]
     levels = _levels([found for found in kept if found])
     factors = _impact(last)
-    return Inside(*levels, _finite(factors.factor), _finite(factors.control), warmup, _dependence(last))
+    return Inside(
+        *levels, _finite(factors.factor), _finite(factors.control), warmup, _dependence(last)
+    )
 
 
 def _warmup(measurements: Sequence[Sequence[float]]) -> int:
@@ -222,13 +260,20 @@ def _levels(sessions: Sequence[ExecutionRuns]) -> _Levels:
         if not positive and not centre > 0:
             continue
         for (build, execution), run in found.items():
-            columns += [(float(np.log(value) if positive else value / centre), execution, build, group) for value in run]
+            columns += [
+                (float(np.log(value) if positive else value / centre), execution, build, group)
+                for value in run
+            ]
     if not columns:
         return _Levels()
     values, execution_, build_, group_ = (np.array(column) for column in zip(*columns, strict=True))
     seen = components(values, execution_, build_, group_)
     parts = seen.separate()
-    pooled = ((parts.within, seen.within_df), (parts.executions, seen.executions_df), (parts.binaries, seen.binaries_df))
+    pooled = (
+        (parts.within, seen.within_df),
+        (parts.executions, seen.executions_df),
+        (parts.binaries, seen.binaries_df),
+    )
     return _Levels(*(_pool(*pair) for pair in pooled))
 
 
@@ -246,12 +291,18 @@ def _impact(measurements: Sequence[NDArray[np.float64]]) -> Impact:
 
 
 def _dependence(measurements: Sequence[NDArray[np.float64]]) -> float | None:
-    """The mean autocorrelation at lag 1; None where no execution has enough measurements, or nothing varies."""
+    """The mean autocorrelation at lag 1; None where no execution has enough measurements, or
+    nothing varies.
+    """
     import numpy as np
 
     from perfvcs.statistics.runs import autocorrelation
 
-    seen = [autocorrelation(run[None, :], lags=1).coefficients[0, 1] for run in measurements if run.size >= FEWEST_IN_SERIES]
+    seen = [
+        autocorrelation(run[None, :], lags=1).coefficients[0, 1]
+        for run in measurements
+        if run.size >= FEWEST_IN_SERIES
+    ]
     known = [float(value) for value in seen if not isnan(value)]
     return float(np.mean(known)) if known else None
 

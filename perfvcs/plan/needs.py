@@ -25,24 +25,36 @@ MOST_EXECUTIONS = 100_000  # executions, as good as never
 
 
 def forecast(repository: Repository, cells: Sequence[Cell], revision: str) -> list[float | None]:
-    """The seconds of one execution of each cell, by the newest profiles up to ``revision``; None where none says so."""
+    """The seconds of one execution of each cell, by the newest profiles up to ``revision``; None
+    where none says so.
+    """
     series = newest_series(recent(repository, revision))
-    known = {(one[-1].header.job.label, one[-1].header.job.collector): _execution(one[-1]) for one in series}
+    known = {
+        (one[-1].header.job.label, one[-1].header.job.collector): _execution(one[-1])
+        for one in series
+    }
     return [known.get((cell.label, cell.collector_name)) for cell in cells]
 
 
 def _execution(measured: Measured) -> float | None:
-    """The mean wall time of the process; of collectors that measure no such thing it is not known."""
+    """The mean wall time of the process; of collectors that measure no such thing it is not
+    known.
+    """
     for summary in measured.summaries:
-        if (summary.uid, summary.metric) == (measured.header.job.name, "wall") and measured.header.metrics["wall"].unit == "s":
+        if (summary.uid, summary.metric) == (
+            measured.header.job.name,
+            "wall",
+        ) and measured.header.metrics["wall"].unit == "s":
             return fmean(summary.medians) if summary.medians else None
     return None
 
 
 def needs(versions: Sequence[Measured]) -> list[int]:
-    """For each unit, size and metric that is open, how many more executions are expected to settle it.
+    """For each unit, size and metric that is open, how many more executions are expected to settle
+    it.
 
-    Neighbours among the ``versions`` are compared, in turns; a single version with another one that varies as much.
+    Neighbours among the ``versions`` are compared, in turns; a single version with another one that
+    varies as much.
     """
     found = []
     for differences, delta in _differences(versions):
@@ -53,14 +65,20 @@ def needs(versions: Sequence[Measured]) -> list[int]:
 
 
 def _differences(versions: Sequence[Measured]) -> Iterator[tuple[list[float], float]]:
-    """The differences of logarithms, execution by execution, of all that is compared; with the smallest that counts."""
+    """The differences of logarithms, execution by execution, of all that is compared; with the
+    smallest that counts.
+    """
     values: list[dict[SizedMetric, dict[tuple[int, int], float]]] = []
     levels: dict[SizedMetric, list[float]] = defaultdict(list)
     for one in versions:
         own: dict[SizedMetric, dict[tuple[int, int], float]] = {}
         for summary in one.summaries:
             about = one.header.metrics[summary.metric]
-            if about.better != "none" and about.kind == "sampled" and all(0 < value < inf for value in summary.medians):
+            if (
+                about.better != "none"
+                and about.kind == "sampled"
+                and all(0 < value < inf for value in summary.medians)
+            ):
                 key = (summary.uid, summary.size, summary.metric)
                 own[key] = dict(zip(summary.places, map(log, summary.medians), strict=True))
                 levels[key] += summary.medians
@@ -75,7 +93,9 @@ def _differences(versions: Sequence[Measured]) -> Iterator[tuple[list[float], fl
 
 
 def _wanted(differences: Sequence[float], delta: float) -> int:
-    """The executions after which an interval of 99 % is expected to lie within delta, or to leave zero out."""
+    """The executions after which an interval of 99 % is expected to lie within delta, or to leave
+    zero out.
+    """
     if len(differences) < 2:
         return FEWEST
     middle, spread = abs(fmean(differences)), stdev(differences)
@@ -84,5 +104,10 @@ def _wanted(differences: Sequence[float], delta: float) -> int:
         return MOST_EXECUTIONS
     wanted = max(FEWEST, len(differences))
     for _ in range(3):  # fewer executions have wider tails
-        wanted = max(FEWEST, min(MOST_EXECUTIONS, ceil((float(quantile(ONE_SIDE, wanted - 1)) * spread / room) ** 2)))
+        wanted = max(
+            FEWEST,
+            min(
+                MOST_EXECUTIONS, ceil((float(quantile(ONE_SIDE, wanted - 1)) * spread / room) ** 2)
+            ),
+        )
     return wanted

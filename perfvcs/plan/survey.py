@@ -1,4 +1,6 @@
-"""What is stored of a job, as far as planning needs it: its newest comparable sessions, their design and cost."""
+"""What is stored of a job, as far as planning needs it: its newest comparable sessions, their
+design and cost.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ PROFILES = 10  # of a series; older ones tell of another machine's load
 
 
 class Cost(msgspec.Struct, frozen=True):
-    """Seconds of one ``execution`` as it is, of one round of its ``measurement`` alone, and of preparing one build; None where unknown."""
+    """Seconds of one ``execution`` as it is, of one round of its ``measurement`` alone, and of
+    preparing one build; None where unknown.
+    """
 
     execution: float | None = None
     measurement: float | None = None
@@ -37,7 +41,9 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 class Survey(msgspec.Struct, frozen=True):
-    """One series: the benchmark's label (``job``) and its job's ``name``, the last design, what it costs, and how its units vary."""
+    """One series: the benchmark's label (``job``) and its job's ``name``, the last design, what it
+    costs, and how its units vary.
+    """
 
     job: str
     name: str
@@ -52,15 +58,24 @@ class Survey(msgspec.Struct, frozen=True):
     variations: Sequence[Variation]
 
 
-def surveys(repository: Repository, revision: str = "HEAD", jobs: Sequence[str] = ()) -> list[Survey]:
-    """The surveys of all jobs (or of those named) that were measured on ``revision`` or before; raises NothingToCompare."""
+def surveys(
+    repository: Repository, revision: str = "HEAD", jobs: Sequence[str] = ()
+) -> list[Survey]:
+    """The surveys of all jobs (or of those named) that were measured on ``revision`` or before;
+    raises NothingToCompare.
+    """
     measured = recent(repository, revision)
     if not measured:
-        raise NothingToCompare(f"nothing is stored up to {revision} to plan from: run `perf collect` first")
+        raise NothingToCompare(
+            f"nothing is stored up to {revision} to plan from: run `perf collect` first"
+        )
     keys = series_of(repository.index, jobs)
     wanted = [one for one in measured if not jobs or one.header.job.key in keys]
     if not wanted:
-        raise NothingToCompare(f"nothing is stored of `{jobs[0]}` up to {revision} to plan from: run `perf collect` first")
+        raise NothingToCompare(
+            f"nothing is stored of `{jobs[0]}` up to {revision} to plan from: run `perf collect`"
+            " first"
+        )
     measured_on = cache(lambda *commits: repository.index.headers(commits))
     return [_survey(repository, series, measured_on) for series in newest_series(wanted)]
 
@@ -72,7 +87,9 @@ def recent(repository: Repository, revision: str) -> list[Measured]:
 
 
 def newest_series(measured: Iterable[Measured]) -> list[list[Measured]]:
-    """Per benchmark and collector the newest comparable profiles of its newest series, oldest first."""
+    """Per benchmark and collector the newest comparable profiles of its newest series, oldest
+    first.
+    """
     grouped: dict[tuple[str, str], list[Measured]] = defaultdict(list)
     for one in measured:
         grouped[one.header.job.label, one.header.job.collector].append(one)
@@ -88,59 +105,93 @@ def _kind(header: Header) -> tuple[str, str]:
     return header.job.key, header.environment.fingerprint
 
 
-def _survey(repository: Repository, series: Sequence[Measured], measured_on: Callable[..., list[Header]]) -> Survey:
+def _survey(
+    repository: Repository, series: Sequence[Measured], measured_on: Callable[..., list[Header]]
+) -> Survey:
     headers = [one.header for one in series]
     profiles = repository.profiles(headers)
     last = headers[-1]
     seen = variations(profiles) if profiles else spreads(series)
     binaries = max(1, last.design.binaries)
     return Survey(
-        job=last.job.label, name=last.job.name, collector=last.job.collector, series=last.job.key,
-        sessions=len({header.collected.session for header in headers}), profiles=len(headers), binaries=binaries,
-        executions=last.design.executions // binaries or 1, warmup=last.design.warmup,
-        cost=_cost(repository, last, profiles[-1], measured_on) if profiles else Cost(), variations=seen,
-    )  # fmt: skip
+        job=last.job.label,
+        name=last.job.name,
+        collector=last.job.collector,
+        series=last.job.key,
+        sessions=len({header.collected.session for header in headers}),
+        profiles=len(headers),
+        binaries=binaries,
+        executions=last.design.executions // binaries or 1,
+        warmup=last.design.warmup,
+        cost=_cost(repository, last, profiles[-1], measured_on) if profiles else Cost(),
+        variations=seen,
+    )
 
 
-def _cost(repository: Repository, header: Header, profile: Profile, measured_on: Callable[..., list[Header]]) -> Cost:
-    """What the newest session of a series cost; ``measured_on`` knows the headers on some commits."""
+def _cost(
+    repository: Repository,
+    header: Header,
+    profile: Profile,
+    measured_on: Callable[..., list[Header]],
+) -> Cost:
+    """What the newest session of a series cost; ``measured_on`` knows the headers on some
+    commits.
+    """
     execution, rounds = _wall(profile)
     commits = dict.fromkeys([header.commit, *header.design.versions])
-    session = [one for one in measured_on(*commits) if one.collected.session == header.collected.session]
+    session = [
+        one for one in measured_on(*commits) if one.collected.session == header.collected.session
+    ]
     span = _seconds(header)
-    executed = sum(one.design.executions + one.design.warmup * max(1, one.design.binaries) for one in session)
+    executed = sum(
+        one.design.executions + one.design.warmup * max(1, one.design.binaries) for one in session
+    )
     if execution is None:
         return Cost(span / executed if span and executed else None)
     spent = 0.0
     for one in repository.profiles(session):
         own, _ = _wall(one)
-        spent += (own or execution) * (one.design.executions + one.design.warmup * max(1, one.design.binaries))
+        spent += (own or execution) * (
+            one.design.executions + one.design.warmup * max(1, one.design.binaries)
+        )
     builds = len({one.design.version for one in session}) * max(1, header.design.binaries)
     return Cost(execution, rounds, max(0.0, span - spent) / builds if span and builds else None)
 
 
 def _wall(profile: Profile) -> tuple[float | None, float | None]:
-    """Seconds of one execution, what was done again included, and of one measurement of each of its other units."""
+    """Seconds of one execution, what was done again included, and of one measurement of each of its
+    other units.
+    """
     rows = profile.resources
     metric, column = profile.metrics.get("wall"), rows.metrics.get("wall")
     if metric is None or column is None or metric.unit != "s" or profile.job.name not in rows.names:
         return None, None
     process = rows.names.index(profile.job.name)
-    usable = [(code, size, value) for code, size, value in zip(rows.uid, rows.size or [None] * len(rows), column, strict=True)
-              if value is not None and isfinite(value) and value > 0]  # fmt: skip
+    usable = [
+        (code, size, value)
+        for code, size, value in zip(rows.uid, rows.size or [None] * len(rows), column, strict=True)
+        if value is not None and isfinite(value) and value > 0
+    ]
     whole = [value for code, _, value in usable if code == process]
     units: dict[tuple[int, float | None], list[float]] = defaultdict(list)
     for code, size, value in usable:
         if code != process:
             units[code, size].append(value)
-    executions = len(set(rows.execution)) if rows.binary is None else len(set(zip(rows.binary, rows.execution, strict=True)))
+    executions = (
+        len(set(rows.execution))
+        if rows.binary is None
+        else len(set(zip(rows.binary, rows.execution, strict=True)))
+    )
     return (sum(whole) / executions if whole else None), (sum(map(fmean, units.values())) or None)
 
 
 def _seconds(header: Header) -> float | None:
     """How long the session of a profile took; None where its times cannot be read."""
     try:
-        started, ended = (datetime.fromisoformat(text) for text in (header.collected.started, header.collected.ended))
+        started, ended = (
+            datetime.fromisoformat(text)
+            for text in (header.collected.started, header.collected.ended)
+        )
         return max(0.0, (ended - started).total_seconds()) or None
     except (ValueError, TypeError):
         return None

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-DRAWN = 4000  # values of a session that are drawn for pretended pairs; twice as many change the result by about 1 %
+# values of a session that are drawn for pretended pairs; twice as many change the result by about 1
+# %
+DRAWN = 4000
 FOUR = 4  # values that make two pairs
 DEVIATION_ROUNDING = 1e-12  # a relative deviation below is only rounding
 ENOUGH_DEGREES = 4  # degrees of freedom from which the differences of real pairs are preferred
@@ -33,10 +35,12 @@ Side = tuple[str, int, dict[Place, float]]  # session, version in it, and a valu
 
 
 def in_turns(differences: Sequence[Sequence[float]]) -> float | None:
-    """The variance of a pair's difference from those of pairs that were measured in turns, one sequence per session, outliers pulled in.
+    """The variance of a pair's difference from those of pairs that were measured in turns, one
+    sequence per session, outliers pulled in.
 
-    With one session it is n times the squared error of ``perfvcs.statistics.huber.paired``; several share the bound, and each keeps its
-    own centre. None for fewer than ``FEWEST_PAIRS`` pairs, and where most are equal. Source: Huber 1981, sections 6.4-6.5.
+    With one session it is n times the squared error of ``perfvcs.statistics.huber.paired``; several
+    share the bound, and each keeps its own centre. None for fewer than ``FEWEST_PAIRS`` pairs, and
+    where most are equal. Source: Huber 1981, sections 6.4-6.5.
     """
     import numpy as np
 
@@ -44,7 +48,10 @@ def in_turns(differences: Sequence[Sequence[float]]) -> float | None:
     count = sum(sample.size for sample in samples)
     if count < FEWEST_PAIRS:
         return None
-    scale = float(np.median(np.concatenate([_distances(sample) for sample in samples]))) * NORMAL_IN_DISTANCES
+    scale = (
+        float(np.median(np.concatenate([_distances(sample) for sample in samples])))
+        * NORMAL_IN_DISTANCES
+    )
     if scale <= DEVIATION_ROUNDING:
         return None
     drawn = [draw_in(sample[None, :], np.array([[BEND * scale]]))[0] for sample in samples]
@@ -54,10 +61,11 @@ def in_turns(differences: Sequence[Sequence[float]]) -> float | None:
 
 
 def apart(values: Sequence[Sequence[float]]) -> float | None:
-    """The same from executions that were not measured in turns, one sequence per session: of pairs of any two of a session.
+    """The same from executions that were not measured in turns, one sequence per session: of pairs
+    of any two of a session.
 
-    Without outliers it is twice the variance of the values, pooled over the sessions. None for fewer than ``FEWEST_PAIRS`` values, and
-    where most pairs are equal.
+    Without outliers it is twice the variance of the values, pooled over the sessions. None for
+    fewer than ``FEWEST_PAIRS`` values, and where most pairs are equal.
     """
     import numpy as np
 
@@ -65,19 +73,27 @@ def apart(values: Sequence[Sequence[float]]) -> float | None:
     if sum(sample.size for sample in samples) < FEWEST_PAIRS:
         return None
     pairs = [_pairs(sample) for sample in samples]
-    scale = float(np.median(np.concatenate([np.abs(found[0] - found[1]) for found in pairs]))) * NORMAL_IN_DISTANCES
+    scale = (
+        float(np.median(np.concatenate([np.abs(found[0] - found[1]) for found in pairs])))
+        * NORMAL_IN_DISTANCES
+    )
     if scale <= DEVIATION_ROUNDING:
         return None
     bound, weights = BEND * scale, [sample.size - 1 for sample in samples]
     alone = fmean([float((np.abs(found) <= bound).mean()) for found in pairs], weights)
-    left = fmean([float((np.minimum(np.abs(found), bound) ** 2).mean()) for found in pairs], weights)
+    left = fmean(
+        [float((np.minimum(np.abs(found), bound) ** 2).mean()) for found in pairs], weights
+    )
     squares = fmean([float((found**2).mean()) for found in pairs], weights)
     variance = fmean([float(sample.var(ddof=1)) for sample in samples], weights)
     return 2 * variance * left / squares / max(alone, 1 / DRAWN) ** 2
 
 
 def _pairs(sample: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Differences of two values each, shape (2, many): those in a column share no value. The same for the same sample."""
+    """Differences of two values each, shape (2, many): those in a column share no value.
+
+    The same for the same sample.
+    """
     import numpy as np
 
     size = sample.size
@@ -100,14 +116,17 @@ def _distances(sample: NDArray[np.float64]) -> NDArray[np.float64]:
 class Variation:
     """How much one unit and metric of a series varies.
 
-    ``mean`` is in the metric's unit: that of the newest session, geometric where all is positive; ``least`` its smallest execution;
-    ``delta`` the smallest change of it that counts where nobody asks for another one. Relative is what is a share of the mean's size.
-    ``deviation`` is the relative standard deviation between executions of one session (between builds where several are measured),
-    ``difference`` that of the difference of a pair, with ``df`` degrees of freedom; ``paired``: seen in pairs that were measured in turns,
-    else it is sqrt(2) times the deviation. ``drawn`` is the same with outliers pulled in, as it counts in a check of eight pairs and
-    more; None where too little is known for that. ``seed`` is what the seed of a block explains; None where that is not known.
-    ``replicates`` are the executions (or builds) seen, ``measurements`` the usual number per execution. ``problem`` says in words why
-    nothing can be planned; then ``difference`` is None.
+    ``mean`` is in the metric's unit: that of the newest session, geometric where all is positive;
+    ``least`` its smallest execution; ``delta`` the smallest change of it that counts where nobody
+    asks for another one. Relative is what is a share of the mean's size. ``deviation`` is the
+    relative standard deviation between executions of one session (between builds where several are
+    measured), ``difference`` that of the difference of a pair, with ``df`` degrees of freedom;
+    ``paired``: seen in pairs that were measured in turns, else it is sqrt(2) times the deviation.
+    ``drawn`` is the same with outliers pulled in, as it counts in a check of eight pairs and more;
+    None where too little is known for that. ``seed`` is what the seed of a block explains; None
+    where that is not known. ``replicates`` are the executions (or builds) seen, ``measurements``
+    the usual number per execution. ``problem`` says in words why nothing can be planned; then
+    ``difference`` is None.
     """
 
     uid: str
@@ -135,23 +154,36 @@ class Variation:
 
 
 def variations(profiles: Sequence[Profile]) -> list[Variation]:
-    """The variations of all judged units and metrics of profiles of one series and environment, oldest first."""
+    """The variations of all judged units and metrics of profiles of one series and environment,
+    oldest first.
+    """
     profiles = [in_base_units(profile) for profile in profiles]
     found = spreads([Measured.of(profile) for profile in profiles])
     keys = {(one.uid, one.size, one.metric) for one in found if one.difference is not None}
     raw = [runs(profile, keys) for profile in profiles]
-    return [_with_inside(one, [rows[key] for rows in raw if (key := (one.uid, one.size, one.metric)) in rows]) for one in found]
+    return [
+        _with_inside(
+            one, [rows[key] for rows in raw if (key := (one.uid, one.size, one.metric)) in rows]
+        )
+        for one in found
+    ]
 
 
-def _with_inside(variation: Variation, sessions: Sequence[Mapping[Place, list[float]]]) -> Variation:
+def _with_inside(
+    variation: Variation, sessions: Sequence[Mapping[Place, list[float]]]
+) -> Variation:
     if not sessions:
         return variation
     usual = int(median(map(len, sessions[-1].values())))
-    return replace(variation, measurements=max(1, usual), inside=inside([dict(found) for found in sessions]))
+    return replace(
+        variation, measurements=max(1, usual), inside=inside([dict(found) for found in sessions])
+    )
 
 
 def spreads(measured: Sequence[Measured]) -> list[Variation]:
-    """The same from summaries alone, without a look inside the executions: the units and metrics of the newest, which is the last."""
+    """The same from summaries alone, without a look inside the executions: the units and metrics of
+    the newest, which is the last.
+    """
     if not measured:
         return []
     sessions: dict[SizedMetric, list[tuple[Measured, Summary]]] = defaultdict(list)
@@ -162,36 +194,65 @@ def spreads(measured: Sequence[Measured]) -> list[Variation]:
     keys = dict.fromkeys((one.uid, one.size, one.metric) for one in measured[-1].summaries)
     calls = measured[-1].header.job.collector == RECORDER
     return [
-        _spread(Variation(*key, about[key[2]].unit), about[key[2]].kind, of_metric(key[2], calls=calls), sessions[key])
+        _spread(
+            Variation(*key, about[key[2]].unit),
+            about[key[2]].kind,
+            of_metric(key[2], calls=calls),
+            sessions[key],
+        )
         for key in keys
     ]
 
 
-def _spread(empty: Variation, kind: str, usual: Delta, sessions: Sequence[tuple[Measured, Summary]]) -> Variation:
+def _spread(
+    empty: Variation, kind: str, usual: Delta, sessions: Sequence[tuple[Measured, Summary]]
+) -> Variation:
     usable: list[Side] = [
         (of.header.collected.session, of.header.design.version, found)
         for of, one in sessions
-        if (found := {place: value for place, value in zip(one.places, one.medians, strict=True) if isfinite(value)})
+        if (
+            found := {
+                place: value
+                for place, value in zip(one.places, one.medians, strict=True)
+                if isfinite(value)
+            }
+        )
     ]
     values = [value for _, _, found in usable for value in found.values()]
     if not values:
         return replace(empty, problem="no execution has a usable value")
     newest, positive = list(usable[-1][2].values()), min(values) > 0
-    mean = exp(fmean(map(log, newest))) if positive else fmean(value / len(newest) for value in newest) * len(newest)
+    mean = (
+        exp(fmean(map(log, newest)))
+        if positive
+        else fmean(value / len(newest) for value in newest) * len(newest)
+    )
     known = replace(empty, least=min(newest), replicates=len(values))
     if isfinite(mean):
         known = replace(known, mean=mean, delta=usual.of(mean))
     if kind == "deterministic":
         return replace(known, problem=REPEATS_EXACTLY)
-    if not positive and (known.mean is None or max(map(abs, values)) / SQUARABLE_VARIATION >= abs(mean)):
-        return replace(known, problem="its mean is 0 or nearly 0, so changes are not shares of it: compare its differences")
+    if not positive and (
+        known.mean is None or max(map(abs, values)) / SQUARABLE_VARIATION >= abs(mean)
+    ):
+        return replace(
+            known,
+            problem=(
+                "its mean is 0 or nearly 0, so changes are not shares of it: compare its"
+                " differences"
+            ),
+        )
     several = any(len({build for build, _ in found}) > 1 for _, _, found in usable)
     scaled = [
         (
             session,
             version,
             _replicates(
-                {place: log(value) if positive else value / abs(mean) for place, value in found.items()}, several=several
+                {
+                    place: log(value) if positive else value / abs(mean)
+                    for place, value in found.items()
+                },
+                several=several,
             ),
         )
         for session, version, found in usable
@@ -202,14 +263,27 @@ def _spread(empty: Variation, kind: str, usual: Delta, sessions: Sequence[tuple[
     single, together = _pooled(alone), _pooled(turns)
     if single is None:
         what = "build" if several else "execution"
-        return replace(known, problem=f"a single {what} shows no spread: measure at least 5, better 10")
+        return replace(
+            known, problem=f"a single {what} shows no spread: measure at least 5, better 10"
+        )
     if together is not None and together[1] >= ENOUGH_DEGREES:
         drawn = in_turns(turns) if together[0] else None
         return replace(
-            known, deviation=sqrt(single[0]), difference=sqrt(together[0]), drawn=_root(drawn), df=together[1], paired=True
+            known,
+            deviation=sqrt(single[0]),
+            difference=sqrt(together[0]),
+            drawn=_root(drawn),
+            df=together[1],
+            paired=True,
         )
     drawn = apart(alone) if single[0] else None
-    return replace(known, deviation=sqrt(single[0]), difference=sqrt(2 * single[0]), drawn=_root(drawn), df=single[1])
+    return replace(
+        known,
+        deviation=sqrt(single[0]),
+        difference=sqrt(2 * single[0]),
+        drawn=_root(drawn),
+        df=single[1],
+    )
 
 
 def _root(variance: float | None) -> float | None:
@@ -217,7 +291,9 @@ def _root(variance: float | None) -> float | None:
 
 
 def _replicates(values: Mapping[Place, float], *, several: bool) -> dict[Place, float]:
-    """What counts in a verdict: every execution, or each of several builds with the mean of its executions."""
+    """What counts in a verdict: every execution, or each of several builds with the mean of its
+    executions.
+    """
     if not several:
         return {(0, number): value for (_, number), value in values.items()}
     builds: dict[int, list[float]] = defaultdict(list)
@@ -227,7 +303,9 @@ def _replicates(values: Mapping[Place, float], *, several: bool) -> dict[Place, 
 
 
 def _differences(scaled: Sequence[Side]) -> list[list[float]]:
-    """The differences of pairs that were measured in turns: in every session of each version and the next."""
+    """The differences of pairs that were measured in turns: in every session of each version and
+    the next.
+    """
     sessions: dict[str, dict[int, Mapping[Place, float]]] = defaultdict(dict)
     for session, version, found in scaled:
         sessions[session][version] = found

@@ -1,4 +1,6 @@
-"""Members of the families (collectors, postprocessors, views): files and folders first, entry points for foreign ones."""
+"""Members of the families (collectors, postprocessors, views): files and folders first, entry
+points for foreign ones.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +22,27 @@ if TYPE_CHECKING:
 Natural = Annotated[int, msgspec.Meta(ge=0)]  # options that are numbers of things
 Count = Annotated[int, msgspec.Meta(ge=1)]
 FAMILY_WORDS = {
-    "int": "a whole number", "float": "a number", "str": "a text", "bool": "true or false", "object": "a table",
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a text",
+    "bool": "true or false",
+    "object": "a table",
     "array": 'a list such as ["a", "b"]',
-}  # fmt: skip
+}
 LIMITS = {">=": "of at least", "<=": "of at most"}
 CONTRACTS = {  # family -> the module and the class that say what its members offer
-    "collectors": ("perfvcs.plugins.collector", "Collector"), "postprocessors": ("perfvcs.plugins.postprocessor", "Postprocessor"),
-    "views": ("perfvcs.plugins.view", "View"), "formats": ("perfvcs.formats", "Format"), "methods": ("perfvcs.check.method", "Method"),
-}  # fmt: skip
+    "collectors": ("perfvcs.plugins.collector", "Collector"),
+    "postprocessors": ("perfvcs.plugins.postprocessor", "Postprocessor"),
+    "views": ("perfvcs.plugins.view", "View"),
+    "formats": ("perfvcs.formats", "Format"),
+    "methods": ("perfvcs.check.method", "Method"),
+}
 
 
 def names(family: str) -> list[str]:
-    """The members of a family: its own files and folders, and foreign ones under the entry point group ``perfvcs.<family>``."""
+    """The members of a family: its own files and folders, and foreign ones under the entry point
+    group ``perfvcs.<family>``.
+    """
     own = _own(family)
     return own + sorted(set(foreign(family)) - set(own))
 
@@ -40,7 +51,11 @@ def names(family: str) -> list[str]:
 def _own(family: str) -> list[str]:
     """The files and folders of a family, by name; those with _ are parts that members share."""
     package = importlib.import_module(f"perfvcs.{family}")
-    return sorted(module.name for module in pkgutil.iter_modules(package.__path__) if not module.name.startswith("_"))
+    return sorted(
+        module.name
+        for module in pkgutil.iter_modules(package.__path__)
+        if not module.name.startswith("_")
+    )
 
 
 def foreign(family: str) -> dict[str, EntryPoint]:
@@ -51,7 +66,8 @@ def foreign(family: str) -> dict[str, EntryPoint]:
 
 
 def find(family: str, name: str) -> type[Any]:
-    """The class of a member: of ``sort-by``, in the file ``sort_by.py`` or in a folder of that name, it is ``SortBy``.
+    """The class of a member: of ``sort-by``, in the file ``sort_by.py`` or in a folder of that
+    name, it is ``SortBy``.
 
     Raises UsageError with a suggestion.
     """
@@ -62,41 +78,59 @@ def find(family: str, name: str) -> type[Any]:
         return found
     if entry := foreign(family).get(name):
         return loaded(family, entry)
-    raise UsageError(f"there is no {family.removesuffix('s')} `{name}`{nearest(name, names(family))}")
+    raise UsageError(
+        f"there is no {family.removesuffix('s')} `{name}`{nearest(name, names(family))}"
+    )
 
 
 def loaded(family: str, entry: EntryPoint) -> type[Any]:
-    """A foreign member; raises UsageError where it cannot be imported, or lacks what the family's contract requires."""
+    """A foreign member; raises UsageError where it cannot be imported, or lacks what the family's
+    contract requires.
+    """
     from inspect import get_annotations
 
     place = f"the {family.removesuffix('s')} `{entry.name}` ({entry.value})"
     try:
         found = entry.load()
     except (ImportError, AttributeError) as error:
-        raise UsageError(f"{place} cannot be imported, {error}: install what it needs, or uninstall it") from error
+        raise UsageError(
+            f"{place} cannot be imported, {error}: install what it needs, or uninstall it"
+        ) from error
     except Exception as error:  # whatever foreign code raises while it is imported
-        raise UsageError(f"{place} cannot be imported, {type(error).__name__}: {error}: fix it, or uninstall it") from error
+        raise UsageError(
+            f"{place} cannot be imported, {type(error).__name__}: {error}: fix it, or uninstall it"
+        ) from error
     if not isinstance(found, type) or not is_dataclass(found):
         raise UsageError(f"{place} is not a dataclass, whose fields are its options")
     module, name = CONTRACTS[family]
     contract = getattr(importlib.import_module(module), name)
     wanted = {**get_annotations(contract), **vars(contract)}
     lacking = [name for name in wanted if not name.startswith("_") and not _has(found, name)]
-    lacking += sorted(getattr(found, "__abstractmethods__", frozenset()) - {*lacking})  # of a class between it and the contract
+    # of a class between it and the contract
+    lacking += sorted(getattr(found, "__abstractmethods__", frozenset()) - {*lacking})
     if lacking:
         listed = ", ".join(f"`{name}`" for name in lacking)
-        raise UsageError(f"{place} lacks {listed}, which {contract.__module__}.{contract.__name__} requires")
+        raise UsageError(
+            f"{place} lacks {listed}, which {contract.__module__}.{contract.__name__} requires"
+        )
     return found
 
 
 def _has(member: type[Any], name: str) -> bool:
-    """Whether a dataclass defines a field, an attribute or a method; an abstract one is not defined."""
+    """Whether a dataclass defines a field, an attribute or a method; an abstract one is not
+    defined.
+    """
     found = getattr(member, name, None)
-    return name in member.__dataclass_fields__ or (found is not None and not getattr(found, "__isabstractmethod__", False))
+    return name in member.__dataclass_fields__ or (
+        found is not None and not getattr(found, "__isabstractmethod__", False)
+    )
 
 
-def build(family: str, name: str, options: Mapping[str, Any], origin: str, *, text: bool = False) -> Any:
-    """A member with its options, which are the fields of its dataclass; with ``text`` values may be numbers written as text.
+def build(
+    family: str, name: str, options: Mapping[str, Any], origin: str, *, text: bool = False
+) -> Any:
+    """A member with its options, which are the fields of its dataclass; with ``text`` values may be
+    numbers written as text.
 
     Raises UsageError naming the place.
     """
@@ -104,28 +138,48 @@ def build(family: str, name: str, options: Mapping[str, Any], origin: str, *, te
     known = [field.name for field in fields(member)]
     for option in options:
         if option not in known:
-            raise UsageError(f"{origin}: {family.removesuffix('s')} `{name}` has no option `{option}`{nearest(option, known)}")
+            raise UsageError(
+                f"{origin}: {family.removesuffix('s')} `{name}` has no option"
+                f" `{option}`{nearest(option, known)}"
+            )
     try:
         return msgspec.convert(dict(options), member, strict=not text)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{origin}: {family.removesuffix('s')} `{name}`: {_explained(str(error), member)}") from None
+        raise UsageError(
+            f"{origin}: {family.removesuffix('s')} `{name}`: {_explained(str(error), member)}"
+        ) from None
     except UsageError as error:  # of an option that is out of range
         raise UsageError(f"{origin}: {error}") from None
 
 
 def _explained(message: str, member: type[Any]) -> str:
-    """What msgspec has found in the words of this table, with the nearest of what it could have been."""
+    """What msgspec has found in the words of this table, with the nearest of what it could have
+    been.
+    """
     text, _, place = message.partition(" - at ")
     names = re.findall(r"\w+", re.sub(r"\[[^\[\]]*\]", "", place))
     path = ".".join(names)
     if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", text):
-        known = [name for kind in _kinds(member, names) for name in getattr(kind, "__struct_fields__", ())]
+        known = [
+            name
+            for kind in _kinds(member, names)
+            for name in getattr(kind, "__struct_fields__", ())
+        ]
         return f"{path} has no key `{unknown[1]}`{nearest(unknown[1], known)}"
     if expected := re.match(r"Expected `([a-z |]+)`(?: (>=|<=) (\S+))?", text):
-        words = " or ".join(FAMILY_WORDS.get(kind, kind) for kind in expected[1].split(" | ") if kind != "null")
-        return f"{path}: give {words}" + (f" {LIMITS[expected[2]]} {expected[3]}" if expected[2] else "")
+        words = " or ".join(
+            FAMILY_WORDS.get(kind, kind) for kind in expected[1].split(" | ") if kind != "null"
+        )
+        return f"{path}: give {words}" + (
+            f" {LIMITS[expected[2]]} {expected[3]}" if expected[2] else ""
+        )
     if wrong := re.fullmatch(r"Invalid enum value (.*)", text):
-        choices = [str(choice) for kind in _kinds(member, names) if get_origin(kind) is Literal for choice in get_args(kind)]
+        choices = [
+            str(choice)
+            for kind in _kinds(member, names)
+            if get_origin(kind) is Literal
+            for choice in get_args(kind)
+        ]
         return f"{path} is {wrong[1]}: give {', '.join(choices)}"
     return message
 

@@ -1,7 +1,8 @@
 """The contract of the collectors, which are found by their names in ``collectors/``.
 
-A collector is a frozen dataclass; its fields are its options in perf.toml (``collectors = [{ name = "time", repeat = 2 }]``).
-It runs one execution per ``collect`` and returns columns. It never touches the store.
+A collector is a frozen dataclass; its fields are its options in perf.toml (``collectors = [{ name =
+"time", repeat = 2 }]``). It runs one execution per ``collect`` and returns columns. It never
+touches the store.
 """
 
 from __future__ import annotations
@@ -16,14 +17,18 @@ from perfvcs.profile import Metric, Reached, Stacks
 
 
 class CollectError(PerfError):
-    """A command could not be measured: it failed, timed out, or reported garbage; ``partial`` is what it gave until then.
+    """A command could not be measured: it failed, timed out, or reported garbage; ``partial`` is
+    what it gave until then.
 
-    ``lasting``: the same would happen again (a time-out, a missing tool), so that the execution is not repeated.
+    ``lasting``: the same would happen again (a time-out, a missing tool), so that the execution is
+    not repeated.
     """
 
     exit_code = 5
 
-    def __init__(self, message: str, partial: Observations | None = None, *, lasting: bool = False) -> None:
+    def __init__(
+        self, message: str, partial: Observations | None = None, *, lasting: bool = False
+    ) -> None:
         super().__init__(message)
         self.partial, self.lasting = partial, lasting
 
@@ -32,10 +37,11 @@ class CollectError(PerfError):
 class Run:
     """One prepared execution.
 
-    ``argv[0]`` is an absolute path. ``timeout`` is in seconds. ``scratch`` is an empty folder of this run, removed by the caller.
-    ``uid`` names the row of the whole process. ``cpus``: the processors to pin to (empty: none). ``aslr``: False switches address
-    space randomisation off. ``left_out``: units that need not be measured. ``functions``: this execution is not measured, and may record
-    the functions that run.
+    ``argv[0]`` is an absolute path. ``timeout`` is in seconds. ``scratch`` is an empty folder of
+    this run, removed by the caller. ``uid`` names the row of the whole process. ``cpus``: the
+    processors to pin to (empty: none). ``aslr``: False switches address space randomisation off.
+    ``left_out``: units that need not be measured. ``functions``: this execution is not measured,
+    and may record the functions that run.
     """
 
     argv: tuple[str, ...]
@@ -53,7 +59,8 @@ class Run:
 
 @dataclass
 class Observations:
-    """Rows of one execution as columns of equal length; ``metrics`` describes every key of ``values``.
+    """Rows of one execution as columns of equal length; ``metrics`` describes every key of
+    ``values``.
 
     ``engine`` is the way it was measured where that is known only now; empty: the collector's own.
     """
@@ -70,7 +77,9 @@ class Observations:
     reached: Reached | None = None
     engine: str = ""
 
-    def add(self, uid: str, row: Mapping[str, float | None], *, size: float | None, trace: int = -1) -> None:
+    def add(
+        self, uid: str, row: Mapping[str, float | None], *, size: float | None, trace: int = -1
+    ) -> None:
         """Add a row of a unit: its values by metric, the others None."""
         self.uid.append(uid)
         self.size.append(size)
@@ -86,7 +95,9 @@ class Collector(Protocol):
 
     @property
     def engine(self) -> str:
-        """The way it measures here, such as ``launcher/1``; series of different engines are never compared."""
+        """The way it measures here, such as ``launcher/1``; series of different engines are never
+        compared.
+        """
         ...
 
     @property
@@ -95,7 +106,8 @@ class Collector(Protocol):
         ...
 
     def flags(self, program: str) -> tuple[str, ...]:
-        """What compilers must be given so that ``program``, the command's first word, can be measured; usually nothing.
+        """What compilers must be given so that ``program``, the command's first word, can be
+        measured; usually nothing.
 
         Jobs whose flags differ get builds of their own.
         """

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from msgspec import structs
 
-from perfvcs.profile.validity import INTEGER_COLUMNS, MAX_HEADER, MAX_PROFILE, MAX_ROWS, Malformed, check, check_sizes, require
+from perfvcs.profile.validity import (
+    INTEGER_COLUMNS,
+    MAX_HEADER,
+    MAX_PROFILE,
+    MAX_ROWS,
+    Malformed,
+    check,
+    check_sizes,
+    require,
+)
 from perfvcs.system.foreign import UNDECODABLE
 
 if TYPE_CHECKING:
@@ -23,7 +32,8 @@ if TYPE_CHECKING:
 FORMAT = "perfvcs-profile/1"
 TOOL = "perfvcs"  # with which the tool of our own profiles begins
 FINE, DELAYED, REPEATED = 0, 1, 2
-DERIVED = ("normalized", "cluster", "outlier")  # columns <metric>.<word> that postprocessors add: no measurements
+# columns <metric>.<word> that postprocessors add: no measurements
+DERIVED = ("normalized", "cluster", "outlier")
 
 ParameterValue = str | int | float | bool | None
 _integers = msgspec.json.Decoder(list[int])
@@ -39,7 +49,9 @@ class Metric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def is_derived(metric: str, metrics: Container[str]) -> bool:
-    """Whether a metric is what a postprocessor says of the rows, by its name: a mark on another of the ``metrics`` or the sizes."""
+    """Whether a metric is what a postprocessor says of the rows, by its name: a mark on another of
+    the ``metrics`` or the sizes.
+    """
     of, _, word = metric.rpartition(".")
     return word in DERIVED and (of in metrics or of == "size")
 
@@ -66,8 +78,12 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def label(self) -> str:
-        """The benchmark's name for people: name, arguments, workload and parameters, without what merely tags along."""
-        bound = [f"{name}={value}" for name, value in self.params.items() if str(value) != self.workload]
+        """The benchmark's name for people: name, arguments, workload and parameters, without what
+        merely tags along.
+        """
+        bound = [
+            f"{name}={value}" for name, value in self.params.items() if str(value) != self.workload
+        ]
         return " ".join(part for part in (self.name, self.args, self.workload, *bound) if part)
 
 
@@ -95,7 +111,9 @@ class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Product(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A program that was measured beside the project: its ``name``, and the ``command`` or the ``folder`` it was taken from."""
+    """A program that was measured beside the project: its ``name``, and the ``command`` or the
+    ``folder`` it was taken from.
+    """
 
     name: str
     command: str = ""
@@ -105,7 +123,8 @@ class Product(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How the measurement was repeated; ``version`` is this profile's place in ``versions``.
 
-    ``failed``: executions that failed and were repeated. ``product``: what was measured, where that is not the commit itself.
+    ``failed``: executions that failed and were repeated. ``product``: what was measured, where that
+    is not the commit itself.
     """
 
     binaries: int = 1
@@ -127,7 +146,8 @@ class Stacks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Reached(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which functions ran for each unit, as indices into ``functions``; the empty name has those that ran for none of them.
+    """Which functions ran for each unit, as indices into ``functions``; the empty name has those
+    that ran for none of them.
 
     A function is ``file:qualified name``, its file below the project's root.
     """
@@ -137,7 +157,9 @@ class Reached(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Turns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The turn of each execution in its block, as columns: its number, its ``place`` (0 = first), and the ``seed`` of all in the block."""
+    """The turn of each execution in its block, as columns: its number, its ``place`` (0 = first),
+    and the ``seed`` of all in the block.
+    """
 
     execution: list[int]
     place: list[int]
@@ -153,7 +175,9 @@ class Processed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass
 class Resources:
-    """The rows of a profile as columns of equal length; an optional column that is None holds its default everywhere."""
+    """The rows of a profile as columns of equal length; an optional column that is None holds its
+    default everywhere.
+    """
 
     names: list[str] = field(default_factory=list)
     uid: list[int] = field(default_factory=list)
@@ -201,7 +225,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def measured(self) -> str:
-        """What was measured, for people: the commit, with a + for changes on top, or the product."""
+        """What was measured, for people: the commit, with a + for changes on top, or the
+        product.
+        """
         product = self.design.product
         return product.name if product else self.commit + ("+" if self.dirty else "")
 
@@ -212,15 +238,28 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         """
         rows = self.resources
         columns: dict[str, Any] = {"uid": {"names": rows.names, "codes": rows.uid}}
-        columns |= {name: getattr(rows, name) for name in INTEGER_COLUMNS if _worth_writing(name, getattr(rows, name))}
+        columns |= {
+            name: getattr(rows, name)
+            for name in INTEGER_COLUMNS
+            if _worth_writing(name, getattr(rows, name))
+        }
         if rows.size is not None:
             columns["size"] = rows.size
         columns |= rows.metrics
-        document: dict[str, Any] = {"format": FORMAT, "commit": self.commit, "dirty": self.dirty, "job": self.job}
-        document |= {name: getattr(self, name) for name in ("collected", "environment", "design", "metrics")}
+        document: dict[str, Any] = {
+            "format": FORMAT,
+            "commit": self.commit,
+            "dirty": self.dirty,
+            "job": self.job,
+        }
+        document |= {
+            name: getattr(self, name) for name in ("collected", "environment", "design", "metrics")
+        }
         # profiles that were stored before these fields existed stay as they are
         absent = [name for name in ("failed", "product") if not getattr(self.design, name)]
-        document["design"] = {name: value for name, value in structs.asdict(self.design).items() if name not in absent}
+        document["design"] = {
+            name: value for name, value in structs.asdict(self.design).items() if name not in absent
+        }
         document["resources"] = columns
         if self.stacks is not None:
             document["stacks"] = self.stacks
@@ -235,7 +274,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
             encoded = msgspec.json.encode(document)
         except UnicodeEncodeError as error:
             raise Malformed(
-                f"{error.object[:200]!a} is not valid Unicode: a name or argument has bytes that are not UTF-8"
+                f"{error.object[:200]!a} is not valid Unicode: a name or argument has bytes that"
+                " are not UTF-8"
             ) from None
         check(self)
         if len(encoded) > MAX_HEADER:
@@ -288,7 +328,9 @@ _uid = msgspec.json.Decoder(_Uid)
 def decode(document: bytes) -> Profile:
     """The profile in a JSON document; raises Malformed with the place of the first thing wrong."""
     if len(document) > MAX_PROFILE:
-        raise Malformed(f"a profile of {len(document):,} bytes is over the limit of {MAX_PROFILE:,}")
+        raise Malformed(
+            f"a profile of {len(document):,} bytes is over the limit of {MAX_PROFILE:,}"
+        )
     try:
         if len(document) > MAX_HEADER:
             check_sizes(document)
@@ -308,7 +350,11 @@ def decode(document: bytes) -> Profile:
             resources.size = _column(_numbers, name, raw)
         else:
             resources.metrics[name] = _column(_numbers, name, raw)
-    fields = {name: getattr(header, name) for name in _Header.__struct_fields__ if name not in ("format", "resources")}
+    fields = {
+        name: getattr(header, name)
+        for name in _Header.__struct_fields__
+        if name not in ("format", "resources")
+    }
     if header.models:
         from perfvcs.profile.models import read
 
@@ -320,7 +366,10 @@ def decode(document: bytes) -> Profile:
 
 def _column(decoder: msgspec.json.Decoder[Any], name: str, raw: msgspec.Raw) -> Any:
     if len(memoryview(raw)) > 2 * MAX_ROWS:  # a value and its comma have two bytes
-        require(bytes(raw).count(b",") <= 2 * MAX_ROWS, f"$.resources.{name} has more than {MAX_ROWS:,} rows")
+        require(
+            bytes(raw).count(b",") <= 2 * MAX_ROWS,
+            f"$.resources.{name} has more than {MAX_ROWS:,} rows",
+        )
     try:
         return decoder.decode(raw)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -330,7 +379,9 @@ def _column(decoder: msgspec.json.Decoder[Any], name: str, raw: msgspec.Raw) -> 
 
 
 def _reason(error: Exception, document: bytes) -> str:
-    """msgspec's message; the format's own when the document is of another version and fails for that reason."""
+    """msgspec's message; the format's own when the document is of another version and fails for
+    that reason.
+    """
     with_format = re.match(rb'\s*\{\s*"format"\s*:\s*"([^"\\]{1,80})"', document)
     if with_format and with_format[1].decode(errors="replace") != FORMAT:
         return _other_format(with_format[1].decode(errors="replace"))

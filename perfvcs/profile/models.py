@@ -1,6 +1,8 @@
-"""What postprocessors computed of a unit's metric: the entries of a profile's ``models``, as docs/format.md specifies them.
+"""What postprocessors computed of a unit's metric: the entries of a profile's ``models``, as
+docs/format.md specifies them.
 
-Each kind is tagged with its postprocessor. None stands for what is not defined; a field that is ``UNSET`` is not written.
+Each kind is tagged with its postprocessor. None stands for what is not defined; a field that is
+``UNSET`` is not written.
 """
 
 from __future__ import annotations
@@ -41,7 +43,10 @@ class FitStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RegressionEntry(SizedEntry, frozen=True, kw_only=True, tag="regression"):
-    """One model; ``model`` is None where none could be fitted. What follows ``best`` is said of the best one alone."""
+    """One model; ``model`` is None where none could be fitted.
+
+    What follows ``best`` is said of the best one alone.
+    """
 
     strategy: str
     fit: str | UnsetType = UNSET  # the first versions had none
@@ -91,7 +96,9 @@ class KernelEntry(CurveEntry, frozen=True, tag="kernel-regression"):
 
 
 class LowessEntry(CurveEntry, frozen=True, kw_only=True, tag="lowess"):
-    """``band`` is the lower and the upper end at each x of ``points``, with ``confidence``; None where it was not drawn."""
+    """``band`` is the lower and the upper end at each x of ``points``, with ``confidence``; None
+    where it was not drawn.
+    """
 
     share: float
     robust: int
@@ -107,7 +114,9 @@ class RegressogramEntry(CurveEntry, frozen=True, tag="regressogram"):
 
 
 class BootstrapEntry(ModelEntry, frozen=True, kw_only=True, tag="bootstrap"):
-    """The mean of a unit at one size, with its interval; ``within`` and ``between`` executions are variances."""
+    """The mean of a unit at one size, with its interval; ``within`` and ``between`` executions are
+    variances.
+    """
 
     size: float | None
     rows: int
@@ -122,7 +131,14 @@ class BootstrapEntry(ModelEntry, frozen=True, kw_only=True, tag="bootstrap"):
     interval: Ends | None
 
 
-KnownEntry = RegressionEntry | MovingAverageEntry | KernelEntry | LowessEntry | RegressogramEntry | BootstrapEntry
+KnownEntry = (
+    RegressionEntry
+    | MovingAverageEntry
+    | KernelEntry
+    | LowessEntry
+    | RegressogramEntry
+    | BootstrapEntry
+)
 
 
 class OpenEntry(msgspec.Struct, frozen=True):
@@ -147,7 +163,9 @@ class OpenEntry(msgspec.Struct, frozen=True):
 
     @property
     def known(self) -> KnownEntry | None:
-        """What can be read of it, without the fields that this version does not know; None where it lacks one that is needed."""
+        """What can be read of it, without the fields that this version does not know; None where it
+        lacks one that is needed.
+        """
         try:
             found: KnownEntry = msgspec.convert(self.fields, KnownEntry)
         except msgspec.ValidationError:

@@ -27,10 +27,12 @@ PERCENT = re.compile(r"\s*(\d+(?:\.\d*)?)\s*%\s*")
 
 
 class Rule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """One ``[[check]]``: the method for what all patterns match; a pattern may have ``*``, ``?`` and ``[...]``.
+    """One ``[[check]]``: the method for what all patterns match; a pattern may have ``*``, ``?``
+    and ``[...]``.
 
-    ``job`` is matched with the job's name and with the benchmark's whole label, ``unit`` with what was measured inside. ``delta`` and
-    ``within`` are written like ``"2%"``; those of the command line override them.
+    ``job`` is matched with the job's name and with the benchmark's whole label, ``unit`` with what
+    was measured inside. ``delta`` and ``within`` are written like ``"2%"``; those of the command
+    line override them.
     """
 
     method: str = "auto"
@@ -42,16 +44,24 @@ class Rule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     within: str | None = None
 
     def __str__(self) -> str:
-        given = ((name, value) for name, value in msgspec.structs.asdict(self).items() if value not in ("*", "auto", None))
+        given = (
+            (name, value)
+            for name, value in msgspec.structs.asdict(self).items()
+            if value not in ("*", "auto", None)
+        )
         return f"[[check]] {', '.join(f'{name} {value}' for name, value in given)}"
 
     def fits(self, job: Job, uid: str, metric: str, *, counters: bool) -> bool:
         """Whether the rule is for that unit and metric of a job, or for its profiles of counters.
 
-        Those have no single metric and unit to match, and most methods have nothing to say of them: such rules are passed over, so that no
-        profile goes without a verdict.
+        Those have no single metric and unit to match, and most methods have nothing to say of them:
+        such rules are passed over, so that no profile goes without a verdict.
         """
-        inner = self.method in COUNTERS if counters else fnmatchcase(metric, self.metric) and fnmatchcase(uid, self.unit)
+        inner = (
+            self.method in COUNTERS
+            if counters
+            else fnmatchcase(metric, self.metric) and fnmatchcase(uid, self.unit)
+        )
         return (
             inner
             and fnmatchcase(job.collector, self.collector)
@@ -74,8 +84,12 @@ class Rules(msgspec.Struct, frozen=True):
     take: Literal["first", "all"] = "first"
 
     def by_default(self) -> Rules:
-        """The same with every case judged by ``auto``, the one that may look again and again while measuring goes on."""
-        return msgspec.structs.replace(self, rules=tuple(msgspec.structs.replace(rule, method="auto") for rule in self.rules))
+        """The same with every case judged by ``auto``, the one that may look again and again while
+        measuring goes on.
+        """
+        return msgspec.structs.replace(
+            self, rules=tuple(msgspec.structs.replace(rule, method="auto") for rule in self.rules)
+        )
 
 
 def _share(key: str, percent: str | None) -> float | None:

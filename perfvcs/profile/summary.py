@@ -1,4 +1,6 @@
-"""What a verdict needs of a profile: its header, and one median per execution for each unit and metric."""
+"""What a verdict needs of a profile: its header, and one median per execution for each unit and
+metric.
+"""
 
 from __future__ import annotations
 
@@ -17,19 +19,23 @@ from perfvcs.profile.units import in_base_units
 Place = tuple[int, int]  # build and number of an execution
 
 MAX_SIZES = 32  # above, a unit's sizes are points of a curve, not separate benchmarks
-RECORDER = "complexity"  # the collector whose rows are single calls of functions, with the machine's own speed beside them;
+# the collector whose rows are single calls of functions, with the machine's own speed beside them;
+RECORDER = "complexity"
 PACE = "pace"
 WORKER = "worker"  # the note that names the host of a session over several
 MAX_SIZES_OF_CALLS = 4  # these are a curve earlier
-SAMPLER = "counters"  # the collector of counters over time: its totals are judged like those of others, its samples together
+# the collector of counters over time: its totals are judged like those of others, its samples
+# together
+SAMPLER = "counters"
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """One unit (``uid``, and ``size`` where it has few) under one metric: medians in the metric's unit, one per execution.
+    """One unit (``uid``, and ``size`` where it has few) under one metric: medians in the metric's
+    unit, one per execution.
 
-    ``binaries`` is the build of each execution; empty where all are of build 0. ``sizes`` is 0, or where a unit with more than
-    ``MAX_SIZES`` sizes (of recorded calls: ``MAX_SIZES_OF_CALLS``) is summarised as a whole a larger number that stands for the set of
-    its sizes.
+    ``binaries`` is the build of each execution; empty where all are of build 0. ``sizes`` is 0, or
+    where a unit with more than ``MAX_SIZES`` sizes (of recorded calls: ``MAX_SIZES_OF_CALLS``) is
+    summarised as a whole a larger number that stands for the set of its sizes.
     """
 
     uid: str
@@ -60,7 +66,9 @@ class Header(msgspec.Struct, frozen=True):
 
     @property
     def worker(self) -> str:
-        """The host that measured it for a session over several; empty where the session had one machine."""
+        """The host that measured it for a session over several; empty where the session had one
+        machine.
+        """
         return self.environment.notes.get(WORKER, "")
 
     @classmethod
@@ -73,8 +81,9 @@ class Header(msgspec.Struct, frozen=True):
 class Measured(msgspec.Struct, frozen=True):
     """A header with its summaries: all that ``check`` looks at.
 
-    ``paces``: the machine's pace in each execution, in s, by build and number; of those where it was read. ``turns``: the place (0 =
-    first) that each execution had among the versions in its block, ``seeds``: what all of these drew; empty where that is not known.
+    ``paces``: the machine's pace in each execution, in s, by build and number; of those where it
+    was read. ``turns``: the place (0 = first) that each execution had among the versions in its
+    block, ``seeds``: what all of these drew; empty where that is not known.
     """
 
     header: Header
@@ -91,7 +100,9 @@ class Measured(msgspec.Struct, frozen=True):
 
 
 def paces(profile: Profile) -> dict[Place, float]:
-    """The geometric mean of the machine's pace in each execution, by build and number; of those where it was read."""
+    """The geometric mean of the machine's pace in each execution, by build and number; of those
+    where it was read.
+    """
     rows, found = profile.resources, defaultdict[Place, list[float]](list)
     if profile.metrics.get(PACE) != Metric("s", "none"):
         return {}
@@ -103,21 +114,29 @@ def paces(profile: Profile) -> dict[Place, float]:
 
 
 def turns(profile: Profile) -> tuple[dict[Place, int], dict[Place, int]]:
-    """The place that each execution had in its block, and its seed, by build and number; empty where the profile does not say."""
+    """The place that each execution had in its block, and its seed, by build and number; empty
+    where the profile does not say.
+    """
     if profile.turns is None:
         return {}, {}
     rows, own = profile.resources, profile.turns
     known = dict(zip(own.execution, zip(own.place, own.seed, strict=True), strict=True))
-    executions = set(zip(rows.binary, rows.execution, strict=True)) if rows.binary else {(0, one) for one in set(rows.execution)}
+    executions = (
+        set(zip(rows.binary, rows.execution, strict=True))
+        if rows.binary
+        else {(0, one) for one in set(rows.execution)}
+    )
     found = {place: known[place[1]] for place in sorted(executions) if place[1] in known}
-    return {place: turn for place, (turn, _) in found.items()}, {place: seed for place, (_, seed) in found.items()}
+    return {place: turn for place, (turn, _) in found.items()}, {
+        place: seed for place, (_, seed) in found.items()
+    }
 
 
 def summarise(profile: Profile) -> list[Summary]:
     """The summaries of all judged metrics (``better`` is not none), in order of first appearance.
 
-    Rows whose execution was repeated, and rows without a value, are left out. A unit with more than ``MAX_SIZES`` distinct
-    sizes is summarised as a whole; one of recorded calls from five on.
+    Rows whose execution was repeated, and rows without a value, are left out. A unit with more than
+    ``MAX_SIZES`` distinct sizes is summarised as a whole; one of recorded calls from five on.
     """
     rows = profile.resources
     judged = [name for name, metric in profile.metrics.items() if metric.better != "none"]
@@ -125,13 +144,19 @@ def summarise(profile: Profile) -> list[Summary]:
         return []
     mark, (sizes, curves) = rows.integers("mark"), _group_sizes(profile)
     several = rows.binary is not None and any(rows.binary)
-    executions: Sequence[Any] = list(zip(rows.integers("binary"), rows.execution, strict=True)) if several else rows.execution
+    executions: Sequence[Any] = (
+        list(zip(rows.integers("binary"), rows.execution, strict=True))
+        if several
+        else rows.execution
+    )
     found: list[Summary] = []
     for name in judged:
         groups: dict[tuple[int, float | None], dict[Any, float | list[float]]] = defaultdict(dict)
         many: list[float] | None = None  # those of the row before, which often has the same place
         last: tuple[Any, Any, Any] = (None, None, None)
-        for uid, size, execution, marked, value in zip(rows.uid, sizes, executions, mark, rows.metrics[name], strict=True):
+        for uid, size, execution, marked, value in zip(
+            rows.uid, sizes, executions, mark, rows.metrics[name], strict=True
+        ):
             if value is None or marked == REPEATED:
                 continue
             if many is not None and execution is last[2] and size is last[1] and uid is last[0]:
@@ -140,25 +165,36 @@ def summarise(profile: Profile) -> list[Summary]:
             by_execution, many = groups[uid, size], None
             known = by_execution.get(execution)
             if known is None:
-                by_execution[execution] = value  # often the only one: without a list each is stored in half of the time
+                # often the only one: without a list each is stored in half of the time
+                by_execution[execution] = value
                 continue
             many = known if isinstance(known, list) else [known]
             many.append(value)
             by_execution[execution], last = many, (uid, size, execution)
         for (uid, size), by_execution in groups.items():
-            medians = tuple(_median(values) if isinstance(values, list) else values for values in by_execution.values())
+            medians = tuple(
+                _median(values) if isinstance(values, list) else values
+                for values in by_execution.values()
+            )
             if several:
                 binaries, numbers = zip(*by_execution, strict=True)
                 binaries = binaries if any(binaries) else ()
             else:
                 numbers, binaries = tuple(by_execution), ()
-            found.append(Summary(rows.names[uid], size, name, numbers, medians, binaries, curves.get(uid, 0)))
+            found.append(
+                Summary(rows.names[uid], size, name, numbers, medians, binaries, curves.get(uid, 0))
+            )
     return found
 
 
 def has_totals(job: Job, metrics: Mapping[str, Metric]) -> bool:
-    """Whether a profile has samples of counters and beside them totals, which are judged like other metrics."""
-    return job.collector == SAMPLER and len({metric.better == "none" for metric in metrics.values()}) == 2
+    """Whether a profile has samples of counters and beside them totals, which are judged like other
+    metrics.
+    """
+    return (
+        job.collector == SAMPLER
+        and len({metric.better == "none" for metric in metrics.values()}) == 2
+    )
 
 
 def _median(values: list[float]) -> float:
@@ -169,16 +205,22 @@ def _median(values: list[float]) -> float:
 
 def _digest(sizes: set[float | None]) -> int:
     """The same number for the same sizes, and hardly ever for others."""
-    return crc32(msgspec.json.encode(sorted(sizes, key=lambda size: -inf if size is None else size)))
+    return crc32(
+        msgspec.json.encode(sorted(sizes, key=lambda size: -inf if size is None else size))
+    )
 
 
 def max_sizes(job: Job) -> int:
-    """How many sizes of a unit are benchmarks of their own; of more, they are the points of a curve."""
+    """How many sizes of a unit are benchmarks of their own; of more, they are the points of a
+    curve.
+    """
     return MAX_SIZES_OF_CALLS if job.collector == RECORDER else MAX_SIZES
 
 
 def _group_sizes(profile: Profile) -> tuple[list[float | None], dict[int, int]]:
-    """The size that each row is summarised under, and the units that have too many, with a number for the set of them."""
+    """The size that each row is summarised under, and the units that have too many, with a number
+    for the set of them.
+    """
     rows = profile.resources
     if rows.size is None:
         return [None] * len(rows), {}
@@ -189,7 +231,11 @@ def _group_sizes(profile: Profile) -> tuple[list[float | None], dict[int, int]]:
         for uid, size in zip(rows.uid, rows.size, strict=True):
             distinct[uid].add(size)
     most = max_sizes(profile.job)
-    many = {uid: MAX_SIZES + 1 + _digest(sizes) for uid, sizes in distinct.items() if len(sizes) > most}
+    many = {
+        uid: MAX_SIZES + 1 + _digest(sizes) for uid, sizes in distinct.items() if len(sizes) > most
+    }
     if not many or len(many) == len(distinct):  # as a rule: none, or all
         return [None] * len(rows) if many else rows.size, many
-    return [None if uid in many else size for uid, size in zip(rows.uid, rows.size, strict=True)], many
+    return [
+        None if uid in many else size for uid, size in zip(rows.uid, rows.size, strict=True)
+    ], many

@@ -11,23 +11,43 @@ from msgspec import structs
 if TYPE_CHECKING:
     from perfvcs.profile import Profile
 
-SMALL_PREFIXES = {"p": 12, "n": 9, "u": 6, "µ": 6, "μ": 6, "m": 3}  # prefixes, as powers of ten that divide
+# prefixes, as powers of ten that divide
+SMALL_PREFIXES = {"p": 12, "n": 9, "u": 6, "µ": 6, "μ": 6, "m": 3}
 LARGE = {"k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
 BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50}  # powers of two
 # Which prefixes a unit takes. K is left out: to some KB is 1,000 bytes, to others 1,024.
 TAKES = {
-    "s": SMALL_PREFIXES, "B": LARGE, "bit": LARGE, "Hz": LARGE, "op": LARGE, "ops": LARGE, "items": LARGE, "J": SMALL_PREFIXES | LARGE,
-    "W": SMALL_PREFIXES | LARGE, "V": SMALL_PREFIXES | LARGE, "A": SMALL_PREFIXES | LARGE, "1": {},
-}  # fmt: skip
+    "s": SMALL_PREFIXES,
+    "B": LARGE,
+    "bit": LARGE,
+    "Hz": LARGE,
+    "op": LARGE,
+    "ops": LARGE,
+    "items": LARGE,
+    "J": SMALL_PREFIXES | LARGE,
+    "W": SMALL_PREFIXES | LARGE,
+    "V": SMALL_PREFIXES | LARGE,
+    "A": SMALL_PREFIXES | LARGE,
+    "1": {},
+}
 OTHER_UNITS = {
-    "min": ("s", 60), "h": ("s", 3600), "sec": ("s", 1), "secs": ("s", 1), "second": ("s", 1), "seconds": ("s", 1),
-    "byte": ("B", 1), "bytes": ("B", 1),
-}  # fmt: skip
-WHOLE = ("B", "bit", "", "1", "count", "op", "ops", "items")  # what comes in whole numbers, whoever reads it
+    "min": ("s", 60),
+    "h": ("s", 3600),
+    "sec": ("s", 1),
+    "secs": ("s", 1),
+    "second": ("s", 1),
+    "seconds": ("s", 1),
+    "byte": ("B", 1),
+    "bytes": ("B", 1),
+}
+# what comes in whole numbers, whoever reads it
+WHOLE = ("B", "bit", "", "1", "count", "op", "ops", "items")
 
 
 class Base(NamedTuple):
-    """A value times ``times``, divided by ``over``, is a number of ``unit``; one of both is 1, or both are whole."""
+    """A value times ``times``, divided by ``over``, is a number of ``unit``; one of both is 1, or
+    both are whole.
+    """
 
     unit: str
     times: int = 1
@@ -36,7 +56,8 @@ class Base(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def base(unit: str) -> Base:
-    """The unit without a prefix that measures the same, and how to get there; an unknown unit is its own.
+    """The unit without a prefix that measures the same, and how to get there; an unknown unit is
+    its own.
 
     >>> base("ms"), base("ops/ms")
     (Base(unit='s', times=1, over=1000), Base(unit='ops/s', times=1000, over=1))
@@ -54,7 +75,8 @@ def base(unit: str) -> Base:
 
 
 def is_read(unit: str) -> bool:
-    """Whether values of a unit are readings of an instrument with a finest step, such as a clock; counts and bytes are exact.
+    """Whether values of a unit are readings of an instrument with a finest step, such as a clock;
+    counts and bytes are exact.
 
     >>> is_read("s"), is_read("B"), is_read("ops/s"), is_read("faults")
     (True, False, True, False)
@@ -65,19 +87,33 @@ def is_read(unit: str) -> bool:
 
 
 def in_base_units(profile: Profile) -> Profile:
-    """The profile with all values in units without a prefix; the profile itself where they are already."""
+    """The profile with all values in units without a prefix; the profile itself where they are
+    already.
+    """
     bases = {name: base(metric.unit) for name, metric in profile.metrics.items()}
-    moved = {name: found for name, found in bases.items() if found.unit != profile.metrics[name].unit}
+    moved = {
+        name: found for name, found in bases.items() if found.unit != profile.metrics[name].unit
+    }
     if not moved:
         return profile
     rows = profile.resources
     columns = {
-        name: [None if value is None else value * found.times / found.over for value in rows.metrics[name]]
+        name: [
+            None if value is None else value * found.times / found.over
+            for value in rows.metrics[name]
+        ]
         for name, found in moved.items()
         if name in rows.metrics
     }
-    metrics = {name: structs.replace(profile.metrics[name], unit=found.unit) for name, found in moved.items()}
-    return structs.replace(profile, metrics=profile.metrics | metrics, resources=replace(rows, metrics=rows.metrics | columns))
+    metrics = {
+        name: structs.replace(profile.metrics[name], unit=found.unit)
+        for name, found in moved.items()
+    }
+    return structs.replace(
+        profile,
+        metrics=profile.metrics | metrics,
+        resources=replace(rows, metrics=rows.metrics | columns),
+    )
 
 
 def _plain(unit: str) -> Base | None:

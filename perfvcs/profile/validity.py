@@ -1,4 +1,6 @@
-"""What holds of every profile that the types of its fields do not say: lengths, ranges and names."""
+"""What holds of every profile that the types of its fields do not say: lengths, ranges and
+names.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
 MAX_PROFILE = 1 << 30
 MAX_ROWS = 50_000_000
 MAX_NAME = 10_000
-MAX_HEADER = 1 << 24  # bytes of all fields but the rows and the stacks, which become far more bytes of Python objects
+# bytes of all fields but the rows and the stacks, which become far more bytes of Python objects
+MAX_HEADER = 1 << 24
 MAX_STACKS = 1 << 28
 MAX_INTEGER = (1 << 63) - 1  # what arrays hold
 INTEGER_COLUMNS = ("execution", "binary", "iteration", "mark", "trace")
@@ -57,7 +60,10 @@ def check(profile: Profile) -> None:
     if profile.turns is not None:
         _check_turns(profile.turns)
     for name in ("binaries", "executions", "warmup", "version", "failed"):
-        require(0 <= getattr(profile.design, name) <= MAX_INTEGER, f"$.design.{name} is not between 0 and {MAX_INTEGER}")
+        require(
+            0 <= getattr(profile.design, name) <= MAX_INTEGER,
+            f"$.design.{name} is not between 0 and {MAX_INTEGER}",
+        )
     _check_product(profile)
     for name, value in (
         ("job.options", profile.job.options),
@@ -65,10 +71,19 @@ def check(profile: Profile) -> None:
         ("postprocessors", [[one.params] for one in profile.postprocessors]),
     ):
         require(is_flat(value), f"$.{name} is nested deeper than {MAX_DEPTH} levels")
-    require(rows.metrics.keys() == profile.metrics.keys(), "$.metrics and the columns of $.resources differ")
+    require(
+        rows.metrics.keys() == profile.metrics.keys(),
+        "$.metrics and the columns of $.resources differ",
+    )
     for name, values in rows.metrics.items():
-        require(METRIC_NAME.fullmatch(name) and name not in RESERVED, f"$.metrics has the unusable name {name[:80]!r}")
-        require(len(values) == len(rows), f"$.resources.{name} has {len(values)} rows, uid has {len(rows)}")
+        require(
+            METRIC_NAME.fullmatch(name) and name not in RESERVED,
+            f"$.metrics has the unusable name {name[:80]!r}",
+        )
+        require(
+            len(values) == len(rows),
+            f"$.resources.{name} has {len(values)} rows, uid has {len(rows)}",
+        )
 
 
 def _check_product(profile: Profile) -> None:
@@ -76,9 +91,15 @@ def _check_product(profile: Profile) -> None:
     if product is None:
         return
     require(profile.dirty is not None, "$.dirty has no hash of the product in $.design.product")
-    require(PRODUCT_NAME.fullmatch(product.name), "$.design.product.name is not a name of letters, digits and ._+-")
+    require(
+        PRODUCT_NAME.fullmatch(product.name),
+        "$.design.product.name is not a name of letters, digits and ._+-",
+    )
     for name in ("command", "folder"):
-        require(len(getattr(product, name)) <= MAX_NAME, f"$.design.product.{name} has over {MAX_NAME} characters")
+        require(
+            len(getattr(product, name)) <= MAX_NAME,
+            f"$.design.product.{name} has over {MAX_NAME} characters",
+        )
 
 
 def _open_fields(models: Sequence[AnyEntry]) -> list[dict[str, Any]]:
@@ -91,34 +112,61 @@ def _open_fields(models: Sequence[AnyEntry]) -> list[dict[str, Any]]:
 
 
 def check_sizes(document: bytes) -> None:
-    """Refuse a document whose header alone would fill the memory, before any of it becomes objects."""
+    """Refuse a document whose header alone would fill the memory, before any of it becomes
+    objects.
+    """
     sizes = {name: len(memoryview(raw)) for name, raw in FIELDS.decode(document).items()}
-    rest = sum(size for name, size in sizes.items() if name not in ("resources", "stacks", "reached"))
-    require(rest <= MAX_HEADER, f"the fields other than $.resources have {rest:,} bytes, over the limit of {MAX_HEADER:,}")
+    rest = sum(
+        size for name, size in sizes.items() if name not in ("resources", "stacks", "reached")
+    )
+    require(
+        rest <= MAX_HEADER,
+        f"the fields other than $.resources have {rest:,} bytes, over the limit of {MAX_HEADER:,}",
+    )
     for name in ("stacks", "reached"):
         size = sizes.get(name, 0)
-        require(size <= MAX_STACKS, f"$.{name} has {size:,} bytes, over the limit of {MAX_STACKS:,}")
+        require(
+            size <= MAX_STACKS, f"$.{name} has {size:,} bytes, over the limit of {MAX_STACKS:,}"
+        )
 
 
 def _check_rows(rows: Resources) -> None:
     count = len(rows)
     require(count <= MAX_ROWS, f"$.resources has {count:,} rows, over the limit of {MAX_ROWS:,}")
     require(len(set(rows.names)) == len(rows.names), "$.resources.uid.names repeats a name")
-    require(all(len(name) <= MAX_NAME for name in rows.names), f"$.resources.uid.names has one over {MAX_NAME} characters")
-    require(not count or 0 <= min(rows.uid) <= max(rows.uid) < len(rows.names), "$.resources.uid.codes is out of range")
+    require(
+        all(len(name) <= MAX_NAME for name in rows.names),
+        f"$.resources.uid.names has one over {MAX_NAME} characters",
+    )
+    require(
+        not count or 0 <= min(rows.uid) <= max(rows.uid) < len(rows.names),
+        "$.resources.uid.codes is out of range",
+    )
     for name in INTEGER_COLUMNS:
         column: list[int] | None = getattr(rows, name)
         if column is not None:
-            require(len(column) == count, f"$.resources.{name} has {len(column)} rows, uid has {count}")
+            require(
+                len(column) == count, f"$.resources.{name} has {len(column)} rows, uid has {count}"
+            )
             least = -1 if name == "trace" else 0
-            require(not count or min(column) >= least, f"$.resources.{name} has a value below {least}")
-            require(not count or max(column) <= MAX_INTEGER, f"$.resources.{name} has a value above {MAX_INTEGER}")
-    require(rows.size is None or len(rows.size) == count, "$.resources.size has another length than uid")
+            require(
+                not count or min(column) >= least, f"$.resources.{name} has a value below {least}"
+            )
+            require(
+                not count or max(column) <= MAX_INTEGER,
+                f"$.resources.{name} has a value above {MAX_INTEGER}",
+            )
+    require(
+        rows.size is None or len(rows.size) == count, "$.resources.size has another length than uid"
+    )
 
 
 def _check_stacks(rows: Resources, stacks: Stacks | None) -> None:
     if rows.trace:
-        require(max(rows.trace) < (len(stacks.stacks) if stacks else 0), "$.resources.trace points outside $.stacks")
+        require(
+            max(rows.trace) < (len(stacks.stacks) if stacks else 0),
+            "$.resources.trace points outside $.stacks",
+        )
     if stacks is not None:
         frames = len(stacks.frames)
         valid = all(0 <= frame < frames for stack in stacks.stacks for frame in stack)
@@ -127,9 +175,13 @@ def _check_stacks(rows: Resources, stacks: Stacks | None) -> None:
 
 def _check_reached(reached: Reached) -> None:
     count = len(reached.functions)
-    valid = all(0 <= function < count for functions in reached.units.values() for function in functions)
+    valid = all(
+        0 <= function < count for functions in reached.units.values() for function in functions
+    )
     require(valid, "$.reached.units points outside $.reached.functions")
-    named = all(len(name) <= MAX_NAME for names in (reached.functions, reached.units) for name in names)
+    named = all(
+        len(name) <= MAX_NAME for names in (reached.functions, reached.units) for name in names
+    )
     require(named, f"$.reached has a name over {MAX_NAME} characters")
 
 
@@ -137,7 +189,8 @@ def _check_turns(turns: Turns) -> None:
     columns = {name: getattr(turns, name) for name in turns.__struct_fields__}
     for name, column in columns.items():
         require(
-            len(column) == len(turns.execution), f"$.turns.{name} has {len(column)} rows, execution has {len(turns.execution)}"
+            len(column) == len(turns.execution),
+            f"$.turns.{name} has {len(column)} rows, execution has {len(turns.execution)}",
         )
         valid = all(0 <= value <= MAX_INTEGER for value in column)
         require(valid, f"$.turns.{name} has a value that is not between 0 and {MAX_INTEGER}")

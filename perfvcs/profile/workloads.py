@@ -1,4 +1,6 @@
-"""Workloads of several sizes: each is a profile of its own, and together they are one over all sizes, for models."""
+"""Workloads of several sizes: each is a profile of its own, and together they are one over all
+sizes, for models.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,13 @@ FACTORS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2
 
 
 def joined(profiles: Sequence[Profile]) -> list[Profile]:
-    """One profile over all sizes for each job that was measured with workloads of several sizes; none for all other jobs.
+    """One profile over all sizes for each job that was measured with workloads of several sizes;
+    none for all other jobs.
 
-    Of one commit, session and environment, where jobs differ in nothing but the workload's size, ``{n}`` in the new job's name. The rows
-    are those of ``at_workload``; executions keep their numbers, so that those of one number make one curve. For models over sizes only:
-    it has neither stacks nor models, and is not to be stored.
+    Of one commit, session and environment, where jobs differ in nothing but the workload's size,
+    ``{n}`` in the new job's name. The rows are those of ``at_workload``; executions keep their
+    numbers, so that those of one number make one curve. For models over sizes only: it has neither
+    stacks nor models, and is not to be stored.
     """
     groups: dict[tuple[Any, ...], dict[float, Profile]] = {}
     for profile in profiles:
@@ -35,29 +39,50 @@ def joined(profiles: Sequence[Profile]) -> list[Profile]:
                 profile.design.version,
             )
             groups.setdefault((*place, _template(profile.job, n).key), {}).setdefault(n, profile)
-    found = [_join([at_workload(group[n]) for n in sorted(group)]) for group in groups.values() if len(group) > 1]
+    found = [
+        _join([at_workload(group[n]) for n in sorted(group)])
+        for group in groups.values()
+        if len(group) > 1
+    ]
     return [one for one in found if len(one.resources)]
 
 
 def bound(profile: Profile) -> float | None:
     """The size of a profile's workload, None where it has none."""
     n = profile.job.params.get(BOUND)
-    return float(n) if isinstance(n, int | float) and not isinstance(n, bool) and abs(n) <= LARGEST_SIZE else None
+    return (
+        float(n)
+        if isinstance(n, int | float) and not isinstance(n, bool) and abs(n) <= LARGEST_SIZE
+        else None
+    )
 
 
 def at_workload(profile: Profile) -> Profile:
-    """The rows that have the size of the workload and a value that is judged, without units that have sizes of their own."""
+    """The rows that have the size of the workload and a value that is judged, without units that
+    have sizes of their own.
+    """
     import numpy as np
 
     rows, size = profile.resources, profile.resources.array("size")
-    judged = [rows.array(name) for name, metric in profile.metrics.items() if metric.better != "none"]
+    judged = [
+        rows.array(name) for name, metric in profile.metrics.items() if metric.better != "none"
+    ]
     kept = np.zeros(len(rows), dtype=bool)
     if len(size) and judged:
         uid = np.asarray(rows.uid, dtype=np.int64)
-        own = np.bincount(uid[np.isfinite(size) & (size != bound(profile))], minlength=len(rows.names)) > 0
+        own = (
+            np.bincount(
+                uid[np.isfinite(size) & (size != bound(profile))], minlength=len(rows.names)
+            )
+            > 0
+        )
         kept = (size == bound(profile)) & ~own[uid] & np.isfinite(judged).any(axis=0)
     places = np.flatnonzero(kept).tolist()
-    columns: dict[str, Any] = {name: [rows.integers(name)[row] for row in places] for name in INTEGER_COLUMNS if name != "trace"}
+    columns: dict[str, Any] = {
+        name: [rows.integers(name)[row] for row in places]
+        for name in INTEGER_COLUMNS
+        if name != "trace"
+    }
     metrics = {
         name: about
         for name, about in profile.metrics.items()
@@ -65,9 +90,22 @@ def at_workload(profile: Profile) -> Profile:
     }
     values = {name: [rows.metrics[name][row] for row in places] for name in metrics}
     taken = Resources(
-        names=rows.names, uid=[rows.uid[row] for row in places], size=[bound(profile)] * len(places), metrics=values, **columns
+        names=rows.names,
+        uid=[rows.uid[row] for row in places],
+        size=[bound(profile)] * len(places),
+        metrics=values,
+        **columns,
     )
-    return replace(profile, resources=taken, metrics=metrics, stacks=None, reached=None, turns=None, models=[], postprocessors=[])
+    return replace(
+        profile,
+        resources=taken,
+        metrics=metrics,
+        stacks=None,
+        reached=None,
+        turns=None,
+        models=[],
+        postprocessors=[],
+    )
 
 
 def _template(job: Job, n: float) -> Job:
@@ -89,10 +127,23 @@ def _with_hole(name: str, n: float) -> str:
 
 def _join(parts: Sequence[Profile]) -> Profile:
     """The rows of several profiles as those of one; a metric that one has not is None there."""
-    names = list(dict.fromkeys(part.resources.names[code] for part in parts for code in dict.fromkeys(part.resources.uid)))
+    names = list(
+        dict.fromkeys(
+            part.resources.names[code]
+            for part in parts
+            for code in dict.fromkeys(part.resources.uid)
+        )
+    )
     codes = {name: code for code, name in enumerate(names)}
     metrics = {name: about for part in parts for name, about in part.metrics.items()}
-    rows = Resources(names=names, size=[], binary=[], iteration=[], mark=[], metrics={name: [] for name in metrics})
+    rows = Resources(
+        names=names,
+        size=[],
+        binary=[],
+        iteration=[],
+        mark=[],
+        metrics={name: [] for name in metrics},
+    )
     for part in parts:
         own = part.resources
         rows.uid += [codes[own.names[code]] for code in own.uid]
@@ -103,4 +154,6 @@ def _join(parts: Sequence[Profile]) -> Profile:
         for name, column_of in rows.metrics.items():
             column_of.extend(own.metrics.get(name, [None] * len(own)))
     last = parts[-1]
-    return replace(last, job=_template(last.job, bound(last) or 0.0), metrics=metrics, resources=rows)
+    return replace(
+        last, job=_template(last.job, bound(last) or 0.0), metrics=metrics, resources=rows
+    )

@@ -1,4 +1,6 @@
-"""What can be accepted, and what is: the degradations that ``perf check`` reported, by name, and the list of perf-accepted.toml."""
+"""What can be accepted, and what is: the degradations that ``perf check`` reported, by name, and
+the list of perf-accepted.toml.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ EFFECT_DIGITS = 6  # of an effect in the file
 
 @dataclass(frozen=True)
 class AcceptableChange:
-    """One reported change, with the full ids of the two commits; ``committed`` is False where uncommitted changes are meant."""
+    """One reported change, with the full ids of the two commits; ``committed`` is False where
+    uncommitted changes are meant.
+    """
 
     id: str
     change: Change
@@ -50,25 +54,40 @@ class AcceptableChange:
     def named(self) -> Named:
         """What its benchmark can be called."""
         whole = labelled(self.change.job, self.change.uid, None)
-        return Named([self.change.job.partition(" ")[0], self.change.job, whole, benchmark(self.change)], [self.change.uid])
+        return Named(
+            [self.change.job.partition(" ")[0], self.change.job, whole, benchmark(self.change)],
+            [self.change.uid],
+        )
 
     @property
     def title(self) -> str:
         """``3f9c2a1 (sort: wall time)``."""
-        return f"{self.id} ({shorten(benchmark(self.change), LABEL_CHARACTERS)}:{self.change.metric})"
+        return (
+            f"{self.id} ({shorten(benchmark(self.change), LABEL_CHARACTERS)}:{self.change.metric})"
+        )
 
 
 def accept(
-    repository: Repository, names: Sequence[str], reason: str, until: date | None, *, blamed: bool = False
+    repository: Repository,
+    names: Sequence[str],
+    reason: str,
+    until: date | None,
+    *,
+    blamed: bool = False,
 ) -> list[Acceptance]:
-    """Write the changes of these names to the project's file; what was written. Raises UsageError, NothingToCompare.
+    """Write the changes of these names to the project's file; what was written.
+
+    Raises UsageError, NothingToCompare.
 
     ``blamed``: the reason ends with what the newest `perf blame` of the same commits names.
     """
     if not reason.strip():
         raise UsageError("an empty reason helps nobody later: --reason TEXT")
     if until and until <= date.today():
-        raise UsageError(f"--until {until} is not in the future: give the first day on which it is no longer accepted")
+        raise UsageError(
+            f"--until {until} is not in the future: give the first day on which it is no longer"
+            " accepted"
+        )
     path = _path(repository)
     with hold(repository.home / "accept.lock", wait=True):
         known = {one.id: one for one in register.load(path)}
@@ -78,12 +97,18 @@ def accept(
             why = f"{reason} ({_blame(repository, candidate)})" if blamed else reason
             new = _acceptance(repository, candidate, " ".join(why.split()), until)
             if (old := known.get(candidate.id)) and not _renews(new, old):
-                raise UsageError(f"{candidate.title} is accepted already: perf accept --remove {candidate.id} withdraws it")
+                raise UsageError(
+                    f"{candidate.title} is accepted already: perf accept --remove {candidate.id}"
+                    " withdraws it"
+                )
             found[candidate.id] = new
         try:
             register.add(path, found.values())
         except UnicodeEncodeError:
-            raise UsageError("the reason, or the benchmark's name, has bytes that are not UTF-8: write it in UTF-8") from None
+            raise UsageError(
+                "the reason, or the benchmark's name, has bytes that are not UTF-8: write it in"
+                " UTF-8"
+            ) from None
     return list(found.values())
 
 
@@ -99,40 +124,53 @@ def accepted(repository: Repository) -> list[Acceptance]:
 
 
 def find(repository: Repository, name: str) -> AcceptableChange:
-    """The degradation of that id, in any report that is remembered, or of that benchmark (``:metric``), in the last one.
+    """The degradation of that id, in any report that is remembered, or of that benchmark
+    (``:metric``), in the last one.
 
-    Raises UsageError where there is none, or more than one; NothingToCompare where no report is remembered.
+    Raises UsageError where there is none, or more than one; NothingToCompare where no report is
+    remembered.
     """
     newest: list[AcceptableChange] | None = None
     for candidates in _reported(repository):
         newest = candidates if newest is None else newest
-        if ENTRY_ID.fullmatch(name) and (found := [one for one in candidates if one.id.startswith(name)]):
+        if ENTRY_ID.fullmatch(name) and (
+            found := [one for one in candidates if one.id.startswith(name)]
+        ):
             return _only(name, found)
         if not ENTRY_ID.fullmatch(name):
             break
     if newest is None:
-        raise NothingToCompare("no report is remembered here: run `perf check` first, it names what can be accepted")
+        raise NothingToCompare(
+            "no report is remembered here: run `perf check` first, it names what can be accepted"
+        )
     if found := _called(name, newest):
         return _only(name, found)
     known = [one for one in newest if _acceptable(one.change)]
     names = dict.fromkeys(
-        called for one in known for called in (one.id, *one.named.names, f"{one.named.names[-1]}:{one.change.metric}")
+        called
+        for one in known
+        for called in (one.id, *one.named.names, f"{one.named.names[-1]}:{one.change.metric}")
     )
     hint = nearest(name, names) if known else ": the last report has no degradation"
     raise UsageError(f"no degradation is called `{name}`{hint}")
 
 
 def _called(name: str, candidates: Sequence[AcceptableChange]) -> list[AcceptableChange]:
-    """The changes of the benchmark, or of the benchmark and ``:metric``, that a name means, or a part of one; raises Ambiguous.
+    """The changes of the benchmark, or of the benchmark and ``:metric``, that a name means, or a
+    part of one; raises Ambiguous.
 
     A part means a degradation.
     """
     if exact := [one for one in candidates if name in one.named.names or name in one.named.also]:
         return exact
     head, _, tail = name.rpartition(":")
-    if of_metric := [one for one in candidates if tail in (one.change.metric, metric_name(one.change.metric))]:
+    if of_metric := [
+        one for one in candidates if tail in (one.change.metric, metric_name(one.change.metric))
+    ]:
         name, candidates = head, of_metric
-        if exact := [one for one in candidates if name in one.named.names or name in one.named.also]:
+        if exact := [
+            one for one in candidates if name in one.named.names or name in one.named.also
+        ]:
             return exact
     open_ones = [one for one in candidates if _acceptable(one.change)]
     return [open_ones[place] for place in meant(name, [one.named for one in open_ones])]
@@ -146,13 +184,27 @@ def acceptable(repository: Repository) -> list[AcceptableChange]:
 def lines(acceptances: Sequence[Acceptance], today: date) -> Iterator[str]:
     """The listing for a terminal of 80 columns."""
     for one in acceptances:
-        until = f", {'ended on' if one.has_ended(today) else 'until'} {one.until}" if one.until else ""
-        yield from wrap(
-            f"{shorten(one.id, LABEL_CHARACTERS)}  {described(one)}{until}", COLUMNS, subsequent_indent=" " * (ID_DIGITS + 2)
+        until = (
+            f", {'ended on' if one.has_ended(today) else 'until'} {one.until}" if one.until else ""
         )
-        by = ", ".join(filter(None, (shorten(one.who, LABEL_CHARACTERS), f"{one.when:%Y-%m-%d}" if one.when else "")))
+        yield from wrap(
+            f"{shorten(one.id, LABEL_CHARACTERS)}  {described(one)}{until}",
+            COLUMNS,
+            subsequent_indent=" " * (ID_DIGITS + 2),
+        )
+        by = ", ".join(
+            filter(
+                None,
+                (shorten(one.who, LABEL_CHARACTERS), f"{one.when:%Y-%m-%d}" if one.when else ""),
+            )
+        )
         about = f"{shorten(one.reason, 400)}{f' ({by})' if by else ''}"
-        yield from wrap(about, COLUMNS, initial_indent=" " * (ID_DIGITS + 2), subsequent_indent=" " * (ID_DIGITS + 2))
+        yield from wrap(
+            about,
+            COLUMNS,
+            initial_indent=" " * (ID_DIGITS + 2),
+            subsequent_indent=" " * (ID_DIGITS + 2),
+        )
 
 
 def described(acceptance: Acceptance) -> str:
@@ -160,7 +212,9 @@ def described(acceptance: Acceptance) -> str:
     amount = "" if acceptance.shift is None else f"by {quantity(acceptance.shift, acceptance.unit)}"
     if acceptance.effect is not None:
         amount = percent(acceptance.effect)
-    name = shorten(labelled(acceptance.benchmark, acceptance.uid, acceptance.size), LABEL_CHARACTERS)
+    name = shorten(
+        labelled(acceptance.benchmark, acceptance.uid, acceptance.size), LABEL_CHARACTERS
+    )
     what = f"{name}: {shorten(metric_name(acceptance.metric), LABEL_CHARACTERS)} {amount}".rstrip()
     return f"{what}, {acceptance.baseline[:10]} -> {acceptance.target[:10]}"
 
@@ -172,7 +226,9 @@ def json(acceptances: Sequence[Acceptance], today: date) -> str:
 
 
 def _renews(new: Acceptance, old: Acceptance) -> bool:
-    """Whether a change needs to be accepted again: the old acceptance has ended, or more was measured since."""
+    """Whether a change needs to be accepted again: the old acceptance has ended, or more was
+    measured since.
+    """
     worse = -1 if new.better == "higher" else 1
     sizes = [(one.effect, one.shift)[one.effect is None] or 0.0 for one in (new, old)]
     return old.has_ended(date.today()) or worse * (sizes[0] - sizes[1]) > 0
@@ -180,7 +236,10 @@ def _renews(new: Acceptance, old: Acceptance) -> bool:
 
 def _path(repository: Repository) -> Path:
     if repository.project.bare:
-        raise UsageError(f"a bare repository has no {register.REGISTER_FILE}: accept it in a clone, and commit the file")
+        raise UsageError(
+            f"a bare repository has no {register.REGISTER_FILE}: accept it in a clone, and commit"
+            " the file"
+        )
     return repository.project.root / register.REGISTER_FILE
 
 
@@ -205,21 +264,28 @@ def _only(name: str, changes: Sequence[AcceptableChange]) -> AcceptableChange:
     """The one degradation among what a name means; several methods may have judged the same one."""
     wanted: dict[str, AcceptableChange] = {}
     for choice in changes:
-        if _acceptable(choice.change) and (choice.id not in wanted or _size(choice) > _size(wanted[choice.id])):
+        if _acceptable(choice.change) and (
+            choice.id not in wanted or _size(choice) > _size(wanted[choice.id])
+        ):
             wanted[choice.id] = choice
     if len(wanted) > 1:
         more = f" and {len(wanted) - MOST_CANDIDATES} more" if len(wanted) > MOST_CANDIDATES else ""
         listed = ", ".join(choice.title for choice in list(wanted.values())[:MOST_CANDIDATES])
-        raise UsageError(f"`{name}` is {len(wanted)} degradations, name them by their ids: {listed}{more}")
+        raise UsageError(
+            f"`{name}` is {len(wanted)} degradations, name them by their ids: {listed}{more}"
+        )
     if not wanted:
         change = changes[0].change
         if change.accepted is not None:
             raise UsageError(f"{changes[0].title} is accepted already: see `perf accept --list`")
-        raise UsageError(f"{changes[0].title} is `{change.word}`: only degradations need to be accepted")
+        raise UsageError(
+            f"{changes[0].title} is `{change.word}`: only degradations need to be accepted"
+        )
     (candidate,) = wanted.values()
     if not candidate.committed:
         raise UsageError(
-            f"{candidate.title} is about uncommitted changes: commit them, run `perf check`, and accept what it names"
+            f"{candidate.title} is about uncommitted changes: commit them, run `perf check`, and"
+            " accept what it names"
         )
     return candidate
 
@@ -237,18 +303,38 @@ def _blame(repository: Repository, candidate: AcceptableChange) -> str:
     kept = [one for one in of_pair(repository, a, b) if one.job == candidate.change.job]
     if said := named(max(kept, key=lambda one: one.made, default=None)):
         return said
-    raise UsageError(f"nothing is blamed for {candidate.title} yet: run `perf blame {a[:10]} {b[:10]} {candidate.change.job}`")
+    raise UsageError(
+        f"nothing is blamed for {candidate.title} yet: run `perf blame {a[:10]} {b[:10]}"
+        f" {candidate.change.job}`"
+    )
 
 
-def _acceptance(repository: Repository, candidate: AcceptableChange, reason: str, until: date | None) -> Acceptance:
+def _acceptance(
+    repository: Repository, candidate: AcceptableChange, reason: str, until: date | None
+) -> Acceptance:
     change = candidate.change
-    numbers = [None if value is None else float(f"{value:.{EFFECT_DIGITS}g}") for value in (change.effect, change.shift)]
+    numbers = [
+        None if value is None else float(f"{value:.{EFFECT_DIGITS}g}")
+        for value in (change.effect, change.shift)
+    ]
     who = ""
     with suppress(GitError):  # nobody is configured
         who = repository.project.git("var", "GIT_AUTHOR_IDENT").rpartition(" <")[0]
     return Acceptance(
-        id=candidate.id, benchmark=change.job, uid=change.uid, size=change.size, metric=change.metric,
-        series=change.series[:SERIES_DIGITS], baseline=candidate.baseline, target=candidate.target, effect=numbers[0], shift=numbers[1],
-        unit=change.unit, better="higher" if change.better == "higher" else "lower", reason=reason, until=until, who=who,
+        id=candidate.id,
+        benchmark=change.job,
+        uid=change.uid,
+        size=change.size,
+        metric=change.metric,
+        series=change.series[:SERIES_DIGITS],
+        baseline=candidate.baseline,
+        target=candidate.target,
+        effect=numbers[0],
+        shift=numbers[1],
+        unit=change.unit,
+        better="higher" if change.better == "higher" else "lower",
+        reason=reason,
+        until=until,
+        who=who,
         when=datetime.now(UTC).replace(microsecond=0),
-    )  # fmt: skip
+    )

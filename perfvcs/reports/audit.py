@@ -1,4 +1,6 @@
-"""How often a project's own measurements raise a false alarm: a revision against itself, measured in turns."""
+"""How often a project's own measurements raise a false alarm: a revision against itself, measured
+in turns.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,10 @@ TRIALS = 3  # below, one alarm alone would be above the limit
 AUDIT_EXECUTIONS = 30  # executions a side of an audit, at least; twice those of a check
 SUSPICIOUS = 0.1  # of the parts of a session, from which a unit is named
 MOST_LISTED = 5
-AUDIT_CURE = "Take more executions (`perf plan` says how many) or a larger --delta, and run `perf check --audit` again."
+AUDIT_CURE = (
+    "Take more executions (`perf plan` says how many) or a larger --delta, and run `perf check"
+    " --audit` again."
+)
 
 
 class UntrustedGate(UsageError):
@@ -42,7 +47,9 @@ class UntrustedGate(UsageError):
 
 
 class AuditTally(msgspec.Struct, frozen=True):
-    """One metric (or all): how many comparisons there were, how many were called changed, and the share of the subsets' that was."""
+    """One metric (or all): how many comparisons there were, how many were called changed, and the
+    share of the subsets' that was.
+    """
 
     metric: str
     comparisons: int
@@ -52,9 +59,12 @@ class AuditTally(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Audit:
-    """What all A/A sessions together show. ``low``..``high`` is the 95 % bound on each side of the false-alarm rate.
+    """What all A/A sessions together show.
 
-    ``trials`` is the number of independent ones: a job in a session, since what its metrics and units show is one story.
+    ``low``..``high`` is the 95 % bound on each side of the false-alarm rate.
+
+    ``trials`` is the number of independent ones: a job in a session, since what its metrics and
+    units show is one story.
     """
 
     revision: str
@@ -68,7 +78,9 @@ class Audit:
 
     @property
     def refused(self) -> bool:
-        """Whether a gate is not to be trusted: the rate is above the limit beyond reasonable doubt, and not by a single alarm."""
+        """Whether a gate is not to be trusted: the rate is above the limit beyond reasonable doubt,
+        and not by a single alarm.
+        """
         return self.trials >= TRIALS and self.low > LIMIT
 
     def conclusion(self) -> str:
@@ -76,13 +88,19 @@ class Audit:
         if self.refused:
             return f"Too many false alarms: `perf check --gate` is refused. {AUDIT_CURE}"
         if self.low > LIMIT:
-            return "These were false alarms, but so few trials may be bad luck: perf check --audit again adds to them."
+            return (
+                "These were false alarms, but so few trials may be bad luck: perf check --audit"
+                " again adds to them."
+            )
         if self.high > LIMIT:
             return (
-                f"Nothing speaks against a gate yet, but so few trials cannot rule out {100 * self.high:.2g} %: "
-                "perf check --audit again adds to them."
+                "Nothing speaks against a gate yet, but so few trials cannot rule out"
+                f" {100 * self.high:.2g} %: perf check --audit again adds to them."
             )
-        return f"At most {100 * self.high:.2g} % of the comparisons raise a false alarm: a gate can be trusted."
+        return (
+            f"At most {100 * self.high:.2g} % of the comparisons raise a false alarm: a gate can be"
+            " trusted."
+        )
 
     def lines(self) -> Iterator[str]:
         """The listing for a terminal of 80 columns."""
@@ -91,7 +109,9 @@ class Audit:
         yield f"  {'':16}{'called changed':>20}{'by resampling':>18}"
         for tally in self.tallies:
             share = f"{100 * tally.rate:.1f} %"
-            yield f"  {shorten(metric_name(tally.metric), 15):16}{f'{tally.called} of {tally.comparisons}':>20}{share:>18}"
+            name = shorten(metric_name(tally.metric), 15)
+            called = f"{tally.called} of {tally.comparisons}"
+            yield f"  {name:16}{called:>20}{share:>18}"
         bounds = f"between {100 * self.low:.1f} and {100 * self.high:.1f} %"
         yield f"  false alarms: {100 * self.rate:.1f} %, {bounds} (each with 95 % confidence)"
         for one in self.suspects[:MOST_LISTED]:
@@ -99,7 +119,8 @@ class Audit:
             name = one.job if one.uid in one.job.split(" ")[0] else f"{one.job}: {unit}"
             effect = "" if one.effect is None else f" ({100 * one.effect:+.1f} %)"
             line = (
-                f"{shorten(name, 40)}, {metric_name(one.metric)}: called changed in {100 * one.rate:.0f} % of the subsets{effect}"
+                f"{shorten(name, 40)}, {metric_name(one.metric)}: called changed in"
+                f" {100 * one.rate:.0f} % of the subsets{effect}"
             )
             yield from wrap(line, COLUMNS, initial_indent="  ", subsequent_indent="    ")
         yield from wrap(self.conclusion(), COLUMNS)
@@ -107,16 +128,30 @@ class Audit:
     def json(self) -> str:
         """The same as JSON."""
         found = {
-            "revision": self.revision, "sessions": self.sessions, "trials": self.trials, "metrics": self.tallies, "rate": self.rate,
-            "low": self.low, "high": self.high, "limit": LIMIT, "refused": self.refused, "suspects": self.suspects,
-        }  # fmt: skip
+            "revision": self.revision,
+            "sessions": self.sessions,
+            "trials": self.trials,
+            "metrics": self.tallies,
+            "rate": self.rate,
+            "low": self.low,
+            "high": self.high,
+            "limit": LIMIT,
+            "refused": self.refused,
+            "suspects": self.suspects,
+        }
         return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
 
 
 def measure(
-    repository: Repository, revision: str, request: Request, progress: Progress, delta: float | None, executor: Make
+    repository: Repository,
+    revision: str,
+    request: Request,
+    progress: Progress,
+    delta: float | None,
+    executor: Make,
 ) -> CampaignOutcome:
-    """Measure a revision against itself, by default 30 pairs on each host or twice what a check takes, and store it.
+    """Measure a revision against itself, by default 30 pairs on each host or twice what a check
+    takes, and store it.
 
     Raises UsageError where fewer pairs are asked for than say anything.
     """
@@ -126,73 +161,118 @@ def measure(
     from perfvcs.profile.rules import RULES_FILE
 
     if request.executions is not None and request.executions < FEWEST_AUDITED:
-        raise UsageError(f"an audit of {counted(request.executions, 'pair')} says nothing: give -n {FEWEST_AUDITED} or more")
+        raise UsageError(
+            f"an audit of {counted(request.executions, 'pair')} says nothing: give -n"
+            f" {FEWEST_AUDITED} or more"
+        )
     state = repository.current(revision)
     config = load(repository.project.root / RULES_FILE)
     if request.executions is None:
         cells, _ = planned(repository, request.apply(config)[0], state.commit)
         pairs = max(AUDIT_EXECUTIONS, *(2 * cell.executions * cell.binaries for cell in cells))
         request = replace(request, executions=pairs * executor.width)
-    outcome, _ = settle(repository, config, (state, state), request, progress, delta, executor=executor)
+    outcome, _ = settle(
+        repository, config, (state, state), request, progress, delta, executor=executor
+    )
     if not outcome.profiles:
         outcome.raise_failures()
     return outcome
 
 
 def audit(
-    repository: Repository, revision: str, *, delta: float | None = None, method: str = "auto",
-    series: Collection[str] | None = None, rules: Rules | None = None,
-) -> Audit:  # fmt: skip
-    """What the A/A sessions stored on a revision and before show, of all jobs or of some series; raises NothingToCompare without any.
+    repository: Repository,
+    revision: str,
+    *,
+    delta: float | None = None,
+    method: str = "auto",
+    series: Collection[str] | None = None,
+    rules: Rules | None = None,
+) -> Audit:
+    """What the A/A sessions stored on a revision and before show, of all jobs or of some series;
+    raises NothingToCompare without any.
 
     ``rules`` are those of the check that is to be trusted, by default the present ones.
     """
     state = repository.current(revision)
     found = _audit(repository, state, delta=delta, method=method, series=series, rules=rules)
     if found is None:
-        raise NothingToCompare(f"no A/A measurement is stored up to {state.name}: make one with `perf check --audit`")
+        raise NothingToCompare(
+            f"no A/A measurement is stored up to {state.name}: make one with `perf check --audit`"
+        )
     return found
 
 
 def require(
-    repository: Repository, target: State, changes: Sequence[Change], *, delta: float | None, method: str, rules: Rules
+    repository: Repository,
+    target: State,
+    changes: Sequence[Change],
+    *,
+    delta: float | None,
+    method: str,
+    rules: Rules,
 ) -> None:
-    """Raises UntrustedGate where the audits stored for what was compared show more false alarms than a gate can have."""
+    """Raises UntrustedGate where the audits stored for what was compared show more false alarms
+    than a gate can have.
+    """
     judged = {change.series for change in changes if change.word in JUDGED_WORDS}
     found = _audit(repository, target, delta=delta, method=method, series=judged, rules=rules)
     if found is not None and found.refused:
         raise UntrustedGate(
-            f"the gate is refused: a revision against itself was called changed in {100 * found.rate:.1f} % of the comparisons "
-            f"(at least {100 * found.low:.1f} %, over {100 * LIMIT:g} %): take more executions (see `perf plan`) or a larger --delta, "
-            "then run `perf check --audit`"
+            "the gate is refused: a revision against itself was called changed in"
+            f" {100 * found.rate:.1f} % of the comparisons (at least {100 * found.low:.1f} %, over"
+            f" {100 * LIMIT:g} %): take more executions (see `perf plan`) or a larger --delta, then"
+            " run `perf check --audit`"
         )
 
 
 def distrusted(repository: Repository) -> dict[str, str]:
-    """The hosts whose newest audits show more false alarms than a gate can have, with what these show and the cure."""
+    """The hosts whose newest audits show more false alarms than a gate can have, with what these
+    show and the cure.
+    """
     head = repository.project.head
-    commits = list(islice(repository.with_profiles(repository.project.walk(head)), NEAREST_ANCESTORS)) if head else []
-    hosts: dict[str, dict[str, dict[str, list[float]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
-    for one in records(repository, commits, delta=None, method="auto", by_host=True) if commits else ():
+    commits = (
+        list(islice(repository.with_profiles(repository.project.walk(head)), NEAREST_ANCESTORS))
+        if head
+        else []
+    )
+    hosts: dict[str, dict[str, dict[str, list[float]]]] = defaultdict(
+        lambda: defaultdict(lambda: defaultdict(list))
+    )
+    for one in (
+        records(repository, commits, delta=None, method="auto", by_host=True) if commits else ()
+    ):
         hosts[one.host][one.session][one.series].append(one.rate)
     found = {}
     for host, sessions in hosts.items():
-        trials = [fmean(rates) for session in list(sessions.values())[-TRIALS:] for rates in session.values()]
+        trials = [
+            fmean(rates)
+            for session in list(sessions.values())[-TRIALS:]
+            for rates in session.values()
+        ]
         rate = fmean(trials)
         if len(trials) >= TRIALS and bounds(rate, len(trials))[0] > LIMIT:
             found[host] = (
-                f"in its newest audits {100 * rate:.0f} % of the comparisons were called changed; when that is mended, run "
-                "`perf check --audit --scheduler ADDRESS` until it is trusted again"
+                f"in its newest audits {100 * rate:.0f} % of the comparisons were called changed;"
+                " when that is mended, run `perf check --audit --scheduler ADDRESS` until it is"
+                " trusted again"
             )
     return found
 
 
 def _audit(
-    repository: Repository, state: State, *, delta: float | None, method: str, series: Collection[str] | None,
+    repository: Repository,
+    state: State,
+    *,
+    delta: float | None,
+    method: str,
+    series: Collection[str] | None,
     rules: Rules | None,
-) -> Audit | None:  # fmt: skip
+) -> Audit | None:
     """The audit of what is stored; None where there is nothing to audit."""
-    commits = [state.commit, *islice(repository.measured_ancestors(state.commit), NEAREST_ANCESTORS)]
+    commits = [
+        state.commit,
+        *islice(repository.measured_ancestors(state.commit), NEAREST_ANCESTORS),
+    ]
     every = records(repository, commits, delta=delta, method=method, rules=rules)
     found = [one for one in every if series is None or one.series in series]
     if not found:
@@ -207,18 +287,30 @@ def _audit(
     low, high = bounds(rate, len(trials))
     suspects = sorted((one for one in found if one.rate > SUSPICIOUS), key=lambda one: -one.rate)
     sessions = len({one.session for one in found})
-    return Audit(state.name, sessions, len(trials), [*tallies, _tally("all", found)], rate, low, high, suspects)
+    return Audit(
+        state.name,
+        sessions,
+        len(trials),
+        [*tallies, _tally("all", found)],
+        rate,
+        low,
+        high,
+        suspects,
+    )
 
 
 def _tally(name: str, records: Sequence[ReplayRecord]) -> AuditTally:
-    return AuditTally(name, len(records), sum(one.called for one in records), fmean(one.rate for one in records))
+    return AuditTally(
+        name, len(records), sum(one.called for one in records), fmean(one.rate for one in records)
+    )
 
 
 def bounds(rate: float, trials: int) -> tuple[float, float]:
-    """The bounds on a true rate, each with 95 % confidence, from the mean of so many independent shares between 0 and 1.
+    """The bounds on a true rate, each with 95 % confidence, from the mean of so many independent
+    shares between 0 and 1.
 
-    Clopper and Pearson's, as if every share were 0 or 1: shares in between scatter less, so the bounds are on the wide side.
-    Source: Clopper, Pearson 1934.
+    Clopper and Pearson's, as if every share were 0 or 1: shares in between scatter less, so the
+    bounds are on the wide side. Source: Clopper, Pearson 1934.
     """
     from scipy.special import betaincinv
 

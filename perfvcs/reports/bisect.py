@@ -1,4 +1,6 @@
-"""What `perf bisect` prints: the commit and its evidence, or the commits in question, for a terminal of 80 columns, or as JSON."""
+"""What `perf bisect` prints: the commit and its evidence, or the commits in question, for a
+terminal of 80 columns, or as JSON.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +35,15 @@ def suspected(repository: Repository, bisection: Bisection) -> Iterator[str]:
     if bisection.target is not None:
         yield f"{describe_target(bisection.target)}, {metric_name(bisection.target.metric)}"
     if bisection.suspects is None:
-        yield f"{bisection.span.last:,} commits are too many to be read: name ends closer to each other"
+        yield (
+            f"{bisection.span.last:,} commits are too many to be read: name ends closer to each"
+            " other"
+        )
         return
-    share, touching = bisection.shares(), [place for place, one in enumerate(bisection.suspects) if one.touches]
+    share, touching = (
+        bisection.shares(),
+        [place for place, one in enumerate(bisection.suspects) if one.touches],
+    )
     listed = sorted(touching, key=lambda place: (-share[place], -place))[:MOST_SUSPECTS]
     about = repository.project.describe([bisection.suspects[place].commit for place in listed])
     for place in listed:
@@ -65,7 +73,13 @@ def title(about: Commit, before: str = "") -> str:
 def wrapped(text: str, indent: int = 0) -> list[str]:
     """A sentence on as many lines as it takes."""
     margin = " " * indent
-    return wrap(text, COLUMNS, initial_indent=margin, subsequent_indent=margin or "  ", break_long_words=False)
+    return wrap(
+        text,
+        COLUMNS,
+        initial_indent=margin,
+        subsequent_indent=margin or "  ",
+        break_long_words=False,
+    )
 
 
 def lines(repository: Repository, bisection: Bisection) -> Iterator[str]:
@@ -90,27 +104,36 @@ def lines(repository: Repository, bisection: Bisection) -> Iterator[str]:
     if bisection.also:
         names = ", ".join(
             dict.fromkeys(
-                f"{change.job} {metric_name(change.metric)} {percent(change.effect or 0.0)}" for change in bisection.also
+                f"{change.job} {metric_name(change.metric)} {percent(change.effect or 0.0)}"
+                for change in bisection.also
             )
         )
         yield from wrapped(
-            f"note: the ends differ elsewhere too: {shorten(names, 300)}; follow one with --job, --unit and --metric"
+            f"note: the ends differ elsewhere too: {shorten(names, 300)}; follow one with --job,"
+            " --unit and --metric"
         )
     if named and bisection.why == "found" and (rest := unexplained(bisection)) >= LARGEST_REST:
         yield from wrapped(
-            f"note: {100 * rest:.0f} % of the difference is not explained by what is named: smaller changes are not searched for"
+            f"note: {100 * rest:.0f} % of the difference is not explained by what is named: smaller"
+            " changes are not searched for"
         )
     if named and bisection.why == "found":
         yield from _of_a_merge(repository, bisection, named)
 
 
-def _of_a_merge(repository: Repository, bisection: Bisection, named: tuple[int, ...]) -> Iterator[str]:
+def _of_a_merge(
+    repository: Repository, bisection: Bisection, named: tuple[int, ...]
+) -> Iterator[str]:
     """What a merge that is named brought, or how that is searched."""
     commits = (bisection.span.commits[place] for place in named)
     merges = [commit[:10] for commit in commits if commit in bisection.span.merges]
     within = bisection.within
     if merges and within is None:
-        how = "cannot be searched: it has no good end that can be measured" if bisection.merged else "is searched with --merged"
+        how = (
+            "cannot be searched: it has no good end that can be measured"
+            if bisection.merged
+            else "is searched with --merged"
+        )
         yield from wrapped(f"note: {merges[0]} is a merge; what it brought {how}")
     if within is not None:
         yield ""
@@ -124,8 +147,14 @@ def _head(bisection: Bisection) -> Iterator[str]:
         return
     name = f"{describe_target(bisection.target)}, {metric_name(bisection.target.metric)}"
     evidence = bisection.outcome.evidence if bisection.outcome else None
-    size = "" if evidence is None or not evidence.pairs else f": {effect_text(bisection, effect_of(evidence.pairs, bisection))}"
-    yield from wrapped(f"{shorten(name, 60)}{size} from {bisection.span.good[:10]} to {bisection.span.bad[:10]}")
+    size = (
+        ""
+        if evidence is None or not evidence.pairs
+        else f": {effect_text(bisection, effect_of(evidence.pairs, bisection))}"
+    )
+    yield from wrapped(
+        f"{shorten(name, 60)}{size} from {bisection.span.good[:10]} to {bisection.span.bad[:10]}"
+    )
 
 
 def _culprit(bisection: Bisection, about: dict[str, Commit], number: int) -> Iterator[str]:
@@ -134,16 +163,25 @@ def _culprit(bisection: Bisection, about: dict[str, Commit], number: int) -> Ite
     commit, step = bisection.span.commits[number], own(bisection, number)
     yield title(about[commit])
     against = f"against {bisection.parent(number)}"
-    yield from wrapped(f"{effect_text(bisection, step)} {against}, {counted(step.pairs, 'pair')} in turns", indent=INDENT)
+    yield from wrapped(
+        f"{effect_text(bisection, step)} {against}, {counted(step.pairs, 'pair')} in turns",
+        indent=INDENT,
+    )
     if bisection.target and (sides := bisection.outcome.sides.get(number)):
         yield from wrapped(levels(*sides, bisection.target.unit), indent=INDENT)
     share = part(bisection, number)
-    probability = f"probability {_probability(float(bisection.outcome.decision.belief.change[number - 1]))}"
+    probability = (
+        f"probability {_probability(float(bisection.outcome.decision.belief.change[number - 1]))}"
+    )
     yield from wrapped(
-        probability + (f"; {100 * share:.0f} % of the whole difference" if share is not None else ""), indent=INDENT
+        probability
+        + (f"; {100 * share:.0f} % of the whole difference" if share is not None else ""),
+        indent=INDENT,
     )
     if bisection.suspects is not None and bisection.suspects[number - 1].touches:
-        yield from wrapped(f"changes {reasons(bisection.suspects[number - 1].reasons)}", indent=INDENT)
+        yield from wrapped(
+            f"changes {reasons(bisection.suspects[number - 1].reasons)}", indent=INDENT
+        )
 
 
 def _undecided(bisection: Bisection) -> str:
@@ -151,22 +189,39 @@ def _undecided(bisection: Bisection) -> str:
     ends = f"{bisection.span.good[:10]} and {bisection.span.bad[:10]}"
     why, improvement = bisection.why, bisection.improvement
     if bisection.outcome is None:
-        opposite = [change for change in bisection.judged if change.word == ("degradation" if improvement else "improvement")]
+        opposite = [
+            change
+            for change in bisection.judged
+            if change.word == ("degradation" if improvement else "improvement")
+        ]
         if opposite:
-            size, cure = percent(opposite[0].effect or 0.0), "" if improvement else ": --improvement finds the commit"
+            size, cure = (
+                percent(opposite[0].effect or 0.0),
+                "" if improvement else ": --improvement finds the commit",
+            )
             word = "better" if improvement else "worse"
-            return f"nothing became {word} between {ends}, but {_other(opposite[0])} changed by {size}{cure}"
+            return (
+                f"nothing became {word} between {ends}, but {_other(opposite[0])} changed by"
+                f" {size}{cure}"
+            )
     if why == "range":
         return f"no more commits can be measured{_untried(bisection)}; it is one of these"
-    effect = bisection.outcome and bisection.outcome.evidence.pairs and effect_of(bisection.outcome.evidence.pairs, bisection)
+    effect = (
+        bisection.outcome
+        and bisection.outcome.evidence.pairs
+        and effect_of(bisection.outcome.evidence.pairs, bisection)
+    )
     size = f": {effect_text(bisection, effect)}" if effect else ""
     sentences = {
         "equal": f"{ends} do not differ{size}: there is nothing to look for",
         "unproved": f"it is not shown that {ends} differ{size}: there may be nothing to look for",
         "worn out": "more measuring does not settle it; what is known so far",
         "budget": "the budget is used up; what is known so far (the same command goes on)",
-        "reversed": f"{bisection.span.bad[:10]} is {'worse' if improvement else 'better'} than {bisection.span.good[:10]}{size}"
-        + ("" if improvement else ": --improvement finds the commit"),
+        "reversed": (
+            f"{bisection.span.bad[:10]} is {'worse' if improvement else 'better'} than"
+            f" {bisection.span.good[:10]}{size}"
+            + ("" if improvement else ": --improvement finds the commit")
+        ),
     }
     return sentences[why]
 
@@ -194,9 +249,14 @@ def _range(bisection: Bisection, about: dict[str, Commit]) -> Iterator[str]:
     held = belief.range()
     likeliest = sorted(held, key=lambda place: -belief.jump[place - 1])[:MOST_LISTED]
     for place in sorted(likeliest):
-        yield title(about[bisection.span.commits[place]], f"{100 * float(belief.jump[place - 1]):5.1f} %  ")
+        yield title(
+            about[bisection.span.commits[place]], f"{100 * float(belief.jump[place - 1]):5.1f} %  "
+        )
     if len(held) > MOST_LISTED:
-        yield f"and {len(held) - MOST_LISTED} more, from {bisection.span.commits[held[0]][:10]} to {bisection.span.commits[held[-1]][:10]}"
+        yield (
+            f"and {len(held) - MOST_LISTED} more, from {bisection.span.commits[held[0]][:10]} to"
+            f" {bisection.span.commits[held[-1]][:10]}"
+        )
 
 
 def _by_counts(bisection: Bisection, about: dict[str, Commit]) -> Iterator[str]:
@@ -209,7 +269,9 @@ def _by_counts(bisection: Bisection, about: dict[str, Commit]) -> Iterator[str]:
     size = percent(guide.relative(improvement=bisection.improvement))
     yield from wrapped(f"instructions, whose counts repeat, do differ: {size}, made by")
     for place in likeliest(guide.jump)[:MOST_LISTED]:
-        yield title(about[bisection.span.commits[place]], f"{100 * float(guide.jump[place - 1]):5.1f} %  ")
+        yield title(
+            about[bisection.span.commits[place]], f"{100 * float(guide.jump[place - 1]):5.1f} %  "
+        )
 
 
 def _skipped(bisection: Bisection) -> Iterator[str]:
@@ -225,8 +287,9 @@ def _effort(bisection: Bisection) -> str:
     outcome, begun = bisection.outcome, bisection.begun
     counts = f" and {len(begun.counted)} to count instructions" if begun.counted else ""
     return (
-        f"{counted(bisection.span.last, 'commit')}: {counted(len(begun.built), 'build')}, {counted(outcome.blocks, 'block')}, "
-        f"{counted(outcome.executions, 'execution')}{counts}, {duration(begun.seconds)}"
+        f"{counted(bisection.span.last, 'commit')}: {counted(len(begun.built), 'build')},"
+        f" {counted(outcome.blocks, 'block')}, {counted(outcome.executions, 'execution')}{counts},"
+        f" {duration(begun.seconds)}"
     )
 
 

@@ -1,4 +1,6 @@
-"""The page of a bisection: what it says, the probability and the level of every commit drawn, and a table of them."""
+"""The page of a bisection: what it says, the probability and the level of every commit drawn, and a
+table of them.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ def document(bisection: Bisection) -> dict[str, Any]:
         "good": bisection.span.good,
         "bad": bisection.span.bad,
         "ended": bisection.why if bisection.outcome or bisection.report else "",
-        "target": target and {"benchmark": describe_target(target), **msgspec.structs.asdict(target)},
+        "target": target
+        and {"benchmark": describe_target(target), **msgspec.structs.asdict(target)},
         "commits": _commits(bisection),
     }
     outcome, begun = bisection.outcome, bisection.begun
@@ -67,7 +70,8 @@ def document(bisection: Bisection) -> dict[str, Any]:
         and {
             "effect": outcome.guide.relative(improvement=bisection.improvement),
             "commits": {
-                bisection.span.commits[place]: float(outcome.guide.jump[place - 1]) for place in likeliest(outcome.guide.jump)
+                bisection.span.commits[place]: float(outcome.guide.jump[place - 1])
+                for place in likeliest(outcome.guide.jump)
             },
         },
         "built": len(begun.built),
@@ -80,15 +84,24 @@ def document(bisection: Bisection) -> dict[str, Any]:
 def _commits(bisection: Bisection) -> list[dict[str, Any]]:
     share, rows = bisection.shares(), []
     for place, commit in enumerate(bisection.span.commits[1:]):
-        row: dict[str, Any] = {"commit": commit, "merge": commit in bisection.span.merges, "prior": share[place]}
+        row: dict[str, Any] = {
+            "commit": commit,
+            "merge": commit in bisection.span.merges,
+            "prior": share[place],
+        }
         if bisection.suspects:
-            row |= {"suspect": bisection.suspects[place].touches, "reasons": bisection.suspects[place].reasons}
+            row |= {
+                "suspect": bisection.suspects[place].touches,
+                "reasons": bisection.suspects[place].reasons,
+            }
         rows.append(row | (_measured(bisection, place + 1) if bisection.outcome else {}))
     return rows
 
 
 def _measured(bisection: Bisection, number: int) -> dict[str, Any]:
-    """What was measured of a commit: its mean value, the share of the difference that it has, and its probability."""
+    """What was measured of a commit: its mean value, the share of the difference that it has, and
+    its probability.
+    """
     assert bisection.outcome is not None and bisection.begun is not None
     belief = bisection.outcome.decision.belief
     return {
@@ -126,7 +139,10 @@ def page(repository: Repository, bisection: Bisection) -> str:
     """The page as one HTML document without scripts; nothing in it comes from another place."""
     from perfvcs.pictures.export import render
 
-    about = bisection.target and f"{describe_target(bisection.target)}, {metric_name(bisection.target.metric)}"
+    about = (
+        bisection.target
+        and f"{describe_target(bisection.target)}, {metric_name(bisection.target.metric)}"
+    )
     title = f"{about or 'bisection'}: {bisection.span.good[:10]} -> {bisection.span.bad[:10]}"
     rows, left = _rows(repository, bisection)
     scale = [(f"{100 * share:.0f} %", round(_height(share), 1)) for share in (0.0, 0.5, 1.0)]
@@ -159,7 +175,11 @@ def _bars(bisection: Bisection) -> list[Bar]:
     if bisection.outcome is None or belief is None:
         return []
     width = max(1.0, 0.8 * (RIGHT - LEFT) / (bisection.span.last + 1))
-    places = sorted(sorted(range(1, bisection.span.last + 1), key=lambda place: -belief.jump[place - 1])[:MOST_BARS])
+    places = sorted(
+        sorted(range(1, bisection.span.last + 1), key=lambda place: -belief.jump[place - 1])[
+            :MOST_BARS
+        ]
+    )
     bars = []
     for place in places:
         chance = float(belief.jump[place - 1])
@@ -167,7 +187,16 @@ def _bars(bisection: Bisection) -> list[Bar]:
         kind = "certain" if place in bisection.outcome.decision.named else "likely"
         title = f"{bisection.span.commits[place][:10]}: {100 * chance:.1f} %"
         x = _place(bisection, place) - width / 2
-        bars.append(Bar(round(x, 2), round(top, 2), round(width, 2), round(_height(0.0) - top, 2), kind, title))
+        bars.append(
+            Bar(
+                round(x, 2),
+                round(top, 2),
+                round(width, 2),
+                round(_height(0.0) - top, 2),
+                kind,
+                title,
+            )
+        )
     return bars
 
 
@@ -179,11 +208,14 @@ def _points(bisection: Bisection) -> list[CommitLevel]:
     levels = {0: (0.0, 0.0), **belief.levels, bisection.span.last: (1.0, 0.0)}
     return [
         CommitLevel(
-            round(_place(bisection, place), 2), round(_height(level), 2), round(_height(level - 2 * error), 2),
-            round(_height(level + 2 * error), 2), f"{bisection.span.commits[place][:10]}: {100 * level:.0f} %",
+            round(_place(bisection, place), 2),
+            round(_height(level), 2),
+            round(_height(level - 2 * error), 2),
+            round(_height(level + 2 * error), 2),
+            f"{bisection.span.commits[place][:10]}: {100 * level:.0f} %",
         )
         for place, (level, error) in sorted(levels.items())
-    ]  # fmt: skip
+    ]
 
 
 def _rows(repository: Repository, bisection: Bisection) -> tuple[list[dict[str, Any]], str]:
@@ -191,11 +223,15 @@ def _rows(repository: Repository, bisection: Bisection) -> tuple[list[dict[str, 
     belief = bisection.outcome.decision.belief if bisection.outcome else None
     shares = bisection.shares()
     order = sorted(
-        range(1, bisection.span.last + 1), key=lambda place: -(shares[place - 1] if belief is None else belief.jump[place - 1])
+        range(1, bisection.span.last + 1),
+        key=lambda place: -(shares[place - 1] if belief is None else belief.jump[place - 1]),
     )
     kept = sorted(order[:MOST_ROWS], reverse=True)
     about = repository.project.describe([bisection.span.commits[place] for place in kept])
-    rows = [_row(bisection, place, about[bisection.span.commits[place]].title, shares[place - 1]) for place in kept]
+    rows = [
+        _row(bisection, place, about[bisection.span.commits[place]].title, shares[place - 1])
+        for place in kept
+    ]
     rest = bisection.span.last - len(kept)
     return rows, f"{counted(rest, 'less likely commit')} left out" if rest else ""
 
@@ -212,7 +248,9 @@ def _row(bisection: Bisection, number: int, title: str, share: float) -> dict[st
         "probability": "" if belief is None else f"{100 * float(belief.jump[number - 1]):.1f} %",
         "level": "" if level is None else f"{100 * level[0]:.0f} %",
         "blocks": len(outcome.evidence.candidates.get(number, ())) or "" if outcome else "",
-        "step": effect_text(bisection, own(bisection, number)) if outcome and number in outcome.evidence.steps else "",
+        "step": effect_text(bisection, own(bisection, number))
+        if outcome and number in outcome.evidence.steps
+        else "",
         "why": f"skipped: {skipped}"
         if skipped
         else reasons(bisection.suspects[number - 1].reasons)

@@ -1,4 +1,6 @@
-"""What `perf blame` says: five lines for a terminal, a JSON document, and SARIF for tools that show findings at lines."""
+"""What `perf blame` says: five lines for a terminal, a JSON document, and SARIF for tools that show
+findings at lines.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ ROW_HEIGHT = 16  # units of a flame graph's height
 
 @dataclass(frozen=True)
 class Rectangle:
-    """One call path: ``left`` and ``width`` in percent, its ``row`` from the top, what it says, and its colour's share of red and blue."""
+    """One call path: ``left`` and ``width`` in percent, its ``row`` from the top, what it says, and
+    its colour's share of red and blue.
+    """
 
     left: float
     width: float
@@ -50,7 +54,9 @@ class Rectangle:
 
 
 def rectangles(tree: Sequence[Node], *, side: int, blamed: str) -> list[Rectangle]:
-    """The rectangles of one side, 0 or 1, in the scale of the larger one; ``blamed`` is the function that is marked."""
+    """The rectangles of one side, 0 or 1, in the scale of the larger one; ``blamed`` is the
+    function that is marked.
+    """
     if not tree:
         return []
     values = [(node.a, node.b)[side] for node in tree]
@@ -68,7 +74,17 @@ def rectangles(tree: Sequence[Node], *, side: int, blamed: str) -> list[Rectangl
             continue
         name = node.name.rpartition(" (")[0] or node.name
         function = unit(node.name)[0]
-        found.append(Rectangle(left, width, row, name, _title(node), _colour(node), blamed in (function, plain(function))))
+        found.append(
+            Rectangle(
+                left,
+                width,
+                row,
+                name,
+                _title(node),
+                _colour(node),
+                blamed in (function, plain(function)),
+            )
+        )
         for child in sorted(below.get(number, ()), key=lambda one: tree[one].name):
             waiting.append((child, left, row + 1))
             left += values[child] * scale
@@ -77,7 +93,9 @@ def rectangles(tree: Sequence[Node], *, side: int, blamed: str) -> list[Rectangl
 
 def _title(node: Node) -> str:
     change = percent(node.b / node.a - 1) if node.a else "new"
-    often = "" if INLINED in node.name else f", called {node.calls_a:,.0f} -> {node.calls_b:,.0f} times"
+    often = (
+        "" if INLINED in node.name else f", called {node.calls_a:,.0f} -> {node.calls_b:,.0f} times"
+    )
     return f"{node.name}: {node.a:,.6g} -> {node.b:,.6g} ({change}){often}"
 
 
@@ -86,7 +104,9 @@ def _colour(node: Node) -> str:
     larger = max(node.a, node.b) or 1.0
     strength = min(1.0, abs(node.b - node.a) / larger / FULL_COLOUR)
     base, full = (226, 229, 233), (230, 159, 0) if node.b > node.a else (86, 180, 233)
-    return "#" + "".join(f"{round(x + (y - x) * strength):02x}" for x, y in zip(base, full, strict=True))
+    return "#" + "".join(
+        f"{round(x + (y - x) * strength):02x}" for x, y in zip(base, full, strict=True)
+    )
 
 
 def lines(blame: Blame, *, verbose: bool = False) -> list[str]:
@@ -95,15 +115,27 @@ def lines(blame: Blame, *, verbose: bool = False) -> list[str]:
     said = [*_wrapped(f"{blame.job}: {_effect(blame)}, {pair}"), *_besides(blame)]
     cause = blame.cause
     if blame.verdict == "no difference":
-        said.append(f"nothing to blame: the two differ by less than {percent(blame.delta).lstrip('+')}, or by chance")
+        said.append(
+            f"nothing to blame: the two differ by less than {percent(blame.delta).lstrip('+')}, or"
+            " by chance"
+        )
     elif blame.verdict == "not the code":
         said += _wrapped(_not_the_code(blame))
     elif cause is None:
         said.append("no changed function explains it")
     else:
-        said += [*_wrapped(f"{'cause' if blame.proved else 'maybe'}: {_cause(blame, cause)}"), *_hunks(cause)]
+        said += [
+            *_wrapped(f"{'cause' if blame.proved else 'maybe'}: {_cause(blame, cause)}"),
+            *_hunks(cause),
+        ]
         if cause.kinds:
-            said.append(_fitting("kind:  ", [_kind(kind.says or kind.name, kind.lines) for kind in cause.kinds[:3]], "; "))
+            said.append(
+                _fitting(
+                    "kind:  ",
+                    [_kind(kind.says or kind.name, kind.lines) for kind in cause.kinds[:3]],
+                    "; ",
+                )
+            )
         said += _wrapped(f"proof: {_proof(blame)}")
     if blame.others:
         said += _wrapped(f"also:  {blame.others}")
@@ -113,11 +145,15 @@ def lines(blame: Blame, *, verbose: bool = False) -> list[str]:
 
 
 def _wrapped(line: str) -> list[str]:
-    return wrap(line, COLUMNS, subsequent_indent=" " * 7, break_long_words=False, break_on_hyphens=False)
+    return wrap(
+        line, COLUMNS, subsequent_indent=" " * 7, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def known(repository: Repository, a: str, b: str) -> str:
-    """What the newest blame of two commits, by their full ids, says in one line; empty where there is none."""
+    """What the newest blame of two commits, by their full ids, says in one line; empty where there
+    is none.
+    """
     from perfvcs.locate.blame.blames import of_pair
 
     said = named(max(of_pair(repository, a, b), key=lambda one: one.made, default=None))
@@ -125,22 +161,33 @@ def known(repository: Repository, a: str, b: str) -> str:
 
 
 def named(blame: Blame | None) -> str:
-    """The benchmark, the function or dependencies that are blamed or suspected, where, and whether that is proved; else empty."""
+    """The benchmark, the function or dependencies that are blamed or suspected, where, and whether
+    that is proved; else empty.
+    """
     cause = blame.cause if blame else None
     if blame is not None and blame.verdict == "not the code" and blame.proved:
         return f"blamed for {blame.job}: {blame.proved.path}, {blame.proved.word}"
     if blame is None or cause is None:
         return ""
     word = "blamed" if blame.proved else "suspected"
-    return f"{word} for {blame.job}: {cause.name} ({cause.hunks[0].place if cause.hunks else cause.path}), {blame.verdict}"
+    return (
+        f"{word} for {blame.job}: {cause.name}"
+        f" ({cause.hunks[0].place if cause.hunks else cause.path}), {blame.verdict}"
+    )
 
 
 def _besides(blame: Blame) -> list[str]:
-    """What differs besides the code, and what the new dependencies were shown to do; named before any function."""
+    """What differs besides the code, and what the new dependencies were shown to do; named before
+    any function.
+    """
     said = [line for text in blame.elsewhere for line in _wrapped(f"other: {text}")]
     trial = blame.dependencies
     if trial is not None and blame.verdict != "not the code":
-        part = f"contributes {100 * (trial.share or 0):.0f} %" if trial.word == "contributes" else "does not explain it"
+        part = (
+            f"contributes {100 * (trial.share or 0):.0f} %"
+            if trial.word == "contributes"
+            else "does not explain it"
+        )
         said += _wrapped(f"tried: {blame.baseline[:10]} with {trial.path}: {part}")
     return said
 
@@ -160,7 +207,11 @@ def _effect(blame: Blame) -> str:
 
 
 def _cause(blame: Blame, cause: SuspectFunction) -> str:
-    name = f"the code outside of functions of {cause.path}" if cause.name == MODULE else f"{cause.name} ({cause.path})"
+    name = (
+        f"the code outside of functions of {cause.path}"
+        if cause.name == MODULE
+        else f"{cause.name} ({cause.path})"
+    )
     why = _why(blame, cause)
     return f"{name}{f': {why}' if why else ''}"
 
@@ -169,17 +220,26 @@ def _why(blame: Blame, cause: SuspectFunction) -> str:
     """How the function came to cost more or less, by its calls."""
     more, sign = ("more", 1) if blame.effect > 0 else ("less", -1)
     parts = []
-    if cause.dearer * sign >= cause.oftener * sign and cause.dearer * sign > 0 and cause.own >= cause.led:
+    if (
+        cause.dearer * sign >= cause.oftener * sign
+        and cause.dearer * sign > 0
+        and cause.own >= cause.led
+    ):
         parts.append(f"each call costs {more}")
         if min(cause.calls) > 0:
             parts.append(f"called {_times(cause.calls)}")
     elif cause.oftener * sign > 0 and cause.own >= cause.led:
         called = cause.callee.partition(" (")[0]
-        parts.append(f"calls {called}() {'more' if sign > 0 else 'less'} often" if called else f"calls {more} of others")
+        parts.append(
+            f"calls {called}() {'more' if sign > 0 else 'less'} often"
+            if called
+            else f"calls {more} of others"
+        )
     elif cause.through:
         parts.append(f"{cause.through}, which did not change, costs {more}")
     share = cause.own if cause.own >= cause.led else cause.led
-    if share > 0 and MEASURES.get(blame.metric) == blame.measure:  # of another measure it would be a second size of one change
+    # of another measure it would be a second size of one change
+    if share > 0 and MEASURES.get(blame.metric) == blame.measure:
         parts.append(f"{percent(share * sign)} in all")
     return ", ".join(parts)
 
@@ -199,7 +259,9 @@ def _hunks(cause: SuspectFunction) -> list[str]:
 
 
 def _fitting(start: str, parts: list[str], between: str, room: int = 0) -> str:
-    """The first of some parts on a line of a terminal, as many as fit beside ``room`` for more, and one at least."""
+    """The first of some parts on a line of a terminal, as many as fit beside ``room`` for more, and
+    one at least.
+    """
     line = start + parts[0]
     for number, part in enumerate(parts[1:], 2):
         if len(line) + len(between) + len(part) > COLUMNS - (room if number < len(parts) else 0):
@@ -224,7 +286,10 @@ def _proof(blame: Blame) -> str:
         return f"not proved: {trial.reason}"
     besides = f" and {trial.besides.removeprefix('with ')}" if trial.besides else ""
     unit = TIME_UNITS.get(blame.metric, "")
-    at = f"{quantity(trial.level, unit).strip()} without it{besides} ({percent(trial.level / blame.a - 1)} from {blame.baseline[:10]})"
+    at = (
+        f"{quantity(trial.level, unit).strip()} without it{besides}"
+        f" ({percent(trial.level / blame.a - 1)} from {blame.baseline[:10]})"
+    )
     many = counted(trial.executions, "execution")
     if trial.word == "contributes":
         more = ", other changes offset some" if (trial.share or 0) > 1 else ""
@@ -236,19 +301,27 @@ def _details(blame: Blame) -> list[str]:
     cause, said = blame.cause, []
     for hunk in cause.hunks if cause else ():
         said.append(f"@@ {hunk.path} -{hunk.old[0]},{hunk.old[1]} +{hunk.new[0]},{hunk.new[1]} @@")
-        said += [f"-{line}" for line in hunk.removed[:HUNK_LINES]] + [f"+{line}" for line in hunk.added[:HUNK_LINES]]
+        said += [f"-{line}" for line in hunk.removed[:HUNK_LINES]] + [
+            f"+{line}" for line in hunk.added[:HUNK_LINES]
+        ]
     others = [one for one in blame.suspects if one is not cause][:MOST_SUSPECTS]
     if others:
         said.append("other changed functions:")
         said += [f"  {percent(one.score):>9}  {one.name} ({one.path})" for one in others]
     said += [f"tried: {_trial(trial)}" for trial in blame.trials]
-    said.append(f"{counted(blame.executions, 'execution')}, {blame.seconds:.0f} s; {counted(blame.changed, 'changed function')}")
+    said.append(
+        f"{counted(blame.executions, 'execution')}, {blame.seconds:.0f} s;"
+        f" {counted(blame.changed, 'changed function')}"
+    )
     return said
 
 
 def _trial(trial: AuxiliaryTrial) -> str:
     share = "" if trial.share is None else f", {100 * trial.share:.0f} % of the effect"
-    return f"{trial.name} ({trial.path}): {trial.word}{share}{f': {trial.reason}' if trial.reason else ''}"
+    return (
+        f"{trial.name} ({trial.path}):"
+        f" {trial.word}{share}{f': {trial.reason}' if trial.reason else ''}"
+    )
 
 
 def json(blame: Blame) -> str:
@@ -257,19 +330,37 @@ def json(blame: Blame) -> str:
 
 
 def sarif(blame: Blame) -> str:
-    """A SARIF 2.1.0 log with a result at the hunks of the function that is blamed; without results where none is."""
+    """A SARIF 2.1.0 log with a result at the hunks of the function that is blamed; without results
+    where none is.
+    """
     cause = blame.cause
     results: list[dict[str, Any]] = []
     if cause is not None:
-        level = "error" if blame.verdict == "proved" and blame.effect > 0 else "warning" if blame.effect > 0 else "note"
-        results.append({
-            "ruleId": "performance-change",
-            "level": level,
-            "message": {"text": "\n".join(lines(blame))},
-            "locations": [_location(hunk) for hunk in cause.hunks[:10]],
-            "properties": {"effect": blame.effect, "metric": blame.metric, "verdict": blame.verdict, "job": blame.job},
-        })  # fmt: skip
-    rule = {"id": "performance-change", "shortDescription": {"text": "A change that makes a benchmark slower or faster"}}
+        level = (
+            "error"
+            if blame.verdict == "proved" and blame.effect > 0
+            else "warning"
+            if blame.effect > 0
+            else "note"
+        )
+        results.append(
+            {
+                "ruleId": "performance-change",
+                "level": level,
+                "message": {"text": "\n".join(lines(blame))},
+                "locations": [_location(hunk) for hunk in cause.hunks[:10]],
+                "properties": {
+                    "effect": blame.effect,
+                    "metric": blame.metric,
+                    "verdict": blame.verdict,
+                    "job": blame.job,
+                },
+            }
+        )
+    rule = {
+        "id": "performance-change",
+        "shortDescription": {"text": "A change that makes a benchmark slower or faster"},
+    }
     driver = {"name": "perfvcs", "version": __version__, "rules": [rule]}
     log = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
@@ -300,8 +391,15 @@ def page(blame: Blame) -> str:
             flames.append((name[:10], ROW_HEIGHT * (max(box.row for box in boxes) + 1), boxes))
     return render(
         "blame.html",
-        title=f"{blame.job}: {blame.baseline[:10]} -> {blame.target[:10]}", said="\n".join(lines(blame)), cause=cause,
-        suspects=blame.suspects, trials=blame.tried, dependencies=blame.dependencies, flames=flames, measure=blame.measure,
+        title=f"{blame.job}: {blame.baseline[:10]} -> {blame.target[:10]}",
+        said="\n".join(lines(blame)),
+        cause=cause,
+        suspects=blame.suspects,
+        trials=blame.tried,
+        dependencies=blame.dependencies,
+        flames=flames,
+        measure=blame.measure,
         baseline=blame.baseline[:10],
-        share=lambda value: percent(value) if value else "", level=lambda value: quantity(value, TIME_UNITS.get(blame.metric, "")).strip(),
-    )  # fmt: skip
+        share=lambda value: percent(value) if value else "",
+        level=lambda value: quantity(value, TIME_UNITS.get(blame.metric, "")).strip(),
+    )

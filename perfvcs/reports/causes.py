@@ -1,4 +1,6 @@
-"""What is known of the cause of a change: the functions that changed inside a job, and the files that changed between two revisions."""
+"""What is known of the cause of a change: the functions that changed inside a job, and the files
+that changed between two revisions.
+"""
 
 from __future__ import annotations
 
@@ -44,34 +46,61 @@ SMALLEST_SHARE = 0.01  # of the job's total: what changed by less is not named
 
 
 def following(
-    repository: Repository, baseline: State, target: State, report: Report, pairs: int = 0, *, shown: bool = False,
+    repository: Repository,
+    baseline: State,
+    target: State,
+    report: Report,
+    pairs: int = 0,
+    *,
+    shown: bool = False,
     scheduler: str = "",
-) -> str:  # fmt: skip
+) -> str:
     """The next step, a sentence; empty where there is nothing to do.
 
-    ``pairs`` is how many were just measured in turns, on the hosts of a ``scheduler`` if there is one; ``shown``: the reader looks at both
-    already.
+    ``pairs`` is how many were just measured in turns, on the hosts of a ``scheduler`` if there is
+    one; ``shown``: the reader looks at both already.
     """
-    moved = [change for change in report.changes if change.word in MOVED_VERDICTS and change.accepted is None]
+    moved = [
+        change
+        for change in report.changes
+        if change.word in MOVED_VERDICTS and change.accepted is None
+    ]
     if not moved:
         products = [one.product for one in (baseline, target) if one.product]
-        return settling(report, pairs, lambda job: _noise(repository, target, job), scheduler, products)
+        return settling(
+            report, pairs, lambda job: _noise(repository, target, job), scheduler, products
+        )
     if not is_committed(report):
         return ""
     return _located(repository, baseline, target, report, moved, shown=shown, scheduler=scheduler)
 
 
 def _located(
-    repository: Repository, baseline: State, target: State, report: Report, moved: Sequence[Change], *, shown: bool, scheduler: str
-) -> str:  # fmt: skip
-    """Which commit did it, where there are several; else how to look at it, and how to accept it."""
+    repository: Repository,
+    baseline: State,
+    target: State,
+    report: Report,
+    moved: Sequence[Change],
+    *,
+    shown: bool,
+    scheduler: str,
+) -> str:
+    """Which commit did it, where there are several; else how to look at it, and how to accept
+    it.
+    """
     old, new = revision(report.baseline), revision(report.target)
     between, measured = between_them(repository, baseline, target)
     if between - measured > 0:
-        are = f"{counted(between - measured, 'commit')} between {plural(between - measured, 'is', 'are')} not measured"
+        are = (
+            f"{counted(between - measured, 'commit')} between"
+            f" {plural(between - measured, 'is', 'are')} not measured"
+        )
         return f"Next: perf bisect {old} {new}{on_hosts(scheduler)} finds the commit: {are}."
     if measured:
-        return f"Next: perf check {old}..{new} judges the {counted(measured, 'commit')} between, one by one."
+        return (
+            f"Next: perf check {old}..{new} judges the {counted(measured, 'commit')} between, one"
+            " by one."
+        )
     look = "" if shown else f"perf show {old} {new}"
     wanted = "if wanted: perf accept ID --reason TEXT" if any(map(is_open, moved)) else ""
     steps = "; ".join(filter(None, [look, wanted]))
@@ -79,7 +108,9 @@ def _located(
 
 
 def between_them(repository: Repository, baseline: State, target: State) -> tuple[int, int]:
-    """How many commits lie on the way from one to another, and how many are measured; 0 without one."""
+    """How many commits lie on the way from one to another, and how many are measured; 0 without
+    one.
+    """
     if baseline.commit == target.commit:
         return 0, 0
     inner = [one.commit for one in way(repository.project, baseline.commit, target.commit)[:-1]]
@@ -87,14 +118,22 @@ def between_them(repository: Repository, baseline: State, target: State) -> tupl
 
 
 def _noise(repository: Repository, target: State, job: str) -> str:
-    """What disturbed the newest measurement of a job, with the cure; empty where nothing is known."""
+    """What disturbed the newest measurement of a job, with the cure; empty where nothing is
+    known.
+    """
     measured = [one.header for one in repository.measured(target) if one.header.job.label == job]
     newest = max(measured, key=lambda header: header.collected.started, default=None)
-    return shorten(newest.environment.warnings[0], WARNING) if newest and newest.environment.warnings else ""
+    return (
+        shorten(newest.environment.warnings[0], WARNING)
+        if newest and newest.environment.warnings
+        else ""
+    )
 
 
 class Kind(NamedTuple):
-    """A metric of functions: what they do, its ``name`` in words; of ``shares`` only the part of the total means something."""
+    """A metric of functions: what they do, its ``name`` in words; of ``shares`` only the part of
+    the total means something.
+    """
 
     metric: str
     verb: str
@@ -110,7 +149,9 @@ CAUSE_KINDS = (
 
 
 class FunctionChange(msgspec.Struct, frozen=True):
-    """What one function had in the mean execution of ``baseline`` and ``target``, in the ``unit`` of the metric, and the job's totals."""
+    """What one function had in the mean execution of ``baseline`` and ``target``, in the ``unit``
+    of the metric, and the job's totals.
+    """
 
     function: str
     kind: Kind
@@ -122,27 +163,43 @@ class FunctionChange(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         name = shorten(self.function, NAME_CHARACTERS)
         if self.kind.shares:
-            old, new = (100 * value / total for value, total in zip((self.baseline, self.target), self.totals, strict=True))
+            old, new = (
+                100 * value / total
+                for value, total in zip((self.baseline, self.target), self.totals, strict=True)
+            )
             return f"{name}: {old:.1f} -> {new:.1f} % of the samples"
         moved = difference(self.target - self.baseline, None, None, self.unit)
-        share = "new" if not self.baseline else "gone" if not self.target else percent(self.target / self.baseline - 1)
+        share = (
+            "new"
+            if not self.baseline
+            else "gone"
+            if not self.target
+            else percent(self.target / self.baseline - 1)
+        )
         return f"{name} {self.kind.verb} {moved} {self.kind.name}".rstrip() + f" ({share})"
 
 
-def causes(before: Sequence[Header], after: Sequence[Header], read: Profiles, report: Report) -> dict[JobUnit, list[str]]:
-    """The functions that changed inside the jobs whose changes matter most, in words, for the job as a whole, else its first change.
+def causes(
+    before: Sequence[Header], after: Sequence[Header], read: Profiles, report: Report
+) -> dict[JobUnit, list[str]]:
+    """The functions that changed inside the jobs whose changes matter most, in words, for the job
+    as a whole, else its first change.
 
     ``before`` and ``after`` are the profiles of both sides, which ``read`` opens.
     """
     first: dict[str, JobUnit] = {}
-    for entry in sorted(entries(report)[:MOST_EXPLAINED], key=lambda entry: not is_whole(*entry.unit)):
+    for entry in sorted(
+        entries(report)[:MOST_EXPLAINED], key=lambda entry: not is_whole(*entry.unit)
+    ):
         first.setdefault(entry.first.job, entry.unit)
     found: dict[JobUnit, list[str]] = {}
     for job, unit in first.items():
         changes = [
             change
             for kind in CAUSE_KINDS
-            for change in functions(read(_having(before, job, kind)), read(_having(after, job, kind)), kind)
+            for change in functions(
+                read(_having(before, job, kind)), read(_having(after, job, kind)), kind
+            )
             if change.function != unit[1]
         ]
         if changes:
@@ -152,14 +209,20 @@ def causes(before: Sequence[Header], after: Sequence[Header], read: Profiles, re
 
 def _having(headers: Sequence[Header], job: str, kind: Kind) -> list[Header]:
     """The newest profiles of a job in which functions have a metric."""
-    wanted = [header for header in headers if header.job.label == job and kind.metric in header.metrics]
+    wanted = [
+        header for header in headers if header.job.label == job and kind.metric in header.metrics
+    ]
     newest = max((header.collected.started for header in wanted), default="")
     session = {header.collected.session for header in wanted if header.collected.started == newest}
     return [header for header in wanted if header.collected.session in session]
 
 
-def functions(baseline: Sequence[Profile], target: Sequence[Profile], kind: Kind) -> list[FunctionChange]:
-    """The functions whose amount changed beyond chance and by 1 % of the total at least, the largest change first."""
+def functions(
+    baseline: Sequence[Profile], target: Sequence[Profile], kind: Kind
+) -> list[FunctionChange]:
+    """The functions whose amount changed beyond chance and by 1 % of the total at least, the
+    largest change first.
+    """
     import numpy as np
 
     if not baseline or not target:
@@ -169,12 +232,22 @@ def functions(baseline: Sequence[Profile], target: Sequence[Profile], kind: Kind
     if not names:
         return []
     first, second = (
-        np.array([side.get(name, np.zeros(next(iter(side.values())).shape if side else 1)) for name in names]) for side in sides
+        np.array(
+            [
+                side.get(name, np.zeros(next(iter(side.values())).shape if side else 1))
+                for name in names
+            ]
+        )
+        for side in sides
     )
     totals = float(first.mean(axis=1).sum()), float(second.mean(axis=1).sum())
     if not all(totals):
         return []
-    scaled = (first / totals[0], second / totals[1]) if kind.shares else (first / max(totals), second / max(totals))
+    scaled = (
+        (first / totals[0], second / totals[1])
+        if kind.shares
+        else (first / max(totals), second / max(totals))
+    )
     sure = _sure(*scaled)
     moved = scaled[1].mean(axis=1) - scaled[0].mean(axis=1)
     unit = target[0].metrics[kind.metric].unit
@@ -184,13 +257,22 @@ def functions(baseline: Sequence[Profile], target: Sequence[Profile], kind: Kind
         if sure[place] and abs(moved[place]) >= SMALLEST_SHARE
     ]
     return [
-        FunctionChange(names[place], kind, unit, float(first[place].mean()), float(second[place].mean()), totals)
+        FunctionChange(
+            names[place],
+            kind,
+            unit,
+            float(first[place].mean()),
+            float(second[place].mean()),
+            totals,
+        )
         for place in order
     ]
 
 
 def _sure(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether each row's means differ by more than chance; of single executions, which show no chance, whether they differ."""
+    """Whether each row's means differ by more than chance; of single executions, which show no
+    chance, whether they differ.
+    """
     import numpy as np
 
     from perfvcs.statistics.difference import welch
@@ -209,32 +291,60 @@ def _amounts(profiles: Sequence[Profile], metric: str) -> dict[str, NDArray[np.f
     for profile in profiles:
         rows = profile.resources
         values = rows.array(metric)
-        used = (np.asarray(rows.integers("mark"), np.int64) != REPEATED) & np.isfinite(values) & (values > 0)
-        keys = np.stack([np.asarray(rows.integers(name), np.int64) for name in ("binary", "execution")])
+        used = (
+            (np.asarray(rows.integers("mark"), np.int64) != REPEATED)
+            & np.isfinite(values)
+            & (values > 0)
+        )
+        keys = np.stack(
+            [np.asarray(rows.integers(name), np.int64) for name in ("binary", "execution")]
+        )
         executions, place = np.unique(keys, axis=1, return_inverse=True)
         count = executions.shape[1]
         codes = np.asarray(rows.uid, np.int64)[used] * count + place.ravel()[used]
-        sums = np.bincount(codes, weights=values[used], minlength=len(rows.names) * count).astype(np.float64)
+        sums = np.bincount(codes, weights=values[used], minlength=len(rows.names) * count).astype(
+            np.float64
+        )
         table = sums.reshape(len(rows.names), count)
         parts.append({name: row for name, row in zip(rows.names, table, strict=True) if row.any()})
     widths = [next(iter(part.values())).shape[0] if part else 0 for part in parts]
     found: dict[str, list[NDArray[np.float64]]] = defaultdict(list)
     for name in dict.fromkeys(name for part in parts for name in part):
-        found[name] = [part.get(name, np.zeros(width)) for part, width in zip(parts, widths, strict=True)]
+        found[name] = [
+            part.get(name, np.zeros(width)) for part, width in zip(parts, widths, strict=True)
+        ]
     return {name: np.concatenate(columns) for name, columns in found.items()}
 
 
 def files(repository: Repository, baseline: State, target: State) -> list[str]:
-    """The paths of the files that differ between two commits, those with the most changed lines first."""
-    compare = ("diff-tree", "-r", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "-O/dev/null")
+    """The paths of the files that differ between two commits, those with the most changed lines
+    first.
+    """
+    compare = (
+        "diff-tree",
+        "-r",
+        "-z",
+        "--no-renames",
+        "--no-ext-diff",
+        "--no-textconv",
+        "-O/dev/null",
+    )
     if baseline.commit == target.commit:
         return []
     pair = (baseline.commit, target.commit)
-    names = [name for name in repository.project.git(*compare, "--name-only", *pair).split("\0") if name]
+    names = [
+        name for name in repository.project.git(*compare, "--name-only", *pair).split("\0") if name
+    ]
     if not 1 < len(names) <= LARGEST_DIFF:
         return names
-    rows = [row.split("\t", 2) for row in repository.project.git(*compare, "--numstat", *pair).split("\0") if row]
-    lines = {name: sum(int(count) for count in counts if count.isdecimal()) for *counts, name in rows}
+    rows = [
+        row.split("\t", 2)
+        for row in repository.project.git(*compare, "--numstat", *pair).split("\0")
+        if row
+    ]
+    lines = {
+        name: sum(int(count) for count in counts if count.isdecimal()) for *counts, name in rows
+    }
     return sorted(names, key=lambda name: -lines.get(name, 0))
 
 

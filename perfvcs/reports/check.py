@@ -1,4 +1,6 @@
-"""A check: two revisions, measured where that was asked for, their report, and what it means for the caller."""
+"""A check: two revisions, measured where that was asked for, their report, and what it means for
+the caller.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ Form = Literal["text", "json", "markdown", "line"]
 
 
 class Background(msgspec.Struct, frozen=True):
-    """What a report says beyond its verdicts: causes by unit, files that differ, the function that was blamed, the next step."""
+    """What a report says beyond its verdicts: causes by unit, files that differ, the function that
+    was blamed, the next step.
+    """
 
     causes: Mapping[JobUnit, list[str]]
     files: Sequence[str] = ()
@@ -51,14 +55,18 @@ class Background(msgspec.Struct, frozen=True):
 
     @property
     def sentences(self) -> list[str]:
-        """What stands below the changes: the files that differ, the function that was blamed, the next step."""
+        """What stands below the changes: the files that differ, the function that was blamed, the
+        next step.
+        """
         from perfvcs.reports.causes import changed_files
 
         return list(filter(None, [changed_files(self.files), self.blamed, self.following]))
 
 
 class Check(msgspec.Struct, frozen=True):
-    """The report on two states, what was measured for it, if anything was, and ``why`` these two, where that is to be said."""
+    """The report on two states, what was measured for it, if anything was, and ``why`` these two,
+    where that is to be said.
+    """
 
     repository: Repository
     baseline: State
@@ -68,8 +76,9 @@ class Check(msgspec.Struct, frozen=True):
     why: str = ""
 
     def status(self, *, gate: bool = False, strict: bool = False) -> int:
-        """The exit status: 3 for a degradation (``gate``: a certain one) that is not accepted, 4 where nothing was comparable, where
-        nothing is settled (``gate``), or not everything (``strict``).
+        """The exit status: 3 for a degradation (``gate``: a certain one) that is not accepted, 4
+        where nothing was comparable, where nothing is settled (``gate``), or not everything
+        (``strict``).
         """
         status = exit_status(self.report, gate=gate, strict=strict)
         if self.outcome and status != DEGRADED:
@@ -82,30 +91,52 @@ class Check(msgspec.Struct, frozen=True):
 
     @property
     def _pairs(self) -> int:
-        """How many pairs were just measured in turns, 0 where the report comes from what is stored."""
+        """How many pairs were just measured in turns, 0 where the report comes from what is
+        stored.
+        """
         pairs: Counter[tuple[str, str, int]] = Counter()
-        for profile in self.outcome.profiles if self.outcome else ():  # those of several hosts add up
-            pairs[profile.job.label, profile.job.collector, profile.design.version] += profile.design.executions
+        # those of several hosts add up
+        for profile in self.outcome.profiles if self.outcome else ():
+            pairs[profile.job.label, profile.job.collector, profile.design.version] += (
+                profile.design.executions
+            )
         return max(pairs.values(), default=0)
 
     def background(self, *, shown: bool = False) -> Background:
-        """What is known of the causes, and the files that differ, where something moved; and the next step of who was ``shown`` both."""
+        """What is known of the causes, and the files that differ, where something moved; and the
+        next step of who was ``shown`` both.
+        """
         from perfvcs.reports.blame import known
         from perfvcs.reports.causes import causes, files, following
 
         repository, pair = self.repository, (self.baseline, self.target)
         inside: dict[JobUnit, list[str]] = {}
         names: list[str] = []
-        if any(change.word in MOVED_VERDICTS and change.accepted is None for change in self.report.changes):
+        if any(
+            change.word in MOVED_VERDICTS and change.accepted is None
+            for change in self.report.changes
+        ):
             before, after = (
-                [header for header in repository.index.headers([state.filed]) if header.dirty == state.dirty] for state in pair
+                [
+                    header
+                    for header in repository.index.headers([state.filed])
+                    if header.dirty == state.dirty
+                ]
+                for state in pair
             )
-            inside, names = causes(before, after, repository.profiles, self.report), files(repository, *pair)
+            inside, names = (
+                causes(before, after, repository.profiles, self.report),
+                files(repository, *pair),
+            )
         scheduler = self.outcome.scheduler if self.outcome else ""
         return Background(
-            inside, names, known(repository, self.baseline.commit, self.target.commit),
-            following(repository, *pair, self.report, self._pairs, shown=shown, scheduler=scheduler),
-        )  # fmt: skip
+            inside,
+            names,
+            known(repository, self.baseline.commit, self.target.commit),
+            following(
+                repository, *pair, self.report, self._pairs, shown=shown, scheduler=scheduler
+            ),
+        )
 
     @property
     def checks(self) -> list[Check]:
@@ -134,15 +165,30 @@ def exit_status(report: Report, *, gate: bool = False, strict: bool = False) -> 
     settled = [change.settled for change in compared]
     if not compared and report.untouched:
         return 0
-    return OPEN if not compared or (gate and not any(settled)) or (strict and not all(settled)) else 0
+    return (
+        OPEN if not compared or (gate and not any(settled)) or (strict and not all(settled)) else 0
+    )
 
 
-def rendered(report: Report, form: Form, background: Callable[[], Background], *, verbose: bool = False, why: str = "") -> str:
-    """A report in a form, with ``why`` these two were compared; the ``background`` is asked for unless the form is a line."""
+def rendered(
+    report: Report,
+    form: Form,
+    background: Callable[[], Background],
+    *,
+    verbose: bool = False,
+    why: str = "",
+) -> str:
+    """A report in a form, with ``why`` these two were compared; the ``background`` is asked for
+    unless the form is a line.
+    """
     from perfvcs.check.text import settlement, summary, text
 
     if form == "line":
-        return "; ".join(filter(None, [summary(report), settlement(report.comparisons), criteria(report.judged_by)]))
+        return "; ".join(
+            filter(
+                None, [summary(report), settlement(report.comparisons), criteria(report.judged_by)]
+            )
+        )
     known = background()
     after = known.sentences
     if form == "text" and verbose:
@@ -164,22 +210,38 @@ def rendered(report: Report, form: Form, background: Callable[[], Background], *
 
 
 def judge(
-    repository: Repository, revisions: tuple[str, ...], *, method: str = "auto", delta: float | None = None, within: float | None = None,
-) -> Check:  # fmt: skip
-    """The check, from what is stored, of a target (the last of ``revisions``, else HEAD) against a baseline.
+    repository: Repository,
+    revisions: tuple[str, ...],
+    *,
+    method: str = "auto",
+    delta: float | None = None,
+    within: float | None = None,
+) -> Check:
+    """The check, from what is stored, of a target (the last of ``revisions``, else HEAD) against a
+    baseline.
 
-    The baseline is the first of two revisions, else the nearest ancestor with comparable profiles. Raises NothingToCompare.
+    The baseline is the first of two revisions, else the nearest ancestor with comparable profiles.
+    Raises NothingToCompare.
     """
     pair = stored(repository, revisions)
-    check = compared(repository, pair.baseline, pair.target, method=method, delta=delta, within=within)
+    check = compared(
+        repository, pair.baseline, pair.target, method=method, delta=delta, within=within
+    )
     return msgspec.structs.replace(check, why="" if pair.usual else pair.why)
 
 
 def compared(
-    repository: Repository, baseline: State, target: State, *, method: str, delta: float | None, within: float | None = None,
+    repository: Repository,
+    baseline: State,
+    target: State,
+    *,
+    method: str,
+    delta: float | None,
+    within: float | None = None,
     criteria: Criteria | None = None,
-) -> Check:  # fmt: skip
-    """The check of two states, in which all is settled that lies ``within`` a share; ``criteria`` as in ``Repository.compare``.
+) -> Check:
+    """The check of two states, in which all is settled that lies ``within`` a share; ``criteria``
+    as in ``Repository.compare``.
 
     What is remembered of the same comparison is not computed again. Raises NothingToCompare.
     """
@@ -196,10 +258,18 @@ def compared(
             return Check(repository, baseline, target, report)
     criteria = criteria or repository.criteria(baseline, target)
     try:
-        found = repository.compare(baseline, target, method=method, delta=delta, within=within, criteria=criteria)
+        found = repository.compare(
+            baseline, target, method=method, delta=delta, within=within, criteria=criteria
+        )
         report = inheriting(repository, found, target)
     except NothingToCompare:
-        nothing = Report(baseline=baseline.name, target=target.name, method=method, changes=[], judged_by=criteria.judged_by)
+        nothing = Report(
+            baseline=baseline.name,
+            target=target.name,
+            method=method,
+            changes=[],
+            judged_by=criteria.judged_by,
+        )
         report = inheriting(repository, nothing, target)
         if not report.untouched:
             raise
@@ -207,14 +277,19 @@ def compared(
     return Check(repository, baseline, target, report)
 
 
-def _remember(repository: Repository, baseline: State, target: State, report: bytes, basis: str = "") -> None:
-    """Remember a verdict on two revisions; a product is not a part of their history, nor is a revision against itself."""
+def _remember(
+    repository: Repository, baseline: State, target: State, report: bytes, basis: str = ""
+) -> None:
+    """Remember a verdict on two revisions; a product is not a part of their history, nor is a
+    revision against itself.
+    """
     if not (baseline.product or target.product) and baseline != target:
         repository.index.memory.remember(baseline.verdict_key, target.verdict_key, report, basis)
 
 
 def _basis(repository: Repository, baseline: State, target: State, given: Sequence[object]) -> str:
-    """The hash of all that a report from what is stored depends on: profiles, options, the project's own files, and our code.
+    """The hash of all that a report from what is stored depends on: profiles, options, the
+    project's own files, and our code.
 
     What a commit has stays as it is; of the working tree it counts whether its rules judge.
     """
@@ -224,7 +299,16 @@ def _basis(repository: Repository, baseline: State, target: State, given: Sequen
     ended = [one.id for one in accepted if one.has_ended(date.today())]
     states = [(state.commit, state.dirty) for state in (baseline, target)]
     options = [*given, project.shallow, repository.criteria_reader.edited]
-    about = [repository.index.head, states, options, text, accepted, ended, _code(), noted(repository, target)]
+    about = [
+        repository.index.head,
+        states,
+        options,
+        text,
+        accepted,
+        ended,
+        _code(),
+        noted(repository, target),
+    ]
     return hashlib.sha256(msgspec.json.encode(about)).hexdigest()
 
 
@@ -236,7 +320,9 @@ class _ModuleFile(NamedTuple):
 
 @cache
 def _code() -> list[_ModuleFile]:
-    """The files of our own modules: between two releases the version stays as it is, and verdicts need not."""
+    """The files of our own modules: between two releases the version stays as it is, and verdicts
+    need not.
+    """
     return sorted(_modules(Path(perfvcs.__file__).parent))
 
 
@@ -261,10 +347,12 @@ def measure(
     select: int | None = None,
     executor: Make | None = None,
 ) -> Check:
-    """The check after measuring, both revisions in turns, the jobs whose comparisons are not all decided by what is stored.
+    """The check after measuring, both revisions in turns, the jobs whose comparisons are not all
+    decided by what is stored.
 
-    A number of executions in the request measures all. What is compared where nobody names both is said in ``pair.measured``. ``select``
-    leaves out what the change cannot touch, but for one in so many (0: all of it). ``executor`` runs the blocks, by default this machine.
+    A number of executions in the request measures all. What is compared where nobody names both is
+    said in ``pair.measured``. ``select`` leaves out what the change cannot touch, but for one in so
+    many (0: all of it). ``executor`` runs the blocks, by default this machine.
     """
     from perfvcs.jobs.config import load
     from perfvcs.measure.campaign import product_states, settle
@@ -276,7 +364,11 @@ def measure(
         _learn(repository, config, revisions, request, progress)
     if request.against:
         (name,) = revisions or ("HEAD",)
-        baseline = State(repository.project.resolve(name)) if request.committed else repository.current(name)
+        baseline = (
+            State(repository.project.resolve(name))
+            if request.committed
+            else repository.current(name)
+        )
         (target,) = product_states(baseline.commit, read_all(request.against, repository.project))
         pair = ComparedPair(baseline, target)
     else:
@@ -286,23 +378,56 @@ def measure(
         progress.say(f"comparing {baseline.name} with {target.name}: {pair.why}")
     why = "" if pair.usual else pair.why
     # before any version runs, which could write to these files
-    criteria, _ = repository.criteria(baseline, target, committed=request.committed), repository.acceptances
+    criteria, _ = (
+        repository.criteria(baseline, target, committed=request.committed),
+        repository.acceptances,
+    )
     if select is not None:
         request = selected(repository, config, request, [(baseline, target)], progress, select)
-    settled = [] if request.executions else _settled(repository, baseline, target, criteria, method, delta, within)
+    settled = (
+        []
+        if request.executions
+        else _settled(repository, baseline, target, criteria, method, delta, within)
+    )
     remaining = replace(request, settled=tuple(settled))
     if not remaining.apply(config)[0]:
-        check = compared(repository, baseline, target, method=method, delta=delta, within=within, criteria=criteria)
+        check = compared(
+            repository,
+            baseline,
+            target,
+            method=method,
+            delta=delta,
+            within=within,
+            criteria=criteria,
+        )
         return msgspec.structs.replace(check, why=why)
     outcome, session = settle(
-        repository, config, (baseline, target), remaining, progress, delta, within, executor or LocalExecutor
+        repository,
+        config,
+        (baseline, target),
+        remaining,
+        progress,
+        delta,
+        within,
+        executor or LocalExecutor,
     )
     if not outcome.profiles:
         outcome.raise_failures()
-        raise NothingToCompare(next(iter(outcome.warnings), f"nothing was measured on {target.name}: see `perf status`"))
+        raise NothingToCompare(
+            next(
+                iter(outcome.warnings), f"nothing was measured on {target.name}: see `perf status`"
+            )
+        )
     try:
         report = repository.compare(
-            baseline, target, method=method, delta=delta, within=within, session=session, settled=settled, criteria=criteria
+            baseline,
+            target,
+            method=method,
+            delta=delta,
+            within=within,
+            session=session,
+            settled=settled,
+            criteria=criteria,
         )
     except NothingToCompare:
         outcome.raise_failures()  # of a side that could not be measured just now
@@ -312,7 +437,13 @@ def measure(
     return Check(repository, baseline, target, report, outcome, why)
 
 
-def _learn(repository: Repository, config: Config, revisions: Sequence[str], request: Request, progress: Progress) -> None:
+def _learn(
+    repository: Repository,
+    config: Config,
+    revisions: Sequence[str],
+    request: Request,
+    progress: Progress,
+) -> None:
     """See what HEAD's build makes where HEAD is compared, before it is decided what with."""
     from perfvcs.measure.campaign import learn, unexplained
 
@@ -326,13 +457,22 @@ def _learn(repository: Repository, config: Config, revisions: Sequence[str], req
 
 
 def _settled(
-    repository: Repository, baseline: State, target: State, criteria: Criteria, method: str, delta: float | None,
+    repository: Repository,
+    baseline: State,
+    target: State,
+    criteria: Criteria,
+    method: str,
+    delta: float | None,
     within: float | None,
-) -> list[str]:  # fmt: skip
+) -> list[str]:
     """Labels of the jobs of which every comparison is decided already."""
     try:
-        found = repository.compare(baseline, target, method=method, delta=delta, within=within, criteria=criteria)
+        found = repository.compare(
+            baseline, target, method=method, delta=delta, within=within, criteria=criteria
+        )
     except NothingToCompare:
         return []
     open_jobs = {change.job for change in found.changes if not change.settled}
-    return list(dict.fromkeys(change.job for change in found.changes if change.job not in open_jobs))
+    return list(
+        dict.fromkeys(change.job for change in found.changes if change.job not in open_jobs)
+    )

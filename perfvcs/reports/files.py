@@ -1,4 +1,6 @@
-"""Two files of profiles compared, or drawn, without a repository: in any format that ``perf import`` reads."""
+"""Two files of profiles compared, or drawn, without a repository: in any format that ``perf
+import`` reads.
+"""
 
 from __future__ import annotations
 
@@ -54,11 +56,18 @@ class FileCheck:
     def _background(self) -> Background:
         profiles = {"baseline": self.baseline, "target": self.target}
         before, after = ([Header.of(profile, side)] for side, profile in profiles.items())
-        known = causes(before, after, lambda headers: [profiles[header.path] for header in headers], self.report)
+        known = causes(
+            before,
+            after,
+            lambda headers: [profiles[header.path] for header in headers],
+            self.report,
+        )
         return Background(known, following=self._following())
 
     def _following(self) -> str:
-        """How to settle what another tool measured, else how to look at it; empty where nothing was compared."""
+        """How to settle what another tool measured, else how to look at it; empty where nothing was
+        compared.
+        """
         compared = [change for change in self.report.comparisons if change.word != "not comparable"]
         if any(not change.settled and change.series in self.report.foreign for change in compared):
             return IMPORT_ADVICE
@@ -66,7 +75,9 @@ class FileCheck:
 
 
 def named_files(names: Sequence[str]) -> list[Path]:
-    """The files that arguments name; none where they are revisions. A revision precedes a file of the same name.
+    """The files that arguments name; none where they are revisions.
+
+    A revision precedes a file of the same name.
 
     Raises UsageError for a file beside a revision.
     """
@@ -77,8 +88,8 @@ def named_files(names: Sequence[str]) -> list[Path]:
     if files := [name for name in files if name not in revisions]:
         if revisions:
             raise UsageError(
-                f"{files[0]} is a file and `{revisions[0]}` is a revision: name two files, or store the file first "
-                f"(`perf import {files[0]} --commit REVISION`)"
+                f"{files[0]} is a file and `{revisions[0]}` is a revision: name two files, or store"
+                f" the file first (`perf import {files[0]} --commit REVISION`)"
             )
         return [Path(name) for name in names]
     return []
@@ -100,11 +111,20 @@ def _revisions(names: Sequence[str]) -> list[str]:
     return found
 
 
-def check(paths: Sequence[Path], *, method: str = "auto", delta: float | None = None, within: float | None = None) -> FileCheck:
-    """The check of the second file against the first; raises UsageError unless there are two, and as ``formats.read`` does."""
+def check(
+    paths: Sequence[Path],
+    *,
+    method: str = "auto",
+    delta: float | None = None,
+    within: float | None = None,
+) -> FileCheck:
+    """The check of the second file against the first; raises UsageError unless there are two, and
+    as ``formats.read`` does.
+    """
     if len(paths) != 2:
         raise UsageError(
-            f"{len(paths)} {'file is' if len(paths) == 1 else 'files are'} named: name two, the baseline and the target"
+            f"{len(paths)} {'file is' if len(paths) == 1 else 'files are'} named: name two, the"
+            " baseline and the target"
         )
     baseline, target = _profiles(paths)
     report = compare(baseline, target, method=method, delta=delta, within=within, overall=True)
@@ -113,17 +133,23 @@ def check(paths: Sequence[Path], *, method: str = "auto", delta: float | None = 
 
 
 def subject_of(paths: Sequence[Path], *, delta: float | None = None) -> Subject:
-    """The subject of a page about one file or two; raises UsageError, and as ``formats.read`` does."""
+    """The subject of a page about one file or two; raises UsageError, and as ``formats.read``
+    does.
+    """
     if len(paths) > 2:
         raise UsageError(f"{len(paths)} files are named: a page shows one, or two side by side")
     if len(paths) == 1:
         return Subject(paths[0].name, _profiles(paths))
     found = check(paths, delta=delta)
-    return Subject(f"{paths[0].name} → {paths[1].name}", [found.target], [found.baseline], found.report)
+    return Subject(
+        f"{paths[0].name} → {paths[1].name}", [found.target], [found.baseline], found.report
+    )
 
 
 def page(paths: Sequence[Path]) -> Path:
-    """Where the page about files is written unless a file is named: in the user's cache folder, made now; raises UsageError."""
+    """Where the page about files is written unless a file is named: in the user's cache folder,
+    made now; raises UsageError.
+    """
     folder = cache_folder() / "pages"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -131,11 +157,14 @@ def page(paths: Sequence[Path]) -> Path:
         if error.errno in NO_SPACE:
             raise
         raise UsageError(f"cannot make {folder}: {error.strerror}: name a file with -o") from None
-    return folder / f"{('-'.join(filter(None, (fold(stem(path.name)) for path in paths))) or 'files')[:100]}.html"
+    names = "-".join(filter(None, (fold(stem(path.name)) for path in paths)))
+    return folder / f"{names[:100] or 'files'}.html"
 
 
 def _profiles(paths: Sequence[Path]) -> list[Profile]:
-    """The profiles of files, in units without a prefix; jobs that are named after their files get one name."""
+    """The profiles of files, in units without a prefix; jobs that are named after their files get
+    one name.
+    """
     found = [read(path) for path in paths]
     titles = [stem(path.name) for path in paths]
     if len(set(titles)) > 1 and [profile.job.name for profile in found] == titles:

@@ -1,4 +1,6 @@
-"""What `perf history` prints on a terminal of 80 columns: a sentence on the whole, then lasting changes commit by commit, newest first."""
+"""What `perf history` prints on a terminal of 80 columns: a sentence on the whole, then lasting
+changes commit by commit, newest first.
+"""
 
 from __future__ import annotations
 
@@ -34,17 +36,26 @@ if TYPE_CHECKING:
 EMPTY: Mapping[int, Sequence[str]] = {}
 SCREEN = 24  # lines of a listing by default; the first commit is shown in any case
 LISTED_COMMITS = SCREEN // 3  # that can have room: each takes three lines at least
-SERIES_ONE_BY_ONE = 2  # series of a commit that are listed one by one by default; of more, each word is summed up
-MOST_LISTED_REMARKS = 2  # remarks of one kind, and notes on series that begin anew, that are listed by default
+# series of a commit that are listed one by one by default; of more, each word is summed up
+SERIES_ONE_BY_ONE = 2
+# remarks of one kind, and notes on series that begin anew, that are listed by default
+MOST_LISTED_REMARKS = 2
 MOST_NAMES = 5  # listed before the rest is only counted
 REASON_CHARACTERS = 400
 LISTED_VERDICTS: tuple[FindingWord, ...] = ("degradation", "improvement", "drift")
 
 
-def json(overview: Overview, findings: Sequence[Finding], hosts: Mapping[int, Sequence[str]]) -> str:
-    """Some findings of an overview, and everything else in it, as one JSON object; ``hosts`` as in ``reports.history.lines``."""
+def json(
+    overview: Overview, findings: Sequence[Finding], hosts: Mapping[int, Sequence[str]]
+) -> str:
+    """Some findings of an overview, and everything else in it, as one JSON object; ``hosts`` as in
+    ``reports.history.lines``.
+    """
     found = {
-        "findings": [_fields(overview, finding) | {"host": hosts.get(id(finding), [])} for finding in findings],
+        "findings": [
+            _fields(overview, finding) | {"host": hosts.get(id(finding), [])}
+            for finding in findings
+        ],
         "newest": [
             {
                 **_about(one.line),
@@ -73,12 +84,21 @@ def json(overview: Overview, findings: Sequence[Finding], hosts: Mapping[int, Se
             for one in overview.switching
         ],
         "noisier": [
-            {**_about(one.line), "commit": one.commit, "before": one.before, "after": one.after, "p": one.p}
+            {
+                **_about(one.line),
+                "commit": one.commit,
+                "before": one.before,
+                "after": one.after,
+                "p": one.p,
+            }
             for one in overview.noisier
         ],
         "series": overview.lines,
         "commits": overview.commits,
-        "cuts": [{"commit": cut.commit, "reason": cut.reason, "series": cut.lines} for cut in overview.cuts],
+        "cuts": [
+            {"commit": cut.commit, "reason": cut.reason, "series": cut.lines}
+            for cut in overview.cuts
+        ],
         "short": [{"benchmark": name, "metric": metric} for name, metric in overview.short],
         "unusable": overview.unusable,
         "aside": overview.aside,
@@ -89,20 +109,42 @@ def json(overview: Overview, findings: Sequence[Finding], hosts: Mapping[int, Se
 def _fields(overview: Overview, finding: Finding) -> dict[str, Any]:
     line, about = finding.line, overview.details[finding.commit]
     return {
-        "word": finding.word, "direction": finding.direction, **_about(line), "commit": finding.commit, "author": about.author,
-        "when": about.when, "title": about.title, "first": finding.first, "last": finding.last, "commits": finding.commits,
-        "effect": finding.effect, "low": finding.low, "high": finding.high, "confidence": 0.99, "before": finding.judged_levels[0],
-        "after": finding.judged_levels[1], "sizes": finding.curve.sizes if finding.curve else None, "p": finding.p,
-        "detectors": finding.detectors, "contradiction": finding.contradiction,
-    }  # fmt: skip
+        "word": finding.word,
+        "direction": finding.direction,
+        **_about(line),
+        "commit": finding.commit,
+        "author": about.author,
+        "when": about.when,
+        "title": about.title,
+        "first": finding.first,
+        "last": finding.last,
+        "commits": finding.commits,
+        "effect": finding.effect,
+        "low": finding.low,
+        "high": finding.high,
+        "confidence": 0.99,
+        "before": finding.judged_levels[0],
+        "after": finding.judged_levels[1],
+        "sizes": finding.curve.sizes if finding.curve else None,
+        "p": finding.p,
+        "detectors": finding.detectors,
+        "contradiction": finding.contradiction,
+    }
 
 
 def _about(line: Line) -> dict[str, Any]:
     """Which series it is."""
     return {
-        "benchmark": title(line), "job": line.job.label, "uid": line.uid, "size": line.size, "metric": line.metric, "unit": line.unit,
-        "better": line.better, "key": line.job.key, "environment": line.environment.fingerprint,
-    }  # fmt: skip
+        "benchmark": title(line),
+        "job": line.job.label,
+        "uid": line.uid,
+        "size": line.size,
+        "metric": line.metric,
+        "unit": line.unit,
+        "better": line.better,
+        "key": line.job.key,
+        "environment": line.environment.fingerprint,
+    }
 
 
 class Remark(msgspec.Struct, frozen=True):
@@ -121,7 +163,10 @@ class Paragraph(msgspec.Struct, frozen=True):
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """Changes and remarks as paragraphs. ``called`` has the name of each benchmark by its title, for ``hosts`` see ``lines``."""
+    """Changes and remarks as paragraphs.
+
+    ``called`` has the name of each benchmark by its title, for ``hosts`` see ``lines``.
+    """
 
     overview: Overview
     called: Mapping[str, str]
@@ -138,7 +183,9 @@ class Listing(msgspec.Struct, frozen=True):
         """A series with what it shows."""
         metric = shorten(metric_name(remark.line.metric), STEP_METRIC_WIDTH)
         head = f"  {remark.word:{STEP_WORD_WIDTH}}  {self.called[title(remark.line)]}, {metric}"
-        return Paragraph([head, *indented(": ".join(filter(None, [self._place(remark.line), remark.text])))])
+        return Paragraph(
+            [head, *indented(": ".join(filter(None, [self._place(remark.line), remark.text])))]
+        )
 
     def _commit(self, commit: str) -> str:
         about = self.overview.details[commit]
@@ -151,9 +198,13 @@ class Listing(msgspec.Struct, frozen=True):
             members = [one for one in steps if one.finding.word == word]
             if self.everything or len(steps) <= SERIES_ONE_BY_ONE or len(members) == 1:
                 for one in members:
-                    yield from described(one, *self._named(one), self.hosts.get(id(one.finding), ()))
+                    yield from described(
+                        one, *self._named(one), self.hosts.get(id(one.finding), ())
+                    )
             else:
-                changed = dict.fromkeys(what for one in members for what in self.hosts.get(id(one.finding), ()))
+                changed = dict.fromkeys(
+                    what for one in members for what in self.hosts.get(id(one.finding), ())
+                )
                 yield from summed_up(members, *self._named(members[0]), list(changed))
 
     def _named(self, step: StepOverSizes) -> tuple[str, str]:
@@ -166,13 +217,18 @@ class Listing(msgspec.Struct, frozen=True):
 
 
 def lines(
-    overview: Overview, commits: int | None = None, *, everything: bool = False, hosts: Mapping[int, Sequence[str]] = EMPTY
+    overview: Overview,
+    commits: int | None = None,
+    *,
+    everything: bool = False,
+    hosts: Mapping[int, Sequence[str]] = EMPTY,
 ) -> Iterator[str]:
-    """The listing: a sentence on the whole, the newest values, the changes of each commit, remarks, the next step, what was left out.
+    """The listing: a sentence on the whole, the newest values, the changes of each commit, remarks,
+    the next step, what was left out.
 
-    By default it fits a screen, and sums up a commit at which many series changed; ``commits`` shows so many of them. ``everything``
-    shows each change with all that is known of it. ``hosts`` has what changed meanwhile on the host of a finding, see
-    ``history.meanwhile``.
+    By default it fits a screen, and sums up a commit at which many series changed; ``commits``
+    shows so many of them. ``everything`` shows each change with all that is known of it. ``hosts``
+    has what changed meanwhile on the host of a finding, see ``history.meanwhile``.
     """
     if not overview.lines:
         yield "no commit here has profiles: measure some with `perf collect`"
@@ -181,14 +237,18 @@ def lines(
     shown = together(overview.of_newest(None if everything else commits or LISTED_COMMITS))
     most = None if everything else MOST_LISTED_REMARKS
     now, others = _unusual(overview), _remarks(overview)
-    names = [*(title(one.line) for one in (*now[:most], *others[:most])), *(one.title for one in shown)]
+    names = [
+        *(title(one.line) for one in (*now[:most], *others[:most])),
+        *(one.title for one in shown),
+    ]
     listing = Listing(overview, _called(names), hosts, everything)
     ending = list(_ending(overview, everything=everything))
     first = [listing.remark(one) for one in now[:most]]
     changes = list(listing.commits(shown))
     last = [listing.remark(one) for one in others[:most]]
     if not everything:
-        room = SCREEN - len(ending) - 3 - _height(first)  # the sentence, an empty line, what is left out
+        # the sentence, an empty line, what is left out
+        room = SCREEN - len(ending) - 3 - _height(first)
         if commits is None:
             changes = _fitting(changes, room) or changes[:1]
         last = _fitting(last, room - _height(changes))
@@ -196,7 +256,10 @@ def lines(
     for paragraph in (*first, *changes, *([Paragraph([""])] if last else ()), *last):
         yield from paragraph.lines
     yield from [""] if first or changes or last else []
-    yield from _left_out(len(steps) - sum(one.steps for one in changes), len(now) + len(others) - len(first) - len(last))
+    yield from _left_out(
+        len(steps) - sum(one.steps for one in changes),
+        len(now) + len(others) - len(first) - len(last),
+    )
     yield from ending
 
 
@@ -224,9 +287,13 @@ def _unusual(overview: Overview) -> list[Remark]:
 def _remarks(overview: Overview) -> list[Remark]:
     """Series that switch between levels, and those with another spread."""
     spread = [
-        Remark("noisier" if one.after > one.before else "calmer", one.line, finding.noisier(one)) for one in overview.noisier
+        Remark("noisier" if one.after > one.before else "calmer", one.line, finding.noisier(one))
+        for one in overview.noisier
     ]
-    return [*(Remark("switching", one.line, finding.switching(one)) for one in overview.switching), *spread]
+    return [
+        *(Remark("switching", one.line, finding.switching(one)) for one in overview.switching),
+        *spread,
+    ]
 
 
 def _left_out(steps: int, others: int) -> Iterator[str]:
@@ -239,37 +306,72 @@ def _left_out(steps: int, others: int) -> Iterator[str]:
 def _sentence(overview: Overview, steps: Sequence[StepOverSizes]) -> str:
     """What was examined, and how much was found."""
     words = Counter(one.finding.word for one in steps)
-    others = ((len(overview.switching), "switching"), (len(overview.noisier), "with another spread"))
+    others = (
+        (len(overview.switching), "switching"),
+        (len(overview.noisier), "with another spread"),
+    )
     parts = [counted(words[word], word) for word in LISTED_VERDICTS if words[word]] or ["no step"]
     found = ", ".join([*parts, *(f"{count:,} {text}" for count, text in others if count)])
-    return f"{counted(overview.lines, 'series', 'series')} over {counted(overview.commits, 'commit')} examined: {found}"
+    return (
+        f"{counted(overview.lines, 'series', 'series')} over {counted(overview.commits, 'commit')}"
+        f" examined: {found}"
+    )
 
 
 def _ending(overview: Overview, *, everything: bool) -> Iterator[str]:
     """What to do next, and what was not examined."""
-    wide = next((one for one in overview.findings if one.word == "degradation" and one.commits > 1 and not one.denied), None)
+    wide = next(
+        (
+            one
+            for one in overview.findings
+            if one.word == "degradation" and one.commits > 1 and not one.denied
+        ),
+        None,
+    )
     if wide is not None:
-        yield f"Next: perf bisect {wide.first[:10]}^ {wide.last[:10]} finds which of {wide.commits:,} commits it was."
+        yield (
+            f"Next: perf bisect {wide.first[:10]}^ {wide.last[:10]} finds which of {wide.commits:,}"
+            " commits it was."
+        )
     most = None if everything else MOST_LISTED_REMARKS
     for cut in overview.cuts[:most]:
         yield from _note(
-            f"{counted(cut.lines, 'series', 'series')} {'begins' if cut.lines == 1 else 'begin'} anew at {cut.commit[:10]}: {cut.reason}"
+            f"{counted(cut.lines, 'series', 'series')} {'begins' if cut.lines == 1 else 'begin'}"
+            f" anew at {cut.commit[:10]}: {cut.reason}"
         )
     if len(overview.cuts) > len(overview.cuts[:most]):
-        yield from _note(f"and at {counted(len(overview.cuts[most:]), 'other commit')}: perf history --all")
+        yield from _note(
+            f"and at {counted(len(overview.cuts[most:]), 'other commit')}: perf history --all"
+        )
     if overview.short:
         called = _called(name for name, _ in overview.short)
-        named = ", ".join(f"{called[name]} {metric_name(metric)}" for name, metric in overview.short[:MOST_NAMES])
-        more = f" and {len(overview.short) - MOST_NAMES} more" if len(overview.short) > MOST_NAMES else ""
+        named = ", ".join(
+            f"{called[name]} {metric_name(metric)}" for name, metric in overview.short[:MOST_NAMES]
+        )
+        more = (
+            f" and {len(overview.short) - MOST_NAMES} more"
+            if len(overview.short) > MOST_NAMES
+            else ""
+        )
         yield from _note(f"too short, fewer than {SHORTEST_SERIES} measured commits: {named}{more}")
         if overview.commits > 1:
             first, last = (commit[:10] for commit in overview.ends)
             yield f"Next: perf check {first}..{last} compares each with the one before."
     if overview.unusable:
-        yield from _note(f"left out: {counted(overview.unusable, 'value')} with a zero, negative or infinite measurement")
+        yield from _note(
+            f"left out: {counted(overview.unusable, 'value')} with a zero, negative or infinite"
+            " measurement"
+        )
     if overview.aside:
-        were = "commits are on branches that were" if overview.aside != 1 else "commit is on a branch that was"
-        yield from _note(f"{overview.aside} measured {were} merged, not on this line: perf history A..BRANCH shows one")
+        were = (
+            "commits are on branches that were"
+            if overview.aside != 1
+            else "commit is on a branch that was"
+        )
+        yield from _note(
+            f"{overview.aside} measured {were} merged, not on this line: perf history A..BRANCH"
+            " shows one"
+        )
 
 
 def _note(text: str) -> list[str]:

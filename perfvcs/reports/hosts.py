@@ -1,4 +1,6 @@
-"""What `perf hosts` prints: the hosts that measured, how quiet and how fast they are, and when their configuration changed."""
+"""What `perf hosts` prints: the hosts that measured, how quiet and how fast they are, and when
+their configuration changed.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +31,18 @@ INDENT = "  "
 
 
 class Reconfiguration(msgspec.Struct, frozen=True):
-    """What changed on a host between two sessions that follow each other; ``when`` is the time of the second."""
+    """What changed on a host between two sessions that follow each other; ``when`` is the time of
+    the second.
+    """
 
     when: str
     changes: list[str]
 
 
 class AuditCount(msgspec.Struct, frozen=True):
-    """The comparisons of a revision with itself on a host, and how many of them were called changed."""
+    """The comparisons of a revision with itself on a host, and how many of them were called
+    changed.
+    """
 
     comparisons: int
     called: int
@@ -45,8 +51,8 @@ class AuditCount(msgspec.Struct, frozen=True):
 class Host(msgspec.Struct, frozen=True):
     """One host.
 
-    ``pace`` is that of its newest session against the median of those before, as a share; None where that is unknown. ``connected``: what
-    it says of itself now, where a scheduler was asked.
+    ``pace`` is that of its newest session against the median of those before, as a share; None
+    where that is unknown. ``connected``: what it says of itself now, where a scheduler was asked.
     """
 
     name: str
@@ -64,28 +70,42 @@ class Host(msgspec.Struct, frozen=True):
 
     def lines(self, most: int | None = MOST_LISTED_CHANGES) -> Iterator[str]:
         """Its lines on a terminal, with the newest ``most`` changes."""
-        about = [self.configuration.get("cpu", ""), _many(self.configuration), self.configuration.get("memory", "")]
-        yield shorten(self.name, NAME_CHARACTERS) + (f": {', '.join(filter(None, about))}" if any(about) else "")
+        about = [
+            self.configuration.get("cpu", ""),
+            _many(self.configuration),
+            self.configuration.get("memory", ""),
+        ]
+        yield shorten(self.name, NAME_CHARACTERS) + (
+            f": {', '.join(filter(None, about))}" if any(about) else ""
+        )
         if now := self.connected:
             yield from _wrapped(
-                f"connected: {counted(now.cores, 'processor')}, {now.memory / GIB:.1f} GiB, load {now.load:.1f}, {now.system} {now.kernel}"
+                f"connected: {counted(now.cores, 'processor')}, {now.memory / GIB:.1f} GiB, load"
+                f" {now.load:.1f}, {now.system} {now.kernel}"
             )
         if not self.sessions:
             yield from _wrapped("has not measured anything here yet")
             return
         yield from _wrapped(
-            f"{counted(self.profiles, 'profile')} of {counted(self.jobs, 'job')} in {counted(self.sessions, 'session')}, "
-            f"{self.first[:10]} to {self.last[:10]}"
+            f"{counted(self.profiles, 'profile')} of {counted(self.jobs, 'job')} in"
+            f" {counted(self.sessions, 'session')}, {self.first[:10]} to {self.last[:10]}"
         )
         if self.pace is not None:
-            yield from _wrapped(f"pace: the newest session took {percent(self.pace)} against the median of those before")
+            yield from _wrapped(
+                f"pace: the newest session took {percent(self.pace)} against the median of those"
+                " before"
+            )
         if self.audit.comparisons:
-            yield from _wrapped(f"A/A: {self.audit.called} of {counted(self.audit.comparisons, 'comparison')} called changed")
+            yield from _wrapped(
+                f"A/A: {self.audit.called} of {counted(self.audit.comparisons, 'comparison')}"
+                " called changed"
+            )
         for one in self.changes[-most:] if most else self.changes:
             yield from _wrapped(f"{one.when[:10]}: {'; '.join(one.changes)}")
         if most and len(self.changes) > most:
             yield from _wrapped(
-                f"and {counted(len(self.changes) - most, 'earlier change')}: perf hosts {shorten(self.name, NAME_CHARACTERS)}"
+                f"and {counted(len(self.changes) - most, 'earlier change')}: perf hosts"
+                f" {shorten(self.name, NAME_CHARACTERS)}"
             )
 
 
@@ -108,7 +128,9 @@ class Hosts(msgspec.Struct, frozen=True):
 
 
 def hosts_of(repository: Repository, name: str = "", connected: Sequence[Facts] = ()) -> Hosts:
-    """The hosts in the store and those that are connected, or the one of that name; raises UsageError."""
+    """The hosts in the store and those that are connected, or the one of that name; raises
+    UsageError.
+    """
     now = {one.host: one for one in connected}
     groups: dict[str, list[HostSession]] = defaultdict(list)
     for session in repository.index.sessions():
@@ -116,30 +138,56 @@ def hosts_of(repository: Repository, name: str = "", connected: Sequence[Facts] 
     if name and name not in groups and name not in now:
         raise UsageError(f"no host `{name}` has measured here{nearest(name, list(groups))}")
     audits = _audits(repository)
-    found = [_host(one, members, audits, now.get(one)) for one, members in groups.items() if name in ("", one)]
-    found += [_unused(facts) for one, facts in now.items() if one not in groups and name in ("", one)]
+    found = [
+        _host(one, members, audits, now.get(one))
+        for one, members in groups.items()
+        if name in ("", one)
+    ]
+    found += [
+        _unused(facts) for one, facts in now.items() if one not in groups and name in ("", one)
+    ]
     return Hosts(sorted(found, key=lambda host: host.last, reverse=True), name)
 
 
 def _unused(facts: Facts) -> Host:
     """A host that is connected and has not measured yet."""
-    return Host(facts.host, {"cpu": facts.cpu}, [], "", "", 0, 0, 0, None, AuditCount(0, 0), [], facts)
-
-
-def _host(name: str, members: Sequence[HostSession], audits: dict[tuple[str, str], AuditCount], connected: Facts | None) -> Host:
-    newest = members[-1]
-    called = [audits[session, name] for session in dict.fromkeys(one.session for one in members) if (session, name) in audits]
     return Host(
-        name, configuration(newest.environment), list(dict.fromkeys(one.environment.fingerprint for one in members)),
-        members[0].started, newest.started, len({one.session for one in members}), sum(one.profiles for one in members),
-        len(frozenset[int]().union(*(one.jobs for one in members))), _pace(members),
-        AuditCount(sum(one.comparisons for one in called), sum(one.called for one in called)), _reconfigurations(members),
+        facts.host, {"cpu": facts.cpu}, [], "", "", 0, 0, 0, None, AuditCount(0, 0), [], facts
+    )
+
+
+def _host(
+    name: str,
+    members: Sequence[HostSession],
+    audits: dict[tuple[str, str], AuditCount],
+    connected: Facts | None,
+) -> Host:
+    newest = members[-1]
+    called = [
+        audits[session, name]
+        for session in dict.fromkeys(one.session for one in members)
+        if (session, name) in audits
+    ]
+    return Host(
+        name,
+        configuration(newest.environment),
+        list(dict.fromkeys(one.environment.fingerprint for one in members)),
+        members[0].started,
+        newest.started,
+        len({one.session for one in members}),
+        sum(one.profiles for one in members),
+        len(frozenset[int]().union(*(one.jobs for one in members))),
+        _pace(members),
+        AuditCount(sum(one.comparisons for one in called), sum(one.called for one in called)),
+        _reconfigurations(members),
         connected,
-    )  # fmt: skip
+    )
 
 
 def _pace(members: Sequence[HostSession]) -> float | None:
-    """The newest session's pace against the median of the earlier ones, where the newest has one and enough others do."""
+    """The newest session's pace against the median of the earlier ones, where the newest has one
+    and enough others do.
+    """
     paces = [median(one.paces) if one.paces else None for one in members]
     *earlier, newest = paces
     known = [pace for pace in earlier if pace]
@@ -147,7 +195,10 @@ def _pace(members: Sequence[HostSession]) -> float | None:
 
 
 def _reconfigurations(members: Sequence[HostSession]) -> list[Reconfiguration]:
-    found = ((after.started, changes(before.environment, after.environment)) for before, after in pairwise(members))
+    found = (
+        (after.started, changes(before.environment, after.environment))
+        for before, after in pairwise(members)
+    )
     return [Reconfiguration(when, what) for when, what in found if what]
 
 
@@ -160,8 +211,12 @@ def _audits(repository: Repository) -> dict[tuple[str, str], AuditCount]:
     if head is None:
         return {}
     found: dict[tuple[str, str], AuditCount] = {}
-    commits = list(islice(repository.with_profiles(repository.project.walk(head)), NEAREST_ANCESTORS))
-    for one in records(repository, commits, delta=None, method="auto", by_host=True) if commits else ():
+    commits = list(
+        islice(repository.with_profiles(repository.project.walk(head)), NEAREST_ANCESTORS)
+    )
+    for one in (
+        records(repository, commits, delta=None, method="auto", by_host=True) if commits else ()
+    ):
         known = found.get((one.session, one.host), AuditCount(0, 0))
         found[one.session, one.host] = AuditCount(known.comparisons + 1, known.called + one.called)
     return found

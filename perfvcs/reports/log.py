@@ -1,4 +1,6 @@
-"""What was measured along the history: commits with their profiles, verdicts, and the trend of each benchmark."""
+"""What was measured along the history: commits with their profiles, verdicts, and the trend of each
+benchmark.
+"""
 
 from __future__ import annotations
 
@@ -47,11 +49,16 @@ class MetricTrend(msgspec.Struct, frozen=True):
     def line(self, name: str, width: int) -> str:
         """Name, metric, newest value, sparkline."""
         name = f"{name:{width}}  {metric_name(self.metric):9}"
-        return f"{name}  {quantity(self.newest, self.unit):>10}  {sparkline(self.values, width=SPARKLINE_POINTS)}"
+        return (
+            f"{name}  {quantity(self.newest, self.unit):>10} "
+            f" {sparkline(self.values, width=SPARKLINE_POINTS)}"
+        )
 
 
 class Log(msgspec.Struct, frozen=True):
-    """Commits, newest first, with the number of their profiles, their last verdict, and the lasting changes that are laid to them."""
+    """Commits, newest first, with the number of their profiles, their last verdict, and the lasting
+    changes that are laid to them.
+    """
 
     commits: Sequence[Commit]
     counts: dict[str, int]
@@ -65,13 +72,20 @@ class Log(msgspec.Struct, frozen=True):
         for commit in self.commits:
             count = self.counts.get(commit.id, 0)
             profiles = counted(count, "profile") if count else "-"
-            yield f"{commit.id[:10]}  {commit.when[:10]}  {shorten(commit.title, 38):38}  {profiles}"
+            yield (
+                f"{commit.id[:10]}  {commit.when[:10]}  {shorten(commit.title, 38):38}  {profiles}"
+            )
             if verdict := self.verdicts.get(commit.id):
                 yield f"            {described(verdict)}"
             found = self.marks.get(commit.id, ())
-            yield from (f"            {_marked(finding, places.get(id(finding), ''))}" for finding in found[:MOST_MARKS])
+            yield from (
+                f"            {_marked(finding, places.get(id(finding), ''))}"
+                for finding in found[:MOST_MARKS]
+            )
             if len(found) > MOST_MARKS:
-                yield f"            and {len(found) - MOST_MARKS} more lasting changes: perf history"
+                yield (
+                    f"            and {len(found) - MOST_MARKS} more lasting changes: perf history"
+                )
         if self.trends:
             yield ""
             drawn = self.trends[:TRENDS]
@@ -86,31 +100,58 @@ class Log(msgspec.Struct, frozen=True):
     def json(self) -> str:
         """The same as JSON."""
         rows = [
-            {"commit": one.id, "title": one.title, "author": one.author, "when": one.when, "profiles": self.counts.get(one.id, 0),
-             "verdict": self.verdicts.get(one.id), "steps": [_fields(finding) for finding in self.marks.get(one.id, ())]}
+            {
+                "commit": one.id,
+                "title": one.title,
+                "author": one.author,
+                "when": one.when,
+                "profiles": self.counts.get(one.id, 0),
+                "verdict": self.verdicts.get(one.id),
+                "steps": [_fields(finding) for finding in self.marks.get(one.id, ())],
+            }
             for one in self.commits
-        ]  # fmt: skip
+        ]
         trends = [
-            {"job": one.label, "collector": one.collector, "environment": one.environment.fingerprint, "metric": one.metric,
-             "unit": one.unit, "values": one.values}
+            {
+                "job": one.label,
+                "collector": one.collector,
+                "environment": one.environment.fingerprint,
+                "metric": one.metric,
+                "unit": one.unit,
+                "values": one.values,
+            }
             for one in self.trends
-        ]  # fmt: skip
-        return escaped(msgspec.json.format(msgspec.json.encode({"commits": rows, "trends": trends})).decode())
+        ]
+        return escaped(
+            msgspec.json.format(msgspec.json.encode({"commits": rows, "trends": trends})).decode()
+        )
 
 
 def _named(trends: Sequence[MetricTrend]) -> list[str]:
-    """The names of rows, no two alike: with the collector, or the environment, where nothing else tells them apart."""
+    """The names of rows, no two alike: with the collector, or the environment, where nothing else
+    tells them apart.
+    """
     names = apart(named([(trend.label, trend.collector) for trend in trends]), NAME)
-    several = ambiguous(((name, trend.metric), trend.environment.fingerprint) for name, trend in zip(names, trends, strict=True))
+    several = ambiguous(
+        ((name, trend.metric), trend.environment.fingerprint)
+        for name, trend in zip(names, trends, strict=True)
+    )
     if not several:
         return names
     from perfvcs.environment.host import names as names_of
 
-    places = names_of(trend.environment for trend, name in zip(trends, names, strict=True) if (name, trend.metric) in several)
-    return [
-        f"{shorten(name, NAME - PLACE - 2)} ({shorten(places[trend.environment.fingerprint], PLACE)})"
+    places = names_of(
+        trend.environment
+        for trend, name in zip(trends, names, strict=True)
         if (name, trend.metric) in several
-        else name
+    )
+    return [
+        (
+            f"{shorten(name, NAME - PLACE - 2)}"
+            f" ({shorten(places[trend.environment.fingerprint], PLACE)})"
+            if (name, trend.metric) in several
+            else name
+        )
         for trend, name in zip(trends, names, strict=True)
     ]
 
@@ -118,11 +159,15 @@ def _named(trends: Sequence[MetricTrend]) -> list[str]:
 def described(verdict: LastVerdict) -> str:
     """The words of a verdict with their numbers, and the baseline."""
     commit, changed, _ = verdict.baseline.partition("+")
-    return f"{tallied(verdict.words.items()) or 'nothing to compare'} against {commit[:10]}{changed}"
+    return (
+        f"{tallied(verdict.words.items()) or 'nothing to compare'} against {commit[:10]}{changed}"
+    )
 
 
 def log_of(repository: Repository, revision: str, number: int, *, everything: bool = False) -> Log:
-    """The newest ``number`` commits of a revision or range that have profiles, or of all with ``everything``."""
+    """The newest ``number`` commits of a revision or range that have profiles, or of all with
+    ``everything``.
+    """
     from perfvcs.history.marks import marks
 
     walk = repository.project.walk(revision)
@@ -138,21 +183,27 @@ def log_of(repository: Repository, revision: str, number: int, *, everything: bo
 
 
 def _places(findings: Sequence[Finding]) -> dict[int, str]:
-    """By its place in memory the environment of each finding on something that changed in several."""
+    """By its place in memory the environment of each finding on something that changed in
+    several.
+    """
     if not findings:
         return {}
     from perfvcs.environment.host import names as names_of
     from perfvcs.history.finding import title
 
     keys = [(title(one.line), one.line.job.collector, one.line.metric) for one in findings]
-    several = ambiguous((key, one.line.environment.fingerprint) for key, one in zip(keys, findings, strict=True))
+    several = ambiguous(
+        (key, one.line.environment.fingerprint) for key, one in zip(keys, findings, strict=True)
+    )
     listed = [one for key, one in zip(keys, findings, strict=True) if key in several]
     called = names_of(one.line.environment for one in listed)
     return {id(one): called[one.line.environment.fingerprint] for one in listed}
 
 
 def _marked(finding: Finding, environment: str = "") -> str:
-    """``lasting degradation +9.8 % [+9.1, +10.5]  sort, wall time``, and in which environment where that has to be said."""
+    """``lasting degradation +9.8 % [+9.1, +10.5]  sort, wall time``, and in which environment where
+    that has to be said.
+    """
     from perfvcs.history.finding import title
 
     word = finding.word if finding.drift else f"lasting {finding.word}"
@@ -160,21 +211,31 @@ def _marked(finding: Finding, environment: str = "") -> str:
     text = f"{word} {change(finding.effect, finding.low, finding.high)}{denied}  "
     where = f" (in {shorten(environment, PLACE)})" if environment else ""
     room = max(12, COLUMNS - 12 - len(text) - len(where))
-    return text + shorten(f"{title(finding.line)}, {metric_name(finding.line.metric)}", room) + where
+    return (
+        text + shorten(f"{title(finding.line)}, {metric_name(finding.line.metric)}", room) + where
+    )
 
 
 def _fields(finding: Finding) -> dict[str, object]:
     from perfvcs.history.finding import title
 
     return {
-        "word": finding.word, "direction": finding.direction, "benchmark": title(finding.line), "metric": finding.line.metric,
-        "environment": finding.line.environment.fingerprint, "effect": finding.effect, "low": finding.low, "high": finding.high,
+        "word": finding.word,
+        "direction": finding.direction,
+        "benchmark": title(finding.line),
+        "metric": finding.line.metric,
+        "environment": finding.line.environment.fingerprint,
+        "effect": finding.effect,
+        "low": finding.low,
+        "high": finding.high,
         "contradiction": finding.contradiction,
-    }  # fmt: skip
+    }
 
 
 def trends(repository: Repository, commits: Sequence[str]) -> list[MetricTrend]:
-    """The trends of the benchmarks of the newest of these commits that has any, along all of them (newest first)."""
+    """The trends of the benchmarks of the newest of these commits that has any, along all of them
+    (newest first).
+    """
     measured = repository.index.measured(reversed(commits))
     if not measured:
         return []
@@ -184,7 +245,11 @@ def trends(repository: Repository, commits: Sequence[str]) -> list[MetricTrend]:
     places: dict[str, Environment] = {}
     for one in measured:
         own = leading(one)
-        metrics = {summary.metric for _, summary in own if one.header.metrics[summary.metric].better != "none"}
+        metrics = {
+            summary.metric
+            for _, summary in own
+            if one.header.metrics[summary.metric].better != "none"
+        }
         drawn = metrics.intersection(TREND_METRICS) or set(sorted(metrics, key=metric_rank)[:1])
         for name, summary in own:
             positive = [value for value in summary.medians if value > 0]
@@ -195,23 +260,42 @@ def trends(repository: Repository, commits: Sequence[str]) -> list[MetricTrend]:
                 found.setdefault(key, {})[one.header.commit] = geometric_mean(positive)
                 units[key] = one.header.metrics[summary.metric].unit
     keys = [key for key, values in found.items() if newest in values]
-    keys.sort(key=lambda key: (key[0], key[1] != FIRST_COLLECTOR, key[1], metric_rank(key[3]), key[2]))
+    keys.sort(
+        key=lambda key: (key[0], key[1] != FIRST_COLLECTOR, key[1], metric_rank(key[3]), key[2])
+    )
     order = list(reversed(commits))
     return [
-        MetricTrend(name, collector, places[place], metric, units[key], [found[key].get(commit) for commit in order])
+        MetricTrend(
+            name,
+            collector,
+            places[place],
+            metric,
+            units[key],
+            [found[key].get(commit) for commit in order],
+        )
         for key in keys
         for name, collector, place, metric in [key]
     ]
 
 
 def leading(measured: Measured) -> list[tuple[str, Summary]]:
-    """The summaries that stand for a profile, with their names: those of the whole process, or of every unit where there are none.
+    """The summaries that stand for a profile, with their names: those of the whole process, or of
+    every unit where there are none.
 
     Of several sizes the largest stands for a unit.
     """
     from perfvcs.check.text import labelled
 
     job = measured.header.job
-    own = [summary for summary in measured.summaries if summary.uid == job.name] or measured.summaries
-    largest = {(one.uid, one.metric): one for one in sorted(own, key=lambda one: -1.0 if one.size is None else one.size)}
-    return [(labelled(job.label, one.uid, one.size), one) for one in own if largest[one.uid, one.metric] is one]
+    own = [
+        summary for summary in measured.summaries if summary.uid == job.name
+    ] or measured.summaries
+    largest = {
+        (one.uid, one.metric): one
+        for one in sorted(own, key=lambda one: -1.0 if one.size is None else one.size)
+    }
+    return [
+        (labelled(job.label, one.uid, one.size), one)
+        for one in own
+        if largest[one.uid, one.metric] is one
+    ]

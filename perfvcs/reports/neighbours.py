@@ -1,4 +1,6 @@
-"""What happened along a way through the history: every measured commit judged against the one before it."""
+"""What happened along a way through the history: every measured commit judged against the one
+before it.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,8 @@ class Neighbours:
     checks: Sequence[Check]
 
     def status(self, *, gate: bool = False, strict: bool = False) -> int:
-        """The exit status: 3 where a pair has a degradation, 4 where no pair was comparable (``gate``: or settled) or, ``strict``, one
-        is undecided.
+        """The exit status: 3 where a pair has a degradation, 4 where no pair was comparable
+        (``gate``: or settled) or, ``strict``, one is undecided.
         """
         found = [check.status(gate=gate) for check in self.checks]
         if DEGRADED in found:
@@ -42,7 +44,9 @@ class Neighbours:
         return OPEN if undecided or all(found) else 0
 
     def render(self, form: Form, *, verbose: bool = False) -> str:
-        """All reports in a form, and what they come to; as text only those with news, unless ``verbose``."""
+        """All reports in a form, and what they come to; as text only those with news, unless
+        ``verbose``.
+        """
         if form == "json":
             from perfvcs.check.markdown import encode
 
@@ -51,10 +55,18 @@ class Neighbours:
 
         settled = settlement(change for check in self.checks for change in check.report.comparisons)
         if form == "markdown":
-            return "\n\n".join([*(check.render("markdown") for check in self.checks), self.total(), settled])
+            return "\n\n".join(
+                [*(check.render("markdown") for check in self.checks), self.total(), settled]
+            )
         if form == "line":
             return f"{self.total()}; {settled}"
-        return "\n".join([*self._lines(verbose=verbose), *wrap(self.total(), COLUMNS, subsequent_indent="  "), settled])
+        return "\n".join(
+            [
+                *self._lines(verbose=verbose),
+                *wrap(self.total(), COLUMNS, subsequent_indent="  "),
+                settled,
+            ]
+        )
 
     def total(self) -> str:
         """``3 pairs of neighbours: 1 degradation, 8 same``."""
@@ -79,7 +91,9 @@ class Neighbours:
             check.was_shown(repository)
 
     def _lines(self, *, verbose: bool) -> Iterator[str]:
-        """All reports, where ``verbose``; else that of the only pair with news, or a sentence for each of the few that matter most."""
+        """All reports, where ``verbose``; else that of the only pair with news, or a sentence for
+        each of the few that matter most.
+        """
         if verbose:
             for check in self.checks:
                 yield from (check.render("text", verbose=True), "")
@@ -113,7 +127,9 @@ def _weight(check: Check) -> tuple[bool, float]:
     """What puts those first that fail, then those with the most important changes."""
     from perfvcs.check.answer import entries
 
-    return check.status() != DEGRADED, -max((entry.importance for entry in entries(check.report)), default=0.0)
+    return check.status() != DEGRADED, -max(
+        (entry.importance for entry in entries(check.report)), default=0.0
+    )
 
 
 def _sentence(check: Check) -> Iterator[str]:
@@ -121,14 +137,20 @@ def _sentence(check: Check) -> Iterator[str]:
     from perfvcs.check.text import revision
 
     report = check.report
-    yield from _wrapped(f"{revision(report.baseline)} -> {revision(report.target)}: {sentence(report)}")
+    yield from _wrapped(
+        f"{revision(report.baseline)} -> {revision(report.target)}: {sentence(report)}"
+    )
     if said := criteria(report.judged_by):
         yield from _wrapped(f"  {said}")
 
 
 def _wrapped(text: str) -> list[str]:
     lines = wrap(text, COLUMNS, subsequent_indent="  ")
-    return lines if len(lines) <= SENTENCE else [*lines[: SENTENCE - 1], f"{lines[SENTENCE - 1][: COLUMNS - 1]}…"]
+    return (
+        lines
+        if len(lines) <= SENTENCE
+        else [*lines[: SENTENCE - 1], f"{lines[SENTENCE - 1][: COLUMNS - 1]}…"]
+    )
 
 
 def has_news(check: Check) -> bool:
@@ -146,11 +168,20 @@ def _folded(checks: Sequence[Check]) -> Iterator[str]:
         return
     first, last = checks[0].report, checks[-1].report
     together = Neighbours(checks).total()
-    yield from wrap(f"{revision(first.baseline)} -> {revision(last.target)}: {together}", COLUMNS, subsequent_indent="  ")
+    yield from wrap(
+        f"{revision(first.baseline)} -> {revision(last.target)}: {together}",
+        COLUMNS,
+        subsequent_indent="  ",
+    )
 
 
 def neighbours(
-    repository: Repository, span: str, *, method: str = "auto", delta: float | None = None, within: float | None = None
+    repository: Repository,
+    span: str,
+    *,
+    method: str = "auto",
+    delta: float | None = None,
+    within: float | None = None,
 ) -> Neighbours:
     """The checks along ``A..B``: of A and the commits that lead to B, those that have profiles.
 
@@ -173,15 +204,25 @@ def neighbours(
     states = _measured(repository, commits)
     if len(states) < 2:
         said = "one commit that is" if states else "no commit that is"
-        raise NothingToCompare(f"`{span}` has {said} measured: measure them in turns with `perf collect {span}`")
-    return Neighbours([compared(repository, *pair, method=method, delta=delta, within=within) for pair in pairwise(states)])
+        raise NothingToCompare(
+            f"`{span}` has {said} measured: measure them in turns with `perf collect {span}`"
+        )
+    return Neighbours(
+        [
+            compared(repository, *pair, method=method, delta=delta, within=within)
+            for pair in pairwise(states)
+        ]
+    )
 
 
 def _measured(repository: Repository, commits: Sequence[str]) -> list[State]:
-    """The states of those commits that have profiles; the last one's may have been taken before it was committed, from its parent."""
+    """The states of those commits that have profiles; the last one's may have been taken before it
+    was committed, from its parent.
+    """
     changed, newest = repository.index.changed(), repository.state(commits[-1])
     older = [
-        repository.state(commit) if commit in changed else State(commit) for commit in repository.with_profiles(commits[:-1])
+        repository.state(commit) if commit in changed else State(commit)
+        for commit in repository.with_profiles(commits[:-1])
     ]
     found = [state for state in older if (state.filed, state.dirty) != (newest.filed, newest.dirty)]
     return [*found, newest] if repository.index.counts([newest.filed]) else found

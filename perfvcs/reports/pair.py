@@ -1,4 +1,6 @@
-"""The pair that a check compares where nobody names both sides, and why, in words; docs/verdict.md has a table of all cases."""
+"""The pair that a check compares where nobody names both sides, and why, in words; docs/verdict.md
+has a table of all cases.
+"""
 
 from __future__ import annotations
 
@@ -25,18 +27,26 @@ if TYPE_CHECKING:
 
 
 def inheriting(repository: Repository, report: Report, target: State) -> Report:
-    """The report in which what was left out at the target inherits; what was measured all the same is counted."""
+    """The report in which what was left out at the target inherits; what was measured all the same
+    is counted.
+    """
     sampler = LeftOutSampler(repository.home)
     inherited = sampler.inheriting(target.key)
     if not inherited.units:
         return report
     sampler.judge(inherited.baseline, target.key, report.changes)
-    gone = [change for change in report.changes if change.word == "missing" and inherited.has(change.job, change.uid)]
+    gone = [
+        change
+        for change in report.changes
+        if change.word == "missing" and inherited.has(change.job, change.uid)
+    ]
     names = [labelled(change.job, change.uid, change.size) for change in gone]
     present = {(change.job, uid) for change in report.changes for uid in ("", change.uid)}
     names += [uid or job for job, uid in sorted(inherited.units) if (job, uid) not in present]
     kept = [change for change in report.changes if change not in gone]
-    return msgspec.structs.replace(report, changes=kept, untouched=list(dict.fromkeys(names)), inherits=inherited.baseline[:10])
+    return msgspec.structs.replace(
+        report, changes=kept, untouched=list(dict.fromkeys(names)), inherits=inherited.baseline[:10]
+    )
 
 
 def noted(repository: Repository, target: State) -> list[tuple[str, str]]:
@@ -44,8 +54,11 @@ def noted(repository: Repository, target: State) -> list[tuple[str, str]]:
     return sorted(LeftOutSampler(repository.home).inheriting(target.key).units)
 
 
-def steps(repository: Repository, states: Sequence[State], progress: Progress) -> list[tuple[State, State]]:
-    """The steps by which states follow each other; the first from the last measured commit before them, where it is not measured itself.
+def steps(
+    repository: Repository, states: Sequence[State], progress: Progress
+) -> list[tuple[State, State]]:
+    """The steps by which states follow each other; the first from the last measured commit before
+    them, where it is not measured itself.
 
     None at all where there is no such commit.
     """
@@ -70,7 +83,9 @@ def selected(
     progress: Progress,
     one_in: int,
 ) -> Request:
-    """The request without what none of some steps can touch; of that, one in so many is measured all the same (0: none)."""
+    """The request without what none of some steps can touch; of that, one in so many is measured
+    all the same (0: none).
+    """
     from perfvcs.jobs import matrix
     from perfvcs.locate.select.selection import LeftOut, select
 
@@ -84,19 +99,34 @@ def selected(
         left = selection.left_out(one_in)
         whole = LeftOut(
             frozenset(cell for cell in left.jobs if (*cell, "") in units),
-            {cell: frozenset(uid for uid in names if (*cell, uid) in units) for cell, names in left.tests.items()},
+            {
+                cell: frozenset(uid for uid in names if (*cell, uid) in units)
+                for cell, names in left.tests.items()
+            },
             left.sampled,
         )
         LeftOutSampler(repository.home).note(selection.baseline.key, selection.target.key, whole)
     again = len({unit for selection in selections for unit in selection.left_out(one_in).sampled})
-    said = " and ".join(counted(count, noun) for count, noun in ((jobs, "job"), (tests, "test")) if count) or "nothing"
-    more = f"; {counted(again, 'other')} that it cannot touch {'is' if again == 1 else 'are'} measured anyway" if again else ""
+    said = (
+        " and ".join(
+            counted(count, noun) for count, noun in ((jobs, "job"), (tests, "test")) if count
+        )
+        or "nothing"
+    )
+    more = (
+        f"; {counted(again, 'other')} that it cannot touch {'is' if again == 1 else 'are'} measured"
+        " anyway"
+        if again
+        else ""
+    )
     progress.say(f"left out, since the change cannot touch it: {said}{more}")
     return replace(request, left_out=tuple(sorted(units)))
 
 
 class ComparedPair(NamedTuple):
-    """Two states, and ``why`` these, in words; ``usual``: a commit and its parent, of which nothing more is to be said."""
+    """Two states, and ``why`` these, in words; ``usual``: a commit and its parent, of which nothing
+    more is to be said.
+    """
 
     baseline: State
     target: State
@@ -105,7 +135,8 @@ class ComparedPair(NamedTuple):
 
 
 def stored(repository: Repository, revisions: Sequence[str]) -> ComparedPair:
-    """What is compared from what is stored: the last revision, else HEAD, with the first of two, else the nearest measured ancestor.
+    """What is compared from what is stored: the last revision, else HEAD, with the first of two,
+    else the nearest measured ancestor.
 
     Raises NothingToCompare.
     """
@@ -117,22 +148,36 @@ def stored(repository: Repository, revisions: Sequence[str]) -> ComparedPair:
         target = below
     baseline = repository.baseline(target)
     if baseline is None:
-        cure = "fetch the rest of a shallow clone (`git fetch --unshallow`)" if repository.project.shallow else "name a baseline"
-        raise NothingToCompare(f"no ancestor of {target.name} has profiles: {cure}, or measure one with `perf collect`")
+        cure = (
+            "fetch the rest of a shallow clone (`git fetch --unshallow`)"
+            if repository.project.shallow
+            else "name a baseline"
+        )
+        raise NothingToCompare(
+            f"no ancestor of {target.name} has profiles: {cure}, or measure one with `perf collect`"
+        )
     return _explained(repository, baseline, target, measures=False)
 
 
 def measured(repository: Repository, revisions: Sequence[str], *, committed: bool) -> ComparedPair:
-    """What is measured in turns: HEAD is the working tree as it is now, unless it is to be measured as ``committed``.
+    """What is measured in turns: HEAD is the working tree as it is now, unless it is to be measured
+    as ``committed``.
 
-    The baseline of changes on top of HEAD is HEAD. Where no job can notice them, HEAD itself is the target. Its baseline is the nearest
-    ancestor with comparable profiles, unless that was only merged; else the first parent. Raises NothingToCompare.
+    The baseline of changes on top of HEAD is HEAD. Where no job can notice them, HEAD itself is the
+    target. Its baseline is the nearest ancestor with comparable profiles, unless that was only
+    merged; else the first parent. Raises NothingToCompare.
     """
     names = [*revisions] or ["HEAD"]
-    states = [State(repository.project.resolve(name)) if committed else repository.current(name) for name in names]
+    states = [
+        State(repository.project.resolve(name)) if committed else repository.current(name)
+        for name in names
+    ]
     target = states[-1]
     if len(states) == 2:
-        on_top = any(state.dirty for state in states) and f"HEAD with its changes in {listed(repository.changes.files())}"
+        on_top = (
+            any(state.dirty for state in states)
+            and f"HEAD with its changes in {listed(repository.changes.files())}"
+        )
         return ComparedPair(states[0], target, on_top or "")
     if target.dirty and not _is_unnoticed(repository):
         return _explained(repository, State(target.commit), target, measures=True)
@@ -142,7 +187,11 @@ def measured(repository: Repository, revisions: Sequence[str], *, committed: boo
         parent = next(repository.project.ancestors(target.commit), None)
         if parent is None:
             shallow = repository.project.shallow
-            cure = "fetch the rest of a shallow clone (`git fetch --unshallow`)" if shallow else "name a baseline"
+            cure = (
+                "fetch the rest of a shallow clone (`git fetch --unshallow`)"
+                if shallow
+                else "name a baseline"
+            )
             raise NothingToCompare(f"{target.name} has no ancestor to be compared with: {cure}")
         baseline = State(parent)
     return _explained(repository, baseline, target, measures=True, committed=committed)
@@ -179,23 +228,37 @@ def _config(repository: Repository) -> Config:
 
 
 def _is_straight(repository: Repository, ancestor: str, commit: str) -> bool:
-    """Whether a commit is reached by first parents alone; another branch's, that was merged, lacks what this one did meanwhile."""
+    """Whether a commit is reached by first parents alone; another branch's, that was merged, lacks
+    what this one did meanwhile.
+    """
     project = repository.project
     return ancestor in project.git("rev-list", "--first-parent", commit, f"^{ancestor}^@").split()
 
 
 def _explained(
-    repository: Repository, baseline: State, target: State, *, measures: bool, committed: bool = False
+    repository: Repository,
+    baseline: State,
+    target: State,
+    *,
+    measures: bool,
+    committed: bool = False,
 ) -> ComparedPair:
     """The pair with its reason; ``measures``: what is compared is measured now."""
     if target.product:
         return ComparedPair(baseline, target)
-    project, here = repository.project, target.commit == repository.project.head and not repository.project.bare
+    project, here = (
+        repository.project,
+        target.commit == repository.project.head and not repository.project.bare,
+    )
     name = "HEAD" if here else target.name
-    changed = repository.changes.files() if here and not committed and repository.changes.exist() else []
+    changed = (
+        repository.changes.files() if here and not committed and repository.changes.exist() else []
+    )
     on_top = bool(target.dirty and not target.below)
     present = on_top and _is_on_top(repository, target)
-    changes = f"its changes in {listed(changed)}" if present else "changes that it does not have now"
+    changes = (
+        f"its changes in {listed(changed)}" if present else "changes that it does not have now"
+    )
     if on_top and baseline == State(target.commit):
         said = [f"{name} and {changes}"]
     elif on_top:
@@ -219,7 +282,9 @@ def _explained(
 
 
 def _is_noticeable(repository: Repository, names: Sequence[str]) -> bool:
-    """Whether a job may notice what is changed: by the names of the files alone, or what names them."""
+    """Whether a job may notice what is changed: by the names of the files alone, or what names
+    them.
+    """
     from perfvcs.locate.sources.imports import why
 
     return any(name != RULES_FILE and why(name) for name in names) or not _is_unnoticed(repository)

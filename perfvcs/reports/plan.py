@@ -1,4 +1,6 @@
-"""What ``perf plan`` says: how much every benchmark varies, what its design finds, and what would find more."""
+"""What ``perf plan`` says: how much every benchmark varies, what its design finds, and what would
+find more.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,15 @@ import msgspec
 
 from perfvcs.plan.design import EFFECTS, Option, PlanRow, PlanRule, builds, rows_of
 from perfvcs.plan.survey import Survey, surveys
-from perfvcs.reports.plan_notes import LARGEST_EFFECT, duration_text, levels, meaning, percent, seed, share
+from perfvcs.reports.plan_notes import (
+    LARGEST_EFFECT,
+    duration_text,
+    levels,
+    meaning,
+    percent,
+    seed,
+    share,
+)
 from perfvcs.text.characters import COLUMNS, escaped, shorten
 from perfvcs.text.quantity import quantity
 from perfvcs.text.words import counted, metric_name
@@ -63,7 +73,8 @@ def table(survey: Survey, rows: Sequence[PlanRow], *, verbose: bool) -> Iterator
                 name = f"{prefix}{metric_name(one.metric)}"
                 notes |= dict.fromkeys(meaning(row, survey, name))
                 notes |= dict.fromkeys(seed(one, survey, name, verbose=verbose))
-                if one.inside is not None and (verbose or not looked):  # a unit's times tell much the same
+                # a unit's times tell much the same
+                if one.inside is not None and (verbose or not looked):
                     looked = True
                     notes |= dict.fromkeys(levels(row, one.inside, survey, name, verbose=verbose))
     if len(units) > len(kept):
@@ -74,13 +85,17 @@ def table(survey: Survey, rows: Sequence[PlanRow], *, verbose: bool) -> Iterator
 
 def selected(rows: Sequence[PlanRow], *, verbose: bool) -> Sequence[PlanRow]:
     """All rows, or without ``verbose`` the times where there are any."""
-    return rows if verbose else [row for row in rows if row.variation.metric in TIME_METRICS] or rows
+    return (
+        rows if verbose else [row for row in rows if row.variation.metric in TIME_METRICS] or rows
+    )
 
 
 def _metric(row: PlanRow) -> Iterator[str]:
     one = row.variation
     mean = "" if one.mean is None else quantity(one.mean, one.unit)
-    head = f"  {shorten(metric_name(one.metric), NAME - 1):<{NAME}}{shorten(mean, MEAN - 1):<{MEAN}}"
+    head = (
+        f"  {shorten(metric_name(one.metric), NAME - 1):<{NAME}}{shorten(mean, MEAN - 1):<{MEAN}}"
+    )
     if one.difference is None:
         yield from wrap(f"{head} {one.problem}", COLUMNS, subsequent_indent=" " * (NAME + MEAN + 3))
         return
@@ -88,7 +103,9 @@ def _metric(row: PlanRow) -> Iterator[str]:
     counts = "".join(f"{_count(option.replicates):>{OPTION}}" for option in row.options)
     yield f"{head}{share(one.deviation or 0.0):>{VARIES}}{finds:>{FINDS}}{counts}"
     reach = (
-        "" if row.finds is None or row.finds.effect > LARGEST_EFFECT else f"{percent(row.finds.low)}-{percent(row.finds.high)}"
+        ""
+        if row.finds is None or row.finds.effect > LARGEST_EFFECT
+        else f"{percent(row.finds.low)}-{percent(row.finds.high)}"
     )
     ranges = "".join(f"{_range(option):>{OPTION}}" for option in row.options)
     if one.deviation and (reach or ranges.strip()):
@@ -101,11 +118,15 @@ def _metric(row: PlanRow) -> Iterator[str]:
 def reach(rows: Sequence[PlanRow]) -> Iterator[str]:
     """The delta that the present design reaches, where that is not the one that counts."""
     known = [row for row in rows if row.variation.metric in TIME_METRICS] or rows
-    reached = max((row.settles for row in known if row.settles is not None and row.settles > row.delta), default=0.0)
+    reached = max(
+        (row.settles for row in known if row.settles is not None and row.settles > row.delta),
+        default=0.0,
+    )
     if reached:
         percents = f"{ceil(1000 * reached) / 10:g}"
         yield from indented(
-            f"as many executions of equal versions settle ±{percents} % in 4 of 5 cases: perf check --within {percents}"
+            f"as many executions of equal versions settle ±{percents} % in 4 of 5 cases: perf check"
+            f" --within {percents}"
         )
 
 
@@ -134,7 +155,9 @@ def _spent(value: float | None) -> str:
 
 @dataclass(frozen=True)
 class Plan:
-    """All jobs that were measured; the delta that was asked for, None where each metric has its usual one; the comparisons of a check."""
+    """All jobs that were measured; the delta that was asked for, None where each metric has its
+    usual one; the comparisons of a check.
+    """
 
     revision: str
     asked: float | None
@@ -142,7 +165,9 @@ class Plan:
     jobs: Sequence[tuple[Survey, Sequence[PlanRow]]]
 
     def lines(self, *, verbose: bool = False) -> Iterator[str]:
-        """The listing for a terminal of 80 columns; ``verbose`` lists all units and metrics, and the levels of variance."""
+        """The listing for a terminal of 80 columns; ``verbose`` lists all units and metrics, and
+        the levels of variance.
+        """
         for survey, rows in self.jobs:
             yield from wrap(shorten(survey.job, 200), COLUMNS, subsequent_indent="    ")
             yield from indented(design(survey))
@@ -152,63 +177,110 @@ class Plan:
         yield from self._ending(verbose=verbose)
 
     def _ending(self, *, verbose: bool) -> Iterator[str]:
-        planned = [(row, option) for _, rows in self.jobs for row in selected(rows, verbose=verbose) for option in row.options]
+        planned = [
+            (row, option)
+            for _, rows in self.jobs
+            for row in selected(rows, verbose=verbose)
+            for option in row.options
+        ]
         if not planned:
             return
         yield from wrap(
-            "finds: the smallest change that a check with as many executions as now, measured in turns, finds in 4 of 5 cases. To find: "
-            "the executions per revision needed for a change of this size. Below each number: its range (80 %) as far as the stored "
-            "data shows, then the time for one revision.",
+            "finds: the smallest change that a check with as many executions as now, measured in"
+            " turns, finds in 4 of 5 cases. To find: the executions per revision needed for a"
+            " change of this size. Below each number: its range (80 %) as far as the stored data"
+            " shows, then the time for one revision.",
             COLUMNS,
         )
         every = {metric_name(row.variation.metric) for row, _ in planned}
         smaller: dict[tuple[float, float], dict[str, None]] = {}
         for row, option in planned:
             if option.delta != row.delta:
-                smaller.setdefault((option.effect, option.delta), {})[metric_name(row.variation.metric)] = None
+                smaller.setdefault((option.effect, option.delta), {})[
+                    metric_name(row.variation.metric)
+                ] = None
         for (effect, delta), names in sorted(smaller.items()):
             of = "" if len(names) == len(every) else f" of {', '.join(names)}"
             yield from wrap(
-                f"{100 * effect:g} %{of} is found only with --delta {100 * delta:g}: estimates of less than delta do not count.",
+                f"{100 * effect:g} %{of} is found only with --delta {100 * delta:g}: estimates of"
+                " less than delta do not count.",
                 COLUMNS,
             )
         if self.family > 5:
             alpha = PlanRule(family=self.family).alpha
-            yield from wrap(f"A check makes {self.family} comparisons at once, so each needs p < {alpha:.2g}.", COLUMNS)
+            yield from wrap(
+                f"A check makes {self.family} comparisons at once, so each needs p < {alpha:.2g}.",
+                COLUMNS,
+            )
 
     def json(self) -> str:
         """The same as JSON."""
         jobs: list[dict[str, Any]] = [
             {
-                "job": survey.job, "collector": survey.collector, "series": survey.series, "sessions": survey.sessions,
-                "profiles": survey.profiles, "binaries": survey.binaries, "executions": survey.executions, "warmup": survey.warmup,
-                "cost": survey.cost, "best_executions_per_build": _first(builds(row.variation, survey) for row in rows),
+                "job": survey.job,
+                "collector": survey.collector,
+                "series": survey.series,
+                "sessions": survey.sessions,
+                "profiles": survey.profiles,
+                "binaries": survey.binaries,
+                "executions": survey.executions,
+                "warmup": survey.warmup,
+                "cost": survey.cost,
+                "best_executions_per_build": _first(builds(row.variation, survey) for row in rows),
                 "units": [_unit(row) for row in rows],
             }
             for survey, rows in self.jobs
-        ]  # fmt: skip
-        found = {"revision": self.revision, "delta": self.asked, "alpha": PlanRule(family=self.family).alpha, "comparisons": self.family,
-                 "power": 0.8, "jobs": jobs}  # fmt: skip
+        ]
+        found = {
+            "revision": self.revision,
+            "delta": self.asked,
+            "alpha": PlanRule(family=self.family).alpha,
+            "comparisons": self.family,
+            "power": 0.8,
+            "jobs": jobs,
+        }
         return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
 
 
-def plan(repository: Repository, revision: str = "HEAD", jobs: Sequence[str] = (), delta: float | None = None) -> Plan:
-    """The plan from what is stored up to a revision, ``delta`` None being the usual one of each metric; raises NothingToCompare."""
+def plan(
+    repository: Repository,
+    revision: str = "HEAD",
+    jobs: Sequence[str] = (),
+    delta: float | None = None,
+) -> Plan:
+    """The plan from what is stored up to a revision, ``delta`` None being the usual one of each
+    metric; raises NothingToCompare.
+    """
     found = surveys(repository, revision, jobs)
     family = sum(known.difference is not None for survey in found for known in survey.variations)
-    return Plan(revision, delta, family, [(survey, rows_of(survey, delta, family)) for survey in found])
+    return Plan(
+        revision, delta, family, [(survey, rows_of(survey, delta, family)) for survey in found]
+    )
 
 
 def _unit(row: PlanRow) -> dict[str, Any]:
     one = row.variation
     return {
-        "uid": one.uid, "size": one.size, "metric": one.metric, "unit": one.unit, "mean": one.mean, "delta": row.delta,
+        "uid": one.uid,
+        "size": one.size,
+        "metric": one.metric,
+        "unit": one.unit,
+        "mean": one.mean,
+        "delta": row.delta,
         "replicates": one.replicates,
-        "measurements": one.measurements, "deviation": one.deviation, "pair_deviation": one.difference,
-        "pair_deviation_drawn_in": one.drawn, "df": one.df, "paired": one.paired, "seed": one.seed,
-        "levels": one.inside, "problem": one.problem,
-        "finds": row.finds, "settles": row.settles, "options": row.options,
-    }  # fmt: skip
+        "measurements": one.measurements,
+        "deviation": one.deviation,
+        "pair_deviation": one.difference,
+        "pair_deviation_drawn_in": one.drawn,
+        "df": one.df,
+        "paired": one.paired,
+        "seed": one.seed,
+        "levels": one.inside,
+        "problem": one.problem,
+        "finds": row.finds,
+        "settles": row.settles,
+        "options": row.options,
+    }
 
 
 def _first(values: Iterator[int | None]) -> int | None:

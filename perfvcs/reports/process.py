@@ -1,4 +1,6 @@
-"""What ``perf process`` does: a postprocessor applied to stored profiles, or to a file, and what it found."""
+"""What ``perf process`` does: a postprocessor applied to stored profiles, or to a file, and what it
+found.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +32,13 @@ ROUNDING = 1e-12  # an intercept below this share of the slope is what computing
 
 @dataclass(frozen=True)
 class ProcessOutcome:
-    """What became of one profile: where it was and is (paths in the store, or one file), and what the postprocessor left in it.
+    """What became of one profile: where it was and is (paths in the store, or one file), and what
+    the postprocessor left in it.
 
-    ``refused`` is why it could not be applied, empty where it could; ``models`` are its entries of the profile's, ``columns`` the metrics
-    that are new or have new values, ``units`` the units of all metrics. With ``workloads`` it is of so many profiles together, joined over
-    the sizes of their workloads: it is only named, and its paths are empty.
+    ``refused`` is why it could not be applied, empty where it could; ``models`` are its entries of
+    the profile's, ``columns`` the metrics that are new or have new values, ``units`` the units of
+    all metrics. With ``workloads`` it is of so many profiles together, joined over the sizes of
+    their workloads: it is only named, and its paths are empty.
     """
 
     before: str
@@ -49,8 +53,11 @@ class ProcessOutcome:
     workloads: int = 0
 
 
-def apply(profile: Profile, member: Postprocessor, name: str, origin: str, path: str) -> tuple[Profile, ProcessOutcome]:
-    """A profile with a postprocessor applied, and its outcome; ``origin`` is the SHA-256 of its document, ``path`` where that is.
+def apply(
+    profile: Profile, member: Postprocessor, name: str, origin: str, path: str
+) -> tuple[Profile, ProcessOutcome]:
+    """A profile with a postprocessor applied, and its outcome; ``origin`` is the SHA-256 of its
+    document, ``path`` where that is.
 
     The profile itself where nothing changes. Raises UsageError where it has not what is needed.
     """
@@ -60,36 +67,55 @@ def apply(profile: Profile, member: Postprocessor, name: str, origin: str, path:
         new = msgspec.structs.replace(new, origin=origin)
     before, after = profile.resources.metrics, new.resources.metrics
     outcome = ProcessOutcome(
-        path, path, profile.commit, profile.job.label, changed=changed,
+        path,
+        path,
+        profile.commit,
+        profile.job.label,
+        changed=changed,
         models=[entry for entry in new.models if entry.postprocessor == name],
-        columns=[metric for metric in after if metric not in before or after[metric] != before[metric]],
+        columns=[
+            metric for metric in after if metric not in before or after[metric] != before[metric]
+        ],
         units={metric: about.unit for metric, about in new.metrics.items()},
-    )  # fmt: skip
+    )
     return (new if changed else profile), outcome
 
 
-def process(repository: Repository, target: str, jobs: Sequence[str], member: Postprocessor, name: str) -> list[ProcessOutcome]:
-    """Apply a postprocessor to the profiles of a revision, or to one by its path or id, and store new versions in one commit.
+def process(
+    repository: Repository, target: str, jobs: Sequence[str], member: Postprocessor, name: str
+) -> list[ProcessOutcome]:
+    """Apply a postprocessor to the profiles of a revision, or to one by its path or id, and store
+    new versions in one commit.
 
-    Each new version takes the place of the old one, and names the document that the first of them was made from. Profiles that have
-    not what is needed stay as they are; raises UsageError where that are all of them. Also raises Damaged, and what the store raises;
-    then nothing is stored. Outcomes over the sizes of workloads come last.
+    Each new version takes the place of the old one, and names the document that the first of them
+    was made from. Profiles that have not what is needed stay as they are; raises UsageError where
+    that are all of them. Also raises Damaged, and what the store raises; then nothing is stored.
+    Outcomes over the sizes of workloads come last.
     """
     found: list[ProcessOutcome] = []
     sized: list[Profile] = []
     with repository.replacing():
         paths = list(dict.fromkeys(repository.select(target, jobs)))
         stored = iter(
-            repository.store.replace(_versions(repository, paths, member, name, found, sized), f"Process {target}: {name}")
+            repository.store.replace(
+                _versions(repository, paths, member, name, found, sized),
+                f"Process {target}: {name}",
+            )
         )
     if all(outcome.refused for outcome in found):
         raise UsageError(found[0].refused)
-    after = [replace(outcome, after=next(stored)) if outcome.changed else outcome for outcome in found]
+    after = [
+        replace(outcome, after=next(stored)) if outcome.changed else outcome for outcome in found
+    ]
     return [*after, *_over_workloads(sized, member, name)]
 
 
-def _over_workloads(profiles: Sequence[Profile], member: Postprocessor, name: str) -> Iterator[ProcessOutcome]:
-    """What a postprocessor finds over the sizes of workloads, each of which is a profile of its own; nothing of one that needs no sizes."""
+def _over_workloads(
+    profiles: Sequence[Profile], member: Postprocessor, name: str
+) -> Iterator[ProcessOutcome]:
+    """What a postprocessor finds over the sizes of workloads, each of which is a profile of its
+    own; nothing of one that needs no sizes.
+    """
     for whole in joined(profiles):
         try:
             _, outcome = apply(whole, member, name, "", "")
@@ -116,10 +142,14 @@ def _versions(
     tip = repository.index.head
     for path, document in repository.store.documents({path: f"{tip}:{path}" for path in paths}):
         new = old = verified(path, document)
+        assert isinstance(document, bytes)
+        digest = hashlib.sha256(document).hexdigest()
         try:
-            new, outcome = apply(old, member, name, hashlib.sha256(bytes(document)).hexdigest(), path)  # type: ignore[arg-type]
+            new, outcome = apply(old, member, name, digest, path)
         except UsageError as error:
-            outcomes.append(ProcessOutcome(path, path, old.commit, old.job.label, refused=str(error)))
+            outcomes.append(
+                ProcessOutcome(path, path, old.commit, old.job.label, refused=str(error))
+            )
         else:
             outcomes.append(outcome)
             if outcome.changed:
@@ -130,7 +160,10 @@ def _versions(
 
 def document(outcomes: Sequence[ProcessOutcome]) -> str:
     """The outcomes as JSON."""
-    found = [asdict(outcome) | {"models": [as_written(entry) for entry in outcome.models]} for outcome in outcomes]
+    found = [
+        asdict(outcome) | {"models": [as_written(entry) for entry in outcome.models]}
+        for outcome in outcomes
+    ]
     return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
 
 
@@ -147,7 +180,11 @@ def lines(outcomes: Sequence[ProcessOutcome]) -> Iterator[str]:
             else "  unchanged"
         )
         yield f"{outcome.commit[:10]} {shorten(outcome.label, LABEL_CHARACTERS)}{state}"
-        shown = [entry for entry in outcome.models if not isinstance(entry, RegressionEntry) or entry.best or entry.model is None]
+        shown = [
+            entry
+            for entry in outcome.models
+            if not isinstance(entry, RegressionEntry) or entry.best or entry.model is None
+        ]
         several = len({(str(entry.uid), str(entry.metric)) for entry in shown}) < len(shown)
         for entry in shown:
             yield from _row(entry, outcome.units or {}, several=several)
@@ -158,16 +195,23 @@ def notes(outcomes: Sequence[ProcessOutcome]) -> Iterator[str]:
     """Why profiles were left as they are, in lines of 80 columns."""
     for outcome in outcomes:
         if outcome.refused:
-            yield from wrap(f"note: left as it is: {outcome.refused}", 80, subsequent_indent="      ")
+            yield from wrap(
+                f"note: left as it is: {outcome.refused}", 80, subsequent_indent="      "
+            )
 
 
 def _row(entry: AnyEntry, units: dict[str, str], *, several: bool) -> Iterator[str]:
     """One entry; the range of x where a unit has ``several``."""
-    names = f"  {shorten(str(entry.uid), UNIT):{UNIT}} {shorten(metric_name(str(entry.metric)), METRIC):{METRIC}}"
+    names = (
+        f"  {shorten(str(entry.uid), UNIT):{UNIT}}"
+        f" {shorten(metric_name(str(entry.metric)), METRIC):{METRIC}}"
+    )
     if not isinstance(entry, RegressionEntry):
         fields = as_written(entry)
         count = fields.get("rows", 0)
-        yield f"{names} {count:>7,} {plural(count, 'row'):4}  {_explained(fields.get('r2'))}".rstrip()
+        yield (
+            f"{names} {count:>7,} {plural(count, 'row'):4}  {_explained(fields.get('r2'))}".rstrip()
+        )
         return
     if entry.model is None:
         yield f"{names} no model: {next(iter(entry.omitted.values()), '') if entry.omitted else ''}"
@@ -195,5 +239,8 @@ def equation(entry: RegressionEntry, unit: str) -> str:
     if abs(scale) < ROUNDING * abs(shape[0]):
         scale = 0.0
     terms = [term.partition(" ")[2] for term in str(entry.formula).split(" + ")[1:]]
-    rest = (f"{'-' if by < 0 else '+'} {quantity(abs(by), unit)} {term}" for by, term in zip(shape, terms, strict=True))
+    rest = (
+        f"{'-' if by < 0 else '+'} {quantity(abs(by), unit)} {term}"
+        for by, term in zip(shape, terms, strict=True)
+    )
     return " ".join([quantity(scale, unit), *rest])

@@ -1,4 +1,6 @@
-"""A/A sessions replayed: every job's two sides of one revision, compared whole and in random parts."""
+"""A/A sessions replayed: every job's two sides of one revision, compared whole and in random
+parts.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ class ReplayedUnit(NamedTuple):
 
 
 class ReplayRecord(msgspec.Struct, frozen=True):
-    """One unit and metric in one session: whether all of it was ``called`` changed, its effect, and the share of its parts called so."""
+    """One unit and metric in one session: whether all of it was ``called`` changed, its effect, and
+    the share of its parts called so.
+    """
 
     session: str
     job: str
@@ -64,13 +68,20 @@ class ReplayRecord(msgspec.Struct, frozen=True):
 
 
 def records(
-    repository: Repository, commits: Sequence[str], *, delta: float | None, method: str, by_host: bool = False,
+    repository: Repository,
+    commits: Sequence[str],
+    *,
+    delta: float | None,
+    method: str,
+    by_host: bool = False,
     rules: Rules | None = None,
-) -> list[ReplayRecord]:  # fmt: skip
-    """What the newest A/A sessions on some commits show, compared like `perf check` does with as many executions as perf.toml says.
+) -> list[ReplayRecord]:
+    """What the newest A/A sessions on some commits show, compared like `perf check` does with as
+    many executions as perf.toml says.
 
-    ``rules`` are those of the check, by default the present ones. ``by_host``: what each host of a session shows alone, whatever others do.
-    Replaying takes seconds, so that the newest results are kept in ``.perf/audits.json``, which can be deleted at any time.
+    ``rules`` are those of the check, by default the present ones. ``by_host``: what each host of a
+    session shows alone, whatever others do. Replaying takes seconds, so that the newest results are
+    kept in ``.perf/audits.json``, which can be deleted at any time.
     """
     twins = pairs_of(repository.index.headers(commits))
     if not twins:
@@ -81,7 +92,17 @@ def records(
     rules = repository.rules if rules is None else rules
     paths = [[header.path for pair in pairs for header in pair] for pairs in twins.values()]
     about = msgspec.json.encode(
-        [__version__, delta, method, repr(rules), sorted(counts.items()), paths, SUBSETS, BUDGET, by_host]
+        [
+            __version__,
+            delta,
+            method,
+            repr(rules),
+            sorted(counts.items()),
+            paths,
+            SUBSETS,
+            BUDGET,
+            by_host,
+        ]
     )
     key, cache = hashlib.sha256(about).hexdigest(), _Cache(repository.home / CACHE)
     if (known := cache.get(key)) is not None:
@@ -91,12 +112,16 @@ def records(
     found: list[ReplayRecord] = []
     for session, pairs in twins.items():
         # a session must not vouch for itself: what it shows raises the smallest change that counts
-        others = () if by_host else (one for one in measured if one.header.collected.session != session)
+        others = (
+            () if by_host else (one for one in measured if one.header.collected.session != session)
+        )
         rest = earlier_sessions(others)
         judge = partial(compare, method=method, rules=rules, delta=delta, history=rest)
         groups: dict[str, list[Twins]] = defaultdict(list)
         for first, last in pairs:
-            groups[host_of(first.environment) if by_host else ""].append((by_path[first.path], by_path[last.path]))
+            groups[host_of(first.environment) if by_host else ""].append(
+                (by_path[first.path], by_path[last.path])
+            )
         for host, sides in groups.items():
             found += _records(session, host, *replayed(sides, counts, judge))
     cache.put(key, found)
@@ -104,7 +129,9 @@ def records(
 
 
 class _Cache:
-    """The newest results by what they were made from; a damaged file is an empty one, one that cannot be written stays as it is."""
+    """The newest results by what they were made from; a damaged file is an empty one, one that
+    cannot be written stays as it is.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -125,13 +152,24 @@ class _Cache:
 
 
 def pairs_of(headers: Sequence[Header]) -> dict[str, list[tuple[Header, Header]]]:
-    """By session, newest last, both sides of every job that was measured against itself, on the machine that did so last."""
+    """By session, newest last, both sides of every job that was measured against itself, on the
+    machine that did so last.
+    """
     members: dict[tuple[str, str, str, str, str, str | None], list[Header]] = defaultdict(list)
     for header in headers:
         if header.design.order == "interleaved":
-            place = header.collected.session, header.worker, header.job.key, header.environment.fingerprint
+            place = (
+                header.collected.session,
+                header.worker,
+                header.job.key,
+                header.environment.fingerprint,
+            )
             members[(*place, header.commit, header.dirty)].append(header)
-    ordered = [sorted(found, key=lambda header: header.design.version) for found in members.values() if len(found) > 1]
+    ordered = [
+        sorted(found, key=lambda header: header.design.version)
+        for found in members.values()
+        if len(found) > 1
+    ]
     ordered.sort(key=lambda found: found[0].collected.started)
     machines = {found[0].job.key: found[0].environment.fingerprint for found in ordered}
     sessions: dict[str, list[tuple[Header, Header]]] = defaultdict(list)
@@ -142,7 +180,9 @@ def pairs_of(headers: Sequence[Header]) -> dict[str, list[tuple[Header, Header]]
 
 
 def counts_of(repository: Repository, revision: str) -> dict[tuple[str, str], int]:
-    """Executions of a check by perf.toml, per benchmark and collector; where they are automatic, as planned for a revision."""
+    """Executions of a check by perf.toml, per benchmark and collector; where they are automatic, as
+    planned for a revision.
+    """
     from perfvcs.jobs import matrix
     from perfvcs.jobs.config import load
     from perfvcs.profile.rules import RULES_FILE
@@ -159,7 +199,9 @@ def counts_of(repository: Repository, revision: str) -> dict[tuple[str, str], in
 def replayed(
     pairs: Sequence[Twins], counts: Mapping[tuple[str, str], int], judge: Judge
 ) -> tuple[list[Change], list[list[Change]]]:
-    """The changes called in a whole session, and those in random subsets of its blocks, as many as a check takes."""
+    """The changes called in a whole session, and those in random subsets of its blocks, as many as
+    a check takes.
+    """
     import numpy as np
 
     usable = [pair for pair in pairs if len(_blocks(pair)) >= FEWEST_AUDITED]
@@ -172,8 +214,12 @@ def replayed(
         min(counts.get((job.label, job.collector), EXECUTIONS), len(_blocks(pair)))
         for job, pair in zip(jobs, usable, strict=True)
     ]
-    builds = [any(one.binaries for one in pair[0].summaries) for pair in usable]  # a part of the builds is another design
-    if all(count == len(_blocks(pair)) or several for pair, count, several in zip(usable, taken, builds, strict=True)):
+    # a part of the builds is another design
+    builds = [any(one.binaries for one in pair[0].summaries) for pair in usable]
+    if all(
+        count == len(_blocks(pair)) or several
+        for pair, count, several in zip(usable, taken, builds, strict=True)
+    ):
         return whole, [whole]
     subsets = []
     for _ in range(max(1, min(SUBSETS, BUDGET // max(1, len(whole))))):
@@ -185,15 +231,25 @@ def replayed(
     return whole, subsets
 
 
-def _records(session: str, host: str, whole: Sequence[Change], subsets: Sequence[Sequence[Change]]) -> list[ReplayRecord]:
+def _records(
+    session: str, host: str, whole: Sequence[Change], subsets: Sequence[Sequence[Change]]
+) -> list[ReplayRecord]:
     called: dict[ReplayedUnit, list[bool]] = defaultdict(list)
     for changes in subsets:
         for change in changes:
             called[_unit(change)].append(change.word in CALLED)
     return [
-        ReplayRecord(session, *_unit(change), change.word in CALLED, change.effect, fmean(called[_unit(change)]), host)
-        for change in whole if called[_unit(change)]
-    ]  # fmt: skip
+        ReplayRecord(
+            session,
+            *_unit(change),
+            change.word in CALLED,
+            change.effect,
+            fmean(called[_unit(change)]),
+            host,
+        )
+        for change in whole
+        if called[_unit(change)]
+    ]
 
 
 def _unit(change: Change) -> ReplayedUnit:
@@ -213,12 +269,21 @@ def _blocks(pair: Twins) -> list[int]:
 
 def _part(pair: Twins, chosen: Collection[int]) -> Twins:
     """Both sides with some of their blocks only."""
-    first, last = (msgspec.structs.replace(side, summaries=[_chosen(one, chosen) for one in side.summaries]) for side in pair)
+    first, last = (
+        msgspec.structs.replace(side, summaries=[_chosen(one, chosen) for one in side.summaries])
+        for side in pair
+    )
     return first, last
 
 
 def _chosen(summary: Summary, chosen: Collection[int]) -> Summary:
-    kept = [(number, value) for number, value in zip(summary.executions, summary.medians, strict=True) if number in chosen]
+    kept = [
+        (number, value)
+        for number, value in zip(summary.executions, summary.medians, strict=True)
+        if number in chosen
+    ]
     return msgspec.structs.replace(
-        summary, executions=tuple(number for number, _ in kept), medians=tuple(value for _, value in kept)
+        summary,
+        executions=tuple(number for number, _ in kept),
+        medians=tuple(value for _, value in kept),
     )

@@ -1,4 +1,6 @@
-"""What ``perf select`` says: which benchmarks a change can touch, and why each of the others is left out."""
+"""What ``perf select`` says: which benchmarks a change can touch, and why each of the others is
+left out.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,12 @@ if TYPE_CHECKING:
 
 MOST_MISSED = 20
 MOST_SHOWN = 5  # benchmarks with the same reason, and functions, without -v
-BY = {"recorded": "what was recorded on {}", "static": "its sources", "files": "the files that changed", "": "nothing"}
+BY = {
+    "recorded": "what was recorded on {}",
+    "static": "its sources",
+    "files": "the files that changed",
+    "": "nothing",
+}
 
 
 def lines(guard: Guard) -> list[str]:
@@ -39,17 +46,22 @@ def lines(guard: Guard) -> list[str]:
         return ["nothing could be planted within the budget: raise it with --budget"]
     noticed = sum(one.noticed for one in guard.planted)
     said = [
-        f"score {100 * guard.score:.0f} %: {noticed} of {counted(len(guard.planted), 'planted slowdown')} "
-        f"noticed at {percent(guard.delta).lstrip('+')} ({guard.metric}, {guard.commit[:10]})"
+        f"score {100 * guard.score:.0f} %: {noticed} of"
+        f" {counted(len(guard.planted), 'planted slowdown')} noticed at"
+        f" {percent(guard.delta).lstrip('+')} ({guard.metric}, {guard.commit[:10]})"
     ]
     missed = [one for one in guard.planted if not one.noticed]
     said += [
-        f"missed:  {one.rule} in {one.function} ({one.path}:{one.line}): {_effect(one.effect)}" for one in missed[:MOST_MISSED]
+        f"missed:  {one.rule} in {one.function} ({one.path}:{one.line}): {_effect(one.effect)}"
+        for one in missed[:MOST_MISSED]
     ]
     said += [f"and {len(missed) - MOST_MISSED} more"] if len(missed) > MOST_MISSED else []
     said += [f"unguarded: {', '.join(guard.unguarded[:MOST_MISSED])}"] if guard.unguarded else []
     if guard.unreached:
-        said.append(f"no benchmark runs {counted(guard.unreached, 'function')} of {guard.reached + guard.unreached}")
+        said.append(
+            f"no benchmark runs {counted(guard.unreached, 'function')} of"
+            f" {guard.reached + guard.unreached}"
+        )
     return said
 
 
@@ -78,10 +90,21 @@ class Selected:
 
     def lines(self, *, verbose: bool = False) -> Iterator[str]:
         """The benchmarks to run and those left out, grouped by their reasons."""
-        run = [(name, choice) for name, choice in zip(self.names, self.choices, strict=True) if choice.run]
-        left = [(name, choice) for name, choice in zip(self.names, self.choices, strict=True) if not choice.run]
+        run = [
+            (name, choice)
+            for name, choice in zip(self.names, self.choices, strict=True)
+            if choice.run
+        ]
+        left = [
+            (name, choice)
+            for name, choice in zip(self.names, self.choices, strict=True)
+            if not choice.run
+        ]
         yield from _wrapped(self._title())
-        for heading, choices in ((f"can be touched ({len(run):,})", run), (f"left out ({len(left):,})", left)):
+        for heading, choices in (
+            (f"can be touched ({len(run):,})", run),
+            (f"left out ({len(left):,})", left),
+        ):
             if choices:
                 yield heading
                 yield from _groups(choices, None if verbose else MOST_SHOWN)
@@ -92,13 +115,20 @@ class Selected:
         changed = self.selection.changes
         files = [file.path for file in changed.files if file.matters]
         functions = len(changed.functions)
-        what = f"{counted(functions, 'function')} in {counted(len(files), 'file')}" if functions else counted(len(files), "file")
+        what = (
+            f"{counted(functions, 'function')} in {counted(len(files), 'file')}"
+            if functions
+            else counted(len(files), "file")
+        )
         words = f"{what} changed" if files else "nothing changed that a benchmark can notice"
         return f"{self.selection.baseline.name} -> {self.selection.target.name}: {words}"
 
     def explain(self, name: str) -> Iterator[str]:
         """Why one benchmark is chosen or left out; raises UsageError for an unknown one."""
-        called = [Named([choice.unit.job, own], [choice.unit.uid]) for own, choice in zip(self.names, self.choices, strict=True)]
+        called = [
+            Named([choice.unit.job, own], [choice.unit.uid])
+            for own, choice in zip(self.names, self.choices, strict=True)
+        ]
         places = meant(name, called)
         if not places:
             raise UsageError(f"there is no benchmark `{name}`{nearest(name, self.names)}")
@@ -107,11 +137,10 @@ class Selected:
             yield from _wrapped(choice.reason, "  ")
             reach = choice.reach
             by = BY[choice.by].format(reach.commit[:10] if reach else "")
-            known = (
-                f"; {counted(sum(not name.endswith(MODULE) for name in reach.functions), 'function')} known to run"
-                if reach
-                else ""
-            )
+            known = ""
+            if reach:
+                functions = sum(not name.endswith(MODULE) for name in reach.functions)
+                known = f"; {counted(functions, 'function')} known to run"
             yield f"  decided by {by}{known}"
             if reach is not None:
                 changed = self.selection.changes.functions
@@ -125,22 +154,37 @@ class Selected:
         """Everything as one JSON object."""
         changed = self.selection.changes
         rows: list[dict[str, Any]] = [
-            {"benchmark": name, "job": choice.unit.job, "collector": choice.unit.collector, "unit": choice.unit.uid, "run": choice.run,
-             "reason": choice.reason, "by": choice.by, "recorded": choice.reach.commit if choice.reach and choice.reach.recorded else None}
+            {
+                "benchmark": name,
+                "job": choice.unit.job,
+                "collector": choice.unit.collector,
+                "unit": choice.unit.uid,
+                "run": choice.run,
+                "reason": choice.reason,
+                "by": choice.by,
+                "recorded": choice.reach.commit if choice.reach and choice.reach.recorded else None,
+            }
             for name, choice in zip(self.names, self.choices, strict=True)
-        ]  # fmt: skip
+        ]
         document = {
-            "baseline": self.selection.baseline.commit, "target": self.selection.target.commit, "dirty": self.selection.target.dirty,
-            "functions": sorted(changed.functions), "files": [file.path for file in changed.files if file.matters],
+            "baseline": self.selection.baseline.commit,
+            "target": self.selection.target.commit,
+            "dirty": self.selection.target.dirty,
+            "functions": sorted(changed.functions),
+            "files": [file.path for file in changed.files if file.matters],
             "unseen": [{"file": file.path, "reason": file.why} for file in changed.unseen],
-            "run": sum(choice.run for choice in self.choices), "left_out": sum(not choice.run for choice in self.choices),
-            "benchmarks": rows, "sampled": self.sampler.counts(),
-        }  # fmt: skip
+            "run": sum(choice.run for choice in self.choices),
+            "left_out": sum(not choice.run for choice in self.choices),
+            "benchmarks": rows,
+            "sampled": self.sampler.counts(),
+        }
         return escaped(msgspec.json.format(msgspec.json.encode(document)).decode())
 
 
 def select(repository: Repository, revisions: Sequence[str], jobs: Sequence[str] = ()) -> Selected:
-    """The selection for a range, for a baseline and a target, or for what came since the last measured commit."""
+    """The selection for a range, for a baseline and a target, or for what came since the last
+    measured commit.
+    """
     baseline, target = states(repository, revisions)
     config = load(repository.project.root / RULES_FILE)
     selection = choose(repository, config, matrix(config, jobs), baseline, target)
@@ -151,14 +195,18 @@ def select(repository: Repository, revisions: Sequence[str], jobs: Sequence[str]
 
 
 def states(repository: Repository, revisions: Sequence[str]) -> tuple[State, State]:
-    """The two sides: HEAD is the working tree as it is, its baseline the commit below where that is measured, else the nearest that is."""
+    """The two sides: HEAD is the working tree as it is, its baseline the commit below where that is
+    measured, else the nearest that is.
+    """
     if len(revisions) == 1 and ".." in revisions[0]:
         old, _, new = revisions[0].partition("..")
         if new.startswith("."):
             raise UsageError(f"`{revisions[0]}` has three dots: use `A..B`")
         revisions = [old or "HEAD", new or "HEAD"]
     if len(revisions) == 2:
-        return State(repository.project.resolve(revisions[0])), State(repository.project.resolve(revisions[1]))
+        return State(repository.project.resolve(revisions[0])), State(
+            repository.project.resolve(revisions[1])
+        )
     target = repository.current(revisions[0] if revisions else "HEAD")
     if target.dirty and repository.measured(State(target.commit)):
         return State(target.commit), target
@@ -167,10 +215,14 @@ def states(repository: Repository, revisions: Sequence[str]) -> tuple[State, Sta
 
 def measured_before(repository: Repository, target: State) -> State:
     """The nearest ancestor with profiles, else the parent; raises NothingToCompare without one."""
-    found = next(repository.measured_ancestors(target.commit), None) or next(repository.project.ancestors(target.commit), None)
+    found = next(repository.measured_ancestors(target.commit), None) or next(
+        repository.project.ancestors(target.commit), None
+    )
     if found is None:
         cure = (
-            "fetch the rest of a shallow clone (`git fetch --unshallow`)" if repository.project.shallow else "name a range A..B"
+            "fetch the rest of a shallow clone (`git fetch --unshallow`)"
+            if repository.project.shallow
+            else "name a range A..B"
         )
         raise NothingToCompare(f"{target.name} has no ancestor to be compared with: {cure}")
     return State(found)
@@ -189,4 +241,10 @@ def _groups(choices: Iterable[tuple[str, Choice]], most: int | None) -> Iterator
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:
-    return wrap(text, COLUMNS, initial_indent=indent, subsequent_indent=indent or "  ", break_on_hyphens=False)
+    return wrap(
+        text,
+        COLUMNS,
+        initial_indent=indent,
+        subsequent_indent=indent or "  ",
+        break_on_hyphens=False,
+    )

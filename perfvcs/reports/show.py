@@ -19,8 +19,11 @@ from perfvcs.repository.state import State
 from perfvcs.text.words import meant
 
 
-def page_of(names: Sequence[str], *, delta: float | None = None) -> tuple[Subject, Callable[[], Path]]:
-    """The subject that arguments name, files or what a repository has, and where its page is written unless a file is named.
+def page_of(
+    names: Sequence[str], *, delta: float | None = None
+) -> tuple[Subject, Callable[[], Path]]:
+    """The subject that arguments name, files or what a repository has, and where its page is
+    written unless a file is named.
 
     What is measured here precedes a file of the same name. Raises UsageError.
     """
@@ -42,8 +45,12 @@ def _is_benchmark(name: str) -> bool:
         return False
 
 
-def subject_of(repository: Repository, names: Sequence[str], *, delta: float | None = None) -> Subject:
-    """The subject that arguments name: a revision (default HEAD), two revisions, or a benchmark's label; raises UsageError."""
+def subject_of(
+    repository: Repository, names: Sequence[str], *, delta: float | None = None
+) -> Subject:
+    """The subject that arguments name: a revision (default HEAD), two revisions, or a benchmark's
+    label; raises UsageError.
+    """
     if len(names) == 1 and _is_job(repository, names[0]):
         return _history(repository, names[0], delta)
     try:
@@ -54,34 +61,56 @@ def subject_of(repository: Repository, names: Sequence[str], *, delta: float | N
         lines = list(repository.index.lines().values())
         if len(names) == 1 and meant(names[0], map(line_called, lines)):
             return _history(repository, names[0], delta)
-        hint = nearest(names[0], dict.fromkeys(name for line in lines for name in (line.job.label, title(line)))) if lines else ""
+        hint = (
+            nearest(
+                names[0],
+                dict.fromkeys(name for line in lines for name in (line.job.label, title(line))),
+            )
+            if lines
+            else ""
+        )
         raise UnknownRevision(f"{error}; nor is it a benchmark{hint}") from None
     if len(states) == 1:
         return _one(repository, states[0])
     if len(states) > 2:
-        raise UsageError("a page shows one revision, two, or the history of one benchmark: name fewer")
+        raise UsageError(
+            "a page shows one revision, two, or the history of one benchmark: name fewer"
+        )
     baseline, target = states
     report = repository.compare(baseline, target, delta=delta)
-    profiles = [repository.profiles([one.header for one in repository.measured(state)]) for state in states]
+    profiles = [
+        repository.profiles([one.header for one in repository.measured(state)]) for state in states
+    ]
     if baseline == target:  # an A/A measurement: the versions that took turns
         whole = profiles[0]
-        profiles = [[one for one in whole if not one.design.version], [one for one in whole if one.design.version]]
+        profiles = [
+            [one for one in whole if not one.design.version],
+            [one for one in whole if one.design.version],
+        ]
     known = Check(repository, baseline, target, report).background(shown=True)
     return Subject(
-        f"{_title(repository, baseline)} → {_title(repository, target)}", profiles[1], profiles[0], report,
-        causes=known.causes, following=known.sentences,
-    )  # fmt: skip
+        f"{_title(repository, baseline)} → {_title(repository, target)}",
+        profiles[1],
+        profiles[0],
+        report,
+        causes=known.causes,
+        following=known.sentences,
+    )
 
 
 def _one(repository: Repository, state: State) -> Subject:
     profiles = repository.profiles([one.header for one in repository.measured(state)])
     if not profiles:
-        raise NothingToCompare(f"{state.name} has no profiles: measure it with `{state.collecting}`")
+        raise NothingToCompare(
+            f"{state.name} has no profiles: measure it with `{state.collecting}`"
+        )
     return Subject(_title(repository, state), profiles)
 
 
 def _title(repository: Repository, state: State) -> str:
-    commit = None if state.product else repository.project.describe([state.commit]).get(state.commit)
+    commit = (
+        None if state.product else repository.project.describe([state.commit]).get(state.commit)
+    )
     return f"{state.name} {commit.title}" if commit else state.name
 
 
@@ -97,10 +126,12 @@ def _history(repository: Repository, name: str, delta: float | None) -> Subject:
     if not found.series:
         if repository.measured(repository.state("HEAD")):
             raise NothingToCompare(
-                f"no commit up to HEAD has profiles of `{name}`: `perf show` draws those of HEAD as it is now; "
-                "for a history, commit and `perf collect`"
+                f"no commit up to HEAD has profiles of `{name}`: `perf show` draws those of HEAD as"
+                " it is now; for a history, commit and `perf collect`"
             )
-        raise NothingToCompare(f"`{name}` was not measured on any ancestor of HEAD: `perf collect` measures it")
+        raise NothingToCompare(
+            f"`{name}` was not measured on any ancestor of HEAD: `perf collect` measures it"
+        )
     units = list(dict.fromkeys(labelled(series.label, series.uid, None) for series in found.series))
     title = units[0] if len(units) == 1 and name in units[0] else name
     return Subject(f"{title}: history", history=found.series, notes=found.notes)

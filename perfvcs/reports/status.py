@@ -38,7 +38,9 @@ SESSIONS = 3  # interrupted ones listed one by one
 
 
 def lines() -> Iterator[str]:
-    """The standing of the repository around the current folder; what is missing for that, with its cure, where there is none."""
+    """The standing of the repository around the current folder; what is missing for that, with its
+    cure, where there is none.
+    """
     from perfvcs.repository import Repository
 
     try:
@@ -88,13 +90,21 @@ class Status(msgspec.Struct, frozen=True):
 
     def lines(self) -> Iterator[str]:
         """The listing for a terminal of 80 columns."""
-        yield f"HEAD is {self.commit[:10]} {shorten(self.title, 50)}{' (with uncommitted changes)' if self.dirty else ''}"
+        yield (
+            f"HEAD is {self.commit[:10]}"
+            f" {shorten(self.title, 50)}{' (with uncommitted changes)' if self.dirty else ''}"
+        )
         if self.changes:
             yield shorten(f"  changed: {listed(self.changes)}", COLUMNS)
         if self.artefacts:
-            yield shorten(f"  not counted, since measuring makes it: {listed(self.artefacts)}", COLUMNS)
+            yield shorten(
+                f"  not counted, since measuring makes it: {listed(self.artefacts)}", COLUMNS
+            )
         if self.repositories:
-            yield shorten(f"  not counted, since it is a repository of its own: {listed(self.repositories)}", COLUMNS)
+            yield shorten(
+                f"  not counted, since it is a repository of its own: {listed(self.repositories)}",
+                COLUMNS,
+            )
         if self.problem:
             yield shorten(self.problem, 500)
         measured = [row for row in self.rows if row.executions]
@@ -110,10 +120,19 @@ class Status(msgspec.Struct, frozen=True):
             else:
                 value, line = "", ""
                 if row.trend:
-                    value, line = quantity(row.trend.newest, row.trend.unit), sparkline(row.trend.values, width=SPARKLINE_POINTS)
-                yield f"  measured  {name:{width + wide + 2}}  n={row.executions:<4} {value:>9}  {line}".rstrip()
+                    value, line = (
+                        quantity(row.trend.newest, row.trend.unit),
+                        sparkline(row.trend.values, width=SPARKLINE_POINTS),
+                    )
+                yield (
+                    f"  measured  {name:{width + wide + 2}}  n={row.executions:<4} {value:>9} "
+                    f" {line}".rstrip()
+                )
         if len(self.rows) > FEW_JOBS:
-            yield f"  and {len(self.rows) - FEW_JOBS} more: {len(measured)} are measured, {len(missing)} missing"
+            yield (
+                f"  and {len(self.rows) - FEW_JOBS} more: {len(measured)} are measured,"
+                f" {len(missing)} missing"
+            )
         yield from self._measuring()
         if missing and not any(self.commit in run.commits for run in self.running):
             yield "measure what is missing with `perf collect`"
@@ -125,8 +144,13 @@ class Status(msgspec.Struct, frozen=True):
         yield f"the store holds {counted(self.profiles, 'profile')}"
         if self.pythons and self.pythons.size:
             many = counted(self.pythons.environments, "virtual environment")
-            bound = f"[python] keep = {self.keep}" + ("; `perf gc` enforces it" if self.pythons.environments > self.keep else "")
-            yield f"{many} {plural(self.pythons.environments, 'takes', 'take')} {quantity(self.pythons.size, 'B')} ({bound})"
+            bound = f"[python] keep = {self.keep}" + (
+                "; `perf gc` enforces it" if self.pythons.environments > self.keep else ""
+            )
+            yield (
+                f"{many} {plural(self.pythons.environments, 'takes', 'take')}"
+                f" {quantity(self.pythons.size, 'B')} ({bound})"
+            )
         if self.damaged:
             yield f"{self.damaged} damaged: see `perf fsck`"
         if self.remote and (line := self.remote.line()):
@@ -135,17 +159,28 @@ class Status(msgspec.Struct, frozen=True):
     def _measuring(self) -> Iterator[str]:
         """What is being measured just now, and how far it is."""
         for run in self.running[:SESSIONS]:
-            names = shorten(", ".join(commit[:10] for commit in run.commits) or "uncommitted changes", 33)
-            so_far = f", {run.done:,} of {counted(run.total, 'execution')}" if run.total else ", not begun yet"
+            names = shorten(
+                ", ".join(commit[:10] for commit in run.commits) or "uncommitted changes", 33
+            )
+            so_far = (
+                f", {run.done:,} of {counted(run.total, 'execution')}"
+                if run.total
+                else ", not begun yet"
+            )
             yield f"being measured for {duration(time.time() - run.began)}: {names}{so_far}"
         if len(self.running) > SESSIONS:
             yield f"  and {counted(len(self.running) - SESSIONS, 'more run')} waiting"
 
     def _unfinished(self) -> Iterator[str]:
-        """Interrupted sessions, and how each is continued: the newest by default, the others by name."""
+        """Interrupted sessions, and how each is continued: the newest by default, the others by
+        name.
+        """
         for number, header in enumerate(self.unfinished[:SESSIONS]):
             yield f"interrupted: session {header.session} on {shorten(header.names, 33)}"
-            yield f"  finish it with `{header.continued if number == 0 else header.continued_by_name}`"
+            yield (
+                "  finish it with"
+                f" `{header.continued if number == 0 else header.continued_by_name}`"
+            )
         if len(self.unfinished) > SESSIONS:
             yield f"  and {len(self.unfinished) - SESSIONS} more"
 
@@ -160,23 +195,36 @@ class Status(msgspec.Struct, frozen=True):
             }
             for header in self.unfinished
         ]
-        jobs = [{"job": row.label, "collector": row.collector, "executions": row.executions} for row in self.rows]
+        jobs = [
+            {"job": row.label, "collector": row.collector, "executions": row.executions}
+            for row in self.rows
+        ]
         found = {
-            "commit": self.commit, "title": self.title, "dirty": self.dirty,
-            "changes": _readable(self.changes), "changed": len(self.changes), "artefacts": _readable(self.artefacts),
-            "jobs": jobs, "verdict": self.verdict,
+            "commit": self.commit,
+            "title": self.title,
+            "dirty": self.dirty,
+            "changes": _readable(self.changes),
+            "changed": len(self.changes),
+            "artefacts": _readable(self.artefacts),
+            "jobs": jobs,
+            "verdict": self.verdict,
             "profiles": self.profiles,
             "pythons": self.pythons and {**self.pythons._asdict(), "keep": self.keep},
-            "damaged": self.damaged, "problem": self.problem, "unfinished": unfinished,
+            "damaged": self.damaged,
+            "problem": self.problem,
+            "unfinished": unfinished,
             "remote": self.remote,
             "running": self.running,
-        }  # fmt: skip
+        }
         return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
 
 
 def _readable(names: Sequence[str]) -> list[str]:
     """The first of some paths; bytes that are not UTF-8 have no place in JSON."""
-    return [name.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for name in names[:MOST_CHANGES]]
+    return [
+        name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        for name in names[:MOST_CHANGES]
+    ]
 
 
 def status_of(repository: Repository) -> Status:
@@ -201,7 +249,10 @@ def status_of(repository: Repository) -> Status:
     drawn = {
         (trend.label, trend.collector): trend for trend in reversed(trends(repository, ids))
     }  # the first metric of each wins
-    rows = [JobRow(*key, executions.get(key, 0), drawn.get(key)) for key in dict.fromkeys([*wanted, *executions])]
+    rows = [
+        JobRow(*key, executions.get(key, 0), drawn.get(key))
+        for key in dict.fromkeys([*wanted, *executions])
+    ]
     head = project.describe([state.commit])[state.commit]
     changes = repository.changes
     verdict = index.verdicts([state.verdict_key]).get(state.verdict_key)
@@ -225,7 +276,9 @@ def status_of(repository: Repository) -> Status:
 
 
 def _pythons(repository: Repository) -> Taken | None:
-    """What virtual environments take; None where there are none, without importing what makes them."""
+    """What virtual environments take; None where there are none, without importing what makes
+    them.
+    """
     if not (repository.home / "python").is_dir():
         return None
     from perfvcs.measure.pythons import taken

@@ -48,12 +48,21 @@ class StepOverSizes(msgspec.Struct, frozen=True):
 
 
 def together(findings: Iterable[Finding]) -> list[StepOverSizes]:
-    """The findings, each with those on other sizes that it stands for: first what a curve's verdict says, else the largest effect."""
+    """The findings, each with those on other sizes that it stands for: first what a curve's verdict
+    says, else the largest effect.
+    """
     groups: dict[tuple[object, ...], list[Finding]] = {}
     for one in findings:
         line = one.line
         alone = one.denied or line.size is None
-        series = (line.job.key, line.uid, line.size if alone else None, line.metric, line.unit, line.environment.fingerprint)
+        series = (
+            line.job.key,
+            line.uid,
+            line.size if alone else None,
+            line.metric,
+            line.unit,
+            line.environment.fingerprint,
+        )
         groups.setdefault((series, one.commit, one.word), []).append(one)
     found = []
     for members in groups.values():
@@ -62,35 +71,59 @@ def together(findings: Iterable[Finding]) -> list[StepOverSizes]:
     return found
 
 
-def described(grouped: StepOverSizes, called: str, location: str, host: Sequence[str]) -> Iterator[str]:
-    """All that is known of a change: word, benchmark and course, metric and levels, commits, and what contradicts it.
+def described(
+    grouped: StepOverSizes, called: str, location: str, host: Sequence[str]
+) -> Iterator[str]:
+    """All that is known of a change: word, benchmark and course, metric and levels, commits, and
+    what contradicts it.
 
-    ``location`` is its environment where there are several; ``host`` is what changed meanwhile on its host.
+    ``location`` is its environment where there are several; ``host`` is what changed meanwhile on
+    its host.
     """
     finding, line = grouped.finding, grouped.finding.line
-    yield f"  {finding.word:{STEP_WORD_WIDTH}}  {called:{BENCHMARK_WIDTH}}  {sparkline(finding.around)}".rstrip()
+    yield (
+        f"  {finding.word:{STEP_WORD_WIDTH}}  {called:{BENCHMARK_WIDTH}} "
+        f" {sparkline(finding.around)}".rstrip()
+    )
     yield from indented(location)
     size = change(finding.effect, finding.low, finding.high)
-    yield from indented(f"{_metric(finding):{STEP_METRIC_WIDTH}} {size:<23} {step(*finding.judged_levels, line.unit)}")
+    yield from indented(
+        f"{_metric(finding):{STEP_METRIC_WIDTH}} {size:<23}"
+        f" {step(*finding.judged_levels, line.unit)}"
+    )
     yield from indented("; ".join(filter(None, (_at(finding), _others(grouped)))))
-    yield from indented("; ".join(filter(None, (_range(finding), _p(finding.p), _by(finding.detectors)))))
+    yield from indented(
+        "; ".join(filter(None, (_range(finding), _p(finding.p), _by(finding.detectors))))
+    )
     yield from indented(finding.contradiction and f"contradicted: {finding.contradiction}")
     yield from indented(_meanwhile(host))
 
 
-def summed_up(members: Sequence[StepOverSizes], called: str, location: str, hosts: Sequence[str]) -> Iterator[str]:
-    """Several changes of one commit and word: how many, how large, the first of them by name, and the fewest commits that it may be.
+def summed_up(
+    members: Sequence[StepOverSizes], called: str, location: str, hosts: Sequence[str]
+) -> Iterator[str]:
+    """Several changes of one commit and word: how many, how large, the first of them by name, and
+    the fewest commits that it may be.
 
-    What speaks against them is kept: how many are contradicted, and what changed meanwhile on their ``hosts``.
+    What speaks against them is kept: how many are contradicted, and what changed meanwhile on their
+    ``hosts``.
     """
     first = members[0].finding
     effects = sorted(one.finding.effect for one in members)
     spread = f"{percent(effects[0])} to {percent(effects[-1])}, median {percent(median(effects))}"
     yield f"  {first.word:{STEP_WORD_WIDTH}}  {counted(len(members), 'series', 'series')}: {spread}"
-    yield from indented(f"most: {', '.join(filter(None, (called, _metric(first), location)))}, {first.levels}")
-    yield from indented(_range(min((one.finding for one in members), key=lambda finding: finding.commits)))
+    yield from indented(
+        f"most: {', '.join(filter(None, (called, _metric(first), location)))}, {first.levels}"
+    )
+    yield from indented(
+        _range(min((one.finding for one in members), key=lambda finding: finding.commits))
+    )
     contradicted = sum(bool(one.finding.contradiction) for one in members)
-    yield from indented(f"contradicted: {contradicted:,} of {len(members):,} (perf history --all)" if contradicted else "")
+    yield from indented(
+        f"contradicted: {contradicted:,} of {len(members):,} (perf history --all)"
+        if contradicted
+        else ""
+    )
     yield from indented(_meanwhile(hosts))
 
 
@@ -118,10 +151,14 @@ def _at(finding: Finding) -> str:
 
 
 def _others(step: StepOverSizes) -> str:
-    """How many other sizes moved, and by how much at least and at most, where that is not said already."""
+    """How many other sizes moved, and by how much at least and at most, where that is not said
+    already.
+    """
     sizes = step.finding.curve.sizes if step.finding.curve else None
     apart = [
-        each for each in step.others if sizes is None or each.line.size is None or not sizes[0] <= each.line.size <= sizes[1]
+        each
+        for each in step.others
+        if sizes is None or each.line.size is None or not sizes[0] <= each.line.size <= sizes[1]
     ]
     if not apart:
         return ""
@@ -144,42 +181,64 @@ def _p(p: float | None) -> str:
 
 def _by(detectors: Sequence[str]) -> str:
     by = ", ".join(DETECTORS[name] for name in detectors if name in DETECTORS)
-    return "; ".join(filter(None, (MEASURED_IN_TURNS if "turns" in detectors else "", by and f"by {by}")))
+    return "; ".join(
+        filter(None, (MEASURED_IN_TURNS if "turns" in detectors else "", by and f"by {by}"))
+    )
 
 
 def stored(outcome: CampaignOutcome) -> Iterator[str]:
-    """What a campaign stored: per version and job the centres of the judged metrics; then warnings."""
+    """What a campaign stored: per version and job the centres of the judged metrics; then
+    warnings.
+    """
     names = named([(profile.job.label, profile.job.collector) for profile in outcome.profiles])
     names = apart(names, LABEL_CHARACTERS)
     width = max(map(len, names), default=0)
     for profile, benchmark in zip(outcome.profiles, names, strict=True):
         product = profile.design.product
-        version = shorten(product.name, VERSION) if product else profile.commit[:10] + ("+" if profile.dirty else " ")
+        version = (
+            shorten(product.name, VERSION)
+            if product
+            else profile.commit[:10] + ("+" if profile.dirty else " ")
+        )
         shown = [
-            (summary.metric, quantity(geometric_mean(positive), profile.metrics[summary.metric].unit))
+            (
+                summary.metric,
+                quantity(geometric_mean(positive), profile.metrics[summary.metric].unit),
+            )
             for summary in summarise(profile)
-            if summary.uid == profile.job.name and (positive := [value for value in summary.medians if value > 0])
+            if summary.uid == profile.job.name
+            and (positive := [value for value in summary.medians if value > 0])
         ]
         centres = "  ".join(
-            f"{metric_name(metric)} {text}" for metric, text in sorted(shown, key=lambda row: metric_rank(row[0]))
+            f"{metric_name(metric)} {text}"
+            for metric, text in sorted(shown, key=lambda row: metric_rank(row[0]))
         )
         host = Header.of(profile).worker
         name = f"{version:{VERSION}} {benchmark:{width}}" + (f"  on {host}" if host else "")
         values = f"{centres}  n={profile.design.executions}".lstrip()
-        yield from [f"{name}  {values}"] if len(name) + len(values) + 2 <= COLUMNS else [name.rstrip(), f"{'':12}{values}"]
+        yield from (
+            [f"{name}  {values}"]
+            if len(name) + len(values) + 2 <= COLUMNS
+            else [name.rstrip(), f"{'':12}{values}"]
+        )
         if not shown:
             yield from _units(profile)
     if outcome.profiles:
         seeds = ", ".join(map(str, outcome.seeds))
         yield f"stored {counted(len(outcome.paths), 'profile')} (seed {seeds})"
     elif not outcome.failures:
-        yield "nothing to measure: the profiles are stored already, or the change does not touch the benchmarks"
+        yield (
+            "nothing to measure: the profiles are stored already, or the change does not touch the"
+            " benchmarks"
+        )
     for warning in outcome.warnings:
         yield from wrap(f"note: {warning}", COLUMNS, subsequent_indent="      ")
 
 
 def _units(profile: Profile) -> Iterator[str]:
-    """A line for each of the units that a profile without a whole has, those with the most rows first."""
+    """A line for each of the units that a profile without a whole has, those with the most rows
+    first.
+    """
     import numpy as np
 
     rows = profile.resources
@@ -200,7 +259,9 @@ def _units(profile: Profile) -> Iterator[str]:
             low, high = np.nanmin(sizes), np.nanmax(sizes)
             parts.append(f"size {low:g}" if low == high else f"sizes {low:g} to {high:g}")
         if metric and np.isfinite(values := rows.array(metric)[own]).any():
-            parts.append(f"median {quantity(float(np.nanmedian(values)), profile.metrics[metric].unit)}")
+            parts.append(
+                f"median {quantity(float(np.nanmedian(values)), profile.metrics[metric].unit)}"
+            )
         lines.append("  ".join(parts))
     if len(order) > SHOWN_FUNCTIONS:
         lines.append(f"and {len(order) - SHOWN_FUNCTIONS} more: perf show {profile.commit[:10]}")

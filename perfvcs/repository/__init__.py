@@ -1,4 +1,6 @@
-"""Repository: the one object that commands talk to; it brings project, store, index, measuring and verdicts together."""
+"""Repository: the one object that commands talk to; it brings project, store, index, measuring and
+verdicts together.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,8 @@ class Repository:
 
     @classmethod
     def find(cls, start: Path | None = None, *, create: bool = False) -> Repository:
-        """The repository around a folder, its ``.perf`` made when ``create``; what a crash left is cleaned up.
+        """The repository around a folder, its ``.perf`` made when ``create``; what a crash left is
+        cleaned up.
 
         Raises NoRepository; Untrusted where ``.perf`` came from elsewhere.
         """
@@ -83,7 +86,9 @@ class Repository:
 
     @cached_property
     def former(self) -> FormerNames:
-        """The names of perf.toml's jobs by those that they had before; none where there is no such file. Raises BadConfig."""
+        """The names of perf.toml's jobs by those that they had before; none where there is no such
+        file. Raises BadConfig.
+        """
         if self.project.bare or not self._configures(b"formerly"):
             return FormerNames()
         from perfvcs.jobs import former_names
@@ -96,7 +101,9 @@ class Repository:
         self.index.refresh()
 
     def page(self, names: Sequence[str]) -> Path:
-        """Where the page about these names is written, in a folder that is made now: ``.perf/pages``; raises UsageError."""
+        """Where the page about these names is written, in a folder that is made now:
+        ``.perf/pages``; raises UsageError.
+        """
         try:
             folder = make_folder(self.home / "pages").resolve()
         except NotPlain as error:
@@ -104,7 +111,9 @@ class Repository:
         except OSError as error:
             if error.errno in NO_SPACE:
                 raise
-            raise UsageError(f"cannot make {self.home / 'pages'}: {error.strerror}: name a file with -o") from None
+            raise UsageError(
+                f"cannot make {self.home / 'pages'}: {error.strerror}: name a file with -o"
+            ) from None
         return folder / f"{('-'.join(filter(None, map(fold, names))) or 'HEAD')[:100]}.html"
 
     def reindex(self) -> int:
@@ -146,18 +155,24 @@ class Repository:
         return bool(records(self.project, self.home / "worktrees"))
 
     def gc(self) -> None:
-        """Pack the store, and drop what crashes and failed measurements left more than two weeks ago."""
+        """Pack the store, and drop what crashes and failed measurements left more than two weeks
+        ago.
+        """
         self.store.gc()
         leftovers.drop_old(self.home)
 
-    # -- what is measured ------------------------------------------------------------------------------------------------------------
+    # -- what is measured --------------------------------------------------------------------------
 
     @property
     def changes(self) -> WorkingChanges:
-        """What the working tree changes against HEAD, without what [dirty] of perf.toml leaves out as it is now, and artefacts."""
+        """What the working tree changes against HEAD, without what [dirty] of perf.toml leaves out
+        as it is now, and artefacts.
+        """
         if self.project.bare:
             return WorkingChanges(self.project)
-        return WorkingChanges(self.project, self._ignored(), Artefacts(self.home).of(self.project.head))
+        return WorkingChanges(
+            self.project, self._ignored(), Artefacts(self.home).of(self.project.head)
+        )
 
     def _ignored(self) -> tuple[str, ...]:
         if not self._configures(b"dirty"):
@@ -171,7 +186,8 @@ class Repository:
 
     @property
     def _states(self) -> States:
-        # made anew: one that is kept would refer to this one in turn, and the index would be closed by the garbage collector only
+        # made anew: one that is kept would refer to this one in turn, and the index would be closed
+        # by the garbage collector only
         return States(self.project, self.index, self._uncommitted)
 
     def _uncommitted(self) -> str | None:
@@ -191,23 +207,34 @@ class Repository:
             commit = self.project.resolve(revision)
         except UnknownRevision:
             if self.product(revision):
-                raise UsageError(f"`{revision}` is a product: measure it again with --against {revision}=...") from None
+                raise UsageError(
+                    f"`{revision}` is a product: measure it again with --against {revision}=..."
+                ) from None
             raise
         here = not self.project.bare and commit == self.project.head
         return State(commit, self.changes.hash() if here else None)
 
     def promote(self, commit: str) -> None:
-        """Move profiles of uncommitted changes to the commit that made exactly these changes: for commands that store profiles anyway."""
+        """Move profiles of uncommitted changes to the commit that made exactly these changes: for
+        commands that store profiles anyway.
+        """
         if not (before := self._states.before_committed(commit)):
             return
         moved = [one.header.path for one in self.measured(before)]
-        profiles = [msgspec.structs.replace(profile, commit=commit, dirty=None) for _, profile in self.store.read_many(moved)]
-        self.store.add(profiles, f"Promote to {commit[:10]}: its changes were measured before they were committed")
+        profiles = [
+            msgspec.structs.replace(profile, commit=commit, dirty=None)
+            for _, profile in self.store.read_many(moved)
+        ]
+        self.store.add(
+            profiles,
+            f"Promote to {commit[:10]}: its changes were measured before they were committed",
+        )
         self.store.remove(moved, f"Promote to {commit[:10]}: the profiles of uncommitted changes")
         self.refresh()
 
     def with_profiles(self, commits: Iterable[str]) -> Iterator[str]:
-        """Those of some commits (none twice) that have profiles, in their order; no further ahead than they are asked for.
+        """Those of some commits (none twice) that have profiles, in their order; no further ahead
+        than they are asked for.
 
         It ends where no commit is left that could have any.
         """
@@ -215,14 +242,22 @@ class Repository:
 
     def measured_ancestors(self, commit: str) -> Iterator[str]:
         """The ancestors of a commit that have profiles, the nearest first."""
-        return self.index.among(self.project.ancestors(commit), self.index.most_commits() - len(self.index.counts([commit])))
+        return self.index.among(
+            self.project.ancestors(commit),
+            self.index.most_commits() - len(self.index.counts([commit])),
+        )
 
     def measured(self, state: State) -> list[Measured]:
         """Headers and summaries of a state's profiles."""
-        return [one for one in self.index.measured([state.filed], products=bool(state.product)) if state.has(one)]
+        return [
+            one
+            for one in self.index.measured([state.filed], products=bool(state.product))
+            if state.has(one)
+        ]
 
     def profiles(self, headers: Iterable[Header]) -> list[Profile]:
-        """The whole profiles of headers, as they were stored when the index was read: others may replace or remove them.
+        """The whole profiles of headers, as they were stored when the index was read: others may
+        replace or remove them.
 
         Their values are in units without a prefix, unless models were fitted to them as they were.
         """
@@ -231,21 +266,29 @@ class Repository:
         return [profile if profile.models else in_base_units(profile) for profile in renamed]
 
     def baseline(self, target: State) -> State | None:
-        """The nearest ancestor with a comparable profile, else the nearest with any; the commit itself below uncommitted changes."""
-        wanted = {(one.header.job.key, one.header.environment.fingerprint) for one in self.measured(target)}
+        """The nearest ancestor with a comparable profile, else the nearest with any; the commit
+        itself below uncommitted changes.
+        """
+        wanted = {
+            (one.header.job.key, one.header.environment.fingerprint)
+            for one in self.measured(target)
+        }
         below = State(target.filed)
         if target.dirty and self.measured(below):
             return below
         fallback = None
         for commit in self.measured_ancestors(target.commit):
             headers = [header for header in self.index.headers([commit]) if header.dirty is None]
-            if any((header.job.key, header.environment.fingerprint) in wanted for header in headers):
+            if any(
+                (header.job.key, header.environment.fingerprint) in wanted for header in headers
+            ):
                 return State(commit)
             fallback = fallback or (State(commit) if headers else None)
         return fallback
 
     def select(self, name: str, jobs: Sequence[str] = (), *, whole: bool = False) -> list[str]:
-        """Paths of profiles: all of the revision ``name``, else those that begin with it; of ``jobs`` as ``series_of`` has it.
+        """Paths of profiles: all of the revision ``name``, else those that begin with it; of
+        ``jobs`` as ``series_of`` has it.
 
         Raises UsageError without any.
         """
@@ -253,12 +296,18 @@ class Repository:
             commit = self.project.resolve(name)
             paths = self.store.paths(commit, at=self.index.head)
             if commit in self.index.changed():
-                products = {header.path for header in self.index.headers([commit]) if header.design.product}
+                products = {
+                    header.path for header in self.index.headers([commit]) if header.design.product
+                }
                 paths = [path for path in paths if path not in products]
             if not paths and (before := self._states.before_committed(commit)):
                 paths = [one.header.path for one in self.measured(before)]
         except UnknownRevision:
-            paths = [path for path in self.index.find(name) if "/" in name or path.endswith(f"-{name}.json")]
+            paths = [
+                path
+                for path in self.index.find(name)
+                if "/" in name or path.endswith(f"-{name}.json")
+            ]
             if not paths and (product := self.product(name)):
                 paths = [one.header.path for one in self.measured(product)]
             if not paths:
@@ -266,19 +315,26 @@ class Repository:
         if jobs:
             paths = of_jobs(self.index, name, paths, jobs, whole=whole)
         if not paths:
-            raise UsageError(f"`{name}` has no profiles: measure it with `perf collect`; `perf log` shows what there is")
+            raise UsageError(
+                f"`{name}` has no profiles: measure it with `perf collect`; `perf log` shows what"
+                " there is"
+            )
         return paths
 
     @contextmanager
     def replacing(self) -> Iterator[None]:
-        """The right to replace stored profiles by new versions; waits for others, so that two never make versions of the same one."""
+        """The right to replace stored profiles by new versions; waits for others, so that two never
+        make versions of the same one.
+        """
         with hold(self.home / "process.lock", wait=True):
             self._release()
             yield
 
     @property
     def rules(self) -> Rules:
-        """The ``[[check]]`` tables that judge what comes next: those of HEAD, or as they were edited since. Raises BadConfig."""
+        """The ``[[check]]`` tables that judge what comes next: those of HEAD, or as they were
+        edited since. Raises BadConfig.
+        """
         head = self.project.head or ""
         return self.criteria_reader.rules(head, head).rules
 
@@ -290,9 +346,14 @@ class Repository:
         return CriteriaReader(self.project)
 
     def criteria(self, baseline: State, target: State, *, committed: bool = False) -> Criteria:
-        """By what two states are judged; ``committed``: what is not committed never judges. Raises BadConfig."""
+        """By what two states are judged; ``committed``: what is not committed never judges.
+
+        Raises BadConfig.
+        """
         here = not target.product and not target.below and target.commit == self.project.head
-        live = here and (committed or (target.dirty is not None and target.dirty == self._uncommitted()))
+        live = here and (
+            committed or (target.dirty is not None and target.dirty == self._uncommitted())
+        )
         changed = self.changes.files if live and not self.project.bare else None
         return self.criteria_reader.of(baseline, target, committed=committed, changed=changed)
 
@@ -303,7 +364,7 @@ class Repository:
         except OSError:
             return False
 
-    # -- verdicts --------------------------------------------------------------------------------------------------------------------
+    # -- verdicts ----------------------------------------------------------------------------------
 
     def compare(
         self,
@@ -317,35 +378,55 @@ class Repository:
         settled: Sequence[str] = (),
         criteria: Criteria | None = None,
     ) -> Report:
-        """The verdict on two states from what is stored, by ``method``, else by the rules of the baseline; raises NothingToCompare.
+        """The verdict on two states from what is stored, by ``method``, else by the rules of the
+        baseline; raises NothingToCompare.
 
-        ``session`` leaves only what that session measured, and what was ``settled`` before it (labels of jobs). ``criteria`` are known
-        already.
+        ``session`` leaves only what that session measured, and what was ``settled`` before it
+        (labels of jobs). ``criteria`` are known already.
         """
         from perfvcs.check import NothingToCompare, compare, earlier_sessions
 
         along = self._along(target)
-        wanted = dict.fromkeys([*along, baseline.filed, target.filed])  # once, also what several need
+        # once, also what several need
+        wanted = dict.fromkeys([*along, baseline.filed, target.filed])
         known = self.index.measured(wanted, products=bool(baseline.product or target.product))
-        history = earlier_sessions(one for one in known if one.header.commit in along and one.header.design.product is None)
+        history = earlier_sessions(
+            one for one in known if one.header.commit in along and one.header.design.product is None
+        )
         sides = [[one for one in known if state.has(one)] for state in (baseline, target)]
         if session:
             sides = [
-                [one for one in side if one.header.collected.session == session or one.header.job.label in settled]
+                [
+                    one
+                    for one in side
+                    if one.header.collected.session == session or one.header.job.label in settled
+                ]
                 for side in sides
             ]
         for state, side in zip((baseline, target), sides, strict=True):
             if not side:
                 raise NothingToCompare(
-                    f"{state.name} has no profiles: measure it with `{state.collecting}`, or both with `perf check --measure`"
+                    f"{state.name} has no profiles: measure it with `{state.collecting}`, or both"
+                    " with `perf check --measure`"
                 )
         criteria = criteria or self.criteria(baseline, target)
         report = compare(
-            sides[0], sides[1], method=method, rules=criteria.rules, delta=delta, within=within, history=history,
-            read=self.profiles, overall=True,
-        )  # fmt: skip
-        report = msgspec.structs.replace(report, baseline=baseline.name, target=target.name, judged_by=criteria.judged_by)
-        return msgspec.structs.replace(report, changes=self.accepted(report.changes, baseline, target))
+            sides[0],
+            sides[1],
+            method=method,
+            rules=criteria.rules,
+            delta=delta,
+            within=within,
+            history=history,
+            read=self.profiles,
+            overall=True,
+        )
+        report = msgspec.structs.replace(
+            report, baseline=baseline.name, target=target.name, judged_by=criteria.judged_by
+        )
+        return msgspec.structs.replace(
+            report, changes=self.accepted(report.changes, baseline, target)
+        )
 
     @cached_property
     def acceptances(self) -> list[Acceptance]:
@@ -370,11 +451,16 @@ class Repository:
         return accept(changes, self.acceptances, way=way, today=date.today())
 
     def history(self, target: State) -> dict[Unit, EarlierSessions]:
-        """What the sessions of the nearest measured ancestors, and the target's own, say of how much each benchmark moves."""
+        """What the sessions of the nearest measured ancestors, and the target's own, say of how
+        much each benchmark moves.
+        """
         from perfvcs.check import earlier_sessions
 
         return earlier_sessions(self.index.measured(self._along(target)))
 
     def _along(self, target: State) -> list[str]:
         """The nearest measured ancestors, oldest first, and the target's own commit."""
-        return [*reversed(list(islice(self.measured_ancestors(target.commit), NEAREST_ANCESTORS))), target.commit]
+        return [
+            *reversed(list(islice(self.measured_ancestors(target.commit), NEAREST_ANCESTORS))),
+            target.commit,
+        ]

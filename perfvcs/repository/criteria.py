@@ -14,7 +14,14 @@ from perfvcs.check.register import LARGEST_REGISTER, REGISTER_FILE, parse
 from perfvcs.check.text import labelled
 from perfvcs.errors import UsageError
 from perfvcs.git.ancestry import Ancestry
-from perfvcs.git.blobs import LINK, ChangedFile, CommittedFile, CommittedFiles, Unreadable, changed_files
+from perfvcs.git.blobs import (
+    LINK,
+    ChangedFile,
+    CommittedFile,
+    CommittedFiles,
+    Unreadable,
+    changed_files,
+)
 from perfvcs.git.command import GitError
 from perfvcs.git.links import Links, committed_links
 from perfvcs.jobs.benchmark_files import of_files
@@ -69,7 +76,12 @@ class CriteriaReader:
         self._files.ask(commits, RULES_FILE)
 
     def of(
-        self, baseline: State, target: State, *, committed: bool = False, changed: Callable[[], Sequence[str]] | None = None
+        self,
+        baseline: State,
+        target: State,
+        *,
+        committed: bool = False,
+        changed: Callable[[], Sequence[str]] | None = None,
     ) -> Criteria:
         """The criteria for two states. ``committed``: what is not committed never judges.
 
@@ -94,8 +106,12 @@ class CriteriaReader:
         before, after = self._tables(old), self._tables(None if changed else new)
         accepts, said = self._acceptances(old, new, live=changed is not None)
         settings = _settings(before, after, files, ignored=judged_by.rules == "baseline")
-        own = of_files(before.table or {}, after.table or {}, files, Links(links, str(self._project.root)))
-        return Criteria(rules, replace(judged_by, accepts=accepts, differences=[*settings, *said, *own]))
+        own = of_files(
+            before.table or {}, after.table or {}, files, Links(links, str(self._project.root))
+        )
+        return Criteria(
+            rules, replace(judged_by, accepts=accepts, differences=[*settings, *said, *own])
+        )
 
     def rules(self, baseline: str, target: str, *, committed: bool = False) -> Criteria:
         """The rules alone, for one commit against another."""
@@ -172,7 +188,8 @@ class CriteriaReader:
             return _Settings(problem=shorten(str(error), REASON))
 
     def _acceptances(self, old: str, new: str, *, live: bool) -> tuple[list[str], list[Difference]]:
-        """The degradations on the way that only the newer perf-accepted.toml accepts, and what else differs.
+        """The degradations on the way that only the newer perf-accepted.toml accepts, and what else
+        differs.
 
         ``live``: the newer one is the working tree's.
         """
@@ -183,7 +200,11 @@ class CriteriaReader:
             text = self._text(None if live else new, REGISTER_FILE, LARGEST_REGISTER)
             after = {one.id: one for one in parse(text or "")}
         except (Unreadable, UsageError) as error:
-            return [], [Difference(what=REGISTER_FILE, parts=[f"cannot be used: {shorten(str(error), REASON)}"])]
+            return [], [
+                Difference(
+                    what=REGISTER_FILE, parts=[f"cannot be used: {shorten(str(error), REASON)}"]
+                )
+            ]
         before: dict[str, Acceptance] = {}
         with suppress(Unreadable, UsageError):  # it was mended
             text = self._text(old, REGISTER_FILE, LARGEST_REGISTER)
@@ -197,7 +218,10 @@ class CriteriaReader:
         return own, [Difference(what=REGISTER_FILE, parts=said)] if said else []
 
     def _text(self, commit: str | None, name: str, most: int) -> str | None:
-        """The text of a file in a commit, or in the working tree; None without one. Raises Unreadable."""
+        """The text of a file in a commit, or in the working tree; None without one.
+
+        Raises Unreadable.
+        """
         if commit is not None:
             return self._files.text(commit, name, most)
         if self._project.bare:
@@ -234,7 +258,9 @@ def _rules(table: Table) -> Rules | str:
         return shorten(str(error), REASON)
 
 
-def _settings(before: _Settings, after: _Settings, files: Iterable[ChangedFile], *, ignored: bool) -> list[Difference]:
+def _settings(
+    before: _Settings, after: _Settings, files: Iterable[ChangedFile], *, ignored: bool
+) -> list[Difference]:
     """What differs between two perf.toml, as one entry."""
     link = any(file.path == RULES_FILE and file.mode == LINK for file in files)
     parts = ["a link"] * link

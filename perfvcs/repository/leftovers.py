@@ -44,13 +44,17 @@ class ArtefactRecord(msgspec.Struct):
 
 
 class Artefacts:
-    """What measuring is known to leave in checkouts, in the ``.perf`` folder ``home``; only who measures there writes it."""
+    """What measuring is known to leave in checkouts, in the ``.perf`` folder ``home``; only who
+    measures there writes it.
+    """
 
     def __init__(self, home: Path) -> None:
         self.path = home / FILE
 
     def of(self, commit: str | None) -> frozenset[str]:
-        """The artefacts at a commit: those of its own build where it was built, else those of any; and what jobs left."""
+        """The artefacts at a commit: those of its own build where it was built, else those of any;
+        and what jobs left.
+        """
         record = self._read()
         own = record.built.get(commit or "")
         builds = record.built.values() if own is None else [own]
@@ -84,7 +88,10 @@ class Artefacts:
 
     def _write(self, record: ArtefactRecord) -> None:
         # a name that is not UTF-8 has no place in JSON, and stays a change
-        record.built = {commit: BuiltPaths(one.build, list(filter(_is_text, one.paths))) for commit, one in record.built.items()}
+        record.built = {
+            commit: BuiltPaths(one.build, list(filter(_is_text, one.paths)))
+            for commit, one in record.built.items()
+        }
         record.left = list(filter(_is_text, record.left))
         with suppress(OSError):  # on a full disk: whoever builds the next time notes it
             disk.write(self.path, msgspec.json.encode(record))
@@ -95,7 +102,9 @@ def _is_text(path: str) -> bool:
 
 
 def sweep(project: Project, home: Path) -> None:
-    """Remove the worktrees, scratch folders and workloads that killed commands left; nobody may be measuring."""
+    """Remove the worktrees, scratch folders and workloads that killed commands left; nobody may be
+    measuring.
+    """
     from perfvcs.git.worktree import forget
     from perfvcs.git.worktree import remove as remove_worktree
 
@@ -113,7 +122,12 @@ def sweep(project: Project, home: Path) -> None:
 
 def drop_old(home: Path) -> None:
     """Remove what failed measurements and abandoned sessions left two weeks ago or earlier."""
-    left = [home / kind / name for kind, end in LEFTOVER_FILES.items() for name in entries(home / kind) if name.endswith(end)]
+    left = [
+        home / kind / name
+        for kind, end in LEFTOVER_FILES.items()
+        for name in entries(home / kind)
+        if name.endswith(end)
+    ]
     for path in left:
         if path.lstat().st_mtime < time.time() - KEPT_ASIDE:
             path.unlink(missing_ok=True)

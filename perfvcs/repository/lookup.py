@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 
 def series_of(index: Index, names: Sequence[str], *, whole: bool = False) -> set[str]:
-    """The keys of the stored jobs that names mean, or, unless they are to be ``whole``, parts of names; raises UsageError."""
+    """The keys of the stored jobs that names mean, or, unless they are to be ``whole``, parts of
+    names; raises UsageError.
+    """
     from perfvcs.check.text import called
     from perfvcs.text.words import meant
 
@@ -20,19 +22,26 @@ def series_of(index: Index, names: Sequence[str], *, whole: bool = False) -> set
     known = [called(job) for job in jobs]
     keys: set[str] = set()
     for name in names:
-        exact = [number for number, job in enumerate(known) if name in job.names or name in job.also]
+        exact = [
+            number for number, job in enumerate(known) if name in job.names or name in job.also
+        ]
         numbers = exact if whole else meant(name, known, "job")
         if not numbers:
-            raise UsageError(
-                f"no job `{name}` is stored{nearest(name, dict.fromkeys(spelling for job in known for spelling in job.names))}"
-            )
+            spellings = dict.fromkeys(spelling for job in known for spelling in job.names)
+            raise UsageError(f"no job `{name}` is stored{nearest(name, spellings)}")
         keys.update(jobs[number].key for number in numbers)
     return keys
 
 
-def of_jobs(index: Index, name: str, paths: Sequence[str], jobs: Sequence[str], *, whole: bool = False) -> list[str]:
-    """Those of the profiles of ``name`` that belong to some jobs, as ``series_of`` has them; raises UsageError for a job without any."""
-    job_of = {header.path: header.job for header in index.headers({path.split("/")[1] for path in paths})}
+def of_jobs(
+    index: Index, name: str, paths: Sequence[str], jobs: Sequence[str], *, whole: bool = False
+) -> list[str]:
+    """Those of the profiles of ``name`` that belong to some jobs, as ``series_of`` has them; raises
+    UsageError for a job without any.
+    """
+    job_of = {
+        header.path: header.job for header in index.headers({path.split("/")[1] for path in paths})
+    }
     for job in jobs:
         keys = series_of(index, [job], whole=whole)
         if paths and not any(path in job_of and job_of[path].key in keys for path in paths):

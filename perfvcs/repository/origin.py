@@ -11,9 +11,11 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def commit() -> str:
-    """The full id, with a ``+`` behind it where the files were changed; empty where it is not known.
+    """The full id, with a ``+`` behind it where the files were changed; empty where it is not
+    known.
 
-    A package names the commit that it was built from (setup.py), a checkout that is run from where it stands its own.
+    A package names the commit that it was built from (setup.py), a checkout that is run from where
+    it stands its own.
     """
     try:
         return str(import_module("perfvcs._built").COMMIT)
@@ -23,6 +25,8 @@ def commit() -> str:
         if not (CHECKOUT / ".git").exists():
             return ""
         try:
-            return git(CHECKOUT, "rev-parse", "HEAD") + ("+" if git(CHECKOUT, "status", "--porcelain", "-uno") else "")
+            return git(CHECKOUT, "rev-parse", "HEAD") + (
+                "+" if git(CHECKOUT, "status", "--porcelain", "-uno") else ""
+            )
         except PerfError:  # git is missing, or the checkout is another user's
             return ""

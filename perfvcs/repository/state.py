@@ -1,4 +1,6 @@
-"""State: a commit, a commit with uncommitted changes, or a product that was measured instead of one."""
+"""State: a commit, a commit with uncommitted changes, or a product that was measured instead of
+one.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,9 @@ if TYPE_CHECKING:
 class State:
     """What a verdict is about: a commit, or a commit with uncommitted changes (their hash) on top.
 
-    ``below`` is the parent of a commit whose changes were measured before they were committed: its profiles are filed there.
-    ``product`` is the name of what was measured instead of the commit; ``dirty`` is its hash then.
+    ``below`` is the parent of a commit whose changes were measured before they were committed: its
+    profiles are filed there. ``product`` is the name of what was measured instead of the commit;
+    ``dirty`` is its hash then.
     """
 
     commit: str
@@ -48,7 +51,9 @@ class State:
 
     @property
     def verdict_key(self) -> str:
-        """What a verdict on it is remembered under: the commit, or its key where no commit holds the changes."""
+        """What a verdict on it is remembered under: the commit, or its key where no commit holds
+        the changes.
+        """
         return self.commit if self.below else self.key
 
     @property
@@ -62,7 +67,9 @@ class State:
 
 
 class States:
-    """Which state a revision means, by what is measured; ``changes`` gives the hash of the uncommitted changes (None: there are none)."""
+    """Which state a revision means, by what is measured; ``changes`` gives the hash of the
+    uncommitted changes (None: there are none).
+    """
 
     def __init__(self, project: Project, index: Index, changes: Callable[[], str | None]) -> None:
         self._project, self._index, self._changes = project, index, changes
@@ -70,9 +77,10 @@ class States:
     def of(self, revision: str) -> State:
         """What a revision stands for in a verdict.
 
-        HEAD with changes on top stands for both when exactly these changes were measured; any commit that was measured only with
-        changes on top stands for the newest of those; one that was measured only before it was committed, for what was measured then.
-        The name of a product stands for the newest one of that name.
+        HEAD with changes on top stands for both when exactly these changes were measured; any
+        commit that was measured only with changes on top stands for the newest of those; one that
+        was measured only before it was committed, for what was measured then. The name of a product
+        stands for the newest one of that name.
         """
         try:
             commit = self._project.resolve(revision)
@@ -83,7 +91,9 @@ class States:
         if commit not in self._index.changed():
             before = None if self._index.counts([commit]) else self.before_committed(commit)
             return before or State(commit)
-        headers = [header for header in self._index.headers([commit]) if header.design.product is None]
+        headers = [
+            header for header in self._index.headers([commit]) if header.design.product is None
+        ]
         dirty = {header.dirty: header.collected.started for header in headers if header.dirty}
         if commit == self._project.head and (now := self._changes()) in dirty:
             return State(commit, now)
@@ -93,13 +103,21 @@ class States:
 
     def product(self, name: str) -> State | None:
         """The product of this name that was measured last; None where none was."""
-        found = [header for header in self._index.headers(self._index.changed()) if header.design.product]
-        named = [header for header in found if header.design.product and header.design.product.name == name]
+        found = [
+            header for header in self._index.headers(self._index.changed()) if header.design.product
+        ]
+        named = [
+            header
+            for header in found
+            if header.design.product and header.design.product.name == name
+        ]
         newest = max(named, key=lambda header: header.collected.started, default=None)
         return State(newest.commit, newest.dirty, product=name) if newest else None
 
     def before_committed(self, commit: str) -> State | None:
-        """The state whose profiles were taken of uncommitted changes on a parent, exactly those that this commit made."""
+        """The state whose profiles were taken of uncommitted changes on a parent, exactly those
+        that this commit made.
+        """
         changed = self._index.changed()
         details = self._project.describe([commit]).get(commit) if changed else None
         for parent in changed.intersection(details.parents) if details else ():

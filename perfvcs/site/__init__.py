@@ -1,1 +1,4 @@
-"""A published site: static pages of the whole history. Only pages whose data changed are rewritten."""
+"""A published site: static pages of the whole history.
+
+Only pages whose data changed are rewritten.
+"""

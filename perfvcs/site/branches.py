@@ -1,4 +1,6 @@
-"""The pages of branches and pull requests: the newest measured commit of each against where it left the published history."""
+"""The pages of branches and pull requests: the newest measured commit of each against where it left
+the published history.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ class _PublishedSeries(NamedTuple):
 
 @dataclass(frozen=True)
 class _Branch:
-    """A branch with its commits that the published history lacks, newest first, and with what its newest measured one is compared."""
+    """A branch with its commits that the published history lacks, newest first, and with what its
+    newest measured one is compared.
+    """
 
     ref: Unmerged
     commits: Sequence[str]
@@ -62,13 +66,22 @@ class Branches:
 
     @cached_property
     def pages(self) -> list[BranchPage]:
-        """A page for each, the newest first; they are cheap to make beside what they are made from, so that they are their own keys."""
+        """A page for each, the newest first; they are cheap to make beside what they are made from,
+        so that they are their own keys.
+        """
         found = list(islice(self._found(), MOST_BRANCHES))
         pairs = [
-            CommitPair(one.base, one.measured[0], environment) for one in found if one.base for environment in one.environments
+            CommitPair(one.base, one.measured[0], environment)
+            for one in found
+            if one.base
+            for environment in one.environments
         ]
         self._verdicts = Verdicts(self._repository).of(pairs)
-        wanted = {commit for one in found for commit in (*one.measured[:MOST_LISTED_COMMITS], *([one.base] if one.base else []))}
+        wanted = {
+            commit
+            for one in found
+            for commit in (*one.measured[:MOST_LISTED_COMMITS], *([one.base] if one.base else []))
+        }
         self._details = self._repository.project.describe(wanted)
         return [self._page(one) for one in found]
 
@@ -84,7 +97,9 @@ class Branches:
             return
         for ref in unmerged(project, published):
             try:
-                commits = project.git("rev-list", f"--max-count={BRANCH_COMMITS}", ref.commit, f"^{published}").split()
+                commits = project.git(
+                    "rev-list", f"--max-count={BRANCH_COMMITS}", ref.commit, f"^{published}"
+                ).split()
                 measured = [commit for commit in commits if commit in others]
                 base = project.git("merge-base", ref.commit, published) if measured else ""
             except GitError:  # histories that have nothing in common, or a shallow one
@@ -92,15 +107,31 @@ class Branches:
             if measured:
                 yield self._compared(ref, commits, measured, base)
 
-    def _compared(self, ref: Unmerged, commits: Sequence[str], measured: Sequence[str], left: str) -> _Branch:
-        """With the nearest measured commit before the branch that has something in common with its newest one."""
+    def _compared(
+        self, ref: Unmerged, commits: Sequence[str], measured: Sequence[str], left: str
+    ) -> _Branch:
+        """With the nearest measured commit before the branch that has something in common with its
+        newest one.
+        """
         repository = self._repository
-        kinds = {(one.job.key, one.environment.fingerprint) for one in repository.index.headers([measured[0]])}
+        kinds = {
+            (one.job.key, one.environment.fingerprint)
+            for one in repository.index.headers([measured[0]])
+        }
         before = repository.with_profiles(chain([left], repository.project.ancestors(left)))
         for commit in islice(before, BACK):
-            shared = {(one.job.key, one.environment.fingerprint) for one in repository.index.headers([commit])} & kinds
+            shared = {
+                (one.job.key, one.environment.fingerprint)
+                for one in repository.index.headers([commit])
+            } & kinds
             if shared:
-                return _Branch(ref, commits, measured, commit, sorted({environment for _, environment in shared}))
+                return _Branch(
+                    ref,
+                    commits,
+                    measured,
+                    commit,
+                    sorted({environment for _, environment in shared}),
+                )
         return _Branch(ref, commits, measured, None, ())
 
     def _page(self, unmerged: _Branch) -> BranchPage:
@@ -112,8 +143,19 @@ class Branches:
                 words.append(word)
                 if verdict.word in MOVING:
                     rows.append(self._row(unmerged, environment, verdict, word))
-        rows.sort(key=lambda row: (-abs(row.cell.effect or 0.0), row.benchmark, row.metric, row.environment))
-        counts = [(word, words.count(word)) for word in ("degradation", "improvement", "suspected", "accepted") if word in words]
+        rows.sort(
+            key=lambda row: (
+                -abs(row.cell.effect or 0.0),
+                row.benchmark,
+                row.metric,
+                row.environment,
+            )
+        )
+        counts = [
+            (word, words.count(word))
+            for word in ("degradation", "improvement", "suspected", "accepted")
+            if word in words
+        ]
         known = sum(word in (*MOVING, "accepted", "same") for word in words)
         if not words:
             sentence = "nothing before it to compare with"
@@ -121,27 +163,42 @@ class Branches:
             changes = tallied(counts) or "no change found"
             sentence = f"{changes}; {known:,} of {counted(len(words), 'comparison')} decided"
         if unmerged.base:
-            by = self._repository.criteria(State(unmerged.base), State(unmerged.measured[0])).judged_by
-            sentence = ". ".join(filter(None, ["; ".join(filter(None, [accepting(by), sentence])), criteria(by)]))
+            by = self._repository.criteria(
+                State(unmerged.base), State(unmerged.measured[0])
+            ).judged_by
+            sentence = ". ".join(
+                filter(None, ["; ".join(filter(None, [accepting(by), sentence])), criteria(by)])
+            )
         branch = model.BranchData(
             name=shorten(unmerged.ref.name, template.BENCHMARK_NAME),
             url=f"branches/{template.slug(unmerged.ref.name, of=unmerged.ref.reference)}.html",
-            forge=self._forge.of_request(unmerged.ref.number) or None, newest=self._commit(unmerged.measured[0]),
-            base=self._commit(unmerged.base) if unmerged.base else None, commits=len(unmerged.commits), measured=len(unmerged.measured),
-            sentence=sentence, word=next((word for word, _ in counts), "same" if known else ""),
-        )  # fmt: skip
+            forge=self._forge.of_request(unmerged.ref.number) or None,
+            newest=self._commit(unmerged.measured[0]),
+            base=self._commit(unmerged.base) if unmerged.base else None,
+            commits=len(unmerged.commits),
+            measured=len(unmerged.measured),
+            sentence=sentence,
+            word=next((word for word, _ in counts), "same" if known else ""),
+        )
         return BranchPage(
-            branch=branch, listed=[self._commit(commit) for commit in unmerged.measured[:MOST_LISTED_COMMITS]],
-            more=max(0, len(unmerged.measured) - MOST_LISTED_COMMITS), moved=rows[:MOST_ROWS], left_out=max(0, len(rows) - MOST_ROWS),
-        )  # fmt: skip
+            branch=branch,
+            listed=[self._commit(commit) for commit in unmerged.measured[:MOST_LISTED_COMMITS]],
+            more=max(0, len(unmerged.measured) - MOST_LISTED_COMMITS),
+            moved=rows[:MOST_ROWS],
+            left_out=max(0, len(rows) - MOST_ROWS),
+        )
 
-    def _row(self, branch: _Branch, environment: str, verdict: Verdict, word: str) -> model.MovedData:
+    def _row(
+        self, branch: _Branch, environment: str, verdict: Verdict, word: str
+    ) -> model.MovedData:
         contents = self._contents
         size = "" if verdict.size is None else f" [{verdict.size:.10g}]"
         name = verdict.job if verdict.uid == verdict.job else f"{verdict.job}: {verdict.uid}"
         levels = step(verdict.baseline, verdict.target, verdict.unit).replace("->", "→")
         after = "" if verdict.target is None else quantity(verdict.target, verdict.unit)
-        number = self._published.get(_PublishedSeries(verdict.series, verdict.uid, verdict.size, verdict.metric, environment))
+        number = self._published.get(
+            _PublishedSeries(verdict.series, verdict.uid, verdict.size, verdict.metric, environment)
+        )
         known = contents.environments.get(environment)
         benchmark = shorten(name + size, template.BENCHMARK_NAME)
         if number is not None:
@@ -150,16 +207,22 @@ class Branches:
             benchmark=benchmark,
             metric=shorten(metric_name(verdict.metric), template.BENCHMARK_NAME),
             environment=known.name if known else environment[: template.ID_DIGITS_SHOWN],
-            url=None if number is None else contents.urls[number], since=self._commit(branch.base or ""),
-            levels=levels, cell=cell(verdict, word, after, (branch.base or "")[: template.ID_DIGITS_SHOWN]),
-        )  # fmt: skip
+            url=None if number is None else contents.urls[number],
+            since=self._commit(branch.base or ""),
+            levels=levels,
+            cell=cell(verdict, word, after, (branch.base or "")[: template.ID_DIGITS_SHOWN]),
+        )
 
     @cached_property
     def _published(self) -> dict[_PublishedSeries, int]:
         """The published series by what they are about."""
-        lines = ((number, series.line) for number, series in enumerate(self._contents.record.series))
+        lines = (
+            (number, series.line) for number, series in enumerate(self._contents.record.series)
+        )
         return {
-            _PublishedSeries(line.job.key, line.uid, line.size, line.metric, line.environment.fingerprint): number
+            _PublishedSeries(
+                line.job.key, line.uid, line.size, line.metric, line.environment.fingerprint
+            ): number
             for number, line in lines
         }
 

@@ -1,4 +1,6 @@
-"""The pages of commits: what changed for good there, and what moved against the measured commit before."""
+"""The pages of commits: what changed for good there, and what moved against the measured commit
+before.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ MOST_SERIES = 400  # series in a table
 LISTED_STEPS = 500  # changes that are laid to one commit
 MOVING = ("degradation", "improvement", "suspected")
 MAY = 100  # changes that may have come with a commit and more likely came with another
-# commits that such a change may be: one that may be any of more says nothing of each, and moves with every new commit
+# commits that such a change may be: one that may be any of more says nothing of each, and moves
+# with every new commit
 MOST_COMMITS = 20
 
 
@@ -34,7 +37,12 @@ def changes_key(contents: Contents) -> str:
     for number, turn in contents.found:
         status = contents.statuses[number][turn]
         series = contents.record.series[number]
-        about = [contents.urls[number], contents.environment(series).name, status.state, status.reason]
+        about = [
+            contents.urls[number],
+            contents.environment(series).name,
+            status.state,
+            status.reason,
+        ]
         found.append([*about, *fields(series.findings[turn])])
     return digest(packed(found))
 
@@ -51,7 +59,9 @@ def changes_page(contents: Contents) -> ChangesData:
         found[name] = pairs[:room]
         left_out += len(pairs) - len(found[name])
         room -= len(found[name])
-    return ChangesData(**{name: contents.groups(pairs) for name, pairs in found.items()}, left_out=left_out)
+    return ChangesData(
+        **{name: contents.groups(pairs) for name, pairs in found.items()}, left_out=left_out
+    )
 
 
 @dataclass(frozen=True)
@@ -76,22 +86,31 @@ class Commits:
 
         record = self.contents.record
         every: list[int] = np.bincount(
-            np.concatenate([series.places for series in record.series]), minlength=len(record.commits)
+            np.concatenate([series.places for series in record.series]),
+            minlength=len(record.commits),
         ).tolist()
         return every
 
     def _found(self, number: int) -> dict[tuple[int, int], front.Judged]:
-        """The comparisons at a measured commit, by series and turn, the most important first; a curve counts once."""
+        """The comparisons at a measured commit, by series and turn, the most important first; a
+        curve counts once.
+        """
         contents = self.contents
         found = {}
         for which, turn in self._judged.get(number, []):
             series = contents.record.series[which]
             verdict = series.verdicts[turn]
             called = contents.benchmark(series, sized=verdict.at is None)
-            found[which, turn] = front.Judged(series, verdict, called, contents.environment(series).name)
-        ordered = sorted(found.items(), key=lambda pair: (pair[1].rank, pair[1].verdict.at is None, pair[0]))
+            found[which, turn] = front.Judged(
+                series, verdict, called, contents.environment(series).name
+            )
+        ordered = sorted(
+            found.items(), key=lambda pair: (pair[1].rank, pair[1].verdict.at is None, pair[0])
+        )
         first = {one.curve: where for where, one in reversed(ordered)}
-        return {where: one for where, one in ordered if one.curve is None or first[one.curve] == where}
+        return {
+            where: one for where, one in ordered if one.curve is None or first[one.curve] == where
+        }
 
     @cached_property
     def _turns(self) -> dict[int, int]:
@@ -127,9 +146,18 @@ class Commits:
         for which, at in self._judged.get(number, []):
             series = contents.record.series[which]
             before = contents.record.commits[series.places[at - 1]]
-            about = [contents.urls[which], contents.environment(series).name, before, float(series.levels[at])]
+            about = [
+                contents.urls[which],
+                contents.environment(series).name,
+                before,
+                float(series.levels[at]),
+            ]
             judged.append([*about, series.verdicts[at]])
-        near = [contents.record.commits[other] for other in (self._near(turn - 1), self._near(turn + 1)) if other is not None]
+        near = [
+            contents.record.commits[other]
+            for other in (self._near(turn - 1), self._near(turn + 1))
+            if other is not None
+        ]
         return digest(
             packed(
                 contents.record.commits[number],
@@ -147,7 +175,13 @@ class Commits:
         contents = self.contents
         status = contents.statuses[number][turn]
         name = contents.environment(contents.record.series[number]).name
-        return [contents.urls[number], name, status.state, status.reason, *fields(contents.finding(number, turn))]
+        return [
+            contents.urls[number],
+            name,
+            status.state,
+            status.reason,
+            *fields(contents.finding(number, turn)),
+        ]
 
     def _near(self, turn: int) -> int | None:
         measured = self.contents.record.measured
@@ -159,24 +193,43 @@ class Commits:
         own, may = self._steps
         diff = contents.diffs.of(contents.record.commits[number]).first(MOST_FILES)
         found = self._found(number)
-        judged, moved = list(found.values()), [pair for pair, one in found.items() if one.verdict.word in MOVING]
+        judged, moved = (
+            list(found.values()),
+            [pair for pair, one in found.items() if one.verdict.word in MOVING],
+        )
         left_out = max(0, len(own[number]) - LISTED_STEPS) + max(0, len(moved) - MOST_SERIES)
-        around = [None if other is None else contents.commit(other) for other in (self._near(turn - 1), self._near(turn + 1))]
+        around = [
+            None if other is None else contents.commit(other)
+            for other in (self._near(turn - 1), self._near(turn + 1))
+        ]
         return Revision(
-            commit=contents.commit(number), parents=list(contents.record.details[contents.record.commits[number]].parents),
-            files=diff.files, more=diff.more, steps=[contents.with_suspects(*pair) for pair in own[number][:LISTED_STEPS]],
-            may=[contents.possible(*pair) for pair in may[number][:MAY]], moved=[self._row(*pair) for pair in moved[:MOST_SERIES]],
-            left_out=left_out, sentence=self._sentence(number, judged), jobs=front.jobs(judged),
-            rest=front.rest(judged, self._every[number] - len(self._judged.get(number, []))), next=self._next(number, found),
-            before=around[0], after=around[1], blamed=contents.blamed.get(contents.record.commits[number], []),
-        )  # fmt: skip
+            commit=contents.commit(number),
+            parents=list(contents.record.details[contents.record.commits[number]].parents),
+            files=diff.files,
+            more=diff.more,
+            steps=[contents.with_suspects(*pair) for pair in own[number][:LISTED_STEPS]],
+            may=[contents.possible(*pair) for pair in may[number][:MAY]],
+            moved=[self._row(*pair) for pair in moved[:MOST_SERIES]],
+            left_out=left_out,
+            sentence=self._sentence(number, judged),
+            jobs=front.jobs(judged),
+            rest=front.rest(judged, self._every[number] - len(self._judged.get(number, []))),
+            next=self._next(number, found),
+            before=around[0],
+            after=around[1],
+            blamed=contents.blamed.get(contents.record.commits[number], []),
+        )
 
     def _sentence(self, number: int, judged: list[front.Judged]) -> str:
         """The first sentence, and what the commit does to its own judge."""
         commits, before = self.contents.record.commits, self._near(self._turns[number] - 1)
         by = JudgedBy() if before is None else self.contents.judge(commits[before], commits[number])
         said = f"{text}." if (text := criteria(by)) else ""
-        return " ".join(filter(None, [f"{own}:" if (own := accepting(by)) else "", front.sentence(judged), said]))
+        return " ".join(
+            filter(
+                None, [f"{own}:" if (own := accepting(by)) else "", front.sentence(judged), said]
+            )
+        )
 
     def _next(self, number: int, moved: Mapping[tuple[int, int], front.Judged]) -> str:
         """The next command for the most important change; empty if nothing changed."""
@@ -195,11 +248,18 @@ class Commits:
         contents, series = self.contents, self.contents.record.series[number]
         verdict = series.verdicts[turn]
         levels, at = (level(series, turn - 1), level(series, turn)), ""
-        if verdict.baseline is not None and verdict.target is not None:  # those that the effect is of
-            levels, at = (verdict.baseline, verdict.target), f" {at_sizes(verdict.at)}" if verdict.at else ""
+        # those that the effect is of
+        if verdict.baseline is not None and verdict.target is not None:
+            levels, at = (
+                (verdict.baseline, verdict.target),
+                f" {at_sizes(verdict.at)}" if verdict.at else "",
+            )
         return model.MovedData(
-            benchmark=contents.benchmark(series, sized=not at), metric=metric(series),
-            environment=contents.environment(series).name, url=contents.urls[number],
+            benchmark=contents.benchmark(series, sized=not at),
+            metric=metric(series),
+            environment=contents.environment(series).name,
+            url=contents.urls[number],
             since=contents.commit(int(series.places[turn - 1])),
-            levels=step(*levels, series.line.unit).replace("->", "→") + at, cell=contents.cell(number, turn),
-        )  # fmt: skip
+            levels=step(*levels, series.line.unit).replace("->", "→") + at,
+            cell=contents.cell(number, turn),
+        )

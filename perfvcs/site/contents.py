@@ -1,4 +1,6 @@
-"""Content that several pages share: commits, environments, addresses, and the changes with their status."""
+"""Content that several pages share: commits, environments, addresses, and the changes with their
+status.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ TEXTS = {"inconclusive": "?", "not comparable": "✕"}
 
 
 class CommitColumns(NamedTuple):
-    """Short id, day, title and number of the author (among ``authors``) of each commit; empty for commits without profiles."""
+    """Short id, day, title and number of the author (among ``authors``) of each commit; empty for
+    commits without profiles.
+    """
 
     ids: NDArray[np.object_]
     days: NDArray[np.object_]
@@ -67,7 +71,9 @@ def _blamed(repository: Repository) -> dict[str, list[str]]:
 
 
 class Contents:
-    """The record of a site, and what its pages need to say of it; changes are named by series and turn."""
+    """The record of a site, and what its pages need to say of it; changes are named by series and
+    turn.
+    """
 
     def __init__(self, repository: Repository, record: HistoryRecord) -> None:
         self.record = record
@@ -79,7 +85,9 @@ class Contents:
         self.blamed = _blamed(repository)
         self.profiles: dict[int, str] = {}  # series -> page of its newest profile
         self._shorts = template.shorts(measured)
-        self.environments = template.environments((series.line.environment for series in record.series), self.retired)
+        self.environments = template.environments(
+            (series.line.environment for series in record.series), self.retired
+        )
         self.urls = [template.series_url(series.line) for series in record.series]
         self._commits: dict[str, model.CommitData] = {}
         self._steps: dict[tuple[int, int], model.StepData] = {}
@@ -88,7 +96,9 @@ class Contents:
         self._criteria = repository.criteria_reader
 
     def judge(self, before: str, commit: str) -> JudgedBy:
-        """By what a commit is judged against one before it; nothing is said where its own files leave that as it was."""
+        """By what a commit is judged against one before it; nothing is said where its own files
+        leave that as it was.
+        """
         changed = [ChangedFile(file.path, file.status, "") for file in self.diffs.of(commit).files]
         if not self._criteria.touches(commit, changed):
             return JudgedBy()
@@ -135,7 +145,9 @@ class Contents:
             series = self.record.series[numbers[0]]
             found[series.line.job.label, series.line.uid].append((url, series))
         for pages in found.values():
-            pages.sort(key=lambda page: (metric_rank(page[1].line.metric), page[1].line.size or 0, page[0]))
+            pages.sort(
+                key=lambda page: (metric_rank(page[1].line.metric), page[1].line.size or 0, page[0])
+            )
         return found
 
     @cached_property
@@ -152,9 +164,18 @@ class Contents:
         return self.ordered(range(len(self.record.series)))
 
     def ordered(self, all_series: Iterable[int]) -> list[tuple[int, int]]:
-        """The changes of some series, those of the newest commits first, of one commit the largest first."""
-        pairs = [(number, turn) for number in all_series for turn in range(len(self.record.series[number].findings))]
-        return sorted(pairs, key=lambda pair: (-self.finding(*pair).turn, -abs(self.finding(*pair).effect), pair))
+        """The changes of some series, those of the newest commits first, of one commit the largest
+        first.
+        """
+        pairs = [
+            (number, turn)
+            for number in all_series
+            for turn in range(len(self.record.series[number].findings))
+        ]
+        return sorted(
+            pairs,
+            key=lambda pair: (-self.finding(*pair).turn, -abs(self.finding(*pair).effect), pair),
+        )
 
     def finding(self, series: int, turn: int) -> Finding:
         """A change as it was found."""
@@ -180,18 +201,27 @@ class Contents:
         """A commit that may have no profiles, and so no page."""
         short = self._shorts.get(details.id)
         return template.commit(
-            details, short or details.id[: template.ID_DIGITS_SHOWN], f"commits/{short}.html" if short else None
+            details,
+            short or details.id[: template.ID_DIGITS_SHOWN],
+            f"commits/{short}.html" if short else None,
         )
 
     @cached_property
     def ambiguous(self) -> set[template.SiblingKey]:
         """Metrics of benchmarks that several collectors measured, so that pages say which."""
-        return ambiguous((template.what(series.line), series.line.job.collector) for series in self.record.series)
+        return ambiguous(
+            (template.what(series.line), series.line.job.collector) for series in self.record.series
+        )
 
     def benchmark(self, series: SeriesRecord, *, sized: bool = True) -> str:
-        """The benchmark's name, with its size (``sized``), and with its collector if several measured the same."""
+        """The benchmark's name, with its size (``sized``), and with its collector if several
+        measured the same.
+        """
         line = series.line
-        name = shorten(labelled(line.job.label, line.uid, line.size if sized else None), template.BENCHMARK_NAME)
+        name = shorten(
+            labelled(line.job.label, line.uid, line.size if sized else None),
+            template.BENCHMARK_NAME,
+        )
         return f"{name} ({line.job.collector})" if template.what(line) in self.ambiguous else name
 
     def environment(self, series: SeriesRecord) -> model.EnvironmentData:
@@ -209,26 +239,54 @@ class Contents:
         return self._steps[number, turn]
 
     def _step(self, number: int, turn: int) -> model.StepData:
-        series, finding, status = self.record.series[number], self.finding(number, turn), self.statuses[number][turn]
+        series, finding, status = (
+            self.record.series[number],
+            self.finding(number, turn),
+            self.statuses[number][turn],
+        )
         numbers = figures(finding)
         return model.StepData(
-            word=finding.word, direction=finding.direction, state=status.state, reason=status.reason,
-            benchmark=self.benchmark(series), metric=metric(series), unit=shorten(series.line.unit, UNIT_WIDTH),
-            environment=self.environment(series).name, url=self.urls[number], commit=self.commit(finding.turn),
-            first=self.short(self.places[finding.first]), last=self.short(self.places[finding.last]), commits=finding.commits,
-            effect=numbers.effect, low=numbers.low, high=numbers.high, before=numbers.before, after=numbers.after, p=numbers.p,
-            change=change(numbers.effect, numbers.low, numbers.high), detectors=list(finding.detectors),
+            word=finding.word,
+            direction=finding.direction,
+            state=status.state,
+            reason=status.reason,
+            benchmark=self.benchmark(series),
+            metric=metric(series),
+            unit=shorten(series.line.unit, UNIT_WIDTH),
+            environment=self.environment(series).name,
+            url=self.urls[number],
+            commit=self.commit(finding.turn),
+            first=self.short(self.places[finding.first]),
+            last=self.short(self.places[finding.last]),
+            commits=finding.commits,
+            effect=numbers.effect,
+            low=numbers.low,
+            high=numbers.high,
+            before=numbers.before,
+            after=numbers.after,
+            p=numbers.p,
+            change=change(numbers.effect, numbers.low, numbers.high),
+            detectors=list(finding.detectors),
             contradiction=finding.contradiction,
-            levels=(finding.levels if finding.curve else levels_text(numbers.before, numbers.after, series.line.unit)).replace("->", "→"),
-        )  # fmt: skip
+            levels=(
+                finding.levels
+                if finding.curve
+                else levels_text(numbers.before, numbers.after, series.line.unit)
+            ).replace("->", "→"),
+        )
 
     def with_suspects(self, number: int, turn: int) -> model.StepData:
-        """A change with the commits that are suspect of it, where it is open and may be any of several."""
+        """A change with the commits that are suspect of it, where it is open and may be any of
+        several.
+        """
         step, finding = self.step(number, turn), self.finding(number, turn)
         if step.state != "open" or "turns" in step.detectors:
             return step
         found = self._suspicions.of(finding, self.record.series[number].line)
-        suspects = [model.SuspectData(self._about(about), shorten(reasons(why), REASON_CHARACTERS)) for about, why in found]
+        suspects = [
+            model.SuspectData(self._about(about), shorten(reasons(why), REASON_CHARACTERS))
+            for about, why in found
+        ]
         return msgspec.structs.replace(step, suspects=suspects)
 
     def possible(self, number: int, turn: int) -> model.Possible:
@@ -236,22 +294,37 @@ class Contents:
         if (number, turn) not in self._possible:
             series, finding = self.record.series[number], self.finding(number, turn)
             self._possible[number, turn] = model.Possible(
-                word=finding.word, direction=finding.direction, state=self.statuses[number][turn].state, rises=finding.effect > 0,
-                benchmark=self.benchmark(series), metric=metric(series), environment=self.environment(series).name,
-                url=self.urls[number], commit=self.commit(finding.turn),
-            )  # fmt: skip
+                word=finding.word,
+                direction=finding.direction,
+                state=self.statuses[number][turn].state,
+                rises=finding.effect > 0,
+                benchmark=self.benchmark(series),
+                metric=metric(series),
+                environment=self.environment(series).name,
+                url=self.urls[number],
+                commit=self.commit(finding.turn),
+            )
         return self._possible[number, turn]
 
     def cell(self, number: int, turn: int) -> model.CellData:
-        """The verdict on a commit and the measured one before it; the detail names a lasting change that is attributed to the commit."""
+        """The verdict on a commit and the measured one before it; the detail names a lasting change
+        that is attributed to the commit.
+        """
         series = self.record.series[number]
         place = int(series.places[turn])
-        found = _cell(series, turn, self.value(series, turn), "" if not turn else self.short(int(series.places[turn - 1])))
+        found = _cell(
+            series,
+            turn,
+            self.value(series, turn),
+            "" if not turn else self.short(int(series.places[turn - 1])),
+        )
         for step, finding in enumerate(series.findings):
             if finding.turn == place:
                 one = self.step(number, step)
                 lasting = f"lasting {one.word}" if one.word != "drift" else "drift"
-                return msgspec.structs.replace(found, detail=f"{found.detail}; {lasting}: {one.levels}, {one.change}")
+                return msgspec.structs.replace(
+                    found, detail=f"{found.detail}; {lasting}: {one.levels}, {one.change}"
+                )
         return found
 
     def groups(self, pairs: Iterable[tuple[int, int]]) -> list[model.GroupData]:
@@ -261,16 +334,25 @@ class Contents:
         for place, same in groupby(pairs, key=lambda pair: self.finding(*pair).turn):
             diff = self.diffs.of(self.record.commits[place]).first(GROUPED)
             steps = _joined(self.with_suspects(*pair) for pair in same)
-            found.append(model.GroupData(self.commit(place), diff.files, diff.more, steps, _overall(steps)))
+            found.append(
+                model.GroupData(self.commit(place), diff.files, diff.more, steps, _overall(steps))
+            )
         return found
 
     def count(self, pairs: Iterable[tuple[int, int]]) -> int:
         """The number of changes; one that several environments show counts once."""
-        return len({(self.finding(*pair).turn, self.urls[pair[0]], self.finding(*pair).word) for pair in pairs})
+        return len(
+            {
+                (self.finding(*pair).turn, self.urls[pair[0]], self.finding(*pair).word)
+                for pair in pairs
+            }
+        )
 
 
 def _joined(steps: Iterable[model.StepData]) -> list[model.StepData]:
-    """Changes of one commit, each benchmark's once: the first, with what it is in other environments."""
+    """Changes of one commit, each benchmark's once: the first, with what it is in other
+    environments.
+    """
     found: dict[tuple[str, ...], model.StepData] = {}
     for step in steps:
         what = (step.url, step.word, step.direction, step.state)
@@ -287,8 +369,14 @@ def _overall(steps: Iterable[model.StepData]) -> list[model.OverallData]:
         if step.effect > -1:
             alike[step.metric, step.direction].append(log1p(step.effect))
     found = [(what, logs) for what, logs in alike.items() if len(logs) > 1]
-    means = [(what, len(logs), expm1(sum(logs) / len(logs))) for what, logs in sorted(found, key=lambda one: -len(one[1]))]
-    return [model.OverallData(metric, direction, count, mean, percent(mean)) for (metric, direction), count, mean in means]
+    means = [
+        (what, len(logs), expm1(sum(logs) / len(logs)))
+        for what, logs in sorted(found, key=lambda one: -len(one[1]))
+    ]
+    return [
+        model.OverallData(metric, direction, count, mean, percent(mean))
+        for (metric, direction), count, mean in means
+    ]
 
 
 class ChangeFigures(NamedTuple):
@@ -305,7 +393,8 @@ class ChangeFigures(NamedTuple):
 def figures(finding: Finding) -> ChangeFigures:
     """A change's numbers with as many digits as mean something.
 
-    With more, every new commit at the level after it would change them a little, and all pages that tell of it.
+    With more, every new commit at the level after it would change them a little, and all pages that
+    tell of it.
     """
     low, high = (None if end is None else _shown(end) for end in (finding.low, finding.high))
     before, after = (float(f"{value:.4g}") for value in (finding.before, finding.after))
@@ -344,15 +433,23 @@ def _cell(series: SeriesRecord, turn: int, value: str, before: str) -> model.Cel
     if word == "new":
         return model.CellData("new", "new", value, f"{value}, the first of this series")
     if verdict is None:
-        return model.CellData("", "", value, f"{value}, not compared with {before}: perf check does")
+        return model.CellData(
+            "", "", value, f"{value}, not compared with {before}: perf check does"
+        )
     return cell(verdict, word, value, before)
 
 
 def cell(verdict: Verdict, word: str, value: str, before: str) -> model.CellData:
-    """A verdict as a cell; ``word`` is its own, or accepted, ``before`` the short id of the commit that it compares with."""
+    """A verdict as a cell; ``word`` is its own, or accepted, ``before`` the short id of the commit
+    that it compares with.
+    """
     size, low, high = verdict.effect, verdict.low, verdict.high
     moved = "" if size is None else f" {change(size, low, high)}"
-    reason = "" if not verdict.reason or verdict.accepted is not None else f" ({shorten(verdict.reason, REASON_CHARACTERS)})"
+    reason = (
+        ""
+        if not verdict.reason or verdict.accepted is not None
+        else f" ({shorten(verdict.reason, REASON_CHARACTERS)})"
+    )
     detail = f"{value}, {word}{moved} against {before}{reason}"
     text = "=" if word == "same" else TEXTS.get(word) or (word if size is None else percent(size))
     return model.CellData(word, text, value, detail, size, low, high)

@@ -17,7 +17,8 @@ from perfvcs.text.words import counted, tallied
 BADGE_LABEL = "performance"
 LETTER = 6.6  # pixels that a letter takes on average, in 11 pixels of Verdana
 PAD = 8
-GREY, GREEN_PAPER, RED = "#4a4a4a", "#00684a", "#a33c00"  # white on each has a contrast of at least 4.5
+# white on each has a contrast of at least 4.5
+GREY, GREEN_PAPER, RED = "#4a4a4a", "#00684a", "#a33c00"
 ENTRIES = 100
 ENTRY_CHANGES = 50  # changes of one entry
 SPACE = uuid.UUID("6f0c2a3e-52a1-5d0a-9c3c-1f6f8a7b2d10")  # of ids where there is no address
@@ -32,13 +33,14 @@ def badge(open_: int) -> bytes:
     sign = "▲ " if open_ else ""
     left, right = (round(LETTER * len(part) + 2 * PAD) for part in (BADGE_LABEL, sign + text))
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" aria-label="{BADGE_LABEL}: {text}">'
-        f"<title>{BADGE_LABEL}: {text}</title>"
-        f'<rect width="{left + right}" height="20" rx="3" fill="{GREY}"/>'
-        f'<path d="M{left} 0h{right - 3}a3 3 0 0 1 3 3v14a3 3 0 0 1 -3 3h-{right - 3}z" fill="{colour}"/>'
-        f'<g fill="#ffffff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">'
-        f'<text x="{left / 2:g}" y="14" textLength="{left - 2 * PAD}">{BADGE_LABEL}</text>'
-        f'<text x="{left + right / 2:g}" y="14" textLength="{right - 2 * PAD}">{sign}{text}</text></g></svg>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img"'
+        f' aria-label="{BADGE_LABEL}: {text}"><title>{BADGE_LABEL}: {text}</title><rect'
+        f' width="{left + right}" height="20" rx="3" fill="{GREY}"/><path d="M{left}'
+        f' 0h{right - 3}a3 3 0 0 1 3 3v14a3 3 0 0 1 -3 3h-{right - 3}z" fill="{colour}"/><g'
+        ' fill="#ffffff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11"'
+        f' text-anchor="middle"><text x="{left / 2:g}" y="14"'
+        f' textLength="{left - 2 * PAD}">{BADGE_LABEL}</text><text x="{left + right / 2:g}" y="14"'
+        f' textLength="{right - 2 * PAD}">{sign}{text}</text></g></svg>\n'
     ).encode()
 
 
@@ -56,7 +58,8 @@ def verified(address: str) -> str:
         sound = None
     if not sound:
         raise UsageError(
-            f"--base-url {shorten(address, 80)} is not an address of a folder: give one like https://example.org/perf/"
+            f"--base-url {shorten(address, 80)} is not an address of a folder: give one like"
+            " https://example.org/perf/"
         )
     return address
 
@@ -68,7 +71,8 @@ def feed(contents: Contents, title: str, base_url: str) -> bytes:
     """
     groups = contents.groups(contents.having("open", "accepted", "over", "improvement"))[:ENTRIES]
     root = f"{base_url.rstrip('/')}/" if base_url else ""
-    home = root or f"urn:uuid:{uuid.uuid5(SPACE, contents.record.commits[0] if contents.record.commits else title)}"
+    first = contents.record.commits[0] if contents.record.commits else title
+    home = root or f"urn:uuid:{uuid.uuid5(SPACE, first)}"
     updated = max((moment(group.commit.when) for group in groups), default=EPOCH)
     lines = [
         '<?xml version="1.0" encoding="utf-8"?>',
@@ -86,27 +90,38 @@ def feed(contents: Contents, title: str, base_url: str) -> bytes:
 
 def _entry(group: GroupData, home: str, root: str) -> str:
     commit = group.commit
-    words = {word: sum(step.word == word for step in group.steps) for word in ("degradation", "improvement", "drift")}
+    words = {
+        word: sum(step.word == word for step in group.steps)
+        for word in ("degradation", "improvement", "drift")
+    }
     counted = tallied((word, count) for word, count in words.items() if count)
     address = f"{root}{commit.url or 'changes.html'}"
     name = f"{home}{commit.url}" if root else f"urn:uuid:{uuid.uuid5(SPACE, home + commit.id)}"
-    more = [f"and {len(group.steps) - ENTRY_CHANGES} more"] if len(group.steps) > ENTRY_CHANGES else []
+    more = (
+        [f"and {len(group.steps) - ENTRY_CHANGES} more"] if len(group.steps) > ENTRY_CHANGES else []
+    )
     content = "\n".join([*map(_sentence, group.steps[:ENTRY_CHANGES]), *more])
+    title, author = f"{commit.short} {commit.title}: {counted}", commit.author or "unknown"
     return (
-        f"<entry><title>{_text(f'{commit.short} {commit.title}: {counted}')}</title><id>{_text(name)}</id>"
-        f"<updated>{moment(commit.when)}</updated><author><name>{_text(commit.author or 'unknown')}</name></author>"
+        f"<entry><title>{_text(title)}</title><id>{_text(name)}</id>"
+        f"<updated>{moment(commit.when)}</updated><author><name>{_text(author)}</name></author>"
         f'<link href="{_text(address)}"/>'
         f"<content>{_text(content)}</content></entry>"
     )
 
 
 def _sentence(step: StepData) -> str:
-    return f"{step.word} {step.benchmark}, {step.metric}, {step.environment}: {step.change}, {step.levels} ({step.state})"
+    return (
+        f"{step.word} {step.benchmark}, {step.metric}, {step.environment}: {step.change},"
+        f" {step.levels} ({step.state})"
+    )
 
 
 def _text(text: str) -> str:
     """Text as XML; what XML has no character for was made visible when the names were shortened."""
-    return escape("".join(character if character not in "\ufffe\uffff" else "\ufffd" for character in text))
+    return escape(
+        "".join(character if character not in "\ufffe\uffff" else "\ufffd" for character in text)
+    )
 
 
 def moment(when: str) -> str:

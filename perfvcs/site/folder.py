@@ -1,4 +1,6 @@
-"""The folder of a site: knows what it wrote there, writes whole files or none, and outputs all others alone."""
+"""The folder of a site: knows what it wrote there, writes whole files or none, and outputs all
+others alone.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ PAGES_VERSION = 3  # of what is made from the same data; raise it whenever pages
 DIGEST = 32  # characters
 SUFFIX = ".perfvcs-part"  # of files that are being written
 SITE_FOLDERS = ("assets", "branches", "commits", "profiles", "series")
-TOLERATED = {".git", ".nojekyll", "CNAME"}  # in a folder that is to become a site: what hosts of pages want there
+# in a folder that is to become a site: what hosts of pages want there
+TOLERATED = {".git", ".nojekyll", "CNAME"}
 PATH = re.compile(rf"(?:(?:{'|'.join(SITE_FOLDERS)})/)?[A-Za-z0-9_][A-Za-z0-9._-]*")
 LARGEST_MANIFEST = 1 << 28  # bytes of a manifest
 MOST_NAMED_FILES = 3  # files that a message names
@@ -40,10 +43,12 @@ NO_FILE, A_FOLDER = -1, -2  # in the place of a size
 
 @dataclass(frozen=True)
 class Output:
-    """One or several files that are made together; ``key`` is a digest of all that they are made from.
+    """One or several files that are made together; ``key`` is a digest of all that they are made
+    from.
 
-    ``shared``: another process may make them, too, since they need nothing but what is in memory. ``last``: they are put in place after all
-    others, to which they link; so what takes long can be made first.
+    ``shared``: another process may make them, too, since they need nothing but what is in memory.
+    ``last``: they are put in place after all others, to which they link; so what takes long can be
+    made first.
     """
 
     paths: tuple[str, ...]
@@ -54,7 +59,10 @@ class Output:
 
 
 def digest(*parts: bytes) -> str:
-    """A digest of some parts, which cannot run into one another. SHA-256, which processors have: every byte of a site goes through it."""
+    """A digest of some parts, which cannot run into one another.
+
+    SHA-256, which processors have: every byte of a site goes through it.
+    """
     found = sha256(usedforsecurity=False)
     for part in parts:
         found.update(len(part).to_bytes(8, "little"))
@@ -86,7 +94,9 @@ class ManifestEntry(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Manifest(msgspec.Struct):
-    """Our files in a folder; ``pending`` are files that may be there since a process was killed while it wrote them."""
+    """Our files in a folder; ``pending`` are files that may be there since a process was killed
+    while it wrote them.
+    """
 
     format: str
     generator: str
@@ -105,7 +115,9 @@ class Folder:
         self._there = {name: _sizes(number) for name, number in descriptors.items()}
 
     def stale(self, outputs: Iterable[Output]) -> list[Output]:
-        """The outputs that have moved, or whose files are not there as they were written; raises Foreign."""
+        """The outputs that have moved, or whose files are not there as they were written; raises
+        Foreign.
+        """
         files, pending = self._manifest.files, set(self._manifest.pending)
         found, foreign = [], []
         for output in outputs:
@@ -118,7 +130,8 @@ class Folder:
                 if size == A_FOLDER or (size is not None and entry is None and path not in pending)
             ]
             if any(
-                entry is None or entry.key != output.key or size != entry.size for size, entry in zip(sizes, entries, strict=True)
+                entry is None or entry.key != output.key or size != entry.size
+                for size, entry in zip(sizes, entries, strict=True)
             ):
                 found.append(output)
         if foreign:
@@ -126,18 +139,26 @@ class Folder:
         return found
 
     def begin(self, generator: str, outputs: Sequence[Output]) -> None:
-        """Note what is about to be written, so that it is known as ours even if nothing more can be noted."""
+        """Note what is about to be written, so that it is known as ours even if nothing more can be
+        noted.
+        """
         self._manifest.generator = generator
-        new = [path for output in outputs for path in output.paths if path not in self._manifest.files]
+        new = [
+            path for output in outputs for path in output.paths if path not in self._manifest.files
+        ]
         self._manifest.pending = sorted({*self._manifest.pending, *new})
         self._note()
 
     def write(self, outputs: Sequence[Output]) -> None:
-        """Write the files of outputs, each whole or not at all: those that are shared by two processes."""
+        """Write the files of outputs, each whole or not at all: those that are shared by two
+        processes.
+        """
         last: dict[str, bytes] = {}
         for together, some in groupby(outputs, key=attrgetter("shared")):
             part = list(some)
-            for entries, waiting in shared(self._written, part) if together else map(self._written, part):
+            for entries, waiting in (
+                shared(self._written, part) if together else map(self._written, part)
+            ):
                 self._manifest.files |= entries
                 last |= waiting
         for path, content in last.items():
@@ -149,7 +170,10 @@ class Folder:
         if not output.last:
             for path, content in files.items():
                 self._put(path, content)
-        entries = {path: ManifestEntry(output.key, len(content), digest(content)) for path, content in files.items()}
+        entries = {
+            path: ManifestEntry(output.key, len(content), digest(content))
+            for path, content in files.items()
+        }
         return entries, files if output.last else {}
 
     def end(self, outputs: Iterable[Output]) -> tuple[int, int]:
@@ -159,7 +183,11 @@ class Folder:
         """
         kept = {path for output in outputs for path in output.paths}
         gone = left = 0
-        for path in [path for path in {**self._manifest.files, **dict.fromkeys(self._manifest.pending)} if path not in kept]:
+        for path in [
+            path
+            for path in {**self._manifest.files, **dict.fromkeys(self._manifest.pending)}
+            if path not in kept
+        ]:
             entry = self._manifest.files.pop(path, None)
             if PATH.fullmatch(path) and self._size(path) not in (None, A_FOLDER):
                 ours = entry is None or digest(self._read(path)) == entry.content
@@ -178,7 +206,9 @@ class Folder:
             self._noted = text
 
     def _size(self, path: str) -> int | None:
-        """The bytes of a file as it was when the folder was opened; None if there was none, below 0 if it is not a file."""
+        """The bytes of a file as it was when the folder was opened; None if there was none, below 0
+        if it is not a file.
+        """
         folder, _, name = path.rpartition("/")
         return self._there[folder].get(name)
 
@@ -189,7 +219,9 @@ class Folder:
     def _read(self, path: str) -> bytes:
         folder, name = self._place(path)
         try:
-            with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder), "rb") as file:
+            with open(
+                os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder), "rb"
+            ) as file:
                 return file.read()
         except OSError:  # a link, or no file
             return b""
@@ -200,17 +232,23 @@ class Folder:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Folder]:
-    """The site's folder, made if missing; raises Foreign if it belongs to somebody else, SiteBusy if it is in use."""
+    """The site's folder, made if missing; raises Foreign if it belongs to somebody else, SiteBusy
+    if it is in use.
+    """
     _make(path)
     with ExitStack() as stack:
         top = _open(stack, str(path), None, path)
         try:
             fcntl.flock(top, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise SiteBusy(f"another process is publishing to {path}: run the command again when it has finished") from None
+            raise SiteBusy(
+                f"another process is publishing to {path}: run the command again when it has"
+                " finished"
+            ) from None
         manifest = _manifest(path, top)
         _sweep(top)
-        if manifest is None:  # noted before anything else is made: what a full disk or a kill outputs is known as ours
+        # noted before anything else is made: what a full disk or a kill outputs is known as ours
+        if manifest is None:
             manifest = Manifest(SITE_FORMAT, "")
             _write(top, SITE_MANIFEST, _encoded(manifest))
         descriptors = {"": top}
@@ -230,12 +268,17 @@ def _make(path: Path) -> None:
     except OSError as error:
         if error.errno in CURES:  # no other name would help
             raise
-        raise UsageError(f"{shorten(str(path), LONGEST_PATH)} cannot be made ({error.strerror}): name another folder") from None
+        raise UsageError(
+            f"{shorten(str(path), LONGEST_PATH)} cannot be made ({error.strerror}): name another"
+            " folder"
+        ) from None
 
 
 def _open(stack: ExitStack, name: str, parent: int | None, path: Path) -> int:
     """A folder's descriptor; inside the site no link is followed."""
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (os.O_NOFOLLOW if parent is not None else 0)
+    flags = (
+        os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (os.O_NOFOLLOW if parent is not None else 0)
+    )
     try:
         number = os.open(name, flags, dir_fd=parent)
     except OSError as error:
@@ -253,7 +296,12 @@ def _encoded(manifest: Manifest) -> bytes:
 def _write(folder: int, name: str, content: bytes) -> None:
     """Write a file, whole or not at all."""
     part = f".{name}{SUFFIX}"
-    number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=folder)
+    number = os.open(
+        part,
+        os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC,
+        0o666,
+        dir_fd=folder,
+    )
     try:
         with open(number, "wb", buffering=0) as file:
             view = memoryview(content)
@@ -268,7 +316,9 @@ def _write(folder: int, name: str, content: bytes) -> None:
 
 def _sweep(folder: int) -> None:
     """Remove the half-written files of a process that was killed."""
-    for part in [name for name in os.listdir(folder) if name.startswith(".") and name.endswith(SUFFIX)]:
+    for part in [
+        name for name in os.listdir(folder) if name.startswith(".") and name.endswith(SUFFIX)
+    ]:
         with suppress(OSError):  # somebody's folder
             os.unlink(part, dir_fd=folder)
 
@@ -276,11 +326,18 @@ def _sweep(folder: int) -> None:
 def _manifest(path: Path, top: int) -> Manifest | None:
     """Our files in the folder; None if it is empty. Raises Foreign."""
     try:
-        number = os.open(SITE_MANIFEST, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=top)
+        number = os.open(
+            SITE_MANIFEST, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=top
+        )
     except FileNotFoundError:
-        others = sorted(name for name in os.listdir(top) if name not in TOLERATED and not name.endswith(SUFFIX))
+        others = sorted(
+            name for name in os.listdir(top) if name not in TOLERATED and not name.endswith(SUFFIX)
+        )
         if others:
-            raise Foreign(f"{path} is neither empty nor a site of perfvcs, it has {_listed(others)}: {FOLDER_CURE}") from None
+            raise Foreign(
+                f"{path} is neither empty nor a site of perfvcs, it has {_listed(others)}:"
+                f" {FOLDER_CURE}"
+            ) from None
         return None
     except OSError:
         raise Foreign(f"{path / SITE_MANIFEST} was not written by perfvcs: {FOLDER_CURE}") from None
@@ -292,10 +349,14 @@ def _manifest(path: Path, top: int) -> Manifest | None:
             found = msgspec.json.decode(file.read(), type=Manifest)
         except UNDECODABLE:
             raise Foreign(
-                f"{path / SITE_MANIFEST} is damaged, and without it nobody knows which files perfvcs wrote: remove {path}"
+                f"{path / SITE_MANIFEST} is damaged, and without it nobody knows which files"
+                f" perfvcs wrote: remove {path}"
             ) from None
     if found.format != SITE_FORMAT:
-        raise Foreign(f"{path} was published by another version ({shorten(found.format, 40)}): remove it, or update perfvcs")
+        raise Foreign(
+            f"{path} was published by another version ({shorten(found.format, 40)}): remove it, or"
+            " update perfvcs"
+        )
     return found
 
 

@@ -1,4 +1,6 @@
-"""Web addresses of a project's commits and pull requests, derived from the address of its remote."""
+"""Web addresses of a project's commits and pull requests, derived from the address of its
+remote.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,22 @@ MOST_FILES = 400  # files of a commit that are kept, the others are only counted
 COMMITS_PER_READ = 500
 START = "\x1e"
 LOG_COMMAND = (
-    "log", "-z", "--no-walk=unsorted", "--stdin", "--no-show-signature", "--diff-merges=first-parent", "--name-status", "--no-renames",
+    "log",
+    "-z",
+    "--no-walk=unsorted",
+    "--stdin",
+    "--no-show-signature",
+    "--diff-merges=first-parent",
+    "--name-status",
+    "--no-renames",
     "-O/dev/null",  # in git's own order, whatever somebody has set
     f"--format={START}%H",
-)  # fmt: skip
+)
 NO_FORGE = "none"
 ADDRESS = re.compile(r"[!-~]+")  # characters of an address
 HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
-SHORT_FORM = re.compile(r"(?:[^/@:\s]+@)?(?P<host>[^/@:\s]+):(?!//)(?P<path>[^:]+)")  # of ssh: git@host:owner/project.git
+# of ssh: git@host:owner/project.git
+SHORT_FORM = re.compile(r"(?:[^/@:\s]+@)?(?P<host>[^/@:\s]+):(?!//)(?P<path>[^:]+)")
 PORTS = {"http": 80, "https": 443}
 
 
@@ -52,7 +62,9 @@ class Diffs:
         missing = [commit for commit in dict.fromkeys(commits) if commit not in self._known]
         for start in range(0, len(missing), COMMITS_PER_READ):
             batch = missing[start : start + COMMITS_PER_READ]
-            listed = self._project.git("-c", "log.showRoot=true", *LOG_COMMAND, text="\n".join(batch) + "\n")
+            listed = self._project.git(
+                "-c", "log.showRoot=true", *LOG_COMMAND, text="\n".join(batch) + "\n"
+            )
             self._known |= dict.fromkeys(batch, Diff([])) | _diffs(listed)
 
     def of(self, commit: str) -> Diff:
@@ -63,7 +75,9 @@ class Diffs:
 
 
 def _diffs(listed: str) -> dict[str, Diff]:
-    """The output of LOG: per commit its id, then pairs of status and path, each with a NUL behind it."""
+    """The output of LOG: per commit its id, then pairs of status and path, each with a NUL behind
+    it.
+    """
     found: dict[str, list[tuple[str, str]]] = {}
     files: list[tuple[str, str]] = []
     tokens = iter(listed.split("\0"))
@@ -74,7 +88,8 @@ def _diffs(listed: str) -> dict[str, Diff]:
             files.append((status[:1], next(tokens)))
     return {
         commit: Diff(
-            [FileData(status, shorten(path, PATH_WIDTH)) for status, path in files[:MOST_FILES]], max(0, len(files) - MOST_FILES)
+            [FileData(status, shorten(path, PATH_WIDTH)) for status, path in files[:MOST_FILES]],
+            max(0, len(files) - MOST_FILES),
         )
         for commit, files in found.items()
     }
@@ -82,7 +97,9 @@ def _diffs(listed: str) -> dict[str, Diff]:
 
 @dataclass(frozen=True)
 class Forge:
-    """Templates of addresses, ``{id}`` of a commit and ``{number}`` of a pull request; empty if they are not known."""
+    """Templates of addresses, ``{id}`` of a commit and ``{number}`` of a pull request; empty if
+    they are not known.
+    """
 
     commit: str = ""
     request: str = ""
@@ -103,7 +120,10 @@ GITEA = Forge("/commit/{id}", "/pulls/{number}")
 SOURCEHUT = Forge("/commit/{id}")
 FORGE_KINDS = (  # what a host is called -> what runs there
     (r"github\.com|github\.(?!com\.).+", GITHUB),
-    (r"gitlab\.com|gitlab\.(?!com\.).+|.+\.gitlab\.com|salsa\.debian\.org|invent\.kde\.org", GITLAB),
+    (
+        r"gitlab\.com|gitlab\.(?!com\.).+|.+\.gitlab\.com|salsa\.debian\.org|invent\.kde\.org",
+        GITLAB,
+    ),
     (r"bitbucket\.org", BITBUCKET),
     (r"codeberg\.org|(gitea|forgejo)\..+", GITEA),
     (r"git\.sr\.ht", SOURCEHUT),
@@ -111,7 +131,9 @@ FORGE_KINDS = (  # what a host is called -> what runs there
 
 
 def guessed(address: str) -> Forge:
-    """The forge of a remote's address, without names and passwords; without templates if the host is not known."""
+    """The forge of a remote's address, without names and passwords; without templates if the host
+    is not known.
+    """
     if SHORT_FORM.fullmatch(address) and "://" not in address:
         found = SHORT_FORM.fullmatch(address)
         assert found is not None
@@ -119,14 +141,27 @@ def guessed(address: str) -> Forge:
     else:
         try:
             parts = urlsplit(address)
-            scheme, host, path, port = parts.scheme, (parts.hostname or "").lower(), parts.path, parts.port
+            scheme, host, path, port = (
+                parts.scheme,
+                (parts.hostname or "").lower(),
+                parts.path,
+                parts.port,
+            )
         except ValueError:  # a port that is not a number
             return Forge()
     kind = next((forge for pattern, forge in FORGE_KINDS if re.fullmatch(pattern, host)), None)
     names = [name for name in path.removesuffix("/").removesuffix(".git").split("/") if name]
-    if kind is None or scheme not in ("ssh", "git", "http", "https", "git+ssh") or not HOST.fullmatch(host):
+    if (
+        kind is None
+        or scheme not in ("ssh", "git", "http", "https", "git+ssh")
+        or not HOST.fullmatch(host)
+    ):
         return Forge()
-    if len(names) < 2 or not all(name.isprintable() for name in names) or {".", ".."}.intersection(names):
+    if (
+        len(names) < 2
+        or not all(name.isprintable() for name in names)
+        or {".", ".."}.intersection(names)
+    ):
         return Forge()
     # one that is reached by ssh has its pages at https, whatever the port
     web = scheme if scheme in PORTS else "https"
@@ -141,12 +176,19 @@ def given(template: str) -> Forge:
         return Forge()
     try:
         parts = urlsplit(template)
-        sound = parts.scheme in ("http", "https") and parts.hostname and ADDRESS.fullmatch(template) and "{id}" in template
+        sound = (
+            parts.scheme in ("http", "https")
+            and parts.hostname
+            and ADDRESS.fullmatch(template)
+            and "{id}" in template
+        )
         secret = "@" in parts.netloc
     except ValueError:
         sound, secret = None, False
     if secret:
-        raise UsageError("--commit-url has a user's name in it, which everybody would see: leave it out")
+        raise UsageError(
+            "--commit-url has a user's name in it, which everybody would see: leave it out"
+        )
     if not sound:
         raise UsageError(
             f"--commit-url {shorten(template, 80)} is not the address of a commit: give one like "

@@ -1,4 +1,6 @@
-"""The front page: the state in one sentence, and the newest versions of every series in one chart."""
+"""The front page: the state in one sentence, and the newest versions of every series in one
+chart.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,12 @@ if TYPE_CHECKING:
 MOVED_VERDICTS = ("degradation", "improvement")
 JOBS = 6  # that are listed
 NAME_CHARACTERS = 60
-TILES: dict[str, model.ChangeState] = {"open": "open", "accepted": "accepted", "over": "over", "improvements": "improvement"}
+TILES: dict[str, model.ChangeState] = {
+    "open": "open",
+    "accepted": "accepted",
+    "over": "over",
+    "improvements": "improvement",
+}
 MOST_CELLS = 6000  # of the chart: with more the page would not stay below 3 MB
 TRACE = 32  # commits of a row's line
 GROUPS = 8  # commits with open degradations that are listed
@@ -40,7 +47,9 @@ PAGES = 4000  # that are linked
 
 
 class Judged(NamedTuple):
-    """A series at a commit: what it is ``called``, in which ``environment``, and its verdict against the commit before."""
+    """A series at a commit: what it is ``called``, in which ``environment``, and its verdict
+    against the commit before.
+    """
 
     series: SeriesRecord
     verdict: Verdict
@@ -54,7 +63,9 @@ class Judged(NamedTuple):
 
     @property
     def curve(self) -> tuple[object, ...] | None:
-        """The curve whose verdict it is, which all sizes of a benchmark share; None for a verdict of its own."""
+        """The curve whose verdict it is, which all sizes of a benchmark share; None for a verdict
+        of its own.
+        """
         line = self.series.line
         if line.size is None or self.verdict.size is not None:
             return None
@@ -62,9 +73,15 @@ class Judged(NamedTuple):
 
     @property
     def rank(self) -> tuple[bool, bool, float]:
-        """Its place on the page: sure changes first, then times, by effect times the time that is spent."""
+        """Its place on the page: sure changes first, then times, by effect times the time that is
+        spent.
+        """
         seconds = self.verdict.baseline or 0.0 if self.verdict.unit == "s" else 0.0
-        return self.word not in MOVED_VERDICTS, not seconds, -abs(self.verdict.effect or 0.0) * (seconds or 1.0)
+        return (
+            self.word not in MOVED_VERDICTS,
+            not seconds,
+            -abs(self.verdict.effect or 0.0) * (seconds or 1.0),
+        )
 
 
 def sentence(judged: Sequence[Judged]) -> str:
@@ -75,7 +92,10 @@ def sentence(judged: Sequence[Judged]) -> str:
     open_ones = sum(one.word not in (*MOVED_VERDICTS, "same", "accepted") for one in judged)
     if not moved:
         if not open_ones:
-            return f"Nothing changed: {counted(len(judged), 'comparison is', 'comparisons are')} the same."
+            return (
+                f"Nothing changed: {counted(len(judged), 'comparison is', 'comparisons are')} the"
+                " same."
+            )
         few = f"{open_ones:,} of {counted(len(judged), 'comparison')}"
         return f"No change is shown, and {few} {plural(open_ones, 'is', 'are')} open."
     first = moved[0]
@@ -83,12 +103,19 @@ def sentence(judged: Sequence[Judged]) -> str:
     worse, better = (sum(one.word == word for one in moved) for word in MOVED_VERDICTS)
     rest = f"; {worse:,} worse and {better:,} better in all" if len(moved) > 1 else ""
     became = "became worse" if first.word == "degradation" else "became better"
-    return f"{shorten(first.called, NAME_CHARACTERS)} {became}: {metric_name(first.verdict.metric)} {size}{rest}."
+    return (
+        f"{shorten(first.called, NAME_CHARACTERS)} {became}: {metric_name(first.verdict.metric)}"
+        f" {size}{rest}."
+    )
 
 
 def jobs(judged: Sequence[Judged]) -> list[JobTotal]:
-    """The effect of each job on its main metric: that of the whole, else of the total of its series. Changed jobs come first."""
-    groups: dict[tuple[str, str, str], dict[str, list[Judged]]] = defaultdict(lambda: defaultdict(list))
+    """The effect of each job on its main metric: that of the whole, else of the total of its
+    series. Changed jobs come first.
+    """
+    groups: dict[tuple[str, str, str], dict[str, list[Judged]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     for one in judged:
         line = one.series.line
         if one.verdict.baseline and one.verdict.target and line.better != "none":
@@ -97,16 +124,25 @@ def jobs(judged: Sequence[Judged]) -> list[JobTotal]:
     for (label, _, environment), metrics in groups.items():
         metric = min(metrics, key=metric_rank)
         rows = metrics[metric]
-        parts = [one for one in rows if is_whole(label, one.series.line.uid)] or rows  # a whole contains its units
-        before, after = (sum(getattr(one.verdict, side) for one in parts) for side in ("baseline", "target"))
+        # a whole contains its units
+        parts = [one for one in rows if is_whole(label, one.series.line.uid)] or rows
+        before, after = (
+            sum(getattr(one.verdict, side) for one in parts) for side in ("baseline", "target")
+        )
         counts = [sum(one.word == word for one in rows) for word in MOVED_VERDICTS]
         worse = (after > before) == (rows[0].series.line.better == "lower")
         direction = ("degradation" if worse else "improvement") if any(counts) else ""
         total = JobTotal(
-            job=shorten(label, NAME_CHARACTERS), environment=environment, metric=metric_name(metric), series=len(rows), worse=counts[0],
-            better=counts[1], change=percent(after / before - 1), levels=step(before, after, rows[0].series.line.unit).replace("->", "→"),
+            job=shorten(label, NAME_CHARACTERS),
+            environment=environment,
+            metric=metric_name(metric),
+            series=len(rows),
+            worse=counts[0],
+            better=counts[1],
+            change=percent(after / before - 1),
+            levels=step(before, after, rows[0].series.line.unit).replace("->", "→"),
             direction=direction,
-        )  # fmt: skip
+        )
         found.append(((not any(counts), -abs(after / before - 1)), total))
     return [total for _, total in sorted(found, key=lambda pair: pair[0])][:JOBS]
 
@@ -114,11 +150,21 @@ def jobs(judged: Sequence[Judged]) -> list[JobTotal]:
 def rest(judged: Sequence[Judged], alone: int) -> str:
     """One line for everything else, with the bound that it rules out."""
     same = [one.verdict for one in judged if one.word == "same"]
-    bounds = [max(abs(one.low), abs(one.high)) for one in same if one.low is not None and one.high is not None]
-    open_ones = sum(one.word not in (*MOVED_VERDICTS, "same", "accepted", "suspected") for one in judged)
+    bounds = [
+        max(abs(one.low), abs(one.high))
+        for one in same
+        if one.low is not None and one.high is not None
+    ]
+    open_ones = sum(
+        one.word not in (*MOVED_VERDICTS, "same", "accepted", "suspected") for one in judged
+    )
     said = []
     if same:
-        bound = f", none moved by more than {percent_of(max(bounds))}" if len(bounds) == len(same) else ""
+        bound = (
+            f", none moved by more than {percent_of(max(bounds))}"
+            if len(bounds) == len(same)
+            else ""
+        )
         said.append(f"{counted(len(same), 'series is', 'series are')} the same{bound}")
     if open_ones:
         said.append(f"{counted(open_ones, 'is', 'are')} open")
@@ -141,10 +187,15 @@ def key(contents: Contents, newest: int) -> str:
     parts += [packed(notes(contents), len(contents.record.measured), _values(contents))]
     for number, series in enumerate(contents.record.series):
         environment = contents.environment(series)
-        parts.append(packed(contents.urls[number], series.began, environment.name, environment.retired))
+        parts.append(
+            packed(contents.urls[number], series.began, environment.name, environment.retired)
+        )
         last = slice(-max(newest + 1, TRACE), None)
         parts += [contents.ids[series.places[last]].tobytes()]
-        parts += [series.levels[last].tobytes(), packed([series.verdicts.get(turn) for turn in range(len(series.places))[last]])]
+        parts += [
+            series.levels[last].tobytes(),
+            packed([series.verdicts.get(turn) for turn in range(len(series.places))[last]]),
+        ]
         statuses = contents.statuses[number]
         found = zip(series.findings, statuses, strict=True)
         parts.append(packed([(*fields(one), stand.state, stand.reason) for one, stand in found]))
@@ -162,12 +213,20 @@ def page(contents: Contents, newest: int) -> Front:
     return Front(
         sentence=_sentence(contents, contents.count(states["open"])),
         **{name: contents.count(states[state]) for name, state in TILES.items()},
-        newest=contents.commit(record.measured[-1]), shared=all(own == versions[0] for own in versions),
-        versions=[[None if place is None else contents.commit(place) for place in own] for own in versions],
-        environments=environments, rows=[_row(contents, number, versions, numbers) for number in chosen], left_out=left_out,
-        groups=contents.groups(_newest(contents, states["open"])), series=len(record.series), commits=len(record.measured),
-        values=_values(contents), notes=notes(contents),
-    )  # fmt: skip
+        newest=contents.commit(record.measured[-1]),
+        shared=all(own == versions[0] for own in versions),
+        versions=[
+            [None if place is None else contents.commit(place) for place in own] for own in versions
+        ],
+        environments=environments,
+        rows=[_row(contents, number, versions, numbers) for number in chosen],
+        left_out=left_out,
+        groups=contents.groups(_newest(contents, states["open"])),
+        series=len(record.series),
+        commits=len(record.measured),
+        values=_values(contents),
+        notes=notes(contents),
+    )
 
 
 def _newest(contents: Contents, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -177,19 +236,31 @@ def _newest(contents: Contents, pairs: list[tuple[int, int]]) -> list[tuple[int,
 
 
 def _chosen(contents: Contents, most: int) -> tuple[list[int], int]:
-    """The series of the chart in its order, and how many more there are: those with the gravest changes and the first metrics stay."""
+    """The series of the chart in its order, and how many more there are: those with the gravest
+    changes and the first metrics stay.
+    """
     ordered = sorted(_current(contents), key=lambda number: _order(contents, number))
     all_series = contents.record.series
-    grave = sorted(ordered, key=lambda number: (_gravity(contents, number), metric_rank(all_series[number].line.metric)))
+    grave = sorted(
+        ordered,
+        key=lambda number: (
+            _gravity(contents, number),
+            metric_rank(all_series[number].line.metric),
+        ),
+    )
     kept = set(grave[:most])
     return [number for number in ordered if number in kept], max(0, len(ordered) - most)
 
 
 def _versions(contents: Contents, newest: int) -> list[list[int | None]]:
-    """The newest measured places of each environment in their order, newest first, as many in each."""
+    """The newest measured places of each environment in their order, newest first, as many in
+    each.
+    """
     import numpy as np
 
-    own: dict[str, list[NDArray[np.int64]]] = {fingerprint: [] for fingerprint in contents.environments}
+    own: dict[str, list[NDArray[np.int64]]] = {
+        fingerprint: [] for fingerprint in contents.environments
+    }
     for series in contents.record.series:
         own[series.line.environment.fingerprint].append(series.places[-newest:])
     found = [np.unique(np.concatenate(places))[-newest:][::-1].tolist() for places in own.values()]
@@ -215,25 +286,43 @@ def _current(contents: Contents) -> list[int]:
 def _order(contents: Contents, number: int) -> tuple[object, ...]:
     line = contents.record.series[number].line
     size = -1.0 if line.size is None else line.size
-    return (line.job.label, line.uid, size, metric_rank(line.metric), contents.environment(contents.record.series[number]).name)
+    return (
+        line.job.label,
+        line.uid,
+        size,
+        metric_rank(line.metric),
+        contents.environment(contents.record.series[number]).name,
+    )
 
 
 def _gravity(contents: Contents, number: int) -> int:
     return min((GRAVITY[one.state] for one in contents.statuses[number]), default=len(GRAVITY))
 
 
-def _row(contents: Contents, number: int, versions: list[list[int | None]], environments: dict[str, int]) -> RowData:
+def _row(
+    contents: Contents, number: int, versions: list[list[int | None]], environments: dict[str, int]
+) -> RowData:
     series = contents.record.series[number]
-    own = series.places[-len(versions[0]) :].tolist()  # among the newest of its environment are none but its own newest
+    # among the newest of its environment are none but its own newest
+    own = series.places[-len(versions[0]) :].tolist()
     turns = {place: len(series.places) - len(own) + turn for turn, place in enumerate(own)}
     statuses = [one.state for one in contents.statuses[number]]
     environment = environments[series.line.environment.fingerprint]
     return RowData(
-        benchmark=contents.benchmark(series), metric=metric(series), unit=shorten(series.line.unit, UNIT_WIDTH), better=series.line.better,
-        environment=environment, url=contents.urls[number],
-        level=contents.value(series, len(series.places) - 1), state=min(statuses, key=lambda state: GRAVITY[state], default=""),
-        trace=_trace(series), cells=[contents.cell(number, turns[place]) if place in turns else MISSING for place in versions[environment]],
-    )  # fmt: skip
+        benchmark=contents.benchmark(series),
+        metric=metric(series),
+        unit=shorten(series.line.unit, UNIT_WIDTH),
+        better=series.line.better,
+        environment=environment,
+        url=contents.urls[number],
+        level=contents.value(series, len(series.places) - 1),
+        state=min(statuses, key=lambda state: GRAVITY[state], default=""),
+        trace=_trace(series),
+        cells=[
+            contents.cell(number, turns[place]) if place in turns else MISSING
+            for place in versions[environment]
+        ],
+    )
 
 
 def _trace(series: SeriesRecord) -> list[float]:
@@ -241,7 +330,10 @@ def _trace(series: SeriesRecord) -> list[float]:
     import numpy as np
 
     newest = series.levels[-TRACE:]
-    return [float(f"{value:.4g}") for value in np.exp(np.clip(newest - newest.mean(), -700, 700)).tolist()]
+    return [
+        float(f"{value:.4g}")
+        for value in np.exp(np.clip(newest - newest.mean(), -700, 700)).tolist()
+    ]
 
 
 def _sentence(contents: Contents, count: int) -> str:
@@ -260,13 +352,25 @@ def notes(contents: Contents) -> list[str]:
     """Notes on series that could not be examined."""
     record, found = contents.record, []
     if record.unusable:
-        found.append(f"Left out: {counted(record.unusable, 'value')} with a zero, negative or infinite measurement.")
+        found.append(
+            f"Left out: {counted(record.unusable, 'value')} with a zero, negative or infinite"
+            " measurement."
+        )
     if record.unjudged:
-        found.append(f"{record.unjudged:,} older values were not compared with the one before; `perf check` does that.")
+        found.append(
+            f"{record.unjudged:,} older values were not compared with the one before; `perf check`"
+            " does that."
+        )
     if contents.shallow:
-        found.append("This was published from a clone without its whole history: older commits are missing.")
+        found.append(
+            "This was published from a clone without its whole history: older commits are missing."
+        )
     if record.aside:
-        were = "commits are on branches that were" if record.aside != 1 else "commit is on a branch that was"
+        were = (
+            "commits are on branches that were"
+            if record.aside != 1
+            else "commit is on a branch that was"
+        )
         found.append(f"{record.aside:,} measured {were} merged, and not on this line.")
     return found
 
@@ -275,7 +379,10 @@ def about_page(contents: Contents) -> AboutPage:
     """The page; it is cheap to make, so that it is its own key."""
     pages: dict[tuple[str, str], list[model.Link]] = defaultdict(list)
     commands: dict[tuple[str, str], str] = {}
-    linked = sorted(contents.pages, key=lambda url: contents.record.series[contents.pages[url][0]].line.job.label)
+    linked = sorted(
+        contents.pages,
+        key=lambda url: contents.record.series[contents.pages[url][0]].line.job.label,
+    )
     for url in linked[:PAGES]:
         series = contents.record.series[contents.pages[url][-1]]
         job = (series.line.job.label, series.line.job.collector)
@@ -287,11 +394,16 @@ def about_page(contents: Contents) -> AboutPage:
     return AboutPage(
         environments=list(contents.environments.values()),
         benchmarks=[
-            ListedBenchmark(shorten(label, BENCHMARK_NAME), shorten(collector, BENCHMARK_NAME), commands[label, collector], links)
+            ListedBenchmark(
+                shorten(label, BENCHMARK_NAME),
+                shorten(collector, BENCHMARK_NAME),
+                commands[label, collector],
+                links,
+            )
             for (label, collector), links in pages.items()
         ],
         notes=lines,
-    )  # fmt: skip
+    )
 
 
 def about_key(page: AboutPage) -> str:

@@ -1,8 +1,10 @@
-"""Data that several pages of a published site share, for templates and for JSON: commits, changes, cells.
+"""Data that several pages of a published site share, for templates and for JSON: commits, changes,
+cells.
 
-Texts are short, on one line, and safe to print (``perfvcs.text.characters.shorten``); they still have to be escaped where they are written.
-Addresses (``url``) are relative to the top of the site, ``None`` where there is no page. Values are in the metric's unit, effects are
-after/before - 1 with their 99 % interval ``low``..``high``; what is unknown is None, and every number is finite.
+Texts are short, on one line, and safe to print (``perfvcs.text.characters.shorten``); they still
+have to be escaped where they are written. Addresses (``url``) are relative to the top of the site,
+``None`` where there is no page. Values are in the metric's unit, effects are after/before - 1 with
+their 99 % interval ``low``..``high``; what is unknown is None, and every number is finite.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ ChangeState = Literal["open", "accepted", "over", "improvement"]
 
 
 class SeriesDrawing(NamedTuple):
-    """One series as a figure draws it, one element per commit: levels with their intervals, changes to the one before, and their words."""
+    """One series as a figure draws it, one element per commit: levels with their intervals, changes
+    to the one before, and their words.
+    """
 
     levels: NDArray[np.float64]
     low: NDArray[np.float64]
@@ -42,10 +46,15 @@ def drawings(all_series: Sequence[SeriesRecord]) -> list[SeriesDrawing]:
     """The drawings of series, in their order."""
     import numpy as np
 
-    levels, reach = (np.concatenate([getattr(series, name) for series in all_series]) for name in ("levels", "reach"))
+    levels, reach = (
+        np.concatenate([getattr(series, name) for series in all_series])
+        for name in ("levels", "reach")
+    )
     bounds = np.exp(levels - reach), np.exp(np.minimum(levels + reach, LARGEST_EXPONENT))
     ends = np.cumsum([len(series.places) for series in all_series])[:-1]
-    columns = zip(*(np.split(rounded(column), ends) for column in (np.exp(levels), *bounds)), strict=True)
+    columns = zip(
+        *(np.split(rounded(column), ends) for column in (np.exp(levels), *bounds)), strict=True
+    )
     return [
         SeriesDrawing(level, low, high, *_compared(series))
         for (level, low, high), series in zip(columns, all_series, strict=True)
@@ -66,7 +75,9 @@ def _compared(series: SeriesRecord) -> tuple[NDArray[np.float64], list[str]]:
 
 
 def rounded(column: NDArray[np.float64], digits: int = SIGNIFICANT_DIGITS) -> NDArray[np.float64]:
-    """Numbers rounded to so many significant digits, so that their text is short; powers of ten are exact up to 10^22."""
+    """Numbers rounded to so many significant digits, so that their text is short; powers of ten are
+    exact up to 10^22.
+    """
     import numpy as np
 
     size = np.abs(column)
@@ -94,7 +105,8 @@ def known(column: NDArray[np.float64]) -> list[float | None]:
 
 
 class SiteData(msgspec.Struct, frozen=True):
-    """Data of every page: the project's title, the program that made the site, and the path ``root`` from the page to the top (``../``).
+    """Data of every page: the project's title, the program that made the site, and the path
+    ``root`` from the page to the top (``../``).
 
     ``branches``: some are not merged and were measured.
     """
@@ -117,7 +129,9 @@ class CommitData(msgspec.Struct, frozen=True):
 
 
 class FileData(msgspec.Struct, frozen=True):
-    """One file of a commit's diff: ``status`` is git's letter (A added, M modified, D deleted, T type changed)."""
+    """One file of a commit's diff: ``status`` is git's letter (A added, M modified, D deleted, T
+    type changed).
+    """
 
     status: str
     path: str
@@ -136,7 +150,9 @@ class EnvironmentData(msgspec.Struct, frozen=True):
 
 
 class Elsewhere(msgspec.Struct, frozen=True):
-    """The same change of the same benchmark in another environment: its effect with the interval, and its levels, in words."""
+    """The same change of the same benchmark in another environment: its effect with the interval,
+    and its levels, in words.
+    """
 
     environment: str
     change: str
@@ -153,11 +169,12 @@ class SuspectData(msgspec.Struct, frozen=True):
 class StepData(msgspec.Struct, frozen=True, kw_only=True):
     """A lasting change of one series in one environment.
 
-    ``word`` is degradation, improvement or drift, ``direction`` the first or the second. ``state``: ``open`` is a degradation that is
-    in force and not accepted, ``over`` one that is no longer in force; ``reason`` says why it is accepted, or over. It may be in any
-    of the ``commits`` from ``first`` to ``last`` (short ids), most likely in ``commit``. ``change`` and ``levels`` are texts. Lists by
-    commit have a change once, in the environment where it is largest, and name ``also`` the others. ``suspects`` are the likeliest of
-    several commits, by what they change.
+    ``word`` is degradation, improvement or drift, ``direction`` the first or the second. ``state``:
+    ``open`` is a degradation that is in force and not accepted, ``over`` one that is no longer in
+    force; ``reason`` says why it is accepted, or over. It may be in any of the ``commits`` from
+    ``first`` to ``last`` (short ids), most likely in ``commit``. ``change`` and ``levels`` are
+    texts. Lists by commit have a change once, in the environment where it is largest, and name
+    ``also`` the others. ``suspects`` are the likeliest of several commits, by what they change.
     """
 
     word: str
@@ -198,9 +215,11 @@ class StepData(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Possible(msgspec.Struct, frozen=True, kw_only=True):
-    """A lasting change, named where it may be as well: without its numbers, which every new commit at the level after it moves a little.
+    """A lasting change, named where it may be as well: without its numbers, which every new commit
+    at the level after it moves a little.
 
-    ``commit`` is the likeliest one, the others are as in ``StepData``; ``rises``: values are larger after it.
+    ``commit`` is the likeliest one, the others are as in ``StepData``; ``rises``: values are larger
+    after it.
     """
 
     word: str
@@ -215,7 +234,9 @@ class Possible(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OverallData(msgspec.Struct, frozen=True):
-    """The overall effect of several benchmarks on one metric: the geometric mean of their effects, and their number."""
+    """The overall effect of several benchmarks on one metric: the geometric mean of their effects,
+    and their number.
+    """
 
     metric: str
     direction: str
@@ -225,7 +246,8 @@ class OverallData(msgspec.Struct, frozen=True):
 
 
 class GroupData(msgspec.Struct, frozen=True):
-    """A commit with its diff's files (``more`` of them are not listed) and the changes that are laid to it, the largest first.
+    """A commit with its diff's files (``more`` of them are not listed) and the changes that are
+    laid to it, the largest first.
 
     ``overall`` sums these up by metric and direction, the most benchmarks first.
     """
@@ -238,10 +260,11 @@ class GroupData(msgspec.Struct, frozen=True):
 
 
 class CellData(msgspec.Struct, frozen=True):
-    """A version of one series against the measured version before: ``text`` is ``=``, ``?``, ``+1.2 %``, ``-1.2 %``, ``N/A`` or ``new``.
+    """A version of one series against the measured version before: ``text`` is ``=``, ``?``, ``+1.2
+    %``, ``-1.2 %``, ``N/A`` or ``new``.
 
-    ``word`` is one of `perf check`, accepted, new, missing (not measured), or empty (not compared); ``value`` the level with its unit,
-    ``detail`` what to say on hover.
+    ``word`` is one of `perf check`, accepted, new, missing (not measured), or empty (not compared);
+    ``value`` the level with its unit, ``detail`` what to say on hover.
     """
 
     word: str
@@ -261,8 +284,9 @@ class Link(msgspec.Struct, frozen=True):
 
 
 class MovedData(msgspec.Struct, frozen=True, kw_only=True):
-    """One series in one environment that differs at a commit from the measured commit before it (``since``); one that is not on
-    the published line has no ``url``."""
+    """One series in one environment that differs at a commit from the measured commit before it
+    (``since``); one that is not on the published line has no ``url``.
+    """
 
     benchmark: str
     metric: str
@@ -274,7 +298,9 @@ class MovedData(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobTotal(msgspec.Struct, frozen=True, kw_only=True):
-    """The effect of a commit on a job: the whole, or the total of its ``series``, under one metric; how many became worse and better."""
+    """The effect of a commit on a job: the whole, or the total of its ``series``, under one metric;
+    how many became worse and better.
+    """
 
     job: str
     environment: str
@@ -288,10 +314,12 @@ class JobTotal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BranchData(msgspec.Struct, frozen=True, kw_only=True):
-    """A branch or a pull request that is not merged: its ``newest`` measured commit against ``base``, a measured one before it.
+    """A branch or a pull request that is not merged: its ``newest`` measured commit against
+    ``base``, a measured one before it.
 
-    ``commits`` of it are not on the published line, ``measured`` of these have profiles. ``sentence`` sums the comparison up, ``word`` is
-    its gravest verdict (empty: nothing is known). ``forge`` is its address on the web.
+    ``commits`` of it are not on the published line, ``measured`` of these have profiles.
+    ``sentence`` sums the comparison up, ``word`` is its gravest verdict (empty: nothing is known).
+    ``forge`` is its address on the web.
     """
 
     name: str

@@ -1,4 +1,6 @@
-"""The pages of a published site, as their templates draw them and as their JSON has them; ``model`` says what texts and numbers are."""
+"""The pages of a published site, as their templates draw them and as their JSON has them; ``model``
+says what texts and numbers are.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +30,11 @@ LAST_PART = re.compile(
 
 
 class RowData(msgspec.Struct, frozen=True, kw_only=True):
-    """One series in one environment (a number in the front page's list) with a cell per version, newest first.
+    """One series in one environment (a number in the front page's list) with a cell per version,
+    newest first.
 
-    ``metric`` is what it is called, ``level`` the newest value with its unit, ``state`` the gravest of its changes (or empty); ``trace``
-    are the newest levels relative to their mean, oldest first.
+    ``metric`` is what it is called, ``level`` the newest value with its unit, ``state`` the gravest
+    of its changes (or empty); ``trace`` are the newest levels relative to their mean, oldest first.
     """
 
     benchmark: str
@@ -58,10 +61,11 @@ class RowData(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Front(msgspec.Struct, frozen=True, kw_only=True):
-    """The front page: its state in one ``sentence``, and the chart's rows (``left_out`` more are not drawn).
+    """The front page: its state in one ``sentence``, and the chart's rows (``left_out`` more are
+    not drawn).
 
-    ``versions`` are the newest measured commits of each environment, newest first, as many in each (None: there are no more); they are
-    ``shared`` where all environments have the same.
+    ``versions`` are the newest measured commits of each environment, newest first, as many in each
+    (None: there are no more); they are ``shared`` where all environments have the same.
     """
 
     sentence: str
@@ -83,7 +87,9 @@ class Front(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangesData(msgspec.Struct, frozen=True):
-    """All changes by commit, newest commit first: open ones, accepted ones, and what is past; ``left_out`` of these are not drawn."""
+    """All changes by commit, newest commit first: open ones, accepted ones, and what is past;
+    ``left_out`` of these are not drawn.
+    """
 
     open: list[GroupData]
     accepted: list[GroupData]
@@ -92,10 +98,12 @@ class ChangesData(msgspec.Struct, frozen=True):
 
 
 class Mark(Rise, frozen=True, kw_only=True):
-    """A step as a figure draws it: the same as ``StepData``, with numbers of the page's list of commits, and how it looks.
+    """A step as a figure draws it: the same as ``StepData``, with numbers of the page's list of
+    commits, and how it looks.
 
-    A ``drift`` takes its commits from ``first`` to ``last``; a step is at ``place``, and may be at any of them. ``levels`` are those in
-    words that are to be shown, where they are not ``before`` and ``after``.
+    A ``drift`` takes its commits from ``first`` to ``last``; a step is at ``place``, and may be at
+    any of them. ``levels`` are those in words that are to be shown, where they are not ``before``
+    and ``after``.
     """
 
     place: int
@@ -114,10 +122,11 @@ class Mark(Rise, frozen=True, kw_only=True):
 class Track(msgspec.Struct, frozen=True, kw_only=True):
     """One line of a figure: a series in one environment, by columns.
 
-    ``places`` are numbers in the page's list of commits, ascending; ``low`` and ``high`` are the 99 % interval of the level of one
-    commit, None if there was one execution. ``effects`` compare with the place before, ``words`` are those of the cells. ``lines``
-    are the levels before, between and after the ``steps``. ``began`` says why the series of the same benchmark before it could not go on
-    (empty: there was none).
+    ``places`` are numbers in the page's list of commits, ascending; ``low`` and ``high`` are the 99
+    % interval of the level of one commit, None if there was one execution. ``effects`` compare with
+    the place before, ``words`` are those of the cells. ``lines`` are the levels before, between and
+    after the ``steps``. ``began`` says why the series of the same benchmark before it could not go
+    on (empty: there was none).
     """
 
     environment: EnvironmentData
@@ -147,17 +156,20 @@ class NewestLevel(msgspec.Struct, frozen=True):
 
 
 class Remark(msgspec.Struct, frozen=True):
-    """Findings in one environment other than steps: a series that switches, a changed spread, an unusual newest value."""
+    """Findings in one environment other than steps: a series that switches, a changed spread, an
+    unusual newest value.
+    """
 
     environment: str
     text: str
 
 
 class SeriesData(msgspec.Struct, frozen=True, kw_only=True):
-    """The page of one benchmark's one metric in all environments; ``factor`` and ``scaled`` bring values to a readable unit.
+    """The page of one benchmark's one metric in all environments; ``factor`` and ``scaled`` bring
+    values to a readable unit.
 
-    The commits that any of its tracks has come as columns, oldest first by ancestry: short id (its page is ``commits/ID.html``), day,
-    author (a number in ``authors``) and title.
+    The commits that any of its tracks has come as columns, oldest first by ancestry: short id (its
+    page is ``commits/ID.html``), day, author (a number in ``authors``) and title.
     """
 
     benchmark: str
@@ -181,8 +193,9 @@ class SeriesData(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Revision(msgspec.Struct, frozen=True, kw_only=True):
-    """The page of one commit: a ``sentence``, ``jobs`` as a whole, what moved there, those that matter most first, ``rest`` for all
-    else, the ``next`` step; then lasting changes laid to it, and those that ``may`` be its. ``blamed``: what `perf blame` named.
+    """The page of one commit: a ``sentence``, ``jobs`` as a whole, what moved there, those that
+    matter most first, ``rest`` for all else, the ``next`` step; then lasting changes laid to it,
+    and those that ``may`` be its. ``blamed``: what `perf blame` named.
     """
 
     commit: CommitData
@@ -209,7 +222,9 @@ class BranchList(msgspec.Struct, frozen=True):
 
 
 class BranchPage(msgspec.Struct, frozen=True, kw_only=True):
-    """The page of one branch: what moved on it, the largest first, and its measured commits (``more`` of them are not listed)."""
+    """The page of one branch: what moved on it, the largest first, and its measured commits
+    (``more`` of them are not listed).
+    """
 
     branch: BranchData
     listed: list[CommitData]
@@ -228,7 +243,9 @@ class ListedBenchmark(msgspec.Struct, frozen=True):
 
 
 class AboutPage(msgspec.Struct, frozen=True, kw_only=True):
-    """How the site was made: environments, benchmarks, and what could not be looked at, in words."""
+    """How the site was made: environments, benchmarks, and what could not be looked at, in
+    words.
+    """
 
     environments: list[EnvironmentData]
     benchmarks: list[ListedBenchmark]

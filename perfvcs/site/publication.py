@@ -39,7 +39,8 @@ SITE_TITLE = 120  # characters
 
 @dataclass(frozen=True)
 class SiteOptions:
-    """Settings of a site: the address of its feed, the versions of its front page, and how many profiles have pages.
+    """Settings of a site: the address of its feed, the versions of its front page, and how many
+    profiles have pages.
 
     ``forge`` is where commits are on the web; None: as the remote says.
     """
@@ -52,7 +53,8 @@ class SiteOptions:
 
 @dataclass(frozen=True)
 class Published:
-    """Counts of a publication: ``written`` of ``pages`` pages, ``removed`` files, and files ``left`` that somebody had changed.
+    """Counts of a publication: ``written`` of ``pages`` pages, ``removed`` files, and files
+    ``left`` that somebody had changed.
 
     ``visible``: git takes the folder for a change of the project.
     """
@@ -69,26 +71,42 @@ class Published:
         yield f"wrote {self.written:,} of {self.pages:,} pages to {self.folder}"
         if self.removed:
             yield f"removed {_files(self.removed)} of pages that are gone"
-        notes = [f"left {_files(self.left)} of pages that are gone, since somebody changed them"] if self.left else []
+        notes = (
+            [f"left {_files(self.left)} of pages that are gone, since somebody changed them"]
+            if self.left
+            else []
+        )
         if self.visible:
             notes.append(
-                f"`perf collect` takes {self.folder} for an uncommitted change: add it to .gitignore, or publish elsewhere"
+                f"`perf collect` takes {self.folder} for an uncommitted change: add it to"
+                " .gitignore, or publish elsewhere"
             )
         for note in notes:
-            yield from wrap(f"note: {note}", COLUMNS, subsequent_indent="      ", break_on_hyphens=False)
+            yield from wrap(
+                f"note: {note}", COLUMNS, subsequent_indent="      ", break_on_hyphens=False
+            )
 
 
 def publish(
-    repository: Repository, folder: Path, *, revision: str = "HEAD", title: str = "", choice: SiteOptions | None = None
+    repository: Repository,
+    folder: Path,
+    *,
+    revision: str = "HEAD",
+    title: str = "",
+    choice: SiteOptions | None = None,
 ) -> Published:
-    """Write the site of the history up to a revision into a folder; raises Foreign, SiteBusy, UnknownRevision, NothingToCompare."""
+    """Write the site of the history up to a revision into a folder; raises Foreign, SiteBusy,
+    UnknownRevision, NothingToCompare.
+    """
     with _unwatched(), micro_sign():
         return _publish(repository, folder, revision, title, choice or SiteOptions())
 
 
 @contextmanager
 def _unwatched() -> Iterator[None]:
-    """Without Python's search for circles, which would look again and again at what a site is made from: a tenth of the time."""
+    """Without Python's search for circles, which would look again and again at what a site is made
+    from: a tenth of the time.
+    """
     watched = gc.isenabled()
     gc.disable()
     try:
@@ -98,16 +116,23 @@ def _unwatched() -> Iterator[None]:
             gc.enable()
 
 
-def _publish(repository: Repository, folder: Path, revision: str, title: str, choice: SiteOptions) -> Published:
+def _publish(
+    repository: Repository, folder: Path, revision: str, title: str, choice: SiteOptions
+) -> Published:
     record = read(repository, revision)
     if not record.series:
-        raise NothingToCompare(f"no commit on the way to {revision} has {_missing(repository, record)}")
+        raise NothingToCompare(
+            f"no commit on the way to {revision} has {_missing(repository, record)}"
+        )
     contents = Contents(repository, record)
     forge = _forge(repository.project) if choice.forge is None else choice.forge
     branches = Branches(repository, contents, forge)
     name = shorten(title or f"{repository.project.home.name}: performance", SITE_TITLE)
     templates = Templates(name, contents.ambiguous, forge, branches=bool(branches.pages))
-    outputs = [*_outputs(repository, contents, templates, choice), *_of_branches(branches, templates)]
+    outputs = [
+        *_outputs(repository, contents, templates, choice),
+        *_of_branches(branches, templates),
+    ]
     with opened(folder) as place:
         stale = place.stale(outputs)
         place.begin(GENERATOR, stale)
@@ -115,7 +140,9 @@ def _publish(repository: Repository, folder: Path, revision: str, title: str, ch
         place.write(stale)
         removed, left = place.end(outputs)
     visible = _is_visible(repository.project, folder)
-    return Published(folder, sum(map(_is_page, stale)), sum(map(_is_page, outputs)), removed, left, visible)
+    return Published(
+        folder, sum(map(_is_page, stale)), sum(map(_is_page, outputs)), removed, left, visible
+    )
 
 
 def _missing(repository: Repository, record: HistoryRecord) -> str:
@@ -136,11 +163,17 @@ def _is_visible(project: Project, folder: Path) -> bool:
     where = folder.resolve()
     if project.bare or not where.is_relative_to(project.root.resolve()):
         return False
-    return bool(project.git("ls-files", "--others", "--exclude-standard", "--directory", "--", str(where)))
+    return bool(
+        project.git("ls-files", "--others", "--exclude-standard", "--directory", "--", str(where))
+    )
 
 
-def _outputs(repository: Repository, contents: Contents, templates: Templates, choice: SiteOptions) -> Iterator[Output]:
-    """All files of the site, those that others link to before them, and what takes longest before what two processes still share."""
+def _outputs(
+    repository: Repository, contents: Contents, templates: Templates, choice: SiteOptions
+) -> Iterator[Output]:
+    """All files of the site, those that others link to before them, and what takes longest before
+    what two processes still share.
+    """
     record = contents.record
     for name, content in templates.assets.items():
         yield Output((f"assets/{name}",), digest(content), partial(_same, content))
@@ -148,18 +181,36 @@ def _outputs(repository: Repository, contents: Contents, templates: Templates, c
     yield Output(("assets/names.js",), digest(listed), partial(_same, listed))
     yield from series.outputs(repository, contents, choice.profiles, templates)
     at_front = partial(front.page, contents, choice.newest)
-    yield templates.output("index.html", "front.html", front.key(contents, choice.newest), at_front, last=True)
+    yield templates.output(
+        "index.html", "front.html", front.key(contents, choice.newest), at_front, last=True
+    )
     for url in contents.pages:
-        yield templates.output(url, "series.html", series.key(contents, url), partial(series.page, contents, url))
+        yield templates.output(
+            url, "series.html", series.key(contents, url), partial(series.page, contents, url)
+        )
     commits = Commits(contents)
     for place in record.measured:
-        yield templates.output(contents.commit(place).url or "", "commit.html", commits.key(place), partial(commits.page, place))
+        yield templates.output(
+            contents.commit(place).url or "",
+            "commit.html",
+            commits.key(place),
+            partial(commits.page, place),
+        )
     change = changes_key(contents)
     yield templates.output("changes.html", "changes.html", change, partial(changes_page, contents))
-    base = digest(templates.mark.encode(), change.encode(), packed(choice.base_url, record.commits[:1]))
-    yield Output(("changes.atom",), base, lambda: (feed(contents, templates.title, choice.base_url),), shared=True)
+    base = digest(
+        templates.mark.encode(), change.encode(), packed(choice.base_url, record.commits[:1])
+    )
+    yield Output(
+        ("changes.atom",),
+        base,
+        lambda: (feed(contents, templates.title, choice.base_url),),
+        shared=True,
+    )
     count = contents.count(contents.having("open"))
-    yield Output(("badge.svg",), digest(packed(GENERATOR, count)), lambda: (badge(count),), shared=True)
+    yield Output(
+        ("badge.svg",), digest(packed(GENERATOR, count)), lambda: (badge(count),), shared=True
+    )
     data = front.about_page(contents)
     yield templates.output("about.html", "about.html", front.about_key(data), lambda: data)
 
@@ -169,7 +220,12 @@ def _of_branches(branches: Branches, templates: Templates) -> Iterator[Output]:
     for page in branches.pages:
         yield templates.output(page.branch.url, "branch.html", key(page), partial(_same_page, page))
     if branches.pages:
-        yield templates.output("branches.html", "branches.html", key(branches.listed), partial(_same_page, branches.listed))
+        yield templates.output(
+            "branches.html",
+            "branches.html",
+            key(branches.listed),
+            partial(_same_page, branches.listed),
+        )
 
 
 def _forge(project: Project) -> Forge:
@@ -181,8 +237,12 @@ def _forge(project: Project) -> Forge:
 
 
 def _names(contents: Contents) -> bytes:
-    """The script with the names of all series, which the search of every page suggests: benchmark, metric, address."""
-    all_series = [(contents.record.series[numbers[0]], url) for url, numbers in contents.pages.items()]
+    """The script with the names of all series, which the search of every page suggests: benchmark,
+    metric, address.
+    """
+    all_series = [
+        (contents.record.series[numbers[0]], url) for url, numbers in contents.pages.items()
+    ]
     listed = sorted((contents.benchmark(one), metric(one), url) for one, url in all_series)
     return b"perf.series.names = %b;\n" % msgspec.json.encode(listed)
 
@@ -200,10 +260,14 @@ def _is_page(output: Output) -> bool:
 
 
 def _commits(contents: Contents, stale: list[Output]) -> Iterator[str]:
-    """The commits whose pages are written, and those of all changes where these are, so that git is asked once about the files of all."""
+    """The commits whose pages are written, and those of all changes where these are, so that git is
+    asked once about the files of all.
+    """
     paths = {output.paths[0] for output in stale}
     for place in contents.record.measured:
         if contents.commit(place).url in paths:
             yield contents.record.commits[place]
     if "changes.atom" in paths:
-        yield from (contents.record.commits[contents.finding(*pair).turn] for pair in contents.found)
+        yield from (
+            contents.record.commits[contents.finding(*pair).turn] for pair in contents.found
+        )

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from perfvcs.site.template import Templates
 
 
-WITHOUT_PAGES = ("time", "pytest")  # collectors whose profiles hold little more than a series' page shows
+# collectors whose profiles hold little more than a series' page shows
+WITHOUT_PAGES = ("time", "pytest")
 NEWEST_VALUES = 25  # commits in the table of values
 COMMAND = 300  # characters
 SIBLINGS = 40
@@ -37,34 +38,49 @@ TABLE_STEPS = 300
 TRACKS, COMMITS, POINTS = 60, 6000, 18_000  # of a page: with more it would not stay below 3 MB
 
 
-def outputs(repository: Repository, contents: Contents, most: int, templates: Templates) -> Iterator[Output]:
-    """The pages of at most so many newest profiles, one per job and environment, which the series get links to.
+def outputs(
+    repository: Repository, contents: Contents, most: int, templates: Templates
+) -> Iterator[Output]:
+    """The pages of at most so many newest profiles, one per job and environment, which the series
+    get links to.
 
-    All of them where these are no more than that, else those of collectors that record more than executions.
+    All of them where these are no more than that, else those of collectors that record more than
+    executions.
     """
     newest: dict[tuple[str, str], list[int]] = {}
     for number, series in enumerate(contents.record.series):
         newest.setdefault(_job(series), []).append(number)
-    rich = [job for job, numbers in newest.items() if contents.record.series[numbers[0]].line.job.collector not in WITHOUT_PAGES]
+    rich = [
+        job
+        for job, numbers in newest.items()
+        if contents.record.series[numbers[0]].line.job.collector not in WITHOUT_PAGES
+    ]
     chosen = sorted(newest) if len(newest) <= most else sorted(rich)[:most]
     if not chosen:
         return
     commits = {job: _newest(contents, newest[job]) for job in chosen}
     headers = repository.index.headers(dict.fromkeys(commits.values()))
     paths = {
-        (header.job.key, header.environment.fingerprint, header.commit): header.path for header in headers if header.dirty is None
+        (header.job.key, header.environment.fingerprint, header.commit): header.path
+        for header in headers
+        if header.dirty is None
     }
     for job in chosen:
         path = paths[*job, commits[job]]
         series = contents.record.series[newest[job][0]]
-        url = f"profiles/{template.slug(series.line.job.label, series.line.job.collector, of=job)}.html"
+        name = template.slug(series.line.job.label, series.line.job.collector, of=job)
+        url = f"profiles/{name}.html"
         contents.profiles |= dict.fromkeys(newest[job], url)
-        title = f"{contents.benchmark(series)} at {contents.short(contents.places[commits[job]])}, {contents.environment(series).name}"
+        title = (
+            f"{contents.benchmark(series)} at {contents.short(contents.places[commits[job]])},"
+            f" {contents.environment(series).name}"
+        )
         beside = f"{url.removesuffix('.html')}.json"
         links = {
-            templates.title: "../index.html", contents.benchmark(series): f"../{contents.urls[newest[job][0]]}",
+            templates.title: "../index.html",
+            contents.benchmark(series): f"../{contents.urls[newest[job][0]]}",
             "JSON": beside.rpartition("/")[2],
-        }  # fmt: skip
+        }
         key = digest(templates.mark.encode(), packed(path, title, links))
         yield Output((url, beside), key, partial(_page, repository, path, title, links))
 
@@ -75,14 +91,20 @@ def _job(series: SeriesRecord) -> tuple[str, str]:
 
 def _newest(contents: Contents, numbers: list[int]) -> str:
     """The newest commit that some series have."""
-    return contents.record.commits[max(int(contents.record.series[number].places[-1]) for number in numbers)]
+    return contents.record.commits[
+        max(int(contents.record.series[number].places[-1]) for number in numbers)
+    ]
 
 
-def _page(repository: Repository, path: str, title: str, links: dict[str, str]) -> tuple[bytes, bytes]:
+def _page(
+    repository: Repository, path: str, title: str, links: dict[str, str]
+) -> tuple[bytes, bytes]:
     from perfvcs.pictures.export import document
     from perfvcs.pictures.page import render
 
-    subject = Subject(title, [repository.former.profile(repository.store.read(path, at=repository.index.head))])
+    subject = Subject(
+        title, [repository.former.profile(repository.store.read(path, at=repository.index.head))]
+    )
     return render(subject, links=links).encode(), f"{document(subject)}\n".encode()
 
 
@@ -96,7 +118,10 @@ def key(contents: Contents, url: str) -> str:
         )
     ]
     for number, series in zip(contents.pages[url], all_series, strict=True):
-        parts += [packed(series.line, series.began, contents.profiles.get(number)), contents.ids[series.places].tobytes()]
+        parts += [
+            packed(series.line, series.began, contents.profiles.get(number)),
+            contents.ids[series.places].tobytes(),
+        ]
         parts += [column.tobytes() for column in (series.levels, series.reach, series.executions)]
         parts.append(packed(list(series.verdicts.items()), remarks_of(series)))
         statuses = [(one.state, one.reason) for one in contents.statuses[number]]
@@ -106,7 +131,14 @@ def key(contents: Contents, url: str) -> str:
 
 def fields(finding: Finding) -> tuple[Any, ...]:
     """The fields that identify a change, for a digest."""
-    where = (finding.commit, finding.first, finding.last, finding.commits, finding.drift, finding.detectors)
+    where = (
+        finding.commit,
+        finding.first,
+        finding.last,
+        finding.commits,
+        finding.drift,
+        finding.detectors,
+    )
     return (*where, finding.contradiction, *figures(finding))
 
 
@@ -114,7 +146,11 @@ def siblings(contents: Contents, url: str) -> list[model.Link]:
     """The other metrics and sizes of the same benchmark."""
     line = contents.record.series[contents.pages[url][0]].line
     pages = contents.related[line.job.label, line.uid]
-    links = [model.Link(f"{contents.benchmark(series)}, {metric(series)}", other) for other, series in pages if other != url]
+    links = [
+        model.Link(f"{contents.benchmark(series)}, {metric(series)}", other)
+        for other, series in pages
+        if other != url
+    ]
     return links[:SIBLINGS]
 
 
@@ -138,24 +174,43 @@ def page(contents: Contents, url: str) -> SeriesData:
     chosen = scale(float(np.exp(np.median(everything))), line.unit)
     steps = contents.ordered(contents.pages[url])
     return SeriesData(
-        benchmark=contents.benchmark(all_series[0]), metric=metric(all_series[0]), unit=shorten(line.unit, UNIT_WIDTH), better=line.better,
-        factor=chosen.factor, scaled=shorten(chosen.unit, UNIT_WIDTH), span=_span(everything, len(whole), line.unit),
-        authors=[columns.authors[number] for number in authors.tolist()], ids=columns.ids[places].tolist(),
-        days=columns.days[places].tolist(), author=author.tolist(), titles=columns.titles[places].tolist(),
-        tracks=[_track(contents, number, places) for number in numbers], steps=[contents.step(*pair) for pair in steps[:TABLE_STEPS]],
+        benchmark=contents.benchmark(all_series[0]),
+        metric=metric(all_series[0]),
+        unit=shorten(line.unit, UNIT_WIDTH),
+        better=line.better,
+        factor=chosen.factor,
+        scaled=shorten(chosen.unit, UNIT_WIDTH),
+        span=_span(everything, len(whole), line.unit),
+        authors=[columns.authors[number] for number in authors.tolist()],
+        ids=columns.ids[places].tolist(),
+        days=columns.days[places].tolist(),
+        author=author.tolist(),
+        titles=columns.titles[places].tolist(),
+        tracks=[_track(contents, number, places) for number in numbers],
+        steps=[contents.step(*pair) for pair in steps[:TABLE_STEPS]],
         remarks=[
-            Remark(contents.environment(series).name, shorten(remark, COMMAND)) for series in all_series for remark in remarks_of(series)
+            Remark(contents.environment(series).name, shorten(remark, COMMAND))
+            for series in all_series
+            for remark in remarks_of(series)
         ],
-        newest=_newest_levels(contents, numbers), siblings=siblings(contents, url), notes=[*notes, *_notes(all_series)],
-    )  # fmt: skip
+        newest=_newest_levels(contents, numbers),
+        siblings=siblings(contents, url),
+        notes=[*notes, *_notes(all_series)],
+    )
 
 
 def _drawn(contents: Contents, numbers: list[int]) -> tuple[list[int], list[str]]:
-    """The series that a page has room for, those that were measured last, and how many it has not."""
+    """The series that a page has room for, those that were measured last, and how many it has
+    not.
+    """
     if len(numbers) <= TRACKS:
         return numbers, []
-    newest = sorted(numbers, key=lambda number: -int(contents.record.series[number].places[-1]))[:TRACKS]
-    return sorted(newest), [f"Of {len(numbers):,} environments, the {TRACKS} measured last are shown."]
+    newest = sorted(numbers, key=lambda number: -int(contents.record.series[number].places[-1]))[
+        :TRACKS
+    ]
+    return sorted(newest), [
+        f"Of {len(numbers):,} environments, the {TRACKS} measured last are shown."
+    ]
 
 
 def _start(all_series: list[SeriesRecord], places: NDArray[np.int64]) -> int:
@@ -175,19 +230,30 @@ def _track(contents: Contents, number: int, places: NDArray[np.int64]) -> Track:
     start = int(np.searchsorted(series.places, places[0]))
     own = np.searchsorted(places, series.places[start:]).tolist()
     turns = [turn for turn, found in enumerate(series.findings) if found.turn >= places[0]]
-    steps = sorted((_mark(contents, number, turn, places) for turn in turns), key=lambda mark: mark.place)
+    steps = sorted(
+        (_mark(contents, number, turn, places) for turn in turns), key=lambda mark: mark.place
+    )
     return Track(
-        environment=contents.environment(series), command=shorten(command(series), COMMAND),
-        places=own, levels=drawing.levels[start:].tolist(),
-        low=known(drawing.low[start:]), high=known(drawing.high[start:]), executions=series.executions[start:].tolist(),
-        effects=known(drawing.effects[start:]), words=drawing.words[start:],
-        steps=steps, lines=between(steps, own[0], own[-1]) if own else [],
-        began=shorten(series.began, COMMAND), profile=contents.profiles.get(number),
-    )  # fmt: skip
+        environment=contents.environment(series),
+        command=shorten(command(series), COMMAND),
+        places=own,
+        levels=drawing.levels[start:].tolist(),
+        low=known(drawing.low[start:]),
+        high=known(drawing.high[start:]),
+        executions=series.executions[start:].tolist(),
+        effects=known(drawing.effects[start:]),
+        words=drawing.words[start:],
+        steps=steps,
+        lines=between(steps, own[0], own[-1]) if own else [],
+        began=shorten(series.began, COMMAND),
+        profile=contents.profiles.get(number),
+    )
 
 
 def _mark(contents: Contents, number: int, turn: int, places: NDArray[np.int64]) -> Mark:
-    """A change with places among those of the page: where its first commit was not measured, the next one that was."""
+    """A change with places among those of the page: where its first commit was not measured, the
+    next one that was.
+    """
     import numpy as np
 
     finding, status = contents.finding(number, turn), contents.statuses[number][turn]
@@ -195,12 +261,24 @@ def _mark(contents: Contents, number: int, turn: int, places: NDArray[np.int64])
     ends = [finding.turn, contents.places[finding.first], contents.places[finding.last]]
     place, first, last = np.searchsorted(places, ends).tolist()
     return Mark(
-        place=place, first=first, last=last, word=finding.direction, drift=finding.drift, state=status.state, reason=status.reason,
-        effect=numbers.effect, low=numbers.low, high=numbers.high, before=numbers.before, after=numbers.after,
+        place=place,
+        first=first,
+        last=last,
+        word=finding.direction,
+        drift=finding.drift,
+        state=status.state,
+        reason=status.reason,
+        effect=numbers.effect,
+        low=numbers.low,
+        high=numbers.high,
+        before=numbers.before,
+        after=numbers.after,
         levels=finding.levels.replace("->", "→") if finding.curve else "",
-        look=appearance(finding.direction, drift=finding.drift, accepted=status.state == "accepted"),
+        look=appearance(
+            finding.direction, drift=finding.drift, accepted=status.state == "accepted"
+        ),
         **edges(place, first - 0.5 if finding.drift else None),
-    )  # fmt: skip
+    )
 
 
 def command(series: SeriesRecord) -> str:
@@ -214,7 +292,11 @@ def _span(levels: NDArray[np.float64], commits: int, unit: str) -> str:
 
     low, high = (float(value) for value in np.exp([levels.min(), levels.max()]))
     count = counted(commits, "commit")
-    return f"{count}, {quantity(low, unit)}" if low == high else f"{count}, from {quantity(low, unit)} to {quantity(high, unit)}"
+    return (
+        f"{count}, {quantity(low, unit)}"
+        if low == high
+        else f"{count}, from {quantity(low, unit)} to {quantity(high, unit)}"
+    )
 
 
 def _newest_levels(contents: Contents, numbers: list[int]) -> list[NewestLevel]:
@@ -234,9 +316,13 @@ def _value(contents: Contents, number: int, turn: int) -> NewestLevel:
     reach = float(series.reach[turn])
     low, high = effect(-reach), effect(reach)
     return NewestLevel(
-        contents.commit(int(series.places[turn])), contents.environment(series).name, quantity(level(series, turn), series.line.unit),
-        interval(low, high), int(series.executions[turn]), contents.cell(number, turn),
-    )  # fmt: skip
+        contents.commit(int(series.places[turn])),
+        contents.environment(series).name,
+        quantity(level(series, turn), series.line.unit),
+        interval(low, high),
+        int(series.executions[turn]),
+        contents.cell(number, turn),
+    )
 
 
 def _notes(all_series: list[SeriesRecord]) -> list[str]:
@@ -247,10 +333,15 @@ def _notes(all_series: list[SeriesRecord]) -> list[str]:
     if all(len(series.places) == 1 for series in all_series):
         notes.append("One commit was measured: no history yet.")
     elif all(len(series.places) < SHORTEST_SERIES and not series.findings for series in all_series):
-        notes.append(f"Fewer than {SHORTEST_SERIES} measured commits: too few to look for lasting changes.")
+        notes.append(
+            f"Fewer than {SHORTEST_SERIES} measured commits: too few to look for lasting changes."
+        )
     unjudged = sum(len(series.places) - 1 - len(series.verdicts) for series in all_series)
     if unjudged:
-        notes.append(f"{counted(unjudged, 'older value')} were not compared with the one before; `perf check` does that.")
+        notes.append(
+            f"{counted(unjudged, 'older value')} were not compared with the one before; `perf"
+            " check` does that."
+        )
     if any((series.executions == 1).any() for series in all_series):
         notes.append("Commits with one execution have no interval.")
     return notes

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 
 MOST_SUSPECTS = 3  # suspects of a change
-MOST_COMMITS = 10  # commits that a change may be: of longer ranges `perf bisect --dry-run` lists the suspects
+# commits that a change may be: of longer ranges `perf bisect --dry-run` lists the suspects
+MOST_COMMITS = 10
 MOST_READ = 60  # commits whose changes one publishing reads
 GONE_COMMITS = 20  # measured since an environment's last one, and
 GONE_DAYS = 30.0  # days between these, after which it is retired
@@ -46,16 +47,21 @@ class Suspicions:
         self._changes: dict[str, Changes] = {}
 
     def of(self, finding: Finding, line: Line) -> list[tuple[Commit, tuple[str, ...]]]:
-        """The newest suspects with the functions and files that make them suspect; empty if too much would have to be read."""
+        """The newest suspects with the functions and files that make them suspect; empty if too
+        much would have to be read.
+        """
         if not 2 <= finding.commits <= MOST_COMMITS or finding.first not in self._places:
             return []
         first, last = self._places[finding.first], self._places[finding.last]
         if first < 1 or len(self._changes) + last - first + 1 > MOST_READ:
             return []
-        reach = self._reached.get(BenchmarkUnit(line.job.label, line.job.collector, line.uid)) or self._reached.get(
-            BenchmarkUnit(line.job.label, line.job.collector)
-        )
-        found = [suspect(self._commits[place], self._change(place), reach) for place in range(last, first - 1, -1)]
+        reach = self._reached.get(
+            BenchmarkUnit(line.job.label, line.job.collector, line.uid)
+        ) or self._reached.get(BenchmarkUnit(line.job.label, line.job.collector))
+        found = [
+            suspect(self._commits[place], self._change(place), reach)
+            for place in range(last, first - 1, -1)
+        ]
         touching = [one for one in found if one.touches][:MOST_SUSPECTS]
         about = self._repository.project.describe([one.commit for one in touching])
         return [(about[one.commit], one.reasons) for one in touching]
@@ -71,7 +77,9 @@ class Suspicions:
     def _change(self, number: int) -> Changes:
         commit = self._commits[number]
         if commit not in self._changes:
-            self._changes[commit] = changes(self._repository.project, self._commits[number - 1], commit)
+            self._changes[commit] = changes(
+                self._repository.project, self._commits[number - 1], commit
+            )
         return self._changes[commit]
 
 
@@ -84,7 +92,9 @@ class ChangeStatus:
 
 
 def retired(record: HistoryRecord) -> dict[str, str]:
-    """The environments, by fingerprint, in which nothing is measured any more, with the day of their last commit."""
+    """The environments, by fingerprint, in which nothing is measured any more, with the day of
+    their last commit.
+    """
     last: dict[str, int] = {}
     for series in record.series:
         mark = series.line.environment.fingerprint
@@ -92,7 +102,10 @@ def retired(record: HistoryRecord) -> dict[str, str]:
     newest = _day(record, record.measured[-1])
     found = {}
     for mark, place in last.items():
-        day, since = _day(record, place), len(record.measured) - bisect_right(record.measured, place)
+        day, since = (
+            _day(record, place),
+            len(record.measured) - bisect_right(record.measured, place),
+        )
         if since >= GONE_COMMITS and day and newest and (newest - day).days >= GONE_DAYS:
             found[mark] = day.isoformat()
     return found
@@ -106,20 +119,32 @@ def _day(record: HistoryRecord, number: int) -> date | None:
         return None
 
 
-def statuses(repository: Repository, record: HistoryRecord, gone: Mapping[str, str]) -> list[list[ChangeStatus]]:
-    """The status of every finding of every series of the record, in their order; changes in an environment that is ``gone`` are over."""
+def statuses(
+    repository: Repository, record: HistoryRecord, gone: Mapping[str, str]
+) -> list[list[ChangeStatus]]:
+    """The status of every finding of every series of the record, in their order; changes in an
+    environment that is ``gone`` are over.
+    """
     ended = _ended(record)
     accepted = Allowance(repository, record.commits)
     return [
         [
-            _status(series, turn, ended.get(number, ""), gone.get(series.line.environment.fingerprint, ""), accepted)
+            _status(
+                series,
+                turn,
+                ended.get(number, ""),
+                gone.get(series.line.environment.fingerprint, ""),
+                accepted,
+            )
             for turn in range(len(series.findings))
         ]
         for number, series in enumerate(record.series)
     ]
 
 
-def _status(series: SeriesRecord, turn: int, ended: str, gone: str, accepted: Allowance) -> ChangeStatus:
+def _status(
+    series: SeriesRecord, turn: int, ended: str, gone: str, accepted: Allowance
+) -> ChangeStatus:
     finding = series.findings[turn]
     if finding.direction == "improvement":
         return ChangeStatus("improvement")
@@ -133,26 +158,38 @@ def _status(series: SeriesRecord, turn: int, ended: str, gone: str, accepted: Al
     if gone:
         return ChangeStatus("over", f"not measured since {gone}")
     reason = accepted.reason(finding)
-    return ChangeStatus("open") if reason is None else ChangeStatus("accepted", shorten(reason, REASON_CHARACTERS))
+    return (
+        ChangeStatus("open")
+        if reason is None
+        else ChangeStatus("accepted", shorten(reason, REASON_CHARACTERS))
+    )
 
 
 def _share(finding: Finding, level: float) -> float:
-    """The share of a step that is left at a later level: 1 at the level after it, 0 at the one before."""
+    """The share of a step that is left at a later level: 1 at the level after it, 0 at the one
+    before.
+    """
     before, after, now = (log(max(value, TINY)) for value in (finding.before, finding.after, level))
     return (now - before) / (after - before) if after != before else 0.0
 
 
 def _ended(record: HistoryRecord) -> dict[int, str]:
-    """The series, by number, that others of the same benchmark and metric have followed, and why."""
+    """The series, by number, that others of the same benchmark and metric have followed, and
+    why.
+    """
     same: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for number, series in enumerate(record.series):
         line = series.line
         same[line.job.label, line.job.collector, line.uid, line.size, line.metric].append(number)
     found = {}
     for numbers in same.values():
-        starts = [(record.series[number].places[0], record.series[number].began) for number in numbers]
+        starts = [
+            (record.series[number].places[0], record.series[number].began) for number in numbers
+        ]
         for number in numbers:
-            later = [pair for pair in starts if pair[1] and pair[0] > record.series[number].places[-1]]
+            later = [
+                pair for pair in starts if pair[1] and pair[0] > record.series[number].places[-1]
+            ]
             if later:
                 found[number] = min(later)[1]
     return found

@@ -1,4 +1,6 @@
-"""Pages out of templates: HTML that escapes whatever it is given, with its data as JSON inside and beside it."""
+"""Pages out of templates: HTML that escapes whatever it is given, with its data as JSON inside and
+beside it.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +45,18 @@ GENERATOR = f"perfvcs {__version__}"
 
 
 def key(line: Line) -> PageKey:
-    """The key of a page of series: label, collector, unit of the job, size, metric, its unit and direction."""
-    return (line.job.label, line.job.collector, line.uid, line.size, line.metric, line.unit, line.better)
+    """The key of a page of series: label, collector, unit of the job, size, metric, its unit and
+    direction.
+    """
+    return (
+        line.job.label,
+        line.job.collector,
+        line.uid,
+        line.size,
+        line.metric,
+        line.unit,
+        line.better,
+    )
 
 
 def what(line: Line) -> SiblingKey:
@@ -53,21 +65,27 @@ def what(line: Line) -> SiblingKey:
 
 
 def slug(*names: str, of: object) -> str:
-    """A readable file name without its ending, unique for what it stands for, and the same wherever it is computed."""
+    """A readable file name without its ending, unique for what it stands for, and the same wherever
+    it is computed.
+    """
     digest = hashlib.sha256(msgspec.json.encode(of)).hexdigest()[:MARK_DIGITS]
     return "-".join([*filter(None, map(fold, names)), digest])
 
 
 def series_url(line: Line) -> str:
     """The page of a line."""
-    return f"series/{slug(line.job.label, '' if line.uid == line.job.label else line.uid, line.metric, of=key(line))}.html"
+    uid = "" if line.uid == line.job.label else line.uid
+    return f"series/{slug(line.job.label, uid, line.metric, of=key(line))}.html"
 
 
 def shorts(commits: Iterable[str]) -> dict[str, str]:
     """Short ids of commits; the full ones where two short ones are the same."""
     listed = list(commits)
     counts = Counter(commit[:ID_DIGITS_SHOWN] for commit in listed)
-    return {commit: commit[:ID_DIGITS_SHOWN] if counts[commit[:ID_DIGITS_SHOWN]] == 1 else commit for commit in listed}
+    return {
+        commit: commit[:ID_DIGITS_SHOWN] if counts[commit[:ID_DIGITS_SHOWN]] == 1 else commit
+        for commit in listed
+    }
 
 
 def commit(details: Commit, short: str, url: str | None) -> model.CommitData:
@@ -82,28 +100,45 @@ def commit(details: Commit, short: str, url: str | None) -> model.CommitData:
     )
 
 
-def environments(several: Iterable[Environment], retired: Mapping[str, str] | None = None) -> dict[str, model.EnvironmentData]:
-    """The environments by fingerprint, each with a name that no other has: the values in which they differ; ``retired`` ones last."""
+def environments(
+    several: Iterable[Environment], retired: Mapping[str, str] | None = None
+) -> dict[str, model.EnvironmentData]:
+    """The environments by fingerprint, each with a name that no other has: the values in which they
+    differ; ``retired`` ones last.
+    """
     known: dict[str, Environment] = {one.fingerprint: one for one in several}
     gone, called = retired or {}, host.names(known.values())
     return {
         mark: model.EnvironmentData(
             called[mark],
             shorten(mark, ENVIRONMENT_CHARACTERS),
-            {shorten(name, ENVIRONMENT_CHARACTERS): shorten(value, VALUE) for name, value in list(one.fields.items())[:FIELDS]},
+            {
+                shorten(name, ENVIRONMENT_CHARACTERS): shorten(value, VALUE)
+                for name, value in list(one.fields.items())[:FIELDS]
+            },
             gone.get(mark, ""),
         )
-        for mark, one in sorted(known.items(), key=lambda pair: (pair[0] in gone, called[pair[0]], pair[0]))
+        for mark, one in sorted(
+            known.items(), key=lambda pair: (pair[0] in gone, called[pair[0]], pair[0])
+        )
     }
 
 
 class Templates:
-    """The site's templates for a project's ``title``; pages are made anew where that, the ``names`` in use or the forge have changed.
+    """The site's templates for a project's ``title``; pages are made anew where that, the ``names``
+    in use or the forge have changed.
 
     ``branches``: there are pages of branches.
     """
 
-    def __init__(self, title: str, names: Iterable[object] = (), forge: Forge | None = None, *, branches: bool = False) -> None:
+    def __init__(
+        self,
+        title: str,
+        names: Iterable[object] = (),
+        forge: Forge | None = None,
+        *,
+        branches: bool = False,
+    ) -> None:
         self.title = title
         self._names = sorted(names, key=repr)
         self._forge = forge or Forge()
@@ -118,7 +153,14 @@ class Templates:
     def mark(self) -> str:
         """A digest of all that pages have in common: with it every page changes."""
         return digest(
-            packed(PAGES_VERSION, GENERATOR, self.title, self._names, self._forge.commit, self._branches),
+            packed(
+                PAGES_VERSION,
+                GENERATOR,
+                self.title,
+                self._names,
+                self._forge.commit,
+                self._branches,
+            ),
             *(text for _, text in sorted(_read("templates").items())),
         )
 
@@ -131,30 +173,55 @@ class Templates:
         folder = own_folder()  # compiling takes longer than a hundred pages
         kept = FileSystemBytecodeCache(str(folder), "template-written-%s.cache") if folder else None
         made = JinjaEnvironment(
-            loader=DictLoader(texts), autoescape=True, trim_blocks=True, lstrip_blocks=True, auto_reload=False, bytecode_cache=kept,
+            loader=DictLoader(texts),
+            autoescape=True,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+            bytecode_cache=kept,
             finalize=written,
-        )  # fmt: skip
+        )
         made.globals["forge"] = self._forge.of_commit
         return made
 
-    def output(self, path: str, template: str, key: str, make: Callable[[], msgspec.Struct], *, last: bool = False) -> Output:
-        """A page at ``path`` with its JSON beside it, made from what ``key`` is a digest of; ``last``: put in place after all others."""
+    def output(
+        self,
+        path: str,
+        template: str,
+        key: str,
+        make: Callable[[], msgspec.Struct],
+        *,
+        last: bool = False,
+    ) -> Output:
+        """A page at ``path`` with its JSON beside it, made from what ``key`` is a digest of;
+        ``last``: put in place after all others.
+        """
         beside = _beside(path)
 
         def files() -> tuple[bytes, bytes]:
             page = make()
             text = msgspec.json.encode(page)
-            return self._html(path, template, page, text), b'{"format":"%b","page":%b}\n' % (model.SITE_FORMAT.encode(), text)
+            return self._html(path, template, page, text), b'{"format":"%b","page":%b}\n' % (
+                model.SITE_FORMAT.encode(),
+                text,
+            )
 
-        return Output((path, beside), digest(self.mark.encode(), key.encode()), files, shared=True, last=last)
+        return Output(
+            (path, beside), digest(self.mark.encode(), key.encode()), files, shared=True, last=last
+        )
 
     def _html(self, path: str, template: str, page: msgspec.Struct, text: bytes) -> bytes:
         from markupsafe import Markup
 
         site = model.SiteData(self.title, GENERATOR, "../" * path.count("/"), self._branches)
         beside = _beside(path).rpartition("/")[2]
-        # No name has a NUL. The data, most of a page, comes in as bytes: as text it would be copied five times.
-        made = self._environment.get_template(template).render(site=site, page=page, data=Markup("\0"), json=beside).encode()
+        # No name has a NUL. The data, most of a page, comes in as bytes: as text it would be copied
+        # five times.
+        made = (
+            self._environment.get_template(template)
+            .render(site=site, page=page, data=Markup("\0"), json=beside)
+            .encode()
+        )
         before, mark, after = made.partition(b"\0")
         # in the data no name can end the element around it, or begin a comment
         return b"".join([before, text.replace(b"<", b"\\u003c"), after]) if mark else made
@@ -166,4 +233,8 @@ def _beside(path: str) -> str:
 
 
 def _read(folder: str) -> dict[str, bytes]:
-    return {entry.name: entry.read_bytes() for entry in files("perfvcs.site").joinpath(folder).iterdir() if entry.is_file()}
+    return {
+        entry.name: entry.read_bytes()
+        for entry in files("perfvcs.site").joinpath(folder).iterdir()
+        if entry.is_file()
+    }

@@ -1,4 +1,6 @@
-"""Observations that fall into clusters, such as cache hits and misses: how many, where, and their comparison one by one."""
+"""Observations that fall into clusters, such as cache hits and misses: how many, where, and their
+comparison one by one.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,11 @@ RAREST = 0.02  # smallest share of a cluster: rarer ones are outliers
 
 @dataclass(frozen=True)
 class Mixture:
-    """Normal components in ascending order of their ``centres``, with ``spreads`` (standard deviations) and ``shares``, shape (k,).
+    """Normal components in ascending order of their ``centres``, with ``spreads`` (standard
+    deviations) and ``shares``, shape (k,).
 
-    ``labels``, shape (n,), is the likeliest component of each value, and ``bic`` that of the mixture (smaller is better).
+    ``labels``, shape (n,), is the likeliest component of each value, and ``bic`` that of the
+    mixture (smaller is better).
     """
 
     centres: NDArray[np.float64]
@@ -39,9 +43,9 @@ class Mixture:
 class Matched:
     """Two versions with their clusters matched in ascending order.
 
-    ``alike`` is False when the versions have different numbers of clusters, of which the smaller one was then taken for both. ``means`` and
-    ``shares`` hold, per version, each execution's mean of its values in each cluster (NaN without any) and their share, shape
-    (k, executions).
+    ``alike`` is False when the versions have different numbers of clusters, of which the smaller
+    one was then taken for both. ``means`` and ``shares`` hold, per version, each execution's mean
+    of its values in each cluster (NaN without any) and their share, shape (k, executions).
     """
 
     old: Mixture
@@ -55,8 +59,8 @@ class Matched:
 class ClusterDifferences:
     """Two versions cluster by cluster: ``difference`` has one group per cluster.
 
-    ``shares`` (2, k) are the shares of the measurements; ``alike`` is False when the versions have different numbers of clusters, of which
-    the smaller one was then taken for both.
+    ``shares`` (2, k) are the shares of the measurements; ``alike`` is False when the versions have
+    different numbers of clusters, of which the smaller one was then taken for both.
     """
 
     old: Mixture
@@ -67,11 +71,15 @@ class ClusterDifferences:
 
 
 def clusters(values: ArrayLike, most: int = MOST_CLUSTERS) -> Mixture:
-    """Clusters of values (n,), as many, up to ``most``, as give the smallest BIC. Give logarithms of what is skewed.
+    """Clusters of values (n,), as many, up to ``most``, as give the smallest BIC.
 
-    Mixtures of normal distributions of different variances by expectation maximisation from an even start; BIC = -2 ln L + (3 k - 1) ln n.
-    A component may not be narrower than a thousandth of the spread of all, nor rarer than 2 %. Equal values are one cluster of spread 0.
-    ``ValueError`` for none, or for a value that is not finite. Sources: Fraley, Raftery 2002 (Mclust, which the Mono papers used).
+    Give logarithms of what is skewed.
+
+    Mixtures of normal distributions of different variances by expectation maximisation from an even
+    start; BIC = -2 ln L + (3 k - 1) ln n. A component may not be narrower than a thousandth of the
+    spread of all, nor rarer than 2 %. Equal values are one cluster of spread 0. ``ValueError`` for
+    none, or for a value that is not finite. Sources: Fraley, Raftery 2002 (Mclust, which the Mono
+    papers used).
     """
     best = fit(values, 1)
     for k in range(2, most + 1):
@@ -82,7 +90,9 @@ def clusters(values: ArrayLike, most: int = MOST_CLUSTERS) -> Mixture:
 
 
 def fit(values: ArrayLike, k: int) -> Mixture:
-    """The mixture of ``k`` components, or of as many as there are distinct values if these are fewer; see ``clusters``."""
+    """The mixture of ``k`` components, or of as many as there are distinct values if these are
+    fewer; see ``clusters``.
+    """
     import numpy as np
 
     y = np.asarray(values, dtype=np.float64).ravel()
@@ -93,7 +103,9 @@ def fit(values: ArrayLike, k: int) -> Mixture:
         return Mixture(y[:1].copy(), np.zeros(1), np.ones(1), np.zeros(n, dtype=np.int64), -np.inf)
     if k == 1:
         bic = n * (1 + log(2 * pi) + 2 * log(spread)) + 2 * log(n)
-        return Mixture(np.array([y.mean()]), np.array([spread]), np.ones(1), np.zeros(n, dtype=np.int64), bic)
+        return Mixture(
+            np.array([y.mean()]), np.array([spread]), np.ones(1), np.zeros(n, dtype=np.int64), bic
+        )
     k = min(k, len(np.unique(y)))
     z = (y - y.mean()) / spread
     chance = np.zeros((k, n))  # a row for each component: numpy adds along long rows fast
@@ -119,14 +131,25 @@ def fit(values: ArrayLike, k: int) -> Mixture:
     rank[order] = np.arange(k)
     bic = -2 * (likelihood - n * log(spread)) + (3 * k - 1) * log(n)
     centres, variances, shares = centres[order], variances[order], shares[order] / n
-    return Mixture(y.mean() + spread * centres, spread * np.sqrt(variances), shares, rank[chance.argmax(axis=0)], bic)
+    return Mixture(
+        y.mean() + spread * centres,
+        spread * np.sqrt(variances),
+        shares,
+        rank[chance.argmax(axis=0)],
+        bic,
+    )
 
 
-def match(old: Sequence[ArrayLike], new: Sequence[ArrayLike], most: int = MOST_CLUSTERS, visited: float = 0.0) -> Matched:
+def match(
+    old: Sequence[ArrayLike],
+    new: Sequence[ArrayLike],
+    most: int = MOST_CLUSTERS,
+    visited: float = 0.0,
+) -> Matched:
     """Cluster two versions, each by itself, so that a shifted cluster stays one; see ``compare``.
 
-    If a cluster of a side has values from less than a share ``visited`` of its executions, the side is one cluster: executions that
-    differ as a whole make clusters, too.
+    If a cluster of a side has values from less than a share ``visited`` of its executions, the side
+    is one cluster: executions that differ as a whole make clusters, too.
     """
     import numpy as np
 
@@ -144,7 +167,8 @@ def match(old: Sequence[ArrayLike], new: Sequence[ArrayLike], most: int = MOST_C
     k = min(counts)
     if counts[0] != counts[1]:
         found = [
-            one if len(one.centres) == k else fit(side.values[side.there], k) for one, side in zip(found, sides, strict=True)
+            one if len(one.centres) == k else fit(side.values[side.there], k)
+            for one, side in zip(found, sides, strict=True)
         ]
     means, shares = [], []
     for one, side in zip(found, sides, strict=True):
@@ -154,24 +178,38 @@ def match(old: Sequence[ArrayLike], new: Sequence[ArrayLike], most: int = MOST_C
         total = np.bincount(place, side.values[side.there], len(side.counts) * k)
         means.append(np.where(there > 0, total / np.maximum(there, 1), np.nan).reshape(-1, k).T)
         shares.append((there.reshape(-1, k) / side.counts[:, None]).T)
-    return Matched(found[0], found[1], counts[0] == counts[1], (means[0], means[1]), (shares[0], shares[1]))
+    return Matched(
+        found[0], found[1], counts[0] == counts[1], (means[0], means[1]), (shares[0], shares[1])
+    )
 
 
 def compare(
-    old: Sequence[ArrayLike], new: Sequence[ArrayLike], confidence: float = 0.99, most: int = MOST_CLUSTERS
+    old: Sequence[ArrayLike],
+    new: Sequence[ArrayLike],
+    confidence: float = 0.99,
+    most: int = MOST_CLUSTERS,
 ) -> ClusterDifferences:
-    """Compare two versions cluster by cluster; either is a sequence of executions with their measurements, or logarithms of these.
+    """Compare two versions cluster by cluster; either is a sequence of executions with their
+    measurements, or logarithms of these.
 
-    Each version is clustered by itself, so that a shifted cluster stays one, and clusters are matched in ascending order. Per cluster,
-    the means of the executions that have values in it are compared by Welch's t; with fewer than two on a side it is unknown (NaN).
-    ``ValueError`` as ``runs.stack``. Source: Kalibera 2006, ch. 3.4.2, which compares clusters, and leaves their number to the reader.
+    Each version is clustered by itself, so that a shifted cluster stays one, and clusters are
+    matched in ascending order. Per cluster, the means of the executions that have values in it are
+    compared by Welch's t; with fewer than two on a side it is unknown (NaN). ``ValueError`` as
+    ``runs.stack``. Source: Kalibera 2006, ch. 3.4.2, which compares clusters, and leaves their
+    number to the reader.
     """
     import numpy as np
 
     found = match(old, new, most)
-    parts = [welch(_known(before), _known(after), confidence) for before, after in zip(*found.means, strict=True)]
+    parts = [
+        welch(_known(before), _known(after), confidence)
+        for before, after in zip(*found.means, strict=True)
+    ]
     difference = Difference(
-        *(np.concatenate([getattr(part, name) for part in parts]) for name in Difference.__dataclass_fields__)
+        *(
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in Difference.__dataclass_fields__
+        )
     )
     labels = [one.labels for one in (found.old, found.new)]
     shares = np.array([np.bincount(label, minlength=len(parts)) / len(label) for label in labels])
@@ -187,7 +225,9 @@ def _known(row: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _nearest(values: NDArray[np.float64], k: int) -> NDArray[np.int64]:
-    """The nearest of k centres, by the k-means of one dimension that starts evenly spread over the middle 98 % of the range."""
+    """The nearest of k centres, by the k-means of one dimension that starts evenly spread over the
+    middle 98 % of the range.
+    """
     import numpy as np
 
     low, high = np.quantile(values, [0.01, 0.99])
@@ -196,7 +236,9 @@ def _nearest(values: NDArray[np.float64], k: int) -> NDArray[np.int64]:
     for _ in range(50):
         labels = np.searchsorted((centres[1:] + centres[:-1]) / 2, values).astype(np.int64)
         counts = np.bincount(labels, minlength=k)
-        moved = np.where(counts > 0, np.bincount(labels, values, k) / np.maximum(counts, 1), centres)
+        moved = np.where(
+            counts > 0, np.bincount(labels, values, k) / np.maximum(counts, 1), centres
+        )
         if np.array_equal(moved, centres):
             break
         centres = np.sort(moved)

@@ -1,4 +1,6 @@
-"""Random effects of builds, executions and measurements: their variances and the interval of the mean under them."""
+"""Random effects of builds, executions and measurements: their variances and the interval of the
+mean under them.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,17 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
-def measurements(within: ArrayLike, executions: ArrayLike, warmup: ArrayLike) -> NDArray[np.float64]:
-    """The best number of measurements per execution, n0 = sqrt(w S_E^2 / S_B^2); elementwise, not rounded, at least 1.
+def measurements(
+    within: ArrayLike, executions: ArrayLike, warmup: ArrayLike
+) -> NDArray[np.float64]:
+    """The best number of measurements per execution, n0 = sqrt(w S_E^2 / S_B^2); elementwise, not
+    rounded, at least 1.
 
-    ``within`` is S_E^2 and ``executions`` S_B^2 in the same unit; ``warmup`` is w, what starting and warming up an execution costs, in
-    measurements. Infinite where executions do not differ (never start again), 1 where nothing varies. It is the same with two levels
-    and with three, and where the measured operation is a part of the repeated one.
-    Sources: Kalibera, Bulej, Tuma 2005, section 3.1; Kalibera 2006, eq. 8 of ch. 4, eq. 21 and 23 of ch. 7.
+    ``within`` is S_E^2 and ``executions`` S_B^2 in the same unit; ``warmup`` is w, what starting
+    and warming up an execution costs, in measurements. Infinite where executions do not differ
+    (never start again), 1 where nothing varies. It is the same with two levels and with three, and
+    where the measured operation is a part of the repeated one. Sources: Kalibera, Bulej, Tuma 2005,
+    section 3.1; Kalibera 2006, eq. 8 of ch. 4, eq. 21 and 23 of ch. 7.
     """
     import numpy as np
 
@@ -28,13 +34,19 @@ def measurements(within: ArrayLike, executions: ArrayLike, warmup: ArrayLike) ->
 
 
 def executions(
-    executions: ArrayLike, binaries: ArrayLike, warmup: ArrayLike, build: ArrayLike, part: ArrayLike = 1.0
+    executions: ArrayLike,
+    binaries: ArrayLike,
+    warmup: ArrayLike,
+    build: ArrayLike,
+    part: ArrayLike = 1.0,
 ) -> NDArray[np.float64]:
-    """The best number of executions per binary, m0 = sqrt(b S_B^2 / (q w S_V^2)); elementwise, not rounded, at least 1.
+    """The best number of executions per binary, m0 = sqrt(b S_B^2 / (q w S_V^2)); elementwise, not
+    rounded, at least 1.
 
-    ``executions`` is S_B^2, ``binaries`` S_V^2; ``build`` (b) is the cost of a build and ``warmup`` (w) that of an execution's start, in
-    measurements; the repeated operation takes ``part`` (q) times as long as the measured one. Infinite where binaries do not differ,
-    or starting costs nothing. Source: Kalibera 2006, ch. 7, eq. 21; eq. 23 with q.
+    ``executions`` is S_B^2, ``binaries`` S_V^2; ``build`` (b) is the cost of a build and ``warmup``
+    (w) that of an execution's start, in measurements; the repeated operation takes ``part`` (q)
+    times as long as the measured one. Infinite where binaries do not differ, or starting costs
+    nothing. Source: Kalibera 2006, ch. 7, eq. 21; eq. 23 with q.
     """
     import numpy as np
 
@@ -42,20 +54,34 @@ def executions(
 
 
 def variance(
-    within: ArrayLike, executions: ArrayLike, binaries: ArrayLike, builds: ArrayLike, runs: ArrayLike, times: ArrayLike
+    within: ArrayLike,
+    executions: ArrayLike,
+    binaries: ArrayLike,
+    builds: ArrayLike,
+    runs: ArrayLike,
+    times: ArrayLike,
 ) -> NDArray[np.float64]:
-    """The variance of the mean of l ``builds`` with m ``runs`` each that measure n ``times``; elementwise.
+    """The variance of the mean of l ``builds`` with m ``runs`` each that measure n ``times``;
+    elementwise.
 
     S_E^2/(lmn) + S_B^2/(lm) + S_V^2/l. Source: Kalibera 2006, ch. 7, eq. 19.
     """
     import numpy as np
 
-    e, b, v, l_, m, n = (np.asarray(part, dtype=np.float64) for part in (within, executions, binaries, builds, runs, times))
+    e, b, v, l_, m, n = (
+        np.asarray(part, dtype=np.float64)
+        for part in (within, executions, binaries, builds, runs, times)
+    )
     return np.asarray((e / (m * n) + b / m + v) / l_)
 
 
 def cost(
-    builds: ArrayLike, runs: ArrayLike, times: ArrayLike, warmup: ArrayLike, build: ArrayLike = 0.0, part: ArrayLike = 1.0
+    builds: ArrayLike,
+    runs: ArrayLike,
+    times: ArrayLike,
+    warmup: ArrayLike,
+    build: ArrayLike = 0.0,
+    part: ArrayLike = 1.0,
 ) -> NDArray[np.float64]:
     """What the design costs, in measurements: (b + (w + n) m q) l; elementwise.
 
@@ -63,19 +89,24 @@ def cost(
     """
     import numpy as np
 
-    l_, m, n, w, b, q = (np.asarray(part_, dtype=np.float64) for part_ in (builds, runs, times, warmup, build, part))
+    l_, m, n, w, b, q = (
+        np.asarray(part_, dtype=np.float64) for part_ in (builds, runs, times, warmup, build, part)
+    )
     return np.asarray((b + (w + n) * m * q) * l_)
 
 
 def observations(precision: float = 0.005, quantile: float = 0.5, confidence: float = 0.95) -> int:
-    """How many independent observations place a quantile within +-``precision`` of its share of the distribution.
+    """How many independent observations place a quantile within +-``precision`` of its share of the
+    distribution.
 
-    n >= z^2 p (1 - p) / eps^2; .005 about the median at 95 % needs 38416 with z = 1.96. A quantile of 0 or 1 needs 1.
-    ``ValueError`` outside 0 < precision, 0 <= quantile <= 1, 0 < confidence < 1. Source: Chen, Kelton 1999; Kalibera 2006, ch. 3.
+    n >= z^2 p (1 - p) / eps^2; .005 about the median at 95 % needs 38416 with z = 1.96. A quantile
+    of 0 or 1 needs 1. ``ValueError`` outside 0 < precision, 0 <= quantile <= 1, 0 < confidence < 1.
+    Source: Chen, Kelton 1999; Kalibera 2006, ch. 3.
     """
     if not (precision > 0 and 0 <= quantile <= 1 and 0 < confidence < 1):
         raise ValueError("precision must be positive, quantile and confidence shares")
-    z = round(NormalDist().inv_cdf((1 + confidence) / 2), 4)  # tables of z have no more; the published 38416 rests on them
+    # tables of z have no more; the published 38416 rests on them
+    z = round(NormalDist().inv_cdf((1 + confidence) / 2), 4)
     return max(1, ceil(round(z**2 * quantile * (1 - quantile) / precision**2, 6)))
 
 
@@ -83,19 +114,26 @@ def _root(above: ArrayLike, below: ArrayLike) -> NDArray[np.float64]:
     """sqrt(above / below), at least 1; 1 for 0 / 0, infinite for x / 0, NaN for NaN."""
     import numpy as np
 
-    a, b = np.broadcast_arrays(np.asarray(above, dtype=np.float64), np.asarray(below, dtype=np.float64))
-    found = np.where(b > 0, np.sqrt(np.abs(a) / np.where(b > 0, b, 1.0)), np.where(a > 0, np.inf, 1.0))
+    a, b = np.broadcast_arrays(
+        np.asarray(above, dtype=np.float64), np.asarray(below, dtype=np.float64)
+    )
+    found = np.where(
+        b > 0, np.sqrt(np.abs(a) / np.where(b > 0, b, 1.0)), np.where(a > 0, np.inf, 1.0)
+    )
     return np.where(np.isnan(a) | np.isnan(b), np.nan, np.maximum(found, 1.0))
 
 
 @dataclass(frozen=True)
 class Components:
-    """Mean and variances at each level, all of the shape (groups,); variances in the squared unit of the values.
+    """Mean and variances at each level, all of the shape (groups,); variances in the squared unit
+    of the values.
 
-    ``within`` is S_E^2 (between the measurements of one execution), ``executions`` S_B^2 (between the execution means of one binary),
-    ``binaries`` S_V^2 (between the binary means): Kalibera 2006, eq. 14-16. A level of which no binary or execution has two units is
-    NaN. ``values_count``, ``executions_count`` and ``binaries_count`` are what the variances are divided by in the variance of the mean:
-    l m n, l m and l of a balanced design, their harmonic equivalents of another. ``..._df`` are degrees of freedom.
+    ``within`` is S_E^2 (between the measurements of one execution), ``executions`` S_B^2 (between
+    the execution means of one binary), ``binaries`` S_V^2 (between the binary means): Kalibera
+    2006, eq. 14-16. A level of which no binary or execution has two units is NaN. ``values_count``,
+    ``executions_count`` and ``binaries_count`` are what the variances are divided by in the
+    variance of the mean: l m n, l m and l of a balanced design, their harmonic equivalents of
+    another. ``..._df`` are degrees of freedom.
     """
 
     mean: NDArray[np.float64]
@@ -110,24 +148,31 @@ class Components:
     binaries_df: NDArray[np.float64]
 
     def variance(self) -> NDArray[np.float64]:
-        """The variance of the mean, eq. 17: S_E^2/(lmn) + S_B^2/(lm) + S_V^2/l, for one binary S_E^2/(mn) + S_B^2/m (2005, eq. 4).
+        """The variance of the mean, eq. 17: S_E^2/(lmn) + S_B^2/(lm) + S_V^2/l, for one binary
+        S_E^2/(mn) + S_B^2/m (2005, eq. 4).
 
-        As published it counts the lower levels twice, since S_V^2 and S_B^2 hold them already: it errs on the wide side. A level
-        without a second unit is contained in the one above and adds nothing. NaN for a single execution, which says nothing about
-        the next one.
+        As published it counts the lower levels twice, since S_V^2 and S_B^2 hold them already: it
+        errs on the wide side. A level without a second unit is contained in the one above and adds
+        nothing. NaN for a single execution, which says nothing about the next one.
         """
         import numpy as np
 
-        total = np.nan_to_num(self.within) / self.values_count + np.nan_to_num(self.executions) / self.executions_count
+        total = (
+            np.nan_to_num(self.within) / self.values_count
+            + np.nan_to_num(self.executions) / self.executions_count
+        )
         total = total + np.nan_to_num(self.binaries) / self.binaries_count
         known = (self.executions_df + self.binaries_df > 0) & np.isfinite(self.mean)
         return np.where(known, total, np.nan)
 
-    def interval(self, confidence: float = 0.99, quantile: Literal["t", "normal"] = "t") -> Interval:
+    def interval(
+        self, confidence: float = 0.99, quantile: Literal["t", "normal"] = "t"
+    ) -> Interval:
         """The confidence interval of the mean; infinite where its variance is unknown.
 
-        ``normal`` is the published, asymptotic interval; ``t`` takes the quantile at the top level's degrees of freedom (binaries,
-        or executions of the only binary), which holds for few of them, too.
+        ``normal`` is the published, asymptotic interval; ``t`` takes the quantile at the top
+        level's degrees of freedom (binaries, or executions of the only binary), which holds for few
+        of them, too.
         """
         import numpy as np
 
@@ -144,10 +189,12 @@ class Components:
         return Interval(self.mean, centre - half, centre + half)
 
     def separate(self) -> Separate:
-        """What each level adds on its own, by the expected mean squares: E S_B^2 = sigma_B^2 + sigma_E^2/n, and so on upwards.
+        """What each level adds on its own, by the expected mean squares: E S_B^2 = sigma_B^2 +
+        sigma_E^2/n, and so on upwards.
 
-        For planning and for naming the source of noise. Never below 0; a level that is unknown is NaN, as is one that rests on an
-        unknown lower level which has more than one unit. Source: Searle, Casella, McCulloch 1992, ANOVA estimators.
+        For planning and for naming the source of noise. Never below 0; a level that is unknown is
+        NaN, as is one that rests on an unknown lower level which has more than one unit. Source:
+        Searle, Casella, McCulloch 1992, ANOVA estimators.
         """
         import numpy as np
 
@@ -156,7 +203,9 @@ class Components:
         executions = np.maximum(self.executions - lower / per_execution, 0.0)
         per_binary = self.executions_count / self.binaries_count
         below = np.where(np.isfinite(self.executions), self.executions, lower / per_execution)
-        return Separate(self.within, executions, np.maximum(self.binaries - below / per_binary, 0.0))
+        return Separate(
+            self.within, executions, np.maximum(self.binaries - below / per_binary, 0.0)
+        )
 
 
 @dataclass(frozen=True)
@@ -169,15 +218,21 @@ class Separate:
 
 
 def components(
-    values: ArrayLike, execution: ArrayLike, binary: ArrayLike | None = None, group: ArrayLike | None = None
+    values: ArrayLike,
+    execution: ArrayLike,
+    binary: ArrayLike | None = None,
+    group: ArrayLike | None = None,
 ) -> Components:
-    """Components of columns of equal length: value, its execution, the binary of that, and the group, which is evaluated separately.
+    """Components of columns of equal length: value, its execution, the binary of that, and the
+    group, which is evaluated separately.
 
-    Labels are any integers; the same execution number in two binaries names two executions. Without ``binary`` there is one, without
-    ``group`` there is one group; groups come in the order of their numbers. Unbalanced data: the mean is the mean of the binary means
-    of the execution means, since the execution, not the measurement, is what was repeated; S_E^2 and S_B^2 pool their squares over
-    the degrees of freedom; in the variance of the mean each mean has the weight that it has in the mean. Balanced data give the
-    published formulas. A NaN or an infinity makes its group unknown. ``ValueError`` for columns of different lengths or none at all.
+    Labels are any integers; the same execution number in two binaries names two executions. Without
+    ``binary`` there is one, without ``group`` there is one group; groups come in the order of their
+    numbers. Unbalanced data: the mean is the mean of the binary means of the execution means, since
+    the execution, not the measurement, is what was repeated; S_E^2 and S_B^2 pool their squares
+    over the degrees of freedom; in the variance of the mean each mean has the weight that it has in
+    the mean. Balanced data give the published formulas. A NaN or an infinity makes its group
+    unknown. ``ValueError`` for columns of different lengths or none at all.
     """
     import numpy as np
 
@@ -204,7 +259,11 @@ def components(
     above = _sums(of_binary, (binary_mean - mean[of_binary]) ** 2, groups)
 
     rounding = np.zeros(groups)
-    np.maximum.at(rounding, group_of_execution[of_value], np.abs(np.nan_to_num(y)) * (8 * np.finfo(np.float64).eps))
+    np.maximum.at(
+        rounding,
+        group_of_execution[of_value],
+        np.abs(np.nan_to_num(y)) * (8 * np.finfo(np.float64).eps),
+    )
     weight = 1 / (built[of_binary] * runs)[of_execution]  # of an execution's mean in the mean
     return Components(
         mean=mean,
@@ -230,25 +289,33 @@ def _labels(column: ArrayLike | None, like: NDArray[np.float64]) -> NDArray[np.i
 
 
 def _nest(labels: list[NDArray[np.int64]]) -> tuple[int, list[NDArray[np.int64]]]:
-    """Number of groups, and where each value, execution and binary belongs: its index in the level above."""
+    """Number of groups, and where each value, execution and binary belongs: its index in the level
+    above.
+    """
     import numpy as np
 
     group, binary, execution = labels
     width = int(binary.max()) + 1
     binaries, binary_of_value = np.unique(group * width + binary, return_inverse=True)
     depth = int(execution.max()) + 1
-    executions, execution_of_value = np.unique(binary_of_value * depth + execution, return_inverse=True)
+    executions, execution_of_value = np.unique(
+        binary_of_value * depth + execution, return_inverse=True
+    )
     return int(group.max()) + 1, [execution_of_value, executions // depth, binaries // width]
 
 
-def _sums(places: NDArray[np.int64], values: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+def _sums(
+    places: NDArray[np.int64], values: NDArray[np.float64], count: int
+) -> NDArray[np.float64]:
     """The sum of the values at each of ``count`` places."""
     import numpy as np
 
     return np.bincount(places, values, count).astype(np.float64)
 
 
-def _variance(squares: NDArray[np.float64], df: NDArray[np.float64], rounding: NDArray[np.float64]) -> NDArray[np.float64]:
+def _variance(
+    squares: NDArray[np.float64], df: NDArray[np.float64], rounding: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Squares over degrees of freedom; 0 where only rounding, NaN without degrees of freedom."""
     import numpy as np
 

@@ -12,18 +12,25 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
-NORMAL = 1.482602218505602  # standard deviations in a median distance from the middle, of normal values: 1 / Phi^-1(3/4)
+# standard deviations in a median distance from the middle, of normal values: 1 / Phi^-1(3/4)
+NORMAL = 1.482602218505602
 SHORT_ROW = 32  # values
-NORMAL_DEGREES = 1e9  # degrees of freedom from which Student's t is the normal distribution to double precision
+# degrees of freedom from which Student's t is the normal distribution to double precision
+NORMAL_DEGREES = 1e9
 
 
-def medians(values: NDArray[np.float64], group: NDArray[np.intp], groups: int) -> NDArray[np.float64]:
-    """The (upper) median of the values of each of ``groups`` groups, shape (groups,); 0 for one without values."""
+def medians(
+    values: NDArray[np.float64], group: NDArray[np.intp], groups: int
+) -> NDArray[np.float64]:
+    """The (upper) median of the values of each of ``groups`` groups, shape (groups,); 0 for one
+    without values.
+    """
     import numpy as np
 
     counts, found = np.bincount(group, minlength=groups), np.zeros(groups)
     there, most = counts > 0, int(counts.max(initial=0))
-    if most and (counts[there] == most).all() and (group[1:] >= group[:-1]).all():  # as curves at the same sizes have it
+    # as curves at the same sizes have it
+    if most and (counts[there] == most).all() and (group[1:] >= group[:-1]).all():
         found[there] = np.partition(values.reshape(-1, most), most // 2, axis=1)[:, most // 2]
         return found
     order = np.lexsort((values, group))
@@ -34,7 +41,9 @@ def medians(values: NDArray[np.float64], group: NDArray[np.intp], groups: int) -
 
 @dataclass(frozen=True)
 class Interval:
-    """Mean and its confidence interval per group, shape (groups,), in the unit of the values; infinite for a single value."""
+    """Mean and its confidence interval per group, shape (groups,), in the unit of the values;
+    infinite for a single value.
+    """
 
     centre: NDArray[np.float64]
     low: NDArray[np.float64]
@@ -57,9 +66,9 @@ def interval(values: ArrayLike, confidence: float = 0.99) -> Interval:
 class Difference:
     """Second mean minus first, per group, shape (groups,), in the unit of the values.
 
-    ``low``..``high`` is the confidence interval, ``error`` the standard error, ``df`` its degrees of freedom (infinite where the
-    error is 0). If no variance can be estimated (one value, or a NaN), ``p``, ``error`` and ``df`` are NaN and the interval is
-    infinite.
+    ``low``..``high`` is the confidence interval, ``error`` the standard error, ``df`` its degrees
+    of freedom (infinite where the error is 0). If no variance can be estimated (one value, or a
+    NaN), ``p``, ``error`` and ``df`` are NaN and the interval is infinite.
     """
 
     estimate: NDArray[np.float64]
@@ -72,7 +81,9 @@ class Difference:
 
 @dataclass(frozen=True)
 class Moments:
-    """Mean, and unbiased variance with its degrees of freedom (NaN and 0 for a single value), each of shape (groups,)."""
+    """Mean, and unbiased variance with its degrees of freedom (NaN and 0 for a single value), each
+    of shape (groups,).
+    """
 
     mean: NDArray[np.float64]
     variance: NDArray[np.float64]
@@ -92,7 +103,9 @@ def moments(values: ArrayLike) -> Moments:
     if n < 2:
         return Moments(mean, np.full(groups, np.nan), np.zeros(groups))
     variance = ((y - mean[:, None]) ** 2).sum(axis=1) / (n - 1)
-    return Moments(mean, np.where(variance <= _rounding(y) ** 2, 0.0, variance), np.full(groups, n - 1.0))
+    return Moments(
+        mean, np.where(variance <= _rounding(y) ** 2, 0.0, variance), np.full(groups, n - 1.0)
+    )
 
 
 def combine(
@@ -101,12 +114,14 @@ def combine(
     dfs: Sequence[NDArray[np.float64]],
     confidence: float | None = 0.99,
 ) -> Difference:
-    """The difference whose variance is the sum of independent estimated ``variances``, each with its degrees of freedom.
+    """The difference whose variance is the sum of independent estimated ``variances``, each with
+    its degrees of freedom.
 
     Without a ``confidence`` only p is asked for: the interval is infinite.
 
-    All arrays have the shape (groups,). The degrees of freedom of the sum are Welch and Satterthwaite's. With no variance at all
-    the interval is the estimate, and p is 1 for equal means, else 0. Source: Satterthwaite 1946; Welch 1947.
+    All arrays have the shape (groups,). The degrees of freedom of the sum are Welch and
+    Satterthwaite's. With no variance at all the interval is the estimate, and p is 1 for equal
+    means, else 0. Source: Satterthwaite 1946; Welch 1947.
     """
     import numpy as np
 
@@ -117,10 +132,13 @@ def combine(
     p = np.where(found.spread, two_sided(t, found.df), np.where(found.sure == 0, 1.0, 0.0))
     half = np.full(p.shape, np.inf) if confidence is None else _half(found, confidence)
     return Difference(
-        estimate=estimate, low=found.sure - half, high=found.sure + half, p=np.where(found.known, p, np.nan),
+        estimate=estimate,
+        low=found.sure - half,
+        high=found.sure + half,
+        p=np.where(found.known, p, np.nan),
         error=np.where(found.known, found.error, np.nan),
         df=np.where(found.spread, found.df, np.where(found.known, np.inf, np.nan)),
-    )  # fmt: skip
+    )
 
 
 def reach(
@@ -129,7 +147,9 @@ def reach(
     dfs: Sequence[NDArray[np.float64]],
     confidence: float,
 ) -> NDArray[np.float64]:
-    """How far from 0 the interval of ``combine`` reaches, to either side; infinite where it is unknown."""
+    """How far from 0 the interval of ``combine`` reaches, to either side; infinite where it is
+    unknown.
+    """
     import numpy as np
 
     found = _errors(estimate, variances, dfs)
@@ -137,7 +157,9 @@ def reach(
 
 
 class _Errors(NamedTuple):
-    """Where a difference is ``known``, and has a ``spread``; the ``sure`` estimate (0 where unknown), its standard error and its df."""
+    """Where a difference is ``known``, and has a ``spread``; the ``sure`` estimate (0 where
+    unknown), its standard error and its df.
+    """
 
     known: NDArray[np.bool_]
     spread: NDArray[np.bool_]
@@ -147,7 +169,9 @@ class _Errors(NamedTuple):
 
 
 def _errors(
-    estimate: NDArray[np.float64], variances: Sequence[NDArray[np.float64]], dfs: Sequence[NDArray[np.float64]]
+    estimate: NDArray[np.float64],
+    variances: Sequence[NDArray[np.float64]],
+    dfs: Sequence[NDArray[np.float64]],
 ) -> _Errors:
     import numpy as np
 
@@ -158,7 +182,9 @@ def _errors(
     share = np.where(spread, parts, 0.0) / np.where(spread, total, 1.0)
     weight = np.where(spread, (share**2 / np.where(degrees > 0, degrees, 1.0)).sum(axis=0), 1.0)
     df = np.where(spread, 1 / np.maximum(weight, 1 / NORMAL_DEGREES), NORMAL_DEGREES)
-    return _Errors(known, spread, np.where(known, estimate, 0.0), np.sqrt(np.where(spread, total, 0.0)), df)
+    return _Errors(
+        known, spread, np.where(known, estimate, 0.0), np.sqrt(np.where(spread, total, 0.0)), df
+    )
 
 
 def _half(errors: _Errors, confidence: float) -> NDArray[np.float64]:
@@ -177,17 +203,23 @@ def welch(
     extra: ArrayLike = 0.0,
     extra_df: ArrayLike = float("inf"),
 ) -> Difference:
-    """Welch's difference of the means of two independent samples, shapes (groups, m) and (groups, k).
+    """Welch's difference of the means of two independent samples, shapes (groups, m) and (groups,
+    k).
 
-    ``extra`` is a further variance of the difference (between sessions, say) with ``extra_df`` degrees of freedom, scalars or
-    (groups,).
+    ``extra`` is a further variance of the difference (between sessions, say) with ``extra_df``
+    degrees of freedom, scalars or (groups,).
     """
     import numpy as np
 
     a, b = moments(first), moments(second)
     estimate = settle(b.mean - a.mean, first, second)
     variances = [a.variance / np.shape(first)[1], b.variance / np.shape(second)[1]]
-    return combine(estimate, [*variances, _each(extra, estimate)], [a.df, b.df, _degrees(extra_df, estimate)], confidence)
+    return combine(
+        estimate,
+        [*variances, _each(extra, estimate)],
+        [a.df, b.df, _degrees(extra_df, estimate)],
+        confidence,
+    )
 
 
 def paired(
@@ -197,7 +229,9 @@ def paired(
     extra: ArrayLike = 0.0,
     extra_df: ArrayLike = float("inf"),
 ) -> Difference:
-    """Student's mean difference of paired samples, both of the shape (groups, n); ``extra`` as in ``welch``."""
+    """Student's mean difference of paired samples, both of the shape (groups, n); ``extra`` as in
+    ``welch``.
+    """
     import numpy as np
 
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
@@ -208,11 +242,13 @@ def paired(
     return combine(gap.mean, variances, dfs, confidence)
 
 
-def gaps_of(gaps: NDArray[np.float64], tiny: NDArray[np.float64]) -> tuple[Moments, NDArray[np.float64]]:
+def gaps_of(
+    gaps: NDArray[np.float64], tiny: NDArray[np.float64]
+) -> tuple[Moments, NDArray[np.float64]]:
     """The moments of paired differences (groups, n), and the variance of their mean.
 
-    Differences are rounded like the values that they come from, not like themselves: by so much a mean and a standard deviation
-    are ``tiny`` (groups,) and count as 0.
+    Differences are rounded like the values that they come from, not like themselves: by so much a
+    mean and a standard deviation are ``tiny`` (groups,) and count as 0.
     """
     import numpy as np
 
@@ -233,13 +269,18 @@ def _rounding(values: ArrayLike) -> NDArray[np.float64]:
     import numpy as np
 
     y = np.asarray(values, dtype=np.float64)
-    # Of short rows numpy finds the largest values of all rows, column by column, in a third of the time.
-    largest = np.abs(y.T, order="C").max(axis=0) if y.shape[1] <= SHORT_ROW else np.abs(y).max(axis=1)
+    # Of short rows numpy finds the largest values of all rows, column by column, in a third of the
+    # time.
+    largest = (
+        np.abs(y.T, order="C").max(axis=0) if y.shape[1] <= SHORT_ROW else np.abs(y).max(axis=1)
+    )
     rounding: NDArray[np.float64] = largest * (8 * np.finfo(np.float64).eps)
     return rounding
 
 
-def settle(estimate: NDArray[np.float64], first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
+def settle(
+    estimate: NDArray[np.float64], first: ArrayLike, second: ArrayLike
+) -> NDArray[np.float64]:
     """Differences of means which are only rounding as 0."""
     return settled(estimate, rounding(first, second))
 

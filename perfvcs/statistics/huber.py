@@ -1,4 +1,6 @@
-"""Student's paired comparison with outliers pulled in: Huber's estimate of the shift, its interval and p-value, for many groups at once."""
+"""Student's paired comparison with outliers pulled in: Huber's estimate of the shift, its interval
+and p-value, for many groups at once.
+"""
 
 from __future__ import annotations
 
@@ -20,22 +22,26 @@ NORMAL_IN_DISTANCES = 1.0483  # a normal standard deviation in medians of the di
 DISTANCE_NEIGHBOURS = 50  # distances of a value to that many others are enough
 MOST_ROUNDS = 200
 CLOSE = 7  # the same where it is computed for many patterns of signs
-SIGN_PATTERNS = 1000  # of signs for which the whole statistic is computed; at p = .01 this is exact to .003
+# of signs for which the whole statistic is computed; at p = .01 this is exact to .003
+SIGN_PATTERNS = 1000
 SORTED = 1000  # values of a row
 EQUIVALENCE = 0.9  # two one-sided tests at 5 %
 
 
 @dataclass(frozen=True)
 class Shift:
-    """What ``paired`` finds: the ``difference``, and the ``free`` gaps (groups, n), second minus first without the period effect.
+    """What ``paired`` finds: the ``difference``, and the ``free`` gaps (groups, n), second minus
+    first without the period effect.
 
-    Flips of the signs of ``free`` are the permutation test that belongs to it (``chance``); nothing is pulled in there, and a pair
-    without any difference has 0, whose sign says nothing. ``widened`` (groups, n) are these with outliers pulled in and further from
-    their mean, so that Student's standard error of theirs is the difference's: for tests of several such columns together. ``removed``
-    and ``lopsided`` (groups,) say where a period effect was removed, and where the orders are too unequal for that (see
-    ``period``; ``widened`` has it removed from both). ``drawn`` (groups,) says where there were outliers, and ``reach`` (groups,) how far
-    from 0 Student's interval of ``EQUIVALENCE`` reaches of the gaps as they are: within a bound it is the test at 5 % that the mean is,
-    outliers and all.
+    Flips of the signs of ``free`` are the permutation test that belongs to it (``chance``); nothing
+    is pulled in there, and a pair without any difference has 0, whose sign says nothing.
+    ``widened`` (groups, n) are these with outliers pulled in and further from their mean, so that
+    Student's standard error of theirs is the difference's: for tests of several such columns
+    together. ``removed`` and ``lopsided`` (groups,) say where a period effect was removed, and
+    where the orders are too unequal for that (see ``period``; ``widened`` has it removed from
+    both). ``drawn`` (groups,) says where there were outliers, and ``reach`` (groups,) how far from
+    0 Student's interval of ``EQUIVALENCE`` reaches of the gaps as they are: within a bound it is
+    the test at 5 % that the mean is, outliers and all.
     """
 
     difference: Difference
@@ -48,16 +54,21 @@ class Shift:
     lopsided: NDArray[np.bool_]
 
 
-def paired(first: ArrayLike, second: ArrayLike, confidence: float = 0.99, bend: float = BEND) -> Shift:
+def paired(
+    first: ArrayLike, second: ArrayLike, confidence: float = 0.99, bend: float = BEND
+) -> Shift:
     """Shift of the second sample against the first, paired, both of shape (groups, n), n >= 1.
 
-    Differences d further than ``bend`` standard deviations from their centre are pulled in to that distance; the centre is the mean of
-    what results. Its standard error is that of Student's mean of the n drawn-in values, times K / m: m is the share that was left
-    alone, K = 1 + (1 - m) / (m n); n - 1 degrees of freedom. The standard deviation is taken from the median distance of two values,
-    which up to 29 % of outliers leave finite. So without outliers this is exactly Student's test; with them its interval is not
-    stretched by what a burst did to one pair. Of fewer than ``FEWEST_PAIRS`` pairs, or where most are equal, none is pulled in. A NaN or
-    infinity makes its group unknown: NaN, its interval infinite; as does a single pair.
-    Sources: Huber 1964; Huber 1981, sections 6.4-6.5 (K); Bickel, Lehmann 1979 (the median distance); Schuirmann 1987 (equivalence).
+    Differences d further than ``bend`` standard deviations from their centre are pulled in to that
+    distance; the centre is the mean of what results. Its standard error is that of Student's mean
+    of the n drawn-in values, times K / m: m is the share that was left alone, K = 1 + (1 - m) / (m
+    n); n - 1 degrees of freedom. The standard deviation is taken from the median distance of two
+    values, which up to 29 % of outliers leave finite. So without outliers this is exactly Student's
+    test; with them its interval is not stretched by what a burst did to one pair. Of fewer than
+    ``FEWEST_PAIRS`` pairs, or where most are equal, none is pulled in. A NaN or infinity makes its
+    group unknown: NaN, its interval infinite; as does a single pair. Sources: Huber 1964; Huber
+    1981, sections 6.4-6.5 (K); Bickel, Lehmann 1979 (the median distance); Schuirmann 1987
+    (equivalence).
     """
     import numpy as np
 
@@ -73,7 +84,11 @@ def paired(first: ArrayLike, second: ArrayLike, confidence: float = 0.99, bend: 
     bound = allowance(gaps, rounding, bend)
     drawn = draw_in(gaps, bound)
     about, (plain, error) = moments(drawn), difference.gaps_of(gaps, rounding)
-    variance = np.where(about.variance <= rounding**2, 0.0, about.variance) * widening(drawn == gaps) ** 2 / n
+    variance = (
+        np.where(about.variance <= rounding**2, 0.0, about.variance)
+        * widening(drawn == gaps) ** 2
+        / n
+    )
     estimate = np.where(known, difference.settled(about.mean, rounding), np.nan)
     equal, no = np.abs(gaps) <= np.expand_dims(rounding, 1), np.zeros(len(gaps), dtype=np.bool_)
     return Shift(
@@ -89,14 +104,17 @@ def paired(first: ArrayLike, second: ArrayLike, confidence: float = 0.99, bend: 
 
 
 def chance(free: ArrayLike) -> NDArray[np.float64]:
-    """Two-sided p of the shift of paired differences, shape (groups, n), under flips of their signs; result (groups,).
+    """Two-sided p of the shift of paired differences, shape (groups, n), under flips of their
+    signs; result (groups,).
 
-    Of several columns, shape (groups, n, columns), it is that of the largest |t| of them, all flipped together. |t| is computed anew
-    for each pattern of signs, outliers pulled in anew: values that were pulled in before would keep the pairs of the rarer order small in
-    every pattern alike. All 2**n patterns where half of them are at most ``SIGN_PATTERNS``, else so many random ones,
-    with the observed one counted in. The values are finite.
-    Where all differences have one sign and none is an outlier, no other pattern has a larger t, and nothing is computed; nor with
-    outliers where patterns are drawn: only those that flip nothing but outliers come near, too few to be among them.
+    Of several columns, shape (groups, n, columns), it is that of the largest |t| of them, all
+    flipped together. |t| is computed anew for each pattern of signs, outliers pulled in anew:
+    values that were pulled in before would keep the pairs of the rarer order small in every pattern
+    alike. All 2**n patterns where half of them are at most ``SIGN_PATTERNS``, else so many random
+    ones, with the observed one counted in. The values are finite. Where all differences have one
+    sign and none is an outlier, no other pattern has a larger t, and nothing is computed; nor with
+    outliers where patterns are drawn: only those that flip nothing but outliers come near, too few
+    to be among them.
     """
     import numpy as np
 
@@ -107,7 +125,9 @@ def chance(free: ArrayLike) -> NDArray[np.float64]:
     if n < FEWEST_PAIRS:
         return sign_flips(d)
     rows, exact = signs(n, SIGN_PATTERNS)
-    clear = (np.abs(np.sign(d).sum(axis=1)) == n) & ((drawn_in(d) == d).all(axis=1) if exact else True)
+    clear = (np.abs(np.sign(d).sum(axis=1)) == n) & (
+        (drawn_in(d) == d).all(axis=1) if exact else True
+    )
     reached, observed = np.full(groups, float(exact)), _t(d)
     for place in np.flatnonzero(~clear):
         reached[place] = np.count_nonzero(_t(rows * d[place]) >= observed[place] * (1 - 1e-9))
@@ -115,22 +135,26 @@ def chance(free: ArrayLike) -> NDArray[np.float64]:
 
 
 def _t(gaps: NDArray[np.float64]) -> NDArray[np.float64]:
-    """|t| of the shift of differences (groups, n), but for a factor; infinite where they are equal, 0 where they are 0."""
+    """|t| of the shift of differences (groups, n), but for a factor; infinite where they are equal,
+    0 where they are 0.
+    """
     import numpy as np
 
     away = widened(gaps, drawn_in(gaps))
     mean, tiny = away.mean(axis=1), difference.rounding(gaps, gaps)
     error = np.sqrt(((away - mean[:, None]) ** 2).sum(axis=1))
     with np.errstate(divide="ignore"):
-        found: NDArray[np.float64] = np.where(np.abs(mean) <= tiny, 0.0, np.abs(mean) / np.where(error <= tiny, 0.0, error))
+        found: NDArray[np.float64] = np.where(
+            np.abs(mean) <= tiny, 0.0, np.abs(mean) / np.where(error <= tiny, 0.0, error)
+        )
     return found
 
 
 def _largest(gaps: NDArray[np.float64]) -> NDArray[np.float64]:
     """``chance`` of several columns of differences (groups, n, columns).
 
-    Not T^2: each column has its own outliers, and in a flipped pattern that draws a pair in, T^2 adds the noise of the other column.
-    Source: Westfall, Young 1993.
+    Not T^2: each column has its own outliers, and in a flipped pattern that draws a pair in, T^2
+    adds the noise of the other column. Source: Westfall, Young 1993.
     """
     import numpy as np
 
@@ -145,21 +169,30 @@ def _largest(gaps: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def drawn_in(gaps: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Differences (groups, n) with outliers pulled in as ``paired`` does it; of many, by the distances of ``CLOSE`` values."""
+    """Differences (groups, n) with outliers pulled in as ``paired`` does it; of many, by the
+    distances of ``CLOSE`` values.
+    """
     return draw_in(gaps, allowance(gaps, difference.rounding(gaps, gaps), neighbours=CLOSE))
 
 
 def widened(gaps: NDArray[np.float64], drawn: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Differences that were ``drawn`` in, further from their mean by K / m of ``paired``; both (groups, n)."""
+    """Differences that were ``drawn`` in, further from their mean by K / m of ``paired``; both
+    (groups, n).
+    """
     mean = drawn.mean(axis=1)[:, None]
     found: NDArray[np.float64] = mean + widening(drawn == gaps)[:, None] * (drawn - mean)
     return found
 
 
 def allowance(
-    gaps: NDArray[np.float64], rounding: NDArray[np.float64], bend: float = BEND, neighbours: int = DISTANCE_NEIGHBOURS
+    gaps: NDArray[np.float64],
+    rounding: NDArray[np.float64],
+    bend: float = BEND,
+    neighbours: int = DISTANCE_NEIGHBOURS,
 ) -> NDArray[np.float64]:
-    """How far from their centre differences (groups, n) are left alone, shape (groups, 1): infinite where none is to be pulled in."""
+    """How far from their centre differences (groups, n) are left alone, shape (groups, 1): infinite
+    where none is to be pulled in.
+    """
     import numpy as np
 
     scale = spread(gaps, neighbours) if gaps.shape[1] >= FEWEST_PAIRS else np.zeros(len(gaps))
@@ -168,7 +201,9 @@ def allowance(
 
 
 def widening(alone: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """K / m of ``paired``, by which of the differences (groups, n) were left alone; shape (groups,)."""
+    """K / m of ``paired``, by which of the differences (groups, n) were left alone; shape
+    (groups,).
+    """
     import numpy as np
 
     n = alone.shape[1]
@@ -178,10 +213,12 @@ def widening(alone: NDArray[np.bool_]) -> NDArray[np.float64]:
 
 
 def spread(values: ArrayLike, neighbours: int = DISTANCE_NEIGHBOURS) -> NDArray[np.float64]:
-    """The standard deviation of each group, shape (groups, n), as the median distance of two of its values tells it; 0 for n = 1.
+    """The standard deviation of each group, shape (groups, n), as the median distance of two of its
+    values tells it; 0 for n = 1.
 
-    All distances count up to twice as many values as ``neighbours`` and one; of more, those of values at most ``neighbours`` places
-    apart (round the end). ``values`` are finite. Source: Bickel, Lehmann 1979.
+    All distances count up to twice as many values as ``neighbours`` and one; of more, those of
+    values at most ``neighbours`` places apart (round the end). ``values`` are finite. Source:
+    Bickel, Lehmann 1979.
     """
     import numpy as np
 
@@ -195,13 +232,17 @@ def spread(values: ArrayLike, neighbours: int = DISTANCE_NEIGHBOURS) -> NDArray[
     for start in range(0, groups, step):
         here = y[start : start + step]
         with np.errstate(over="ignore"):
-            found[start : start + step] = median(np.abs(here[:, rows] - here[:, columns])) * NORMAL_IN_DISTANCES
+            found[start : start + step] = (
+                median(np.abs(here[:, rows] - here[:, columns])) * NORMAL_IN_DISTANCES
+            )
     return found
 
 
 @lru_cache(maxsize=64)
 def _near(n: int, neighbours: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Which of n values' distances count; the same for all groups, and for every pattern of signs."""
+    """Which of n values' distances count; the same for all groups, and for every pattern of
+    signs.
+    """
     import numpy as np
 
     if n <= 2 * neighbours + 1:
@@ -227,18 +268,27 @@ def draw_in(values: NDArray[np.float64], bound: NDArray[np.float64]) -> NDArray[
         step = drawn[live].mean(axis=1, keepdims=True) - centre
         still = (np.abs(step) > 1e-13 * reach)[:, 0]
         # Newton's step where most are inside; a longer one might swing to and fro.
-        live, centre = live[still], (centre + step / np.maximum(1 - far.mean(axis=1, keepdims=True), 0.6))[still]
+        live, centre = (
+            live[still],
+            (centre + step / np.maximum(1 - far.mean(axis=1, keepdims=True), 0.6))[still],
+        )
         if not len(live):
             break
     return drawn
 
 
 def median(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The median of each row of finite values; numpy's own imports its masked arrays, which takes longer."""
+    """The median of each row of finite values; numpy's own imports its masked arrays, which takes
+    longer.
+    """
     import numpy as np
 
     n = values.shape[1]
     # Short rows are sorted in less time than two of their places are looked for.
-    middle = np.sort(values, axis=1) if n <= SORTED else np.partition(values, [(n - 1) // 2, n // 2], axis=1)
+    middle = (
+        np.sort(values, axis=1)
+        if n <= SORTED
+        else np.partition(values, [(n - 1) // 2, n // 2], axis=1)
+    )
     found: NDArray[np.float64] = (middle[:, (n - 1) // 2] + middle[:, n // 2]) / 2
     return found

@@ -19,9 +19,11 @@ FINAL = 0.0095
 
 @dataclass(frozen=True)
 class EValue:
-    """``e`` against no difference: at most a share a of all comparisons without one ever reaches 1/a, whenever one stops.
+    """``e`` against no difference: at most a share a of all comparisons without one ever reaches
+    1/a, whenever one stops.
 
-    ``estimate`` is the mean difference and ``low``..``high`` its interval, which holds for all numbers of pairs at once. Shape (groups,).
+    ``estimate`` is the mean difference and ``low``..``high`` its interval, which holds for all
+    numbers of pairs at once. Shape (groups,).
     """
 
     estimate: NDArray[np.float64]
@@ -30,20 +32,28 @@ class EValue:
     e: NDArray[np.float64]
 
 
-def t_mixture(first: ArrayLike, second: ArrayLike, confidence: float = 0.99, prior: float = PRIOR) -> EValue:
-    """Evidence of paired samples, shapes (groups, n), by a normal mixture over the standardised difference.
+def t_mixture(
+    first: ArrayLike, second: ArrayLike, confidence: float = 0.99, prior: float = PRIOR
+) -> EValue:
+    """Evidence of paired samples, shapes (groups, n), by a normal mixture over the standardised
+    difference.
 
-    With c = 1 + n ``prior`` and t of n - 1 degrees of freedom: e = c^-1/2 ((1 + t^2/(n-1)) / (1 + t^2/((n-1) c)))^(n/2), the likelihood
-    ratio of t under a normal effect size with variance ``prior`` to t under none: the group-invariant e-process of the t-test. The interval
-    holds the shifts whose e stays below 1 / (1 - confidence); it is infinite while n is small. A single pair has e = 1. Equal differences
-    of one size other than 0 have the limit c^((n-1)/2); no difference at all has c^-1/2. A NaN gives NaN.
-    Sources: Lai 1976; Rouder et al. 2009; Perez-Ortiz, Lardy, de Heide, Gruenwald 2024.
+    With c = 1 + n ``prior`` and t of n - 1 degrees of freedom: e = c^-1/2 ((1 + t^2/(n-1)) / (1 +
+    t^2/((n-1) c)))^(n/2), the likelihood ratio of t under a normal effect size with variance
+    ``prior`` to t under none: the group-invariant e-process of the t-test. The interval holds the
+    shifts whose e stays below 1 / (1 - confidence); it is infinite while n is small. A single pair
+    has e = 1. Equal differences of one size other than 0 have the limit c^((n-1)/2); no difference
+    at all has c^-1/2. A NaN gives NaN. Sources: Lai 1976; Rouder et al. 2009; Perez-Ortiz, Lardy,
+    de Heide, Gruenwald 2024.
     """
     import numpy as np
 
     from perfvcs.statistics.difference import moments, settle
 
-    a, b = (np.where(np.isfinite(side), side, np.nan) for side in (np.asarray(first, float), np.asarray(second, float)))
+    a, b = (
+        np.where(np.isfinite(side), side, np.nan)
+        for side in (np.asarray(first, float), np.asarray(second, float))
+    )
     n = a.shape[1]
     gap = moments(b - a)
     mean = settle(gap.mean, a, b)
@@ -55,7 +65,9 @@ def t_mixture(first: ArrayLike, second: ArrayLike, confidence: float = 0.99, pri
     estimate = np.where(known, mean, 0.0)
     error = np.sqrt(np.where(known, gap.variance, 0.0) / n)
     # Differences are rounded like the values that they come from.
-    varies = error > 8 * np.finfo(np.float64).eps * np.where(known, np.maximum(np.abs(a), np.abs(b)).max(axis=1), 0.0)
+    varies = error > 8 * np.finfo(np.float64).eps * np.where(
+        known, np.maximum(np.abs(a), np.abs(b)).max(axis=1), 0.0
+    )
     square = (estimate / np.where(varies, error, 1.0)) ** 2 / df
     growth = np.where(varies, (1 + square) / (1 + square / c), np.where(estimate != 0, c, 1.0))
     with np.errstate(over="ignore"):  # evidence beyond what a float holds is infinite
@@ -63,15 +75,21 @@ def t_mixture(first: ArrayLike, second: ArrayLike, confidence: float = 0.99, pri
     limit = (np.sqrt(c) / (1 - confidence)) ** (2 / n)
     bound = np.sqrt(df * (limit - 1) / (1 - limit / c)) if limit < c else np.inf
     half = np.where(varies, bound, 0.0 if limit < c else np.inf)
-    half = np.where(known, np.where(varies & np.isfinite(half), half * np.where(varies, error, 1.0), half), np.inf)
+    half = np.where(
+        known,
+        np.where(varies & np.isfinite(half), half * np.where(varies, error, 1.0), half),
+        np.inf,
+    )
     return EValue(mean, estimate - half, estimate + half, np.where(known, e, np.nan))
 
 
 def schedule(pairs: int = PAIRS) -> tuple[int, ...]:
-    """The numbers of pairs after which to look: each from the fifth to ``pairs``, which is always the last.
+    """The numbers of pairs after which to look: each from the fifth to ``pairs``, which is always
+    the last.
 
-    A look costs nothing beside a pair, and looks that follow each other closely nearly always say the same: 25 early looks at one level
-    have little more false alarms than five, and end two pairs earlier.
+    A look costs nothing beside a pair, and looks that follow each other closely nearly always say
+    the same: 25 early looks at one level have little more false alarms than five, and end two pairs
+    earlier.
     """
     return (*range(FIRST_PAIRS, pairs), pairs)
 
@@ -79,17 +97,20 @@ def schedule(pairs: int = PAIRS) -> tuple[int, ...]:
 def level(pairs: int, final: int = PAIRS) -> float:
     """The p-value that a change needs after ``pairs`` of at most ``final`` pairs.
 
-    With looks at all of 5 to 30 pairs of normal differences, Student's test at these levels has false alarms of 1.5 % and the power of a
-    single test after 30 pairs at 1 %. Source of the shape, strict early and nearly the whole level at the end: Haybittle 1971; Peto et
-    al. 1976; the share of both levels was computed by simulation.
+    With looks at all of 5 to 30 pairs of normal differences, Student's test at these levels has
+    false alarms of 1.5 % and the power of a single test after 30 pairs at 1 %. Source of the shape,
+    strict early and nearly the whole level at the end: Haybittle 1971; Peto et al. 1976; the share
+    of both levels was computed by simulation.
     """
     return FINAL if pairs >= final else EARLY
 
 
 def q_values(p: ArrayLike) -> NDArray[np.float64]:
-    """Benjamini and Hochberg's adjusted p-values, shape (comparisons,); a NaN is not a comparison and stays NaN.
+    """Benjamini and Hochberg's adjusted p-values, shape (comparisons,); a NaN is not a comparison
+    and stays NaN.
 
-    Those with q <= .05 hold at most 5 % false discoveries on average. Source: Benjamini, Hochberg 1995, the step-up rule.
+    Those with q <= .05 hold at most 5 % false discoveries on average. Source: Benjamini, Hochberg
+    1995, the step-up rule.
     """
     import numpy as np
 

@@ -1,4 +1,6 @@
-"""The period effect of a comparison in pairs (what the first and the second measurement differ by), where the order is known."""
+"""The period effect of a comparison in pairs (what the first and the second measurement differ by),
+where the order is known.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +9,41 @@ from typing import TYPE_CHECKING
 
 from perfvcs.statistics import huber
 from perfvcs.statistics.difference import Difference, combine, reach, rounding
-from perfvcs.statistics.huber import BEND, DISTANCE_NEIGHBOURS, EQUIVALENCE, NORMAL_IN_DISTANCES, Shift, draw_in, median, widening
+from perfvcs.statistics.huber import (
+    BEND,
+    DISTANCE_NEIGHBOURS,
+    EQUIVALENCE,
+    NORMAL_IN_DISTANCES,
+    Shift,
+    draw_in,
+    median,
+    widening,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 FEWEST_SETTLING = 5  # pairs; fewer settle nothing
-# p up to which a period effect is removed: at .01, five pairs without one would be called changed in 1.2 % of cases.
+# p up to which a period effect is removed: at .01, five pairs without one would be called changed
+# in 1.2 % of cases.
 EVIDENT_SHARE = 0.003
 ORDER_RATIO = 3  # with so many pairs, one in the rarer order is enough for its mean
 
 
-def hotelling(first: ArrayLike, second: ArrayLike, *, paired: bool = False, lost: int = 0) -> NDArray[np.float64]:
-    """The p of equal means of two samples of the shapes (groups, m, 2) and (groups, k, 2); shape (groups,).
+def hotelling(
+    first: ArrayLike, second: ArrayLike, *, paired: bool = False, lost: int = 0
+) -> NDArray[np.float64]:
+    """The p of equal means of two samples of the shapes (groups, m, 2) and (groups, k, 2); shape
+    (groups,).
 
-    Paired: one sample of the differences, an F with 2 and m - 2 degrees of freedom; apart: two samples with a pooled covariance, 2
-    and m + k - 3. ``lost`` are degrees of freedom that something else took, whose part of the variance is restored already.
-    If only one dimension varies (the other's values are all equal, or it is a multiple), it is Student's test in
-    that one, and p is 0 if the other one differs. Too few executions (less than three pairs, or four apart) and any NaN make p NaN.
-    ``ValueError`` for paired samples of different sizes. Source: Hotelling 1931; Anderson 2003, 5.2 and 5.3.
+    Paired: one sample of the differences, an F with 2 and m - 2 degrees of freedom; apart: two
+    samples with a pooled covariance, 2 and m + k - 3. ``lost`` are degrees of freedom that
+    something else took, whose part of the variance is restored already. If only one dimension
+    varies (the other's values are all equal, or it is a multiple), it is Student's test in that
+    one, and p is 0 if the other one differs. Too few executions (less than three pairs, or four
+    apart) and any NaN make p NaN. ``ValueError`` for paired samples of different sizes. Source:
+    Hotelling 1931; Anderson 2003, 5.2 and 5.3.
     """
     import numpy as np
 
@@ -38,17 +55,25 @@ def hotelling(first: ArrayLike, second: ArrayLike, *, paired: bool = False, lost
         return np.full(a.shape[0], np.nan)
     with np.errstate(invalid="ignore"):
         mean = b.mean(axis=1) - a.mean(axis=1)
-        rounding = 64 * np.finfo(np.float64).eps * np.maximum(np.abs(a).max(axis=1), np.abs(b).max(axis=1))
+        rounding = (
+            64 * np.finfo(np.float64).eps * np.maximum(np.abs(a).max(axis=1), np.abs(b).max(axis=1))
+        )
         if paired:
             rest, free, factor = (b - a) - mean[:, None, :], m - 1, float(m)
         else:
             apart = [side - side.mean(axis=1, keepdims=True) for side in (a, b)]
             rest, free, factor = np.concatenate(apart, axis=1), m + k - 2, m * k / (m + k)
-    return _test(mean, np.einsum("gei,gej->gij", rest, rest) / max(free, 1), rounding, factor, free - lost)
+    return _test(
+        mean, np.einsum("gei,gej->gij", rest, rest) / max(free, 1), rounding, factor, free - lost
+    )
 
 
 def _test(
-    mean: NDArray[np.float64], covariance: NDArray[np.float64], rounding: NDArray[np.float64], factor: float, free: int
+    mean: NDArray[np.float64],
+    covariance: NDArray[np.float64],
+    rounding: NDArray[np.float64],
+    factor: float,
+    free: int,
 ) -> NDArray[np.float64]:
     import numpy as np
 
@@ -62,7 +87,8 @@ def _test(
     z = mean / unit
     full = (varies[:, 0] & varies[:, 1])[:, None]
     correlation = np.where(known & full[:, 0], covariance[:, 0, 1] / (unit[:, 0] * unit[:, 1]), 0.0)
-    # Along the sum and the difference of the two scaled parts a correlation leaves the variances 1 + r and 1 - r.
+    # Along the sum and the difference of the two scaled parts a correlation leaves the variances 1
+    # + r and 1 - r.
     turned = np.stack([z[:, 0] + z[:, 1], z[:, 0] - z[:, 1]], axis=1) / np.sqrt(2)
     parts = np.where(full, turned, z)
     spread = np.where(full, np.stack([1 + correlation, 1 - correlation], axis=1), 1.0 * varies)
@@ -71,16 +97,21 @@ def _test(
     elsewhere = (~has & (np.abs(parts) > 1e-9)).sum(axis=1) > 0
     dimensions = has.sum(axis=1)
     degrees = max(free - 1.0, 1.0)
-    two, one = f_tail(squares * degrees / (2 * max(free, 1)), 2, degrees), f_tail(squares, 1, max(free, 1.0))
+    two, one = (
+        f_tail(squares * degrees / (2 * max(free, 1)), 2, degrees),
+        f_tail(squares, 1, max(free, 1.0)),
+    )
     p = np.where(dimensions == 2, two, np.where(dimensions == 1, one, 1.0))
     return np.where(known & (free > 1), np.where(elsewhere, 0.0, p), np.nan)
 
 
 @dataclass(frozen=True)
 class Orders:
-    """Half the sum and half the difference of the means in both orders, each (groups,): the ``shift`` and the ``period`` effect.
+    """Half the sum and half the difference of the means in both orders, each (groups,): the
+    ``shift`` and the ``period`` effect.
 
-    Both have the same ``variance``. ``drawn`` (groups,) says where outliers were pulled in. ``widened`` as in ``huber.Shift``.
+    Both have the same ``variance``. ``drawn`` (groups,) says where outliers were pulled in.
+    ``widened`` as in ``huber.Shift``.
     """
 
     shift: NDArray[np.float64]
@@ -90,14 +121,23 @@ class Orders:
     widened: NDArray[np.float64]
 
 
-def paired(first: ArrayLike, second: ArrayLike, later: ArrayLike, confidence: float = 0.99, bend: float = BEND) -> Shift:
-    """``huber.paired`` with the period effect removed; ``later`` (groups, n): where the second sample was measured after the first.
+def paired(
+    first: ArrayLike,
+    second: ArrayLike,
+    later: ArrayLike,
+    confidence: float = 0.99,
+    bend: float = BEND,
+) -> Shift:
+    """``huber.paired`` with the period effect removed; ``later`` (groups, n): where the second
+    sample was measured after the first.
 
-    d = shift + period where it was, shift - period elsewhere: two means, of each order. It costs a degree of freedom, so it is done
-    where the effect is evident (p <= ``EVIDENT_SHARE``); one that is not leaves a balanced comparison unbiased, and only widens its
-    interval. Where the rarer order has less than a third of the pairs, an outlier there and an effect look alike: nothing is pulled in,
-    and the interval covers that of the means of both orders and Student's. Where one order is all there is, shift and period are one,
-    and the interval is infinite. Fewer than ``FEWEST_SETTLING`` pairs are left as they are. Source: Fisher 1935, chapter 4.
+    d = shift + period where it was, shift - period elsewhere: two means, of each order. It costs a
+    degree of freedom, so it is done where the effect is evident (p <= ``EVIDENT_SHARE``); one that
+    is not leaves a balanced comparison unbiased, and only widens its interval. Where the rarer
+    order has less than a third of the pairs, an outlier there and an effect look alike: nothing is
+    pulled in, and the interval covers that of the means of both orders and Student's. Where one
+    order is all there is, shift and period are one, and the interval is infinite. Fewer than
+    ``FEWEST_SETTLING`` pairs are left as they are. Source: Fisher 1935, chapter 4.
     """
     import numpy as np
 
@@ -106,12 +146,17 @@ def paired(first: ArrayLike, second: ArrayLike, later: ArrayLike, confidence: fl
     if n < FEWEST_SETTLING:
         return found
     known = np.isfinite(found.difference.estimate)
-    gaps, tiny = np.where(known[:, None], found.free, 0.0), np.where(known, rounding(first, second), 0.0)
+    gaps, tiny = (
+        np.where(known[:, None], found.free, 0.0),
+        np.where(known, rounding(first, second), 0.0),
+    )
     rarer = np.minimum(order.sum(axis=1), n - order.sum(axis=1))
     enough = (ORDER_RATIO * rarer >= n - 1) & (rarer > 1)
     plain, robust = _orders(gaps, order, tiny, np.inf), _orders(gaps, order, tiny, bend)
     df = np.full(len(gaps), n - 2.0)
-    evident = known & enough & (combine(robust.period, [robust.variance], [df], None).p <= EVIDENT_SHARE)
+    evident = (
+        known & enough & (combine(robust.period, [robust.variance], [df], None).p <= EVIDENT_SHARE)
+    )
     lopsided = known & ~enough
     shift = np.where(np.abs(robust.shift) <= tiny, 0.0, robust.shift)
     result = chosen(evident, combine(shift, [robust.variance], [df], confidence), found.difference)
@@ -124,7 +169,9 @@ def paired(first: ArrayLike, second: ArrayLike, later: ArrayLike, confidence: fl
         difference=result,
         free=found.free - away,
         widened=np.where(
-            evident[:, None], robust.widened, np.where((lopsided & (rarer > 0))[:, None], plain.widened, found.widened)
+            evident[:, None],
+            robust.widened,
+            np.where((lopsided & (rarer > 0))[:, None], plain.widened, found.widened),
         ),
         removed=evident,
         lopsided=lopsided,
@@ -134,9 +181,15 @@ def paired(first: ArrayLike, second: ArrayLike, later: ArrayLike, confidence: fl
 
 
 def _lopsided(
-    gaps: NDArray[np.float64], plain: Orders, df: NDArray[np.float64], rarer: NDArray[np.int64], confidence: float
+    gaps: NDArray[np.float64],
+    plain: Orders,
+    df: NDArray[np.float64],
+    rarer: NDArray[np.int64],
+    confidence: float,
 ) -> Difference:
-    """What covers Student's interval and that of both orders, the less certain p; without an interval where one order is all."""
+    """What covers Student's interval and that of both orders, the less certain p; without an
+    interval where one order is all.
+    """
     import numpy as np
 
     n = gaps.shape[1]
@@ -151,8 +204,13 @@ def _lopsided(
     )
 
 
-def _orders(gaps: NDArray[np.float64], later: NDArray[np.bool_], tiny: NDArray[np.float64], bend: float) -> Orders:
-    """The means in both orders; NaN where one is missing. Groups with equally many of each are computed together."""
+def _orders(
+    gaps: NDArray[np.float64], later: NDArray[np.bool_], tiny: NDArray[np.float64], bend: float
+) -> Orders:
+    """The means in both orders; NaN where one is missing.
+
+    Groups with equally many of each are computed together.
+    """
     import numpy as np
 
     n, counts = gaps.shape[1], later.sum(axis=1)
@@ -167,20 +225,28 @@ def _orders(gaps: NDArray[np.float64], later: NDArray[np.bool_], tiny: NDArray[n
         bound[scale > tiny[here], 0] = bend * scale[scale > tiny[here]]
         sides = [draw_in(side, bound) for side in (sorted_gaps[:, :count], sorted_gaps[:, count:])]
         means = [side.mean(axis=1) for side in sides]
-        rest = np.concatenate([side - mean[:, None] for side, mean in zip(sides, means, strict=True)], axis=1)
+        rest = np.concatenate(
+            [side - mean[:, None] for side, mean in zip(sides, means, strict=True)], axis=1
+        )
         squares = (rest**2).sum(axis=1)
         alone = np.concatenate(sides, axis=1) == sorted_gaps
-        pooled = np.where(squares <= n * tiny[here] ** 2, 0.0, squares / (n - 2)) * widening(alone) ** 2
+        pooled = (
+            np.where(squares <= n * tiny[here] ** 2, 0.0, squares / (n - 2)) * widening(alone) ** 2
+        )
         shift[here], effect[here] = (means[0] + means[1]) / 2, (means[0] - means[1]) / 2
         variance[here] = pooled * (1 / count + 1 / (n - count)) / 4
         drawn[here] = ~alone.all(axis=1)
         factor = np.sqrt(variance[here] * n * (n - 1) / np.where(squares > 0, squares, 1.0))
-        away[here] = shift[here, None] + factor[:, None] * np.take_along_axis(rest, np.argsort(order, axis=1), axis=1)
+        away[here] = shift[here, None] + factor[:, None] * np.take_along_axis(
+            rest, np.argsort(order, axis=1), axis=1
+        )
     return Orders(shift, effect, variance, drawn, away)
 
 
 def _spread(gaps: NDArray[np.float64], count: int) -> NDArray[np.float64]:
-    """``huber.spread`` of distances inside an order: the first ``count`` columns, and the others."""
+    """``huber.spread`` of distances inside an order: the first ``count`` columns, and the
+    others.
+    """
     import numpy as np
 
     distances = []
@@ -197,4 +263,6 @@ def chosen(where: NDArray[np.bool_], yes: Difference, no: Difference) -> Differe
     import numpy as np
 
     names = ("estimate", "low", "high", "p", "error", "df")
-    return Difference(**{name: np.where(where, getattr(yes, name), getattr(no, name)) for name in names})
+    return Difference(
+        **{name: np.where(where, getattr(yes, name), getattr(no, name)) for name in names}
+    )

@@ -1,4 +1,6 @@
-"""Permutation tests of a difference of means: exact where the arrangements are few, else seeded random ones."""
+"""Permutation tests of a difference of means: exact where the arrangements are few, else seeded
+random ones.
+"""
 
 from __future__ import annotations
 
@@ -21,26 +23,34 @@ CHUNK_ARRANGEMENTS = 4_000_000  # arrangements x groups held at once
 
 
 def signed_rank(first: ArrayLike, second: ArrayLike, confidence: float = 0.99) -> Difference:
-    """Shift of the second sample against the first, paired, both of shape (groups, n); exact up to 200 pairs.
+    """Shift of the second sample against the first, paired, both of shape (groups, n); exact up to
+    200 pairs.
 
-    ``estimate`` is Hodges and Lehmann's: the median of the means of all pairs of differences, each with itself too. The interval consists
-    of their order statistics; it has at least the given confidence for any symmetric distribution of the differences, and is infinite where
-    so few pairs cannot reach it (fewer than eight at 99 %). ``p`` is two-sided; differences of 0 are left out, tied ones share their
-    ranks and p is then that of all flips of signs of these very ranks; without any difference p is 1. ``error`` and ``df`` are NaN: there
-    is none. Groups with a NaN are NaN. More than 200 pairs raise ``ValueError``.
-    Sources: Wilcoxon 1945; Hodges, Lehmann 1963; Tukey's interval in Hollander, Wolfe, Chicken 2014, sections 3.1-3.3.
+    ``estimate`` is Hodges and Lehmann's: the median of the means of all pairs of differences, each
+    with itself too. The interval consists of their order statistics; it has at least the given
+    confidence for any symmetric distribution of the differences, and is infinite where so few pairs
+    cannot reach it (fewer than eight at 99 %). ``p`` is two-sided; differences of 0 are left out,
+    tied ones share their ranks and p is then that of all flips of signs of these very ranks;
+    without any difference p is 1. ``error`` and ``df`` are NaN: there is none. Groups with a NaN
+    are NaN. More than 200 pairs raise ``ValueError``. Sources: Wilcoxon 1945; Hodges, Lehmann 1963;
+    Tukey's interval in Hollander, Wolfe, Chicken 2014, sections 3.1-3.3.
     """
     import numpy as np
 
     from perfvcs.statistics.difference import Difference
 
-    a, b = (np.where(np.isfinite(side), side, np.nan) for side in (np.asarray(first, float), np.asarray(second, float)))
+    a, b = (
+        np.where(np.isfinite(side), side, np.nan)
+        for side in (np.asarray(first, float), np.asarray(second, float))
+    )
     gaps = b - a
     groups, n = gaps.shape
     if not 1 <= n <= MOST_RANKED_PAIRS:
         raise ValueError(f"signed ranks need 1 to {MOST_RANKED_PAIRS} pairs, not {n}")
     # What differences round to are zeros and ties, as ``difference.settle`` has it.
-    rounding = np.maximum(np.abs(a), np.abs(b)).max(axis=1, keepdims=True) * (8 * np.finfo(np.float64).eps)
+    rounding = np.maximum(np.abs(a), np.abs(b)).max(axis=1, keepdims=True) * (
+        8 * np.finfo(np.float64).eps
+    )
     gaps = np.where(np.abs(gaps) <= rounding, 0.0, gaps)
     known = np.isfinite(gaps).all(axis=1)
     estimate, low, high = np.full(groups, np.nan), np.full(groups, -np.inf), np.full(groups, np.inf)
@@ -55,7 +65,8 @@ def signed_rank(first: ArrayLike, second: ArrayLike, confidence: float = 0.99) -
 
 
 def depth(n: int, confidence: float = 0.99) -> int:
-    """Which of the n (n + 1) / 2 ordered means of pairs, from either end, bounds the exact interval; 0 if there is no such.
+    """Which of the n (n + 1) / 2 ordered means of pairs, from either end, bounds the exact
+    interval; 0 if there is no such.
 
     The largest k with 2 P(W <= k - 1) <= 1 - confidence.
     """
@@ -91,7 +102,8 @@ def _chance(gaps: NDArray[np.float64], rounding: float) -> float:
     size = np.sort(np.abs(gaps[gaps != 0]))
     if not size.size:
         return 1.0
-    # Ranks from 1 upwards; those no further apart than rounding are tied. Doubled, they are whole numbers.
+    # Ranks from 1 upwards; those no further apart than rounding are tied. Doubled, they are whole
+    # numbers.
     starts = np.flatnonzero(np.concatenate([[True], np.diff(size) > 2 * rounding]))
     ends = np.append(starts[1:], len(size))
     double = np.repeat(starts + ends + 1, ends - starts)
@@ -122,11 +134,13 @@ def _distribution(ranks: tuple[int, ...]) -> NDArray[np.float64]:
 
 
 def two_sample(first: ArrayLike, second: ArrayLike, seed: int = 0) -> NDArray[np.float64]:
-    """Two-sided p of the difference of means of independent samples, shapes (groups, m) and (groups, k); result (groups,).
+    """Two-sided p of the difference of means of independent samples, shapes (groups, m) and
+    (groups, k); result (groups,).
 
-    For vectors, shapes (groups, m, d) and (groups, k, d), the difference is Hotelling's T^2.
-    The share of arrangements whose difference is at least the observed one. All C(m+k, m) of them when they are at most
-    ``MOST_ARRANGEMENTS``, else ``ARRANGEMENTS`` random ones, with the observed one counted in so that p is never 0. The values are finite.
+    For vectors, shapes (groups, m, d) and (groups, k, d), the difference is Hotelling's T^2. The
+    share of arrangements whose difference is at least the observed one. All C(m+k, m) of them when
+    they are at most ``MOST_ARRANGEMENTS``, else ``ARRANGEMENTS`` random ones, with the observed one
+    counted in so that p is never 0. The values are finite.
     """
     import numpy as np
 
@@ -135,16 +149,28 @@ def two_sample(first: ArrayLike, second: ArrayLike, seed: int = 0) -> NDArray[np
     pooled = np.concatenate([a, b], axis=1)
     pooled = pooled - pooled.mean(axis=1, keepdims=True)
     if pooled.ndim == 3:
-        return _share_of_lengths(_memberships(m, k, seed), _whitened(pooled), m, exact=comb(m + k, m) <= MOST_ARRANGEMENTS)
+        return _share_of_lengths(
+            _memberships(m, k, seed),
+            _whitened(pooled),
+            m,
+            exact=comb(m + k, m) <= MOST_ARRANGEMENTS,
+        )
     # With the pooled mean taken away, the difference is proportional to the first sample's sum.
-    return _share(_memberships(m, k, seed), pooled, pooled[:, :m].sum(axis=1), exact=comb(m + k, m) <= MOST_ARRANGEMENTS)
+    return _share(
+        _memberships(m, k, seed),
+        pooled,
+        pooled[:, :m].sum(axis=1),
+        exact=comb(m + k, m) <= MOST_ARRANGEMENTS,
+    )
 
 
 def sign_flips(gaps: ArrayLike, seed: int = 0) -> NDArray[np.float64]:
-    """Two-sided p of the mean of paired differences, shape (groups, n), under flips of their signs; result (groups,).
+    """Two-sided p of the mean of paired differences, shape (groups, n), under flips of their signs;
+    result (groups,).
 
-    For vectors, shape (groups, n, d), the mean's length is Hotelling's T^2.
-    All 2**n flips when half of them are at most ``MOST_ARRANGEMENTS``, else ``ARRANGEMENTS`` random ones. The values are finite.
+    For vectors, shape (groups, n, d), the mean's length is Hotelling's T^2. All 2**n flips when
+    half of them are at most ``MOST_ARRANGEMENTS``, else ``ARRANGEMENTS`` random ones. The values
+    are finite.
     """
     import numpy as np
 
@@ -157,12 +183,18 @@ def sign_flips(gaps: ArrayLike, seed: int = 0) -> NDArray[np.float64]:
 
 
 def smallest(m: int, k: int | None = None) -> float:
-    """The smallest p that a permutation test can reach: of m against k values, or with ``k`` None of m pairs."""
+    """The smallest p that a permutation test can reach: of m against k values, or with ``k`` None
+    of m pairs.
+    """
     return min(1.0, 2 / (2**m if k is None else comb(m + k, m)))
 
 
 def _share(
-    arrangements: NDArray[np.float64], values: NDArray[np.float64], observed: NDArray[np.float64], *, exact: bool
+    arrangements: NDArray[np.float64],
+    values: NDArray[np.float64],
+    observed: NDArray[np.float64],
+    *,
+    exact: bool,
 ) -> NDArray[np.float64]:
     import numpy as np
 
@@ -180,23 +212,29 @@ def _share(
 
 
 def _whitened(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Vectors (groups, n, d) turned so that their sum of squares about 0, the same in every arrangement, is the unit matrix.
+    """Vectors (groups, n, d) turned so that their sum of squares about 0, the same in every
+    arrangement, is the unit matrix.
 
-    T^2 rises with the squared length of the sum of these. Directions in which nothing varies are left out.
+    T^2 rises with the squared length of the sum of these. Directions in which nothing varies are
+    left out.
     """
     import numpy as np
 
     scale = np.abs(values).max(axis=1, keepdims=True)
     unit = values / np.where(scale > 0, scale, 1.0)
     left, singular, _ = np.linalg.svd(unit, full_matrices=False)
-    found: NDArray[np.float64] = np.where(singular[:, None, :] > 1e-10 * singular[:, None, :1], left, 0.0)
+    found: NDArray[np.float64] = np.where(
+        singular[:, None, :] > 1e-10 * singular[:, None, :1], left, 0.0
+    )
     return found
 
 
 def _share_of_lengths(
     arrangements: NDArray[np.float64], values: NDArray[np.float64], first: int, *, exact: bool
 ) -> NDArray[np.float64]:
-    """The share of arrangements in which the sum of the vectors (groups, n, d) is at least as long as that of the ``first`` of them."""
+    """The share of arrangements in which the sum of the vectors (groups, n, d) is at least as long
+    as that of the ``first`` of them.
+    """
     import numpy as np
 
     count = len(arrangements)
@@ -205,7 +243,9 @@ def _share_of_lengths(
     reached = np.empty(len(values))
     for start in range(0, len(values), step):
         here = slice(start, start + step)
-        lengths = (np.einsum("an,gnd->agd", arrangements, values[here], optimize=True) ** 2).sum(axis=2)
+        lengths = (np.einsum("an,gnd->agd", arrangements, values[here], optimize=True) ** 2).sum(
+            axis=2
+        )
         reached[here] = np.count_nonzero(lengths >= bar[here], axis=0)
     return reached / count if exact else (1 + reached) / (1 + count)
 
@@ -227,7 +267,8 @@ def _memberships(m: int, k: int, seed: int) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=16)
 def signs(n: int, most: int = MOST_ARRANGEMENTS, seed: int = 0) -> tuple[NDArray[np.float64], bool]:
-    """Rows of ``n`` signs, and whether they are all that there are; else ``most`` random ones, at most ``ARRANGEMENTS``.
+    """Rows of ``n`` signs, and whether they are all that there are; else ``most`` random ones, at
+    most ``ARRANGEMENTS``.
 
     Of each pair of opposite rows, which have the same absolute sum, the exact ones hold one.
     """

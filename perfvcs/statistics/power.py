@@ -1,4 +1,6 @@
-"""What a comparison in pairs finds: its power, the pairs that it needs, and the smallest effect that it sees."""
+"""What a comparison in pairs finds: its power, the pairs that it needs, and the smallest effect
+that it sees.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,16 @@ BISECTIONS = 40
 NORMAL_DEGREES = 100  # degrees of freedom from which a simpler formula does
 
 
-def power(effect: float, deviation: float, pairs: int, alpha: float = 0.01, bar: float = 0.0) -> float:
-    """The chance that a paired t-test at ``alpha`` (two-sided) finds ``effect`` and estimates it at ``bar`` or more.
+def power(
+    effect: float, deviation: float, pairs: int, alpha: float = 0.01, bar: float = 0.0
+) -> float:
+    """The chance that a paired t-test at ``alpha`` (two-sided) finds ``effect`` and estimates it at
+    ``bar`` or more.
 
-    ``effect`` >= 0 and ``bar`` >= 0 are differences on the scale (usually logarithms) on which the differences of pairs have the standard
-    ``deviation``; 0 for fewer than two pairs. Normal differences; their estimated variance is integrated over its chi-square
-    distribution. With ``bar`` 0 it is the upper tail of the noncentral t distribution. Source: Johnson, Welch 1940.
+    ``effect`` >= 0 and ``bar`` >= 0 are differences on the scale (usually logarithms) on which the
+    differences of pairs have the standard ``deviation``; 0 for fewer than two pairs. Normal
+    differences; their estimated variance is integrated over its chi-square distribution. With
+    ``bar`` 0 it is the upper tail of the noncentral t distribution. Source: Johnson, Welch 1940.
     """
     from scipy.special import ndtr, stdtrit
 
@@ -47,9 +53,11 @@ def pairs(
     least: int = 5,
     most: int = MOST_POWER_PAIRS,
 ) -> int | None:
-    """The fewest pairs, at least ``least``, with which ``effect`` is found with the power ``wanted``; None where ``most`` do not do.
+    """The fewest pairs, at least ``least``, with which ``effect`` is found with the power
+    ``wanted``; None where ``most`` do not do.
 
-    An effect that is not above ``bar`` is estimated below it half of the time, however many pairs there are.
+    An effect that is not above ``bar`` is estimated below it half of the time, however many pairs
+    there are.
     """
     if power(effect, deviation, least, alpha, bar) >= wanted:
         return least
@@ -61,12 +69,20 @@ def pairs(
     high = min(high, most)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if power(effect, deviation, middle, alpha, bar) >= wanted else (middle, high)
+        low, high = (
+            (low, middle)
+            if power(effect, deviation, middle, alpha, bar) >= wanted
+            else (middle, high)
+        )
     return high
 
 
-def detectable(deviation: float, pairs: int, alpha: float = 0.01, bar: float = 0.0, wanted: float = POWER) -> float | None:
-    """The smallest effect that this many pairs find with the power ``wanted``; None for fewer than two pairs."""
+def detectable(
+    deviation: float, pairs: int, alpha: float = 0.01, bar: float = 0.0, wanted: float = POWER
+) -> float | None:
+    """The smallest effect that this many pairs find with the power ``wanted``; None for fewer than
+    two pairs.
+    """
     if pairs < 2:
         return None
     low, high = bar, bar + max(deviation, 1e-12)
@@ -74,14 +90,22 @@ def detectable(deviation: float, pairs: int, alpha: float = 0.01, bar: float = 0
         low, high = high, bar + 2 * (high - bar)
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        low, high = (low, middle) if power(middle, deviation, pairs, alpha, bar) >= wanted else (middle, high)
+        low, high = (
+            (low, middle)
+            if power(middle, deviation, pairs, alpha, bar) >= wanted
+            else (middle, high)
+        )
     return high
 
 
-def settled(deviation: float, pairs: int, confidence: float = 0.99, wanted: float = POWER) -> float | None:
-    """The smallest bound within which the interval of two equal versions lies with the chance ``wanted``; None for fewer than two pairs.
+def settled(
+    deviation: float, pairs: int, confidence: float = 0.99, wanted: float = POWER
+) -> float | None:
+    """The smallest bound within which the interval of two equal versions lies with the chance
+    ``wanted``; None for fewer than two pairs.
 
-    |mean| + t s / sqrt(n) <= bound, the estimated s integrated over its chi-square distribution. Source: Schuirmann 1987.
+    |mean| + t s / sqrt(n) <= bound, the estimated s integrated over its chi-square distribution.
+    Source: Schuirmann 1987.
     """
     from scipy.special import ndtr, stdtrit
 
@@ -100,18 +124,24 @@ def settled(deviation: float, pairs: int, confidence: float = 0.99, wanted: floa
 
 
 def limits(deviation: float, df: float, confidence: float = 0.8) -> tuple[float, float]:
-    """The interval in which the true standard deviation lies, of normal values, when ``deviation`` was estimated with ``df`` > 0."""
+    """The interval in which the true standard deviation lies, of normal values, when ``deviation``
+    was estimated with ``df`` > 0.
+    """
     from scipy.special import gammaincinv
 
-    low, high = (2 * gammaincinv(df / 2, share) for share in ((1 + confidence) / 2, (1 - confidence) / 2))
+    low, high = (
+        2 * gammaincinv(df / 2, share) for share in ((1 + confidence) / 2, (1 - confidence) / 2)
+    )
     return deviation * sqrt(df / low), deviation * sqrt(df / high)
 
 
 @lru_cache(maxsize=4096)
 def _spreads(df: int) -> NDArray[np.float64]:
-    """Estimated over true standard deviation at the middles of ``VARIANCE_POINTS`` equally likely parts.
+    """Estimated over true standard deviation at the middles of ``VARIANCE_POINTS`` equally likely
+    parts.
 
-    For many degrees of freedom by the cube root, which is nearly normal (to 5 digits). Source: Wilson, Hilferty 1931.
+    For many degrees of freedom by the cube root, which is nearly normal (to 5 digits). Source:
+    Wilson, Hilferty 1931.
     """
     import numpy as np
     from scipy.special import gammaincinv, ndtri

@@ -28,16 +28,20 @@ CHUNK_DIFFERENCES = 4_000_000  # differences held at once
 
 @dataclass(frozen=True)
 class Normality:
-    """W and p of Shapiro and Wilk's test by the name of the transformation, each of shape (groups,).
+    """W and p of Shapiro and Wilk's test by the name of the transformation, each of shape
+    (groups,).
 
-    NaN where it says nothing: fewer than three values or more than 5000, no variance, a NaN, or a value that is not positive (transformed).
+    NaN where it says nothing: fewer than three values or more than 5000, no variance, a NaN, or a
+    value that is not positive (transformed).
     """
 
     w: dict[str, NDArray[np.float64]]
     p: dict[str, NDArray[np.float64]]
 
     def choice(self, level: float = SIGNIFICANCE) -> list[str | None]:
-        """Per group the first transformation, in the order of ``TRANSFORMS``, that is not rejected as normal at ``level``, or None."""
+        """Per group the first transformation, in the order of ``TRANSFORMS``, that is not rejected
+        as normal at ``level``, or None.
+        """
         columns = [self.p[name] for name in TRANSFORMS]
         return [
             next((name for name, p in zip(TRANSFORMS, row, strict=True) if p >= level), None)
@@ -46,7 +50,10 @@ class Normality:
 
 
 def transform(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """The values under one of ``TRANSFORMS``, elementwise; NaN where it is not defined. ``ValueError`` for another name."""
+    """The values under one of ``TRANSFORMS``, elementwise; NaN where it is not defined.
+
+    ``ValueError`` for another name.
+    """
     import numpy as np
 
     y = np.asarray(values, dtype=np.float64)
@@ -55,14 +62,18 @@ def transform(values: ArrayLike, name: str) -> NDArray[np.float64]:
     if name == "none":
         return y
     x = np.where(y > SMALLEST_NUMBER, y, np.nan)
-    found: NDArray[np.float64] = np.log(x) if name == "log" else 1 / x if name == "1/x" else 1 / np.sqrt(x)
+    found: NDArray[np.float64] = (
+        np.log(x) if name == "log" else 1 / x if name == "1/x" else 1 / np.sqrt(x)
+    )
     return found
 
 
 def normality(values: ArrayLike) -> Normality:
-    """Shapiro and Wilk's test of each group, shape (groups, n), unchanged and after each transformation.
+    """Shapiro and Wilk's test of each group, shape (groups, n), unchanged and after each
+    transformation.
 
-    Sources: Shapiro, Wilk 1965; Royston 1995; scipy.stats.shapiro; the transformations: Kalibera 2006, ch. 3.3.
+    Sources: Shapiro, Wilk 1965; Royston 1995; scipy.stats.shapiro; the transformations: Kalibera
+    2006, ch. 3.3.
     """
     import numpy as np
     from scipy import stats
@@ -77,9 +88,11 @@ def normality(values: ArrayLike) -> Normality:
         known = np.asarray(np.isfinite(y).all(axis=1))
         sure = np.where(known[:, None], y, 0.0)
         width = np.ptp(sure, axis=1)
-        known = known & (width > 1e-10 * np.abs(sure).max(axis=1))  # below, the test counts rounding
+        # below, the test counts rounding
+        known = known & (width > 1e-10 * np.abs(sure).max(axis=1))
         if known.any():
-            # W does not depend on unit and origin, but the library's sums of squares do not reach as far as a float.
+            # W does not depend on unit and origin, but the library's sums of squares do not reach
+            # as far as a float.
             rows = (y[known] - y[known].mean(axis=1, keepdims=True)) / width[known, None]
             found = stats.shapiro(rows, axis=1)
             w[name][known], p[name][known] = found.statistic, found.pvalue
@@ -88,20 +101,27 @@ def normality(values: ArrayLike) -> Normality:
 
 @dataclass(frozen=True)
 class Tested:
-    """Statistic and two-sided p per group, shape (groups,); NaN where a value is NaN. All values equal: p is 1."""
+    """Statistic and two-sided p per group, shape (groups,); NaN where a value is NaN.
+
+    All values equal: p is 1.
+    """
 
     statistic: NDArray[np.float64]
     p: NDArray[np.float64]
 
 
 def mann_whitney(first: ArrayLike, second: ArrayLike) -> Tested:
-    """Mann and Whitney's U of the first sample, shapes (groups, m) and (groups, k), m and k at least 1.
+    """Mann and Whitney's U of the first sample, shapes (groups, m) and (groups, k), m and k at
+    least 1.
 
-    Exact without ties and with at most 30 values a side, group by group; otherwise the normal approximation with corrections for ties
-    and continuity. Sources: Mann, Whitney 1947; scipy.stats.mannwhitneyu.
+    Exact without ties and with at most 30 values a side, group by group; otherwise the normal
+    approximation with corrections for ties and continuity. Sources: Mann, Whitney 1947;
+    scipy.stats.mannwhitneyu.
     """
 
-    def tested(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def tested(
+        a: NDArray[np.float64], b: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         import numpy as np
         from scipy import stats
 
@@ -120,12 +140,15 @@ def mann_whitney(first: ArrayLike, second: ArrayLike) -> Tested:
 
 
 def kolmogorov_smirnov(first: ArrayLike, second: ArrayLike) -> Tested:
-    """Kolmogorov and Smirnov's largest distance of the distribution functions, shapes (groups, m) and (groups, k), at least 1 each.
+    """Kolmogorov and Smirnov's largest distance of the distribution functions, shapes (groups, m)
+    and (groups, k), at least 1 each.
 
     Exact up to 10,000 values a side. Sources: Hodges 1958; scipy.stats.ks_2samp.
     """
 
-    def tested(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def tested(
+        a: NDArray[np.float64], b: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         import warnings
 
         import numpy as np
@@ -133,9 +156,14 @@ def kolmogorov_smirnov(first: ArrayLike, second: ArrayLike) -> Tested:
 
         with warnings.catch_warnings():
             # If its exact sum is just above 1, scipy warns and takes the approximation.
-            warnings.filterwarnings("ignore", "ks_2samp: Exact calculation unsuccessful", RuntimeWarning)
+            warnings.filterwarnings(
+                "ignore", "ks_2samp: Exact calculation unsuccessful", RuntimeWarning
+            )
             found = [stats.ks_2samp(*pair) for pair in zip(a, b, strict=True)]
-        statistic, p = np.array([one.statistic for one in found]), np.array([one.pvalue for one in found])
+        statistic, p = (
+            np.array([one.statistic for one in found]),
+            np.array([one.pvalue for one in found]),
+        )
         # Samples of one size are at least one value apart.
         least = (a.shape[1] == b.shape[1]) & (statistic * a.shape[1] < 1.5)
         return statistic, np.where(least, 1.0, p)
@@ -144,12 +172,15 @@ def kolmogorov_smirnov(first: ArrayLike, second: ArrayLike) -> Tested:
 
 
 def kruskal_wallis(first: ArrayLike, second: ArrayLike) -> Tested:
-    """Kruskal and Wallis' H, corrected for ties, shapes (groups, m) and (groups, k), at least 1 each.
+    """Kruskal and Wallis' H, corrected for ties, shapes (groups, m) and (groups, k), at least 1
+    each.
 
     Sources: Kruskal, Wallis 1952; scipy.stats.kruskal.
     """
 
-    def tested(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def tested(
+        a: NDArray[np.float64], b: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         import numpy as np
         from scipy import stats
 
@@ -160,11 +191,14 @@ def kruskal_wallis(first: ArrayLike, second: ArrayLike) -> Tested:
 
 
 def shift(first: ArrayLike, second: ArrayLike, confidence: float = 0.95) -> Interval:
-    """Hodges and Lehmann's shift of the second sample against the first, shapes (groups, m) and (groups, k), with its interval.
+    """Hodges and Lehmann's shift of the second sample against the first, shapes (groups, m) and
+    (groups, k), with its interval.
 
-    ``centre`` is the median of all m k differences, ``low`` and ``high`` are order statistics of them that go with Mann and Whitney's test:
-    exact for at most 30 values a side, else by its normal approximation; infinite where so few values cannot reach the confidence. The
-    values are finite. Sources: Hodges, Lehmann 1963; Moses' interval in Hollander, Wolfe, Chicken 2014, section 4.3.
+    ``centre`` is the median of all m k differences, ``low`` and ``high`` are order statistics of
+    them that go with Mann and Whitney's test: exact for at most 30 values a side, else by its
+    normal approximation; infinite where so few values cannot reach the confidence. The values are
+    finite. Sources: Hodges, Lehmann 1963; Moses' interval in Hollander, Wolfe, Chicken 2014,
+    section 4.3.
     """
     import numpy as np
 
@@ -184,14 +218,16 @@ def shift(first: ArrayLike, second: ArrayLike, confidence: float = 0.95) -> Inte
 
 @lru_cache(maxsize=256)
 def shift_depth(m: int, k: int, confidence: float) -> int:
-    """Which of the m k ordered differences, from either end, bounds the interval of the shift; 0 if there is no such.
+    """Which of the m k ordered differences, from either end, bounds the interval of the shift; 0 if
+    there is no such.
 
     The largest c with 2 P(U <= c - 1) <= 1 - confidence.
     """
     if max(m, k) > EXACT:
         point = NormalDist().inv_cdf((1 + confidence) / 2)
         return max(0, round(m * k / 2 - point * sqrt(m * k * (m + k + 1) / 12)))
-    # How many arrangements have U = u: the coefficients of the product of (1 - q^(k+i)) / (1 - q^i).
+    # How many arrangements have U = u: the coefficients of the product of (1 - q^(k+i)) / (1 -
+    # q^i).
     counts = [1] + [0] * (m * k)
     for i in range(1, m + 1):
         for u in range(m * k, k + i - 1, -1):
@@ -207,10 +243,14 @@ def shift_depth(m: int, k: int, confidence: float) -> int:
 def _test(
     first: ArrayLike,
     second: ArrayLike,
-    test: Callable[[NDArray[np.float64], NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]],
+    test: Callable[
+        [NDArray[np.float64], NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]
+    ],
     middle: Callable[[int, int], float],
 ) -> Tested:
-    """Apply the test to the groups that it can judge; ``middle`` is the statistic of equal values."""
+    """Apply the test to the groups that it can judge; ``middle`` is the statistic of equal
+    values.
+    """
     import numpy as np
 
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)

@@ -1,4 +1,6 @@
-"""Mean and precision of a benchmark in the presence of outliers and of measurements that depend on each other."""
+"""Mean and precision of a benchmark in the presence of outliers and of measurements that depend on
+each other.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,11 @@ CHUNK_MEASUREMENTS = 500_000  # measurements held at once
 
 @dataclass(frozen=True)
 class MeanRatio:
-    """Mean of the second version over that of the first, with its interval ``low``..``high``; 1 is no change.
+    """Mean of the second version over that of the first, with its interval ``low``..``high``; 1 is
+    no change.
 
-    With a single execution on a side the interval is infinite. All NaN where a mean is not positive.
+    With a single execution on a side the interval is infinite. All NaN where a mean is not
+    positive.
     """
 
     ratio: float
@@ -37,13 +41,18 @@ class MeanRatio:
 
 
 def ratio(
-    first: Sequence[ArrayLike], second: Sequence[ArrayLike], confidence: float = 0.99, draws: int = DRAWS, seed: int = 0
+    first: Sequence[ArrayLike],
+    second: Sequence[ArrayLike],
+    confidence: float = 0.99,
+    draws: int = DRAWS,
+    seed: int = 0,
 ) -> MeanRatio:
     """Percentile interval of the ratio of the mean execution means, by a bootstrap at two levels.
 
-    Each draw takes, with replacement, as many executions as there are, and of each as many measurements as it has. Either side is a
-    sequence of executions, each with its measurements; ``ValueError`` as ``runs.stack``. With few executions it is too narrow: at five a
-    side 3.4 % false alarms at nominal 1 %. Source: Kalibera, Jones 2013.
+    Each draw takes, with replacement, as many executions as there are, and of each as many
+    measurements as it has. Either side is a sequence of executions, each with its measurements;
+    ``ValueError`` as ``runs.stack``. With few executions it is too narrow: at five a side 3.4 %
+    false alarms at nominal 1 %. Source: Kalibera, Jones 2013.
     """
     import numpy as np
 
@@ -56,7 +65,8 @@ def ratio(
     rng = np.random.default_rng(seed)
     under, over = _means(rng, old, draws), _means(rng, new, draws)
     known = under > 0
-    with np.errstate(over="ignore"):  # a mean next to 0 makes a ratio beyond a float, which as an infinity has no quantile
+    # a mean next to 0 makes a ratio beyond a float, which as an infinity has no quantile
+    with np.errstate(over="ignore"):
         ratios = np.clip(over[known] / under[known], -LARGEST_VALUE, LARGEST_VALUE)
     low, high = np.quantile(ratios, [(1 - confidence) / 2, (1 + confidence) / 2])
     return MeanRatio(means[1] / means[0], float(low), float(high))
@@ -85,10 +95,12 @@ def _means(rng: np.random.Generator, runs: Runs, draws: int) -> NDArray[np.float
 
 @dataclass(frozen=True)
 class Robust:
-    """Per execution the median of the resampled means (M_j) and of the resampled variances (S_sigma_j^2), shape (executions,).
+    """Per execution the median of the resampled means (M_j) and of the resampled variances
+    (S_sigma_j^2), shape (executions,).
 
-    ``sizes`` is n, how many were drawn of each execution, ``group`` the number of its benchmark. The variances are in the squared unit of
-    the values; those of an execution with fewer than two draws are NaN.
+    ``sizes`` is n, how many were drawn of each execution, ``group`` the number of its benchmark.
+    The variances are in the squared unit of the values; those of an execution with fewer than two
+    draws are NaN.
     """
 
     means: NDArray[np.float64]
@@ -97,7 +109,8 @@ class Robust:
     group: NDArray[np.intp]
 
     def components(self) -> Components:
-        """Mean and variances of each benchmark as random effects at two levels: S_rho^2 of the means, S_sigma^2 their mean variance.
+        """Mean and variances of each benchmark as random effects at two levels: S_rho^2 of the
+        means, S_sigma^2 their mean variance.
 
         Its ``interval(quantile="normal")`` is the published one. Shape (groups,).
         """
@@ -138,14 +151,17 @@ def resample(
 ) -> Robust:
     """Robust means and variances of each execution's measurements, warm-up already taken away.
 
-    ``values`` are the measurements of one execution after the other, ``counts`` (executions,) how many each has, ``group`` (executions,)
-    the benchmarks that they belong to, numbered from 0 (all one without it). Of ``draws`` resamples with replacement of ``share`` of an
-    execution's measurements the median of the means, and of as many others the median of the variances. A single far value is in the
-    median resample as often as not at a share of ln 2 = .69, more often than not at the published .75, hardly ever at .5.
+    ``values`` are the measurements of one execution after the other, ``counts`` (executions,) how
+    many each has, ``group`` (executions,) the benchmarks that they belong to, numbered from 0 (all
+    one without it). Of ``draws`` resamples with replacement of ``share`` of an execution's
+    measurements the median of the means, and of as many others the median of the variances. A
+    single far value is in the median resample as often as not at a share of ln 2 = .69, more often
+    than not at the published .75, hardly ever at .5.
 
-    What is drawn depends on the ``seed``, the number of measurements and the place among the group's executions of that many: so a
-    benchmark's result does not depend on the others, with which it is computed together. ``ValueError`` for an execution without
-    measurements, one that is not finite, or columns that do not fit. Source: Kalibera, Bulej, Tuma 2005, section 4.2.
+    What is drawn depends on the ``seed``, the number of measurements and the place among the
+    group's executions of that many: so a benchmark's result does not depend on the others, with
+    which it is computed together. ``ValueError`` for an execution without measurements, one that is
+    not finite, or columns that do not fit. Source: Kalibera, Bulej, Tuma 2005, section 4.2.
     """
     import numpy as np
 
@@ -154,24 +170,35 @@ def resample(
     if not n.size or n.min() < 1:
         raise ValueError("every execution needs a measurement")
     if owner.shape != n.shape or y.shape != (n.sum(),):
-        raise ValueError("there must be as many values as the counts say, and a group for each execution")
+        raise ValueError(
+            "there must be as many values as the counts say, and a group for each execution"
+        )
     if not np.isfinite(y).all():
         raise ValueError("measurements must be finite")
     starts = np.cumsum(n) - n
     sizes = np.maximum(1, (share * n).astype(np.int64))
-    means, variances = y[starts], np.full(len(n), np.nan)  # a single measurement is its own resample
+    # a single measurement is its own resample
+    means, variances = y[starts], np.full(len(n), np.nan)
     for place, alike in _alike(n, owner):
         count, size = int(n[alike[0]]), int(sizes[alike[0]])
         for chosen in np.array_split(alike, min(len(alike), _chunks(len(alike) * size * draws))):
             rows = y[starts[chosen][:, None] + np.arange(count)]
-            means[chosen] = _median(rows, "mean", draws, size, np.random.default_rng((seed, count, place, 0)))
+            means[chosen] = _median(
+                rows, "mean", draws, size, np.random.default_rng((seed, count, place, 0))
+            )
             if size > 1:
-                variances[chosen] = _median(rows, "variance", draws, size, np.random.default_rng((seed, count, place, 1)))
+                variances[chosen] = _median(
+                    rows, "variance", draws, size, np.random.default_rng((seed, count, place, 1))
+                )
     return Robust(means, variances, sizes, owner)
 
 
-def _alike(counts: NDArray[np.int64], group: NDArray[np.intp]) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """The executions of several measurements that are of equal count and at equal places among those of their group: place, numbers."""
+def _alike(
+    counts: NDArray[np.int64], group: NDArray[np.intp]
+) -> Iterator[tuple[int, NDArray[np.intp]]]:
+    """The executions of several measurements that are of equal count and at equal places among
+    those of their group: place, numbers.
+    """
     import numpy as np
 
     several = np.flatnonzero(counts > 1)
@@ -188,7 +215,11 @@ def _alike(counts: NDArray[np.int64], group: NDArray[np.intp]) -> Iterator[tuple
 
 
 def _median(
-    rows: NDArray[np.float64], statistic: Literal["mean", "variance"], draws: int, size: int, rng: np.random.Generator
+    rows: NDArray[np.float64],
+    statistic: Literal["mean", "variance"],
+    draws: int,
+    size: int,
+    rng: np.random.Generator,
 ) -> NDArray[np.float64]:
     """The median over the draws, the same places of all rows being drawn; shape (rows,)."""
     import numpy as np

@@ -1,4 +1,6 @@
-"""Measurements of several executions: how they depend on each other, on the start and on the clock."""
+"""Measurements of several executions: how they depend on each other, on the start and on the
+clock.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ CHUNK_NUMBERS = 2_000_000  # random numbers held at once
 
 @dataclass(frozen=True)
 class Runs:
-    """``values`` has the shape (executions, most measurements), filled up with 0 behind the ``counts`` (executions,) that are there."""
+    """``values`` has the shape (executions, most measurements), filled up with 0 behind the
+    ``counts`` (executions,) that are there.
+    """
 
     values: NDArray[np.float64]
     counts: NDArray[np.int64]
@@ -48,7 +52,9 @@ class Runs:
 
 
 def stack(runs: Sequence[ArrayLike]) -> Runs:
-    """Runs of a sequence with the measurements of each execution; ``ValueError`` for none, an empty one, or a value that is not finite."""
+    """Runs of a sequence with the measurements of each execution; ``ValueError`` for none, an empty
+    one, or a value that is not finite.
+    """
     import numpy as np
 
     rows = [np.asarray(run, dtype=np.float64).ravel() for run in runs]
@@ -64,7 +70,9 @@ def stack(runs: Sequence[ArrayLike]) -> Runs:
 
 @dataclass(frozen=True)
 class Autocorrelation:
-    """``coefficients`` at lags 0, 1, ... of rows of ``n`` values, shape (groups, lags + 1); NaN where the values do not vary."""
+    """``coefficients`` at lags 0, 1, ... of rows of ``n`` values, shape (groups, lags + 1); NaN
+    where the values do not vary.
+    """
 
     coefficients: NDArray[np.float64]
     n: int
@@ -75,19 +83,27 @@ class Autocorrelation:
         return POINT / sqrt(self.n)
 
     def p(self) -> NDArray[np.float64]:
-        """Ljung and Box's test of all lags together, shape (groups,); NaN without a coefficient. Source: Ljung, Box 1978."""
+        """Ljung and Box's test of all lags together, shape (groups,); NaN without a coefficient.
+
+        Source: Ljung, Box 1978.
+        """
         import numpy as np
         from scipy.special import chdtrc
 
         lags = self.coefficients.shape[1] - 1
         if not lags:
             return np.full(len(self.coefficients), np.nan)
-        statistic = self.n * (self.n + 2) * (self.coefficients[:, 1:] ** 2 / (self.n - np.arange(1, lags + 1))).sum(axis=1)
+        statistic = (
+            self.n
+            * (self.n + 2)
+            * (self.coefficients[:, 1:] ** 2 / (self.n - np.arange(1, lags + 1))).sum(axis=1)
+        )
         known = np.isfinite(statistic)
         return np.where(known, chdtrc(lags, np.where(known, statistic, 0.0)), np.nan)
 
     def inflation(self) -> NDArray[np.float64]:
-        """By how much a first-order dependence enlarges the variance of a mean: (1 + r) / (1 - r), never below 1; shape (groups,).
+        """By how much a first-order dependence enlarges the variance of a mean: (1 + r) / (1 - r),
+        never below 1; shape (groups,).
 
         r is the lag 1 coefficient, at most 0.95; 1 where nothing varies.
         """
@@ -101,9 +117,11 @@ class Autocorrelation:
 
 
 def autocorrelation(values: ArrayLike, lags: int = 10) -> Autocorrelation:
-    """Autocorrelations of each row of ``values`` (groups, n), n >= 1, at lags up to ``lags``, at most n - 1.
+    """Autocorrelations of each row of ``values`` (groups, n), n >= 1, at lags up to ``lags``, at
+    most n - 1.
 
-    r_k = sum (y_i - mean)(y_(i+k) - mean) / sum (y_i - mean)^2. Rows with a NaN are NaN. Source: Box, Jenkins 1970.
+    r_k = sum (y_i - mean)(y_(i+k) - mean) / sum (y_i - mean)^2. Rows with a NaN are NaN. Source:
+    Box, Jenkins 1970.
     """
     import numpy as np
 
@@ -123,16 +141,19 @@ def autocorrelation(values: ArrayLike, lags: int = 10) -> Autocorrelation:
 
 
 def step(values: Collection[float]) -> float:
-    """The greatest step that all ``values`` are multiples of, in their unit: the tick of a clock, or the last digit that a tool prints.
+    """The greatest step that all ``values`` are multiples of, in their unit: the tick of a clock,
+    or the last digit that a tool prints.
 
-    0 where no step is to be seen, as with a clock that is fine enough. Infinite where all are equal: then any step would do. Values are
-    finite; their signs do not matter. By Euclid's algorithm, remainders of ``ROUNDING`` counting as none. A median of an even number of
-    readings may lie half way between two steps, and halves what is found.
+    0 where no step is to be seen, as with a clock that is fine enough. Infinite where all are
+    equal: then any step would do. Values are finite; their signs do not matter. By Euclid's
+    algorithm, remainders of ``ROUNDING`` counting as none. A median of an even number of readings
+    may lie half way between two steps, and halves what is found.
     """
     distinct = set(values)
     if len(distinct) < 2:
         return inf
-    sizes = sorted(abs(value) for value in distinct if value)  # starting with the smallest, whose remainders are the most exact
+    # starting with the smallest, whose remainders are the most exact
+    sizes = sorted(abs(value) for value in distinct if value)
     found = sizes[0]
     finest, nothing = FINEST * found, max(ROUNDING * found, EXACT_SHARE * sizes[-1])
     if nothing > finest:  # so far apart that a float does not hold the one to the step of the other
@@ -148,10 +169,12 @@ def step(values: Collection[float]) -> float:
 
 @dataclass(frozen=True)
 class Impact:
-    """``factor``: how many times more measurements of different executions differ than those of one; 1 means no impact.
+    """``factor``: how many times more measurements of different executions differ than those of
+    one; 1 means no impact.
 
-    ``control`` is the same after the mean of each execution was taken away: it tends to 1 where the start shifts all measurements of an
-    execution alike, and stays away from 1 where it changes their spread, too. ``samples`` is c, how many were compared at a time.
+    ``control`` is the same after the mean of each execution was taken away: it tends to 1 where the
+    start shifts all measurements of an execution alike, and stays away from 1 where it changes
+    their spread, too. ``samples`` is c, how many were compared at a time.
     """
 
     factor: float
@@ -159,13 +182,19 @@ class Impact:
     samples: int
 
 
-def impact(runs: Sequence[ArrayLike], iterations: int = ITERATIONS, share: float = SAMPLE_SHARE, seed: int = 0) -> Impact:
+def impact(
+    runs: Sequence[ArrayLike],
+    iterations: int = ITERATIONS,
+    share: float = SAMPLE_SHARE,
+    seed: int = 0,
+) -> Impact:
     """The impact factor of m executions with their measurements, by bootstrap.
 
-    The median over ``iterations`` of SD(one measurement of each of c executions) / SD(c measurements of one execution), all drawn
-    without replacement, c = ``share`` m but at most the fewest measurements of an execution. For the impact of builds give the
-    execution means of each binary. With c < 2 both are NaN; 0 / 0 counts as 1. ``ValueError`` as ``runs.stack``.
-    Source: Kalibera 2006, ch. 4, fig. 2 and section 5.2.
+    The median over ``iterations`` of SD(one measurement of each of c executions) / SD(c
+    measurements of one execution), all drawn without replacement, c = ``share`` m but at most the
+    fewest measurements of an execution. For the impact of builds give the execution means of each
+    binary. With c < 2 both are NaN; 0 / 0 counts as 1. ``ValueError`` as ``runs.stack``. Source:
+    Kalibera 2006, ch. 4, fig. 2 and section 5.2.
     """
     import numpy as np
 
@@ -173,7 +202,11 @@ def impact(runs: Sequence[ArrayLike], iterations: int = ITERATIONS, share: float
     samples = min(int(share * len(given.counts)), *given.counts.tolist())
     if samples < 2:
         return Impact(np.nan, np.nan, samples)
-    return Impact(_factor(given, samples, iterations, seed), _factor(given.centred(), samples, iterations, seed), samples)
+    return Impact(
+        _factor(given, samples, iterations, seed),
+        _factor(given.centred(), samples, iterations, seed),
+        samples,
+    )
 
 
 def _factor(runs: Runs, samples: int, iterations: int, seed: int) -> float:
@@ -189,15 +222,27 @@ def _factor(runs: Runs, samples: int, iterations: int, seed: int) -> float:
         place = (rng.random(chosen.shape) * runs.counts[chosen]).astype(np.intp)
         across = runs.values[chosen, place].std(axis=1, ddof=1)
         one = rng.integers(executions, size=count)
-        inside = runs.values[one[:, None], _distinct(rng, runs.counts[one], samples)].std(axis=1, ddof=1)
+        inside = runs.values[one[:, None], _distinct(rng, runs.counts[one], samples)].std(
+            axis=1, ddof=1
+        )
         rounding = np.abs(runs.values).max() * width * np.finfo(np.float64).eps
         across, inside = (np.where(spread <= rounding, 0.0, spread) for spread in (across, inside))
-        ratios.append(np.where(inside > 0, across / np.where(inside > 0, inside, 1.0), np.where(across > 0, np.inf, 1.0)))
+        ratios.append(
+            np.where(
+                inside > 0,
+                across / np.where(inside > 0, inside, 1.0),
+                np.where(across > 0, np.inf, 1.0),
+            )
+        )
     return float(np.median(np.concatenate(ratios)))
 
 
-def _distinct(rng: np.random.Generator, limits: NDArray[np.int64], samples: int) -> NDArray[np.intp]:
-    """Rows of ``samples`` different random numbers below each of the ``limits``, by Floyd's algorithm over all rows at once."""
+def _distinct(
+    rng: np.random.Generator, limits: NDArray[np.int64], samples: int
+) -> NDArray[np.intp]:
+    """Rows of ``samples`` different random numbers below each of the ``limits``, by Floyd's
+    algorithm over all rows at once.
+    """
     import numpy as np
 
     found = np.empty((len(limits), samples), dtype=np.intp)

@@ -1,4 +1,6 @@
-"""How much the mean of a benchmark moves from one session to the next, and what an A/A comparison of it shows."""
+"""How much the mean of a benchmark moves from one session to the next, and what an A/A comparison
+of it shows.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
-# p up to which hosts evidently differ; with a larger one, more comparisons over hosts that agree would be left open
+# p up to which hosts evidently differ; with a larger one, more comparisons over hosts that agree
+# would be left open
 EVIDENT = 0.05
 CLIPPED = 2.0  # percent at either end that are outliers for the slope
 STEEPEST = 1.5  # on logarithmic scales; in proportion is 1
@@ -38,8 +41,9 @@ AA_FEWEST = 3
 
 @dataclass(frozen=True)
 class OverHosts:
-    """The ``difference`` with what hosts differ by in its interval, each host's own ``effects`` (groups, hosts), and the ``p`` (groups,)
-    of the test that all hosts have the same effect; NaN where no host has two pairs.
+    """The ``difference`` with what hosts differ by in its interval, each host's own ``effects``
+    (groups, hosts), and the ``p`` (groups,) of the test that all hosts have the same effect; NaN
+    where no host has two pairs.
     """
 
     difference: Difference
@@ -47,14 +51,21 @@ class OverHosts:
     p: NDArray[np.float64]
 
 
-def over(difference: Difference, gaps: NDArray[np.float64], hosts: Sequence[int], confidence: float = 0.99) -> OverHosts:
-    """A ``difference`` of pairs whose ``gaps`` (groups, n) were measured on ``hosts`` (n numbers from 0 on, each with a pair).
+def over(
+    difference: Difference,
+    gaps: NDArray[np.float64],
+    hosts: Sequence[int],
+    confidence: float = 0.99,
+) -> OverHosts:
+    """A ``difference`` of pairs whose ``gaps`` (groups, n) were measured on ``hosts`` (n numbers
+    from 0 on, each with a pair).
 
-    gap = effect + host + block. The variance of hosts is that of their means beyond what blocks explain, never below 0 (analysis of
-    variance of a random effect). Where it is 0 the difference stays as it is: one host with the same blocks would have said no more.
-    Elsewhere both variances add up, that of k hosts with k - 1 degrees of freedom (Satterthwaite); where hosts evidently differ (p <=
-    ``EVIDENT``), their means are all that counts, with k - 1 degrees of freedom. Source: Kalibera, Jones 2013; Searle, Casella,
-    McCulloch 1992, section 3.6.
+    gap = effect + host + block. The variance of hosts is that of their means beyond what blocks
+    explain, never below 0 (analysis of variance of a random effect). Where it is 0 the difference
+    stays as it is: one host with the same blocks would have said no more. Elsewhere both variances
+    add up, that of k hosts with k - 1 degrees of freedom (Satterthwaite); where hosts evidently
+    differ (p <= ``EVIDENT``), their means are all that counts, with k - 1 degrees of freedom.
+    Source: Kalibera, Jones 2013; Searle, Casella, McCulloch 1992, section 3.6.
     """
     import numpy as np
     from scipy.special import fdtrc
@@ -75,20 +86,31 @@ def over(difference: Difference, gaps: NDArray[np.float64], hosts: Sequence[int]
     degrees = [np.full(len(gaps), float(k - 1)), np.full(len(gaps), float(df))]
     wide = combine(difference.estimate, [variance, inside / n], degrees, confidence)
     with np.errstate(divide="ignore", invalid="ignore"):
-        p = fdtrc(k - 1, df, np.where(inside > 0, outside / inside, np.where(outside > 0, np.inf, np.nan)))
-    alone = combine(difference.estimate, [outside * (counts**2).sum() / (n**2 * per_host)], degrees[:1], confidence)
+        p = fdtrc(
+            k - 1, df, np.where(inside > 0, outside / inside, np.where(outside > 0, np.inf, np.nan))
+        )
+    alone = combine(
+        difference.estimate,
+        [outside * (counts**2).sum() / (n**2 * per_host)],
+        degrees[:1],
+        confidence,
+    )
     found = chosen((variance > 0) & (wide.error > difference.error), wide, difference)
     return OverHosts(chosen(p <= EVIDENT, alone, found), effects, p)
 
 
-def adjusted(value: ArrayLike, covariate: ArrayLike, cell: ArrayLike, execution: ArrayLike) -> NDArray[np.float64]:
-    """``value`` at the geometric mean of ``covariate``; columns of equal length, whole numbers for ``cell`` and ``execution``.
+def adjusted(
+    value: ArrayLike, covariate: ArrayLike, cell: ArrayLike, execution: ArrayLike
+) -> NDArray[np.float64]:
+    """``value`` at the geometric mean of ``covariate``; columns of equal length, whole numbers for
+    ``cell`` and ``execution``.
 
-    Analysis of covariance (Fisher 1932) on logarithms with one slope for all cells, from 0 to 1.5, by least squares after the tails of
-    the values are cut. Cells (side and size) must not influence the slope. From eight executions on the slope is that through
-    their means, since a single reading of the covariate is inexact and would flatten it. The slope costs a degree of freedom, which
-    intervals of ten pairs and more do not notice (5 % of their width). Values and covariates that are not above 0, or unknown, change
-    nothing and stay as they are.
+    Analysis of covariance (Fisher 1932) on logarithms with one slope for all cells, from 0 to 1.5,
+    by least squares after the tails of the values are cut. Cells (side and size) must not influence
+    the slope. From eight executions on the slope is that through their means, since a single
+    reading of the covariate is inexact and would flatten it. The slope costs a degree of freedom,
+    which intervals of ten pairs and more do not notice (5 % of their width). Values and covariates
+    that are not above 0, or unknown, change nothing and stay as they are.
     """
     import numpy as np
 
@@ -106,19 +128,28 @@ def adjusted(value: ArrayLike, covariate: ArrayLike, cell: ArrayLike, execution:
     calls = np.bincount(run)
     weight = np.ones(len(away))
     if len(calls) >= SEVERAL:
-        away, found, weight = np.bincount(run, away) / calls, np.bincount(run, found) / calls, calls.astype(np.float64)
-    found_slope = slope(float((weight * away * found).sum()), float((weight * away**2).sum()), float(weight.sum()))
+        away, found, weight = (
+            np.bincount(run, away) / calls,
+            np.bincount(run, found) / calls,
+            calls.astype(np.float64),
+        )
+    found_slope = slope(
+        float((weight * away * found).sum()), float((weight * away**2).sum()), float(weight.sum())
+    )
     values[known] *= np.exp(-found_slope * (x - x.mean()))
     return values
 
 
 def slope(products: float, squares: float, count: float) -> float:
-    """The slope by the sums of products and squares of ``count`` distances from the means; from 0 to 1.5, 0 where nothing moved."""
+    """The slope by the sums of products and squares of ``count`` distances from the means; from 0
+    to 1.5, 0 where nothing moved.
+    """
     return min(STEEPEST, max(0.0, products / squares)) if squares > UNMOVED**2 * count else 0.0
 
 
 def far_apart(first: Sequence[float], second: Sequence[float]) -> bool:
-    """Whether the executions' logarithms of the covariate on two sides differ by more than chance: Welch's t beyond 4.
+    """Whether the executions' logarithms of the covariate on two sides differ by more than chance:
+    Welch's t beyond 4.
 
     Then it may be a part of what is compared. False where a side has one execution.
     """
@@ -130,7 +161,8 @@ def far_apart(first: Sequence[float], second: Sequence[float]) -> bool:
 
 @dataclass(frozen=True)
 class Together:
-    """What all units take together, ``baseline`` of shape (m,) and ``target`` of shape (k,), and the ``shares`` (units,) of each unit.
+    """What all units take together, ``baseline`` of shape (m,) and ``target`` of shape (k,), and
+    the ``shares`` (units,) of each unit.
 
     The geometric means of both sides are the sums of the units' geometric means.
     """
@@ -141,13 +173,16 @@ class Together:
 
 
 def together(baseline: ArrayLike, target: ArrayLike, *, rates: bool = False) -> Together:
-    """The units of two sides as one, from values of shape (units, m) and (units, k), all above 0; column by column the executions.
+    """The units of two sides as one, from values of shape (units, m) and (units, k), all above 0;
+    column by column the executions.
 
-    Units of one execution share its noise, so they are combined first, inside each execution, and executions remain what is
-    replicated. Each unit has a weight, its share in the total, and weighs on a logarithmic scale, on which a single odd value moves
-    the sum less than its own size. With the logarithmic mean of both sides as weight the weighted mean of the logarithms of ratios is
-    exactly that of the ratio of the totals. ``rates`` are amounts per time: added up is the time that one of each takes, and the
-    result is a rate again. Source: Montgomery 1937; Vartia 1976, eq. 12.
+    Units of one execution share its noise, so they are combined first, inside each execution, and
+    executions remain what is replicated. Each unit has a weight, its share in the total, and weighs
+    on a logarithmic scale, on which a single odd value moves the sum less than its own size. With
+    the logarithmic mean of both sides as weight the weighted mean of the logarithms of ratios is
+    exactly that of the ratio of the totals. ``rates`` are amounts per time: added up is the time
+    that one of each takes, and the result is a rate again. Source: Montgomery 1937; Vartia 1976,
+    eq. 12.
     """
     import numpy as np
 
@@ -165,32 +200,44 @@ def together(baseline: ArrayLike, target: ArrayLike, *, rates: bool = False) -> 
     return Together(first, second, shares)
 
 
-def _logarithmic_mean(first: NDArray[np.float64], second: NDArray[np.float64], ratio: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(b - a) / ``ratio``, which is log(b / a), and a where both are equal; near that by the series, where the quotient is rounding."""
+def _logarithmic_mean(
+    first: NDArray[np.float64], second: NDArray[np.float64], ratio: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """(b - a) / ``ratio``, which is log(b / a), and a where both are equal; near that by the
+    series, where the quotient is rounding.
+    """
     import numpy as np
 
     near = np.abs(ratio) < 1e-4
     quotient = (second - first) / np.where(near, 1.0, ratio)
-    mean: NDArray[np.float64] = np.where(near, np.sqrt(first * second) * (1 + ratio**2 / 24), quotient)
+    mean: NDArray[np.float64] = np.where(
+        near, np.sqrt(first * second) * (1 + ratio**2 / 24), quotient
+    )
     return mean
 
 
 @dataclass(frozen=True)
 class Spread:
-    """A variance (of one session's mean, squared unit of the means) and the degrees of freedom that it was estimated with."""
+    """A variance (of one session's mean, squared unit of the means) and the degrees of freedom that
+    it was estimated with.
+    """
 
     variance: float
     df: float
 
 
-def between(means: Sequence[float], commits: Sequence[str] = (), within: float = 0.0) -> Spread | None:
-    """The between-session variance of a series of session means in their order, each of one commit; None for too few.
+def between(
+    means: Sequence[float], commits: Sequence[str] = (), within: float = 0.0
+) -> Spread | None:
+    """The between-session variance of a series of session means in their order, each of one commit;
+    None for too few.
 
-    ``commits`` names the commit of each session. When some were measured again often enough, the variance is that of repeats of a
-    commit (Kalibera 2006, eq. 16). Otherwise it comes from differences of neighbouring sessions (von Neumann 1941), in which a
-    step of the code, that which is judged perhaps, shows once: those beyond ``CLIP`` robust standard deviations are clipped; of fewer
-    than ten the largest is left out. ``within`` is the part of a mean's variance that is known from inside a session; it is taken
-    away, never below 0.
+    ``commits`` names the commit of each session. When some were measured again often enough, the
+    variance is that of repeats of a commit (Kalibera 2006, eq. 16). Otherwise it comes from
+    differences of neighbouring sessions (von Neumann 1941), in which a step of the code, that which
+    is judged perhaps, shows once: those beyond ``CLIP`` robust standard deviations are clipped; of
+    fewer than ten the largest is left out. ``within`` is the part of a mean's variance that is
+    known from inside a session; it is taken away, never below 0.
     """
     if len(means) < FEWEST_SESSIONS:
         return None
@@ -201,7 +248,9 @@ def between(means: Sequence[float], commits: Sequence[str] = (), within: float =
 
 
 def repeats(means: Sequence[float], groups: Sequence[str]) -> Spread | None:
-    """The pooled variance of session means about the mean of their group; None when no group has two."""
+    """The pooled variance of session means about the mean of their group; None when no group has
+    two.
+    """
     grouped: dict[str, list[float]] = defaultdict(list)
     for mean, group in zip(means, groups, strict=True):
         grouped[group].append(mean)
@@ -222,13 +271,18 @@ def _neighbours(means: Sequence[float]) -> Spread:
     if len(steps) < 2 * FEWEST_SESSIONS and any(usual):  # too few for a usable median
         share = SHARES[len(steps) - FEWEST_SESSIONS + 1]
         return Spread(fmean(step**2 for step in usual) / share / 2, USED * len(usual))
-    if not bound:  # a median of 0 is not informative: take them unchanged, which errs on the wide side
+    # a median of 0 is not informative: take them unchanged, which errs on the wide side
+    if not bound:
         return Spread(fmean(step**2 for step in steps) / 2, USED * len(steps))
-    return Spread(fmean(min(step, bound) ** 2 for step in steps) / CONSISTENT / 2, USED * len(steps))
+    return Spread(
+        fmean(min(step, bound) ** 2 for step in steps) / CONSISTENT / 2, USED * len(steps)
+    )
 
 
 def aa_floor(effects: Sequence[float]) -> float:
-    """The size that 95 % of a benchmark's A/A effects stay below, for effects around 0; 0 while fewer than three are known."""
+    """The size that 95 % of a benchmark's A/A effects stay below, for effects around 0; 0 while
+    fewer than three are known.
+    """
     if len(effects) < AA_FEWEST:
         return 0.0
     return AA_POINT * sqrt(fmean(effect**2 for effect in effects))

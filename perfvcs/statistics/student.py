@@ -1,4 +1,6 @@
-"""Student's t distribution in numpy alone: importing scipy.special takes longer than everything else that `perf check` does."""
+"""Student's t distribution in numpy alone: importing scipy.special takes longer than everything
+else that `perf check` does.
+"""
 
 from __future__ import annotations
 
@@ -20,28 +22,36 @@ TINY = 1e-300
 
 
 def f_tail(f: ArrayLike, above: ArrayLike, below: ArrayLike) -> NDArray[np.float64]:
-    """The chance of a value above ``f`` >= 0 with ``above`` (1 or 2) and ``below`` > 0 degrees of freedom; broadcast, NaN stays.
+    """The chance of a value above ``f`` >= 0 with ``above`` (1 or 2) and ``below`` > 0 degrees of
+    freedom; broadcast, NaN stays.
 
     With one degree it is Student's two-sided chance of the root, with two (1 + 2 f / d)^(-d / 2).
     """
     import numpy as np
 
-    ratio, one, df = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in (f, above, below)))
+    ratio, one, df = np.broadcast_arrays(
+        *(np.asarray(part, dtype=np.float64) for part in (f, above, below))
+    )
     sure = np.where(np.isfinite(ratio), ratio, 0.0)
-    chance = np.where(one == 1, two_sided(np.sqrt(sure), df), np.exp(-df / 2 * np.log1p(2 * sure / df)))
+    chance = np.where(
+        one == 1, two_sided(np.sqrt(sure), df), np.exp(-df / 2 * np.log1p(2 * sure / df))
+    )
     return np.where(np.isfinite(ratio), chance, np.where(np.isnan(ratio), np.nan, 0.0))
 
 
 def two_sided(t: ArrayLike, df: ArrayLike) -> NDArray[np.float64]:
-    """The chance of a value at least as far from 0 as ``t``, for ``df`` > 0 degrees of freedom; elementwise, broadcast.
+    """The chance of a value at least as far from 0 as ``t``, for ``df`` > 0 degrees of freedom;
+    elementwise, broadcast.
 
-    Relative error of chances above 1e-60 against scipy.special.stdtr: below 1e-11 up to 300 degrees of freedom, and below 3e-9 beyond.
-    Sources: the continued fraction of the incomplete
-    beta function, Lentz 1976; for many degrees of freedom Hill 1970, algorithm 395.
+    Relative error of chances above 1e-60 against scipy.special.stdtr: below 1e-11 up to 300 degrees
+    of freedom, and below 3e-9 beyond. Sources: the continued fraction of the incomplete beta
+    function, Lentz 1976; for many degrees of freedom Hill 1970, algorithm 395.
     """
     import numpy as np
 
-    values, degrees = np.broadcast_arrays(np.abs(np.asarray(t, dtype=np.float64)), np.asarray(df, dtype=np.float64))
+    values, degrees = np.broadcast_arrays(
+        np.abs(np.asarray(t, dtype=np.float64)), np.asarray(df, dtype=np.float64)
+    )
     large = degrees > LARGE_DF
     if values.ndim and not large.any():  # as a rule
         return _beta(values.ravel() ** 2, degrees.ravel()).reshape(values.shape)
@@ -53,10 +63,12 @@ def two_sided(t: ArrayLike, df: ArrayLike) -> NDArray[np.float64]:
 
 
 def quantile(p: float, df: ArrayLike) -> NDArray[np.float64]:
-    """The value that a share ``p`` (0.5 < p < 1) of Student's distribution lies below, for every element of ``df`` > 0.
+    """The value that a share ``p`` (0.5 < p < 1) of Student's distribution lies below, for every
+    element of ``df`` > 0.
 
-    Relative error below 1e-9, against scipy.special.stdtrit. Newton's method on the logarithms of value and chance, where the tail is
-    concave, so that it converges from anywhere; each distinct number of degrees of freedom is computed once.
+    Relative error below 1e-9, against scipy.special.stdtrit. Newton's method on the logarithms of
+    value and chance, where the tail is concave, so that it converges from anywhere; each distinct
+    number of degrees of freedom is computed once.
     """
     import numpy as np
 
@@ -98,7 +110,12 @@ def _solve(p: float, distinct: NDArray[np.float64]) -> NDArray[np.float64]:
 def _density(t: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.float64]:
     import numpy as np
 
-    constant = np.array([exp(lgamma((value + 1) / 2) - lgamma(value / 2)) / sqrt(pi * value) for value in df.tolist()])
+    constant = np.array(
+        [
+            exp(lgamma((value + 1) / 2) - lgamma(value / 2)) / sqrt(pi * value)
+            for value in df.tolist()
+        ]
+    )
     density: NDArray[np.float64] = constant * np.exp(-(df + 1) / 2 * np.log1p(t**2 / df))
     return density
 
@@ -109,9 +126,14 @@ def _beta(square: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.fl
 
     a, b = df / 2, np.full(df.shape, 0.5)
     x, rest = df / (df + square), square / (df + square)
-    constant = {value: lgamma(value / 2 + 0.5) - lgamma(value / 2) - lgamma(0.5) for value in set(df.tolist())}
+    constant = {
+        value: lgamma(value / 2 + 0.5) - lgamma(value / 2) - lgamma(0.5)
+        for value in set(df.tolist())
+    }
     with np.errstate(divide="ignore"):
-        logarithm = np.array([constant[value] for value in df.tolist()]) + a * np.log(x) + b * np.log(rest)
+        logarithm = (
+            np.array([constant[value] for value in df.tolist()]) + a * np.log(x) + b * np.log(rest)
+        )
     front = np.exp(logarithm)
     swap = x > (a + 1) / (a + b + 2)
     first, second, point = np.where(swap, b, a), np.where(swap, a, b), np.where(swap, rest, x)
@@ -120,7 +142,9 @@ def _beta(square: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.fl
     return found
 
 
-def _fraction(a: NDArray[np.float64], b: NDArray[np.float64], x: NDArray[np.float64]) -> NDArray[np.float64]:
+def _fraction(
+    a: NDArray[np.float64], b: NDArray[np.float64], x: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """The continued fraction of the incomplete beta function, by Lentz's method."""
     import numpy as np
 
@@ -164,7 +188,9 @@ def _hill(t: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.float64
     a = df - 0.5
     b = 48 * a**2
     y = a * np.log1p(t**2 / df)
-    z = (((((-0.4 * y - 3.3) * y - 24) * y - 85.5) / (0.8 * y**2 + 100 + b) + y + 3) / b + 1) * np.sqrt(y)
+    z = (
+        ((((-0.4 * y - 3.3) * y - 24) * y - 85.5) / (0.8 * y**2 + 100 + b) + y + 3) / b + 1
+    ) * np.sqrt(y)
     return np.array([erfc(value / sqrt(2)) for value in z.tolist()])
 
 
@@ -176,7 +202,11 @@ def tail(t: float, df: float) -> float:
     if square == inf:
         return 0.0
     x, rest, a = df / (df + square), square / (df + square), df / 2
-    front = exp(lgamma(a + 0.5) - lgamma(a) - lgamma(0.5) + a * log(x) + 0.5 * log(rest)) if x > 0 and rest > 0 else float(x > 0)
+    front = (
+        exp(lgamma(a + 0.5) - lgamma(a) - lgamma(0.5) + a * log(x) + 0.5 * log(rest))
+        if x > 0 and rest > 0
+        else float(x > 0)
+    )
     if x > (a + 1) / (a + 2.5):
         return 1 - front * _continued(0.5, a, rest) / 0.5
     return front * _continued(a, 0.5, x) / a

@@ -1,4 +1,6 @@
-"""What a store consists of on the disk; everything else could redirect git, and has no place in it."""
+"""What a store consists of on the disk; everything else could redirect git, and has no place in
+it.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +36,16 @@ USUAL_FILES = re.compile(
     r"description|branches|logs|gc\.(log|pid)|FETCH_HEAD|ORIG_HEAD|fast_import_crash_\d+|.*\.lock|info(/refs)?|objects/(?:(?!tmp_)[^/]*/)*tmp_.*"
     r"|objects/info/(packs|commit-graph|commit-graphs/.*)|objects/pack/(multi-pack-index.*|.*\.bitmap)"
 )
-STANDARD = re.compile(r"core\.(repositoryformatversion|filemode|bare|ignorecase|precomposeunicode|symlinks|logallrefupdates)")
+STANDARD = re.compile(
+    r"core\.(repositoryformatversion|filemode|bare|ignorecase|precomposeunicode|symlinks|logallrefupdates)"
+)
 
 
 def problem(store: Path) -> str | None:
-    """Why git must not run in a store, in the words of a message; None where all is as we write it. Cheap: nothing is started."""
+    """Why git must not run in a store, in the words of a message; None where all is as we write it.
+
+    Cheap: nothing is started.
+    """
     if not os.path.lexists(store):
         return None
     for name in ("config", "HEAD"):
@@ -60,7 +67,9 @@ def problem(store: Path) -> str | None:
 
 
 def _kind(path: Path) -> int | None:
-    """What is at a path, links not followed; None if nothing is there, or git has just removed it."""
+    """What is at a path, links not followed; None if nothing is there, or git has just removed
+    it.
+    """
     try:
         return stat.S_IFMT(os.lstat(path).st_mode)
     except (FileNotFoundError, NotADirectoryError):
@@ -68,7 +77,8 @@ def _kind(path: Path) -> int | None:
 
 
 def restore(store: Path) -> list[str]:
-    """Leave only what a store consists of, with our own configuration; what was dropped, in sentences. Nothing is followed.
+    """Leave only what a store consists of, with our own configuration; what was dropped, in
+    sentences. Nothing is followed.
 
     A kill at any moment leaves a store that can be restored again.
     """
@@ -76,7 +86,9 @@ def restore(store: Path) -> list[str]:
     if foreign := _foreign_keys(store / "config"):
         dropped.append(f"store/config: {', '.join(foreign)}")
     for name in entries(store):
-        if _kind(store / name) != (stat.S_IFDIR if name in GIT_FOLDERS else stat.S_IFREG if name in GIT_FILES else None):
+        if _kind(store / name) != (
+            stat.S_IFDIR if name in GIT_FOLDERS else stat.S_IFREG if name in GIT_FILES else None
+        ):
             dropped += _dropped(store, name)
     for name in entries(store / "objects"):
         if not OF_OBJECTS.fullmatch(name):
@@ -86,7 +98,9 @@ def restore(store: Path) -> list[str]:
             if not allowed.fullmatch(name) or _kind(store / top / name) != stat.S_IFREG:
                 dropped += _dropped(store, f"{top}/{name}")
     if (text := _content(store / "packed-refs")) is not None:
-        kept = b"".join(line for line in text.splitlines(keepends=True) if line.endswith(b" refs/heads/main\n"))
+        kept = b"".join(
+            line for line in text.splitlines(keepends=True) if line.endswith(b" refs/heads/main\n")
+        )
         if kept != text:
             _put(store / "packed-refs", kept)
     _put(store / "config", CONFIG)
@@ -100,17 +114,23 @@ def write_config(store: Path) -> None:
 
 
 def _dropped(store: Path, name: str) -> list[str]:
-    """Remove one entry; the sentence about it, none for what git itself leaves in every repository."""
+    """Remove one entry; the sentence about it, none for what git itself leaves in every
+    repository.
+    """
     path = store / name
     kind = "a symbolic link" if path.is_symlink() else "not part of a store"
     within = [f"{name}/{below}" for below in _below(path)]
     remove(path)
-    silent = kind != "a symbolic link" and all(USUAL_FILES.fullmatch(one) for one in within or [name])
+    silent = kind != "a symbolic link" and all(
+        USUAL_FILES.fullmatch(one) for one in within or [name]
+    )
     return [] if silent else [f"store/{name}: {kind}"]
 
 
 def _below(top: Path) -> list[str]:
-    """The paths of everything below a folder that is not a folder itself, relative to it; links are not entered."""
+    """The paths of everything below a folder that is not a folder itself, relative to it; links are
+    not entered.
+    """
     found, waiting = [], [""]
     while waiting:
         folder_name = waiting.pop()
@@ -126,7 +146,9 @@ def _below(top: Path) -> list[str]:
 
 
 def _foreign_keys(config: Path) -> list[str]:
-    """The keys of a configuration that perfvcs and git's own `init` do not write; nothing in it is obeyed."""
+    """The keys of a configuration that perfvcs and git's own `init` do not write; nothing in it is
+    obeyed.
+    """
     if _content(config) == CONFIG:
         return []
     if config.is_symlink() or not config.is_file():

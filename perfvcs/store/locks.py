@@ -1,7 +1,9 @@
-"""Locks of the store: ours, which end with their process, those that git's killed processes leave, and git's own while it packs.
+"""Locks of the store: ours, which end with their process, those that git's killed processes leave,
+and git's own while it packs.
 
-`git gc --prune=now` removes objects that no reference reaches yet: those of a writer whose commit is about to come. Git itself asks
-the file gc.pid whether another one is packing, so a writer has its own number there: git's gc refuses to begin meanwhile.
+`git gc --prune=now` removes objects that no reference reaches yet: those of a writer whose commit
+is about to come. Git itself asks the file gc.pid whether another one is packing, so a writer has
+its own number there: git's gc refuses to begin meanwhile.
 """
 
 from __future__ import annotations
@@ -32,8 +34,10 @@ CAUSES = (  # what git says -> what it was
     ("permission denied|insufficient permission", errno.EACCES),
 )
 OURS = "perfvcs-write.lock", "perfvcs-gc.lock"
-STALE = 10.0  # seconds; git holds a branch's lock for milliseconds, so an older one was left by a killed process
-# seconds that a writer keeps trying against those who do not take our lock, such as `git push` into the store
+# seconds; git holds a branch's lock for milliseconds, so an older one was left by a killed process
+STALE = 10.0
+# seconds that a writer keeps trying against those who do not take our lock, such as `git push` into
+# the store
 WRITER_PATIENCE = 120.0
 LOCK_EXISTS = r"\.lock': File exists"  # in what git says
 PACKING_AT_MOST = 12 * 3600.0  # seconds after which git takes no notice of a gc.pid
@@ -51,7 +55,10 @@ def unwritable(path: Path, error: OSError) -> Unwritable:
     """The error of a store at a path that the system refused to write."""
     full = error.errno in NO_SPACE
     cure = "free some space" if full else "make it writable for you"
-    return Unwritable(f"cannot write {path} ({error.strerror or error}): {cure} and repeat; what was stored is kept")
+    return Unwritable(
+        f"cannot write {path} ({error.strerror or error}): {cure} and repeat; what was stored is"
+        " kept"
+    )
 
 
 def refused(path: Path, error: GitFailed) -> Unwritable | None:
@@ -96,7 +103,9 @@ def committing(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def shared(path: Path) -> Iterator[None]:
-    """While objects are written or read that must not move: nobody packs, nor does git from outside. Raises Contended."""
+    """While objects are written or read that must not move: nobody packs, nor does git from
+    outside. Raises Contended.
+    """
     with _held(path, "gc", fcntl.LOCK_SH) as lock, _announcing(path, lock):
         yield
 
@@ -110,7 +119,10 @@ def alone(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def repairing(path: Path) -> Iterator[None]:
-    """While the store is repaired: nobody writes or packs, nor does git from outside. Raises Contended."""
+    """While the store is repaired: nobody writes or packs, nor does git from outside.
+
+    Raises Contended.
+    """
     with _held(path, "gc", fcntl.LOCK_EX) as lock, _announcing(path, lock):
         yield
 
@@ -134,7 +146,9 @@ def _announcing(path: Path, lock: IO[bytes]) -> Iterator[None]:
     deadline = time.monotonic() + WRITER_PATIENCE
     while not _announced(path):
         if time.monotonic() > deadline:
-            raise Contended(f"`git gc` has been working on {path} for two minutes: try again when it is done")
+            raise Contended(
+                f"`git gc` has been working on {path} for two minutes: try again when it is done"
+            )
         time.sleep(0.02)
     try:
         yield
@@ -170,7 +184,9 @@ def _withdraw(path: Path, lock: IO[bytes]) -> None:
 
 
 def _change(path: Path, process: Callable[[], int | None]) -> bool:
-    """Write a process into gc.pid, or nothing, under the lock that git takes for it; returns whether it was written."""
+    """Write a process into gc.pid, or nothing, under the lock that git takes for it; returns
+    whether it was written.
+    """
     new = path / "gc.pid.lock"
     with open(new, "xb", opener=plain) as file:
         try:
@@ -201,7 +217,9 @@ def _git_packs(place: Path) -> bool:
 
 
 def break_stale(path: Path) -> None:
-    """Remove the locks of git's killed processes: of the branch, of packed references, of the commit graph, or of whatever comes."""
+    """Remove the locks of git's killed processes: of the branch, of packed references, of the
+    commit graph, or of whatever comes.
+    """
     for lock in path.rglob("*.lock"):
         if lock.name not in OURS:
             with contextlib.suppress(FileNotFoundError):
@@ -212,12 +230,15 @@ def break_stale(path: Path) -> None:
 def crowded(path: Path) -> bool:
     """Whether packing the store at a path is worth its time."""
     packs = sum(1 for _ in (path / "objects/pack").glob("*.pack"))
-    loose = 256 * sum(1 for _ in (path / "objects/17").glob("*"))  # ids are uniform: one folder stands for all
+    # ids are uniform: one folder stands for all
+    loose = 256 * sum(1 for _ in (path / "objects/17").glob("*"))
     return packs > CROWDED_PACKS or loose > CROWDED_OBJECTS
 
 
 def pack(path: Path, git: Bare) -> None:
-    """Pack the store at a path, alone; raises Unwritable, Damaged, and Contended where others keep it locked."""
+    """Pack the store at a path, alone; raises Unwritable, Damaged, and Contended where others keep
+    it locked.
+    """
     with alone(path):
         _sweep(path)
         deadline = time.monotonic() + WRITER_PATIENCE
@@ -228,9 +249,12 @@ def pack(path: Path, git: Bare) -> None:
 
 
 def _packed(path: Path, git: Bare) -> bool:
-    """Whether git could; not where it found a lock that is in use, or that a killed one has left just now."""
+    """Whether git could; not where it found a lock that is in use, or that a killed one has left
+    just now.
+    """
     with contextlib.suppress(FileNotFoundError):
-        (path / "gc.pid.lock").unlink()  # git holds it for an instant, and we are the only ones who pack
+        # git holds it for an instant, and we are the only ones who pack
+        (path / "gc.pid.lock").unlink()
     break_stale(path)
     try:
         git.run("gc", "--quiet", "--force", "--prune=2.weeks.ago")
@@ -242,12 +266,19 @@ def _packed(path: Path, git: Bare) -> bool:
 
 
 def _sweep(path: Path) -> None:
-    """Remove what git's killed processes leave: half-written packs and objects, crash reports, half a store beside this one."""
+    """Remove what git's killed processes leave: half-written packs and objects, crash reports, half
+    a store beside this one.
+    """
     for left in path.parent.glob(f"{path.name}.new-*"):
         with contextlib.suppress(OSError):
             if time.time() - left.stat().st_mtime > STALE_FILE:
                 shutil.rmtree(left)
-    for pattern in ("objects/pack/tmp_*", "objects/??/tmp_obj_*", "objects/tmp_*", "fast_import_crash_*"):
+    for pattern in (
+        "objects/pack/tmp_*",
+        "objects/??/tmp_obj_*",
+        "objects/tmp_*",
+        "fast_import_crash_*",
+    ):
         for left in path.glob(pattern):
             with contextlib.suppress(OSError):
                 if time.time() - left.stat().st_mtime > STALE_FILE:

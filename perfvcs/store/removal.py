@@ -1,4 +1,6 @@
-"""The record of a profile that was removed from the store, so that it stays out when stores are united."""
+"""The record of a profile that was removed from the store, so that it stays out when stores are
+united.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +19,22 @@ from perfvcs.profile import Profile, decode
 from perfvcs.profile.validity import Malformed
 from perfvcs.system.foreign import UNDECODABLE
 
-PROFILE_PATH = re.compile(r"([0-9a-f]{2})/(\1(?:[0-9a-f]{38}|[0-9a-f]{62}))/([a-z0-9][a-z0-9._-]*-([0-9a-f]{12})\.json)")
+PROFILE_PATH = re.compile(
+    r"([0-9a-f]{2})/(\1(?:[0-9a-f]{38}|[0-9a-f]{62}))/([a-z0-9][a-z0-9._-]*-([0-9a-f]{12})\.json)"
+)
 MAX_FOLDED = 40
 REMOVED_FOLDER = "removed"  # in the store's tree, with the paths of profiles below it
 FORMAT = "perfvcs-removal/1"
-LARGEST_REMOVAL = 1024  # of a removal's document: `git fetch` brings files of up to this size at once
+# of a removal's document: `git fetch` brings files of up to this size at once
+LARGEST_REMOVAL = 1024
 MOST_TIMES = 1000
 NAME_BYTES = 150  # bytes of a name, and of a reason
 
 
 class Damaged(PerfError):
-    """Something in the store is not what was put there, or is newer; ``reason`` is the message without its place and cure."""
+    """Something in the store is not what was put there, or is newer; ``reason`` is the message
+    without its place and cure.
+    """
 
     exit_code = 12
 
@@ -41,7 +48,9 @@ class Newer(Damaged):
 
 
 def fold(text: str) -> str:
-    """A name that is safe in a file name: lower case, each run of all but ``a-z0-9._`` one ``-``, none at the ends; may be empty."""
+    """A name that is safe in a file name: lower case, each run of all but ``a-z0-9._`` one ``-``,
+    none at the ends; may be empty.
+    """
     return re.sub(r"[^a-z0-9._]+", "-", text[:1000].lower())[:MAX_FOLDED].strip("-._")
 
 
@@ -50,7 +59,11 @@ def path_of(profile: Profile, document: bytes) -> str:
     import hashlib
 
     job = profile.job
-    names = (fold(job.collector) or "x", fold(job.workload) or fold(job.name) or "x", hashlib.sha256(document).hexdigest()[:12])
+    names = (
+        fold(job.collector) or "x",
+        fold(job.workload) or fold(job.name) or "x",
+        hashlib.sha256(document).hexdigest()[:12],
+    )
     return f"{profile.commit[:2]}/{profile.commit}/{'-'.join(names)}.json"
 
 
@@ -59,11 +72,17 @@ def whole(path: str, document: bytes | Fault) -> bool:
     import hashlib
 
     match = PROFILE_PATH.fullmatch(path)
-    return match is not None and isinstance(document, bytes) and hashlib.sha256(document).hexdigest()[:12] == match[4]
+    return (
+        match is not None
+        and isinstance(document, bytes)
+        and hashlib.sha256(document).hexdigest()[:12] == match[4]
+    )
 
 
 def verified(path: str, document: bytes | Fault) -> Profile:
-    """The profile in a document that was read from ``path``; raises Damaged unless it belongs there."""
+    """The profile in a document that was read from ``path``; raises Damaged unless it belongs
+    there.
+    """
     if PROFILE_PATH.fullmatch(path) is None:
         raise damaged(path, "it is not at the path of a profile")
     if isinstance(document, Fault):
@@ -82,7 +101,8 @@ def verified(path: str, document: bytes | Fault) -> Profile:
 def damaged(path: str, reason: str) -> Damaged:
     """The error about one path, with its cure."""
     return Damaged(
-        f"the stored profile {path!a:.250} is damaged: {reason}; `perf fsck` lists all damage, `perf rm` removes a profile",
+        f"the stored profile {path!a:.250} is damaged: {reason}; `perf fsck` lists all damage,"
+        " `perf rm` removes a profile",
         reason,
     )
 
@@ -90,8 +110,9 @@ def damaged(path: str, reason: str) -> Damaged:
 class Removal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """By whom, when (UTC, ISO 8601) and why a profile was removed, or stored again.
 
-    ``times`` counts both: the profile is removed if the number is odd. Of two removals of one profile the one with the
-    greater number is the later one, whatever clocks say (a causal-length set: Yu and Rostad 2020, doi 10.1145/3380787.3393678).
+    ``times`` counts both: the profile is removed if the number is odd. Of two removals of one
+    profile the one with the greater number is the later one, whatever clocks say (a causal-length
+    set: Yu and Rostad 2020, doi 10.1145/3380787.3393678).
     """
 
     format: str
@@ -117,7 +138,9 @@ def place_of(path: str) -> str:
 
 
 def profile_of(removal_path: str) -> str | None:
-    """The path of the profile whose removal is at ``removal_path``; None if that is not the path of a removal."""
+    """The path of the profile whose removal is at ``removal_path``; None if that is not the path of
+    a removal.
+    """
     top, _, path = removal_path.partition("/")
     return path if top == REMOVED_FOLDER and PROFILE_PATH.fullmatch(path) else None
 
@@ -131,7 +154,14 @@ def at(removal_path: str, document: bytes) -> Removal | str:
 def following(path: str, last: Removal | None, by: str, when: float, why: str) -> Removal:
     """The removal of a profile that is there, or its end where the profile comes back."""
     times = min(last.times + 1 if last else 1, MOST_TIMES)
-    return Removal(FORMAT, path, times, _clipped(by), f"{datetime.fromtimestamp(when, UTC):%Y-%m-%dT%H:%M:%SZ}", _clipped(why))
+    return Removal(
+        FORMAT,
+        path,
+        times,
+        _clipped(by),
+        f"{datetime.fromtimestamp(when, UTC):%Y-%m-%dT%H:%M:%SZ}",
+        _clipped(why),
+    )
 
 
 def decode_removal(document: bytes, path: str) -> Removal | str:
@@ -163,7 +193,9 @@ def of(document: bytes) -> Removal | None:
 def later(one: bytes, other: bytes, path: str) -> bytes:
     """Which of two documents about one profile holds; both sides of an exchange choose the same."""
     found = [
-        (removal.times, document) for document in (one, other) if isinstance(removal := decode_removal(document, path), Removal)
+        (removal.times, document)
+        for document in (one, other)
+        if isinstance(removal := decode_removal(document, path), Removal)
     ]
     return max(found)[1] if found else one
 
@@ -175,26 +207,39 @@ def _clipped(text: str) -> str:
 
 
 def counted(
-    git: Bare, stream: Import, tip: str, wanted: Mapping[str, str | None], gone: Set[str], who: str, why: str
+    git: Bare,
+    stream: Import,
+    tip: str,
+    wanted: Mapping[str, str | None],
+    gone: Set[str],
+    who: str,
+    why: str,
 ) -> dict[str, str | None]:
     """What of some changes is needed at a commit of the store, by paths: a blob, None for none.
 
-    With it come the removals of the profiles in ``gone``, and the ends of the removals of profiles that come back.
+    With it come the removals of the profiles in ``gone``, and the ends of the removals of profiles
+    that come back.
     """
-    needed = {path: wanted[path] for path, blob in stream.present(tip, wanted) if blob != wanted[path]}
+    needed = {
+        path: wanted[path] for path, blob in stream.present(tip, wanted) if blob != wanted[path]
+    }
     known = _known(git, stream, tip, needed)
     for path in list(needed):
         last = decode_removal(known[path], path) if path in known else None
         before = last if isinstance(last, Removal) else None
         if path in gone if needed[path] is None else before is not None and before.out:
-            needed[place_of(path)] = stream.blob(following(path, before, who, time.time(), why).encode())
+            needed[place_of(path)] = stream.blob(
+                following(path, before, who, time.time(), why).encode()
+            )
     return needed
 
 
 def united(
     git: Bare, stream: Import, tip: str, coming: Mapping[str, str], removals: Mapping[str, bytes]
 ) -> dict[str, str | None]:
-    """What changes at a commit of the store when the blobs ``coming`` and ``removals`` by profiles join it, by paths."""
+    """What changes at a commit of the store when the blobs ``coming`` and ``removals`` by profiles
+    join it, by paths.
+    """
     known = _known(git, stream, tip, {**coming, **removals})
     wanted: dict[str, str | None] = dict(coming)
     for path in {**known, **removals}:
@@ -205,7 +250,9 @@ def united(
         found = decode_removal(holds, path)
         if isinstance(found, Removal) and found.out:
             wanted[path] = None
-    return {path: wanted[path] for path, blob in stream.present(tip, wanted) if blob != wanted[path]}
+    return {
+        path: wanted[path] for path, blob in stream.present(tip, wanted) if blob != wanted[path]
+    }
 
 
 def _known(git: Bare, stream: Import, tip: str, paths: Iterable[str]) -> dict[str, bytes]:

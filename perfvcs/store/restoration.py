@@ -1,4 +1,6 @@
-"""The way back for a store that has lost objects: to its last whole state, with what later ones still have."""
+"""The way back for a store that has lost objects: to its last whole state, with what later ones
+still have.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
 DOCUMENTS_PER_READ = 5000  # documents that are read through one git process
 KEPT_AS = "DAMAGED_HEAD"  # of the damaged state; like ORIG_HEAD no branch, which git could not pack
 MADE_AS = "refs/restored/tip"
-MOST_ENDS = 20  # ends of histories that are looked at, newest first: writers that were overtaken leave some
+# ends of histories that are looked at, newest first: writers that were overtaken leave some
+MOST_ENDS = 20
 
 
 class Problem(NamedTuple):
@@ -39,21 +42,31 @@ class Problem(NamedTuple):
 
 
 def problems(store: Store, git: Bare) -> list[Problem]:
-    """All that is wrong: git's own check of its objects, then every profile against its format and its place."""
+    """All that is wrong: git's own check of its objects, then every profile against its format and
+    its place.
+    """
     try:
         tip = store.tip()
     except Damaged as error:
         return [Problem("", str(error))]
-    found = [Problem("", f"git fsck: {line}") for line in _of_objects(store, git, tip).splitlines() if line.strip()]
+    found = [
+        Problem("", f"git fsck: {line}")
+        for line in _of_objects(store, git, tip).splitlines()
+        if line.strip()
+    ]
     entries = store.entries()
     try:
         while batch := list(islice(entries, DOCUMENTS_PER_READ)):
-            for path, document in store.documents({entry.path: entry.new for entry in batch if entry.new}):
+            for path, document in store.documents(
+                {entry.path: entry.new for entry in batch if entry.new}
+            ):
                 try:
                     verified(path, document)
                 except Damaged as error:
                     found.append(Problem(path, error.reason))
-        found += [Problem(place, reason) for place, reason in store.removals() if isinstance(reason, str)]
+        found += [
+            Problem(place, reason) for place, reason in store.removals() if isinstance(reason, str)
+        ]
     except Damaged as error:
         found.append(Problem("", str(error)))
     return found
@@ -62,7 +75,8 @@ def problems(store: Store, git: Bare) -> list[Problem]:
 def _of_objects(store: Store, git: Bare, tip: str) -> str:
     """What git says is wrong with the objects up to ``tip``, while nobody packs them.
 
-    It would take one that moves for one that is missing, and of the branch itself one that has come since it began.
+    It would take one that moves for one that is missing, and of the branch itself one that has come
+    since it began.
     """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(Unwritable):  # nobody packs a store that is read-only
@@ -75,7 +89,9 @@ def _of_objects(store: Store, git: Bare, tip: str) -> str:
 
 
 class WholeState(NamedTuple):
-    """A commit of the store that lacks nothing, back to the first; ``when`` is in seconds since 1970, ``objects`` their ids."""
+    """A commit of the store that lacks nothing, back to the first; ``when`` is in seconds since
+    1970, ``objects`` their ids.
+    """
 
     commit: str
     when: int
@@ -83,7 +99,8 @@ class WholeState(NamedTuple):
 
 
 class Restored(NamedTuple):
-    """What came of it: the state that was gone back to (None: to none), and the later profiles that were kept and lost.
+    """What came of it: the state that was gone back to (None: to none), and the later profiles that
+    were kept and lost.
 
     ``changed``: whether anything was missing.
     """
@@ -100,7 +117,9 @@ class _StoreCommit(NamedTuple):
 
 
 def last_whole(git: Bare, mark: bytes) -> WholeState | None:
-    """The present state of a store if it is whole, else the newest one that is; ``mark`` is the content of its file `format`."""
+    """The present state of a store if it is whole, else the newest one that is; ``mark`` is the
+    content of its file `format`.
+    """
     commits = _commits(git)
     tip = _tip(git)
     if tip in commits and (objects := _whole(git, mark, tip)):
@@ -112,11 +131,19 @@ def last_whole(git: Bare, mark: bytes) -> WholeState | None:
 
 
 def _commits(git: Bare) -> dict[str, _StoreCommit]:
-    """All commits that can be read, with their first parents, whether or not something refers to them."""
-    listed = git.run("cat-file", "--batch-all-objects", "--batch-check=%(objecttype) %(objectname)").decode()
+    """All commits that can be read, with their first parents, whether or not something refers to
+    them.
+    """
+    listed = git.run(
+        "cat-file", "--batch-all-objects", "--batch-check=%(objecttype) %(objectname)"
+    ).decode()
     ids = [line.partition(" ")[2] for line in listed.splitlines() if line.startswith("commit ")]
     asked = "".join(f"{commit}\n" for commit in ids).encode()
-    shown = git.run("log", "--no-walk=unsorted", "--stdin", "--format=%H %ct %P", data=asked).decode() if ids else ""
+    shown = (
+        git.run("log", "--no-walk=unsorted", "--stdin", "--format=%H %ct %P", data=asked).decode()
+        if ids
+        else ""
+    )
     found = {}
     for line in shown.splitlines():
         commit, when, *parents = line.split()
@@ -124,8 +151,12 @@ def _commits(git: Bare) -> dict[str, _StoreCommit]:
     return found
 
 
-def _newest_whole(git: Bare, mark: bytes, commits: Mapping[str, _StoreCommit], end: str) -> WholeState | None:
-    """The newest whole commit of a history: the ancestors of a whole one are whole, so halving finds it."""
+def _newest_whole(
+    git: Bare, mark: bytes, commits: Mapping[str, _StoreCommit], end: str
+) -> WholeState | None:
+    """The newest whole commit of a history: the ancestors of a whole one are whole, so halving
+    finds it.
+    """
     line = []
     while end in commits:
         line.append(end)
@@ -142,7 +173,9 @@ def _newest_whole(git: Bare, mark: bytes, commits: Mapping[str, _StoreCommit], e
 
 
 def _whole(git: Bare, mark: bytes, commit: str) -> frozenset[str] | None:
-    """The objects of a commit and its ancestors; None where one is missing, or empty, or it is not a store of this format."""
+    """The objects of a commit and its ancestors; None where one is missing, or empty, or it is not
+    a store of this format.
+    """
     try:
         if git.run("rev-parse", f"{commit}:format").decode().strip() != blob_id(mark):
             return None
@@ -154,10 +187,11 @@ def _whole(git: Bare, mark: bytes, commit: str) -> frozenset[str] | None:
 
 
 def restore(store: Store, git: Bare, mark: bytes) -> Restored:
-    """Let the store's branch be its last whole state, with every profile and removal on top that can still be read.
+    """Let the store's branch be its last whole state, with every profile and removal on top that
+    can still be read.
 
-    What it was stays as ``DAMAGED_HEAD``; a state that is whole stays as it is. A kill at any moment leaves the damaged state or the
-    new one. Raises GitFailed, Unwritable.
+    What it was stays as ``DAMAGED_HEAD``; a state that is whole stays as it is. A kill at any
+    moment leaves the damaged state or the new one. Raises GitFailed, Unwritable.
     """
     with locks.repairing(store.path):
         state = last_whole(git, mark)
@@ -195,7 +229,12 @@ def _paths(git: Bare, commit: str) -> set[str]:
 
 
 def _joined(
-    git: Bare, who: str, mark: bytes, state: WholeState | None, profiles: Mapping[str, str], removals: Mapping[str, bytes]
+    git: Bare,
+    who: str,
+    mark: bytes,
+    state: WholeState | None,
+    profiles: Mapping[str, str],
+    removals: Mapping[str, bytes],
 ) -> str:
     """A commit with these on top of a state, or of nothing."""
     with suppress(GitFailed):
@@ -213,10 +252,16 @@ def _joined(
 
 
 def _readable(git: Bare, apart: frozenset[str]) -> tuple[dict[str, str], dict[str, bytes]]:
-    """The blobs of profiles by their paths, and the removals by those of their profiles, that are not among some objects."""
-    listed = git.run("cat-file", "--batch-all-objects", "--batch-check=%(objecttype) %(objectname)").decode()
+    """The blobs of profiles by their paths, and the removals by those of their profiles, that are
+    not among some objects.
+    """
+    listed = git.run(
+        "cat-file", "--batch-all-objects", "--batch-check=%(objecttype) %(objectname)"
+    ).decode()
     blobs = [
-        name for kind, _, name in (line.partition(" ") for line in listed.splitlines()) if kind == "blob" and name not in apart
+        name
+        for kind, _, name in (line.partition(" ") for line in listed.splitlines())
+        if kind == "blob" and name not in apart
     ]
     profiles: dict[str, str] = {}
     removals: dict[str, bytes] = {}
@@ -225,7 +270,9 @@ def _readable(git: Bare, apart: frozenset[str]) -> tuple[dict[str, str], dict[st
             continue
         found = removal.of(document)
         if found is not None:
-            removals[found.profile] = removal.later(removals.get(found.profile, document), document, found.profile)
+            removals[found.profile] = removal.later(
+                removals.get(found.profile, document), document, found.profile
+            )
             continue
         with suppress(Malformed):
             profiles[path_of(decode(document), document)] = blob

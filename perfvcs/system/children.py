@@ -15,7 +15,8 @@ from perfvcs.system import interruption
 
 MARKER = "PERFVCS_LAUNCH"
 SHELL = "/bin/sh"
-# A line means that perf has ended in good order, the end of the pipe that it has not. What is asked first may still tidy up (git does).
+# A line means that perf has ended in good order, the end of the pipe that it has not. What is asked
+# first may still tidy up (git does).
 SCRIPT = r"""
 read -r word && exit
 for signal in TERM KILL KILL KILL KILL KILL; do
@@ -31,10 +32,15 @@ done
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 FEWEST_ITEMS = 16  # for which forks are worth it
-FORK_ROUNDS = 64  # in which the forks take the items: fewer would leave one of them waiting at the end, more cost a message each
-TRIAL_SECONDS = 0.05  # of the processor for work in this process, which show how long the rest would take
+# in which the forks take the items: fewer would leave one of them waiting at the end, more cost a
+# message each
+FORK_ROUNDS = 64
+# of the processor for work in this process, which show how long the rest would take
+TRIAL_SECONDS = 0.05
 WORTH_SECONDS = (
-    0.5  # of work that is left: two forks save half of it, and take a tenth of a second themselves, in a large process more
+    # of work that is left: two forks save half of it, and take a tenth of a second themselves, in a
+    # large process more
+    0.5
 )
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
 _assigned: list[Callable[[int], Any]] = []  # in a fork: the work on the item with a number
@@ -42,7 +48,8 @@ _assigned: list[Callable[[int], Any]] = []  # in a fork: the work on the item wi
 
 @contextmanager
 def keeping() -> Iterator[None]:
-    """Everything that is started meanwhile ends with this process, however that ends, and after an interruption with this context.
+    """Everything that is started meanwhile ends with this process, however that ends, and after an
+    interruption with this context.
 
     Nothing is kept where there is no shell.
     """
@@ -56,7 +63,13 @@ def keeping() -> Iterator[None]:
     try:
         with suppress(OSError):
             # in a session of its own, out of reach for Ctrl-C
-            keeper = os.posix_spawn(SHELL, ["sh", "-c", SCRIPT, f"{MARKER}={token}"], environ, file_actions=actions, setsid=True)
+            keeper = os.posix_spawn(
+                SHELL,
+                ["sh", "-c", SCRIPT, f"{MARKER}={token}"],
+                environ,
+                file_actions=actions,
+                setsid=True,
+            )
         os.environ[MARKER] = token
         yield
     finally:
@@ -84,11 +97,13 @@ def _restore(before: str | None) -> None:
 
 
 def shared(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """``work`` on each of the items, with the results in their order: two forks of this process take the next ones in turn.
+    """``work`` on each of the items, with the results in their order: two forks of this process
+    take the next ones in turn.
 
-    In this process until it is seen that the forks are worth their start; and where there are fewer than 16 items, one processor, or
-    other threads, which a fork would not have. What the forks could not do is done all over again. Results are pickled; nothing else
-    that the work changes comes back. The work must not use SQLite, whose connections no fork may touch.
+    In this process until it is seen that the forks are worth their start; and where there are fewer
+    than 16 items, one processor, or other threads, which a fork would not have. What the forks
+    could not do is done all over again. Results are pickled; nothing else that the work changes
+    comes back. The work must not use SQLite, whose connections no fork may touch.
     """
     alone = len(items) < FEWEST_ITEMS or _processors() < 2 or threading.active_count() > 1
     found: list[Result] = []
@@ -101,7 +116,9 @@ def shared(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result
 
 
 def _worth(seconds: float, done: int, left: int) -> bool:
-    """Whether what is left would take so long, by what was ``done`` in these seconds, that forks are worth it."""
+    """Whether what is left would take so long, by what was ``done`` in these seconds, that forks
+    are worth it.
+    """
     return seconds >= TRIAL_SECONDS and seconds / done * left >= WORTH_SECONDS
 
 
@@ -114,9 +131,12 @@ def _forked(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Resul
     begin = (lambda number: work(items[number]), os.getpid())
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of the threads of a library for matrices, which knows of forks
+            # of the threads of a library for matrices, which knows of forks
+            warnings.simplefilter("ignore", DeprecationWarning)
             with ProcessPoolExecutor(2, get_context("fork"), _begin, begin) as pool:
-                return list(pool.map(_turn, range(len(items)), chunksize=-(-len(items) // FORK_ROUNDS)))
+                return list(
+                    pool.map(_turn, range(len(items)), chunksize=-(-len(items) // FORK_ROUNDS))
+                )
     except (BrokenProcessPool, OSError):  # one was killed, or there may be no more processes
         for child in {*active_children()} - before:
             child.kill()

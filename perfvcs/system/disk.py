@@ -15,16 +15,26 @@ from threading import get_native_id
 
 from perfvcs.errors import PerfError
 
-# what opening and naming a file without a name end with where the file system knows no such files, or no second names
-UNSUPPORTED = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.EPERM, errno.EMLINK, errno.ENOSYS)
+# what opening and naming a file without a name end with where the file system knows no such files,
+# or no second names
+UNSUPPORTED = (
+    errno.EOPNOTSUPP,
+    errno.EISDIR,
+    errno.EINVAL,
+    errno.EPERM,
+    errno.EMLINK,
+    errno.ENOSYS,
+)
 OPEN_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO is opened at once, and refused
 IN_THE_WAY = (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.ENOTDIR)
 
 
 def write(path: Path, content: bytes | mmap, mode: int | None = None) -> None:
-    """Put ``content`` in the place of what is at ``path``, at once; ``mode`` are its permissions, by default those of a new file.
+    """Put ``content`` in the place of what is at ``path``, at once; ``mode`` are its permissions,
+    by default those of a new file.
 
-    A kill leaves the old file or the new one. A link at ``path`` is replaced, and none is followed. Raises OSError.
+    A kill leaves the old file or the new one. A link at ``path`` is replaced, and none is followed.
+    Raises OSError.
     """
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -35,7 +45,9 @@ def write(path: Path, content: bytes | mmap, mode: int | None = None) -> None:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path is written through and never replaced: a pipe, a device, or the system's link to an open file (/dev/stdout)."""
+    """Whether a path is written through and never replaced: a pipe, a device, or the system's link
+    to an open file (/dev/stdout).
+    """
     link = path.is_symlink() and path.parent.resolve().parts[1:2] in (("dev",), ("proc",))
     return path.exists() and (link or not path.is_file())
 
@@ -56,7 +68,10 @@ def _write_unnamed(folder: int, name: str, content: bytes | mmap, mode: int | No
 
 
 def _place(number: int, folder: int, part: str, name: str) -> bool:
-    """Give a whole file its name, by way of a link: nothing else replaces a file at once. Others that do so at the same time do no harm."""
+    """Give a whole file its name, by way of a link: nothing else replaces a file at once.
+
+    Others that do so at the same time do no harm.
+    """
     while True:
         try:
             os.link(f"/proc/self/fd/{number}", part, dst_dir_fd=folder, follow_symlinks=True)
@@ -64,7 +79,9 @@ def _place(number: int, folder: int, part: str, name: str) -> bool:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(part, dir_fd=folder)
         except FileNotFoundError:
-            return False  # there is no /proc, or another writer took the link away, and then there is no second one
+            # there is no /proc, or another writer took the link away, and then there is no second
+            # one
+            return False
         except OSError as error:
             if error.errno not in UNSUPPORTED:
                 raise
@@ -72,7 +89,8 @@ def _place(number: int, folder: int, part: str, name: str) -> bool:
         else:
             with contextlib.suppress(FileNotFoundError):  # another writer took the link away
                 os.replace(part, name, src_dir_fd=folder, dst_dir_fd=folder)
-                with contextlib.suppress(FileNotFoundError):  # it stays where another writer had placed ours already
+                # it stays where another writer had placed ours already
+                with contextlib.suppress(FileNotFoundError):
                     os.unlink(part, dir_fd=folder)
                 return True
 
@@ -80,8 +98,14 @@ def _place(number: int, folder: int, part: str, name: str) -> bool:
 def _write_named(folder: int, name: str, content: bytes | mmap, mode: int | None) -> None:
     part = f".{name[:60]}.{get_native_id()}.part"  # of this thread alone
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(part, dir_fd=folder)  # a killed thread of this number left it, or somebody put a link there
-    number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=folder)
+        # a killed thread of this number left it, or somebody put a link there
+        os.unlink(part, dir_fd=folder)
+    number = os.open(
+        part,
+        os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC,
+        0o666,
+        dir_fd=folder,
+    )
     try:
         try:
             _fill(number, content, mode)
@@ -109,7 +133,8 @@ class NotPlain(PerfError):
 
 
 def plain(path: Path | str, flags: int, mode: int = 0o666) -> int:
-    """The descriptor of a plain file, opened with ``flags`` and closed on ``exec``; raises NotPlain, OSError.
+    """The descriptor of a plain file, opened with ``flags`` and closed on ``exec``; raises
+    NotPlain, OSError.
 
     It is an ``opener``: ``open(path, "ab", opener=plain)``.
     """
@@ -141,7 +166,9 @@ def folder(path: Path) -> Iterator[int]:
 
 
 def make_folder(path: Path) -> Path:
-    """The folder at ``path``, made in its parent folder unless it is there; raises NotPlain, OSError."""
+    """The folder at ``path``, made in its parent folder unless it is there; raises NotPlain,
+    OSError.
+    """
     with contextlib.suppress(FileExistsError):
         path.mkdir()
     with folder(path):
@@ -158,7 +185,9 @@ def entries(path: Path) -> list[str]:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, a link itself, or a folder, even when a build left read-only folders in it; what cannot be removed stays."""
+    """Remove a file, a link itself, or a folder, even when a build left read-only folders in it;
+    what cannot be removed stays.
+    """
     with contextlib.suppress(FileNotFoundError, NotPlain), folder(path.parent) as parent:
         if not stat.S_ISDIR(os.lstat(path.name, dir_fd=parent).st_mode):
             os.unlink(path.name, dir_fd=parent)
@@ -169,11 +198,18 @@ def remove(path: Path) -> None:
         if os.path.lexists(path):  # deeper than Python goes down
             import subprocess
 
-            subprocess.run(["rm", "-rf", "--", path.name], cwd=path.parent, stderr=subprocess.DEVNULL, check=False)
+            subprocess.run(
+                ["rm", "-rf", "--", path.name],
+                cwd=path.parent,
+                stderr=subprocess.DEVNULL,
+                check=False,
+            )
 
 
 def _open_up(name: str, parent: int) -> None:
-    """Make every folder of a tree writable, from the top: what cannot be entered cannot be emptied."""
+    """Make every folder of a tree writable, from the top: what cannot be entered cannot be
+    emptied.
+    """
     with contextlib.suppress(OSError):
         os.chmod(name, 0o700, dir_fd=parent)
         for _, folders, _, inside in os.fwalk(name, dir_fd=parent):

@@ -1,4 +1,6 @@
-"""What all readers of bytes that others wrote have in common: what decoding may raise, and how much is ever read."""
+"""What all readers of bytes that others wrote have in common: what decoding may raise, and how much
+is ever read.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,18 @@ import msgspec
 
 from perfvcs.errors import PerfError
 
-# What msgspec makes of a document that is not as it should be; its nesting alone may be what is wrong.
+# What msgspec makes of a document that is not as it should be; its nesting alone may be what is
+# wrong.
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-MAX_DEPTH = 64  # of what is open; whether more can be read depends on who asks, Python counts its calls too
+# of what is open; whether more can be read depends on who asks, Python counts its calls too
+MAX_DEPTH = 64
 MAX_DOTS = 500  # of a line of TOML: the parser takes a time quadratic in the parts of a key
 
 
 def content(path: Path | str, most: int) -> bytes:
-    """The first bytes of a regular file, no more than so many; raises OSError, also for what is not a file, and waits for nothing."""
+    """The first bytes of a regular file, no more than so many; raises OSError, also for what is not
+    a file, and waits for nothing.
+    """
     # O_NONBLOCK: a named pipe must not keep us waiting before we can see that it is one
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -37,12 +43,16 @@ def beginning(path: Path, most: int) -> str:
 
 
 def at_most(file: BinaryIO, most: int) -> bytes:
-    """The next bytes of a regular file, no more than so many; memory is taken for what is there only."""
+    """The next bytes of a regular file, no more than so many; memory is taken for what is there
+    only.
+    """
     return file.read(min(most, os.fstat(file.fileno()).st_size + 1))
 
 
 def toml(text: str, refuse: Callable[[str], PerfError]) -> dict[str, Any]:
-    """The tables in a TOML document; raises what ``refuse`` makes of the reason why it cannot be read."""
+    """The tables in a TOML document; raises what ``refuse`` makes of the reason why it cannot be
+    read.
+    """
     import tomllib
 
     for number, line in enumerate(text.split("\n"), 1):
@@ -60,10 +70,14 @@ def toml(text: str, refuse: Callable[[str], PerfError]) -> dict[str, Any]:
 
 
 def is_flat(value: object) -> bool:
-    """Whether dictionaries and lists are nested at most ``MAX_DEPTH`` levels deep; asks that without recursion."""
+    """Whether dictionaries and lists are nested at most ``MAX_DEPTH`` levels deep; asks that
+    without recursion.
+    """
     level = [value]
     for _ in range(MAX_DEPTH):
-        level = [inner for outer in level for inner in _parts(outer) if isinstance(inner, (dict, list))]
+        level = [
+            inner for outer in level for inner in _parts(outer) if isinstance(inner, (dict, list))
+        ]
         if not level:
             return True
     return False

@@ -1,7 +1,9 @@
-"""Ctrl-C, SIGTERM and SIGHUP: the program ends in good order, with one line and the exit status 128 + the signal's number.
+"""Ctrl-C, SIGTERM and SIGHUP: the program ends in good order, with one line and the exit status 128
++ the signal's number.
 
-Until something was begun that has to be cleaned up, it ends at once; afterwards ``Stopped`` is raised and leaves through every
-``finally`` on the way. More of these signals change nothing: cleaning up is not interrupted.
+Until something was begun that has to be cleaned up, it ends at once; afterwards ``Stopped`` is
+raised and leaves through every ``finally`` on the way. More of these signals change nothing:
+cleaning up is not interrupted.
 """
 
 from __future__ import annotations
@@ -11,13 +13,20 @@ import atexit
 import os
 import sys
 
-SIGNAL_WORDS = {_signal.SIGINT: "interrupted", _signal.SIGTERM: "terminated", _signal.SIGHUP: "hung up"}
+SIGNAL_WORDS = {
+    _signal.SIGINT: "interrupted",
+    _signal.SIGTERM: "terminated",
+    _signal.SIGHUP: "hung up",
+}
 SIGNALS = frozenset(SIGNAL_WORDS)
-REPEAT_SECONDS = 0.25  # seconds after which Stopped is raised again, where something has swallowed it
+# seconds after which Stopped is raised again, where something has swallowed it
+REPEAT_SECONDS = 0.25
 
 
 class Stopped(SystemExit):
-    """A signal ends the program; a SystemExit, so that Python and libraries take it for what it is and print nothing."""
+    """A signal ends the program; a SystemExit, so that Python and libraries take it for what it is
+    and print nothing.
+    """
 
 
 class _State:
@@ -27,7 +36,9 @@ class _State:
 
 
 def begin() -> None:
-    """Handle the signals in this process from now on, save those that are ignored, as nohup asks."""
+    """Handle the signals in this process from now on, save those that are ignored, as nohup
+    asks.
+    """
     for number in SIGNALS:
         if _signal.getsignal(number) is not _signal.SIG_IGN:
             _signal.signal(number, _stop)
@@ -71,7 +82,9 @@ def _stop(number: int, frame: object) -> None:  # noqa: ARG001
 
 
 def _again(number: int, frame: object) -> None:  # noqa: ARG001
-    """Raise once more, unless the program is on its way out: destructors and some libraries swallow any exception."""
+    """Raise once more, unless the program is on its way out: destructors and some libraries swallow
+    any exception.
+    """
     error = sys.exception()
     while error is not None:
         if isinstance(error, Stopped):

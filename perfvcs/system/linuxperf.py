@@ -1,4 +1,6 @@
-"""Linux perf, the kernel's tool: our console script ``perf`` stands before it on PATH, so what only it can do is handed to it."""
+"""Linux perf, the kernel's tool: our console script ``perf`` stands before it on PATH, so what only
+it can do is handed to it.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,16 @@ from typing import NoReturn
 
 from perfvcs.errors import UsageError
 
-# `perf help` of Linux 6.1 to 6.12. Missing on purpose: `check` (Linux 6.11 and later), which is ours; `help`, see `owns`.
+# `perf help` of Linux 6.1 to 6.12. Missing on purpose: `check` (Linux 6.11 and later), which is
+# ours; `help`, see `owns`.
 _NAMES = (
-    "annotate archive bench buildid-cache buildid-list c2c config daemon data diff evlist ftrace inject iostat kallsyms kmem kvm "
-    "kwork list lock mem probe record report sched script stat test timechart top trace version"
+    "annotate archive bench buildid-cache buildid-list c2c config daemon data diff evlist ftrace"
+    " inject iostat kallsyms kmem kvm kwork list lock mem probe record report sched script stat"
+    " test timechart top trace version"
 )
 COMMANDS = frozenset(_NAMES.split())
-TRIED = "PERFVCS_LINUX_PERF"  # pid=path of every hand-over so far, to see a loop over wrappers such as pyenv's shims
+# pid=path of every hand-over so far, to see a loop over wrappers such as pyenv's shims
+TRIED = "PERFVCS_LINUX_PERF"
 MAX_HANDOVERS = 16
 HEAD_BYTES = 8192  # bytes of a script in which the name of our package is looked for
 _OURS = re.compile(rb"perfvcs\.(?:entry|cli)|-m perfvcs\b|['\"]perfvcs['\"=]")
@@ -29,19 +34,23 @@ class NoLinuxPerf(UsageError):
 
 
 def owns(args: Sequence[str]) -> bool:
-    """Whether these arguments (command first) are for Linux perf; ``help record`` is, like ``record``."""
+    """Whether these arguments (command first) are for Linux perf; ``help record`` is, like
+    ``record``.
+    """
     return args[0] in COMMANDS or (args[0] == "help" and len(args) > 1 and args[1] in COMMANDS)
 
 
 def hand_over(args: Sequence[str]) -> NoReturn:
     """Become Linux perf with these arguments, untouched.
 
-    Raises NoLinuxPerf when there is none on PATH, or when the programs called ``perf`` only call each other.
+    Raises NoLinuxPerf when there is none on PATH, or when the programs called ``perf`` only call
+    each other.
     """
     handed = [entry for entry in os.environ.get(TRIED, "").split(os.pathsep) if entry]
     if len(handed) >= MAX_HANDOVERS:
         raise NoLinuxPerf(
-            f"the programs called `perf` on PATH only call each other; the last was {handed[-1].partition('=')[2]}: remove it"
+            "the programs called `perf` on PATH only call each other; the last was"
+            f" {handed[-1].partition('=')[2]}: remove it"
         )
     mine = f"{os.getpid()}="
     tried = {entry.removeprefix(mine) for entry in handed if entry.startswith(mine)}
@@ -57,7 +66,8 @@ def hand_over(args: Sequence[str]) -> NoReturn:
         except OSError:  # not a program for this machine: the next one may be
             continue
     raise NoLinuxPerf(
-        f"`{args[0]}` belongs to Linux perf, which is not on PATH: apt install linux-perf (Ubuntu: linux-tools-generic)"
+        f"`{args[0]}` belongs to Linux perf, which is not on PATH: apt install linux-perf (Ubuntu:"
+        " linux-tools-generic)"
     )
 
 
@@ -67,14 +77,18 @@ def find(path: str | None = None) -> str | None:
 
 
 def _candidates(path: str | None = None) -> list[str]:
-    """Every program called ``perf`` on PATH, in its order, that is not this program under whatever name."""
+    """Every program called ``perf`` on PATH, in its order, that is not this program under whatever
+    name.
+    """
     folders = (os.environ.get("PATH", os.defpath) if path is None else path).split(os.pathsep)
     found = [shutil.which("perf", path=folder) for folder in dict.fromkeys(folders) if folder]
     return [path for path in found if path and not _is_ours(path)]
 
 
 def _is_ours(path: str) -> bool:
-    """Whether a program is the console script of an installed perfvcs: this one, or one of another environment."""
+    """Whether a program is the console script of an installed perfvcs: this one, or one of another
+    environment.
+    """
     try:
         if os.path.samefile(path, sys.argv[0]):  # noqa: PTH121
             return True

@@ -23,7 +23,10 @@ class Locked(PerfError):
 
 @contextmanager
 def hold(path: Path, *, wait: bool = False) -> Iterator[None]:
-    """Hold the lock file at ``path``; raises Locked when another process does, or waits for it. Raises NotPlain."""
+    """Hold the lock file at ``path``; raises Locked when another process does, or waits for it.
+
+    Raises NotPlain.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = plain(path, os.O_RDWR | os.O_CREAT)
     try:
@@ -31,7 +34,10 @@ def hold(path: Path, *, wait: bool = False) -> Iterator[None]:
             if not wait:
                 holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
                 who = f"process {holder}" if holder else "another process"
-                raise Locked(f"{who} is measuring here, and two at once would disturb each other: wait for it, or use --wait")
+                raise Locked(
+                    f"{who} is measuring here, and two at once would disturb each other: wait for"
+                    " it, or use --wait"
+                )
             time.sleep(LOCK_POLL)
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)
@@ -42,7 +48,9 @@ def hold(path: Path, *, wait: bool = False) -> Iterator[None]:
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """One process at a time in a folder, without a file of its own for that; where a file system has no locks, all go on."""
+    """One process at a time in a folder, without a file of its own for that; where a file system
+    has no locks, all go on.
+    """
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         with suppress(OSError):

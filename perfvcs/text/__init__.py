@@ -1,1 +1,3 @@
-"""What all rooms write with: quantities, counted words, names of bounded length, columns, sparklines."""
+"""What all rooms write with: quantities, counted words, names of bounded length, columns,
+sparklines.
+"""

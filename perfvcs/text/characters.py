@@ -1,4 +1,6 @@
-"""Names and texts as they may be shown: of bounded length, and without what a terminal, a page or a spreadsheet would obey."""
+"""Names and texts as they may be shown: of bounded length, and without what a terminal, a page or a
+spreadsheet would obey.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,20 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-# Letters and marks that Unicode calls printable and no font draws: joiners of graphemes, fillers, variation selectors.
-UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
-# What joins the parts of an emoji, or of a word in Persian or Hindi: behind such a character it is left out, anywhere else it is shown.
+# Letters and marks that Unicode calls printable and no font draws: joiners of graphemes, fillers,
+# variation selectors.
+UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+# What joins the parts of an emoji, or of a word in Persian or Hindi: behind such a character it is
+# left out, anywhere else it is shown.
 JOINING = re.compile(
     "(?<=[^\x00-\x7f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f])(?:[\ufe0e\ufe0f]\u200d?|[\u200c\u200d])"
 )
-FORMULA = re.compile(r"'*[=+\-@\t\r\n]")  # the beginning of what a spreadsheet computes, behind any apostrophes
-ISOLATED = ("\u2068", "\u2069")  # first strong isolate, pop: a right-to-left name does not reorder its neighbours
+# the beginning of what a spreadsheet computes, behind any apostrophes
+FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
+# first strong isolate, pop: a right-to-left name does not reorder its neighbours
+ISOLATED = ("\u2068", "\u2069")
 HEIGHTS = "▁▂▃▄▅▆▇█"
 ASCII_INK = "_.-=+*#@"  # rising ink, for terminals without the blocks
 MISSING_VALUE = " "
@@ -30,7 +38,8 @@ ASCII_SIGNS = str.maketrans("┤│└┬─┼━├┃░▲▼◆○●✕–
 
 
 def shorten(name: str, width: int = 48) -> str:
-    """A name on one line of at most ``width`` characters, its middle left out; control characters become visible.
+    """A name on one line of at most ``width`` characters, its middle left out; control characters
+    become visible.
 
     Right-to-left text is isolated from its neighbours.
 
@@ -52,7 +61,8 @@ def _isolated(name: str) -> str:
 
 
 def visible(text: str) -> str:
-    """A text with a visible character for each that a terminal obeys or that nobody sees: controls, directions, tags, selectors.
+    """A text with a visible character for each that a terminal obeys or that nobody sees: controls,
+    directions, tags, selectors.
 
     >>> visible("a" + chr(0x202E) + "b" + chr(27)), visible("naïve 標準 👩" + chr(0x200D) + "💻")
     ('a\ufffdb␛', 'naïve 標準 👩💻')
@@ -60,12 +70,19 @@ def visible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     text = JOINING.sub("", text)
-    return text.translate({ord(character): _symbol(character) for character in set(text) if hidden(character)})
+    return text.translate(
+        {ord(character): _symbol(character) for character in set(text) if hidden(character)}
+    )
 
 
 def hidden(character: str) -> bool:
-    """Whether a character is a control, formats, is not assigned, or is drawn as nothing; a space is none of these."""
-    return not (character.isprintable() or unicodedata.category(character) == "Zs") or UNSEEN.match(character) is not None
+    """Whether a character is a control, formats, is not assigned, or is drawn as nothing; a space
+    is none of these.
+    """
+    return (
+        not (character.isprintable() or unicodedata.category(character) == "Zs")
+        or UNSEEN.match(character) is not None
+    )
 
 
 def _symbol(character: str) -> str:
@@ -73,7 +90,9 @@ def _symbol(character: str) -> str:
 
 
 def printable(text: str) -> str:
-    """A text of several lines, made visible; what ``shorten`` has put around names that are written from right to left stays."""
+    """A text of several lines, made visible; what ``shorten`` has put around names that are written
+    from right to left stays.
+    """
     if text.isascii() and text.isprintable():
         return text
     if not any(hidden(character) for character in set(text) - {"\n"}):
@@ -82,19 +101,23 @@ def printable(text: str) -> str:
 
 
 def written(value: object) -> object:
-    """What a template writes for a value: of a plain text what is ``printable``, so that no name turns the rest of a page around."""
+    """What a template writes for a value: of a plain text what is ``printable``, so that no name
+    turns the rest of a page around.
+    """
     return printable(value) if type(value) is str else value
 
 
 def _line(line: str) -> str:
     parts = re.split(f"{ISOLATED[0]}([^{ISOLATED[0]}{ISOLATED[1]}]*){ISOLATED[1]}", line)
     return "".join(
-        f"{ISOLATED[0]}{visible(part)}{ISOLATED[1]}" if place % 2 else visible(part) for place, part in enumerate(parts)
+        f"{ISOLATED[0]}{visible(part)}{ISOLATED[1]}" if place % 2 else visible(part)
+        for place, part in enumerate(parts)
     )
 
 
 def escaped(document: str) -> str:
-    """A JSON text with escapes for the characters that JSON lets pass and nobody sees; it means the same, and is safe on a terminal.
+    """A JSON text with escapes for the characters that JSON lets pass and nobody sees; it means the
+    same, and is safe on a terminal.
 
     >>> escaped('["\x9b31m"]')
     '["\\\\u009b31m"]'
@@ -107,11 +130,14 @@ def escaped(document: str) -> str:
 
 def _escape(character: str) -> str:
     units = character.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[place]:02x}{units[place + 1]:02x}" for place in range(0, len(units), 2))
+    return "".join(
+        f"\\u{units[place]:02x}{units[place + 1]:02x}" for place in range(0, len(units), 2)
+    )
 
 
 def disarmed(text: str) -> str:
-    """Text that no spreadsheet computes: an apostrophe stands before what it would take for a formula, however many were there already.
+    """Text that no spreadsheet computes: an apostrophe stands before what it would take for a
+    formula, however many were there already.
 
     >>> disarmed("=1+1"), disarmed("'=1+1"), disarmed("sort=1"), disarmed("'s")
     ("'=1+1", "''=1+1", 'sort=1', "'s")
@@ -128,11 +154,17 @@ def armed(text: str) -> str:
     return text[1:] if text.startswith("'") and FORMULA.match(text) else text
 
 
-def sparkline(values: Sequence[float | None], *, width: int | None = None, plain: bool = False, least: float = 0.02) -> str:
+def sparkline(
+    values: Sequence[float | None],
+    *,
+    width: int | None = None,
+    plain: bool = False,
+    least: float = 0.02,
+) -> str:
     """One character per value, lowest to highest; None and what is not finite is a gap.
 
-    ``width``: only the newest so many are shown. ``plain``: ASCII. The scale spans at least the share ``least`` of the middle value, so
-    that noise of a percent does not look like a mountain.
+    ``width``: only the newest so many are shown. ``plain``: ASCII. The scale spans at least the
+    share ``least`` of the middle value, so that noise of a percent does not look like a mountain.
 
     >>> sparkline([1, 2, None, 3]), sparkline([5, 5, 5], plain=True), sparkline([])
     ('▁▄ █', '===', '')
@@ -149,7 +181,10 @@ def sparkline(values: Sequence[float | None], *, width: int | None = None, plain
         return sparkline(shown, plain=plain, least=least)
     steps = ASCII_INK if plain else HEIGHTS
     return "".join(
-        MISSING_VALUE if value is None or not math.isfinite(value) else steps[_step(value, middle, span)] for value in shown
+        MISSING_VALUE
+        if value is None or not math.isfinite(value)
+        else steps[_step(value, middle, span)]
+        for value in shown
     )
 
 
@@ -171,7 +206,8 @@ def fits(encoding: str | None) -> bool:
 def source_lines(text: str, *, ends: bool = False) -> list[str]:
     """The lines of a text; ``ends`` keeps their newlines.
 
-    Only a newline ends a line, unlike for ``str.splitlines``: GNU sources have form feeds between functions.
+    Only a newline ends a line, unlike for ``str.splitlines``: GNU sources have form feeds between
+    functions.
 
     >>> source_lines("a\\fb\\r\\nc"), source_lines("a\\nb", ends=True), source_lines("")
     (['a\\x0cb\\r', 'c'], ['a\\n', 'b'], [])
@@ -184,7 +220,9 @@ def source_lines(text: str, *, ends: bool = False) -> list[str]:
 
 
 def columns(text: str) -> int:
-    """How many columns of a terminal a text takes at most: East Asian wide characters and most emoji take two."""
+    """How many columns of a terminal a text takes at most: East Asian wide characters and most
+    emoji take two.
+    """
     return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
 
 
@@ -203,7 +241,9 @@ def padded(name: str, width: int) -> str:
 
 
 def cut(line: str, width: int) -> str:
-    """What fits of a line; nothing says that something is missing, so that names are ``fitted`` before."""
+    """What fits of a line; nothing says that something is missing, so that names are ``fitted``
+    before.
+    """
     while columns(line) > width:
         line = line[: width - columns(line)]
     return line
@@ -228,6 +268,8 @@ def beside(entries: Sequence[str], width: int) -> list[str]:
 
 
 def ascii_only(text: str) -> str:
-    """The same drawing for a terminal that has no other characters: dots for braille, the nearest sign for others, ? for the rest."""
+    """The same drawing for a terminal that has no other characters: dots for braille, the nearest
+    sign for others, ? for the rest.
+    """
     dots = dict.fromkeys(range(BRAILLE + 1, BRAILLE + 256), ".") | {BRAILLE: " "}
     return text.translate(ASCII_SIGNS).translate(dots).encode("ascii", "replace").decode()

@@ -13,11 +13,13 @@ import msgspec
 from perfvcs.text.characters import shorten
 
 SCALED = ("s", "B", "bit", "Hz", "J", "W", "V", "A")  # others may have a prefix already
-PREFIXED = {"ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}  # of what is small with a prefix already, seconds
+# of what is small with a prefix already, seconds
+PREFIXED = {"ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 RATE_EVENTS = ("op", "ops", "items")  # the same, of so many in some time
 COUNTS = ("", "1", "count")
 PREFIXES = {-4: "p", -3: "n", -2: "u", -1: "m", 0: "", 1: "k", 2: "M", 3: "G", 4: "T", 5: "P"}
-NANO, TENTH = 1e-9, 9.99e-11  # s; tenths of a nanosecond are easier to read than hundreds of picoseconds
+# s; tenths of a nanosecond are easier to read than hundreds of picoseconds
+NANO, TENTH = 1e-9, 9.99e-11
 SMALLEST_MANTISSA = 1e-3  # of a unit with a prefix: below, a smaller prefix is the better one
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 UNIT_WIDTH = 24  # characters of a unit
@@ -49,10 +51,12 @@ class Scale(msgspec.Struct, frozen=True):
 
 
 def scale(magnitude: float, unit: str) -> Scale:
-    """The SI prefix that brings ``magnitude`` (in ``unit``) between 1 and 1,000; zero and what is not finite keep the unit.
+    """The SI prefix that brings ``magnitude`` (in ``unit``) between 1 and 1,000; zero and what is
+    not finite keep the unit.
 
-    Seconds stay seconds above 1, and nanoseconds down to .1 ns; bytes stay bytes below. A unit that may carry a prefix already gets a power
-    of ten instead; but a small part of a millisecond or microsecond is a number of a smaller one.
+    Seconds stay seconds above 1, and nanoseconds down to .1 ns; bytes stay bytes below. A unit that
+    may carry a prefix already gets a power of ten instead; but a small part of a millisecond or
+    microsecond is a number of a smaller one.
     """
     magnitude = abs(magnitude)
     if not math.isfinite(magnitude) or magnitude == 0:
@@ -61,15 +65,22 @@ def scale(magnitude: float, unit: str) -> Scale:
         smaller = scale(magnitude * seconds, "s")
         return Scale(smaller.factor * seconds, smaller.unit)
     step = max(-100, math.floor((math.log10(magnitude) + 4e-10) / 3))
-    return _scaled(-3 if TENTH <= magnitude < NANO and unit.partition("/")[0] == "s" else step, unit, _MICRO.get())
+    return _scaled(
+        -3 if TENTH <= magnitude < NANO and unit.partition("/")[0] == "s" else step,
+        unit,
+        _MICRO.get(),
+    )
 
 
 @lru_cache(maxsize=1024)
 def _scaled(step: int, unit: str, micro: str) -> Scale:
-    """The scale of magnitudes from 1,000 to the power of ``step`` on; kept, since a site has ten thousand quantities."""
+    """The scale of magnitudes from 1,000 to the power of ``step`` on; kept, since a site has ten
+    thousand quantities.
+    """
     unit = f"{micro}s" if unit == "us" else unit
     upper, per, _ = unit.partition("/")
-    fraction = unit in COUNTS or unit.startswith(("B", "bit"))  # a part of a byte or of a count takes no prefix
+    # a part of a byte or of a count takes no prefix
+    fraction = unit in COUNTS or unit.startswith(("B", "bit"))
     if upper == "s":
         step = min(step, 0)
     elif fraction and step >= -1:
@@ -111,7 +122,8 @@ def quantity(value: float, unit: str) -> str:
 
 
 def step(before: float | None, after: float | None, unit: str) -> str:
-    """Two levels under one prefix, with four digits of the larger and as many decimals on both sides; empty where one is unknown.
+    """Two levels under one prefix, with four digits of the larger and as many decimals on both
+    sides; empty where one is unknown.
 
     >>> step(0.03895, 0.037, "s"), step(10e3, 12e3, ""), step(3, 4, "")
     ('38.95 -> 37.00 ms', '10 k -> 12 k', '3 -> 4')
@@ -126,7 +138,8 @@ def step(before: float | None, after: float | None, unit: str) -> str:
     whole = old == int(old) and new == int(new)
     digits = 0 if not top or whole else max(0, 3 - math.floor(math.log10(top)))
     form = ".4g" if top >= 1e9 or 0 < top < 1e-3 else f",.{digits}f"
-    both = f" {chosen.unit}" if chosen.unit and unit in COUNTS else ""  # "10 -> 12 k" reads as if the first were ten
+    # "10 -> 12 k" reads as if the first were ten
+    both = f" {chosen.unit}" if chosen.unit and unit in COUNTS else ""
     return f"{old:{form}}{both} -> {new:{form}} {_short(chosen.unit)}".rstrip()
 
 
@@ -146,7 +159,8 @@ def _short(unit: str) -> str:
 
 
 def percent(effect: float) -> str:
-    """A relative change with its sign; two significant digits below 1 %, one decimal up to 100 %, a power of ten from 10,000,000 % on.
+    """A relative change with its sign; two significant digits below 1 %, one decimal up to 100 %, a
+    power of ten from 10,000,000 % on.
 
     >>> percent(0.0241), percent(-0.00052), percent(12.5), percent(0.0), percent(5.47e13)
     ('+2.4 %', '-0.052 %', '+1,250 %', '0 %', '+5e15 %')
@@ -188,7 +202,9 @@ def difference(shift: float, low: float | None, high: float | None, unit: str) -
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """The interval of a relative change, such as ``[-0.3 %, +1.2 %]``; empty when a side is missing."""
+    """The interval of a relative change, such as ``[-0.3 %, +1.2 %]``; empty when a side is
+    missing.
+    """
     return "" if low is None or high is None else f"[{percent(low)}, {percent(high)}]"
 
 

@@ -11,7 +11,12 @@ from perfvcs.text.characters import ISOLATED, shorten, visible
 
 Name = TypeVar("Name", bound=Hashable)
 
-METRICS = {"wall": "wall time", "cpu": "CPU time", "maxrss": "peak memory", "run_delay": "run-queue delay"}
+METRICS = {
+    "wall": "wall time",
+    "cpu": "CPU time",
+    "maxrss": "peak memory",
+    "run_delay": "run-queue delay",
+}
 FIRST_METRICS = ("wall", "cpu", "maxrss")
 COUNTED = ("degradation", "improvement")  # words with a plural
 MOST_MATCHES = 8  # candidates that a message lists
@@ -63,11 +68,16 @@ def metric_name(metric: str) -> str:
 
 def metric_rank(metric: str) -> tuple[int, str]:
     """A sort key that puts wall time, CPU time and peak memory first."""
-    return (FIRST_METRICS.index(metric), "") if metric in FIRST_METRICS else (len(FIRST_METRICS), metric)
+    return (
+        (FIRST_METRICS.index(metric), "")
+        if metric in FIRST_METRICS
+        else (len(FIRST_METRICS), metric)
+    )
 
 
 def ambiguous(pairs: Iterable[tuple[Name, str]]) -> set[Name]:
-    """The names that stand beside several words, such as a benchmark with several collectors: these have to be said, too.
+    """The names that stand beside several words, such as a benchmark with several collectors: these
+    have to be said, too.
 
     >>> ambiguous([("sort", "time"), ("sort", "memory"), ("parse", "time")])
     {'sort'}
@@ -77,17 +87,22 @@ def ambiguous(pairs: Iterable[tuple[Name, str]]) -> set[Name]:
 
 
 def named(benchmarks: Sequence[tuple[str, str]]) -> list[str]:
-    """Names of benchmarks, given as label and collector: with the collector in brackets where a label has several of these.
+    """Names of benchmarks, given as label and collector: with the collector in brackets where a
+    label has several of these.
 
     >>> named([("sort", "time"), ("sort", "memory"), ("parse", "time")])
     ['sort (time)', 'sort (memory)', 'parse']
     """
     several = ambiguous(benchmarks)
-    return [f"{label} ({collector})" if label in several else label for label, collector in benchmarks]
+    return [
+        f"{label} ({collector})" if label in several else label for label, collector in benchmarks
+    ]
 
 
 class Named(NamedTuple):
-    """What can be named: ``names`` as they are printed, from the coarsest (a job) to the finest (its unit at a size); ``also`` aliases."""
+    """What can be named: ``names`` as they are printed, from the coarsest (a job) to the finest
+    (its unit at a size); ``also`` aliases.
+    """
 
     names: Sequence[str]
     also: Sequence[str] = ()
@@ -97,12 +112,15 @@ class Ambiguous(UsageError):
     """A part of a name is a part of several names."""
 
 
-def meant(given: str, known: Iterable[Named], what: str = "benchmark", *, several: bool = False) -> list[int]:
+def meant(
+    given: str, known: Iterable[Named], what: str = "benchmark", *, several: bool = False
+) -> list[int]:
     """The places of what a name means among what is known; none where nothing has such a name.
 
-    A part means the coarsest thing in whose name it is: "asc" means the unit "run: ascii" at all of its sizes. Where names begin with it,
-    they precede those that have it elsewhere, and with ``several`` all of these are meant. Case counts only where a name is whole.
-    Raises Ambiguous with the candidates.
+    A part means the coarsest thing in whose name it is: "asc" means the unit "run: ascii" at all of
+    its sizes. Where names begin with it, they precede those that have it elsewhere, and with
+    ``several`` all of these are meant. Case counts only where a name is whole. Raises Ambiguous
+    with the candidates.
 
     >>> meant("asc", [Named(["run", "run: ascii"]), Named(["run", "run: kanji"]), Named(["load"])])
     [0]
@@ -111,13 +129,17 @@ def meant(given: str, known: Iterable[Named], what: str = "benchmark", *, severa
     wanted = _plain(given)
     if not wanted.strip():
         return []
-    if exact := [place for place, item in enumerate(items) if wanted in item.names or wanted in item.also]:
+    if exact := [
+        place for place, item in enumerate(items) if wanted in item.names or wanted in item.also
+    ]:
         return exact
     begins, contains = _patterns(wanted.casefold())
     for test in (begins, contains):
         found: dict[str, list[int]] = {}
         for place, item in enumerate(items):
-            name = next((name for name in item.names if test(_plain(visible(name)).casefold())), None)
+            name = next(
+                (name for name in item.names if test(_plain(visible(name)).casefold())), None
+            )
             if name is not None:
                 found.setdefault(name, []).append(place)
         if len(found) == 1 or (several and test is begins and found):
@@ -128,7 +150,9 @@ def meant(given: str, known: Iterable[Named], what: str = "benchmark", *, severa
 
 
 def metric(given: str, known: Iterable[str]) -> str:
-    """The metric that a name means, as stored or as printed ("wall time"), or a part of one; empty for an unknown one."""
+    """The metric that a name means, as stored or as printed ("wall time"), or a part of one; empty
+    for an unknown one.
+    """
     metrics = list(dict.fromkeys(known))
     places = meant(given, [Named([metric_name(name)], [name]) for name in metrics], "metric")
     return metrics[places[0]] if places else ""
@@ -139,7 +163,9 @@ def _plain(name: str) -> str:
 
 
 def _patterns(wanted: str) -> tuple[Callable[[str], bool], Callable[[str], bool]]:
-    """Whether a name begins with the words, and whether it contains them; where a shortened one has an ellipsis anything may be."""
+    """Whether a name begins with the words, and whether it contains them; where a shortened one has
+    an ellipsis anything may be.
+    """
     parts = wanted.split(ELLIPSIS)
 
     def contains(name: str, start: int = 0) -> bool:
@@ -151,7 +177,11 @@ def _patterns(wanted: str) -> tuple[Callable[[str], bool], Callable[[str], bool]
         return True
 
     def begins(name: str) -> bool:
-        return name.startswith(parts[0]) and contains(name) and (len(parts) == 1 or name.endswith(parts[-1]))
+        return (
+            name.startswith(parts[0])
+            and contains(name)
+            and (len(parts) == 1 or name.endswith(parts[-1]))
+        )
 
     return begins, contains
 
@@ -160,12 +190,14 @@ def _ambiguous(given: str, names: Sequence[str], what: str) -> Ambiguous:
     listed = ", ".join(f"`{shorten(name, LABEL_CHARACTERS)}`" for name in names[:MOST_MATCHES])
     more = f" and {len(names) - MOST_MATCHES:,} more" if len(names) > MOST_MATCHES else ""
     return Ambiguous(
-        f"`{shorten(given, LABEL_CHARACTERS)}` matches {len(names):,} {what}s: {listed}{more}: write more of the name"
+        f"`{shorten(given, LABEL_CHARACTERS)}` matches {len(names):,} {what}s: {listed}{more}:"
+        " write more of the name"
     )
 
 
 def apart(names: Sequence[str], width: int) -> list[str]:
-    """Names of at most ``width`` characters as ``shorten`` makes them; of those that would look alike, what tells them apart is kept.
+    """Names of at most ``width`` characters as ``shorten`` makes them; of those that would look
+    alike, what tells them apart is kept.
 
     >>> apart(["test_parse_a_long_table_of_cells", "test_parse_a_wide_table_of_cells"], 16)
     ['test_…a_long_ta…', 'test_…a_wide_ta…']
@@ -186,14 +218,19 @@ def apart(names: Sequence[str], width: int) -> list[str]:
 def _shared(name: str, other: str) -> int:
     """How many characters two different names begin with alike."""
     return next(
-        (place for place, pair in enumerate(zip(name, other, strict=False)) if pair[0] != pair[1]), min(len(name), len(other))
+        (place for place, pair in enumerate(zip(name, other, strict=False)) if pair[0] != pair[1]),
+        min(len(name), len(other)),
     )
 
 
 def _around(name: str, position: int, width: int) -> str:
-    """The beginning of a name, and its part around a place from which on it differs from another name."""
+    """The beginning of a name, and its part around a place from which on it differs from another
+    name.
+    """
     head = width // 3
     room = width - head - 2  # two ellipses
     start = max(head, min(position - min(4, room // 4), len(name) - room - 1))
     end = len(name) if start + room + 1 >= len(name) else start + room
-    return shorten(f"{name[:head]}{ELLIPSIS}{name[start:end]}{ELLIPSIS if end < len(name) else ''}", width)
+    return shorten(
+        f"{name[:head]}{ELLIPSIS}{name[start:end]}{ELLIPSIS if end < len(name) else ''}", width
+    )

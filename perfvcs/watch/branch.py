@@ -1,4 +1,6 @@
-"""A branch of a remote that is watched: where it is now, and a checkout of it that nobody else touches."""
+"""A branch of a remote that is watched: where it is now, and a checkout of it that nobody else
+touches.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ from perfvcs.system.foreign import UNDECODABLE, content
 WATCH_FOLDER = "watch"  # in .perf
 FETCH_SECONDS = 600.0  # seconds that a remote may take to send what is new
 PROMPT = 30.0  # seconds that it may take to name its main branch
-UNSEEN = 0.05  # weight of a gap in which nothing was found, beside one for each change that may be in it
+# weight of a gap in which nothing was found, beside one for each change that may be in it
+UNSEEN = 0.05
 CommitSpan = tuple[int, int]  # places of the first and the last commit in which a change may be
 LARGEST_MEMORY_FILE = 1 << 26  # bytes
 MOST_ATTEMPTS = 2  # sessions that a commit gets before it is given up
@@ -40,11 +43,17 @@ class Branch:
 
     @classmethod
     def of(cls, project: Project, home: Path, remote: str | None, name: str | None) -> Branch:
-        """By names, or the usual remote and its main branch; raises NoRemote, NoBranch, RemoteFailed."""
+        """By names, or the usual remote and its main branch; raises NoRemote, NoBranch,
+        RemoteFailed.
+        """
         found = Remote.find(project, remote)
         branch = name or found.default_branch(PROMPT)
-        mark = hashlib.sha256(f"{found.known_as}\0{branch}".encode(errors="replace")).hexdigest()[:8]
-        return cls(project, found, branch, home / WATCH_FOLDER / f"{fold(branch) or 'branch'}-{mark}")
+        mark = hashlib.sha256(f"{found.known_as}\0{branch}".encode(errors="replace")).hexdigest()[
+            :8
+        ]
+        return cls(
+            project, found, branch, home / WATCH_FOLDER / f"{fold(branch) or 'branch'}-{mark}"
+        )
 
     @property
     def reference(self) -> str:
@@ -67,17 +76,29 @@ class Branch:
         return list(islice(self.project.walk(tip, straight=True), count))[::-1]
 
     def checkout(self, tip: str) -> Project:
-        """A working tree of a commit, whose perf.toml and overlays say what is measured; raises CheckoutError."""
+        """A working tree of a commit, whose perf.toml and overlays say what is measured; raises
+        CheckoutError.
+        """
         return lasting(self.project, tip, self.folder / "tree")
 
     def tend(self) -> None:
         """Let git pack what fetching has left, now and not while something is measured."""
-        self.project.git("-c", "gc.autoDetach=false", "-c", "maintenance.autoDetach=false", "gc", "--auto", "--quiet")
+        self.project.git(
+            "-c",
+            "gc.autoDetach=false",
+            "-c",
+            "maintenance.autoDetach=false",
+            "gc",
+            "--auto",
+            "--quiet",
+        )
 
 
 @dataclass(frozen=True)
 class NextCommit:
-    """A commit to be measured, and its nearest measured neighbours, which are measured in turns with it."""
+    """A commit to be measured, and its nearest measured neighbours, which are measured in turns
+    with it.
+    """
 
     commit: str
     neighbours: tuple[str, ...]
@@ -89,13 +110,17 @@ def choose(
     given_up: Set[str] = frozenset(),
     spans: Callable[[], Iterable[CommitSpan]] = tuple,
 ) -> NextCommit | None:
-    """The commit of a line (oldest first) to be measured next; None if all that can be measured are.
+    """The commit of a line (oldest first) to be measured next; None if all that can be measured
+    are.
 
-    Commits that are newer than all measured ones come first, the newest before the others. ``spans`` are asked for only after them.
+    Commits that are newer than all measured ones come first, the newest before the others.
+    ``spans`` are asked for only after them.
     """
     known = [place for place, commit in enumerate(commits) if commit in measured]
     newest = known[-1] if known else -1
-    ahead = (place for place in range(len(commits) - 1, newest, -1) if commits[place] not in given_up)
+    ahead = (
+        place for place in range(len(commits) - 1, newest, -1) if commits[place] not in given_up
+    )
     place = next(ahead, None)
     if place is None:
         gains = _gains(known, spans())
@@ -105,11 +130,15 @@ def choose(
         return None
     below = max((one for one in known if one < place), default=None)
     above = min((one for one in known if one > place), default=None)
-    return NextCommit(commits[place], tuple(commits[one] for one in (below, above) if one is not None))
+    return NextCommit(
+        commits[place], tuple(commits[one] for one in (below, above) if one is not None)
+    )
 
 
 def _gains(known: Sequence[int], spans: Iterable[CommitSpan]) -> dict[int, float]:
-    """By how many commits each unmeasured place between measured ones is expected to narrow what changes are laid to."""
+    """By how many commits each unmeasured place between measured ones is expected to narrow what
+    changes are laid to.
+    """
     found: dict[int, float] = defaultdict(float)
     for below, above in pairwise([-1, *known]):
         for place, narrowed in _narrowed(below, above):
@@ -122,7 +151,9 @@ def _gains(known: Sequence[int], spans: Iterable[CommitSpan]) -> dict[int, float
 
 
 def _narrowed(before: int, last: int) -> Iterator[tuple[int, float]]:
-    """The places between, each with what it takes off: a change is in any of the commits behind ``before`` up to ``last`` alike."""
+    """The places between, each with what it takes off: a change is in any of the commits behind
+    ``before`` up to ``last`` alike.
+    """
     count = last - before
     for place in range(before + 1, last):
         left = place - before
@@ -130,7 +161,9 @@ def _narrowed(before: int, last: int) -> Iterator[tuple[int, float]]:
 
 
 class KnownChange(msgspec.Struct, frozen=True):
-    """A change that was announced, or was there before: its series (an address), and the commits between which it was."""
+    """A change that was announced, or was there before: its series (an address), and the commits
+    between which it was.
+    """
 
     series: str
     direction: str
@@ -139,7 +172,9 @@ class KnownChange(msgspec.Struct, frozen=True):
 
 
 class Waiting(msgspec.Struct):
-    """A notice that has not reached everybody: its document, to whom it has to go (webhook, mail), and how often that failed."""
+    """A notice that has not reached everybody: its document, to whom it has to go (webhook, mail),
+    and how often that failed.
+    """
 
     document: dict[str, Any]
     to: list[str]
@@ -147,10 +182,12 @@ class Waiting(msgspec.Struct):
 
 
 class WatchMemory(msgspec.Struct):
-    """``attempts`` counts sessions of commits that are not measured yet, under the configuration with the digest ``config``.
+    """``attempts`` counts sessions of commits that are not measured yet, under the configuration
+    with the digest ``config``.
 
-    ``environments`` are those of this machine. ``measuring`` are the commits of the session that goes on, or was killed.
-    ``published`` is what the site was made from. ``known`` is None before the first look.
+    ``environments`` are those of this machine. ``measuring`` are the commits of the session that
+    goes on, or was killed. ``published`` is what the site was made from. ``known`` is None before
+    the first look.
     """
 
     config: str = ""
@@ -173,7 +210,9 @@ class WatchMemory(msgspec.Struct):
 
 
 def recalled(path: Path) -> WatchMemory:
-    """The saved state; empty if it is missing or unreadable: the watch then starts anew, and the store has the profiles."""
+    """The saved state; empty if it is missing or unreadable: the watch then starts anew, and the
+    store has the profiles.
+    """
     try:
         return msgspec.json.decode(content(path, LARGEST_MEMORY_FILE), type=WatchMemory)
     except (OSError, *UNDECODABLE):

@@ -1,4 +1,6 @@
-"""One cycle of a watch: fetch, measure one session, push, publish, and say what is new; each part alone may fail."""
+"""One cycle of a watch: fetch, measure one session, push, publish, and say what is new; each part
+alone may fail.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,15 @@ from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import duration
 from perfvcs.text.words import counted
 from perfvcs.watch import notice
-from perfvcs.watch.branch import Branch, CommitSpan, NextCommit, Waiting, WatchMemory, choose, recalled
+from perfvcs.watch.branch import (
+    Branch,
+    CommitSpan,
+    NextCommit,
+    Waiting,
+    WatchMemory,
+    choose,
+    recalled,
+)
 from perfvcs.watch.notice import Mail, NotDelivered, Webhook
 
 if TYPE_CHECKING:
@@ -45,7 +55,8 @@ MOST_FAILURES = 20  # cycles in which a notice fails before it is given up
 
 @dataclass(frozen=True)
 class Wishes:
-    """Settings of a watch: how many of the newest commits it measures, seconds of a session, a site, and who gets notices.
+    """Settings of a watch: how many of the newest commits it measures, seconds of a session, a
+    site, and who gets notices.
 
     ``scheduler``: whose hosts measure, with the certificates of ``tls``; empty: this machine does.
     """
@@ -68,7 +79,9 @@ class Wishes:
 
 @dataclass
 class Cycle:
-    """One cycle, and what came of it: ``parts`` of its line, ``errors`` that did not end it, whether it ``measured``."""
+    """One cycle, and what came of it: ``parts`` of its line, ``errors`` that did not end it,
+    whether it ``measured``.
+    """
 
     repository: Repository
     branch: Branch
@@ -104,31 +117,47 @@ class Cycle:
         self._deliver()
         self._save()
         where = f"{shorten(self.branch.name, 40)} {tip[:10]}".rstrip()
-        return f"{time.strftime('%Y-%m-%d %H:%M:%S')} {where}: {', '.join(self.parts) or 'nothing new'}"
+        return (
+            f"{time.strftime('%Y-%m-%d %H:%M:%S')} {where}:"
+            f" {', '.join(self.parts) or 'nothing new'}"
+        )
 
-    # -- measuring -------------------------------------------------------------------------------------------------------------------
+    # -- measuring ---------------------------------------------------------------------------------
 
     def _resume(self) -> None:
-        """Finish the session that was interrupted, if its journal is there; its checkout stands as it was."""
+        """Finish the session that was interrupted, if its journal is there; its checkout stands as
+        it was.
+        """
         repository = Repository.find(self.branch.folder / "tree")
         wanted = set(self.memory.measuring)
-        ours = [one for one in unfinished(repository.home) if {state.commit for state in one.versions} == wanted]
+        ours = [
+            one
+            for one in unfinished(repository.home)
+            if {state.commit for state in one.versions} == wanted
+        ]
         if ours:
             began = time.monotonic()
             config = load(repository.project.root / RULES_FILE)
             with self._executing(repository, config, ours[0].request.scheduler) as executor:
-                outcome = resume(repository, config, self.progress, ours[0].session, wait=True, executor=executor)
+                outcome = resume(
+                    repository, config, self.progress, ours[0].session, wait=True, executor=executor
+                )
             self._measured(outcome, f"finished session {ours[0].session}", began)
 
-    def _executing(self, repository: Repository, config: Config, scheduler: str) -> AbstractContextManager[Make]:
+    def _executing(
+        self, repository: Repository, config: Config, scheduler: str
+    ) -> AbstractContextManager[Make]:
         """What runs the blocks; hosts whose audits fail get none."""
-        return chosen(scheduler, config, self.progress, self.wishes.tls, partial(distrusted, repository))
+        return chosen(
+            scheduler, config, self.progress, self.wishes.tls, partial(distrusted, repository)
+        )
 
     def _follow(self, tip: str) -> None:
         """Measure what is chosen at a tip."""
         if not tip:
             return
-        # a repository of its own, whose perf.toml, overlays and accepted changes are those of the branch
+        # a repository of its own, whose perf.toml, overlays and accepted changes are those of the
+        # branch
         repository = Repository.find(self.branch.checkout(tip).root)
         config = load(repository.project.root / RULES_FILE)
         if self.memory.config != digest(config):
@@ -141,8 +170,14 @@ class Cycle:
         commits = self.branch.newest(tip, self.wishes.last)
         complete = self._complete(repository, commits, config)
         attempts = self.memory.attempts
-        self.memory.attempts = {commit: attempts[commit] for commit in commits if commit in attempts and commit not in complete}
-        wanted = choose(commits, complete, self.memory.given_up, lambda: self._spans(repository, tip, commits))
+        self.memory.attempts = {
+            commit: attempts[commit]
+            for commit in commits
+            if commit in attempts and commit not in complete
+        }
+        wanted = choose(
+            commits, complete, self.memory.given_up, lambda: self._spans(repository, tip, commits)
+        )
         if wanted is not None:
             self._collect(repository, config, wanted, commits)
 
@@ -152,10 +187,14 @@ class Cycle:
         present: dict[str, set[tuple[str, str]]] = {}
         for header in repository.index.headers(commits):
             if header.dirty is None and header.environment.fingerprint in self.memory.environments:
-                present.setdefault(header.commit, set()).add((header.job.label, header.job.collector))
+                present.setdefault(header.commit, set()).add(
+                    (header.job.label, header.job.collector)
+                )
         return {commit for commit, jobs in present.items() if cells <= jobs}
 
-    def _spans(self, repository: Repository, tip: str, commits: Sequence[str]) -> Iterator[CommitSpan]:
+    def _spans(
+        self, repository: Repository, tip: str, commits: Sequence[str]
+    ) -> Iterator[CommitSpan]:
         """Between which of some commits the changes are that this machine saw."""
         from perfvcs.history.record import read
 
@@ -166,27 +205,44 @@ class Cycle:
                     if finding.commits > 1 and finding.first in places and finding.last in places:
                         yield places[finding.first], places[finding.last]
 
-    def _collect(self, repository: Repository, config: Config, wanted: NextCommit, commits: Sequence[str]) -> None:
-        """Measure a commit in turns with its neighbours; an attempt counts before it ends, however it ends."""
+    def _collect(
+        self, repository: Repository, config: Config, wanted: NextCommit, commits: Sequence[str]
+    ) -> None:
+        """Measure a commit in turns with its neighbours; an attempt counts before it ends, however
+        it ends.
+        """
         began, attempts = time.monotonic(), self.memory.attempts
-        together = [commit for commit in commits if commit == wanted.commit or commit in wanted.neighbours]
+        together = [
+            commit for commit in commits if commit == wanted.commit or commit in wanted.neighbours
+        ]
         attempts[wanted.commit] = attempts.get(wanted.commit, 0) + 1
         self.memory.measuring = together
         self._save()
         try:
-            request = Request(wait=True, committed=True, budget=self.wishes.budget, scheduler=self.wishes.scheduler)
+            request = Request(
+                wait=True,
+                committed=True,
+                budget=self.wishes.budget,
+                scheduler=self.wishes.scheduler,
+            )
             with self._executing(repository, config, request.scheduler) as executor:
-                outcome = collect(repository, config, together, request, self.progress, executor=executor)
+                outcome = collect(
+                    repository, config, together, request, self.progress, executor=executor
+                )
         except Exception:
             self.memory.measuring = []
             raise
-        except BaseException:  # somebody ends the watch, which is not the commit's fault; the session goes on with the next watch
+        except BaseException:
+            # somebody ends the watch, which is not the commit's fault; the next watch goes on
             attempts[wanted.commit] -= 1
             self._save()
             raise
         self.memory.measuring = []
         names = ", ".join(commit[:10] for commit in wanted.neighbours)
-        what = f"{'measured' if outcome.paths else 'tried'} {wanted.commit[:10]}{' with ' if names else ''}{names}"
+        what = (
+            f"{'measured' if outcome.paths else 'tried'}"
+            f" {wanted.commit[:10]}{' with ' if names else ''}{names}"
+        )
         self._measured(outcome, what, began)
         whole = wanted.commit in self._complete(repository, [wanted.commit], config)
         if not whole and wanted.commit in self.memory.given_up:
@@ -203,10 +259,12 @@ class Cycle:
         except CollectFailed as error:  # what failed was shown when it happened
             self.errors.append(error)
 
-    # -- sharing ---------------------------------------------------------------------------------------------------------------------
+    # -- sharing -----------------------------------------------------------------------------------
 
     def _publish(self, tip: str) -> None:
-        """Write the site and see what is new, where the store or the branch has moved, or another site is wanted."""
+        """Write the site and see what is new, where the store or the branch has moved, or another
+        site is wanted.
+        """
         mark = f"{tip} {self.repository.store.head()} {self.wishes.site}"
         if not tip or mark == self.memory.published or self.memory.known is None:
             return
@@ -216,10 +274,16 @@ class Cycle:
             return
         if pairs := notice.fresh(contents, self.memory.known):
             self._add(counted(len(pairs), "new change"))
-            receivers = [name for name, there in (("webhook", self.wishes.webhook), ("mail", self.wishes.mail)) if there]
+            receivers = [
+                name
+                for name, there in (("webhook", self.wishes.webhook), ("mail", self.wishes.mail))
+                if there
+            ]
             name = repository.project.home.name
             if receivers:
-                found = notice.document(contents, pairs, name, self.branch.name, self.wishes.base_url)
+                found = notice.document(
+                    contents, pairs, name, self.branch.name, self.wishes.base_url
+                )
                 self.memory.waiting.append(Waiting(found, receivers))
             self.memory.known += notice.changes(contents)
             self._save()
@@ -232,7 +296,10 @@ class Cycle:
         self.memory.published = mark
 
     def _deliver(self) -> None:
-        """Send the notices that wait. One that fails waits for the next cycle, and is no error of this one."""
+        """Send the notices that wait.
+
+        One that fails waits for the next cycle, and is no error of this one.
+        """
         for waiting in list(self.memory.waiting):
             for receiver in list(waiting.to):
                 try:
@@ -240,7 +307,10 @@ class Cycle:
                 except NotDelivered as error:
                     waiting.failures += 1
                     ended = error.final or waiting.failures >= MOST_FAILURES
-                    self.say(f"notice {waiting.document['id']} by {receiver} {'is given up' if ended else 'waits'}: {error}")
+                    self.say(
+                        f"notice {waiting.document['id']} by {receiver}"
+                        f" {'is given up' if ended else 'waits'}: {error}"
+                    )
                     if not ended:
                         continue
                 waiting.to.remove(receiver)
@@ -255,7 +325,7 @@ class Cycle:
         elif receiver == "mail" and self.wishes.mail is not None:
             self.wishes.mail.send(f"[perf] {shorten(found['text'], 150)}", notice.text(found))
 
-    # -- what came of it -------------------------------------------------------------------------------------------------------------
+    # -- what came of it ---------------------------------------------------------------------------
 
     def _save(self) -> None:
         self.memory.save(self.branch.folder / "memory.json")
@@ -292,13 +362,22 @@ class Watched(PerfError):
 
 
 def watch(
-    home: Path, branch: Branch, wishes: Wishes, progress: Progress, say: Callable[[str], None], warn: Callable[[str], None],
-    *, interval: float | None, quiet: bool = False,
-) -> PerfError | OSError | None:  # fmt: skip
-    """Watch a branch until the program is ended; without an ``interval`` until nothing is left to be measured.
+    home: Path,
+    branch: Branch,
+    wishes: Wishes,
+    progress: Progress,
+    say: Callable[[str], None],
+    warn: Callable[[str], None],
+    *,
+    interval: float | None,
+    quiet: bool = False,
+) -> PerfError | OSError | None:
+    """Watch a branch until the program is ended; without an ``interval`` until nothing is left to
+    be measured.
 
-    Each cycle is a line for ``say``; a ``quiet`` watch says nothing of those in which nothing happened. Returns the first error of a
-    watch that ended, if there was any. Raises Watched, NoBranch.
+    Each cycle is a line for ``say``; a ``quiet`` watch says nothing of those in which nothing
+    happened. Returns the first error of a watch that ended, if there was any. Raises Watched,
+    NoBranch.
     """
     branch.folder.mkdir(parents=True, exist_ok=True)
     first: PerfError | OSError | None = None
@@ -307,12 +386,15 @@ def watch(
             stack.enter_context(hold(branch.folder / "lock"))
         except Locked:
             raise Watched(
-                f"another process watches {branch.name} of {branch.remote.name} from here: end that one first"
+                f"another process watches {branch.name} of {branch.remote.name} from here: end that"
+                " one first"
             ) from None
         while True:
             # anew each time: others store and remove, and nothing piles up
             repository = Repository.find(home, create=True)
-            cycle = Cycle(repository, branch, wishes, recalled(branch.folder / "memory.json"), progress, warn)
+            cycle = Cycle(
+                repository, branch, wishes, recalled(branch.folder / "memory.json"), progress, warn
+            )
             line = cycle.run()
             if cycle.parts or not quiet:
                 say(line)

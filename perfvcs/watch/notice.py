@@ -48,12 +48,16 @@ def changes(contents: Contents) -> list[KnownChange]:
 
 
 def fresh(contents: Contents, known: Sequence[KnownChange]) -> list[ChangeNumbers]:
-    """The changes not reported yet: their commits overlap with no known change of their series in the same direction."""
+    """The changes not reported yet: their commits overlap with no known change of their series in
+    the same direction.
+    """
     places = contents.places
     ranges: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for one in known:
         if one.first in places and one.last in places:
-            ranges.setdefault((one.series, one.direction), []).append((places[one.first], places[one.last]))
+            ranges.setdefault((one.series, one.direction), []).append(
+                (places[one.first], places[one.last])
+            )
     found = []
     for pair in contents.having("open", "improvement"):
         change = _change(contents, pair)
@@ -70,8 +74,12 @@ def _change(contents: Contents, pair: ChangeNumbers) -> KnownChange:
     return KnownChange(contents.urls[pair[0]], finding.direction, finding.first, finding.last)
 
 
-def document(contents: Contents, pairs: Sequence[ChangeNumbers], project: str, branch: str, base_url: str) -> dict[str, Any]:
-    """The notice of changes: the tip of the branch, and each change as the site's JSON has it, with addresses below ``base_url``."""
+def document(
+    contents: Contents, pairs: Sequence[ChangeNumbers], project: str, branch: str, base_url: str
+) -> dict[str, Any]:
+    """The notice of changes: the tip of the branch, and each change as the site's JSON has it, with
+    addresses below ``base_url``.
+    """
     root = f"{base_url.rstrip('/')}/" if base_url else None
     tip = contents.record.commits[-1]
     listed = []
@@ -82,12 +90,25 @@ def document(contents: Contents, pairs: Sequence[ChangeNumbers], project: str, b
         one["commit"] |= {"url": root and step.commit.url and root + step.commit.url}
         listed.append(one)
     words = [contents.finding(*pair).word for pair in pairs]
-    summary = tallied((word, words.count(word)) for word in ("degradation", "improvement", "drift") if word in words)
+    summary = tallied(
+        (word, words.count(word))
+        for word in ("degradation", "improvement", "drift")
+        if word in words
+    )
     found: dict[str, Any] = {
-        "format": FORMAT, "project": project, "branch": branch, "tip": tip, "site": root,
-        "text": f"{project}: {summary} on {branch}", "changes": listed, "more": len(pairs) - len(listed),
-    }  # fmt: skip
-    return {"id": hashlib.sha256(msgspec.json.encode(found, order="deterministic")).hexdigest()[:32], **found}
+        "format": FORMAT,
+        "project": project,
+        "branch": branch,
+        "tip": tip,
+        "site": root,
+        "text": f"{project}: {summary} on {branch}",
+        "changes": listed,
+        "more": len(pairs) - len(listed),
+    }
+    return {
+        "id": hashlib.sha256(msgspec.json.encode(found, order="deterministic")).hexdigest()[:32],
+        **found,
+    }
 
 
 def text(notice: dict[str, Any]) -> str:
@@ -95,7 +116,9 @@ def text(notice: dict[str, Any]) -> str:
     lines = []
     for one in notice["changes"]:
         commit = one["commit"]
-        lines.append(f"{one['word']}: {one['benchmark']}, {one['metric']}: {one['change']}, {one['levels']}")
+        lines.append(
+            f"{one['word']}: {one['benchmark']}, {one['metric']}: {one['change']}, {one['levels']}"
+        )
         where = f" (or another of {one['commits']} commits)" if one["commits"] > 1 else ""
         lines.append(f"  {commit['short']} {commit['title']}, {commit['author']}{where}")
         lines += [f"  {one['url']}"] if one["url"] else []
@@ -104,7 +127,10 @@ def text(notice: dict[str, Any]) -> str:
 
 
 class NotDelivered(PerfError):
-    """A notice was not taken. ``final``: no further try would help; ``wait``: the seconds that the other side asks for."""
+    """A notice was not taken.
+
+    ``final``: no further try would help; ``wait``: the seconds that the other side asks for.
+    """
 
     def __init__(self, message: str, *, final: bool = False, wait: float = 0.0) -> None:
         super().__init__(message)
@@ -113,7 +139,10 @@ class NotDelivered(PerfError):
 
 @dataclass(frozen=True)
 class Webhook:
-    """An address that takes notices. Addresses often hold a password, so that only the host is ever printed."""
+    """An address that takes notices.
+
+    Addresses often hold a password, so that only the host is ever printed.
+    """
 
     address: str = field(repr=False)
     secret: bytes = field(default=b"", repr=False)
@@ -125,14 +154,21 @@ class Webhook:
 
         try:
             parts = urlsplit(address)
-            sound = parts.scheme in ("http", "https") and parts.hostname and WEB_ADDRESS.fullmatch(address) and (parts.port or 1)
+            sound = (
+                parts.scheme in ("http", "https")
+                and parts.hostname
+                and WEB_ADDRESS.fullmatch(address)
+                and (parts.port or 1)
+            )
             named = parts.username is not None or parts.password is not None
         except ValueError:  # a port that is not a number, brackets that hold no address
             sound, named = None, False
         if not sound:
             raise UsageError("--webhook is not an address: give one like https://example.org/hook")
         if named:
-            raise UsageError(f"--webhook has a user's name in it: sign notices with {SECRET} instead")
+            raise UsageError(
+                f"--webhook has a user's name in it: sign notices with {SECRET} instead"
+            )
         return cls(address, secret.encode("utf-8", "surrogateescape"))
 
     @property
@@ -143,7 +179,9 @@ class Webhook:
         return shorten(urlsplit(self.address).hostname or "", 60)
 
     def send(self, document: bytes, delivery: str) -> None:
-        """Deliver a JSON document under a name that stays the same for all tries; raises NotDelivered."""
+        """Deliver a JSON document under a name that stays the same for all tries; raises
+        NotDelivered.
+        """
         for number in range(1, TRIES + 1):
             try:
                 self._try(document, delivery)
@@ -162,7 +200,11 @@ class Webhook:
         thread = Thread(target=lambda: found.append(self._post(document, delivery)), daemon=True)
         thread.start()
         thread.join(2 * TRY_SECONDS)
-        failure = found[0] if found else NotDelivered(f"{self.host} does not answer within {2 * TRY_SECONDS:.0f} s")
+        failure = (
+            found[0]
+            if found
+            else NotDelivered(f"{self.host} does not answer within {2 * TRY_SECONDS:.0f} s")
+        )
         if failure is not None:
             raise failure
 
@@ -178,7 +220,11 @@ class Webhook:
             def redirect_request(self, *_: object) -> None:
                 return None
 
-        headers = {"Content-Type": "application/json", "User-Agent": f"perfvcs/{__version__}", "X-Perf-Delivery": delivery}
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": f"perfvcs/{__version__}",
+            "X-Perf-Delivery": delivery,
+        }
         if self.secret:
             headers["X-Perf-Signature-256"] = f"sha256={signature(self.secret, document)}"
         request = Request(self.address, document, headers, method="POST")
@@ -189,11 +235,16 @@ class Webhook:
             with error:
                 final = error.code < 500 and error.code not in PASSING
                 return NotDelivered(
-                    f"{self.host} answers {error.code}", final=final, wait=_asked(error.headers.get("Retry-After"))
+                    f"{self.host} answers {error.code}",
+                    final=final,
+                    wait=_asked(error.headers.get("Retry-After")),
                 )
         except (OSError, HTTPException, ValueError) as error:
             reason = getattr(error, "reason", None) or error
-            return NotDelivered(f"{self.host} cannot be reached ({shorten(str(reason) or type(reason).__name__, 80)})")
+            return NotDelivered(
+                f"{self.host} cannot be reached"
+                f" ({shorten(str(reason) or type(reason).__name__, 80)})"
+            )
         return None
 
 
@@ -224,10 +275,15 @@ class Mail:
     def to(cls, address: str) -> Mail:
         """By the sendmail of this machine; raises UsageError."""
         if not MAIL_ADDRESS.fullmatch(address):
-            raise UsageError(f"--mail {shorten(address, 60)} is not an address: give one like ada@example.org")
+            raise UsageError(
+                f"--mail {shorten(address, 60)} is not an address: give one like ada@example.org"
+            )
         program = shutil.which("sendmail") or shutil.which("sendmail", path=SENDMAIL_FOLDERS)
         if program is None:
-            raise UsageError("--mail needs sendmail: install a mail server that has it (apt install msmtp-mta, or postfix)")
+            raise UsageError(
+                "--mail needs sendmail: install a mail server that has it (apt install msmtp-mta,"
+                " or postfix)"
+            )
         return cls(address, program)
 
     def send(self, subject: str, text: str) -> None:
@@ -236,7 +292,11 @@ class Mail:
         from email.utils import formatdate
 
         message = EmailMessage()
-        message["To"], message["Subject"], message["Date"] = self.address, subject, formatdate(localtime=True)
+        message["To"], message["Subject"], message["Date"] = (
+            self.address,
+            subject,
+            formatdate(localtime=True),
+        )
         message["Auto-Submitted"] = "auto-generated"
         message.set_content(text)
         try:

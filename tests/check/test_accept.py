@@ -22,7 +22,11 @@ def measured(project: Project, *centres: float) -> list[str]:
 
     def make() -> list[str]:
         commits = [project.commit(f"version {number}") for number in range(len(centres))]
-        store(*interleaved(commits, [noisy(centre, seed=number) for number, centre in enumerate(centres)]))
+        store(
+            *interleaved(
+                commits, [noisy(centre, seed=number) for number, centre in enumerate(centres)]
+            )
+        )
         return commits
 
     return project.begin(f"measured {centres}", make)
@@ -42,7 +46,9 @@ def accept_all(perf: Perf, *revisions: str, reason: str = "the parser checks its
     perf("accept", *ids(perf, *revisions).values(), "--reason", reason)
 
 
-def test_an_accepted_degradation_does_not_fail_and_is_listed_apart(project: Project, perf: Perf) -> None:
+def test_an_accepted_degradation_does_not_fail_and_is_listed_apart(
+    project: Project, perf: Perf
+) -> None:
     one, two = measured(project, 0.010, 0.011)
     known = ids(perf)
     printed = perf("check", code=3).out
@@ -51,13 +57,22 @@ def test_an_accepted_degradation_does_not_fail_and_is_listed_apart(project: Proj
     perf("accept", known["wall"], "--reason", "the parser checks its input")
     assert "1 degradation, 1 accepted" in perf("check", code=3).out
     said = perf("accept", "sort:cpu", "--reason", "so it does")
-    assert said.out.startswith(f"accepted {known['cpu']}  sort: CPU time +10.0 %, {one[:10]} -> {two[:10]}\n")
+    assert said.out.startswith(
+        f"accepted {known['cpu']}  sort: CPU time +10.0 %, {one[:10]} -> {two[:10]}\n"
+    )
     lines = perf("check").out.splitlines()
-    assert lines[0] == f"{one[:10]} -> {two[:10]}: nothing changed beyond what is accepted: 2 comparisons"
+    assert (
+        lines[0]
+        == f"{one[:10]} -> {two[:10]}: nothing changed beyond what is accepted: 2 comparisons"
+    )
     assert "Accepted: sort (the parser checks its input)" in lines
     assert lines[-2:] == ["2 accepted", "2 of 2 comparisons settled"]
     rows = perf("check", "-v").out.splitlines()
-    place = next(place for place, row in enumerate(rows) if row.startswith("  accepted       wall time       +10.0 % ["))
+    place = next(
+        place
+        for place, row in enumerate(rows)
+        if row.startswith("  accepted       wall time       +10.0 % [")
+    )
     assert rows[place + 1] == "                 the parser checks its input"
     assert "Accepted:" in perf("check", "--markdown").out
     found = json.loads(perf("check", "--json").out)
@@ -72,13 +87,20 @@ def test_the_file_is_for_people(project: Project, perf: Perf) -> None:
     text = (project.root / FILE).read_text()
     assert text.startswith("# Degradations that this project has accepted")
     (table,) = (found for found in tomllib.loads(text).values() if found["metric"] == "wall")
-    assert (table["benchmark"], table["metric"], table["baseline"], table["target"]) == ("sort", "wall", one, two)
+    assert (table["benchmark"], table["metric"], table["baseline"], table["target"]) == (
+        "sort",
+        "wall",
+        one,
+        two,
+    )
     assert table["effect"] == pytest.approx(0.1, abs=0.01)
     assert table["who"] == "Ada"
     assert text.count(".benchmark = ") == 2
 
 
-def test_the_accepted_level_holds_against_older_baselines_only(project: Project, perf: Perf) -> None:
+def test_the_accepted_level_holds_against_older_baselines_only(
+    project: Project, perf: Perf
+) -> None:
     measured(project, 0.010, 0.010, 0.011, 0.011, 0.0121)
     accept_all(perf, "HEAD~3", "HEAD~2")
     assert "accepted" in perf("check", "HEAD~3", "HEAD~1").out
@@ -89,7 +111,9 @@ def test_the_accepted_level_holds_against_older_baselines_only(project: Project,
     perf("check", "HEAD~1", "HEAD", code=3)
     accept_all(perf, "HEAD~1", "HEAD", reason="and its output")
     steps = json.loads(perf("check", "--json", "HEAD~4", "HEAD").out)["changes"]
-    assert {change["accepted"] for change in steps} == {"the parser checks its input; and its output"}
+    assert {change["accepted"] for change in steps} == {
+        "the parser checks its input; and its output"
+    }
 
 
 def test_a_target_without_the_accepted_commit_is_not_excused(project: Project, perf: Perf) -> None:
@@ -98,7 +122,8 @@ def test_a_target_without_the_accepted_commit_is_not_excused(project: Project, p
     other = project.commit("another way")
     store(
         *interleaved(
-            [one, two, old, other], [noisy(centre, seed=seed) for seed, centre in enumerate((0.01, 0.011, 0.011, 0.011))]
+            [one, two, old, other],
+            [noisy(centre, seed=seed) for seed, centre in enumerate((0.01, 0.011, 0.011, 0.011))],
         )
     )
     accept_all(perf, one, two)
@@ -106,7 +131,9 @@ def test_a_target_without_the_accepted_commit_is_not_excused(project: Project, p
     perf("check", one, other, code=3)
 
 
-def test_a_baseline_within_the_accepted_step_is_judged_by_itself(project: Project, perf: Perf) -> None:
+def test_a_baseline_within_the_accepted_step_is_judged_by_itself(
+    project: Project, perf: Perf
+) -> None:
     measured(project, 0.010, 0.010, 0.011)
     accept_all(perf, "HEAD~2", "HEAD")
     perf("check", "HEAD~2", "HEAD")
@@ -116,7 +143,9 @@ def test_a_baseline_within_the_accepted_step_is_judged_by_itself(project: Projec
 def test_an_acceptance_ends_on_its_day_and_the_report_says_so(project: Project, perf: Perf) -> None:
     measured(project, 0.010, 0.011)
     tomorrow = date.today() + timedelta(days=1)
-    perf("accept", *ids(perf).values(), "--reason", "until the fix", "--until", tomorrow.isoformat())
+    perf(
+        "accept", *ids(perf).values(), "--reason", "until the fix", "--until", tomorrow.isoformat()
+    )
     perf("check")
     assert f"until {tomorrow}" in perf("accept", "--list").out
     path = project.root / FILE
@@ -178,7 +207,9 @@ def test_an_id_of_an_earlier_report_and_its_beginning_will_do(project: Project, 
         (("sort:wall", "--reason", "\udcff"), "not UTF-8"),
     ],
 )
-def test_what_cannot_be_accepted_names_the_cure(project: Project, perf: Perf, arguments: tuple[str, ...], cure: str) -> None:
+def test_what_cannot_be_accepted_names_the_cure(
+    project: Project, perf: Perf, arguments: tuple[str, ...], cure: str
+) -> None:
     from perfvcs.profile import Job
 
     commits = measured(project, 0.010, 0.011)
@@ -187,7 +218,10 @@ def test_what_cannot_be_accepted_names_the_cure(project: Project, perf: Perf, ar
         *(
             each
             for each in interleaved(
-                commits, [noisy(0.01, seed=seed, spread=1e-4) for seed in (1, 2)], session="20261120T100000-000000", job=job
+                commits,
+                [noisy(0.01, seed=seed, spread=1e-4) for seed in (1, 2)],
+                session="20261120T100000-000000",
+                job=job,
             )
         )
     )
@@ -220,7 +254,10 @@ def test_uncommitted_changes_cannot_be_accepted(project: Project, perf: Perf) ->
     dirty = Repository.find(create=True).changes.hash()
     walls = [noisy(0.01), noisy(0.011, seed=2)]
     profiles = interleaved([commit, commit], walls, session="20261120T100000-000000")
-    store(profiles[0], interleaved([commit, commit], walls, session="20261120T100000-000000", dirty=dirty)[1])
+    store(
+        profiles[0],
+        interleaved([commit, commit], walls, session="20261120T100000-000000", dirty=dirty)[1],
+    )
     said = perf("check", code=3)
     assert "perf accept" not in said.out
     assert "commit them" in perf("accept", "sort:wall", "--reason", "x", code=2).err
@@ -243,14 +280,19 @@ def test_a_bare_repository_has_no_file(project: Project, perf: Perf) -> None:
         ("3f9c2a1.id = 1", "3f9c2a1: there is no key `id`"),
         ("<<<<<<< HEAD\n=======\n>>>>>>> other", "has the marks of a merge conflict (line 1)"),
         ("a =", "is not TOML"),
-        ('3f9c2a1.reason = "x"\n3f9c2a1.reason = "y"', "two branches wrote the same id, keep one of the entries"),
+        (
+            '3f9c2a1.reason = "x"\n3f9c2a1.reason = "y"',
+            "two branches wrote the same id, keep one of the entries",
+        ),
         ("accepted = 3", "accepted is not an acceptance: every line begins with the id of one"),
         ("[3f9c2a1]\nbenchmark = 3", "3f9c2a1: benchmark: expected a string, got a whole number"),
         ('3f9c2a1.uid = "3"', "3f9c2a1: `benchmark` is missing"),
         ("a = " + "[" * 5000, "nested too deeply"),
     ],
 )
-def test_a_damaged_file_is_one_line_with_the_place(project: Project, perf: Perf, text: str, cure: str) -> None:
+def test_a_damaged_file_is_one_line_with_the_place(
+    project: Project, perf: Perf, text: str, cure: str
+) -> None:
     measured(project, 0.010, 0.011)
     project.write(FILE, text)
     for arguments in (("check",), ("accept", "--list"), ("accept", "--remove", "x")):
@@ -281,7 +323,9 @@ def test_a_metric_without_a_ratio_is_accepted_by_its_shift(project: Project, per
     assert "more than the accepted" in perf("check", commits[0], commits[2], code=3).out
 
 
-def test_both_branches_keep_what_they_accepted_when_merged_by_lines(project: Project, perf: Perf) -> None:
+def test_both_branches_keep_what_they_accepted_when_merged_by_lines(
+    project: Project, perf: Perf
+) -> None:
     commits = measured(project, 0.010, 0.011, 0.0121)
     base = project.commit("attributes", **{".gitattributes": f"{FILE} merge=union\n"})
     for branch, pair in (("left", commits[:2]), ("right", commits[1:])):
@@ -305,14 +349,24 @@ def test_a_conflict_is_mended_by_keeping_all_lines(project: Project, perf: Perf)
     assert "merge conflict" in perf("check", code=2).err
     path = project.root / FILE
     marks = ("<<<<<<<", "=======", ">>>>>>>")
-    path.write_text("".join(line for line in path.read_text().splitlines(keepends=True) if not line.startswith(marks)))
+    path.write_text(
+        "".join(
+            line
+            for line in path.read_text().splitlines(keepends=True)
+            if not line.startswith(marks)
+        )
+    )
     found = json.loads(perf("accept", "--list", "--json").out)
     assert len(found) == 4
     perf("accept", *(word for one in found[:3] for word in ("--remove", one["id"])))
-    assert [one["id"] for one in json.loads(perf("accept", "--list", "--json").out)] == [found[3]["id"]]
+    assert [one["id"] for one in json.loads(perf("accept", "--list", "--json").out)] == [
+        found[3]["id"]
+    ]
 
 
-def test_what_ended_or_grew_is_accepted_anew_in_the_same_place(project: Project, perf: Perf) -> None:
+def test_what_ended_or_grew_is_accepted_anew_in_the_same_place(
+    project: Project, perf: Perf
+) -> None:
     commits = measured(project, 0.010, 0.011)
     known = ids(perf)
     accept_all(perf)
@@ -352,9 +406,29 @@ def test_a_commit_of_another_side_is_asked_of_git(project: Project) -> None:
     project.git("merge", "--quiet", "--no-ff", "--message", "both", "side")
     merge, last = project.git("rev-parse", "HEAD"), project.commit("last")
     way = Ancestry(Vcs.find(project.root), two, last)
-    assert [way.gained(commit) for commit in (one, two, side, merge, last, "0" * 40)] == [False, False, True, True, True, False]
-    assert all(way.contains(*pair) for pair in ((last, last), (last, side), (merge, side), (two, one), (side, one), (last, two)))
-    assert not any(way.contains(*pair) for pair in ((two, side), (side, two), (side, merge), (one, two), (two, "0" * 40)))
+    assert [way.gained(commit) for commit in (one, two, side, merge, last, "0" * 40)] == [
+        False,
+        False,
+        True,
+        True,
+        True,
+        False,
+    ]
+    assert all(
+        way.contains(*pair)
+        for pair in (
+            (last, last),
+            (last, side),
+            (merge, side),
+            (two, one),
+            (side, one),
+            (last, two),
+        )
+    )
+    assert not any(
+        way.contains(*pair)
+        for pair in ((two, side), (side, two), (side, merge), (one, two), (two, "0" * 40))
+    )
 
 
 def test_the_file_may_be_a_link_but_not_a_pipe(project: Project, perf: Perf) -> None:
@@ -364,7 +438,10 @@ def test_the_file_may_be_a_link_but_not_a_pipe(project: Project, perf: Perf) -> 
     perf("check", code=3)
     path = project.root / FILE
     path.symlink_to("nowhere/file")
-    assert "a link into a folder that does not exist" in perf("accept", "sort:wall", "--reason", "x", code=2).err
+    assert (
+        "a link into a folder that does not exist"
+        in perf("accept", "sort:wall", "--reason", "x", code=2).err
+    )
     (project.root / "nowhere").mkdir()
     perf("accept", "sort:wall", "--reason", "x")
     assert path.is_symlink()

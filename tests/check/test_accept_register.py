@@ -39,17 +39,34 @@ class Line:
 
 def acceptance(**fields: Any) -> Acceptance:
     known: dict[str, Any] = {
-        "id": "3f9c2a1", "benchmark": "sort", "uid": "sort", "metric": "wall", "baseline": commit(1), "target": commit(2),
-        "reason": "wanted", "effect": 0.1, "series": "5e1",
-    }  # fmt: skip
+        "id": "3f9c2a1",
+        "benchmark": "sort",
+        "uid": "sort",
+        "metric": "wall",
+        "baseline": commit(1),
+        "target": commit(2),
+        "reason": "wanted",
+        "effect": 0.1,
+        "series": "5e1",
+    }
     return Acceptance(**(known | fields))
 
 
 def change(**fields: Any) -> Change:
     known: dict[str, Any] = {
-        "word": "degradation", "job": "sort", "uid": "sort", "metric": "wall", "unit": "s", "better": "lower", "series": "5e1c0",
-        "effect": 0.1, "low": 0.09, "high": 0.11, "delta": 0.01, "gate": True,
-    }  # fmt: skip
+        "word": "degradation",
+        "job": "sort",
+        "uid": "sort",
+        "metric": "wall",
+        "unit": "s",
+        "better": "lower",
+        "series": "5e1c0",
+        "effect": 0.1,
+        "low": 0.09,
+        "high": 0.11,
+        "delta": 0.01,
+        "gate": True,
+    }
     return Change(**(known | fields))
 
 
@@ -62,9 +79,11 @@ def judged(one: Change, *accepted: Acceptance, baseline: int = 1, target: int = 
     [
         ({}, True),
         ({"effect": 0.05, "low": 0.04, "high": 0.06}, True),
-        ({"effect": 0.11, "low": 0.105, "high": 0.115}, True),  # 0.9 % beyond the accepted, which is within delta
+        # 0.9 % beyond the accepted, which is within delta
+        ({"effect": 0.11, "low": 0.105, "high": 0.115}, True),
         ({"effect": 0.13, "low": 0.12, "high": 0.14}, False),
-        ({"effect": 0.13, "low": 0.09, "high": 0.17}, True),  # its interval does not exclude the accepted level
+        # its interval does not exclude the accepted level
+        ({"effect": 0.13, "low": 0.09, "high": 0.17}, True),
         ({"effect": 0.13, "low": None, "high": None}, False),
         ({"word": "suspected"}, True),
         ({"word": "suspected", "effect": -0.1, "low": -0.2, "high": -0.01}, False),
@@ -77,15 +96,24 @@ def judged(one: Change, *accepted: Acceptance, baseline: int = 1, target: int = 
         ({"effect": None, "low": None, "high": None}, True),  # nothing to be worse
     ],
 )
-def test_a_change_is_judged_against_the_accepted_level(fields: dict[str, Any], expected: bool) -> None:
+def test_a_change_is_judged_against_the_accepted_level(
+    fields: dict[str, Any], expected: bool
+) -> None:
     found = judged(change(**fields), acceptance())
     assert found.accepted == ("wanted" if expected else None)
     assert not (expected and found.gate)
 
 
-@pytest.mark.parametrize(("effect", "low", "high", "expected"), [(-0.1, -0.11, -0.09, True), (-0.2, -0.21, -0.19, False)])
-def test_where_more_is_better_less_is_worse(effect: float, low: float, high: float, expected: bool) -> None:
-    found = judged(change(better="higher", effect=effect, low=low, high=high), acceptance(effect=-0.1, better="higher"))
+@pytest.mark.parametrize(
+    ("effect", "low", "high", "expected"), [(-0.1, -0.11, -0.09, True), (-0.2, -0.21, -0.19, False)]
+)
+def test_where_more_is_better_less_is_worse(
+    effect: float, low: float, high: float, expected: bool
+) -> None:
+    found = judged(
+        change(better="higher", effect=effect, low=low, high=high),
+        acceptance(effect=-0.1, better="higher"),
+    )
     assert (found.accepted is not None) == expected
     assert expected or found.reason == "more than the accepted -10.0 %"
 
@@ -97,10 +125,13 @@ def test_what_is_worse_than_accepted_is_certain_only_beyond_delta() -> None:
 
 
 @pytest.mark.parametrize(
-    ("baseline", "target", "expected"), [(1, 2, True), (0, 9, True), (1, 1, False), (2, 9, False), (3, 9, False), (0, 1, False)]
+    ("baseline", "target", "expected"),
+    [(1, 2, True), (0, 9, True), (1, 1, False), (2, 9, False), (3, 9, False), (0, 1, False)],
 )
 def test_the_accepted_step_must_lie_on_the_way(baseline: int, target: int, expected: bool) -> None:
-    assert (judged(change(), acceptance(), baseline=baseline, target=target).accepted is not None) == expected
+    assert (
+        judged(change(), acceptance(), baseline=baseline, target=target).accepted is not None
+    ) == expected
 
 
 def test_steps_that_follow_each_other_multiply_and_those_that_overlap_count_once() -> None:
@@ -108,9 +139,25 @@ def test_steps_that_follow_each_other_multiply_and_those_that_overlap_count_once
     second = acceptance(baseline=commit(3), target=commit(4), reason="again")
     assert judged(worse, acceptance(), second).accepted == "wanted; again"
     assert judged(worse, second, acceptance()).accepted == "wanted; again"
-    assert judged(worse, acceptance(), acceptance(baseline=commit(0), reason="the same"), baseline=0).accepted is None
-    assert judged(worse, acceptance(), acceptance(baseline=commit(0), effect=0.21, reason="more"), baseline=0).accepted == "more"
-    circle = [acceptance(baseline=commit(5), target=commit(4)), acceptance(baseline=commit(5), target=commit(3))]
+    assert (
+        judged(
+            worse, acceptance(), acceptance(baseline=commit(0), reason="the same"), baseline=0
+        ).accepted
+        is None
+    )
+    assert (
+        judged(
+            worse,
+            acceptance(),
+            acceptance(baseline=commit(0), effect=0.21, reason="more"),
+            baseline=0,
+        ).accepted
+        == "more"
+    )
+    circle = [
+        acceptance(baseline=commit(5), target=commit(4)),
+        acceptance(baseline=commit(5), target=commit(3)),
+    ]
     assert judged(worse, *circle, baseline=1).accepted == "wanted"
 
 
@@ -118,14 +165,22 @@ def test_one_that_ended_is_named_beside_one_that_is_too_small() -> None:
     ended = acceptance(until=TODAY, reason="for a while")
     assert judged(change(), ended).reason == "its acceptance ended on 2026-11-20: for a while"
     both = judged(change(reason="slow", effect=0.3, low=0.29, high=0.31), ended, acceptance())
-    assert both.reason == "slow; more than the accepted +10.0 %; its acceptance ended on 2026-11-20: for a while"
+    assert (
+        both.reason
+        == "slow; more than the accepted +10.0 %; its acceptance ended on 2026-11-20: for a while"
+    )
     assert judged(change(), acceptance(until=date(2026, 11, 21))).accepted == "wanted"
 
 
-@pytest.mark.parametrize(("shift", "expected"), [(5.0, True), (4.0, True), (5.04, True), (6.0, False)])
+@pytest.mark.parametrize(
+    ("shift", "expected"), [(5.0, True), (4.0, True), (5.04, True), (6.0, False)]
+)
 def test_without_a_ratio_the_shift_decides(shift: float, expected: bool) -> None:
     plain = {"effect": None, "low": None, "high": None}
-    assert (judged(change(shift=shift, **plain), acceptance(effect=None, shift=5.0)).accepted is not None) == expected
+    assert (
+        judged(change(shift=shift, **plain), acceptance(effect=None, shift=5.0)).accepted
+        is not None
+    ) == expected
 
 
 def test_an_identity_depends_on_the_pair_and_on_what_was_measured() -> None:
@@ -143,11 +198,21 @@ numbers = some.floats(-0.99, 1e300, allow_nan=False)
 
 @given(
     some.builds(
-        acceptance, benchmark=words, uid=words, reason=words.map(lambda text: f"x{text}"), who=words, effect=numbers, shift=numbers,
-        size=some.none() | numbers, until=some.none() | some.dates(date(1900, 1, 1)),
-        when=some.none() | some.datetimes(datetime(1900, 1, 1)).map(lambda time: time.replace(microsecond=0, tzinfo=UTC)),
+        acceptance,
+        benchmark=words,
+        uid=words,
+        reason=words.map(lambda text: f"x{text}"),
+        who=words,
+        effect=numbers,
+        shift=numbers,
+        size=some.none() | numbers,
+        until=some.none() | some.dates(date(1900, 1, 1)),
+        when=some.none()
+        | some.datetimes(datetime(1900, 1, 1)).map(
+            lambda time: time.replace(microsecond=0, tzinfo=UTC)
+        ),
     )
-)  # fmt: skip
+)
 def test_what_is_written_is_read(one: Acceptance) -> None:
     assert parse(table(one)) == [one]
 
@@ -191,7 +256,9 @@ def test_what_people_wrote_around_the_entries_stays(tmp_path: Path) -> None:
     add(path, [acceptance(id="one")])
     path.write_text(path.read_text() + "\n# about the second\n")
     add(path, [acceptance(id="two")])
-    path.write_text(path.read_text().replace("# about the second\n\n", "# about the second\n") + "# the end\n")
+    path.write_text(
+        path.read_text().replace("# about the second\n\n", "# about the second\n") + "# the end\n"
+    )
     add(path, [acceptance(id="three")])
     assert [one.id for one in load(path)] == ["one", "two", "three"]
     assert [one.id for one in remove(path, ["two", "three"])] == ["two", "three"]
@@ -216,7 +283,9 @@ def test_a_comment_right_above_the_first_entry_is_the_file_s_own(tmp_path: Path)
     "text",
     [
         table(acceptance(id="one")).replace('"wanted"', '"""\none.reason\n"""'),
-        table(acceptance(id="one")).replace("one.benchmark", "[one]\nbenchmark").replace("one.", ""),
+        table(acceptance(id="one"))
+        .replace("one.benchmark", "[one]\nbenchmark")
+        .replace("one.", ""),
         "\n".join(f" {line}" for line in table(acceptance(id="one")).splitlines()),
     ],
 )
@@ -230,7 +299,9 @@ def test_entries_that_cannot_be_separated_are_left_alone(tmp_path: Path, text: s
 
 def test_below_a_heading_of_somebody_s_own_an_entry_gets_one_too(tmp_path: Path) -> None:
     path = tmp_path / "perf-accepted.toml"
-    path.write_text(table(acceptance(id="one")).replace("one.benchmark", "[one]\nbenchmark").replace("one.", ""))
+    path.write_text(
+        table(acceptance(id="one")).replace("one.benchmark", "[one]\nbenchmark").replace("one.", "")
+    )
     add(path, [acceptance(id="two"), acceptance(id="a b")])
     assert [one.id for one in load(path)] == ["one", "two", "a b"]
     assert path.read_text().count("[two]\n") == 1
@@ -245,7 +316,10 @@ def test_an_entry_that_is_added_again_takes_the_place_of_the_old_one(tmp_path: P
 
 
 def test_a_long_chain_of_steps_is_no_trouble() -> None:
-    steps = [acceptance(baseline=commit(2 * n), target=commit(2 * n + 1), effect=0.001) for n in range(1, 400)]
+    steps = [
+        acceptance(baseline=commit(2 * n), target=commit(2 * n + 1), effect=0.001)
+        for n in range(1, 400)
+    ]
     found = judged(change(effect=0.49, low=0.48, high=0.5), *steps, baseline=1, target=2000)
     assert found.accepted == "wanted"
 

@@ -18,13 +18,24 @@ def store(*profiles: Profile) -> None:
 
 
 def itself(
-    commit: str, *, bias: float = 0.0, count: int = 30, number: int = 1, job: str = "sort", spread: float = 0.002
+    commit: str,
+    *,
+    bias: float = 0.0,
+    count: int = 30,
+    number: int = 1,
+    job: str = "sort",
+    spread: float = 0.002,
 ) -> list[Profile]:
     """A session that measured a commit against itself; its second copy is slower by ``bias``."""
     walls = [noisy(0.01 * (1 + bias * side), count, 10 * number + side, spread) for side in (0, 1)]
     when = f"2026-11-{number:02}T09:30:00Z"
     session = Collected(f"session-{number}", when, when, "perfvcs 0.1.0")
-    return interleaved([commit, commit], walls, collected=session, job=Job(name=job, collector="time", cmd=f"./{job}"))
+    return interleaved(
+        [commit, commit],
+        walls,
+        collected=session,
+        job=Job(name=job, collector="time", cmd=f"./{job}"),
+    )
 
 
 def committed(project: Project) -> str:
@@ -96,7 +107,9 @@ def test_many_quiet_sessions_earn_trust(project: Project) -> None:
 
 def test_a_copy_that_is_always_slower_is_a_false_alarm_with_its_name(project: Project) -> None:
     commit = committed(project)
-    store(*(profile for number in (1, 2, 3) for profile in itself(commit, bias=0.05, number=number)))
+    store(
+        *(profile for number in (1, 2, 3) for profile in itself(commit, bias=0.05, number=number))
+    )
     found = audit(Repository.find(), "HEAD")
     assert found.refused
     assert found.rate > 0.9
@@ -119,14 +132,22 @@ def test_one_alarm_alone_is_no_ground_to_refuse(project: Project, perf: Perf) ->
 
 def test_a_larger_delta_cures_it(project: Project) -> None:
     commit = committed(project)
-    store(*(profile for number in (1, 2, 3) for profile in itself(commit, bias=0.05, number=number)))
+    store(
+        *(profile for number in (1, 2, 3) for profile in itself(commit, bias=0.05, number=number))
+    )
     assert audit(Repository.find(), "HEAD", delta=0.01).refused
     assert not audit(Repository.find(), "HEAD", delta=0.1).refused
 
 
 def test_what_the_audits_of_a_unit_show_raises_its_floor(project: Project) -> None:
     commit = committed(project)
-    store(*(profile for number in range(1, 7) for profile in itself(commit, bias=0.05 * (-1) ** number, number=number)))
+    store(
+        *(
+            profile
+            for number in range(1, 7)
+            for profile in itself(commit, bias=0.05 * (-1) ** number, number=number)
+        )
+    )
     assert not audit(Repository.find(), "HEAD").refused
 
 
@@ -170,7 +191,9 @@ def test_another_machine_does_not_count(project: Project) -> None:
 def test_the_gate_is_refused_where_audits_raise_alarms(project: Project, perf: Perf) -> None:
     commit = compared(project)
     perf("check", "--gate", "HEAD~1", "HEAD")
-    store(*(profile for number in (1, 2, 3) for profile in itself(commit, bias=0.05, number=number)))
+    store(
+        *(profile for number in (1, 2, 3) for profile in itself(commit, bias=0.05, number=number))
+    )
     said = perf("check", "--gate", "HEAD~1", "HEAD", code=2)
     assert "the gate is refused" in said.err
     assert "perf plan" in said.err
@@ -183,14 +206,23 @@ def test_the_gate_is_refused_where_audits_raise_alarms(project: Project, perf: P
 
 def test_one_alarm_among_several_jobs_refuses_nothing(project: Project, perf: Perf) -> None:
     commit = compared(project)
-    store(*(profile for job in ("a", "b", "c") for profile in itself(commit, job=job)), *itself(commit, bias=0.05, number=2))
+    store(
+        *(profile for job in ("a", "b", "c") for profile in itself(commit, job=job)),
+        *itself(commit, bias=0.05, number=2),
+    )
     assert not audit(Repository.find(), "HEAD").refused
     perf("check", "--gate", "HEAD~1", "HEAD", code=None)
 
 
 def test_audits_of_other_jobs_do_not_touch_the_gate(project: Project, perf: Perf) -> None:
     commit = compared(project)
-    store(*(profile for number in (1, 2, 3) for profile in itself(commit, bias=0.05, number=number, job="other")))
+    store(
+        *(
+            profile
+            for number in (1, 2, 3)
+            for profile in itself(commit, bias=0.05, number=number, job="other")
+        )
+    )
     perf("check", "--gate", "HEAD~1", "HEAD")
 
 
@@ -209,7 +241,10 @@ def test_the_executions_of_perf_toml_are_what_is_tried(project: Project) -> None
 def test_automatic_executions_are_tried_as_planned(project: Project) -> None:
     commit = committed(project)
     store(*itself(commit, spread=0.02), *itself(commit, spread=0.0001, job="calm"))
-    jobs = [f'[[job]]\nname = "{name}"\ncmd = "./{name}"\nexecutions = "auto"\n' for name in ("sort", "calm")]
+    jobs = [
+        f'[[job]]\nname = "{name}"\ncmd = "./{name}"\nexecutions = "auto"\n'
+        for name in ("sort", "calm")
+    ]
     project.write("perf.toml", "\n".join(jobs))
     counts = counts_of(Repository.find(), "HEAD")
     assert counts["calm", "time"] == 5
@@ -243,14 +278,20 @@ def test_a_job_that_fails_fails_the_audit(project: Project, perf: Perf) -> None:
     assert "status 3" in perf("check", "--audit", "-n", "5", code=5).err
 
 
-@pytest.mark.parametrize("arguments", [("HEAD", "HEAD"), ("HEAD~1..HEAD",), ("--gate",), ("--measure",), ("-q",)])
-def test_an_audit_takes_one_revision_and_stands_alone(project: Project, perf: Perf, arguments: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "arguments", [("HEAD", "HEAD"), ("HEAD~1..HEAD",), ("--gate",), ("--measure",), ("-q",)]
+)
+def test_an_audit_takes_one_revision_and_stands_alone(
+    project: Project, perf: Perf, arguments: tuple[str, ...]
+) -> None:
     project.commit()
     assert "--audit" in perf("check", "--audit", *arguments, code=2).err
 
 
 @pytest.mark.parametrize("damage", ["", "[]", "{}", None])
-def test_results_are_kept_and_a_damaged_file_of_them_is_made_anew(project: Project, damage: str | None) -> None:
+def test_results_are_kept_and_a_damaged_file_of_them_is_made_anew(
+    project: Project, damage: str | None
+) -> None:
     commit = committed(project)
     store(*itself(commit, bias=0.05))
     kept = Repository.find().home / "audits.json"

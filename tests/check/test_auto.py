@@ -22,7 +22,9 @@ from perfvcs.profile.summary import Measured
 COMB = np.geomspace(10, 10_000, 12).round()
 
 
-def report(old: NDArray[np.float64], new: NDArray[np.float64], sizes: NDArray[np.float64], **options: Any) -> Report:
+def report(
+    old: NDArray[np.float64], new: NDArray[np.float64], sizes: NDArray[np.float64], **options: Any
+) -> Report:
     return compare([profile(old, sizes, **options)], [profile(new, sizes, 1, **options)])
 
 
@@ -33,7 +35,9 @@ def methods(found: Report) -> set[tuple[str, bool]]:
 
 def test_good_models_are_compared_as_curves() -> None:
     assert methods(report(noisy(LOG, 1), noisy(LOG, 2), SIZES)) == {("curves", False)}
-    assert methods(report(noisy(1e-6 * COMB, 1), noisy(1e-6 * COMB, 2), COMB)) == {("curves", False)}
+    assert methods(report(noisy(1e-6 * COMB, 1), noisy(1e-6 * COMB, 2), COMB)) == {
+        ("curves", False)
+    }
 
 
 def test_flat_values_are_compared_size_by_size_or_as_a_whole() -> None:
@@ -57,16 +61,22 @@ def test_values_that_follow_no_model_are_compared_size_by_size() -> None:
 
 def test_four_sizes_are_no_curve() -> None:
     four = COMB[:4]
-    assert methods(report(noisy(1e-6 * four, 1), noisy(1e-6 * four, 2), four)) == {("log-median", True)}
+    assert methods(report(noisy(1e-6 * four, 1), noisy(1e-6 * four, 2), four)) == {
+        ("log-median", True)
+    }
 
 
 def test_sizes_of_deterministic_metrics_are_exact() -> None:
     exact = Metric("1", "lower", "deterministic")
-    assert methods(report(noisy(COMB, 1, noise=0), noisy(COMB, 2, noise=0), COMB, metric=exact)) == {("deterministic", True)}
+    assert methods(
+        report(noisy(COMB, 1, noise=0), noisy(COMB, 2, noise=0), COMB, metric=exact)
+    ) == {("deterministic", True)}
 
 
 def test_sizes_that_do_not_meet_are_new_and_missing() -> None:
-    found = compare([profile(noisy(COMB[:6], 1), COMB[:6])], [profile(noisy(COMB[6:], 2), COMB[6:], 1)])
+    found = compare(
+        [profile(noisy(COMB[:6], 1), COMB[:6])], [profile(noisy(COMB[6:], 2), COMB[6:], 1)]
+    )
     assert found.counts == {"new": 6, "missing": 6}
 
 
@@ -91,7 +101,11 @@ def test_only_profiles_that_need_it_are_opened() -> None:
         sides = {"old": pair[0], "new": pair[1]}
         measured = [
             Measured(
-                type(one.header)(name, *(getattr(one.header, field) for field in one.header.__struct_fields__[1:])), one.summaries
+                type(one.header)(
+                    name,
+                    *(getattr(one.header, field) for field in one.header.__struct_fields__[1:]),
+                ),
+                one.summaries,
             )
             for name, one in ((name, Measured.of(side)) for name, side in sides.items())
         ]
@@ -103,8 +117,9 @@ def test_only_profiles_that_need_it_are_opened() -> None:
 def test_the_default_check_of_curves_imports_no_scipy() -> None:
     folders = [TESTS / "check", TESTS]
     program = (
-        "import sys; from test_auto import *; report(noisy(LOG, 1), noisy(2 * LOG, 2), SIZES); "
-        "print([name for name in ('scipy', 'statsmodels', 'bokeh', 'pandas') if name in sys.modules])"
+        "import sys; from test_auto import *; report(noisy(LOG, 1), noisy(2 * LOG, 2), SIZES);"
+        " print([name for name in ('scipy', 'statsmodels', 'bokeh', 'pandas') if name in"
+        " sys.modules])"
     )
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -126,7 +141,11 @@ def test_stored_curves_are_judged_by_the_command(project: Any, perf: Any, method
         stored = profile(noisy(curve, version), SIZES, version, commit=name)
         path = project.root.parent / f"{version}.perf"
         path.write_bytes(stored.encode())
-        perf("import", str(path)) if "import" in perf("--help").out.split() else perf("add", str(path))
+        (
+            perf("import", str(path))
+            if "import" in perf("--help").out.split()
+            else perf("add", str(path))
+        )
     said = perf("check", *names, "--method", method, code=3)
     assert "per element (linear), O(log n) -> O(n)" in " ".join(said.out.split())
     assert max(map(len, said.out.splitlines())) <= 80
@@ -136,12 +155,18 @@ def test_stored_curves_are_judged_by_the_command(project: Any, perf: Any, method
 
 @pytest.mark.parametrize("method", ["auto", "log-median", "t-test", "mann-whitney", "signed-rank"])
 def test_medians_over_other_sizes_are_not_compared(method: str) -> None:
-    """The same program, at 40 sizes that the other side does not have: the medians differ, and say nothing."""
+    """The same program, at 40 sizes that the other side does not have: the medians differ, and say
+    nothing.
+    """
     before, after = np.arange(100.0, 500, 10), np.arange(600.0, 1000, 10)
     sides = profile(noisy(1e-6 * before, 1), before), profile(noisy(1e-6 * after, 2), after, 1)
     (change,) = compare([sides[0]], [sides[1]], method=method).changes
     assert change.word == "not comparable"
-    expected = "sizes 100 to 490 and 600 to 990 do not overlap" if method == "auto" else "the two sides have different sizes"
+    expected = (
+        "sizes 100 to 490 and 600 to 990 do not overlap"
+        if method == "auto"
+        else "the two sides have different sizes"
+    )
     assert expected in change.reason
 
 

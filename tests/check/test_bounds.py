@@ -1,4 +1,6 @@
-"""What an open comparison settles all the same: its bound, `--within`, and a delta for each kind of metric."""
+"""What an open comparison settles all the same: its bound, `--within`, and a delta for each kind of
+metric.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ def test_the_examples_hold() -> None:
 @pytest.mark.parametrize("back", [False, True])
 def test_an_open_row_is_within_the_larger_side_of_its_interval(back: bool) -> None:
     sides = [side.tolist() for side in (STEADY[::-1] if back else STEADY)]
-    for spread in (1, 10):  # an interval of some percent, and one whose sides differ much: -41 to +43 %
+    # an interval of some percent, and one whose sides differ much: -41 to +43 %
+    for spread in (1, 10):
         old, new = ([value * (value / 0.013) ** (spread - 1) for value in side] for side in sides)
         change = verdict(old, new)
         assert change.bound is not None and change.low is not None and change.high is not None
@@ -49,7 +52,10 @@ def judged(old: list[float], new: list[float], within: float | None) -> Change:
 
 def test_no_bound_is_stated_where_no_delta_would_settle_it() -> None:
     assert verdict([1.0, 1.1, 1.05], [1.0, 1.12, 1.04]).bound is None
-    apart = [profile(side.tolist(), place, order="sequential", session=f"{place}") for place, side in enumerate(STEADY)]
+    apart = [
+        profile(side.tolist(), place, order="sequential", session=f"{place}")
+        for place, side in enumerate(STEADY)
+    ]
     assert verdict(*apart).bound is None
     assert verdict([0.003] * 10, [0.003] * 10).bound is None
 
@@ -62,7 +68,9 @@ def measured(project: Project) -> list[str]:
     return commits
 
 
-def test_within_settles_what_lies_within_it_and_delta_keeps_its_meaning(measured: list[str], perf: Perf) -> None:
+def test_within_settles_what_lies_within_it_and_delta_keeps_its_meaning(
+    measured: list[str], perf: Perf
+) -> None:
     assert "within ±" in perf("check", *measured, "--strict", code=4).out
     assert "within ±" in perf("check", *measured, "--markdown").out
     perf("check", *measured, "--gate", code=4)
@@ -73,12 +81,15 @@ def test_within_settles_what_lies_within_it_and_delta_keeps_its_meaning(measured
     assert all(one["reason"] == answer.within(one["bound"]) for one in changes)
     perf("check", *measured, "--strict", "--within", "0.5", code=4)
     again = json.loads(perf("check", *measured, "--json").out)["changes"]
-    assert {one["word"] for one in again} == {"inconclusive"}  # what is remembered is the report without it
+    # what is remembered is the report without it
+    assert {one["word"] for one in again} == {"inconclusive"}
 
 
 def test_within_settles_no_change(project: Project, perf: Perf) -> None:
     commits = [project.commit("one"), project.commit("two")]
-    Repository.find(create=True).store.add(interleaved(commits, [noisy(0.0131), noisy(0.0136, seed=2)]), "test")
+    Repository.find(create=True).store.add(
+        interleaved(commits, [noisy(0.0131), noisy(0.0136, seed=2)]), "test"
+    )
     perf("check", *commits, "--within", "50", code=3)
 
 
@@ -101,7 +112,9 @@ def test_what_the_last_report_would_call_a_change_is_measured_on_however_wide_th
 
 def resident(metric: str, unit: str, level: float, shift: float = 0.0, side: int = 0) -> Profile:
     values = (level * (1 + np.random.default_rng(side).normal(0, 1e-4, 12)) + shift).tolist()
-    rows = Resources(names=["sort"], uid=[0] * 12, execution=list(range(12)), metrics={metric: values})
+    rows = Resources(
+        names=["sort"], uid=[0] * 12, execution=list(range(12)), metrics={metric: values}
+    )
     return profile([], side, metrics={metric: Metric(unit)}, resources=rows)
 
 
@@ -115,11 +128,16 @@ def resident(metric: str, unit: str, level: float, shift: float = 0.0, side: int
         ("maxrss", "B", 900e6, 30e6, "degradation"),
         ("minor_faults", "", 2000, 200, "same"),
         ("minor_faults", "", 2000, 400, "degradation"),
-        ("heap", "B", 9e6, 150e3, "degradation"),  # what a program reports of itself has the usual delta
+        # what a program reports of itself has the usual delta
+        ("heap", "B", 9e6, 150e3, "degradation"),
     ],
 )
-def test_memory_and_faults_have_a_delta_of_their_own(metric: str, unit: str, level: float, shift: float, word: str) -> None:
-    (change,) = compare([resident(metric, unit, level)], [resident(metric, unit, level, shift, 1)]).changes
+def test_memory_and_faults_have_a_delta_of_their_own(
+    metric: str, unit: str, level: float, shift: float, word: str
+) -> None:
+    (change,) = compare(
+        [resident(metric, unit, level)], [resident(metric, unit, level, shift, 1)]
+    ).changes
     assert change.word == word
 
 
@@ -139,9 +157,9 @@ def test_a_reachable_delta_settles_four_of_five_equal_comparisons(pairs: int) ->
     bound = settled(0.02, pairs)
     assert np.mean(np.abs(gaps.mean(axis=1)) + half <= bound) == pytest.approx(0.8, abs=0.01)
     assert settled(0.02, 1) is None
-    assert reachable(Variation("sort", None, "wall", "s", deviation=0.01, difference=0.02, df=100_000), pairs) == pytest.approx(
-        np.expm1(bound or 0), rel=1e-3
-    )
+    assert reachable(
+        Variation("sort", None, "wall", "s", deviation=0.01, difference=0.02, df=100_000), pairs
+    ) == pytest.approx(np.expm1(bound or 0), rel=1e-3)
     assert reachable(Variation("sort", None, "wall", "s"), pairs) is None
 
 
@@ -149,5 +167,9 @@ def test_a_reachable_delta_settles_four_of_five_equal_comparisons(pairs: int) ->
 def test_perf_plan_proposes_a_delta_that_the_machine_reaches(perf: Perf) -> None:
     (job,) = json.loads(perf("plan", "--json").out)["jobs"]
     reached = max(unit["settles"] for unit in job["units"])
-    line = next(line for line in perf("plan").out.splitlines() if "executions of equal versions settle" in line)
+    line = next(
+        line
+        for line in perf("plan").out.splitlines()
+        if "executions of equal versions settle" in line
+    )
     assert f"±{np.ceil(1000 * reached) / 10:g} %" in line

@@ -1,4 +1,6 @@
-"""Repeated builds: executions of one build resemble each other, so builds are what is replicated."""
+"""Repeated builds: executions of one build resemble each other, so builds are what is
+replicated.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,21 @@ from perfvcs.profile.summary import Summary, summarise
 from perfvcs.repository import Repository
 
 
-def built(values: NDArray[np.float64], side: int = 0, *, nested: bool = False, **overrides: Any) -> Profile:
-    """One side whose ``values`` have the shape (builds, executions), executed in turns: build 0, 1, 2, 0, 1, ..."""
+def built(
+    values: NDArray[np.float64], side: int = 0, *, nested: bool = False, **overrides: Any
+) -> Profile:
+    """One side whose ``values`` have the shape (builds, executions), executed in turns: build 0, 1,
+    2, 0, 1, ...
+    """
     builds, executions = values.shape
     numbers = [place // builds if nested else place for place in range(values.size)]
     rows = Resources(
-        names=["sort"], uid=[0] * values.size, execution=numbers, binary=list(range(builds)) * executions,
+        names=["sort"],
+        uid=[0] * values.size,
+        execution=numbers,
+        binary=list(range(builds)) * executions,
         metrics={"wall": values.T.ravel().tolist()},
-    )  # fmt: skip
+    )
     return profile([], side, resources=rows, **overrides)
 
 
@@ -36,9 +45,13 @@ def judged(old: Profile, new: Profile, **options: Any) -> Change:
     return change
 
 
-def drawn(seed: int, builds: int = 6, executions: int = 5, between: float = 0.03, within: float = 0.005) -> NDArray[np.float64]:
+def drawn(
+    seed: int, builds: int = 6, executions: int = 5, between: float = 0.03, within: float = 0.005
+) -> NDArray[np.float64]:
     rng = np.random.default_rng(seed)
-    return 0.01 * np.exp(rng.normal(0, between, (2, builds, 1)) + rng.normal(0, within, (2, builds, executions)))
+    return 0.01 * np.exp(
+        rng.normal(0, between, (2, builds, 1)) + rng.normal(0, within, (2, builds, executions))
+    )
 
 
 @pytest.mark.parametrize("nested", [False, True])
@@ -48,22 +61,33 @@ def test_pairs_are_builds_with_the_mean_of_their_executions(nested: bool) -> Non
     means = np.log(sides).mean(axis=2)
     expected = stats.ttest_rel(means[1], means[0])
     low, high = np.expm1(expected.confidence_interval(0.99))
-    assert (change.p, change.low, change.high) == (pytest.approx(expected.pvalue), pytest.approx(low), pytest.approx(high))
+    assert (change.p, change.low, change.high) == (
+        pytest.approx(expected.pvalue),
+        pytest.approx(low),
+        pytest.approx(high),
+    )
     assert change.permutation_p == pytest.approx(2 / 2**6)
     assert (change.word, change.builds, change.executions) == ("degradation", (6, 6), (30, 30))
-    assert (change.baseline, change.target) == tuple(pytest.approx(np.exp(side.mean())) for side in means)
+    assert (change.baseline, change.target) == tuple(
+        pytest.approx(np.exp(side.mean())) for side in means
+    )
 
 
 def test_apart_builds_are_compared_by_welch_on_the_means_of_builds() -> None:
     sides = drawn(2, builds=7)
-    change = judged(built(sides[0], order="sequential", session="a"), built(sides[1][:5], 1, order="sequential", session="b"))
+    change = judged(
+        built(sides[0], order="sequential", session="a"),
+        built(sides[1][:5], 1, order="sequential", session="b"),
+    )
     means = [np.log(sides[0]).mean(axis=1), np.log(sides[1][:5]).mean(axis=1)]
     expected = stats.ttest_ind(means[1], means[0], equal_var=False)
     assert (change.p, change.builds) == (pytest.approx(expected.pvalue), (7, 5))
 
 
 @pytest.mark.simulation
-def test_equal_versions_whose_builds_differ_raise_few_alarms_where_executions_alone_raise_many() -> None:
+def test_equal_versions_whose_builds_differ_raise_few_alarms_where_executions_alone_raise_many() -> (
+    None
+):
     naive = wrong = 0
     for seed in range(200):
         old, new = drawn(100 + seed, executions=4)
@@ -75,11 +99,16 @@ def test_equal_versions_whose_builds_differ_raise_few_alarms_where_executions_al
 
 
 @pytest.mark.parametrize(("builds", "word"), [(2, "inconclusive"), (4, "suspected")])
-def test_fewer_than_five_builds_settle_nothing_however_many_executions(builds: int, word: str) -> None:
+def test_fewer_than_five_builds_settle_nothing_however_many_executions(
+    builds: int, word: str
+) -> None:
     sides = drawn(3, builds=builds, executions=20, between=0.01) * np.array([1, 2])[:, None, None]
     sides[1, 0] *= 1.5 if builds == 2 else 1
     change = judged(built(sides[0]), built(sides[1], 1))
-    assert (change.word, change.reason) == (word, f"only {builds} builds a side: at least 5, better 10")
+    assert (change.word, change.reason) == (
+        word,
+        f"only {builds} builds a side: at least 5, better 10",
+    )
     assert interim([built(sides[0])], [built(sides[1], 1)], pairs=10).pairs is None
 
 
@@ -93,8 +122,10 @@ def test_one_build_against_several_has_no_spread() -> None:
     old = profile(sides[0].ravel().tolist(), order="sequential", session="a")
     change = judged(old, built(sides[1], 1, order="sequential", session="b"))
     assert (change.word, change.reason, change.builds) == (
-        "inconclusive", "a single build has no spread: at least 5, better 10", (1, 6),
-    )  # fmt: skip
+        "inconclusive",
+        "a single build has no spread: at least 5, better 10",
+        (1, 6),
+    )
 
 
 def test_a_single_build_is_judged_by_its_executions_whatever_its_number() -> None:
@@ -117,7 +148,9 @@ def test_sessions_of_one_build_count_as_one_build_beside_a_session_of_several() 
 @pytest.mark.parametrize("value", [0.0, 0.1, 3.7])
 def test_equal_values_in_every_build_are_the_same(value: float) -> None:
     sides = np.full((7, 3), value)
-    assert judged(built(sides, metric=Metric("B")), built(sides, 1, metric=Metric("B"))).word == "same"
+    assert (
+        judged(built(sides, metric=Metric("B")), built(sides, 1, metric=Metric("B"))).word == "same"
+    )
 
 
 def test_zeros_are_averaged_per_build_on_the_raw_scale() -> None:
@@ -131,7 +164,9 @@ def test_zeros_are_averaged_per_build_on_the_raw_scale() -> None:
 
 def test_exact_metrics_do_not_mind_builds() -> None:
     count = Metric("count", kind="deterministic")
-    change = judged(built(np.full((3, 2), 100.0), metric=count), built(np.full((3, 2), 101.0), 1, metric=count))
+    change = judged(
+        built(np.full((3, 2), 100.0), metric=count), built(np.full((3, 2), 101.0), 1, metric=count)
+    )
     assert (change.word, change.builds) == ("degradation", None)
 
 
@@ -140,12 +175,17 @@ def test_summaries_keep_builds_apart_and_the_index_keeps_them(project: Project) 
     values = drawn(9, builds=2, executions=2)
     nested = built(values[0], commit=commits[0], nested=True)
     assert summarise(nested) == [
-        Summary("sort", None, "wall", (0, 0, 1, 1), tuple(values[0].T.ravel().tolist()), (0, 1, 0, 1))
-    ]  # fmt: skip
+        Summary(
+            "sort", None, "wall", (0, 0, 1, 1), tuple(values[0].T.ravel().tolist()), (0, 1, 0, 1)
+        )
+    ]
     plain = sample_profile(commit=commits[1])
     repository = Repository.find(create=True)
     repository.store.add([nested, plain], "test")
-    assert [one.summaries for one in repository.index.measured(commits)] == [summarise(nested), summarise(plain)]
+    assert [one.summaries for one in repository.index.measured(commits)] == [
+        summarise(nested),
+        summarise(plain),
+    ]
     assert {OLD, NEW}.isdisjoint(commits)
 
 
@@ -156,4 +196,7 @@ def test_measuring_stops_at_the_first_look_when_two_builds_can_settle_nothing(
     commits = [project.commit("one"), project.commit("two")]
     said = perf("check", "--measure", *commits, code=None)
     assert "only 2 builds a side: at least 5, better 10" in " ".join(said.out.split())
-    assert [header.design.executions for header in Repository.find().index.headers(commits)] == [5, 5]
+    assert [header.design.executions for header in Repository.find().index.headers(commits)] == [
+        5,
+        5,
+    ]

@@ -78,7 +78,10 @@ def test_a_nearer_ancestor_on_another_machine_is_passed_over(project: Project, p
 def test_profiles_of_another_machine_are_not_compared(project: Project, perf: Perf) -> None:
     one, two = both(project)
     elsewhere = Environment(fields={"cpu": "other"}, fingerprint="ba9876543210")
-    store(sample_profile(noisy(0.01), commit=one), sample_profile(noisy(0.02), commit=two, environment=elsewhere))
+    store(
+        sample_profile(noisy(0.01), commit=one),
+        sample_profile(noisy(0.02), commit=two, environment=elsewhere),
+    )
     said = perf("check", code=4)
     assert "not comparable" in said.out
     assert "cpu" in said.out
@@ -93,15 +96,21 @@ def test_without_turns_and_history_a_change_is_only_suspected(project: Project, 
 
 def test_new_and_missing_benchmarks_are_reported(project: Project, perf: Perf) -> None:
     one, two = both(project)
-    extra = sample_profile(noisy(0.01), commit=two, job=Job(name="parse", collector="time", cmd="./parse"))
-    gone = sample_profile(noisy(0.01), commit=one, job=Job(name="gone", collector="time", cmd="./gone"))
+    extra = sample_profile(
+        noisy(0.01), commit=two, job=Job(name="parse", collector="time", cmd="./parse")
+    )
+    gone = sample_profile(
+        noisy(0.01), commit=one, job=Job(name="gone", collector="time", cmd="./gone")
+    )
     store(*interleaved([one, two], [noisy(0.01), noisy(0.01, seed=2)]), extra, gone)
     out = perf("check", "-v").out
     assert "new" in out
     assert "missing" in out
 
 
-def test_a_revision_against_itself_needs_a_session_that_held_it_twice(project: Project, perf: Perf) -> None:
+def test_a_revision_against_itself_needs_a_session_that_held_it_twice(
+    project: Project, perf: Perf
+) -> None:
     commit = project.commit()
     store(sample_profile(noisy(0.01), commit=commit))
     assert "--measure" in perf("check", "HEAD", "HEAD", code=4).out
@@ -110,7 +119,9 @@ def test_a_revision_against_itself_needs_a_session_that_held_it_twice(project: P
 
 
 @pytest.mark.parametrize(("delta", "code"), [("1", 3), ("30", 0)])
-def test_delta_is_the_smallest_change_that_counts(project: Project, perf: Perf, delta: str, code: int) -> None:
+def test_delta_is_the_smallest_change_that_counts(
+    project: Project, perf: Perf, delta: str, code: int
+) -> None:
     measured(project, 0.010, 0.012)
     perf("check", "--delta", delta, code=code)
 
@@ -168,7 +179,9 @@ def test_what_cannot_be_checked_names_the_cure(
     assert said.err.count("\n") == 1
 
 
-def test_measuring_collects_both_in_turns_and_stops_when_decided(project: Project, perf: Perf) -> None:
+def test_measuring_collects_both_in_turns_and_stops_when_decided(
+    project: Project, perf: Perf
+) -> None:
     project.configure('cmd = "sh work.sh"')
     project.commit("quick", **{"work.sh": "sleep 0.02"})
     project.commit("slow", **{"work.sh": "sleep 0.2"})
@@ -180,7 +193,9 @@ def test_measuring_collects_both_in_turns_and_stops_when_decided(project: Projec
     assert 5 <= header.design.executions <= 30
 
 
-def test_measuring_a_fixed_number_of_pairs_of_a_revision_against_itself(project: Project, perf: Perf) -> None:
+def test_measuring_a_fixed_number_of_pairs_of_a_revision_against_itself(
+    project: Project, perf: Perf
+) -> None:
     project.configure('cmd = "true"')
     commit = project.commit()
     said = perf("check", "--measure", "-n", "5", "HEAD", "HEAD", code=None)
@@ -222,12 +237,19 @@ def test_uncommitted_changes_are_checked_against_their_commit(project: Project, 
     commit = project.commit(file="1")
     project.write("file", "2")
     dirty = Repository.find(create=True).changes.hash()
-    later = Collected("20261120T094500-000000", "2026-11-20T09:45:00Z", "2026-11-20T09:46:00Z", "perfvcs 0.1.0")
-    store(sample_profile(noisy(0.01), commit=commit), sample_profile(noisy(0.02), commit=commit, dirty=dirty, collected=later))
+    later = Collected(
+        "20261120T094500-000000", "2026-11-20T09:45:00Z", "2026-11-20T09:46:00Z", "perfvcs 0.1.0"
+    )
+    store(
+        sample_profile(noisy(0.01), commit=commit),
+        sample_profile(noisy(0.02), commit=commit, dirty=dirty, collected=later),
+    )
     assert f"{commit[:10]} -> {commit[:10]}+" in perf("check").out
 
 
-def test_uncommitted_changes_are_measured_against_their_commit(project: Project, perf: Perf) -> None:
+def test_uncommitted_changes_are_measured_against_their_commit(
+    project: Project, perf: Perf
+) -> None:
     project.configure('cmd = "sh work.sh"')
     commit = project.commit(**{"work.sh": "sleep 0.01"})
     project.write("work.sh", "sleep 0.1")
@@ -235,7 +257,9 @@ def test_uncommitted_changes_are_measured_against_their_commit(project: Project,
     assert f"{commit[:10]} -> {commit[:10]}+" in said.out
 
 
-def test_a_store_of_a_newer_format_and_a_damaged_one_are_reported(project: Project, perf: Perf) -> None:
+def test_a_store_of_a_newer_format_and_a_damaged_one_are_reported(
+    project: Project, perf: Perf
+) -> None:
     commit = project.commit()
     store(sample_profile(commit=commit))
     path = Store(project.root / ".perf" / "store").path
@@ -247,16 +271,25 @@ def test_a_store_of_a_newer_format_and_a_damaged_one_are_reported(project: Proje
     assert said.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("form", [(), ("-v",), ("--quiet",), ("--json",), ("--markdown",), ("--gate",), ("HEAD~1..HEAD",)])
-def test_a_check_prints_the_same_each_time(project: Project, perf: Perf, form: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "form",
+    [(), ("-v",), ("--quiet",), ("--json",), ("--markdown",), ("--gate",), ("HEAD~1..HEAD",)],
+)
+def test_a_check_prints_the_same_each_time(
+    project: Project, perf: Perf, form: tuple[str, ...]
+) -> None:
     measured(project, 0.010, 0.011)
     first = perf("check", *form, code=3).out
     assert first
     assert [perf("check", *form, code=3).out for _ in range(2)] == [first, first]
 
 
-@pytest.mark.parametrize("form", [(), ("--quiet",), ("--json",), ("--markdown",), ("HEAD~1", "HEAD"), ("HEAD~1..HEAD",)])
-def test_new_prints_a_report_once_and_still_fails(project: Project, perf: Perf, form: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "form", [(), ("--quiet",), ("--json",), ("--markdown",), ("HEAD~1", "HEAD"), ("HEAD~1..HEAD",)]
+)
+def test_new_prints_a_report_once_and_still_fails(
+    project: Project, perf: Perf, form: tuple[str, ...]
+) -> None:
     measured(project, 0.010, 0.011)
     plain = perf("check", *form, code=3).out
     assert perf("check", "--new", *form, code=3).out == plain
@@ -271,7 +304,13 @@ def test_new_prints_a_report_that_became_another_one(project: Project, perf: Per
     assert perf("check", "--new", code=3).out == ""
     assert perf("check", "--new", "--delta", "5", code=3).out.count("sort became slower") == 1
     perf("check", "--new", code=3)
-    store(*interleaved([one, two], [noisy(0.01, seed=5), noisy(0.0112, seed=6)], session="20261120T100000-000000"))
+    store(
+        *interleaved(
+            [one, two],
+            [noisy(0.01, seed=5), noisy(0.0112, seed=6)],
+            session="20261120T100000-000000",
+        )
+    )
     assert perf("check", "--new", code=3).out.count("sort became slower") == 1
     assert perf("check", "--new", code=3).out == ""
     perf("accept", "sort:wall", "--reason", "wanted")
@@ -282,7 +321,13 @@ def test_new_prints_of_a_range_the_pairs_that_are_new(project: Project, perf: Pe
     commits = measured(project, 0.010, 0.011)
     perf("check", "--new", "HEAD~1..HEAD", code=3)
     commits.append(project.commit("version 2"))
-    store(*interleaved(commits[1:], [noisy(0.011, seed=5), noisy(0.0125, seed=6)], session="20261120T100000-000000"))
+    store(
+        *interleaved(
+            commits[1:],
+            [noisy(0.011, seed=5), noisy(0.0125, seed=6)],
+            session="20261120T100000-000000",
+        )
+    )
     names = [commit[:10] for commit in commits]
     found = json.loads(perf("check", "--new", "--json", f"{commits[0]}..HEAD", code=3).out)
     assert [(one["baseline"], one["target"]) for one in found][-1:] == [(names[1], names[2])]
@@ -294,7 +339,11 @@ def test_a_gate_that_settles_nothing_exits_4(project: Project, perf: Perf) -> No
     store(*interleaved([one, two], [noisy(0.01, spread=0.2), noisy(0.01, seed=2, spread=0.2)]))
     assert perf("check").out.splitlines()[-1] == "0 of 2 comparisons settled"
     for form in ((), ("--quiet",), ("--markdown",), ("HEAD~1..HEAD",)):
-        assert perf("check", "--gate", *form, code=4).out.splitlines()[-1].endswith("0 of 2 comparisons settled")
+        assert (
+            perf("check", "--gate", *form, code=4)
+            .out.splitlines()[-1]
+            .endswith("0 of 2 comparisons settled")
+        )
     found = json.loads(perf("check", "--gate", "--json", code=4).out)
     assert (found["settled"], found["comparisons"]) == (0, 2)
 
@@ -303,17 +352,27 @@ def test_a_gate_is_green_where_something_is_settled(project: Project, perf: Perf
     one, two = both(project)
     open_, same = (Job(name=name, collector="time", cmd=f"./{name}") for name in ("open", "same"))
     store(
-        *interleaved([one, two], [noisy(0.01, spread=0.2), noisy(0.01, seed=2, spread=0.2)], job=open_),
-        *interleaved([one, two], [noisy(0.01, seed=seed, spread=1e-4) for seed in (1, 2)], job=same),
+        *interleaved(
+            [one, two], [noisy(0.01, spread=0.2), noisy(0.01, seed=2, spread=0.2)], job=open_
+        ),
+        *interleaved(
+            [one, two], [noisy(0.01, seed=seed, spread=1e-4) for seed in (1, 2)], job=same
+        ),
     )
     assert perf("check", "--gate").out.splitlines()[-1] == "2 of 4 comparisons settled"
-    assert perf("check", "--gate", "-q").out == "2 inconclusive, 2 same; 2 of 4 comparisons settled\n"
+    assert (
+        perf("check", "--gate", "-q").out == "2 inconclusive, 2 same; 2 of 4 comparisons settled\n"
+    )
     assert perf("check", "--markdown").out.splitlines()[-1] == "2 of 4 comparisons settled"
 
 
-def test_what_is_new_or_missing_is_not_a_comparison_and_what_is_not_comparable_is(project: Project, perf: Perf) -> None:
+def test_what_is_new_or_missing_is_not_a_comparison_and_what_is_not_comparable_is(
+    project: Project, perf: Perf
+) -> None:
     one, two = both(project)
-    extra = sample_profile(noisy(0.01), commit=two, job=Job(name="parse", collector="time", cmd="./parse"))
+    extra = sample_profile(
+        noisy(0.01), commit=two, job=Job(name="parse", collector="time", cmd="./parse")
+    )
     store(*interleaved([one, two], [noisy(0.01, seed=seed, spread=1e-4) for seed in (1, 2)]), extra)
     assert perf("check", "--gate").out.splitlines()[-1] == "2 of 2 comparisons settled"
     elsewhere = Environment(fields={"cpu": "other"}, fingerprint="ba9876543210")
@@ -348,7 +407,9 @@ def test_a_push_that_is_stopped_shows_the_whole_report(project: Project, perf: P
     assert checked.settlement == "2 of 2 comparisons settled"
 
 
-def test_an_equal_report_is_not_new_whatever_else_was_measured(project: Project, perf: Perf) -> None:
+def test_an_equal_report_is_not_new_whatever_else_was_measured(
+    project: Project, perf: Perf
+) -> None:
     measured(project, 0.010, 0.011)
     perf("check", "--new", code=3)
     store(sample_profile(noisy(0.01), commit=project.commit("later")))
@@ -373,18 +434,35 @@ def test_a_range_judges_every_neighbour(project: Project, perf: Perf) -> None:
     lines = said.out.splitlines()
     names = [commit[:10] for commit in commits]
     assert lines[0].startswith(f"{names[0]} -> {names[1]}: ")
-    assert any(line.startswith(f"{names[1]} -> {names[2]}: sort became slower: wall time +10.0 % [") for line in lines)
+    assert any(
+        line.startswith(f"{names[1]} -> {names[2]}: sort became slower: wall time +10.0 % [")
+        for line in lines
+    )
     assert any(line.startswith(f"{names[2]} -> {names[3]}: ") for line in lines)
-    assert any(line.startswith(f"{names[3]} -> {names[4]}: sort became faster: wall time -4.") for line in lines)
+    assert any(
+        line.startswith(f"{names[3]} -> {names[4]}: sort became faster: wall time -4.")
+        for line in lines
+    )
     assert lines[-2].startswith("4 pairs of neighbours: 2 degradations, 2 improvements, ")
     assert max(map(len, lines)) <= 80
     assert perf("check", "-q", f"{commits[0]}..", code=3).out.strip() == "; ".join(lines[-2:])
     assert perf("check", f"{commits[2]}..{commits[3]}").out.count("\n") <= 5
-    assert [one["target"] for one in json.loads(perf("check", "--json", "HEAD~4..HEAD", code=3).out)] == names[1:]
+    assert [
+        one["target"] for one in json.loads(perf("check", "--json", "HEAD~4..HEAD", code=3).out)
+    ] == names[1:]
     assert perf("check", "--markdown", "HEAD~4..HEAD", code=3).out.count("**perf check**") == 4
     assert "CPU time" in perf("check", "-v", "HEAD~2..HEAD~1").out
-    perf("accept", *(each["id"] for each in json.loads(perf("check", "--json", "HEAD~3", "HEAD~2", code=3).out)["changes"]),
-         "--reason", "wanted")  # fmt: skip
+    perf(
+        "accept",
+        *(
+            each["id"]
+            for each in json.loads(perf("check", "--json", "HEAD~3", "HEAD~2", code=3).out)[
+                "changes"
+            ]
+        ),
+        "--reason",
+        "wanted",
+    )
     assert "2 accepted" in perf("check", "HEAD~4..HEAD").out.splitlines()[-2]
 
 
@@ -415,18 +493,30 @@ def test_a_range_follows_first_parents_and_measured_commits(project: Project, pe
     assert [(one["baseline"], one["target"]) for one in found] == [(start[:10], end[:10])]
 
 
-def test_a_range_from_a_branch_compares_commits_with_their_own_parents(project: Project, perf: Perf) -> None:
+def test_a_range_from_a_branch_compares_commits_with_their_own_parents(
+    project: Project, perf: Perf
+) -> None:
     fork = project.commit("start")
     project.git("checkout", "--quiet", "-b", "side")
     side = project.commit("aside", other="x")
     project.git("checkout", "--quiet", "main")
     unrelated = project.commit("on main", main="x")
-    store(*interleaved([fork, side, unrelated], [noisy(0.02), noisy(0.01, seed=2), noisy(0.02, seed=3)]))
+    store(
+        *interleaved(
+            [fork, side, unrelated], [noisy(0.02), noisy(0.01, seed=2), noisy(0.02, seed=3)]
+        )
+    )
     found = json.loads(perf("check", "--json", "side..HEAD").out)
     assert [(one["baseline"], one["target"]) for one in found] == [(fork[:10], unrelated[:10])]
     project.git("merge", "--quiet", "--no-ff", "-m", "merge", "side")
     merge = project.git("rev-parse", "HEAD")
-    store(*interleaved([side, merge], [noisy(0.01, seed=4), noisy(0.02, seed=5)], session="20261121T093000-4f2a92"))
+    store(
+        *interleaved(
+            [side, merge],
+            [noisy(0.01, seed=4), noisy(0.02, seed=5)],
+            session="20261121T093000-4f2a92",
+        )
+    )
     found = json.loads(perf("check", "--json", "side..HEAD", code=3).out)
     assert [(one["baseline"], one["target"]) for one in found] == [(side[:10], merge[:10])]
 
@@ -434,7 +524,10 @@ def test_a_range_from_a_branch_compares_commits_with_their_own_parents(project: 
 def test_a_range_of_uncommitted_or_incomparable_measurements(project: Project, perf: Perf) -> None:
     one, two = both(project)
     elsewhere = Environment(fields={"cpu": "other"}, fingerprint="ba9876543210")
-    store(sample_profile(noisy(0.01), commit=one, dirty="0" * 64), sample_profile(noisy(0.01), commit=two, environment=elsewhere))
+    store(
+        sample_profile(noisy(0.01), commit=one, dirty="0" * 64),
+        sample_profile(noisy(0.01), commit=two, environment=elsewhere),
+    )
     assert f"{one[:10]}+ -> {two[:10]}" in perf("check", "HEAD~1..HEAD", code=4).out
     store(sample_profile([0.01], commit=two))
     perf("check", "HEAD~1..HEAD")
@@ -444,7 +537,11 @@ def test_a_range_of_uncommitted_or_incomparable_measurements(project: Project, p
 @pytest.mark.parametrize(
     ("arguments", "code", "cure"),
     [
-        (("HEAD~1..HEAD",), 4, "one commit that is measured: measure them in turns with `perf collect HEAD~1..HEAD`"),
+        (
+            ("HEAD~1..HEAD",),
+            4,
+            "one commit that is measured: measure them in turns with `perf collect HEAD~1..HEAD`",
+        ),
         (("HEAD~2..HEAD~1",), 4, "no commit that is measured"),
         (("HEAD..HEAD~1",), 2, "the wrong way round"),
         (("HEAD~1...HEAD",), 2, "three dots"),
@@ -464,7 +561,9 @@ def test_a_range_that_cannot_be_judged_names_the_cure(
     assert said.err.count("\n") == 1
 
 
-def test_two_that_check_at_once_do_not_take_each_other_s_report_for_their_own(project: Project) -> None:
+def test_two_that_check_at_once_do_not_take_each_other_s_report_for_their_own(
+    project: Project,
+) -> None:
     from perfvcs.reports.check import judge
 
     measured(project, 0.010, 0.011)

@@ -1,4 +1,6 @@
-"""Comparisons of what several hosts measured: pairs stay on their host, and hosts that disagree are a finding."""
+"""Comparisons of what several hosts measured: pairs stay on their host, and hosts that disagree are
+a finding.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,22 @@ OLD, NEW = "a" * 40, "b" * 40
 
 
 def measured(effects: Sequence[float], blocks: int = 6) -> tuple[list[Profile], list[Profile]]:
-    """Profiles of hosts of different speeds and processors, on which the second version takes that much longer."""
+    """Profiles of hosts of different speeds and processors, on which the second version takes that
+    much longer.
+    """
     chance = np.random.default_rng(5)
     sides: tuple[list[Profile], list[Profile]] = [], []
     for number, effect in enumerate(effects):
         before = 0.1 * (1 + number) * np.exp(chance.normal(0, 0.003, blocks))
         after = before * (1 + effect) * np.exp(chance.normal(0, 0.003, blocks))
-        place = Environment({"cpu": f"model {number}"}, f"{number:012}", {"worker": f"host{number}"})
-        for side, one in zip(sides, interleaved([OLD, NEW], [before.tolist(), after.tolist()], environment=place), strict=True):
+        place = Environment(
+            {"cpu": f"model {number}"}, f"{number:012}", {"worker": f"host{number}"}
+        )
+        for side, one in zip(
+            sides,
+            interleaved([OLD, NEW], [before.tolist(), after.tolist()], environment=place),
+            strict=True,
+        ):
             side.append(one)
     return sides
 
@@ -48,7 +58,9 @@ def test_hosts_that_disagree_are_named_and_widen_the_interval() -> None:
     assert change.word == "inconclusive"
     assert change.finding.startswith("differs by host: ")
     for host, effect in (("host0", "+5."), ("host3", "+0.")):
-        assert any(part.startswith(effect) or host in part for part in change.finding.split(", ")), change.finding
+        assert any(
+            part.startswith(effect) or host in part for part in change.finding.split(", ")
+        ), change.finding
     assert "on host0" in change.finding
     assert "on host3" in change.finding
     assert change.low is not None
@@ -58,7 +70,10 @@ def test_hosts_that_disagree_are_named_and_widen_the_interval() -> None:
 
 def test_two_hosts_of_one_kind_are_not_an_audit() -> None:
     sides = measured([0.0, 0.0])
-    assert all(not found.audits for found in earlier_sessions(map(Measured.of, (*sides[0], *sides[1]))).values())
+    assert all(
+        not found.audits
+        for found in earlier_sessions(map(Measured.of, (*sides[0], *sides[1]))).values()
+    )
 
 
 def test_hosts_that_agree_leave_the_difference_as_it_is() -> None:

@@ -15,7 +15,9 @@ OLD_VALUES, NEW_VALUES = STEADY[0].tolist(), (STEADY[1] * 1.1).tolist()
 
 
 def job(**changes: Any) -> Job:
-    return Job(**({"name": "sort", "collector": "time", "cmd": "./sort", "engine": "launcher/1"} | changes))
+    return Job(
+        **({"name": "sort", "collector": "time", "cmd": "./sort", "engine": "launcher/1"} | changes)
+    )
 
 
 def environment(**fields: str) -> Environment:
@@ -33,9 +35,21 @@ def environment(**fields: str) -> Environment:
             {"job": job(source={"bench/run.py": "2"})},
             "bench/run.py changed (add it to overlay)",
         ),
-        ({}, {"job": job(source={"bench/run.py": "2"})}, "bench/run.py is only on one side (add it to overlay)"),
-        ({"job": job(options={"repeat": 1})}, {"job": job(options={"repeat": 2})}, "option repeat 1 -> 2"),
-        ({"environment": environment(kernel="6.1.0")}, {"environment": environment(kernel="6.5.2")}, "kernel 6.1.0 -> 6.5.2"),
+        (
+            {},
+            {"job": job(source={"bench/run.py": "2"})},
+            "bench/run.py is only on one side (add it to overlay)",
+        ),
+        (
+            {"job": job(options={"repeat": 1})},
+            {"job": job(options={"repeat": 2})},
+            "option repeat 1 -> 2",
+        ),
+        (
+            {"environment": environment(kernel="6.1.0")},
+            {"environment": environment(kernel="6.5.2")},
+            "kernel 6.1.0 -> 6.5.2",
+        ),
         (
             {"environment": environment(cpu="A", libc="1")},
             {"environment": environment(cpu="B", libc="1", python="3.12")},
@@ -59,22 +73,41 @@ def test_units_of_incomparable_sides_are_listed_once() -> None:
 def test_only_one_side_is_new_or_missing() -> None:
     other = job(name="other")
     report = compare([profile(OLD_VALUES)], [profile(NEW_VALUES, 1, job=other)])
-    assert [(change.job, change.word) for change in report.changes] == [("other", "new"), ("sort", "missing")]
+    assert [(change.job, change.word) for change in report.changes] == [
+        ("other", "new"),
+        ("sort", "missing"),
+    ]
     assert [change.word for change in compare([], [profile(NEW_VALUES)]).changes] == ["new"]
     assert [change.word for change in compare([profile(NEW_VALUES)], []).changes] == ["missing"]
 
 
 def test_parameters_workloads_and_sizes_keep_benchmarks_apart() -> None:
-    old = [profile(OLD_VALUES, job=job(params={"n": 10})), profile(OLD_VALUES, job=job(workload="a"))]
-    new = [profile(NEW_VALUES, 1, job=job(params={"n": 20})), profile(NEW_VALUES, 1, job=job(workload="a"))]
+    old = [
+        profile(OLD_VALUES, job=job(params={"n": 10})),
+        profile(OLD_VALUES, job=job(workload="a")),
+    ]
+    new = [
+        profile(NEW_VALUES, 1, job=job(params={"n": 20})),
+        profile(NEW_VALUES, 1, job=job(workload="a")),
+    ]
     report = compare(old, new)
     assert [(change.job, change.word) for change in report.changes] == [
-        ("sort a", "degradation"), ("sort n=20", "new"), ("sort n=10", "missing"),
-    ]  # fmt: skip
-    rows = Resources(names=["f"], uid=[0, 0], execution=[0, 0], size=[1.0, 2.0], metrics={"wall": [1.0, 2.0]})
-    other = Resources(names=["f"], uid=[0, 0], execution=[0, 0], size=[2.0, 3.0], metrics={"wall": [1.0, 2.0]})
+        ("sort a", "degradation"),
+        ("sort n=20", "new"),
+        ("sort n=10", "missing"),
+    ]
+    rows = Resources(
+        names=["f"], uid=[0, 0], execution=[0, 0], size=[1.0, 2.0], metrics={"wall": [1.0, 2.0]}
+    )
+    other = Resources(
+        names=["f"], uid=[0, 0], execution=[0, 0], size=[2.0, 3.0], metrics={"wall": [1.0, 2.0]}
+    )
     changes = compare([profile([], resources=rows)], [profile([], 1, resources=other)]).changes
-    assert [(change.size, change.word) for change in changes] == [(2, "inconclusive"), (3, "new"), (1, "missing")]
+    assert [(change.size, change.word) for change in changes] == [
+        (2, "inconclusive"),
+        (3, "new"),
+        (1, "missing"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +115,11 @@ def test_parameters_workloads_and_sizes_keep_benchmarks_apart() -> None:
     [
         (Metric("s"), Metric("B"), "unit s -> B"),
         (Metric("s"), Metric("s", better="higher"), "better lower -> higher"),
-        (Metric(""), Metric("s", kind="deterministic"), "unit - -> s; kind sampled -> deterministic"),
+        (
+            Metric(""),
+            Metric("s", kind="deterministic"),
+            "unit - -> s; kind sampled -> deterministic",
+        ),
     ],
 )
 def test_a_redefined_metric_is_not_comparable(was: Metric, now: Metric, reason: str) -> None:
@@ -93,7 +130,10 @@ def test_a_redefined_metric_is_not_comparable(was: Metric, now: Metric, reason: 
 def test_pairs_are_equal_executions_of_one_session_pooled_over_sessions() -> None:
     drift = np.exp(np.linspace(0, 1, 10))
     old = [profile((STEADY[0] * drift).tolist()), profile((STEADY[0] * 7).tolist(), session="s2")]
-    new = [profile((STEADY[1] * 1.1 * drift).tolist()[:8], 1), profile((STEADY[1] * 7.7).tolist(), 1, session="s2")]
+    new = [
+        profile((STEADY[1] * 1.1 * drift).tolist()[:8], 1),
+        profile((STEADY[1] * 7.7).tolist(), 1, session="s2"),
+    ]
     (change,) = compare(old, new).changes
     assert (change.word, change.paired, change.executions) == ("degradation", True, (18, 18))
     assert change.effect == pytest.approx(0.1, abs=0.03)
@@ -109,7 +149,13 @@ def test_equal_environments_are_compared_when_a_side_has_several() -> None:
     before, after = environment(kernel="6.1"), environment(kernel="6.5")
     old = [profile(OLD_VALUES, environment=before, session="a", order="sequential")]
     new = [
-        profile([value * 5 for value in NEW_VALUES], 1, environment=after, session="c", order="sequential"),
+        profile(
+            [value * 5 for value in NEW_VALUES],
+            1,
+            environment=after,
+            session="c",
+            order="sequential",
+        ),
         profile(NEW_VALUES, 1, environment=before, session="b", order="sequential"),
     ]
     (change,) = compare(old, new).changes
@@ -122,7 +168,10 @@ def aa() -> list[Profile]:
     return [
         profile(OLD_VALUES, design=design),
         profile(
-            STEADY[1].tolist(), 1, commit=OLD, design=Design(executions=10, order="interleaved", version=1, versions=[OLD, OLD])
+            STEADY[1].tolist(),
+            1,
+            commit=OLD,
+            design=Design(executions=10, order="interleaved", version=1, versions=[OLD, OLD]),
         ),
     ]
 
@@ -132,7 +181,9 @@ def test_a_revision_is_compared_with_itself_through_an_aa_measurement() -> None:
     expected = compare(both[:1], both[1:]).changes
     assert expected[0].paired
     assert compare(both, both).changes == expected
-    assert compare(both[1:], both[:1]).changes[0].effect == pytest.approx(1 / (1 + (expected[0].effect or 0)) - 1)
+    assert compare(both[1:], both[:1]).changes[0].effect == pytest.approx(
+        1 / (1 + (expected[0].effect or 0)) - 1
+    )
     assert compare(both, both[:1]).changes[0].paired
 
 
@@ -148,4 +199,7 @@ def test_one_measurement_is_never_compared_with_itself() -> None:
 
 
 def test_dirty_sides_are_compared() -> None:
-    assert verdict(profile(OLD_VALUES), profile(NEW_VALUES, 1, dirty="a" * 64, commit=NEW)).word == "degradation"
+    assert (
+        verdict(profile(OLD_VALUES), profile(NEW_VALUES, 1, dirty="a" * 64, commit=NEW)).word
+        == "degradation"
+    )

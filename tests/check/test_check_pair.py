@@ -1,4 +1,6 @@
-"""What a check compares where nobody names both sides, in every state that a working tree can be in, and what its first line says."""
+"""What a check compares where nobody names both sides, in every state that a working tree can be
+in, and what its first line says.
+"""
 
 import json
 import re
@@ -188,7 +190,9 @@ def moved_submodule(project: Project) -> None:
     other = Project(project.root.parent / "part")
     other.commit("one", **{"part.sh": "true"})
     other.commit("two", **{"part.sh": "true; true"})
-    project.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other.root), "part")
+    project.git(
+        "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other.root), "part"
+    )
     project.git("-C", "part", "checkout", "--quiet", "HEAD~1")
     project.configure("cmd = \"grep -qx 'true; true' part/part.sh\"\nexecutions = 1")
     project.commit("base")
@@ -215,7 +219,10 @@ CASES: dict[str, tuple[Prepare, str]] = {
     "rebased": (rebased, NOTHING),
     "in a merge": (merging, "HEAD and its changes in side.sh; in the middle of a merge"),
     "in a rebase": (rebasing, "HEAD and its changes in sort.sh; in the middle of a rebase"),
-    "in a cherry-pick": (picking, "HEAD and its changes in sort.sh; in the middle of a cherry-pick"),
+    "in a cherry-pick": (
+        picking,
+        "HEAD and its changes in sort.sh; in the middle of a cherry-pick",
+    ),
     "in a bisection": (bisecting, "HEAD and its parent; in the middle of a bisection"),
     "detached": (detached, NOTHING),
     "with a stash": (stashed, NOTHING),
@@ -223,20 +230,32 @@ CASES: dict[str, tuple[Prepare, str]] = {
     "staged only": (staged, "HEAD and its changes in sort.sh"),
     "intent to add": (intended, "HEAD and its changes in new.sh"),
     "an untracked file": (with_data, "HEAD and its changes in more.csv"),
-    "documents": (with_document, "HEAD and its parent; no job sees the changes in README.md, docs/more.md"),
+    "documents": (
+        with_document,
+        "HEAD and its parent; no job sees the changes in README.md, docs/more.md",
+    ),
     "a document that a source reads": (with_read_document, "HEAD and its changes in README.md"),
-    "perf's own files": (with_rules, "HEAD and its parent; no job sees the changes in perf.toml, perf-accepted.toml"),
-    "files of the overlay": (with_overlay, "HEAD and its parent; both with the changes in bench/sort.sh"),
+    "perf's own files": (
+        with_rules,
+        "HEAD and its parent; no job sees the changes in perf.toml, perf-accepted.toml",
+    ),
+    "files of the overlay": (
+        with_overlay,
+        "HEAD and its parent; both with the changes in bench/sort.sh",
+    ),
     "ignored by git": (ignored, NOTHING),
     "ignored by perf.toml": (left_out, NOTHING),
-    "with another repository in it": (with_repository, f"{NOTHING}; not counted, since it is a repository of its own: dep/"),
+    "with another repository in it": (
+        with_repository,
+        f"{NOTHING}; not counted, since it is a repository of its own: dep/",
+    ),
     "built by hand": (built, "HEAD and its parent; not counted, since measuring makes it: sort"),
     "assumed to be unchanged": (assumed, NOTHING),
     "a mode": (executable, "HEAD and its changes in sort.sh"),
     "line ends": (line_ends, NOTHING),
     "a submodule moved": (moved_submodule, "HEAD and its changes in part"),
     "changed inside a submodule": (changed_submodule, NOTHING),
-}  # fmt: skip
+}
 
 
 def comparison(said: Said) -> str:
@@ -254,7 +273,10 @@ def test_what_is_compared_by_default(project: Project, perf: Perf, case: str) ->
     before = project.git("status", "--porcelain", "--ignored")
     said = perf(*MEASURE, code=None)
     assert comparison(said) == why
-    assert project.git("status", "--porcelain", "--ignored").replace("!! .perf/", "").strip() == before.strip()
+    assert (
+        project.git("status", "--porcelain", "--ignored").replace("!! .perf/", "").strip()
+        == before.strip()
+    )
     title = " ".join(said.out.split("\n\n")[0].split())
     assert (f"({why})" in title) == (why != NOTHING and bool(title))
 
@@ -290,7 +312,10 @@ def test_a_commit_that_was_only_merged_is_not_the_baseline(project: Project, per
     first = project.git("rev-parse", "HEAD")
     project.git("merge", "--quiet", "--no-edit", "side")
     said = perf(*MEASURE, code=None)
-    assert f"comparing {first[:10]} with " in said.err and comparison(said) == "HEAD and its first parent"
+    assert (
+        f"comparing {first[:10]} with " in said.err
+        and comparison(said) == "HEAD and its first parent"
+    )
 
 
 def test_a_measured_ancestor_further_back_is_said_to_be(project: Project, perf: Perf) -> None:
@@ -299,7 +324,10 @@ def test_a_measured_ancestor_further_back_is_said_to_be(project: Project, perf: 
     forwarding = [project.commit("one more", other=f"{number}") for number in range(3)]
     said = perf(*MEASURE, code=None)
     assert comparison(said) == "HEAD and the nearest measured commit, 3 commits apart"
-    assert f"-> {forwarding[-1][:10]} (HEAD and the nearest measured commit, 3 commits apart): " in " ".join(said.out.split())
+    assert (
+        f"-> {forwarding[-1][:10]} (HEAD and the nearest measured commit, 3 commits apart): "
+        in " ".join(said.out.split())
+    )
 
 
 def first_line(said: Said) -> str:
@@ -316,8 +344,13 @@ def test_what_is_stored_decides_without_measuring(project: Project, perf: Perf) 
         f"{one} -> {head} (HEAD and its parent; not measured: the changes in sort.sh): "
     )
     perf("collect", "-q")
-    assert first_line(perf("check", code=None)).startswith(f"{head} -> {head}+ (HEAD and its changes in sort.sh): ")
-    assert json.loads(perf("check", "--json", code=None).out)["pair"] == "HEAD and its changes in sort.sh"
+    assert first_line(perf("check", code=None)).startswith(
+        f"{head} -> {head}+ (HEAD and its changes in sort.sh): "
+    )
+    assert (
+        json.loads(perf("check", "--json", code=None).out)["pair"]
+        == "HEAD and its changes in sort.sh"
+    )
     assert "(HEAD and its changes in sort.sh): " in perf("check", "--markdown", code=None).out
     assert f"({head}" not in perf("check", "-v", "HEAD~1", "HEAD", code=None).out
     project.git("checkout", "--quiet", "sort.sh")
@@ -328,7 +361,11 @@ def test_what_is_stored_decides_without_measuring(project: Project, perf: Perf) 
 
 def rows() -> list[list[str]]:
     """The rows of the table in the documents, cell by cell."""
-    lines = [line for line in (ROOT / "docs/verdict.md").read_text().splitlines() if line.startswith("| ")]
+    lines = [
+        line
+        for line in (ROOT / "docs/verdict.md").read_text().splitlines()
+        if line.startswith("| ")
+    ]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 

@@ -1,4 +1,6 @@
-"""Verdicts on pairs whose second execution is slower: what the place did is not told of the program."""
+"""Verdicts on pairs whose second execution is slower: what the place did is not told of the
+program.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +20,36 @@ BALANCED = (True, False, False, True, True, False, False, True, False, True)
 
 
 def check(
-    later: Sequence[bool], *, change: float = 0.0, place: float = 0.1, known: bool = True, seed: int = 1, method: str = "auto"
+    later: Sequence[bool],
+    *,
+    change: float = 0.0,
+    place: float = 0.1,
+    known: bool = True,
+    seed: int = 1,
+    method: str = "auto",
 ) -> Change:
-    """Wall times of 10 ms with noise of .5 %, the second execution of each block slower by ``place``."""
+    """Wall times of 10 ms with noise of .5 %, the second execution of each block slower by
+    ``place``.
+    """
     random = np.random.default_rng(seed)
     walls = [
-        0.01 * (1 + change * side) * np.exp(0.005 * random.standard_normal(len(later)) + place * (np.array(later) == bool(side)))
+        0.01
+        * (1 + change * side)
+        * np.exp(
+            0.005 * random.standard_normal(len(later)) + place * (np.array(later) == bool(side))
+        )
         for side in (0, 1)
     ]
     profiles = interleaved(COMMITS, [wall.tolist() for wall in walls])
     if known:
         profiles = [
             replace(
-                profile, turns=Turns(list(range(len(later))), [int(which == bool(side)) for which in later], [0] * len(later))
+                profile,
+                turns=Turns(
+                    list(range(len(later))),
+                    [int(which == bool(side)) for which in later],
+                    [0] * len(later),
+                ),
             )
             for side, profile in enumerate(profiles)
         ]
@@ -82,7 +101,15 @@ def test_with_one_side_always_first_nothing_is_settled(place: float) -> None:
 
 
 def test_an_execution_without_a_place_leaves_the_order_unknown() -> None:
-    profiles = interleaved(COMMITS, [[0.01, 0.0101, 0.0102, 0.0101, 0.01], [0.0105, 0.0106, 0.0107, 0.0106, 0.0105]])
-    places = Turns([0, 1, 2], [0, 1, 0], [1, 2, 3]), Turns([0, 1, 2, 3, 4], [1, 0, 1, 0, 1], [1, 2, 3, 4, 5])
-    old, new = (Measured.of(replace(profile, turns=each)) for profile, each in zip(profiles, places, strict=True))
+    profiles = interleaved(
+        COMMITS, [[0.01, 0.0101, 0.0102, 0.0101, 0.01], [0.0105, 0.0106, 0.0107, 0.0106, 0.0105]]
+    )
+    places = (
+        Turns([0, 1, 2], [0, 1, 0], [1, 2, 3]),
+        Turns([0, 1, 2, 3, 4], [1, 0, 1, 0, 1], [1, 2, 3, 4, 5]),
+    )
+    old, new = (
+        Measured.of(replace(profile, turns=each))
+        for profile, each in zip(profiles, places, strict=True)
+    )
     assert compare([old], [new]).changes[0].word == "suspected"

@@ -25,7 +25,12 @@ METRICS = st.builds(
     kind=st.sampled_from(["sampled", "deterministic"]),
 )
 ORDERS = st.sampled_from(["interleaved", "sequential"])
-FLIPPED = {"degradation": "improvement", "improvement": "degradation", "new": "missing", "missing": "new"}
+FLIPPED = {
+    "degradation": "improvement",
+    "improvement": "degradation",
+    "new": "missing",
+    "missing": "new",
+}
 
 
 @settings(max_examples=100, deadline=None)
@@ -36,11 +41,21 @@ FLIPPED = {"degradation": "improvement", "improvement": "degradation", "new": "m
     ORDERS,
     st.sampled_from(["auto", "log-median", "deterministic"]),
 )
-def test_every_measurement_has_a_word(old: list[Any], new: list[Any], metric: Metric, order: str, method: str) -> None:
-    report = compare([profile(old, metric=metric, order=order)], [profile(new, 1, metric=metric, order=order)], method=method)
+def test_every_measurement_has_a_word(
+    old: list[Any], new: list[Any], metric: Metric, order: str, method: str
+) -> None:
+    report = compare(
+        [profile(old, metric=metric, order=order)],
+        [profile(new, 1, metric=metric, order=order)],
+        method=method,
+    )
     for change in report.changes:
         assert change.word in VERDICT_WORDS
-        assert all(math.isfinite(value) for value in msgspec.structs.astuple(change) if isinstance(value, float))
+        assert all(
+            math.isfinite(value)
+            for value in msgspec.structs.astuple(change)
+            if isinstance(value, float)
+        )
     assert decode(encode(report)) == report
     assert text(report)
     assert len(screen(report).splitlines()) <= 24
@@ -48,8 +63,21 @@ def test_every_measurement_has_a_word(old: list[Any], new: list[Any], metric: Me
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(POSITIVE, min_size=1, max_size=12), st.lists(POSITIVE, min_size=1, max_size=12), METRICS, ORDERS)
-def test_swapping_the_sides_flips_the_word(old: list[float], new: list[float], metric: Metric, order: str) -> None:
-    there = compare([profile(old, metric=metric, order=order)], [profile(new, 1, metric=metric, order=order)]).changes
-    back = compare([profile(new, metric=metric, order=order)], [profile(old, 1, metric=metric, order=order)]).changes
-    assert [FLIPPED.get(change.word, change.word) for change in there] == [change.word for change in back]
+@given(
+    st.lists(POSITIVE, min_size=1, max_size=12),
+    st.lists(POSITIVE, min_size=1, max_size=12),
+    METRICS,
+    ORDERS,
+)
+def test_swapping_the_sides_flips_the_word(
+    old: list[float], new: list[float], metric: Metric, order: str
+) -> None:
+    there = compare(
+        [profile(old, metric=metric, order=order)], [profile(new, 1, metric=metric, order=order)]
+    ).changes
+    back = compare(
+        [profile(new, metric=metric, order=order)], [profile(old, 1, metric=metric, order=order)]
+    ).changes
+    assert [FLIPPED.get(change.word, change.word) for change in there] == [
+        change.word for change in back
+    ]

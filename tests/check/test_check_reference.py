@@ -1,4 +1,6 @@
-"""The default verdict against a second implementation on scipy and statsmodels, over a whole run of many benchmarks."""
+"""The default verdict against a second implementation on scipy and statsmodels, over a whole run of
+many benchmarks.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,13 @@ from perfvcs.profile import Metric
 from perfvcs.profile.summary import Measured
 
 Values = dict[str, NDArray[np.float64]]
-COUNTS, NOISES, EFFECTS = (1, 2, 4, 5, 8), (0.0, 0.001, 0.01, 0.05), (0.0, 0.0095, 0.0105, 0.03, -0.03, 0.5)
-BETWEEN = np.array([0.0, 0.004, -0.003, 0.002, 0.01, 0.013, 0.006, 0.012])  # two commits, four sessions each
+COUNTS, NOISES, EFFECTS = (
+    (1, 2, 4, 5, 8),
+    (0.0, 0.001, 0.01, 0.05),
+    (0.0, 0.0095, 0.0105, 0.03, -0.03, 0.5),
+)
+# two commits, four sessions each
+BETWEEN = np.array([0.0, 0.004, -0.003, 0.002, 0.01, 0.013, 0.006, 0.012])
 DEGREES = 6
 
 
@@ -69,10 +76,16 @@ def choices(count: int, chosen: int) -> NDArray[np.int64]:
     return np.array(list(combinations(range(count), chosen)))
 
 
-def interval(a: NDArray[np.float64], b: NDArray[np.float64], paired: bool, between: float | None) -> tuple[float, float, float]:
+def interval(
+    a: NDArray[np.float64], b: NDArray[np.float64], paired: bool, between: float | None
+) -> tuple[float, float, float]:
     """p-value and 99 % interval of the mean of b minus the mean of a."""
     theta = b.mean() - a.mean()
-    variances = [np.var(b - a, ddof=1) / len(a)] if paired else [np.var(side, ddof=1) / len(side) for side in (a, b)]
+    variances = (
+        [np.var(b - a, ddof=1) / len(a)]
+        if paired
+        else [np.var(side, ddof=1) / len(side) for side in (a, b)]
+    )
     degrees = [len(side) - 1 for side in (a, b)][: len(variances)]
     if between is not None and not paired:
         within = (variances[0] + variances[1]) / 2
@@ -81,16 +94,22 @@ def interval(a: NDArray[np.float64], b: NDArray[np.float64], paired: bool, betwe
     total = sum(variances)
     if total < 1e-24:
         return (1.0 if abs(theta) < 1e-12 else 0.0), theta, theta
-    df = total**2 / sum(variance**2 / free for variance, free in zip(variances, degrees, strict=True))
+    df = total**2 / sum(
+        variance**2 / free for variance, free in zip(variances, degrees, strict=True)
+    )
     half = stats.t.ppf(0.995, df) * np.sqrt(total)
     return 2 * stats.t.sf(abs(theta) / np.sqrt(total), df), theta - half, theta + half
 
 
-def expected(old: Values, new: Values, *, paired: bool, higher: bool, between: float | None, delta: float) -> dict[str, Expected]:
+def expected(
+    old: Values, new: Values, *, paired: bool, higher: bool, between: float | None, delta: float
+) -> dict[str, Expected]:
     logs = {name: (np.log(old[name]), np.log(new[name])) for name in old}
     many = [name for name, (a, _) in logs.items() if len(a) > 1]
     tests = {name: interval(*logs[name], paired, between) for name in many}
-    kept = dict(zip(many, multipletests([tests[name][0] for name in many], 0.05, "fdr_bh")[0], strict=True))
+    kept = dict(
+        zip(many, multipletests([tests[name][0] for name in many], 0.05, "fdr_bh")[0], strict=True)
+    )
     found = {}
     for name, (a, b) in logs.items():
         theta, m, bar = b.mean() - a.mean(), len(a), log1p(delta)
@@ -103,13 +122,18 @@ def expected(old: Values, new: Values, *, paired: bool, higher: bool, between: f
             chance, least = permuted(a, b, paired)
             changed = chance <= max(0.01 if paired else 0.03, least) + 1e-12
         judged = paired or between is not None
-        # in these pairs nobody knows who came first, and five can all have the same side first by chance
+        # in these pairs nobody knows who came first, and five can all have the same side first by
+        # chance
         settles = m >= 8 or not paired or max(low, -high) > log1p(0.2)
         worse = (theta < 0) == higher
         if len({*old[name], *new[name]}) == 1:
             word = "same"
         elif changed:
-            word = ("degradation" if worse else "improvement") if m >= 5 and judged and settles else "suspected"
+            word = (
+                ("degradation" if worse else "improvement")
+                if m >= 5 and judged and settles
+                else "suspected"
+            )
         else:
             word = "same" if m >= 5 and judged and -bar <= low and high <= bar else "inconclusive"
         gate = word == "degradation" and (low > bar or high < -bar)
@@ -124,28 +148,38 @@ def test_every_word_interval_and_p_is_that_of_the_second_implementation(
     design: str, better: Any, scale: float, delta: float
 ) -> None:
     old, new = run(5, scale)
-    metric, paired = Metric("", better=better), design == "in turns"  # a count: equal values of a clock are judged by its step
+    # a count: equal values of a clock are judged by its step
+    metric, paired = Metric("", better=better), design == "in turns"
     sides = [
-        profile({name: column.tolist() for name, column in values.items()}, side, metric=metric,
-                order="interleaved" if paired else "sequential", session="s" if paired else f"s{side}")
+        profile(
+            {name: column.tolist() for name, column in values.items()},
+            side,
+            metric=metric,
+            order="interleaved" if paired else "sequential",
+            session="s" if paired else f"s{side}",
+        )
         for side, values in enumerate((old, new))
-    ]  # fmt: skip
+    ]
     between, history = None, None
     if design == "apart with a history":
         between = float((np.var(BETWEEN[:4], ddof=1) + np.var(BETWEEN[4:], ddof=1)) / 2)
         past = EarlierSessions(tuple(BETWEEN.tolist()), ("a",) * 4 + ("b",) * 4)
         history = dict.fromkeys(earlier_sessions(map(Measured.of, sides)), past)
     report = compare([sides[0]], [sides[1]], method="student", history=history, delta=delta)
-    wanted = expected(old, new, paired=paired, higher=better == "higher", between=between, delta=delta)
-    assert {change.uid: change.word for change in report.changes} == {name: one.word for name, one in wanted.items()}
+    wanted = expected(
+        old, new, paired=paired, higher=better == "higher", between=between, delta=delta
+    )
+    assert {change.uid: change.word for change in report.changes} == {
+        name: one.word for name, one in wanted.items()
+    }
     for change in report.changes:
         one = wanted[change.uid]
         assert change.gate == one.gate
         assert change.effect == pytest.approx(one.effect, rel=1e-6, abs=1e-9)
         for mine, theirs in ((change.p, one.p), (change.low, one.low), (change.high, one.high)):
-            assert (np.nan if mine is None else mine) == pytest.approx(theirs, rel=1e-6, abs=1e-9, nan_ok=True) or (
-                mine is None and theirs > 1e300
-            )
+            assert (np.nan if mine is None else mine) == pytest.approx(
+                theirs, rel=1e-6, abs=1e-9, nan_ok=True
+            ) or (mine is None and theirs > 1e300)
     assert len(report.counts) >= (4 if design != "apart" else 3)
 
 
@@ -159,7 +193,9 @@ def test_unrelated_benchmarks_of_the_run_raise_what_a_change_needs() -> None:
     swapped = {name: [1.1, 1.0] * 5 for name in ones}
     alone = compare([profile({"edge": one})], [profile({"edge": edge.tolist()}, 1)]).changes[0]
     assert (alone.p, alone.word) == (pytest.approx(0.004), "degradation")
-    among = compare([profile({"edge": one, **ones})], [profile({"edge": edge.tolist(), **swapped}, 1)])
+    among = compare(
+        [profile({"edge": one, **ones})], [profile({"edge": edge.tolist(), **swapped}, 1)]
+    )
     (found,) = (change for change in among.changes if change.uid == "edge")
     assert (found.word, found.q) == ("inconclusive", pytest.approx(0.004 * 201))
 
@@ -168,8 +204,13 @@ def test_unrelated_benchmarks_of_the_run_raise_what_a_change_needs() -> None:
 def test_a_history_counts_from_five_sessions_on(count: int) -> None:
     rng = np.random.default_rng(6)
     old, new = (np.exp(rng.normal(shift, 0.001, 8)) for shift in (0, 0.2))
-    sides = [profile(side.tolist(), place, order="sequential", session=f"s{place}") for place, side in enumerate((old, new))]
+    sides = [
+        profile(side.tolist(), place, order="sequential", session=f"s{place}")
+        for place, side in enumerate((old, new))
+    ]
     unit: Unit = next(iter(earlier_sessions(map(Measured.of, sides))))
-    past = EarlierSessions(tuple(rng.normal(0, 0.005, count).tolist()), tuple(f"{place}" for place in range(count)))
+    past = EarlierSessions(
+        tuple(rng.normal(0, 0.005, count).tolist()), tuple(f"{place}" for place in range(count))
+    )
     (change,) = compare([sides[0]], [sides[1]], history={unit: past}).changes
     assert change.word == ("suspected" if count < 5 else "degradation")

@@ -17,7 +17,13 @@ from perfvcs.text.quantity import step
 
 
 def change(word: str = "degradation", **fields: Any) -> Change:
-    known: dict[str, Any] = {"effect": 0.073, "low": 0.051, "high": 0.096, "baseline": 0.0131, "target": 0.01406}
+    known: dict[str, Any] = {
+        "effect": 0.073,
+        "low": 0.051,
+        "high": 0.096,
+        "baseline": 0.0131,
+        "target": 0.01406,
+    }
     if word in ("new", "missing", "not comparable"):
         known = {}
     shared = {
@@ -33,12 +39,28 @@ def change(word: str = "degradation", **fields: Any) -> Change:
 
 
 def report(*changes: Change) -> Report:
-    return Report(baseline="1f0e2a3b4c5d" + "0" * 28, target="8c7f6a1d0e5b" + "0" * 28, method="auto", changes=list(changes))
+    return Report(
+        baseline="1f0e2a3b4c5d" + "0" * 28,
+        target="8c7f6a1d0e5b" + "0" * 28,
+        method="auto",
+        changes=list(changes),
+    )
 
 
 def test_a_degradation_reads_well() -> None:
-    cpu = change("same", metric="cpu", effect=0.011, low=-0.013, high=0.015, baseline=0.0129, target=0.012913)
-    memory = change("same", metric="maxrss", unit="B", effect=0.0, low=0.0, high=0.0, baseline=1310720.0, target=1310720.0)
+    cpu = change(
+        "same", metric="cpu", effect=0.011, low=-0.013, high=0.015, baseline=0.0129, target=0.012913
+    )
+    memory = change(
+        "same",
+        metric="maxrss",
+        unit="B",
+        effect=0.0,
+        low=0.0,
+        high=0.0,
+        baseline=1310720.0,
+        target=1310720.0,
+    )
     assert text(report(memory, cpu, change())).splitlines() == [
         "sort",
         "  degradation    wall time       +7.3 % [+5.1, +9.6]     13.10 -> 14.06 ms",
@@ -53,7 +75,11 @@ def test_a_degradation_reads_well() -> None:
 
 def test_what_is_open_says_why() -> None:
     wide = "the interval reaches beyond ±1 %"
-    lines = text(report(change("inconclusive", reason=wide), change("inconclusive", metric="cpu", reason=wide))).splitlines()
+    lines = text(
+        report(
+            change("inconclusive", reason=wide), change("inconclusive", metric="cpu", reason=wide)
+        )
+    ).splitlines()
     assert lines[3:] == [
         "                 the interval reaches beyond ±1 %",
         "",
@@ -73,7 +99,10 @@ def test_what_is_open_can_be_measured() -> None:
 def test_what_is_open_between_products_is_measured_with_them() -> None:
     given = report(change("inconclusive"))
     assert settling(given, products=["fork"]) == "To settle it: perf check --against fork=..."
-    assert settling(given, products=["a", "b"]) == "To settle it: perf collect --against a=... --against b=..."
+    assert (
+        settling(given, products=["a", "b"])
+        == "To settle it: perf collect --against a=... --against b=..."
+    )
 
 
 def test_what_stays_open_after_measuring_is_not_to_be_measured_alike_again() -> None:
@@ -81,7 +110,9 @@ def test_what_stays_open_after_measuring_is_not_to_be_measured_alike_again() -> 
     said = settling(report(change("inconclusive")), 30)
     assert said == f"Open after 30 pairs; four times as many halve an interval: {measure} -n 120"
     assert "Open after 1 pair; four" in settling(report(change("inconclusive")), 1)
-    noisy = settling(report(change("inconclusive")), 30, lambda job: f"the load was 4 beside {job}: wait")
+    noisy = settling(
+        report(change("inconclusive")), 30, lambda job: f"the load was 4 beside {job}: wait"
+    )
     assert noisy == f"Open after 30 pairs: {measure} -n 120; first wait"
 
 
@@ -95,7 +126,10 @@ def test_a_size_at_the_end_of_the_name_is_not_repeated() -> None:
 def test_metrics_which_share_a_reason_have_it_once() -> None:
     reason = "kernel 6.1.0 -> 6.5.2"
     lines = text(
-        report(change("not comparable", reason=reason), change("not comparable", metric="cpu", reason=reason))
+        report(
+            change("not comparable", reason=reason),
+            change("not comparable", metric="cpu", reason=reason),
+        )
     ).splitlines()
     assert lines[1:4] == [
         "  not comparable wall time",
@@ -109,10 +143,23 @@ def test_no_line_is_wider_than_the_terminal() -> None:
     everything = report(
         change(job=long, uid="std::vector<int>::push_back(int const&)", size=1000.0),
         change(
-            job=long, uid="x" * 30, metric="a_metric_with_a_long_name", effect=12345.6, low=-0.99999, high=1e9, unit="furlongs"
+            job=long,
+            uid="x" * 30,
+            metric="a_metric_with_a_long_name",
+            effect=12345.6,
+            low=-0.99999,
+            high=1e9,
+            unit="furlongs",
         ),
         change("suspected", reason="measured apart " * 9, low=None, high=None),
-        *(change("not comparable", metric=f"metric{place}", reason="cpu " + "A" * 60 + " -> " + "B" * 60) for place in range(5)),
+        *(
+            change(
+                "not comparable",
+                metric=f"metric{place}",
+                reason="cpu " + "A" * 60 + " -> " + "B" * 60,
+            )
+            for place in range(5)
+        ),
         *(change(word) for word in ("improvement", "inconclusive", "new", "missing", "same")),
     )
     for width in (60, 80, 120):
@@ -128,19 +175,36 @@ def test_an_empty_report_says_so() -> None:
 
 
 def test_names_cannot_break_out_of_a_markdown_table() -> None:
-    lines = markdown(report(change(job="a|b\n<script>[x](y)", reason="cmd './a' -> './b'")), verbose=True).splitlines()
+    lines = markdown(
+        report(change(job="a|b\n<script>[x](y)", reason="cmd './a' -> './b'")), verbose=True
+    ).splitlines()
     name = r"a\|b␊\<script\>\[x\](y): sort"
-    assert lines[0].startswith(f"**perf check** `1f0e2a3b4c5d` → `8c7f6a1d0e5b`: {name} became slower")
-    assert lines[4].startswith(rf"| **degradation** | {name} | wall time +7.3 % \[+5.1, +9.6\], 13.10 → 14.06 ms |")
+    assert lines[0].startswith(
+        f"**perf check** `1f0e2a3b4c5d` → `8c7f6a1d0e5b`: {name} became slower"
+    )
+    assert lines[4].startswith(
+        rf"| **degradation** | {name} | wall time +7.3 % \[+5.1, +9.6\], 13.10 → 14.06 ms |"
+    )
     row = next(line for line in lines if " | wall time | " in line and line.endswith("`e2e78ab` |"))
-    assert row.endswith("| wall time | +7.3 % [+5.1, +9.6] | 13.10 → 14.06 ms | cmd './a' → './b' `e2e78ab` |")
-    assert lines[-5:] == ["In brackets: the 99 % interval of the effect.", "", "1 degradation.", "", "1 of 1 comparison settled"]
+    assert row.endswith(
+        "| wall time | +7.3 % [+5.1, +9.6] | 13.10 → 14.06 ms | cmd './a' → './b' `e2e78ab` |"
+    )
+    assert lines[-5:] == [
+        "In brackets: the 99 % interval of the effect.",
+        "",
+        "1 degradation.",
+        "",
+        "1 of 1 comparison settled",
+    ]
 
 
 def test_json_is_read_back() -> None:
     given = report(change(), change("new"))
     document = json.loads(encode(given))
-    assert (document["format"], document["counts"]) == ("perfvcs-report/1", {"degradation": 1, "new": 1})
+    assert (document["format"], document["counts"]) == (
+        "perfvcs-report/1",
+        {"degradation": 1, "new": 1},
+    )
     assert decode(encode(given)) == given
     assert encode(given, indent=0).count("\n") == 0
     with pytest.raises(Malformed, match=r"\$\.changes"):
@@ -162,7 +226,9 @@ def test_json_is_read_back() -> None:
         (None, 1.0, "s", ""),
     ],
 )
-def test_both_centres_share_a_prefix(before: float | None, after: float, unit: str, shown: str) -> None:
+def test_both_centres_share_a_prefix(
+    before: float | None, after: float, unit: str, shown: str
+) -> None:
     assert step(before, after, unit) == shown
 
 
@@ -174,18 +240,29 @@ def test_names_cannot_move_the_cursor() -> None:
 
 
 def test_uncommitted_changes_are_measured_without_a_name() -> None:
-    open_ended = Report(baseline="HEAD~1", target="1f0e2a3b4c+", method="auto", changes=[change("inconclusive")])
+    open_ended = Report(
+        baseline="HEAD~1", target="1f0e2a3b4c+", method="auto", changes=[change("inconclusive")]
+    )
     assert settling(open_ended) == "To settle it: perf check --measure"
-    alike = Report(baseline="1f0e2a3b4c+", target="1f0e2a3b4c+", method="auto", changes=[change("inconclusive")])
+    alike = Report(
+        baseline="1f0e2a3b4c+",
+        target="1f0e2a3b4c+",
+        method="auto",
+        changes=[change("inconclusive")],
+    )
     assert settling(alike) == "To settle it: perf check --measure HEAD HEAD"
 
 
 def test_a_finding_has_its_own_line_below_the_effect() -> None:
     finding = "insert: +0.010 us per element (linear), O(log n) -> O(n)"
-    lines = text(report(change(finding=finding), change("same", metric="maxrss", effect=0.0, finding="flat"))).splitlines()
+    lines = text(
+        report(change(finding=finding), change("same", metric="maxrss", effect=0.0, finding="flat"))
+    ).splitlines()
     assert lines[2] == f"{' ' * 17}{finding}"
     assert lines[4] == f"{' ' * 17}flat"
-    assert "+0.010 us per element (linear), O(log n) → O(n)" in markdown(report(change(finding=finding)))
+    assert "+0.010 us per element (linear), O(log n) → O(n)" in markdown(
+        report(change(finding=finding))
+    )
     assert json.loads(encode(report(change(finding=finding))))["changes"][0]["finding"] == finding
 
 
@@ -193,13 +270,32 @@ def test_only_regressed_clusters_are_reported_with_their_error() -> None:
     from perfvcs.check import CounterCluster
 
     names = ["cycles", "instructions", "branches", "cache-misses", "cache-references"]
-    worse = CounterCluster(counters=names, target="cycles", error=0.341, threshold=0.2, regressed=True)
-    alone = CounterCluster(counters=["faults"], target="faults", error=None, threshold=0.05, regressed=True)
-    fine = CounterCluster(counters=["loads"], target="loads", error=0.01, threshold=0.2, regressed=False)
-    found = change(metric="counters", effect=None, low=None, high=None, baseline=None, target=None, clusters=[worse, alone, fine])
+    worse = CounterCluster(
+        counters=names, target="cycles", error=0.341, threshold=0.2, regressed=True
+    )
+    alone = CounterCluster(
+        counters=["faults"], target="faults", error=None, threshold=0.05, regressed=True
+    )
+    fine = CounterCluster(
+        counters=["loads"], target="loads", error=0.01, threshold=0.2, regressed=False
+    )
+    found = change(
+        metric="counters",
+        effect=None,
+        low=None,
+        high=None,
+        baseline=None,
+        target=None,
+        clusters=[worse, alone, fine],
+    )
     out = text(report(found))
     assert out.splitlines()[1] == "  degradation    counters"
-    assert " ".join(out.split()).count("5 counters (cycles, instructions, branches, cache-misses, ...): cycles predicted") == 1
+    assert (
+        " ".join(out.split()).count(
+            "5 counters (cycles, instructions, branches, cache-misses, ...): cycles predicted"
+        )
+        == 1
+    )
     assert "with an error of 34.1 %, at most 20 %" in " ".join(out.split())
     assert "1 counter (faults): faults cannot be predicted, at most 5 %" in " ".join(out.split())
     assert "loads" not in out
@@ -208,8 +304,16 @@ def test_only_regressed_clusters_are_reported_with_their_error() -> None:
 
 
 def test_what_is_accepted_stands_at_the_end_with_its_reason() -> None:
-    out = text(report(change(accepted="wanted"), change("same", metric="cpu", effect=0.0), change(job="parse")))
-    assert out.index("parse") < out.index("accepted       wall time") < out.index("1 degradation, 1 same, 1 accepted")
+    out = text(
+        report(
+            change(accepted="wanted"), change("same", metric="cpu", effect=0.0), change(job="parse")
+        )
+    )
+    assert (
+        out.index("parse")
+        < out.index("accepted       wall time")
+        < out.index("1 degradation, 1 same, 1 accepted")
+    )
     assert f"{' ' * 17}wanted" in out.splitlines()
     only = text(report(change(accepted="wanted")))
     assert only.endswith("1 accepted\n1 of 1 comparison settled")

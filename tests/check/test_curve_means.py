@@ -12,9 +12,20 @@ from perfvcs.check.rows import CasePoints
 Floats = NDArray[np.float64]
 
 
-def side(size: Floats, value: Floats, execution: NDArray[np.int64], weight: NDArray[np.int64] | None = None) -> CasePoints:
+def side(
+    size: Floats,
+    value: Floats,
+    execution: NDArray[np.int64],
+    weight: NDArray[np.int64] | None = None,
+) -> CasePoints:
     count = int(execution.max()) + 1
-    return CasePoints(size, value, execution, np.stack([np.zeros(count, dtype=np.int64), np.arange(count)], axis=1), weight)
+    return CasePoints(
+        size,
+        value,
+        execution,
+        np.stack([np.zeros(count, dtype=np.int64), np.arange(count)], axis=1),
+        weight,
+    )
 
 
 def test_slow_executions_do_not_bend_a_curve_at_their_sizes() -> None:
@@ -27,7 +38,11 @@ def test_slow_executions_do_not_bend_a_curve_at_their_sizes() -> None:
     plain, level_ = means(side(size, value, execution)), levelled(side(size, value, execution))
     shape = [np.log(one[1] / (100 + 3 * one[0])) for one in (plain, level_)]
     assert np.std(shape[0], ddof=1) > 0.1
-    assert np.average((shape[1] - np.average(shape[1], weights=level_[2])) ** 2, weights=level_[2]) ** 0.5 < 0.03
+    assert (
+        np.average((shape[1] - np.average(shape[1], weights=level_[2])) ** 2, weights=level_[2])
+        ** 0.5
+        < 0.03
+    )
     assert (plain[0] == level_[0]).all() and (plain[2] == level_[2]).all()
 
 
@@ -51,11 +66,14 @@ def test_weights_are_counts_of_rows() -> None:
         ([1, 2, 3, 4], [1, 2, 3, 4], [0, 0, 0, 0]),  # one execution
         ([1, 2, 1, 2], [1, 2, 3, 4], [0, 0, 1, 1]),  # two sizes
         ([1, 2, 3, 1, 2, 3], [0, 2, 3, 1, 2, 3], [0, 0, 0, 1, 1, 1]),  # a value that has no ratio
-        ([1, 2, 3, 1, 2], [1, 2, 3, 5, 9], [0, 0, 0, 1, 2]),  # an execution of three rows, which has nothing beside it
+        # an execution of three rows, which has nothing beside it
+        ([1, 2, 3, 1, 2], [1, 2, 3, 5, 9], [0, 0, 0, 1, 2]),
         ([1, 2, 3, 4, 5, 6], [1, 2, 3, 9, 9, 9], [0, 0, 0, 1, 1, 1]),  # no size in common
     ],
 )
-def test_where_no_level_is_known_means_are_as_measured(size: list[float], value: list[float], execution: list[int]) -> None:
+def test_where_no_level_is_known_means_are_as_measured(
+    size: list[float], value: list[float], execution: list[int]
+) -> None:
     one = side(np.array(size, dtype=float), np.array(value, dtype=float), np.array(execution))
     if execution == [0, 0, 0, 1, 2]:
         one = side(one.size[:3], one.value[:3], one.execution[:3])

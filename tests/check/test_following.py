@@ -1,4 +1,6 @@
-"""What a report says beside its numbers: the next step, the files that differ, and the functions that changed."""
+"""What a report says beside its numbers: the next step, the files that differ, and the functions
+that changed.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,19 @@ from perfvcs.repository.state import State
 ALLOCATED = Metric("B", "none", "deterministic")
 
 
-def test_commits_between_that_nobody_measured_are_to_be_searched(project: Project, perf: Perf) -> None:
+def test_commits_between_that_nobody_measured_are_to_be_searched(
+    project: Project, perf: Perf
+) -> None:
     one = project.commit("one")
     project.commit("two")
     project.commit("three")
     four = project.commit("four")
     store(*interleaved([one, four], [noisy(0.01), noisy(0.011, seed=2)]))
     said = " ".join(perf("check", code=3).out.split())
-    assert f"Next: perf bisect {one[:10]} {four[:10]} finds the commit: 2 commits between are not measured." in said
+    assert (
+        f"Next: perf bisect {one[:10]} {four[:10]} finds the commit: 2 commits between are not"
+        " measured." in said
+    )
     assert json.loads(perf("check", "--json", code=3).out)["next"].startswith("Next: perf bisect")
 
 
@@ -36,24 +43,36 @@ def test_what_hosts_measured_is_searched_on_the_same_hosts(project: Project) -> 
     before, after = interleaved([one, three], [noisy(0.01), noisy(0.011, seed=2)])
     sides, report = (State(one), State(three)), compare([before], [after])
     said = following(Repository.find(create=True), *sides, report, 10, scheduler="tcp://hosts:8786")
-    assert said.startswith("Next: perf bisect ") and " --scheduler tcp://hosts:8786 finds the commit: 1 commit" in said
+    assert (
+        said.startswith("Next: perf bisect ")
+        and " --scheduler tcp://hosts:8786 finds the commit: 1 commit" in said
+    )
 
 
 def test_commits_between_that_were_measured_are_to_be_judged(project: Project, perf: Perf) -> None:
     commits = measured(project, 0.010, 0.010, 0.011)
     said = " ".join(perf("check", "HEAD~2", "HEAD", code=3).out.split())
-    assert f"Next: perf check {commits[0][:10]}..{commits[2][:10]} judges the 1 commit between, one by one." in said
+    assert (
+        f"Next: perf check {commits[0][:10]}..{commits[2][:10]} judges the 1 commit between, one by"
+        " one." in said
+    )
 
 
-def test_a_commit_beside_its_baseline_is_to_be_looked_at_or_accepted(project: Project, perf: Perf) -> None:
+def test_a_commit_beside_its_baseline_is_to_be_looked_at_or_accepted(
+    project: Project, perf: Perf
+) -> None:
     one, two = measured(project, 0.010, 0.011)
     lines = perf("check", code=3).out.splitlines()
-    assert f"Next: perf show {one[:10]} {two[:10]}; if wanted: perf accept ID --reason TEXT" in lines
+    assert (
+        f"Next: perf show {one[:10]} {two[:10]}; if wanted: perf accept ID --reason TEXT" in lines
+    )
     measured(project, 0.010, 0.009)
     assert "perf accept" not in perf("check").out
 
 
-def test_commits_that_are_not_on_one_line_have_nothing_between_them(project: Project, perf: Perf) -> None:
+def test_commits_that_are_not_on_one_line_have_nothing_between_them(
+    project: Project, perf: Perf
+) -> None:
     project.commit("start")
     project.git("checkout", "--quiet", "-b", "side")
     side = project.commit("aside")
@@ -64,9 +83,15 @@ def test_commits_that_are_not_on_one_line_have_nothing_between_them(project: Pro
     assert "Next: perf show" in perf("check", "side", "HEAD", code=3).out
 
 
-def test_the_files_that_differ_are_named_the_most_changed_first(project: Project, perf: Perf) -> None:
-    one = project.commit("one", small="1\n", large="1\n", **{"same": "1\n", "a name\twith a tab": "1\n"})
-    two = project.commit("two", small="2\n", large="1\n2\n3\n4\n5\n6\n", **{"a name\twith a tab": "2\n3\n"})
+def test_the_files_that_differ_are_named_the_most_changed_first(
+    project: Project, perf: Perf
+) -> None:
+    one = project.commit(
+        "one", small="1\n", large="1\n", **{"same": "1\n", "a name\twith a tab": "1\n"}
+    )
+    two = project.commit(
+        "two", small="2\n", large="1\n2\n3\n4\n5\n6\n", **{"a name\twith a tab": "2\n3\n"}
+    )
     store(*interleaved([one, two], [noisy(0.01), noisy(0.011, seed=2)]))
     assert "3 files differ: large, a name␉with a tab, small." in perf("check", code=3).out
     assert json.loads(perf("check", "--json", code=3).out)["files"][0] == "large"
@@ -93,20 +118,30 @@ def allocations(side: int, commit: str, amounts: dict[str, float], executions: i
         uid=[place for _ in range(executions) for place in range(len(names))],
         execution=[number for number in range(executions) for _ in names],
         metrics={
-            "peak": [sum(amounts.values()) if name == "names" else None for _ in range(executions) for name in names],
+            "peak": [
+                sum(amounts.values()) if name == "names" else None
+                for _ in range(executions)
+                for name in names
+            ],
             "site_bytes": [amounts.get(name) for _ in range(executions) for name in names],
         },
     )
     return sample_profile(
-        commit=commit, job=Job(name="names", collector="memory", cmd="./names"), resources=rows,
+        commit=commit,
+        job=Job(name="names", collector="memory", cmd="./names"),
+        resources=rows,
         metrics={"peak": Metric("B", "lower", "deterministic"), "site_bytes": ALLOCATED},
         collected=Collected("s", "2026-11-20T09:30:00Z", "2026-11-20T09:30:02Z", "perfvcs 0.1.0"),
         environment=Environment(fields={"cpu": "test"}, fingerprint="0123456789ab"),
-        design=Design(executions=executions, order="interleaved", version=side, versions=["a", "b"]),
-    )  # fmt: skip
+        design=Design(
+            executions=executions, order="interleaved", version=side, versions=["a", "b"]
+        ),
+    )
 
 
-def test_the_functions_that_changed_are_named_below_the_change(project: Project, perf: Perf) -> None:
+def test_the_functions_that_changed_are_named_below_the_change(
+    project: Project, perf: Perf
+) -> None:
     one, two = project.commit("one"), project.commit("two")
     store(
         allocations(0, one, {"learn": 22_000.0, "read": 5_000.0, "gone": 4_000.0}),
@@ -116,7 +151,9 @@ def test_the_functions_that_changed_are_named_below_the_change(project: Project,
     assert "inside: learn allocates +22 kB (+100 %); gone allocates -4 kB (gone)" in said
     assert "read allocates" not in said
     assert "inside: learn" in perf("check", "--markdown", code=3).out
-    assert json.loads(perf("check", "--json", code=3).out)["causes"]["names: names"][0].startswith("inside: learn")
+    assert json.loads(perf("check", "--json", code=3).out)["causes"]["names: names"][0].startswith(
+        "inside: learn"
+    )
 
 
 def test_a_difference_that_is_chance_is_no_cause() -> None:
@@ -135,10 +172,14 @@ def test_sides_without_functions_have_no_cause() -> None:
     assert functions([], [], CAUSE_KINDS[0]) == []
 
 
-def test_a_range_with_much_news_has_a_sentence_for_what_matters_most(project: Project, perf: Perf) -> None:
+def test_a_range_with_much_news_has_a_sentence_for_what_matters_most(
+    project: Project, perf: Perf
+) -> None:
     measured(project, 0.010, 0.011, 0.014, 0.0165, 0.018, 0.02, 0.025, 0.0251)
     lines = perf("check", "HEAD~7..HEAD", code=3).out.splitlines()
     assert len(lines) <= 24
     assert sum("became slower" in line for line in lines) == 5
-    assert any(line.startswith("and ") and line.endswith("more with news: perf check -v") for line in lines)
+    assert any(
+        line.startswith("and ") and line.endswith("more with news: perf check -v") for line in lines
+    )
     assert max(map(len, lines)) <= 80

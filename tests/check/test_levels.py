@@ -1,4 +1,6 @@
-"""The packed levels of lines: however they got into the index, they are those of the profiles that the store holds."""
+"""The packed levels of lines: however they got into the index, they are those of the profiles that
+the store holds.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,12 @@ COMMITS = [f"{number:040x}" for number in range(300)]
 
 
 def profile(commit: int, values: tuple[float, ...], session: int = 0) -> Profile:
-    collected = Collected(f"s{session}", f"2026-11-20T09:00:{session:02}Z", f"2026-11-20T09:01:{session:02}Z", "perfvcs 0.1.0")
+    collected = Collected(
+        f"s{session}",
+        f"2026-11-20T09:00:{session:02}Z",
+        f"2026-11-20T09:01:{session:02}Z",
+        "perfvcs 0.1.0",
+    )
     return sample_profile(values, commit=COMMITS[commit], collected=collected)
 
 
@@ -38,18 +45,28 @@ def index(store: Store, tmp_path: Path) -> Iterator[Index]:
 
 
 def levels_and_reads(index: Index) -> tuple[list[list[float]], int]:
-    """Place, level, deviation and executions of all values of the one line, and how many had no level."""
+    """Place, level, deviation and executions of all values of the one line, and how many had no
+    level.
+    """
     found = index.spreads(COMMITS)
     assert len(set(found.line.tolist())) <= 1
     columns = [found.position, found.level, found.deviation, found.executions]
     return [np.asarray(column, float).tolist() for column in columns], found.unusable
 
 
-def test_levels_that_came_in_any_order_are_those_of_a_new_index(store: Store, index: Index, tmp_path: Path) -> None:
+def test_levels_that_came_in_any_order_are_those_of_a_new_index(
+    store: Store, index: Index, tmp_path: Path
+) -> None:
     chance = random.Random(20261122)
     places = chance.sample(range(len(COMMITS)), 200)
     for size in (1, 1, 130, 1, 60, 7):  # rows begin, are filled up, and overflow
-        store.add([profile(places.pop(), (chance.uniform(1, 2), chance.uniform(1, 2))) for _ in range(size)], "Some")
+        store.add(
+            [
+                profile(places.pop(), (chance.uniform(1, 2), chance.uniform(1, 2)))
+                for _ in range(size)
+            ],
+            "Some",
+        )
         index.refresh()
     once = levels_and_reads(index)
     assert len(once[0][0]) == 200 and once[0][0] == sorted(once[0][0])
@@ -73,10 +90,17 @@ def test_what_is_removed_takes_its_levels_along(store: Store, index: Index) -> N
     left = sorted([*(set(range(150)) - gone), 5])
     assert levels_and_reads(index)[0][0] == left
     assert levels_and_reads(index)[0][1] == pytest.approx(
-        [(log(1 + place) + log(2 + place)) / 2 if turn != left.index(5) + 1 else log(3000) / 2 for turn, place in enumerate(left)]
+        [
+            (log(1 + place) + log(2 + place)) / 2 if turn != left.index(5) + 1 else log(3000) / 2
+            for turn, place in enumerate(left)
+        ]
     )
     index.close()
-    rows = sqlite3.connect(store.path.with_name("index.db")).execute("SELECT length(packed) FROM levels").fetchall()
+    rows = (
+        sqlite3.connect(store.path.with_name("index.db"))
+        .execute("SELECT length(packed) FROM levels")
+        .fetchall()
+    )
     assert sum(length for (length,) in rows) == len(left) * levels.LEVEL_RECORD.size
     store.remove({header.path for header in index.headers()}, "All")
     index.refresh()
@@ -90,7 +114,9 @@ def test_values_without_a_logarithm_are_counted(store: Store, index: Index) -> N
 
 
 @pytest.mark.parametrize("damage", [b"", b"\xff" * 27, b"\xff" * 28])
-def test_damaged_levels_are_read_from_the_store_again(store: Store, index: Index, damage: bytes) -> None:
+def test_damaged_levels_are_read_from_the_store_again(
+    store: Store, index: Index, damage: bytes
+) -> None:
     store.add([profile(place, (1.0, 2.0)) for place in range(70)], "Many")
     before = levels_and_reads(index)
     index.close()

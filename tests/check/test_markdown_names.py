@@ -1,8 +1,10 @@
-"""Names in Markdown are text, whoever wrote them: by GitHub's own reader, and by the rules of what services do to its result.
+"""Names in Markdown are text, whoever wrote them: by GitHub's own reader, and by the rules of what
+services do to its result.
 
-The rules are those of GitHub's documentation ("Autolinked references and URLs", "Basic writing and formatting syntax", "Writing
-mathematical expressions") and of GitLab's ("GitLab-specific references", "Quick actions"). Both leave alone what is code, or in a link:
-html-pipeline's filters of mentions and emoji skip `pre`, `code`, `tt`, `a`.
+The rules are those of GitHub's documentation ("Autolinked references and URLs", "Basic writing and
+formatting syntax", "Writing mathematical expressions") and of GitLab's ("GitLab-specific
+references", "Quick actions"). Both leave alone what is code, or in a link: html-pipeline's filters
+of mentions and emoji skip `pre`, `code`, `tt`, `a`.
 """
 
 from __future__ import annotations
@@ -41,8 +43,12 @@ RULES = {  # what becomes a link or a picture in text
     "an emoji": r":[\w+-]+:",
     "an address": r"[a-z]://|\bwww\.",
     "a formula": r"\$",
-    "a reference of GitLab": r"(?<!\w)(?:![0-9]|&[0-9]|~[\w\"']|%[\w\"']|\^alert#)|\[\w+:\w|\*iteration:",
-    "a change, or contents, of GitLab": r"\{\+.*?\+\}|\[\+.*?\+\]|\{-.*?-\}|\[-.*?-\]|\[\[|^\[toc\]$",
+    "a reference of GitLab": (
+        r"(?<!\w)(?:![0-9]|&[0-9]|~[\w\"']|%[\w\"']|\^alert#)|\[\w+:\w|\*iteration:"
+    ),
+    "a change, or contents, of GitLab": (
+        r"\{\+.*?\+\}|\[\+.*?\+\]|\{-.*?-\}|\[-.*?-\]|\[\[|^\[toc\]$"
+    ),
 }
 HOSTILE = (
     r"""
@@ -57,10 +63,21 @@ JIRA-12 CVE-2024-12345 GHSA-cfgh-jmpq-rvwx :tada: :+1: https://x.y/z www.example
     .split(" ")
 )
 HOSTILE = [name.replace("\t", " ") for name in HOSTILE]
-HOSTILE += ["x\n\n# y", "x\r\ny", "\tx", "x\u2028/close", "\u00a0" * 4 + "x", "`" * 100, "a" * 11_000]
+HOSTILE += [
+    "x\n\n# y",
+    "x\r\ny",
+    "\tx",
+    "x\u2028/close",
+    "\u00a0" * 4 + "x",
+    "`" * 100,
+    "a" * 11_000,
+]
 HOSTILE += ["\u202ex", "\u200b@ada", "@\u200bada", "\u05d0\u05d1", "\ufe0f", ":\u200dtada:"]
 NAMES = st.lists(
-    st.sampled_from(HOSTILE) | st.text(max_size=8) | st.sampled_from(r"`|\*_<>[]()#@:!&~$%^/-+=.1 a"), max_size=8
+    st.sampled_from(HOSTILE)
+    | st.text(max_size=8)
+    | st.sampled_from(r"`|\*_<>[]()#@:!&~$%^/-+=.1 a"),
+    max_size=8,
 ).map("".join)
 
 
@@ -95,13 +112,20 @@ class Page(HTMLParser):
 
     def acted_on(self) -> list[str]:
         """What a service would make something of."""
-        found = [(rule, text) for text in self.texts for rule, pattern in RULES.items() if re.search(pattern, text, re.I | re.A)]
+        found = [
+            (rule, text)
+            for text in self.texts
+            for rule, pattern in RULES.items()
+            if re.search(pattern, text, re.I | re.A)
+        ]
         return [f"{rule} in {text!a:.200}" for rule, text in found]
 
 
 def rendered(text: str) -> Page:
     extensions = [word for name in EXTENSIONS for word in ("-e", name)]
-    done = subprocess.run(["cmark-gfm", "--unsafe", *extensions], input=text.encode(), capture_output=True, check=True)
+    done = subprocess.run(
+        ["cmark-gfm", "--unsafe", *extensions], input=text.encode(), capture_output=True, check=True
+    )
     return Page(done.stdout.decode())
 
 
@@ -114,7 +138,22 @@ def test_the_rules_see_what_a_service_makes_of_names_that_nobody_minds() -> None
     seen = {said.partition(" in '")[0] for page in plain for said in page.acted_on()}
     assert seen == {*RULES}
     made = {element for page in plain for element in page.elements}
-    assert made > {"a", "b", "blockquote", "del", "em", "h1", "hr", "img", "input", "li", "ol", "pre", "strong", "ul"}
+    assert made > {
+        "a",
+        "b",
+        "blockquote",
+        "del",
+        "em",
+        "h1",
+        "hr",
+        "img",
+        "input",
+        "li",
+        "ol",
+        "pre",
+        "strong",
+        "ul",
+    }
 
 
 @given(NAMES)
@@ -125,25 +164,47 @@ def test_a_name_is_a_paragraph_of_its_own_text(name: str) -> None:
     assert page.whole.strip("\n") == literal(name)
     assert page.elements == (["p"] if literal(name) else [])
     assert page.acted_on() == []
-    assert not re.match(r"/\w", written), "a command of GitLab's, or of a program that reads comments"
+    assert not re.match(r"/\w", written), (
+        "a command of GitLab's, or of a program that reads comments"
+    )
 
 
 @given(NAMES, NAMES)
 def test_a_name_stays_in_its_cell(name: str, other: str) -> None:
     page = rendered(f"| a | b |\n|---|---|\n| {escape(name)} | {escape(other)} |\n| c | d |\n")
-    assert page.elements == ["table", "thead", "tr", "th", "th", "tbody", "tr", "td", "td", "tr", "td", "td"]
-    assert " ".join(page.whole.split()) == " ".join(f"a b {literal(name)} {literal(other)} c d".split())
+    assert page.elements == [
+        "table",
+        "thead",
+        "tr",
+        "th",
+        "th",
+        "tbody",
+        "tr",
+        "td",
+        "td",
+        "tr",
+        "td",
+        "td",
+    ]
+    assert " ".join(page.whole.split()) == " ".join(
+        f"a b {literal(name)} {literal(other)} c d".split()
+    )
     assert page.acted_on() == []
 
 
 def parts(names: Iterator[str]) -> CiVerdict:
     """A verdict in which every text that is not a word of our own is one of these names."""
-    sides = [profile({"sort": list(STEADY[0]), "parse": list(STEADY[1] * factor)}, side) for side, factor in ((0, 1), (1, 1.5))]
+    sides = [
+        profile({"sort": list(STEADY[0]), "parse": list(STEADY[1] * factor)}, side)
+        for side, factor in ((0, 1), (1, 1.5))
+    ]
     report = compare([sides[0]], [sides[1]], overall=True)
     degraded, other = report.changes
     models, orders = (next(names), next(names)), (next(names), next(names))
     curve = Curve(models=models, orders=orders, r2=(0.9, 0.9), sizes=(1.0, 9.0), at=(1.0, 9.0))
-    cluster = CounterCluster(counters=[next(names)], target=next(names), error=0.5, threshold=0.1, regressed=True)
+    cluster = CounterCluster(
+        counters=[next(names)], target=next(names), error=0.5, threshold=0.1, regressed=True
+    )
     texts = ("job", "uid", "metric", "unit", "reason", "finding", "method")
     variants: list[tuple[Change, dict[str, Any]]] = [
         (degraded, {"clusters": [cluster]}),
@@ -152,12 +213,20 @@ def parts(names: Iterator[str]) -> CiVerdict:
         (other, {"accepted": next(names)}),
         *((other, {"word": word}) for word in ("inconclusive", "new", "missing", "not comparable")),
     ]
-    changes = [replace(change, **{name: next(names) for name in texts} | more) for change, more in variants]
+    changes = [
+        replace(change, **{name: next(names) for name in texts} | more) for change, more in variants
+    ]
     whole = []
     for one, change in zip(report.overall * 2, changes, strict=False):
-        whole.append(replace(one, job=next(names), metric=change.metric, reason=next(names), unit=next(names)))
+        whole.append(
+            replace(
+                one, job=next(names), metric=change.metric, reason=next(names), unit=next(names)
+            )
+        )
     differences = [Difference(what=next(names), parts=[next(names)] * 2, files=[next(names)] * 2)]
-    judged = JudgedBy(rules="target", differences=differences, accepts=[next(names)], remark=next(names))
+    judged = JudgedBy(
+        rules="target", differences=differences, accepts=[next(names)], remark=next(names)
+    )
     lists = {name: [next(names)] for name in ("failures", "renamed", "untouched")}
     ends = {name: next(names) for name in ("baseline", "target", "inherits")}
     return CiVerdict(
@@ -171,12 +240,31 @@ def parts(names: Iterator[str]) -> CiVerdict:
     )
 
 
-OURS = {"<!-- perfvcs-ci main -->", "blockquote", "p", "strong", "sub", "ul", "li", "table", "thead", "tbody", "tr", "th", "td"}
+OURS = {
+    "<!-- perfvcs-ci main -->",
+    "blockquote",
+    "p",
+    "strong",
+    "sub",
+    "ul",
+    "li",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+}
 
 
 @settings(max_examples=30)
-@given(st.lists(NAMES, min_size=1, max_size=12), st.sampled_from(["degraded", "failed", "unsettled", "untouched"]))
-def test_a_comment_and_a_summary_have_no_more_elements_than_ours(names: list[str], word: CiWord) -> None:
+@given(
+    st.lists(NAMES, min_size=1, max_size=12),
+    st.sampled_from(["degraded", "failed", "unsettled", "untouched"]),
+)
+def test_a_comment_and_a_summary_have_no_more_elements_than_ours(
+    names: list[str], word: CiWord
+) -> None:
     verdict = replace(parts(cycle(names)), word=word)
     for text in (comment(verdict, "main"), summary(verdict)):
         page = rendered(text)
@@ -189,9 +277,16 @@ def test_a_comment_and_a_summary_have_no_more_elements_than_ours(names: list[str
 @given(st.lists(NAMES, min_size=1, max_size=5))
 def test_an_exported_table_has_no_more_elements_than_ours(names: list[str]) -> None:
     name = cycle(names)
-    rows = [TableRow(("a", "b", None), next(name), next(name), [TableCell(next(name)), None]) for _ in range(3)]
+    rows = [
+        TableRow(("a", "b", None), next(name), next(name), [TableCell(next(name)), None])
+        for _ in range(3)
+    ]
     found = Listing(
-        f"Of {next(name)}", next(name), [Column(next(name)), Column(next(name), number=True)], rows, [next(name), next(name)]
+        f"Of {next(name)}",
+        next(name),
+        [Column(next(name)), Column(next(name), number=True)],
+        rows,
+        [next(name), next(name)],
     )
     page = rendered(table_of(found))
     assert {*page.elements} <= OURS

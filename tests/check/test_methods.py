@@ -1,4 +1,6 @@
-"""The contract of all methods of comparison: whatever is measured they have a word for it, and what is plain they see."""
+"""The contract of all methods of comparison: whatever is measured they have a word for it, and what
+is plain they see.
+"""
 
 from __future__ import annotations
 
@@ -26,18 +28,36 @@ EVERY = names()
 SIZES = (10, 20, 40, 80, 160, 320)
 CHANGED = ("degradation", "improvement", "suspected")
 STATISTICAL = (
-    "bootstrap-ratio", "ci-overlap", "clusters", "kruskal", "ks", "log-median", "mann-whitney", "permutation", "signed-rank", "t-test",
+    "bootstrap-ratio",
+    "ci-overlap",
+    "clusters",
+    "kruskal",
+    "ks",
+    "log-median",
+    "mann-whitney",
+    "permutation",
+    "signed-rank",
+    "t-test",
     "visual",
-)  # fmt: skip
+)
 SAMPLED = (*STATISTICAL, "auto", "deterministic")
 FITTED = (
-    "absolute-error", "auto", "average-amount", "curves", "integral", "linear-difference", "local-statistics", "polynomial-difference",
+    "absolute-error",
+    "auto",
+    "average-amount",
+    "curves",
+    "integral",
+    "linear-difference",
+    "local-statistics",
+    "polynomial-difference",
     "relative-error",
-)  # fmt: skip
+)
 
 
 def tight(seed: int = 1, count: int = 10) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = 0.01 * np.exp(np.random.default_rng(seed).normal(0, 0.001, (2, count)))
+    found: NDArray[np.float64] = 0.01 * np.exp(
+        np.random.default_rng(seed).normal(0, 0.001, (2, count))
+    )
     return found
 
 
@@ -46,13 +66,17 @@ def session(order: str) -> str:
     return "s1" if order == "interleaved" else "s2"
 
 
-def sized(values: NDArray[np.float64], side: int = 0, sizes: tuple[float, ...] = SIZES, **overrides: Any) -> Profile:
+def sized(
+    values: NDArray[np.float64], side: int = 0, sizes: tuple[float, ...] = SIZES, **overrides: Any
+) -> Profile:
     """One side whose value is that of its execution times the size."""
     rows = Resources(
-        names=["insert"], uid=[0] * len(values) * len(sizes), size=[size for _ in values for size in sizes],
+        names=["insert"],
+        uid=[0] * len(values) * len(sizes),
+        size=[size for _ in values for size in sizes],
         execution=[execution for execution in range(len(values)) for _ in sizes],
         metrics={"wall": [float(value) * size for value in values for size in sizes]},
-    )  # fmt: skip
+    )
     return profile([], side, resources=rows, **overrides)
 
 
@@ -60,21 +84,38 @@ def counters(seed: int, side: int = 0, count: int = 30) -> Profile:
     """One side of five counters over time, none of which is good or bad by itself."""
     rng = np.random.default_rng(seed)
     load_ = rng.normal(100, 10, count)
-    columns = {f"counter{number}": (load_ * (number + 1) + rng.normal(0, 1, count)).tolist() for number in range(5)}
-    rows = Resources(names=["system"], uid=[0] * count, execution=[0] * count, iteration=list(range(count)), metrics=columns)
+    columns = {
+        f"counter{number}": (load_ * (number + 1) + rng.normal(0, 1, count)).tolist()
+        for number in range(5)
+    }
+    rows = Resources(
+        names=["system"],
+        uid=[0] * count,
+        execution=[0] * count,
+        iteration=list(range(count)),
+        metrics=columns,
+    )
     about = {name: Metric("count", better="none") for name in columns}
     return profile([], side, resources=rows, metrics=about)
 
 
 def sound(report: Report) -> Report:
-    """The report, which has only words that there are, finite numbers, and can be written in every form."""
+    """The report, which has only words that there are, finite numbers, and can be written in every
+    form.
+    """
     for change in report.changes:
         assert change.word in VERDICT_WORDS
-        assert all(math.isfinite(value) for value in msgspec.structs.astuple(change) if isinstance(value, float))
+        assert all(
+            math.isfinite(value)
+            for value in msgspec.structs.astuple(change)
+            if isinstance(value, float)
+        )
         assert change.low is None or change.high is None or change.low <= change.high
         assert not change.gate or change.word == "degradation"
         if change.word == "inconclusive":  # within what bound, or why there is none
-            assert within(change.bound) in change.reason if change.bound is not None else change.reason
+            assert (
+                within(change.bound) in change.reason if change.bound is not None else change.reason
+            )
             assert change.bound is not None or "interval reaches" not in change.reason
     assert decode(encode(report)) == report
     assert text(report)
@@ -96,16 +137,31 @@ BAD: dict[str, tuple[list[Any], list[Any]]] = {
     "negative": ([-1.0, -2.0, -1.5, -1.0, -1.2], [-2.0, -2.5, -2.0, -3.0, -2.2]),
     "mean of zero": ([-1.0, 1.0, -1.0, 1.0, 1e-16, -1e-16], [1.0, 2.0, 3.0, 1.0, 2.0, 1.0]),
     "both signs": ([-1.0, 2.0, 3.0, 4.0, -1.0], [1.0, -2.0, 3.0, 5.0, 1.0]),
-    "huge": ([1e300, 1.1e300, 1.2e300, 1e300, 1.3e300], [1.7e308, 1.7e308, 1.6e308, 1.7e308, 1.7e308]),
-    "tiny": ([1e-300, 1.1e-300, 1.2e-300, 1e-300, 1.3e-300], [5e-324, 1e-310, 2e-300, 3e-300, 2e-300]),
-    "from tiny to huge": ([1e-300, 2e-300, 1e-300, 1e-300, 2e-300], [1e300, 2e300, 1e300, 1e300, 2e300]),
-    "from huge to tiny": ([1e300, 2e300, 1e300, 1e300, 2e300], [1e-300, 2e-300, 1e-300, 1e-300, 2e-300]),
+    "huge": (
+        [1e300, 1.1e300, 1.2e300, 1e300, 1.3e300],
+        [1.7e308, 1.7e308, 1.6e308, 1.7e308, 1.7e308],
+    ),
+    "tiny": (
+        [1e-300, 1.1e-300, 1.2e-300, 1e-300, 1.3e-300],
+        [5e-324, 1e-310, 2e-300, 3e-300, 2e-300],
+    ),
+    "from tiny to huge": (
+        [1e-300, 2e-300, 1e-300, 1e-300, 2e-300],
+        [1e300, 2e300, 1e300, 1e300, 2e300],
+    ),
+    "from huge to tiny": (
+        [1e300, 2e300, 1e300, 1e300, 2e300],
+        [1e-300, 2e-300, 1e-300, 1e-300, 2e-300],
+    ),
     "one outlier": ([1.0] * 9 + [1e9], [1.0] * 10),
     "nothing before": ([], [1.0, 2.0]),
     "nothing at all": ([], []),
     "no values": ([None] * 5, [1.0, 2.0, 1.0, 2.0, 1.0]),
     "some values": ([None, 1.0, None, 2.0, 1.0, 1.1], [1.0, None, 1.0, 2.0, None, 1.2]),
-    "not a number": ([math.nan, 1.0, 2.0, 1.0, 1.5, 1.2], [math.inf, 1.0, 1.0, 2.0, -math.inf, 1.1]),
+    "not a number": (
+        [math.nan, 1.0, 2.0, 1.0, 1.5, 1.2],
+        [math.inf, 1.0, 1.0, 2.0, -math.inf, 1.1],
+    ),
 }
 
 
@@ -113,7 +169,9 @@ BAD: dict[str, tuple[list[Any], list[Any]]] = {
 @pytest.mark.parametrize("method", EVERY)
 def test_bad_input_has_a_word(method: str, case: str) -> None:
     old, new = BAD[case]
-    designs: Any = product(("lower", "higher"), ("sampled", "deterministic"), ("interleaved", "sequential"))
+    designs: Any = product(
+        ("lower", "higher"), ("sampled", "deterministic"), ("interleaved", "sequential")
+    )
     for better, kind, order in designs:
         metric = Metric("s", better=better, kind=kind)
         first = profile(old, metric=metric, order=order)
@@ -122,8 +180,11 @@ def test_bad_input_has_a_word(method: str, case: str) -> None:
         if method in STATISTICAL:
             if case.startswith("one execution"):
                 assert words == {"inconclusive"}
-            if case in ("equal values", "all zero") and (order == "interleaved" or method not in ("log-median", "signed-rank")):
-                assert words == {"same" if kind == "deterministic" else "inconclusive"}  # equal readings of a clock show nothing
+            if case in ("equal values", "all zero") and (
+                order == "interleaved" or method not in ("log-median", "signed-rank")
+            ):
+                # equal readings of a clock show nothing
+                assert words == {"same" if kind == "deterministic" else "inconclusive"}
         if case.startswith("nothing") or case == "no values":
             assert words <= {"new", "inconclusive"}
 
@@ -134,9 +195,17 @@ def test_builds_have_a_word(method: str, order: str) -> None:
     rng = np.random.default_rng(3)
     for old, new in (((2, 1), (2, 3)), ((1, 4), (5, 2)), ((6, 5), (6, 5)), ((5, 1), (3, 2))):
         sides = [0.01 * np.exp(rng.normal(0, 0.01, shape)) for shape in (old, new)]
-        sound(compare([built(sides[0], order=order)], [built(sides[1], 1, order=order, session=session(order))], method=method))
+        sound(
+            compare(
+                [built(sides[0], order=order)],
+                [built(sides[1], 1, order=order, session=session(order))],
+                method=method,
+            )
+        )
     equal = np.full((5, 3), 0.1)
-    report = sound(compare([built(equal, order=order)], [built(equal, 1, order=order)], method=method))
+    report = sound(
+        compare([built(equal, order=order)], [built(equal, 1, order=order)], method=method)
+    )
     assert {change.word for change in report.changes} <= {"same", "inconclusive"}
 
 
@@ -153,7 +222,10 @@ def test_sizes_that_do_not_match_have_a_word(method: str, order: str) -> None:
         (many, many),
         (many, SIZES),
     ):
-        sides = sized(values[0], 0, old, order=order), sized(values[1], 1, new, order=order, session=session(order))
+        sides = (
+            sized(values[0], 0, old, order=order),
+            sized(values[1], 1, new, order=order, session=session(order)),
+        )
         sound(compare([sides[0]], [sides[1]], method=method))
 
 
@@ -164,7 +236,10 @@ def test_metrics_and_units_that_do_not_match_have_the_usual_word(method: str) ->
         profile({"kept": values[0].tolist(), "gone": values[0].tolist()}),
         profile({"kept": values[1].tolist(), "fresh": values[1].tolist()}, 1),
     )
-    words = {change.uid: change.word for change in sound(compare([both[0]], [both[1]], method=method)).changes}
+    words = {
+        change.uid: change.word
+        for change in sound(compare([both[0]], [both[1]], method=method)).changes
+    }
     assert (words["gone"], words["fresh"]) == ("missing", "new")
     units = profile(values[0].tolist()), profile(values[1].tolist(), 1, metric=Metric("B"))
     (change,) = sound(compare([units[0]], [units[1]], method=method)).changes
@@ -182,14 +257,26 @@ def test_counters_are_for_those_that_know_them(method: str) -> None:
 
 @pytest.mark.parametrize("better", ["lower", "higher"])
 @pytest.mark.parametrize("method", EVERY)
-@pytest.mark.parametrize("make", [lambda values, side, **options: profile(values.tolist(), side, **options), sized])
-def test_a_doubling_is_seen_in_the_right_direction(method: str, better: Any, make: Callable[..., Profile]) -> None:
+@pytest.mark.parametrize(
+    "make", [lambda values, side, **options: profile(values.tolist(), side, **options), sized]
+)
+def test_a_doubling_is_seen_in_the_right_direction(
+    method: str, better: Any, make: Callable[..., Profile]
+) -> None:
     values = tight()
     metric = Metric("s", better=better)
     old, new = make(values[0], 0, metric=metric), make(2.1 * values[1], 1, metric=metric)
     up = sound(compare([old], [new], method=method)).changes
-    down = sound(compare([make(2.1 * values[0], 0, metric=metric)], [make(values[1], 1, metric=metric)], method=method)).changes
-    worse, well = ("degradation", "improvement") if better == "lower" else ("improvement", "degradation")
+    down = sound(
+        compare(
+            [make(2.1 * values[0], 0, metric=metric)],
+            [make(values[1], 1, metric=metric)],
+            method=method,
+        )
+    ).changes
+    worse, well = (
+        ("degradation", "improvement") if better == "lower" else ("improvement", "degradation")
+    )
     assert {change.word for change in up} <= {worse, "suspected", "inconclusive", "same"}
     assert {change.word for change in down} <= {well, "suspected", "inconclusive", "same"}
     for change in [*up, *down]:

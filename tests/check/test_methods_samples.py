@@ -27,19 +27,28 @@ Array = NDArray[np.float64]
 
 
 def several(values: Array, side: int = 0, **overrides: Any) -> Profile:
-    """One side whose ``values`` have the shape (executions, measurements), written measurement by measurement."""
+    """One side whose ``values`` have the shape (executions, measurements), written measurement by
+    measurement.
+    """
     executions, count = values.shape
     rows = Resources(
-        names=["sort"], uid=[0] * values.size, execution=list(range(executions)) * count,
-        iteration=[number for number in range(count) for _ in range(executions)], metrics={"wall": values.T.ravel().tolist()},
-    )  # fmt: skip
+        names=["sort"],
+        uid=[0] * values.size,
+        execution=list(range(executions)) * count,
+        iteration=[number for number in range(count) for _ in range(executions)],
+        metrics={"wall": values.T.ravel().tolist()},
+    )
     return profile([], side, resources=rows, **overrides)
 
 
 def judged(old: Any, new: Any, method: str, **options: Any) -> Change:
     """The only change between two columns or profiles."""
     first, second = (
-        one if isinstance(one, Profile) else several(one, side) if np.ndim(one) == 2 else profile(list(map(float, one)), side)
+        one
+        if isinstance(one, Profile)
+        else several(one, side)
+        if np.ndim(one) == 2
+        else profile(list(map(float, one)), side)
         for side, one in enumerate((old, new))
     )
     (change,) = compare([first], [second], method=method, **options).changes
@@ -49,24 +58,34 @@ def judged(old: Any, new: Any, method: str, **options: Any) -> Change:
 
 def apart(old: Array, new: Array) -> tuple[Profile, Profile]:
     """Two columns or tables that were measured one after the other."""
-    make = several if np.ndim(old) == 2 else lambda values, side, **options: profile(values.tolist(), side, **options)
+    make = (
+        several
+        if np.ndim(old) == 2
+        else lambda values, side, **options: profile(values.tolist(), side, **options)
+    )
     return (
         make(old, 0, order="sequential", session="one"),
         make(new, 1, order="sequential", session="two"),
     )
 
 
-def normal(seed: int, effect: float = 0.0, count: int = 10, spread: float = 0.01, inside: int = 0) -> tuple[Array, Array]:
+def normal(
+    seed: int, effect: float = 0.0, count: int = 10, spread: float = 0.01, inside: int = 0
+) -> tuple[Array, Array]:
     """Two sides of executions about 10 ms; with ``inside`` so many skewed measurements in each."""
     rng = np.random.default_rng(seed)
-    sides = 0.01 * (1 + spread * rng.standard_normal((2, count, 1))) * np.array([1, 1 + effect])[:, None, None]
+    sides = (
+        0.01
+        * (1 + spread * rng.standard_normal((2, count, 1)))
+        * np.array([1, 1 + effect])[:, None, None]
+    )
     if inside:
         sides = sides * (1 + 0.05 * rng.exponential(1, (2, count, inside)))
         return sides[0], sides[1]
     return sides[0, :, 0], sides[1, :, 0]
 
 
-# -- t-test ------------------------------------------------------------------------------------------------------------------------------
+# -- t-test ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("effect", [0.0, 0.01, 0.03, -0.03])
@@ -75,9 +94,15 @@ def test_t_test_is_welchs_on_the_means_of_executions(effect: float) -> None:
     change = judged(old, new, "t-test")
     expected = stats.ttest_ind(new.mean(axis=1), old.mean(axis=1), equal_var=False)
     bounds = np.array(expected.confidence_interval(0.99)) / old.mean()
-    assert (change.p, change.low, change.high) == (pytest.approx(expected.pvalue), *map(pytest.approx, bounds))
+    assert (change.p, change.low, change.high) == (
+        pytest.approx(expected.pvalue),
+        *map(pytest.approx, bounds),
+    )
     assert change.effect == pytest.approx(new.mean() / old.mean() - 1)
-    assert (change.baseline, change.target) == (pytest.approx(old.mean()), pytest.approx(new.mean()))
+    assert (change.baseline, change.target) == (
+        pytest.approx(old.mean()),
+        pytest.approx(new.mean()),
+    )
     assert change.shift == pytest.approx(new.mean() - old.mean())
     assert (change.word in ("degradation", "improvement")) == (expected.pvalue < 0.01)
     assert (change.q, change.permutation_p, change.confidence) == (None, None, 0.99)
@@ -101,7 +126,9 @@ def test_what_is_not_changed_is_the_same_where_the_interval_is_within_delta() ->
     assert open_.reason == f"the interval reaches beyond ±0.5 %; {within(open_.bound)}"
 
 
-@pytest.mark.parametrize("method", ["t-test", "clusters", "signed-rank", "permutation", "bootstrap-ratio"])
+@pytest.mark.parametrize(
+    "method", ["t-test", "clusters", "signed-rank", "permutation", "bootstrap-ratio"]
+)
 def test_the_bound_of_an_open_comparison_settles_it(method: str) -> None:
     old, new = normal(3, inside=20)
     found = judged(old, new, method, delta=0.0005)
@@ -131,13 +158,22 @@ def test_a_rule_that_knows_no_sessions_answers_with_a_warning() -> None:
         f"the interval reaches beyond ±0.1 %; {within(noisy.bound or 0)}; {MEASURED_APART}",
     )
     alone = judged(*apart(old[:1], new), "t-test")
-    assert (alone.word, alone.reason) == ("inconclusive", "a single execution has no spread: at least 5, better 10")
+    assert (alone.word, alone.reason) == (
+        "inconclusive",
+        "a single execution has no spread: at least 5, better 10",
+    )
 
 
 def test_several_sessions_of_a_side_are_put_together() -> None:
     old, new = normal(6, 0.02, count=12)
-    first = [profile(part.tolist(), 0, order="sequential", session=f"o{place}") for place, part in enumerate(np.split(old, 3))]
-    second = [profile(part.tolist(), 1, order="sequential", session=f"n{place}") for place, part in enumerate(np.split(new, 2))]
+    first = [
+        profile(part.tolist(), 0, order="sequential", session=f"o{place}")
+        for place, part in enumerate(np.split(old, 3))
+    ]
+    second = [
+        profile(part.tolist(), 1, order="sequential", session=f"n{place}")
+        for place, part in enumerate(np.split(new, 2))
+    ]
     (change,) = compare(first, second, method="t-test").changes
     assert change.p == pytest.approx(stats.ttest_ind(new, old, equal_var=False).pvalue)
     assert change.executions == (12, 12)
@@ -146,16 +182,27 @@ def test_several_sessions_of_a_side_are_put_together() -> None:
 def test_builds_take_the_place_of_executions() -> None:
     old, new = drawn(7)[0], 1.2 * drawn(7)[1]
     change = judged(built(old), built(new, 1), "t-test")
-    assert change.p == pytest.approx(stats.ttest_ind(new.mean(axis=1), old.mean(axis=1), equal_var=False).pvalue)
+    assert change.p == pytest.approx(
+        stats.ttest_ind(new.mean(axis=1), old.mean(axis=1), equal_var=False).pvalue
+    )
     assert (change.builds, change.executions) == ((6, 6), (30, 30))
 
 
 def test_zeros_and_negative_values_are_compared_as_they_are() -> None:
     old, new = np.array([0.0, 1.0, 0.0, 1.0, 0.5, 0.5]), np.array([5.0, 6.0, 5.0, 6.0, 5.5, 5.5])
     change = judged(old, new, "t-test")
-    assert (change.word, change.effect, change.shift) == ("degradation", pytest.approx(10), pytest.approx(5))
+    assert (change.word, change.effect, change.shift) == (
+        "degradation",
+        pytest.approx(10),
+        pytest.approx(5),
+    )
     below = judged(-old - 1, new, "t-test")
-    assert (below.word, below.effect, below.shift, below.gate) == ("degradation", None, pytest.approx(7), True)
+    assert (below.word, below.effect, below.shift, below.gate) == (
+        "degradation",
+        None,
+        pytest.approx(7),
+        True,
+    )
     assert below.p == pytest.approx(stats.ttest_ind(new, -old - 1, equal_var=False).pvalue)
     noise = judged(-old - 1, -old[::-1] - 1, "t-test")
     assert (noise.word, noise.effect) == ("inconclusive", None)
@@ -164,17 +211,27 @@ def test_zeros_and_negative_values_are_compared_as_they_are() -> None:
 
 @pytest.mark.parametrize("unit", [1e-300, 1e300])
 @pytest.mark.parametrize(
-    "method", ["t-test", "ci-overlap", "visual", "mann-whitney", "permutation", "bootstrap-ratio", "clusters"]
+    "method",
+    [
+        "t-test",
+        "ci-overlap",
+        "visual",
+        "mann-whitney",
+        "permutation",
+        "bootstrap-ratio",
+        "clusters",
+    ],
 )
 def test_the_unit_does_not_matter(method: str, unit: float) -> None:
     old, new = normal(8, 0.05)
     plain, scaled = judged(old, new, method), judged(old * unit, new * unit, method)
     assert (scaled.word, scaled.effect, scaled.low, scaled.high) == (
-        plain.word, *(pytest.approx(each, rel=1e-6) for each in (plain.effect, plain.low, plain.high)),
-    )  # fmt: skip
+        plain.word,
+        *(pytest.approx(each, rel=1e-6) for each in (plain.effect, plain.low, plain.high)),
+    )
 
 
-# -- ci-overlap and visual ---------------------------------------------------------------------------------------------------------------
+# -- ci-overlap and visual -------------------------------------------------------------------------
 
 
 def two_levels(values: Array) -> tuple[float, float]:
@@ -211,7 +268,10 @@ def test_ci_overlap_has_three_levels_where_builds_were_repeated() -> None:
         ends.append((side.mean(), stats.t.ppf(0.995, builds - 1) * np.sqrt(variance)))
     (a, half_a), (b, half_b) = ends
     change = judged(built(old), built(new, 1), "ci-overlap")
-    assert (change.effect, change.low) == (pytest.approx((b - a) / a), pytest.approx((b - half_b - a - half_a) / a))
+    assert (change.effect, change.low) == (
+        pytest.approx((b - a) / a),
+        pytest.approx((b - half_b - a - half_a) / a),
+    )
     assert change.builds == (6, 6)
 
 
@@ -221,7 +281,10 @@ def test_executions_of_unequal_length_have_an_interval() -> None:
     old.resources.execution += [0, 3]
     old.resources.metrics["wall"] += [1.3, None]
     change = judged(old, new, "ci-overlap")
-    assert (change.word, change.baseline) == ("degradation", pytest.approx((1.15 + 1.1 + 1.2 + 1.0 + 1.1) / 5))
+    assert (change.word, change.baseline) == (
+        "degradation",
+        pytest.approx((1.15 + 1.1 + 1.2 + 1.0 + 1.1) / 5),
+    )
 
 
 def test_visual_has_three_answers() -> None:
@@ -243,7 +306,7 @@ def test_visual_has_three_answers() -> None:
     assert undecided.word == "inconclusive"
 
 
-# -- tests by rank -----------------------------------------------------------------------------------------------------------------------
+# -- tests by rank ---------------------------------------------------------------------------------
 
 TESTS: dict[str, Any] = {
     "mann-whitney": lambda a, b: stats.mannwhitneyu(a, b, method="exact"),
@@ -254,7 +317,9 @@ TESTS: dict[str, Any] = {
 
 @pytest.mark.parametrize("effect", [0.0, 0.008, 0.012, -0.03])
 @pytest.mark.parametrize("method", TESTS)
-def test_a_test_by_rank_decides_at_five_percent_on_the_medians_of_executions(method: str, effect: float) -> None:
+def test_a_test_by_rank_decides_at_five_percent_on_the_medians_of_executions(
+    method: str, effect: float
+) -> None:
     old, new = normal(11, effect, inside=5)
     medians = np.median(old, axis=1), np.median(new, axis=1)
     change = judged(old, new, method)
@@ -271,7 +336,8 @@ def test_no_profile_is_opened_for_medians() -> None:
     sides = Measured.of(profile(old.tolist())), Measured.of(profile(new.tolist(), 1))
     (change,) = compare([sides[0]], [sides[1]], method="mann-whitney").changes
     assert change.word == "degradation"
-    (change,) = compare([sides[0]], [sides[1]], method="t-test").changes  # without rows the medians stand for them
+    # without rows the medians stand for them
+    (change,) = compare([sides[0]], [sides[1]], method="t-test").changes
     assert change.p == pytest.approx(stats.ttest_ind(new, old, equal_var=False).pvalue)
 
 
@@ -281,7 +347,10 @@ def test_no_profile_is_opened_for_medians() -> None:
         (lambda z: 100 + z, "the values look normal"),
         (lambda z: np.exp(2 * z), "the values look normal after log(x)"),
         (lambda z: 1 / (3 + z), "the values look normal after 1/x"),
-        (lambda z: np.where(z > 0, 100 + 1e-3 * z, 1 + 1e-3 * z), "the values look normal neither as they are nor transformed"),
+        (
+            lambda z: np.where(z > 0, 100 + 1e-3 * z, 1 + 1e-3 * z),
+            "the values look normal neither as they are nor transformed",
+        ),
     ],
 )
 def test_normal_looking_values_are_reported(transform: Any, words: str) -> None:
@@ -292,7 +361,11 @@ def test_normal_looking_values_are_reported(transform: Any, words: str) -> None:
 
 def test_two_executions_are_too_few_to_look_normal_or_to_bound_a_shift() -> None:
     change = judged([1.0, 1.1], [1.2, 1.3], "mann-whitney")
-    assert (change.word, change.reason, change.finding) == ("inconclusive", "too few executions for an interval", "")
+    assert (change.word, change.reason, change.finding) == (
+        "inconclusive",
+        "too few executions for an interval",
+        "",
+    )
     assert (change.low, change.high) == (None, None)
 
 
@@ -312,7 +385,9 @@ def test_the_interval_of_a_shift_is_the_inverted_test(m: int, k: int) -> None:
     gaps = np.sort((b[0][:, None] - a[0]).ravel())
     assert found.centre[0] == pytest.approx(np.median(gaps))
     middles = (gaps[1:] + gaps[:-1]) / 2
-    accepted = [stats.mannwhitneyu(a[0], b[0] - middle, method="exact").pvalue > 0.05 for middle in middles]
+    accepted = [
+        stats.mannwhitneyu(a[0], b[0] - middle, method="exact").pvalue > 0.05 for middle in middles
+    ]
     np.testing.assert_array_equal(accepted, (middles > found.low[0]) & (middles < found.high[0]))
 
 
@@ -325,7 +400,7 @@ def test_the_depth_of_the_interval_is_that_of_the_tables() -> None:
     assert shift(np.zeros((1, 40)), np.ones((1, 2)), 0.999).low[0] <= 1
 
 
-# -- permutation -------------------------------------------------------------------------------------------------------------------------
+# -- permutation -----------------------------------------------------------------------------------
 
 
 def test_permutation_goes_through_all_arrangements_of_few() -> None:
@@ -335,9 +410,13 @@ def test_permutation_goes_through_all_arrangements_of_few() -> None:
     change = judged(old, new, "permutation", alpha=0.05)
     assert (change.permutation_p, change.p) == (pytest.approx(exact), pytest.approx(exact))
     pooled = np.concatenate([old, new])
-    sums = np.array([abs(pooled[list(chosen)].mean() - pooled.mean()) for chosen in combinations(range(12), 6)])
+    sums = np.array(
+        [abs(pooled[list(chosen)].mean() - pooled.mean()) for chosen in combinations(range(12), 6)]
+    )
     loose = judged(*apart(old, new), "permutation")
-    assert loose.permutation_p == pytest.approx(np.mean(sums >= abs(old.mean() - pooled.mean()) - 1e-12))
+    assert loose.permutation_p == pytest.approx(
+        np.mean(sums >= abs(old.mean() - pooled.mean()) - 1e-12)
+    )
     assert loose.p == loose.permutation_p
 
 
@@ -356,7 +435,7 @@ def test_permutation_of_too_few_says_how_many_it_takes() -> None:
     assert change.reason.startswith("so few executions cannot reach p = 0.01: at least 5")
 
 
-# -- bootstrap-ratio ---------------------------------------------------------------------------------------------------------------------
+# -- bootstrap-ratio -------------------------------------------------------------------------------
 
 
 def test_bootstrap_ratio_is_the_hierarchical_one() -> None:
@@ -364,7 +443,9 @@ def test_bootstrap_ratio_is_the_hierarchical_one() -> None:
     unit = 2.0**-7
     expected = ratio(old / unit, new / unit)
     change = judged(old, new, "bootstrap-ratio")
-    assert [change.effect, change.low, change.high] == pytest.approx([expected.ratio - 1, expected.low - 1, expected.high - 1])
+    assert [change.effect, change.low, change.high] == pytest.approx(
+        [expected.ratio - 1, expected.low - 1, expected.high - 1]
+    )
     assert change.word == "degradation"
     assert judged(new, old, "bootstrap-ratio").word == "improvement"
 
@@ -383,7 +464,7 @@ def test_a_ratio_needs_positive_means() -> None:
     assert np.isfinite(ratio([[1e-300], [1e-320], [1.0]], [[1e300], [1e300], [1e300]]).high)
 
 
-# -- signed-rank -------------------------------------------------------------------------------------------------------------------------
+# -- signed-rank -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("effect", [0.0, 0.015, 0.05])
@@ -436,7 +517,10 @@ def test_signed_rank_needs_eight_pairs(count: int, word: str, reason: str) -> No
 
 
 def test_signed_rank_with_a_generous_level_only_suspects_from_few() -> None:
-    assert judged(*normal(22, 0.2, count=4), "signed-rank", alpha=0.2, confidence=0.8).word == "inconclusive"
+    assert (
+        judged(*normal(22, 0.2, count=4), "signed-rank", alpha=0.2, confidence=0.8).word
+        == "inconclusive"
+    )
     many = {f"u{place}": [1.0, 1.1, 1.2, 1.3] for place in range(3)}
     new = {name: [2 * value for value in column] for name, column in many.items()}
     report = compare([profile(many)], [profile(new, 1)], method="signed-rank", alpha=0.2)
@@ -445,20 +529,27 @@ def test_signed_rank_with_a_generous_level_only_suspects_from_few() -> None:
 
 def test_signed_rank_needs_sides_measured_in_turns_and_a_ratio() -> None:
     change = judged(*apart(*normal(23, 0.2)), "signed-rank")
-    assert (change.word, change.reason.split(":")[0]) == ("inconclusive", "not measured in turns, so there are no pairs to rank")
+    assert (change.word, change.reason.split(":")[0]) == (
+        "inconclusive",
+        "not measured in turns, so there are no pairs to rank",
+    )
     assert change.effect == pytest.approx(0.2, abs=0.05)
     assert judged([-1.0] * 9, [2.0] * 9, "signed-rank").word == "degradation"
-    assert judged([-1.0] * 9, [-1.0] * 9, "signed-rank").word == "inconclusive"  # readings that are all equal
+    # readings that are all equal
+    assert judged([-1.0] * 9, [-1.0] * 9, "signed-rank").word == "inconclusive"
 
 
 def test_signed_rank_pairs_builds() -> None:
     old, new = drawn(24, builds=9)[0], 1.3 * drawn(24, builds=9)[1]
     change = judged(built(old), built(new, 1), "signed-rank")
     gaps = np.log(new).mean(axis=1) - np.log(old).mean(axis=1)
-    assert (change.p, change.builds) == (pytest.approx(stats.wilcoxon(gaps, method="exact").pvalue), (9, 9))
+    assert (change.p, change.builds) == (
+        pytest.approx(stats.wilcoxon(gaps, method="exact").pvalue),
+        (9, 9),
+    )
 
 
-# -- clusters ----------------------------------------------------------------------------------------------------------------------------
+# -- clusters --------------------------------------------------------------------------------------
 
 
 def modal(seed: int, *levels: tuple[float, float], executions: int = 10, count: int = 40) -> Array:
@@ -466,7 +557,9 @@ def modal(seed: int, *levels: tuple[float, float], executions: int = 10, count: 
     rng = np.random.default_rng(seed)
     centres, shares = zip(*levels, strict=True)
     chosen = rng.choice(len(levels), p=shares, size=(executions, count))
-    found: Array = np.array(centres)[chosen] * np.exp(rng.normal(0, 0.004, (executions, 1)) + rng.normal(0, 0.01, chosen.shape))
+    found: Array = np.array(centres)[chosen] * np.exp(
+        rng.normal(0, 0.004, (executions, 1)) + rng.normal(0, 0.01, chosen.shape)
+    )
     return found
 
 
@@ -476,7 +569,10 @@ def test_a_cluster_that_moved_is_named_though_the_mean_hides_it() -> None:
     change = judged(old, new, "clusters")
     assert (change.word, change.gate) == ("degradation", True)
     assert change.effect == pytest.approx(0.1, abs=0.02)
-    assert (change.baseline, change.target) == (pytest.approx(100e-6, rel=0.01), pytest.approx(110e-6, rel=0.01))
+    assert (change.baseline, change.target) == (
+        pytest.approx(100e-6, rel=0.01),
+        pytest.approx(110e-6, rel=0.01),
+    )
     assert change.finding.startswith("2 clusters: 99.81 -> 109.9 us +10.1 %, ")
     assert change.finding.endswith(("ms same", "ms open"))
     assert judged(old, new, "t-test").word != "degradation"
@@ -521,10 +617,18 @@ def test_one_cluster_is_one_comparison_of_log_means() -> None:
 def test_clusters_that_cannot_be_matched_are_suspected_at_most() -> None:
     old, new = modal(9, (10e-3, 1.0)), modal(10, (13e-3, 0.5), (20e-3, 0.5))
     change = judged(old, new, "clusters")
-    assert (change.word, change.reason) == ("suspected", "not the same number of clusters on both sides")
+    assert (change.word, change.reason) == (
+        "suspected",
+        "not the same number of clusters on both sides",
+    )
     assert change.finding.startswith("1 cluster on one side, more on the other: 9.9")
-    hidden = judged(modal(9, (10e-3, 1.0)), modal(10, (9.6e-3, 0.5), (10.4e-3, 0.5)), "clusters", delta=0.2)
-    assert (hidden.word, hidden.reason) == ("inconclusive", "not the same number of clusters on both sides")
+    hidden = judged(
+        modal(9, (10e-3, 1.0)), modal(10, (9.6e-3, 0.5), (10.4e-3, 0.5)), "clusters", delta=0.2
+    )
+    assert (hidden.word, hidden.reason) == (
+        "inconclusive",
+        "not the same number of clusters on both sides",
+    )
 
 
 @pytest.mark.simulation
@@ -540,9 +644,15 @@ def test_executions_that_differ_as_a_whole_are_no_clusters() -> None:
 
 
 def test_clusters_of_few_executions_and_of_sides_apart_are_suspected_at_most() -> None:
-    old, new = modal(11, (10e-3, 0.5), (15e-3, 0.5), executions=4), modal(12, (12e-3, 0.5), (18e-3, 0.5), executions=4)
+    old, new = (
+        modal(11, (10e-3, 0.5), (15e-3, 0.5), executions=4),
+        modal(12, (12e-3, 0.5), (18e-3, 0.5), executions=4),
+    )
     few = judged(old, new, "clusters")
-    assert (few.word, few.reason) == ("suspected", "only 4 executions a side: at least 5, better 10")
+    assert (few.word, few.reason) == (
+        "suspected",
+        "only 4 executions a side: at least 5, better 10",
+    )
     old, new = modal(11, (10e-3, 0.5), (15e-3, 0.5)), modal(12, (12e-3, 0.5), (18e-3, 0.5))
     loose = judged(*apart(old, new), "clusters")
     assert (loose.word, loose.reason.split(",")[0]) == ("suspected", "measured apart")
@@ -560,7 +670,10 @@ def test_clusters_with_zeros_are_shares_of_the_mean() -> None:
     old[0] = 0
     change = judged(old, new, "clusters", alpha=0.05)
     expected = stats.ttest_ind(new, old, equal_var=False)
-    assert (change.p, change.effect) == (pytest.approx(expected.pvalue), pytest.approx((new.mean() - old.mean()) / old.mean()))
+    assert (change.p, change.effect) == (
+        pytest.approx(expected.pvalue),
+        pytest.approx((new.mean() - old.mean()) / old.mean()),
+    )
     assert judged([-1.0, 2.0, -3.0] * 3, [1.0, 2.0, 3.0] * 3, "clusters").effect is None
 
 
@@ -574,7 +687,12 @@ def test_the_clusters_of_a_curve_would_be_its_sizes() -> None:
 def test_the_default_is_students_where_nothing_is_far_off() -> None:
     old, new = normal(3, 0.03)
     student, default = judged(old, new, "student"), judged(old, new, "log-median")
-    assert (default.word, default.effect, default.low, default.high) == (student.word, student.effect, student.low, student.high)
+    assert (default.word, default.effect, default.low, default.high) == (
+        student.word,
+        student.effect,
+        student.low,
+        student.high,
+    )
 
 
 def test_the_default_is_not_blinded_by_a_burst() -> None:
@@ -594,6 +712,9 @@ def test_the_default_does_not_call_the_same_what_a_few_slow_executions_leave_ope
     old, new = normal(5, spread=0.002, count=20)
     new[[3, 9]] *= 1.5
     found = judged(old, new, "log-median")
-    assert (found.word, found.reason) == ("inconclusive", f"{Undecided.FAR.value}; {within(found.bound or 0)}")
+    assert (found.word, found.reason) == (
+        "inconclusive",
+        f"{Undecided.FAR.value}; {within(found.bound or 0)}",
+    )
     assert found.high is not None
     assert found.high < 0.01  # what was drawn in says "the same"

@@ -19,11 +19,15 @@ TIMES[0] = 0.1  # a third of all
 
 
 def suite(factor: Any, seed: int, side: int, **overrides: Any) -> Profile:
-    """A side of sixty units in ten executions, in which all units of an execution share most of its noise."""
+    """A side of sixty units in ten executions, in which all units of an execution share most of its
+    noise.
+    """
     rng = np.random.default_rng(seed)
     noise = rng.normal(0, 0.02, 10) + rng.normal(0, 0.03, (60, 10))
     values = (TIMES * factor)[:, None] * np.exp(noise)
-    return profile({f"test {number}": row.tolist() for number, row in enumerate(values)}, side, **overrides)
+    return profile(
+        {f"test {number}": row.tolist() for number, row in enumerate(values)}, side, **overrides
+    )
 
 
 def overall(old: Profile | list[Profile], new: Profile | list[Profile], **options: Any) -> Overall:
@@ -55,19 +59,33 @@ def test_the_noise_that_units_share_is_not_taken_for_precision() -> None:
     rng = np.random.default_rng(5)
     shared = [np.exp(rng.normal(0, 0.05, 10)) for _ in (0, 1)]
     sides = [
-        profile({f"test {number}": (time * noise).tolist() for number, time in enumerate(TIMES)}, side)
+        profile(
+            {f"test {number}": (time * noise).tolist() for number, time in enumerate(TIMES)}, side
+        )
         for side, noise in enumerate(shared)
     ]
     alone = [profile({"test": noise.tolist()}, side) for side, noise in enumerate(shared)]
     together, one = overall(*sides), overall(*alone)
     assert together.effect == pytest.approx(one.effect, rel=1e-9)
-    assert (together.low, together.high) == (pytest.approx(one.low, rel=1e-9), pytest.approx(one.high, rel=1e-9))
+    assert (together.low, together.high) == (
+        pytest.approx(one.low, rel=1e-9),
+        pytest.approx(one.high, rel=1e-9),
+    )
 
 
 def test_a_job_of_one_unit_did_what_its_unit_did() -> None:
-    report = compare(profile([1.0, 1.1, 1.0, 1.1, 1.0, 1.1]), profile([1.5, 1.6, 1.5, 1.6, 1.5, 1.6], 1), overall=True)
+    report = compare(
+        profile([1.0, 1.1, 1.0, 1.1, 1.0, 1.1]),
+        profile([1.5, 1.6, 1.5, 1.6, 1.5, 1.6], 1),
+        overall=True,
+    )
     (found,), (change,) = report.overall, report.changes
-    assert (found.units, found.word, found.effect, found.low) == (1, change.word, change.effect, change.low)
+    assert (found.units, found.word, found.effect, found.low) == (
+        1,
+        change.word,
+        change.effect,
+        change.low,
+    )
 
 
 def test_a_job_that_was_measured_as_a_whole_did_what_the_whole_did() -> None:
@@ -86,7 +104,10 @@ def test_units_that_were_not_measured_in_the_same_executions_are_left_out() -> N
             names=names,
             uid=[place for place in range(3) for _ in range(6)] + [3] * 5,
             execution=[*range(6), *range(6), *range(6), *range(1, 6)],
-            metrics={"wall": [factor * (1 + 0.01 * (run % 3)) for _ in range(3) for run in range(6)] + [5.0] * 5},
+            metrics={
+                "wall": [factor * (1 + 0.01 * (run % 3)) for _ in range(3) for run in range(6)]
+                + [5.0] * 5
+            },
         )
         return profile([], number, resources=rows)
 
@@ -99,7 +120,9 @@ def test_values_of_zero_have_no_part_in_it() -> None:
     old = {"a": [0.0] * 6, "b": [1.0, 1.01] * 3, "c": [2.0, 2.01] * 3}
     new = {"a": [1.0] * 6, "b": [1.0, 1.01] * 3, "c": [2.0, 2.01] * 3}
     assert overall(profile(old), profile(new, 1)).combined == 2
-    nothing = overall(profile({"a": [0.0] * 6, "b": [0.0] * 6}), profile({"a": [1.0] * 6, "b": [1.0] * 6}, 1))
+    nothing = overall(
+        profile({"a": [0.0] * 6, "b": [0.0] * 6}), profile({"a": [1.0] * 6, "b": [1.0] * 6}, 1)
+    )
     assert (nothing.units, nothing.combined, nothing.effect, nothing.word) == (2, 0, None, None)
 
 
@@ -116,19 +139,24 @@ def test_amounts_that_repeat_exactly_are_exact_together() -> None:
 def test_arguments_of_one_job_are_its_units() -> None:
     def cell(side: int, args: str, factor: float) -> Profile:
         job = Job(name="sort", collector="time", cmd="./sort", args=args)
-        rows = Resources(names=["sort"], uid=[0] * 10, execution=list(range(10)), metrics={"wall": []})
+        rows = Resources(
+            names=["sort"], uid=[0] * 10, execution=list(range(10)), metrics={"wall": []}
+        )
         rows.metrics["wall"] = [factor * (1 + 0.001 * (number % 3)) for number in range(10)]
         return profile([], side, job=job, resources=rows)
 
     found = overall(
-        [cell(0, "", 1.0), cell(0, "--reverse", 3.0)], [cell(1, "", 1.0), cell(1, "--reverse", 3.4)],
-    )  # fmt: skip
+        [cell(0, "", 1.0), cell(0, "--reverse", 3.0)], [cell(1, "", 1.0), cell(1, "--reverse", 3.4)]
+    )
     assert (found.units, found.combined) == (2, 2)
     assert found.effect == pytest.approx(0.1, abs=1e-3)
 
 
 def test_sides_that_were_measured_apart_are_suspected_at_most() -> None:
-    sides = [suite(1, 1, 0, session="a", order="sequential"), suite(1.3, 2, 1, session="b", order="sequential")]
+    sides = [
+        suite(1, 1, 0, session="a", order="sequential"),
+        suite(1.3, 2, 1, session="b", order="sequential"),
+    ]
     assert overall(*sides).word == "suspected"
 
 

@@ -1,4 +1,6 @@
-"""Verdicts on times where the machine's pace was read beside them: what the machine did is not told of the program."""
+"""Verdicts on times where the machine's pace was read beside them: what the machine did is not told
+of the program.
+"""
 
 from __future__ import annotations
 
@@ -26,20 +28,26 @@ def shared(
     unit: str = "s",
     own: Sequence[float] = (1.0, 1.0),
 ) -> tuple[Profile, Profile]:
-    """A program of 100 ms before and after a change, on a core whose neighbour slows half of the executions by half.
+    """A program of 100 ms before and after a change, on a core whose neighbour slows half of the
+    executions by half.
 
     ``own``: by what either side slows the machine itself.
     """
     random = np.random.default_rng(seed)
     slow = [
-        np.exp(np.log(1.6) * (random.permutation(count) % 2) + 0.01 * random.standard_normal(count)) * own[side]
+        np.exp(np.log(1.6) * (random.permutation(count) % 2) + 0.01 * random.standard_normal(count))
+        * own[side]
         for side in (0, 1)
     ]
     walls = [
         factor * 0.1 * slow[side] ** slope * np.exp(0.01 * random.standard_normal(count))
         for side, factor in ((0, 1), (1, change))
     ]
-    pair = interleaved(COMMITS, [wall.tolist() for wall in walls], metrics={"wall": Metric(unit), "cpu": Metric(unit)})
+    pair = interleaved(
+        COMMITS,
+        [wall.tolist() for wall in walls],
+        metrics={"wall": Metric(unit), "cpu": Metric(unit)},
+    )
     if told:
         for profile, pace in zip(pair, slow, strict=True):
             add_pace(profile, 1.7e-6 * pace)
@@ -72,8 +80,12 @@ def test_a_slow_neighbour_is_not_blamed_on_the_program() -> None:
 def test_a_change_is_found_that_hid_behind_the_neighbour() -> None:
     found = [verdict(shared(change=1.05, seed=seed)) for seed in range(20)]
     assert [change.word for change in found].count("degradation") >= 18
-    assert np.mean([change.effect for change in found if change.effect is not None]) == pytest.approx(0.05, abs=0.005)
-    assert [verdict(shared(change=1.05, seed=seed, told=False)).word for seed in range(20)].count("degradation") <= 3
+    assert np.mean(
+        [change.effect for change in found if change.effect is not None]
+    ) == pytest.approx(0.05, abs=0.005)
+    assert [verdict(shared(change=1.05, seed=seed, told=False)).word for seed in range(20)].count(
+        "degradation"
+    ) <= 3
 
 
 def test_every_rule_on_log_medians_has_it_and_published_ones_do_not() -> None:
@@ -95,17 +107,14 @@ def test_the_interval_is_that_of_an_analysis_of_covariance() -> None:
     assert found.effect is not None and found.low is not None
     assert np.log1p(found.effect) == pytest.approx(fitted.params[1], abs=1e-9)
     # pairs have fewer degrees of freedom than two samples, and here nothing in common
-    assert np.log1p(found.effect) - np.log1p(found.low) == pytest.approx(fitted.bse[1] * 3.1, rel=0.25)
+    assert np.log1p(found.effect) - np.log1p(found.low) == pytest.approx(
+        fitted.bse[1] * 3.1, rel=0.25
+    )
 
 
 @pytest.mark.parametrize(
     "sides",
-    [
-        shared(count=7),
-        shared(unit="B"),
-        shared(slope=-0.5),
-        shared(own=(1.0, 2.5)),
-    ],
+    [shared(count=7), shared(unit="B"), shared(slope=-0.5), shared(own=(1.0, 2.5))],
     ids=["few executions", "no time", "against the pace", "the program's own doing"],
 )
 def test_else_the_values_stay_as_they_were_measured(sides: tuple[Profile, Profile]) -> None:

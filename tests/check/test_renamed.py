@@ -1,4 +1,6 @@
-"""A job that was renamed goes on under its new name, wherever it is read; nothing that is stored changes."""
+"""A job that was renamed goes on under its new name, wherever it is read; nothing that is stored
+changes.
+"""
 
 from __future__ import annotations
 
@@ -51,10 +53,15 @@ def renamed(project: Project, perf) -> list[str]:
 
 
 def changes(said: Said) -> dict[str, str]:
-    return {f"{row['job']}/{row['uid']}/{row['metric']}": row["word"] for row in json.loads(said.out)["changes"]}
+    return {
+        f"{row['job']}/{row['uid']}/{row['metric']}": row["word"]
+        for row in json.loads(said.out)["changes"]
+    }
 
 
-def test_without_it_one_is_missing_and_one_is_new_and_check_proposes_it(renamed: list[str], perf) -> None:
+def test_without_it_one_is_missing_and_one_is_new_and_check_proposes_it(
+    renamed: list[str], perf
+) -> None:
     said = perf("check", "--json", renamed[0], renamed[3], code=4)
     assert set(changes(said).values()) == {"new", "missing"}
     note = (
@@ -62,12 +69,17 @@ def test_without_it_one_is_missing_and_one_is_new_and_check_proposes_it(renamed:
         'formerly = ["old name"] into that job of perf.toml'
     )
     assert json.loads(said.out)["renamed"] == [note]
-    assert " ".join(note.split()) in " ".join(perf("check", renamed[0], renamed[3], code=4).out.split())
+    assert " ".join(note.split()) in " ".join(
+        perf("check", renamed[0], renamed[3], code=4).out.split()
+    )
 
 
 def test_with_it_the_history_goes_on_everywhere(renamed: list[str], project: Project, perf) -> None:
     before = subprocess.run(
-        ["git", "rev-parse", "main"], cwd=project.root / ".perf/store", capture_output=True, check=True
+        ["git", "rev-parse", "main"],
+        cwd=project.root / ".perf/store",
+        capture_output=True,
+        check=True,
     ).stdout
     configure(project, "new", 'formerly = ["old name"]')
     said = perf("check", "--json", renamed[0], renamed[3])
@@ -89,11 +101,18 @@ def test_with_it_the_history_goes_on_everywhere(renamed: list[str], project: Pro
     pages = [path.read_text() for path in (project.root.parent / "site").rglob("*.html")]
     said_once = "job old name removed"  # of perf.toml, on the page of the commit that renamed it
     assert not [page for page in pages if "old name" in page.replace(said_once, "")]
-    after = subprocess.run(["git", "rev-parse", "main"], cwd=project.root / ".perf/store", capture_output=True, check=True).stdout
+    after = subprocess.run(
+        ["git", "rev-parse", "main"],
+        cwd=project.root / ".perf/store",
+        capture_output=True,
+        check=True,
+    ).stdout
     assert before == after
 
 
-def test_what_was_verdict_of_neighbours_before_is_not_taken_for_one_after(renamed: list[str], project: Project, perf) -> None:
+def test_what_was_verdict_of_neighbours_before_is_not_taken_for_one_after(
+    renamed: list[str], project: Project, perf
+) -> None:
     """They are kept by what they were computed from."""
     span = f"{renamed[0]}..{renamed[3]}"
     assert "missing" in perf("check", span).out
@@ -108,7 +127,12 @@ def test_an_acceptance_goes_on(project: Project, perf) -> None:
     project.commit(**{"work.sh": WORK.replace("SECONDS", "2.027")})
     perf("collect", "--quiet", "--committed", "HEAD~1", "HEAD")
     found = json.loads(perf("check", "--json", "HEAD~1", "HEAD", code=3).out)
-    perf("accept", next(row["id"] for row in found["changes"] if row["uid"] == "inner"), "--reason", "wanted")
+    perf(
+        "accept",
+        next(row["id"] for row in found["changes"] if row["uid"] == "inner"),
+        "--reason",
+        "wanted",
+    )
     configure(project, "new", 'formerly = ["old name"]')
     found = json.loads(perf("check", "--json", "HEAD~1", "HEAD").out)
     assert [row["accepted"] for row in found["changes"] if row["uid"] == "inner"] == ["wanted"]
@@ -129,7 +153,9 @@ def test_both_names_on_one_commit_are_one_series(project: Project, perf) -> None
     assert {entry.summary.uid for entry in index.history(key, uid="new")} == {"new"}
     numbers = index.lines()
     assert len(numbers) == len(LINES)
-    assert [len(course.places) for course in index.courses(numbers, commits).values()] == [1] * len(numbers)
+    assert [len(course.places) for course in index.courses(numbers, commits).values()] == [1] * len(
+        numbers
+    )
     assert len(index.spreads(commits).line) == 2 * len(numbers)
     assert set(index.spreads(commits, numbers).line.tolist()) == set(numbers)
 
@@ -161,7 +187,10 @@ def test_a_name_that_would_stand_for_two_jobs_is_refused(
 ) -> None:
     project.commit()
     perf("init")
-    tables = [f"[[job]]\nname = {json.dumps(name)}\ncmd = 'true'\nformerly = {json.dumps(old)}\n" for name, old in jobs.items()]
+    tables = [
+        f"[[job]]\nname = {json.dumps(name)}\ncmd = 'true'\nformerly = {json.dumps(old)}\n"
+        for name, old in jobs.items()
+    ]
     project.write("perf.toml", "\n".join(tables))
     for command in ("collect", "check", "history", "status"):
         said = perf(command, code=2)

@@ -27,14 +27,19 @@ JOB = '[[job]]\ncmd = "./sort"\n'
 
 @pytest.fixture
 def measured(project: Project) -> Project:
-    """Two commits, of which the second is slower; ``sort`` by ``time`` and ``search --deep`` by ``perf``, both with wall and CPU time."""
+    """Two commits, of which the second is slower; ``sort`` by ``time`` and ``search --deep`` by
+    ``perf``, both with wall and CPU time.
+    """
     project.begin("two jobs", lambda: _measured(project))
     return project
 
 
 def _measured(project: Project) -> None:
     commits = [project.commit("one"), project.commit("two")]
-    jobs = Job(name="sort", collector="time", cmd="./sort"), Job(name="search", collector="perf", cmd="./search", args="--deep")
+    jobs = (
+        Job(name="sort", collector="time", cmd="./sort"),
+        Job(name="search", collector="perf", cmd="./search", args="--deep"),
+    )
     profiles = []
     for place, job in enumerate(jobs):
         walls = [noisy(0.01, seed=2 * place), noisy(0.011, seed=2 * place + 1)]
@@ -75,10 +80,17 @@ def test_a_rule_is_for_what_all_its_patterns_match(
 ) -> None:
     measured.write("perf.toml", f'{JOB}[[check]]\nmethod = "t-test"\n{pattern}\n')
     found = judged(perf)
-    assert (found["sort", "wall"], found["sort", "cpu"], found["search --deep", "wall"]) == ([wall], [cpu], [other])
+    assert (found["sort", "wall"], found["sort", "cpu"], found["search --deep", "wall"]) == (
+        [wall],
+        [cpu],
+        [other],
+    )
 
 
-TWO = '[[check]]\njob = "sort"\nmetric = "wall"\nmethod = "ks"\n[[check]]\njob = "sort"\nmethod = "t-test"\n'
+TWO = (
+    '[[check]]\njob = "sort"\nmetric = "wall"\nmethod = "ks"\n[[check]]\njob = "sort"\nmethod ='
+    ' "t-test"\n'
+)
 
 
 def test_the_first_rule_that_fits_judges(measured: Project, perf: Perf) -> None:
@@ -105,12 +117,16 @@ def test_a_report_of_several_methods_says_which_row_is_whose(measured: Project, 
     start = lines.index("sort")
     rows = lines[start : lines.index("", start)]
     assert all(len(line) <= 80 for line in lines)
-    assert sorted(line.strip() for line in rows if line.strip().startswith("by ")) == ["by ks", "by t-test"]
+    assert sorted(line.strip() for line in rows if line.strip().startswith("by ")) == [
+        "by ks",
+        "by t-test",
+    ]
     assert sum("wall time" in line for line in rows if "degradation" in line) == 2
     said = perf("check", "--markdown", "-v", code=3).out
     assert "| by ks" in said
     assert "| by t-test" in said
-    assert said.count("by t-test") == 2  # once in each table: the CPU time has one judge, who need not be named
+    # once in each table: the CPU time has one judge, who need not be named
+    assert said.count("by t-test") == 2
 
 
 def test_one_method_a_row_is_not_named(measured: Project, perf: Perf) -> None:
@@ -119,22 +135,33 @@ def test_one_method_a_row_is_not_named(measured: Project, perf: Perf) -> None:
 
 
 def faults() -> Resources:
-    return Resources(names=["sort"], uid=[0] * 5, execution=list(range(5)), metrics={"faults": [7.0] * 5})
+    return Resources(
+        names=["sort"], uid=[0] * 5, execution=list(range(5)), metrics={"faults": [7.0] * 5}
+    )
 
 
 def test_rows_without_news_name_their_methods_too() -> None:
     rules = Rules((Rule(method="ks"), Rule(method="t-test")), take="all")
-    rows = {side: profile([7.0] * 5, side, metrics={"faults": Metric("")}, resources=faults()) for side in (0, 1)}
+    rows = {
+        side: profile([7.0] * 5, side, metrics={"faults": Metric("")}, resources=faults())
+        for side in (0, 1)
+    }
     shown = text(compare([rows[0]], [rows[1]], rules=rules)).splitlines()
     assert [line.strip() for line in shown if "by " in line] == ["by ks", "by t-test"]
 
 
 def test_the_method_on_the_command_line_wins(measured: Project, perf: Perf) -> None:
     measured.write("perf.toml", JOB + TWO)
-    assert {method for methods in judged(perf, "--method", "mann-whitney").values() for method in methods} == {"mann-whitney"}
+    assert {
+        method
+        for methods in judged(perf, "--method", "mann-whitney").values()
+        for method in methods
+    } == {"mann-whitney"}
 
 
-def test_a_rule_has_a_delta_of_its_own_and_the_command_line_overrides_it(measured: Project, perf: Perf) -> None:
+def test_a_rule_has_a_delta_of_its_own_and_the_command_line_overrides_it(
+    measured: Project, perf: Perf
+) -> None:
     measured.write("perf.toml", f'{JOB}[[check]]\njob = "sort"\ndelta = "30 %"\n')
     report = decode(perf("check", "--json", code=3).out)
     assert {(change.job, change.delta, change.word) for change in report.changes} == {
@@ -142,7 +169,10 @@ def test_a_rule_has_a_delta_of_its_own_and_the_command_line_overrides_it(measure
         ("search --deep", 0.01, "degradation"),
     }
     report = decode(perf("check", "--json", "--delta", "50", code=0).out)
-    assert {(change.job, change.delta) for change in report.changes} == {("sort", 0.5), ("search --deep", 0.5)}
+    assert {(change.job, change.delta) for change in report.changes} == {
+        ("sort", 0.5),
+        ("search --deep", 0.5),
+    }
 
 
 def test_a_rule_says_within_what_an_open_comparison_is_settled_and_the_command_line_overrides_it(
@@ -152,7 +182,10 @@ def test_a_rule_says_within_what_an_open_comparison_is_settled_and_the_command_l
     for name in ("sort", "search"):
         walls = [noisy(0.0131, seed=seed, spread=0.015) for seed in (3, 4)]
         session = interleaved(
-            commits, walls, session=f"20261120T093000-{name}", job=Job(name=name, collector="time", cmd=f"./{name}")
+            commits,
+            walls,
+            session=f"20261120T093000-{name}",
+            job=Job(name=name, collector="time", cmd=f"./{name}"),
         )
         Repository.find(create=True).store.add(session, "test")
     project.write("perf.toml", f'{JOB}[[check]]\njob = "sort"\nwithin = "10 %"\n')
@@ -162,19 +195,35 @@ def test_a_rule_says_within_what_an_open_comparison_is_settled_and_the_command_l
         return {(change.job, change.word, change.within) for change in report.changes}
 
     assert found() == {("sort", "same", 0.1), ("search", "inconclusive", None)}
-    assert found("--within", "0.1") == {("sort", "inconclusive", 0.001), ("search", "inconclusive", 0.001)}
+    assert found("--within", "0.1") == {
+        ("sort", "inconclusive", 0.001),
+        ("search", "inconclusive", 0.001),
+    }
     assert found("--within", "20") == {("sort", "same", 0.2), ("search", "same", 0.2)}
     assert found() == {("sort", "same", 0.1), ("search", "inconclusive", None)}
-    assert found("--method", "log-median") == {("sort", "inconclusive", None), ("search", "inconclusive", None)}
+    assert found("--method", "log-median") == {
+        ("sort", "inconclusive", None),
+        ("search", "inconclusive", None),
+    }
 
 
 def test_rules_with_other_bounds_are_one_family() -> None:
     values = tight()
-    sides = [profile({"a": side.tolist(), "b": (side * 1.5).tolist()}, place) for place, side in enumerate(values)]
-    rules = Rules((Rule(method="log-median", unit="a", within="50 %"), Rule(method="log-median", within="0 %")))
+    sides = [
+        profile({"a": side.tolist(), "b": (side * 1.5).tolist()}, place)
+        for place, side in enumerate(values)
+    ]
+    rules = Rules(
+        (
+            Rule(method="log-median", unit="a", within="50 %"),
+            Rule(method="log-median", within="0 %"),
+        )
+    )
     plain = compare([sides[0]], [sides[1]], method="log-median").changes
     found = compare([sides[0]], [sides[1]], rules=rules).changes
-    assert [(change.uid, change.q, change.word) for change in found] == [(change.uid, change.q, change.word) for change in plain]
+    assert [(change.uid, change.q, change.word) for change in found] == [
+        (change.uid, change.q, change.word) for change in plain
+    ]
     assert {change.uid: change.within for change in found} == {"a": 0.5, "b": 0.0}
 
 
@@ -197,9 +246,15 @@ def test_a_changed_rule_is_a_new_verdict(measured: Project, perf: Perf) -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ('[[check]]\nmethod = "t-tset"', "[[check]] no. 1: there is no method `t-tset`; did you mean `t-test`"),
+        (
+            '[[check]]\nmethod = "t-tset"',
+            "[[check]] no. 1: there is no method `t-tset`; did you mean `t-test`",
+        ),
         ('[[check]]\n[[check]]\nmethod = "os"', "[[check]] no. 2: there is no method `os`"),
-        ('[[check]]\ndelta = "much"', 'no. 1: delta = "much" is not a percentage: write it like "2%"'),
+        (
+            '[[check]]\ndelta = "much"',
+            'no. 1: delta = "much" is not a percentage: write it like "2%"',
+        ),
         ('[[check]]\ndelta = "-2%"', 'write it like "2%"'),
         ('[[check]]\ndelta = "5000%"', 'write it like "2%"'),
         ('[[check]]\nwithin = "3"', 'no. 1: within = "3" is not a percentage: write it like "2%"'),
@@ -209,7 +264,9 @@ def test_a_changed_rule_is_a_new_verdict(measured: Project, perf: Perf) -> None:
         ('[check]\nmethod = "t-test"', "check: expected a list"),
     ],
 )
-def test_a_wrong_rule_names_the_cure(measured: Project, perf: Perf, table: str, message: str) -> None:
+def test_a_wrong_rule_names_the_cure(
+    measured: Project, perf: Perf, table: str, message: str
+) -> None:
     measured.write("perf.toml", f"{JOB}{table}\n")
     said = perf("check", code=2)
     assert message in said.err
@@ -243,7 +300,10 @@ def test_a_size_on_one_side_only_is_reported_once() -> None:
 
 def test_one_family_however_many_rules_lead_to_it() -> None:
     values = tight()
-    sides = [profile({"a": side.tolist(), "b": (side * 1.5).tolist()}, place) for place, side in enumerate(values)]
+    sides = [
+        profile({"a": side.tolist(), "b": (side * 1.5).tolist()}, place)
+        for place, side in enumerate(values)
+    ]
     apart = Rules((Rule(method="log-median", unit="a"), Rule(method="log-median")))
     twice = Rules((Rule(method="log-median", unit="a"), Rule(method="log-median")), take="all")
     plain = compare([sides[0]], [sides[1]], method="log-median").changes
@@ -254,4 +314,7 @@ def test_one_family_however_many_rules_lead_to_it() -> None:
 def test_profiles_of_counters_go_past_the_rules_that_know_nothing_of_them() -> None:
     sides = counters(1), counters(2, 1)
     rules = Rules((Rule(method="t-test"), Rule(method="ks", metric="wall")))
-    assert compare([sides[0]], [sides[1]], rules=rules).changes == compare([sides[0]], [sides[1]]).changes
+    assert (
+        compare([sides[0]], [sides[1]], rules=rules).changes
+        == compare([sides[0]], [sides[1]]).changes
+    )

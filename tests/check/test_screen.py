@@ -18,13 +18,30 @@ from perfvcs.check.screen import SCREEN_LINES, screen
 
 
 def job(units: int, word: str | None = "degradation", **fields: Any) -> Overall:
-    known: dict[str, Any] = {"effect": 0.031, "low": 0.026, "high": 0.036, "baseline": 84.1, "target": 86.7} if word else {}
-    shared = {"job": "sort", "collector": "time", "metric": "wall", "unit": "s", "better": "lower", "series": ["5e1"]}
+    known: dict[str, Any] = (
+        {"effect": 0.031, "low": 0.026, "high": 0.036, "baseline": 84.1, "target": 86.7}
+        if word
+        else {}
+    )
+    shared = {
+        "job": "sort",
+        "collector": "time",
+        "metric": "wall",
+        "unit": "s",
+        "better": "lower",
+        "series": ["5e1"],
+    }
     return Overall(**(shared | known | {"word": word, "units": units, "combined": units} | fields))
 
 
 def with_jobs(given: Report, *jobs: Overall) -> Report:
-    return Report(baseline=given.baseline, target=given.target, method="auto", changes=given.changes, overall=list(jobs))
+    return Report(
+        baseline=given.baseline,
+        target=given.target,
+        method="auto",
+        changes=given.changes,
+        overall=list(jobs),
+    )
 
 
 def test_the_answer_comes_first() -> None:
@@ -43,8 +60,14 @@ def test_the_answer_comes_first() -> None:
 
 
 def test_a_suite_of_many_units_has_one_effect_and_the_changes_that_matter_most() -> None:
-    units = [change(uid=f"test {number}", baseline=0.1 / (1 + number), target=0.11) for number in range(300)]
-    rest = [change("same", uid=f"quiet {number}", effect=0.0, low=-0.02, high=0.02, bound=0.02) for number in range(640)]
+    units = [
+        change(uid=f"test {number}", baseline=0.1 / (1 + number), target=0.11)
+        for number in range(300)
+    ]
+    rest = [
+        change("same", uid=f"quiet {number}", effect=0.0, low=-0.02, high=0.02, bound=0.02)
+        for number in range(640)
+    ]
     lines = screen(with_jobs(report(*units, *rest), job(940))).splitlines()
     assert len(lines) <= SCREEN_LINES
     assert lines[0].endswith("sort became slower: wall time +3.1 % [+2.6, +3.6]")
@@ -61,35 +84,70 @@ def test_a_suite_of_many_units_has_one_effect_and_the_changes_that_matter_most()
 def test_importance_is_effect_times_time_spent() -> None:
     small = change(uid="short", effect=2.0, low=1.9, high=2.1, baseline=1e-6, target=3e-6)
     large = change(uid="long", effect=0.02, low=0.018, high=0.022, baseline=60.0, target=61.2)
-    memory = change(uid="long", metric="maxrss", unit="B", effect=0.5, low=0.4, high=0.6, baseline=1e6, target=1.5e6)
+    memory = change(
+        uid="long",
+        metric="maxrss",
+        unit="B",
+        effect=0.5,
+        low=0.4,
+        high=0.6,
+        baseline=1e6,
+        target=1.5e6,
+    )
     assert [entry.first.uid for entry in entries(report(small, large))] == ["long", "short"]
-    (first, _) = entries(report(small, large, memory))
+    first, _ = entries(report(small, large, memory))
     assert [one.metric for one in first.changes] == ["wall", "maxrss"]
 
 
 def test_what_fails_the_check_comes_before_what_is_larger() -> None:
-    better = change("improvement", uid="a", effect=-0.9, low=-0.91, high=-0.89, baseline=10.0, target=1.0)
-    assert [entry.first.word for entry in entries(report(better, change(uid="b")))] == ["degradation", "improvement"]
+    better = change(
+        "improvement", uid="a", effect=-0.9, low=-0.91, high=-0.89, baseline=10.0, target=1.0
+    )
+    assert [entry.first.word for entry in entries(report(better, change(uid="b")))] == [
+        "degradation",
+        "improvement",
+    ]
 
 
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ([change("improvement", effect=-0.1, low=-0.12, high=-0.08)], "sort became faster: wall time -10.0 % [-12.0, -8.0]"),
+        (
+            [change("improvement", effect=-0.1, low=-0.12, high=-0.08)],
+            "sort became faster: wall time -10.0 % [-12.0, -8.0]",
+        ),
         ([change(metric="peak", unit="B")], "sort became larger: peak +7.3 % [+5.1, +9.6]"),
-        ([change(metric="rate", unit="1/s", better="higher")], "sort became worse: rate +7.3 % [+5.1, +9.6]"),
-        ([change(), change(job="parse")], "sort became slower: wall time +7.3 % [+5.1, +9.6]; 1 other benchmark moved, too"),
+        (
+            [change(metric="rate", unit="1/s", better="higher")],
+            "sort became worse: rate +7.3 % [+5.1, +9.6]",
+        ),
+        (
+            [change(), change(job="parse")],
+            "sort became slower: wall time +7.3 % [+5.1, +9.6]; 1 other benchmark moved, too",
+        ),
         (
             [change(), change("improvement", job="parse", effect=-0.01)],
-            "sort became slower: wall time +7.3 % [+5.1, +9.6]; 1 other benchmark moved, too (1 worse, 1 better)",
+            (
+                "sort became slower: wall time +7.3 % [+5.1, +9.6]; 1 other benchmark moved, too (1"
+                " worse, 1 better)"
+            ),
         ),
         ([change("same", bound=0.008)], "nothing changed: the one comparison is the same"),
-        ([change("suspected", reason="apart")], "sort may have become slower: wall time +7.3 % [+5.1, +9.6]; apart"),
+        (
+            [change("suspected", reason="apart")],
+            "sort may have become slower: wall time +7.3 % [+5.1, +9.6]; apart",
+        ),
         (
             [change("inconclusive"), change("same", metric="cpu")],
-            "no change is shown, and 1 of 2 comparisons is open; sort: wall time +7.3 % [+5.1, +9.6]",
+            (
+                "no change is shown, and 1 of 2 comparisons is open; sort: wall time +7.3 % [+5.1,"
+                " +9.6]"
+            ),
         ),
-        ([change("not comparable", reason="kernel 6.1 -> 6.5")], "nothing is comparable: kernel 6.1 -> 6.5"),
+        (
+            [change("not comparable", reason="kernel 6.1 -> 6.5")],
+            "nothing is comparable: kernel 6.1 -> 6.5",
+        ),
         ([change("new"), change("missing", job="gone")], "nothing to compare: 1 new, 1 missing"),
         ([change(accepted="wanted")], "nothing changed beyond what is accepted: 1 comparison"),
         ([], "nothing to compare"),
@@ -100,15 +158,25 @@ def test_each_situation_has_its_sentence(changes: list[Any], said: str) -> None:
 
 
 def test_a_job_that_did_not_change_as_a_whole_is_said_beside_its_unit_that_did() -> None:
-    given = with_jobs(report(change(uid="test 1"), change("same", uid="test 2")), job(2, "inconclusive"))
-    assert sentence(given).endswith("; sort in all: wall time +3.1 % [+2.6, +3.6], no more than chance")
-    other = with_jobs(report(change(uid="test 1"), change("same", uid="test 2")), job(2, "improvement", effect=-0.03))
+    given = with_jobs(
+        report(change(uid="test 1"), change("same", uid="test 2")), job(2, "inconclusive")
+    )
+    assert sentence(given).endswith(
+        "; sort in all: wall time +3.1 % [+2.6, +3.6], no more than chance"
+    )
+    other = with_jobs(
+        report(change(uid="test 1"), change("same", uid="test 2")),
+        job(2, "improvement", effect=-0.03),
+    )
     assert "sort became faster: wall time -3.0 %" in sentence(other)
     assert "; but sort: test 1 became slower: wall time +7.3 %" in sentence(other)
 
 
 def test_a_whole_that_moved_stands_once() -> None:
-    given = with_jobs(report(change(finding="a finding"), change(uid="part")), job(2, effect=0.073, low=0.051, high=0.096))
+    given = with_jobs(
+        report(change(finding="a finding"), change(uid="part")),
+        job(2, effect=0.073, low=0.051, high=0.096),
+    )
     lines = screen(given).splitlines()
     assert sum(line.startswith("  degradation    sort (2 units: ") for line in lines) == 1
     assert not any(line.startswith("  degradation    sort  ") for line in lines)
@@ -117,30 +185,56 @@ def test_a_whole_that_moved_stands_once() -> None:
 
 
 def test_what_is_known_of_a_cause_stands_below_its_change() -> None:
-    said = screen(report(change()), causes={("sort", "sort"): ["inside: insert executes +3 M instructions (+50 %)"]})
-    assert "                   inside: insert executes +3 M instructions (+50 %)" in said.splitlines()
-    assert "inside: insert executes" in markdown(report(change()), causes={("sort", "sort"): ["inside: insert executes"]})
+    said = screen(
+        report(change()),
+        causes={("sort", "sort"): ["inside: insert executes +3 M instructions (+50 %)"]},
+    )
+    assert (
+        "                   inside: insert executes +3 M instructions (+50 %)" in said.splitlines()
+    )
+    assert "inside: insert executes" in markdown(
+        report(change()), causes={("sort", "sort"): ["inside: insert executes"]}
+    )
 
 
 def test_bounds_that_rule_nothing_out_are_not_said() -> None:
-    noisy = [change("inconclusive", uid=f"test {number}", bound=20.0 + number) for number in range(30)]
+    noisy = [
+        change("inconclusive", uid=f"test {number}", bound=20.0 + number) for number in range(30)
+    ]
     assert "The 30 comparisons rule out nothing below 100 %." in screen(report(*noisy))
-    mixed = [change("inconclusive", uid=f"test {number}", bound=0.0011 * number**1.5) for number in range(1, 101)]
+    mixed = [
+        change("inconclusive", uid=f"test {number}", bound=0.0011 * number**1.5)
+        for number in range(1, 101)
+    ]
     assert "Of the 100 comparisons half moved by at most 39 %." in screen(report(*mixed))
-    few = [change("inconclusive", uid=f"test {number}", bound=0.001 * number**1.2) for number in range(1, 101)]
+    few = [
+        change("inconclusive", uid=f"test {number}", bound=0.001 * number**1.2)
+        for number in range(1, 101)
+    ]
     few.append(change("inconclusive", uid="one", bound=0.9))
-    assert "Of the 101 comparisons 19 of 20 moved by at most 24 %, and none moved by more" in screen(report(*few))
+    assert (
+        "Of the 101 comparisons 19 of 20 moved by at most 24 %, and none moved by more"
+        in screen(report(*few))
+    )
 
 
 @pytest.mark.parametrize("separator", "\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029")
 def test_a_name_breaks_lines_nowhere(separator: str) -> None:
-    broken = screen(report(change(reason=f"a{separator}b", finding=f"c{separator}d", uid=f"e{separator}f")))
-    assert len(broken.splitlines()) == len(screen(report(change(reason="a b", finding="c d", uid="e f"))).splitlines())
+    broken = screen(
+        report(change(reason=f"a{separator}b", finding=f"c{separator}d", uid=f"e{separator}f"))
+    )
+    assert len(broken.splitlines()) == len(
+        screen(report(change(reason="a b", finding="c d", uid="e f"))).splitlines()
+    )
 
 
 NAMES = st.text(max_size=300)
 DIFFERENCES = st.builds(
-    Difference, what=NAMES, parts=st.lists(NAMES, max_size=6), files=st.lists(NAMES, max_size=3), more=st.integers(0, 9)
+    Difference,
+    what=NAMES,
+    parts=st.lists(NAMES, max_size=6),
+    files=st.lists(NAMES, max_size=3),
+    more=st.integers(0, 9),
 )
 
 
@@ -160,11 +254,23 @@ DIFFERENCES = st.builds(
         max_size=40,
     ),
     st.integers(0, 2),
-    st.builds(JudgedBy, differences=st.lists(DIFFERENCES, max_size=12), accepts=st.lists(NAMES, max_size=2), remark=NAMES),
+    st.builds(
+        JudgedBy,
+        differences=st.lists(DIFFERENCES, max_size=12),
+        accepts=st.lists(NAMES, max_size=2),
+        remark=NAMES,
+    ),
 )
-def test_whatever_is_reported_takes_one_screen(changes: list[Any], following: int, by: JudgedBy) -> None:
-    jobs = [job(2, given.word, job=given.job, series=[given.series], metric=given.metric) for given in changes[:9]]
-    found = structs.replace(with_jobs(report(*changes), *jobs), judged_by=by, failures=["note " * 90] * 3)
+def test_whatever_is_reported_takes_one_screen(
+    changes: list[Any], following: int, by: JudgedBy
+) -> None:
+    jobs = [
+        job(2, given.word, job=given.job, series=[given.series], metric=given.metric)
+        for given in changes[:9]
+    ]
+    found = structs.replace(
+        with_jobs(report(*changes), *jobs), judged_by=by, failures=["note " * 90] * 3
+    )
     lines = screen(found, following=["what to do " * 30] * following).splitlines()
     assert len(lines) <= SCREEN_LINES
     assert max(map(len, lines)) <= 80

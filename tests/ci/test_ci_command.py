@@ -24,7 +24,8 @@ from perfvcs.repository import Repository
 
 Perf = Callable[..., Said]
 TOKEN, JOB_TOKEN = "ghs_0123456789abcdef_AB", "64_abcdefghijklmnop"
-# reports a time that differs a little from run to run, and leaves its environment and a line for each run
+# reports a time that differs a little from run to run, and leaves its environment and a line for
+# each run
 WORK = """\
 echo run >> "$RUNS"
 env > "$RUNS.env"
@@ -48,9 +49,13 @@ def drawn_page() -> None:
 
 @pytest.fixture(autouse=True)
 def page_of_a_job(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page takes longer to draw than all else that most of these tests do, and they do not look at it."""
+    """The page takes longer to draw than all else that most of these tests do, and they do not look
+    at it.
+    """
     if "drawn_page" not in request.fixturenames:
-        monkeypatch.setattr("perfvcs.ci.artifacts.page", lambda verdict, _: f"{verdict.headline()}: not drawn")
+        monkeypatch.setattr(
+            "perfvcs.ci.artifacts.page", lambda verdict, _: f"{verdict.headline()}: not drawn"
+        )
 
 
 class Change:
@@ -58,7 +63,8 @@ class Change:
 
     def __init__(self, project: Project, perf: Perf, runs: Path) -> None:
         self.project, self.run, self.runs = project, perf, runs
-        loose = '[[check]]\nunit = "work"\ndelta = "1000%"\n'  # what the shell takes, on a machine that others use
+        # what the shell takes, on a machine that others use
+        loose = '[[check]]\nunit = "work"\ndelta = "1000%"\n'
         project.configure(f'cmd = "sh work.sh"\n{loose}', top=f'env = {{ RUNS = "{runs}" }}')
         self.base = self.level("1000")
 
@@ -93,18 +99,32 @@ def service() -> Iterator[Service]:
 
 
 @pytest.fixture
-def github(change: Change, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def github(
+    change: Change, service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., None]:
     """A GitHub job for pull request 7, whose newest commit is HEAD."""
 
     def begin(**event: Any) -> None:
         head = change.project.git("rev-parse", "HEAD")
-        pull = {"pull_request": {"number": 7, "base": {"sha": change.base, "ref": "main"}, "head": {"sha": head}}}
+        pull = {
+            "pull_request": {
+                "number": 7,
+                "base": {"sha": change.base, "ref": "main"},
+                "head": {"sha": head},
+            }
+        }
         (tmp_path / "event.json").write_text(json.dumps(event or pull))
         said = {
-            "GITHUB_ACTIONS": "true", "GITHUB_EVENT_PATH": str(tmp_path / "event.json"), "GITHUB_API_URL": service.address,
-            "GITHUB_REPOSITORY": "ada/project", "GITHUB_TOKEN": TOKEN, "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
-            "GITHUB_ENV": str(tmp_path / "env"), "ACTIONS_RUNTIME_TOKEN": JOB_TOKEN, "OTHER": f"https://x:{JOB_TOKEN}@example.org",
-        }  # fmt: skip
+            "GITHUB_ACTIONS": "true",
+            "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
+            "GITHUB_API_URL": service.address,
+            "GITHUB_REPOSITORY": "ada/project",
+            "GITHUB_TOKEN": TOKEN,
+            "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
+            "GITHUB_ENV": str(tmp_path / "env"),
+            "ACTIONS_RUNTIME_TOKEN": JOB_TOKEN,
+            "OTHER": f"https://x:{JOB_TOKEN}@example.org",
+        }
         for name, value in said.items():
             monkeypatch.setenv(name, value)
 
@@ -117,7 +137,10 @@ def test_an_error_leaves_no_report_of_an_earlier_run(change: Change) -> None:
     (change.project.root / "perf-ci" / "notes.txt").write_text("mine")
     change.project.commit("broken", **{"perf.toml": "[[job]\n"})
     assert "is not TOML" in change.ci(code=2).err
-    assert {path.name for path in (change.project.root / "perf-ci").iterdir()} == {".gitignore", "notes.txt"}
+    assert {path.name for path in (change.project.root / "perf-ci").iterdir()} == {
+        ".gitignore",
+        "notes.txt",
+    }
 
 
 def test_folders_of_reports_and_sites_are_not_what_a_job_misses(change: Change) -> None:
@@ -140,7 +163,9 @@ def test_a_change_for_the_worse_fails_the_job_and_is_in_every_report(change: Cha
     assert {path.name for path in folder.iterdir()} == {*REPORTS, "index.html", ".gitignore"}
     found = change.verdict
     assert (found.word, found.status) == ("degraded", 3)
-    assert [(alarm.first.uid, alarm.place.path) for alarm in found.alarms if alarm.certain] == [("inner", "work.sh")]
+    assert [(alarm.first.uid, alarm.place.path) for alarm in found.alarms if alarm.certain] == [
+        ("inner", "work.sh")
+    ]
     assert "became slower" in (folder / "index.html").read_text()
     assert change.project.git("status", "--porcelain") == ""
 
@@ -183,7 +208,10 @@ def test_the_commit_is_measured_and_not_what_lies_about(change: Change) -> None:
 def test_a_budget_that_is_too_short_settles_nothing_and_says_so(change: Change) -> None:
     change.project.commit("slow", **{"work.sh": "sleep 600"})
     said = change.ci("--budget", "1s", code=4)
-    assert "Nothing could be settled: the budget ended before work had a complete block" in " ".join(said.out.split())
+    assert (
+        "Nothing could be settled: the budget ended before work had a complete block"
+        in " ".join(said.out.split())
+    )
     assert change.verdict.word == "unsettled"
 
 
@@ -193,11 +221,19 @@ def test_what_cannot_be_measured_fails_the_job_in_every_report(change: Change) -
     said = change.ci(code=5)
     assert "Measuring failed: work on" in " ".join(said.out.split())
     assert "failed: work on" in said.err
-    for name in ("report.md", "junit.xml", "report.sarif", "gl-code-quality-report.json", "index.html"):
+    for name in (
+        "report.md",
+        "junit.xml",
+        "report.sarif",
+        "gl-code-quality-report.json",
+        "index.html",
+    ):
         assert "exited with status 7" in (change.project.root / "perf-ci" / name).read_text(), name
 
 
-def test_what_is_accepted_on_the_branch_does_not_fail_the_job_of_its_merge(change: Change, github: Callable[..., None]) -> None:
+def test_what_is_accepted_on_the_branch_does_not_fail_the_job_of_its_merge(
+    change: Change, github: Callable[..., None]
+) -> None:
     change.project.git("switch", "--quiet", "--create", "change")
     change.level("2000")
     said = change.ci(code=3)
@@ -216,13 +252,27 @@ def test_what_is_accepted_on_the_branch_does_not_fail_the_job_of_its_merge(chang
 def test_a_stored_blame_says_where(change: Change) -> None:
     head = change.level("2000")
     cause = SuspectFunction(
-        name="work", path="src/w.py", score=1.0, hunks=[Lines("src/w.py", (3, 1), (3, 2)), Lines("src/w.py", (9, 1), (9, 1))]
+        name="work",
+        path="src/w.py",
+        score=1.0,
+        hunks=[Lines("src/w.py", (3, 1), (3, 2)), Lines("src/w.py", (9, 1), (9, 1))],
     )
     trial = AuxiliaryTrial(name="work", path="src/w.py", word="proved", level=1.0)
     found = Blame(
-        baseline=change.base, target=head, job="work", metric="cpu", a=1, b=2, effect=1, low=1, high=1, delta=0.01, verdict="proved",
-        suspects=[cause], trials=[trial],
-    )  # fmt: skip
+        baseline=change.base,
+        target=head,
+        job="work",
+        metric="cpu",
+        a=1,
+        b=2,
+        effect=1,
+        low=1,
+        high=1,
+        delta=0.01,
+        verdict="proved",
+        suspects=[cause],
+        trials=[trial],
+    )
     blames.store(Repository.find(change.project.root, create=True), found)
     change.ci(code=3)
     place = change.verdict.alarms[0].place
@@ -239,17 +289,24 @@ def test_github_shows_a_comment_a_summary_and_annotations(
     assert change.post() == "comment written\n"
     (body,) = service.bodies
     assert body.startswith("<!-- perfvcs-ci main -->\n> [!CAUTION]\n") and "became slower" in body
-    following = f"Next, in a clone of the branch: perf ci --base {change.base[:10]}; if wanted: perf accept ID --reason TEXT"
+    following = (
+        f"Next, in a clone of the branch: perf ci --base {change.base[:10]}; if wanted: perf accept"
+        " ID --reason TEXT"
+    )
     assert following in " ".join(said.out.split())
     assert "became slower" in (tmp_path / "summary.md").read_text()
     lines = said.out.splitlines()
     token = lines[0].removeprefix("::stop-commands::")
     end = lines.index(f"::{token}::")
     assert [line for line in lines[1:end] if line.lstrip().startswith("::")] == []
-    assert lines[end + 1].startswith("::error file=work.sh,line=1,endLine=1,title=perf ci::work: inner became worse: wall time +")
+    assert lines[end + 1].startswith(
+        "::error file=work.sh,line=1,endLine=1,title=perf ci::work: inner became worse: wall time +"
+    )
 
 
-def test_the_comment_follows_the_pull_request(change: Change, github: Callable[..., None], service: Service) -> None:
+def test_the_comment_follows_the_pull_request(
+    change: Change, github: Callable[..., None], service: Service
+) -> None:
     change.level("1000 ")
     github()
     change.ci()
@@ -266,7 +323,9 @@ def test_the_comment_follows_the_pull_request(change: Change, github: Callable[.
     assert len(service.bodies) == 1 and "CAUTION" not in service.bodies[0]
 
 
-def test_a_comment_on_no_change_is_asked_for_by_name(change: Change, github: Callable[..., None], service: Service) -> None:
+def test_a_comment_on_no_change_is_asked_for_by_name(
+    change: Change, github: Callable[..., None], service: Service
+) -> None:
     change.level("1000 ")
     github()
     change.ci()
@@ -279,17 +338,24 @@ def test_options_of_a_comment_go_with_one(change: Change, words: tuple[str, ...]
     assert "are about a comment: combine them with --post DIR" in change.ci(*words, code=2).err
 
 
-def test_measuring_warns_of_a_token_and_asks_nobody(change: Change, github: Callable[..., None], service: Service) -> None:
+def test_measuring_warns_of_a_token_and_asks_nobody(
+    change: Change, github: Callable[..., None], service: Service
+) -> None:
     change.level("1000 ")
     github()
-    warning = "note: GITHUB_TOKEN is set, and what was measured could read it: give it only to a job that runs `perf ci --post`"
+    warning = (
+        "note: GITHUB_TOKEN is set, and what was measured could read it: give it only to a job that"
+        " runs `perf ci --post`"
+    )
     assert warning in change.ci().out
     assert service.asked == []
     os.environ.pop("GITHUB_TOKEN")
     assert warning not in change.ci().out
 
 
-def test_a_comment_that_fails_fails_no_job(change: Change, github: Callable[..., None], service: Service) -> None:
+def test_a_comment_that_fails_fails_no_job(
+    change: Change, github: Callable[..., None], service: Service
+) -> None:
     change.level("2000")
     github()
     change.ci(code=3)
@@ -299,10 +365,18 @@ def test_a_comment_that_fails_fails_no_job(change: Change, github: Callable[...,
     assert service.bodies == []
 
 
-def test_tokens_are_nowhere(change: Change, github: Callable[..., None], service: Service, tmp_path: Path) -> None:
+def test_tokens_are_nowhere(
+    change: Change, github: Callable[..., None], service: Service, tmp_path: Path
+) -> None:
     github()
     change.project.commit(
-        "loud", **{"work.sh": WORK.replace("LEVEL", "2000") + f"\necho {TOKEN} >&2\n[ $(wc -l < $RUNS) -lt 4 ] || exit 3\n"}
+        "loud",
+        **{
+            "work.sh": (
+                WORK.replace("LEVEL", "2000")
+                + f"\necho {TOKEN} >&2\n[ $(wc -l < $RUNS) -lt 4 ] || exit 3\n"
+            )
+        },
     )
     github()
     said = change.ci(code=None)
@@ -310,7 +384,9 @@ def test_tokens_are_nowhere(change: Change, github: Callable[..., None], service
     posted = change.post("--always")
     assert service.asked
     seen = (tmp_path / "runs.env").read_text()
-    assert "RUNS=" in seen and TOKEN not in seen and JOB_TOKEN not in seen and "GITHUB_ENV" not in seen
+    assert (
+        "RUNS=" in seen and TOKEN not in seen and JOB_TOKEN not in seen and "GITHUB_ENV" not in seen
+    )
     written = [path.read_bytes() for path in (change.project.root / "perf-ci").iterdir()]
     written += [
         said.out.encode(),
@@ -339,15 +415,20 @@ def test_another_step_comments_with_the_report_of_the_first(
     assert "became slower" in service.bodies[0]
 
 
-def test_what_a_fork_s_job_wrote_is_text(change: Change, github: Callable[..., None], service: Service, tmp_path: Path) -> None:
+def test_what_a_fork_s_job_wrote_is_text(
+    change: Change, github: Callable[..., None], service: Service, tmp_path: Path
+) -> None:
     change.level("2000")
     folder = tmp_path / "artifact"
     change.ci("--out", str(folder), code=3)
     found = read(folder)
     hostile = msgspec.structs.replace(
-        found, notes=["<img src=x onerror=y> @everyone [click](https://example.org)\n# big"], following=["<!-- perfvcs-ci other -->"],
-        why=["|x|"], causes=[("work", "inner", ["`x` **y**"])],
-    )  # fmt: skip
+        found,
+        notes=["<img src=x onerror=y> @everyone [click](https://example.org)\n# big"],
+        following=["<!-- perfvcs-ci other -->"],
+        why=["|x|"],
+        causes=[("work", "inner", ["`x` **y**"])],
+    )
     (folder / "report.json").write_bytes(document(hostile))
     github()
     change.run("ci", "--post", str(folder))
@@ -357,7 +438,9 @@ def test_what_a_fork_s_job_wrote_is_text(change: Change, github: Callable[..., N
 
 
 @pytest.mark.parametrize("text", [None, "", "{}", "x" * 10])
-def test_a_folder_without_a_report_is_said_in_a_line(change: Change, tmp_path: Path, text: str | None) -> None:
+def test_a_folder_without_a_report_is_said_in_a_line(
+    change: Change, tmp_path: Path, text: str | None
+) -> None:
     if text is not None:
         (tmp_path / "report.json").write_text(text)
     said = change.run("ci", "--post", str(tmp_path), code=2)
@@ -366,12 +449,20 @@ def test_a_folder_without_a_report_is_said_in_a_line(change: Change, tmp_path: P
 
 def test_profiles_travel_to_a_job_that_may_push(change: Change, tmp_path: Path, perf: Perf) -> None:
     change.level("1000 ")
-    assert f"wrote 2 profiles to {tmp_path}/fork.bundle" in change.ci("--bundle", str(tmp_path / "fork.bundle")).out
+    assert (
+        f"wrote 2 profiles to {tmp_path}/fork.bundle"
+        in change.ci("--bundle", str(tmp_path / "fork.bundle")).out
+    )
     change.project.git("clone", "--quiet", ".", str(tmp_path / "other"))
-    assert "pulled 2 profiles" in perf("-C", str(tmp_path / "other"), "import", str(tmp_path / "fork.bundle")).out
+    assert (
+        "pulled 2 profiles"
+        in perf("-C", str(tmp_path / "other"), "import", str(tmp_path / "fork.bundle")).out
+    )
 
 
-def test_baselines_of_the_remote_are_pulled(change: Change, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_baselines_of_the_remote_are_pulled(
+    change: Change, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     change.project.git("clone", "--quiet", "--bare", ".", str(tmp_path / "forge"))
     change.project.git("remote", "add", "origin", str(tmp_path / "forge"))
     change.run("collect", "--quiet")
@@ -396,18 +487,30 @@ def test_a_remote_that_is_gone_is_a_note(change: Change) -> None:
     ("words", "code", "expected"),
     [
         (("--budget", "soon"), 2, "--budget"),
-        (("--name", "a b"), 2, "--name 'a b' is not a name: take up to 60 letters, digits and . _ -"),
+        (
+            ("--name", "a b"),
+            2,
+            "--name 'a b' is not a name: take up to 60 letters, digits and . _ -",
+        ),
         (("--base", "nothing"), 2, "`nothing` is not a revision here"),
         (("--platform", "github"), 2, "GITHUB_EVENT_PATH is not set"),
         (("--job", "none"), 2, "there is no job `none`"),
-        (("--out", "work.sh/x"), 2, "work.sh/x cannot be written (Not a directory): name another folder with --out"),
+        (
+            ("--out", "work.sh/x"),
+            2,
+            "work.sh/x cannot be written (Not a directory): name another folder with --out",
+        ),
     ],
 )
-def test_what_cannot_be_done_is_said_in_a_line(change: Change, words: tuple[str, ...], code: int, expected: str) -> None:
+def test_what_cannot_be_done_is_said_in_a_line(
+    change: Change, words: tuple[str, ...], code: int, expected: str
+) -> None:
     change.project.commit("words", **{"README.md": "words"})
     said = change.ci(*words, code=code)
     assert expected in said.err
-    assert [line for line in said.err.splitlines() if line.startswith("perf: ")] == said.err.splitlines()[-1:]
+    assert [
+        line for line in said.err.splitlines() if line.startswith("perf: ")
+    ] == said.err.splitlines()[-1:]
 
 
 def test_a_project_without_jobs_says_so(project: Project, perf: Perf) -> None:

@@ -1,4 +1,6 @@
-"""The comment on a pull request, written to a server that plays GitHub's and GitLab's interface with its failures."""
+"""The comment on a pull request, written to a server that plays GitHub's and GitLab's interface
+with its failures.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,11 @@ def write(job: Surroundings, text: str = TEXT, *, new: bool = True, **limits: fl
 
 
 def failing(status: int, said: str = "", **headers: str) -> Answer:
-    return status, {name.replace("_", "-"): value for name, value in headers.items()}, json.dumps({"message": said}).encode()
+    return (
+        status,
+        {name.replace("_", "-"): value for name, value in headers.items()},
+        json.dumps({"message": said}).encode(),
+    )
 
 
 def cut(handler: BaseHTTPRequestHandler) -> None:
@@ -56,7 +62,9 @@ def cut(handler: BaseHTTPRequestHandler) -> None:
     handler.close_connection = True
 
 
-def test_a_comment_is_written_once_and_then_updated_in_place(service: Service, job: Surroundings) -> None:
+def test_a_comment_is_written_once_and_then_updated_in_place(
+    service: Service, job: Surroundings
+) -> None:
     service.comments.append({"id": 1, "body": "looks good", "user": {"type": "User"}})
     assert write(job) == "comment written"
     assert write(job, f"{MARKER}\nfine again", new=False) == "comment updated"
@@ -76,7 +84,9 @@ def test_it_is_found_behind_hundreds_of_others(service: Service, job: Surroundin
     assert service.comments[-1]["body"] == TEXT and len(service.comments) == 251
 
 
-def test_other_jobs_and_people_who_quote_it_keep_their_comments(service: Service, job: Surroundings) -> None:
+def test_other_jobs_and_people_who_quote_it_keep_their_comments(
+    service: Service, job: Surroundings
+) -> None:
     others = ["<!-- perfvcs-ci nightly -->\nother", f"> {MARKER}\nquoted", None]
     service.comments += [{"id": number, "body": body} for number, body in enumerate(others)]
     assert write(job) == "comment written"
@@ -84,7 +94,10 @@ def test_other_jobs_and_people_who_quote_it_keep_their_comments(service: Service
 
 
 def test_a_program_wrote_it_before_a_person_did(service: Service, job: Surroundings) -> None:
-    service.comments += [{"id": 1, "body": MARKER, "user": {"type": "User"}}, {"id": 2, "body": MARKER, "user": {"type": "Bot"}}]
+    service.comments += [
+        {"id": 1, "body": MARKER, "user": {"type": "User"}},
+        {"id": 2, "body": MARKER, "user": {"type": "Bot"}},
+    ]
     write(job)
     assert service.bodies == [MARKER, TEXT]
 
@@ -97,7 +110,9 @@ def test_gitlab_has_notes_on_merge_requests(service: Service) -> None:
     assert all(headers["Private-Token"] == TOKEN for *_, headers in service.asked)
 
 
-def test_a_pull_request_of_a_fork_is_found_by_its_newest_commit(service: Service, job: Surroundings) -> None:
+def test_a_pull_request_of_a_fork_is_found_by_its_newest_commit(
+    service: Service, job: Surroundings
+) -> None:
     head = "5" * 40
     service.pulls = [
         {"number": 3, "state": "closed", "head": {"sha": head}},
@@ -122,20 +137,31 @@ def test_a_pull_request_of_a_fork_is_found_by_its_newest_commit(service: Service
         (422, "Validation Failed", ""),
     ],
 )
-def test_what_cannot_succeed_is_said_once(service: Service, job: Surroundings, status: int, said: str, cure: str) -> None:
+def test_what_cannot_succeed_is_said_once(
+    service: Service, job: Surroundings, status: int, said: str, cure: str
+) -> None:
     service.faults.append(failing(status, said))
-    assert write(job) == f"no comment: {service.address}: it answers {status} ({said}){f': {cure}' if cure else ''}"
+    assert (
+        write(job) == f"no comment: {service.address}: it answers {status}"
+        f" ({said}){f': {cure}' if cure else ''}"
+    )
     assert len(service.asked) == 1
 
 
 @pytest.mark.parametrize(
     "fault",
     [
-        failing(429, Retry_After="0"), failing(429, Retry_After=formatdate(usegmt=True)), failing(429, Retry_After="soon"),
-        failing(500), failing(502), failing(503, Retry_After="0"), failing(403, "secondary rate limit", Retry_After="0"),
-        failing(403, X_RateLimit_Remaining="0"), cut,
+        failing(429, Retry_After="0"),
+        failing(429, Retry_After=formatdate(usegmt=True)),
+        failing(429, Retry_After="soon"),
+        failing(500),
+        failing(502),
+        failing(503, Retry_After="0"),
+        failing(403, "secondary rate limit", Retry_After="0"),
+        failing(403, X_RateLimit_Remaining="0"),
+        cut,
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("at", [0, 1])
 def test_what_may_succeed_later_is_tried_again_and_never_written_twice(
     service: Service, job: Surroundings, fault: Any, at: int
@@ -148,7 +174,9 @@ def test_what_may_succeed_later_is_tried_again_and_never_written_twice(
     assert service.bodies == [TEXT]
 
 
-def test_a_comment_whose_answer_was_lost_is_not_written_again(service: Service, job: Surroundings) -> None:
+def test_a_comment_whose_answer_was_lost_is_not_written_again(
+    service: Service, job: Surroundings
+) -> None:
     def written_and_cut(handler: BaseHTTPRequestHandler) -> None:
         service.comments.append({"id": 5, "body": TEXT, "user": {"type": "Bot"}})
         cut(handler)
@@ -171,8 +199,14 @@ def test_it_gives_up_after_some_tries(service: Service, job: Surroundings) -> No
 @pytest.mark.parametrize("after", ["3600", "99999999999999999999", "a date"])
 def test_it_does_not_wait_for_an_hour(service: Service, job: Surroundings, after: str) -> None:
     soon = formatdate(time.time() + 7200, usegmt=True)
-    service.faults.append(failing(429, "slow down", Retry_After=soon if after == "a date" else after))
-    assert write(job) == f"no comment: {service.address}: it answers 429 (slow down), and asks to wait for too long"
+    service.faults.append(
+        failing(429, "slow down", Retry_After=soon if after == "a date" else after)
+    )
+    assert (
+        write(job)
+        == f"no comment: {service.address}: it answers 429 (slow down), and asks to wait for too"
+        " long"
+    )
     assert len(service.asked) == 1
 
 
@@ -180,12 +214,17 @@ def test_a_service_that_says_nothing_is_left(service: Service, job: Surroundings
     ended = threading.Event()
     service.faults += [lambda _: ended.wait(60) and None] * 4  # type: ignore[list-item,func-returns-value]
     try:
-        assert write(job, silence=0.05) == f"no comment: {service.address}: it does not answer, 4 times"
+        assert (
+            write(job, silence=0.05)
+            == f"no comment: {service.address}: it does not answer, 4 times"
+        )
     finally:
         ended.set()
 
 
-def test_a_service_that_sends_a_byte_now_and_then_is_left(service: Service, job: Surroundings) -> None:
+def test_a_service_that_sends_a_byte_now_and_then_is_left(
+    service: Service, job: Surroundings
+) -> None:
     ended = threading.Event()
 
     def drip(handler: BaseHTTPRequestHandler) -> None:
@@ -207,14 +246,23 @@ def test_nobody_is_there(job: Surroundings) -> None:
         free.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{free.getsockname()[1]}"
     said = write(replace(job, api=address))
-    assert said.startswith(f"no comment: {address}: it cannot be reached (") and said.endswith("4 times")
+    assert said.startswith(f"no comment: {address}: it cannot be reached (") and said.endswith(
+        "4 times"
+    )
 
 
-def test_the_token_goes_to_the_host_that_the_job_names_and_to_no_other(service: Service, job: Surroundings) -> None:
+def test_the_token_goes_to_the_host_that_the_job_names_and_to_no_other(
+    service: Service, job: Surroundings
+) -> None:
     with serving() as elsewhere:
-        service.faults.append(failing(307, Location=f"{elsewhere.address}/repos/ada/project/issues/7/comments"))
+        service.faults.append(
+            failing(307, Location=f"{elsewhere.address}/repos/ada/project/issues/7/comments")
+        )
         said = write(job)
-    assert said == f"no comment: {service.address}: it answers 307, a redirection, which is not followed"
+    assert (
+        said
+        == f"no comment: {service.address}: it answers 307, a redirection, which is not followed"
+    )
     assert elsewhere.asked == []
     assert service.asked[0][2]["Authorization"] == f"Bearer {TOKEN}"
 
@@ -225,37 +273,59 @@ def test_nothing_that_is_said_has_the_token(job: Surroundings) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"{}", b"7", b"[" * 100_000, b'["\xff"]'])
-def test_an_answer_that_is_not_one_is_said(service: Service, job: Surroundings, body: bytes) -> None:
+def test_an_answer_that_is_not_one_is_said(
+    service: Service, job: Surroundings, body: bytes
+) -> None:
     service.faults.append((200, {}, body))
-    assert re.fullmatch(rf"no comment: {service.address}: its answer is not (JSON|a list of comments)", write(job))
+    assert re.fullmatch(
+        rf"no comment: {service.address}: its answer is not (JSON|a list of comments)", write(job)
+    )
 
 
-def test_an_endless_answer_is_not_read_to_its_end(service: Service, job: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_answer_is_not_read_to_its_end(
+    service: Service, job: Surroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(comment, "LARGEST_RESPONSE", 1 << 20)
     service.faults.append((200, {}, b"[" + b" " * (2 << 20)))
     assert write(job) == f"no comment: {service.address}: its answer is larger than 1 MiB"
 
 
-@pytest.mark.parametrize("items", [[None], [{}], [{"id": "x"}], [{"id": 3}], [{"id": 3, "body": 5, "user": 7}]])
-def test_comments_of_another_shape_are_not_ours(service: Service, job: Surroundings, items: list[Any]) -> None:
+@pytest.mark.parametrize(
+    "items", [[None], [{}], [{"id": "x"}], [{"id": 3}], [{"id": 3, "body": 5, "user": 7}]]
+)
+def test_comments_of_another_shape_are_not_ours(
+    service: Service, job: Surroundings, items: list[Any]
+) -> None:
     service.faults.append((200, {}, json.dumps(items).encode()))
     assert write(job) == "comment written"
 
 
 def test_without_a_token_nothing_is_asked(service: Service, job: Surroundings) -> None:
-    assert write(replace(job, token="")) == "no comment: there is no token, set GITHUB_TOKEN for this step"
+    assert (
+        write(replace(job, token=""))
+        == "no comment: there is no token, set GITHUB_TOKEN for this step"
+    )
     assert write(Surroundings("plain")) == "no comment: there is no service to write it to"
     assert service.asked == []
 
 
-@pytest.mark.parametrize("address", ["", "ftp://example.org", "file:///etc/passwd", "https://", "https://ada:secret@example.org"])
+@pytest.mark.parametrize(
+    "address",
+    ["", "ftp://example.org", "file:///etc/passwd", "https://", "https://ada:secret@example.org"],
+)
 def test_an_address_that_is_not_a_service_s_is_refused(job: Surroundings, address: str) -> None:
-    assert write(replace(job, api=address)).endswith("is not the address of a service: see the variables of the CI service")
+    assert write(replace(job, api=address)).endswith(
+        "is not the address of a service: see the variables of the CI service"
+    )
     with pytest.raises(UsageError):
         comment.ForgeService(address, {})
 
 
-@pytest.mark.parametrize("project", ["", "../..", "ada/project/../../x", "ada project", "ada/project?x"])
-def test_a_project_that_is_not_one_is_refused(service: Service, job: Surroundings, project: str) -> None:
+@pytest.mark.parametrize(
+    "project", ["", "../..", "ada/project/../../x", "ada project", "ada/project?x"]
+)
+def test_a_project_that_is_not_one_is_refused(
+    service: Service, job: Surroundings, project: str
+) -> None:
     assert "is not a project there" in write(replace(job, project=project))
     assert service.asked == []

@@ -1,4 +1,6 @@
-"""What `perf ci` compares: what the variables of each service say, in whole and in shallow checkouts."""
+"""What `perf ci` compares: what the variables of each service say, in whole and in shallow
+checkouts.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ PLAIN = Surroundings("plain")
 
 
 class Forge:
-    """A bare repository whose main went on after a change began; ``merged`` is the merge of both that a service makes."""
+    """A bare repository whose main went on after a change began; ``merged`` is the merge of both
+    that a service makes.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "forge.git"
@@ -41,8 +45,20 @@ class Forge:
         made = Project(folder)
         made.git("remote", "add", "origin", self.path.as_uri())
         deep = [f"--depth={depth}"] if depth else []
-        what = "+refs/pull/7/merge:refs/remotes/pull/7/merge" if commit == self.merged else f"+{commit}:refs/remotes/origin/job"
-        made.git("fetch", "--quiet", "--no-tags", *deep, "origin", what, *([] if depth else ["main:refs/remotes/origin/main"]))
+        what = (
+            "+refs/pull/7/merge:refs/remotes/pull/7/merge"
+            if commit == self.merged
+            else f"+{commit}:refs/remotes/origin/job"
+        )
+        made.git(
+            "fetch",
+            "--quiet",
+            "--no-tags",
+            *deep,
+            "origin",
+            what,
+            *([] if depth else ["main:refs/remotes/origin/main"]),
+        )
         made.git("checkout", "--quiet", "--detach", commit)
         return made
 
@@ -74,7 +90,9 @@ def test_the_change_itself_is_compared_with_where_it_began(
 
 
 @pytest.mark.parametrize("depth", [0, 1])
-def test_a_branch_is_enough(forge: Forge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, depth: int) -> None:
+def test_a_branch_is_enough(
+    forge: Forge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, depth: int
+) -> None:
     monkeypatch.chdir(forge.checkout(tmp_path / "job", forge.head, depth).root)
     assert ends(Surroundings("gitlab", branch="main")) == (forge.began, forge.head)
 
@@ -111,7 +129,9 @@ def test_a_shallow_checkout_that_cannot_be_deepened_names_the_cure(
         with pytest.raises(NoBaseline) as raised:
             ends(Surroundings(platform, base=forge.base, head=forge.head))  # type: ignore[arg-type]
         said = str(raised.value)
-        assert said.startswith("the checkout is too shallow to find where the change began (git fetch failed: ")
+        assert said.startswith(
+            "the checkout is too shallow to find where the change began (git fetch failed: "
+        )
         assert said.endswith(f": {cure}")
         assert "s3cret" not in said and "\n" not in said
 
@@ -120,9 +140,14 @@ def test_what_has_nothing_in_common_is_said(project: Project) -> None:
     project.commit("one")
     project.git("checkout", "--quiet", "--orphan", "other")
     project.commit("two")
-    with pytest.raises(NoBaseline, match="HEAD and main have no commit in common: name another one with --base REVISION"):
+    with pytest.raises(
+        NoBaseline,
+        match="HEAD and main have no commit in common: name another one with --base REVISION",
+    ):
         ends(PLAIN, "main")
-    with pytest.raises(NoBaseline, match="nothing says what to compare HEAD with: name it with --base REVISION"):
+    with pytest.raises(
+        NoBaseline, match="nothing says what to compare HEAD with: name it with --base REVISION"
+    ):
         ends(PLAIN)
     with pytest.raises(UnknownRevision, match="`nothing` is not a revision here"):
         ends(PLAIN, "nothing")
@@ -145,30 +170,62 @@ A, B, NOTHING = "a" * 40, "b" * 40, "0" * 40
 @pytest.mark.parametrize(
     ("document", "expected"),
     [
-        ({"pull_request": {"number": 7, "base": {"sha": A, "ref": "main"}, "head": {"sha": B}}}, (A, "main", B, 7)),
+        (
+            {"pull_request": {"number": 7, "base": {"sha": A, "ref": "main"}, "head": {"sha": B}}},
+            (A, "main", B, 7),
+        ),
         ({"before": A, "after": B}, (A, "", "", None)),
         ({"before": NOTHING}, ("", "", "", None)),
         ({"merge_group": {"base_sha": A, "head_sha": B}}, (A, "", "", None)),
         ({"workflow_run": {"head_sha": B, "pull_requests": []}}, ("", "", B, None)),
-        ({"pull_request": {"number": -1, "base": {"sha": "--upload-pack=x", "ref": "-x"}, "head": 5}}, ("", "", "", None)),
-        ({"pull_request": {"number": "7/../8", "base": {"sha": None, "ref": "a b"}, "head": {"sha": [A]}}}, ("", "", "", None)),
+        (
+            {
+                "pull_request": {
+                    "number": -1,
+                    "base": {"sha": "--upload-pack=x", "ref": "-x"},
+                    "head": 5,
+                }
+            },
+            ("", "", "", None),
+        ),
+        (
+            {
+                "pull_request": {
+                    "number": "7/../8",
+                    "base": {"sha": None, "ref": "a b"},
+                    "head": {"sha": [A]},
+                }
+            },
+            ("", "", "", None),
+        ),
         ({}, ("", "", "", None)),
     ],
 )
-def test_an_event_of_github_is_read(tmp_path: Path, document: dict[str, Any], expected: tuple[object, ...]) -> None:
+def test_an_event_of_github_is_read(
+    tmp_path: Path, document: dict[str, Any], expected: tuple[object, ...]
+) -> None:
     job = Surroundings.of(event(tmp_path, document))
     assert (job.base, job.branch, job.head, job.number) == expected
-    assert (job.platform, job.project, job.token, job.api) == ("github", "ada/project", "ghs_secret", "https://api.github.com")
+    assert (job.platform, job.project, job.token, job.api) == (
+        "github",
+        "ada/project",
+        "ghs_secret",
+        "https://api.github.com",
+    )
 
 
 @pytest.mark.parametrize("document", [b"", b"[]", b"{", b"\xff", b"[" * 100_000, b"7"])
 def test_an_event_that_is_not_one_is_said_in_a_line(tmp_path: Path, document: bytes) -> None:
-    with pytest.raises(UsageError, match=r"is not an event of GitHub: use --platform plain --base REVISION$"):
+    with pytest.raises(
+        UsageError, match=r"is not an event of GitHub: use --platform plain --base REVISION$"
+    ):
         Surroundings.of(event(tmp_path, document))
 
 
 def test_a_github_job_without_an_event_names_the_way_out(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="GITHUB_EVENT_PATH is not set: outside of a GitHub job use"):
+    with pytest.raises(
+        UsageError, match="GITHUB_EVENT_PATH is not set: outside of a GitHub job use"
+    ):
         Surroundings.of({}, "github")
     with pytest.raises(UsageError, match="cannot be read \\(No such file or directory\\)"):
         Surroundings.of({"GITHUB_EVENT_PATH": str(tmp_path / "none")}, "github")
@@ -176,12 +233,20 @@ def test_a_github_job_without_an_event_names_the_way_out(tmp_path: Path) -> None
 
 def test_gitlab_s_variables_are_read() -> None:
     said = {
-        "GITLAB_CI": "true", "CI_MERGE_REQUEST_IID": "7", "CI_MERGE_REQUEST_DIFF_BASE_SHA": A,
-        "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main", "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA": B,
-        "CI_API_V4_URL": "https://example.org/api/v4", "CI_PROJECT_ID": "12", "GITLAB_TOKEN": "glpat", "CI_JOB_TOKEN": "job",
-    }  # fmt: skip
+        "GITLAB_CI": "true",
+        "CI_MERGE_REQUEST_IID": "7",
+        "CI_MERGE_REQUEST_DIFF_BASE_SHA": A,
+        "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main",
+        "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA": B,
+        "CI_API_V4_URL": "https://example.org/api/v4",
+        "CI_PROJECT_ID": "12",
+        "GITLAB_TOKEN": "glpat",
+        "CI_JOB_TOKEN": "job",
+    }
     job = Surroundings.of(said)
-    assert job == Surroundings("gitlab", A, "main", B, 7, "https://example.org/api/v4", "12", "glpat")
+    assert job == Surroundings(
+        "gitlab", A, "main", B, 7, "https://example.org/api/v4", "12", "glpat"
+    )
     before = Surroundings.of({"GITLAB_CI": "true", "CI_COMMIT_BEFORE_SHA": A})
     assert (before.base, before.number) == (A, None)
 

@@ -1,4 +1,6 @@
-"""A report that a fork's job has written: `perf ci --post` comments or refuses it in one line, whatever is in it."""
+"""A report that a fork's job has written: `perf ci --post` comments or refuses it in one line,
+whatever is in it.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +28,36 @@ from perfvcs.errors import PerfError
 
 Perf = Callable[..., Said]
 SEEDS = kept.ci_reports()
-OTHERS: dict[type, list[Any]] = {  # of each kind what nobody expects; the two in quotes are numbers that json does not write
-    str: ["", "x", "a" * 20_000, "s", "B", "higher", "0" * 40, "same", "degradation", "new", "not comparable", "untouched"],
-    float: [0, -1, 1e308, -1e308, 5e-324, 2**63, 2**70, 0.999999, 1e16, "@1e309@", "@-1e309@", f"@1{'0' * 400}@"],
+# of each kind what nobody expects; the two in quotes are numbers that json does not write
+OTHERS: dict[type, list[Any]] = {
+    str: [
+        "",
+        "x",
+        "a" * 20_000,
+        "s",
+        "B",
+        "higher",
+        "0" * 40,
+        "same",
+        "degradation",
+        "new",
+        "not comparable",
+        "untouched",
+    ],
+    float: [
+        0,
+        -1,
+        1e308,
+        -1e308,
+        5e-324,
+        2**63,
+        2**70,
+        0.999999,
+        1e16,
+        "@1e309@",
+        "@-1e309@",
+        f"@1{'0' * 400}@",
+    ],
     list: [[], ["x"], [1e308, -1e308], None],
     type(None): [0, -1, 1e308, "@1e309@", "x", [1, 2], True],
 }
@@ -39,7 +68,13 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """The paths of all values of a document."""
     if path:
         yield path
-    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+    for key, inner in (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    ):
         yield from places(inner, (*path, key))
 
 
@@ -56,7 +91,9 @@ def written(document: Any) -> bytes:
 
 
 def of_its_kind(random: Random) -> bytes:
-    """A report with values of the right kind that nobody expects: more of them are read than of those of another kind."""
+    """A report with values of the right kind that nobody expects: more of them are read than of
+    those of another kind.
+    """
     document = json.loads(random.choice(SEEDS))
     for _ in range(random.choice((1, 1, 2, 4, 8))):
         path = random.choice(list(places(document)))
@@ -86,19 +123,45 @@ def outcome(document: bytes) -> str:
 @pytest.mark.parametrize("part", range(4))
 def test_a_mutant_is_refused_or_commented(part: int) -> None:
     whole = Counter(outcome(of_its_kind(Random(f"37:{part}:{number}"))) for number in range(250))
-    broken = Counter(outcome(mutated(SEEDS, Random(f"37:{part}:{number}"))) for number in range(250))
+    broken = Counter(
+        outcome(mutated(SEEDS, Random(f"37:{part}:{number}"))) for number in range(250)
+    )
     assert min(whole["refused"], whole["commented"], broken["refused"], broken["commented"]) > 20
 
 
 RECIPES = {
-    "a series that there is not": (("report", "overall", 0, "series"), ["x"], "$.overall[0].series is of nothing in $.changes"),
-    "units without a series": (("report", "overall", 0, "series"), [], "$.overall[0] has units, but no series"),
-    "a number that is none": (("report", "changes", 0, "low"), "@1e309@", "Number out of range - at `$.report.changes[0].low`"),
+    "a series that there is not": (
+        ("report", "overall", 0, "series"),
+        ["x"],
+        "$.overall[0].series is of nothing in $.changes",
+    ),
+    "units without a series": (
+        ("report", "overall", 0, "series"),
+        [],
+        "$.overall[0] has units, but no series",
+    ),
+    "a number that is none": (
+        ("report", "changes", 0, "low"),
+        "@1e309@",
+        "Number out of range - at `$.report.changes[0].low`",
+    ),
     "a share beyond 1": (("report", "changes", 0, "confidence"), 1.5, "Expected `float` <= 1.0"),
-    "less than nothing": (("receipt", "settled"), -1, "Expected `int` >= 0 - at `$.receipt.settled`"),
-    "a text that is too long": (("notes",), ["a" * ((1 << 20) + 1)], "Expected `str` of length <= 1048576"),
+    "less than nothing": (
+        ("receipt", "settled"),
+        -1,
+        "Expected `int` >= 0 - at `$.receipt.settled`",
+    ),
+    "a text that is too long": (
+        ("notes",),
+        ["a" * ((1 << 20) + 1)],
+        "Expected `str` of length <= 1048576",
+    ),
     "a word that there is not": (("word",), "great", "Invalid enum value 'great'"),
-    "another version": (("format",), "perfvcs-ci/9", "its format is perfvcs-ci/9, not perfvcs-ci/1"),
+    "another version": (
+        ("format",),
+        "perfvcs-ci/9",
+        "its format is perfvcs-ci/9, not perfvcs-ci/1",
+    ),
     "no version": (("format",), None, "Expected `str`, got `null` - at `$.format`"),
 }
 
@@ -134,7 +197,10 @@ def test_a_comment_is_bounded_whatever_it_says(word: str) -> None:
     document["notes"] = document["following"] = ["@`" * 20_000] * 20
     document["report"]["baseline"] = "\u754c" * 100_000
     assert outcome(written(document)) == "commented"
-    assert "This change also changes how it is judged: perf" in comment(decode(written(document)), "main").partition("\n\n")[0]
+    assert (
+        "This change also changes how it is judged: perf"
+        in comment(decode(written(document)), "main").partition("\n\n")[0]
+    )
 
 
 def test_a_link_in_place_of_a_report_is_not_followed(perf: Perf, tmp_path: Path) -> None:
@@ -144,7 +210,8 @@ def test_a_link_in_place_of_a_report_is_not_followed(perf: Perf, tmp_path: Path)
     refused = perf("ci", "--platform", "plain", "--post", str(tmp_path / "artifact"), code=12)
     assert (
         refused.err
-        == f"perf: {tmp_path}/artifact/report.json is not a plain file, and perfvcs follows no links there: remove it\n"
+        == f"perf: {tmp_path}/artifact/report.json is not a plain file, and perfvcs follows no"
+        " links there: remove it\n"
     )
     (tmp_path / "artifact" / "report.json").unlink()
     os.mkfifo(tmp_path / "artifact" / "report.json")

@@ -1,4 +1,6 @@
-"""The error receipt: what it promises holds, and what audits say decides whether a gate is trusted."""
+"""The error receipt: what it promises holds, and what audits say decides whether a gate is
+trusted.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def test_the_smallest_change_is_found_four_times_of_five(repository: Repository)
 def test_many_comparisons_are_the_best_the_middle_and_the_worst(repository: Repository) -> None:
     noise = np.log(STEADY / STEADY.mean())
     units = {f"test{number}": 0.01 * np.exp(noise * number / 100) for number in range(1, 201)}
-    sides = [profile({name: list(both[side]) for name, both in units.items()}, side) for side in (0, 1)]
+    sides = [
+        profile({name: list(both[side]) for name, both in units.items()}, side) for side in (0, 1)
+    ]
     found = receipt(repository, compare([sides[0]], [sides[1]]), [])
     assert found.comparisons == 200 and found.detectable is not None
     least, middle, most = msgspec.structs.astuple(found.detectable)
@@ -65,4 +69,7 @@ def test_a_degradation_comes_before_a_failure_and_that_before_all_else() -> None
     assert word_of(settled, errors, failures=False) == "fine"
     nothing = msgspec.structs.replace(report(1.0), changes=[], baseline=OLD, target=NEW)
     assert word_of(nothing, errors, failures=False) == "unsettled"
-    assert word_of(msgspec.structs.replace(nothing, untouched=["sort"]), errors, failures=False) == "untouched"
+    assert (
+        word_of(msgspec.structs.replace(nothing, untouched=["sort"]), errors, failures=False)
+        == "untouched"
+    )

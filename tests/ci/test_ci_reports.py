@@ -1,4 +1,6 @@
-"""The reports of `perf ci`: each is read by what its readers are made of, and none is larger than they take."""
+"""The reports of `perf ci`: each is read by what its readers are made of, and none is larger than
+they take.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ MARKER = artifacts.marker("main")
 
 
 def report(factor: float = 1.0, units: tuple[str, ...] = ("sort",), **more: object) -> Report:
-    old, new = ({name: list(column) for name in units} for column in (STEADY[0], STEADY[1] * factor))
+    old, new = (
+        {name: list(column) for name in units} for column in (STEADY[0], STEADY[1] * factor)
+    )
     found = compare([profile(old)], [profile(new, 1)], overall=True)
     return msgspec.structs.replace(found, **more)
 
@@ -39,14 +43,28 @@ def report(factor: float = 1.0, units: tuple[str, ...] = ("sort",), **more: obje
 def verdict(word: str, found: Report, **more: object) -> CiVerdict:
     worse = [change for change in found.changes if change.word == "degradation"]
     alarms = [
-        Alarm(one, [one], SourcePlace("bench/so rt.py", 3, 7), one.gate, f"{one.uid} became worse: wall time +50 %")
+        Alarm(
+            one,
+            [one],
+            SourcePlace("bench/so rt.py", 3, 7),
+            one.gate,
+            f"{one.uid} became worse: wall time +50 %",
+        )
         for one in worse
     ]
     errors = Receipt(
-        comparisons=len(found.comparisons), settled=sum(change.settled for change in found.comparisons), pairs=[5, 30],
-        detectable=Detectable(0.011, 0.02, 0.15), alarms=Alarms(300, 2, 0.004, 0.02),
-    )  # fmt: skip
-    return CiVerdict(**({"word": word, "report": found, "receipt": errors, "alarms": alarms, "seconds": 61.5} | more))  # type: ignore[arg-type]
+        comparisons=len(found.comparisons),
+        settled=sum(change.settled for change in found.comparisons),
+        pairs=[5, 30],
+        detectable=Detectable(0.011, 0.02, 0.15),
+        alarms=Alarms(300, 2, 0.004, 0.02),
+    )
+    return CiVerdict(
+        **(
+            {"word": word, "report": found, "receipt": errors, "alarms": alarms, "seconds": 61.5}
+            | more
+        )
+    )  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
@@ -58,22 +76,44 @@ def degraded() -> CiVerdict:
 def many() -> CiVerdict:
     """Three thousand benchmarks that became worse."""
     (one,) = report(1.5).changes
-    changes = [msgspec.structs.replace(one, uid=f"test[{number}] {'long ' * 20}") for number in range(3000)]
-    return verdict("degraded", Report(baseline=OLD[:10], target=NEW[:10], method="auto", changes=changes))
+    changes = [
+        msgspec.structs.replace(one, uid=f"test[{number}] {'long ' * 20}") for number in range(3000)
+    ]
+    return verdict(
+        "degraded", Report(baseline=OLD[:10], target=NEW[:10], method="auto", changes=changes)
+    )
 
 
 UNSETTLED = verdict("unsettled", report(1.02))
 UNTOUCHED = verdict(
-    "untouched", Report(baseline="1", target="2", method="auto", changes=[], untouched=["sort", "parse"], inherits="1"),
-    receipt=Receipt(comparisons=0, settled=0), why=["no source, build or data file changed (README.md)"],
-)  # fmt: skip
-FAILED = verdict("failed", Report(baseline="1", target="2", method="auto", changes=[]), why=["sort on 2: exited with status 1"])
+    "untouched",
+    Report(
+        baseline="1",
+        target="2",
+        method="auto",
+        changes=[],
+        untouched=["sort", "parse"],
+        inherits="1",
+    ),
+    receipt=Receipt(comparisons=0, settled=0),
+    why=["no source, build or data file changed (README.md)"],
+)
+FAILED = verdict(
+    "failed",
+    Report(baseline="1", target="2", method="auto", changes=[]),
+    why=["sort on 2: exited with status 1"],
+)
 
 
 JUDGED = JudgedBy(
-    rules="target", remark="the tables are those of the target", accepts=["sort: wall time +490 %", HOSTILE],
-    differences=[Difference(what="perf.toml", parts=["job sort removed"]), Difference(what="the overlay", files=[HOSTILE, "b"])],
-)  # fmt: skip
+    rules="target",
+    remark="the tables are those of the target",
+    accepts=["sort: wall time +490 %", HOSTILE],
+    differences=[
+        Difference(what="perf.toml", parts=["job sort removed"]),
+        Difference(what="the overlay", files=[HOSTILE, "b"]),
+    ],
+)
 
 
 @pytest.fixture(params=["degraded", "many", "unsettled", "untouched", "failed", "fine", "judged"])
@@ -81,9 +121,14 @@ def every(request: pytest.FixtureRequest, degraded: CiVerdict, many: CiVerdict) 
     fine = verdict("fine", report(1.0))
     judged = verdict("fine", report(1.0, judged_by=JUDGED))
     return {
-        "degraded": degraded, "many": many, "unsettled": UNSETTLED, "untouched": UNTOUCHED, "failed": FAILED, "fine": fine,
+        "degraded": degraded,
+        "many": many,
+        "unsettled": UNSETTLED,
+        "untouched": UNTOUCHED,
+        "failed": FAILED,
+        "fine": fine,
         "judged": judged,
-    }[request.param]  # fmt: skip
+    }[request.param]
 
 
 @pytest.mark.parametrize("word", ["fine", "failed", "unsettled", "untouched"])
@@ -94,8 +139,13 @@ def test_what_a_change_does_to_its_judge_is_in_every_report_whatever_came_of_it(
         "The tables are those of the target",
     )
     first = "this change accepts 2 degradations of its own (sort: wall time +490 %"
-    forms = {name: render(found).decode() for name, render in REPORTS.items() if name != "metrics.txt"}
-    forms |= {"comment": artifacts.comment(found, "main"), "annotations": "\n".join(workflow_commands(found))}
+    forms = {
+        name: render(found).decode() for name, render in REPORTS.items() if name != "metrics.txt"
+    }
+    forms |= {
+        "comment": artifacts.comment(found, "main"),
+        "annotations": "\n".join(workflow_commands(found)),
+    }
     for name, text in forms.items():
         plain = re.sub(r"\\([^n])", r"\1", text)
         assert all(one in plain for one in (*said, first)), name
@@ -133,9 +183,9 @@ def test_a_finding_keeps_its_fingerprint_on_other_commits(degraded: CiVerdict) -
     later = msgspec.structs.replace(degraded.report, baseline="f" * 10, target="e" * 10)
     other = msgspec.structs.replace(degraded, report=later)
     for render in (sarif, code_quality):
-        assert re.findall(rb'"(?:fingerprint|primaryLocationLineHash)": "([^"]+)"', render(degraded)) == re.findall(
-            rb'"(?:fingerprint|primaryLocationLineHash)": "([^"]+)"', render(other)
-        )
+        assert re.findall(
+            rb'"(?:fingerprint|primaryLocationLineHash)": "([^"]+)"', render(degraded)
+        ) == re.findall(rb'"(?:fingerprint|primaryLocationLineHash)": "([^"]+)"', render(other))
 
 
 def test_junit_is_what_its_schema_says(every: CiVerdict) -> None:
@@ -151,7 +201,9 @@ def test_junit_is_what_its_schema_says(every: CiVerdict) -> None:
     assert len(suite.findall("testcase/error")) == (every.word in ("failed", "unsettled"))
 
 
-def test_junit_leaves_out_what_would_make_it_too_large(many: CiVerdict, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_junit_leaves_out_what_would_make_it_too_large(
+    many: CiVerdict, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = len(suites.junit(many))
     monkeypatch.setattr(suites, "LARGEST_JUNIT", whole // 3)
     (suite,) = ElementTree.fromstring(suites.junit(many))
@@ -161,7 +213,9 @@ def test_junit_leaves_out_what_would_make_it_too_large(many: CiVerdict, monkeypa
 def test_open_metrics_are_read_by_prometheus(every: CiVerdict) -> None:
     text = open_metrics(every).decode()
     assert text.endswith("\n# EOF\n")
-    samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+    samples = [
+        sample for family in text_string_to_metric_families(text) for sample in family.samples
+    ]
     assert len({(one.name, *sorted(one.labels.items())) for one in samples}) == len(samples)
     assert {one.labels["word"] for one in samples if one.name == "perf_verdict"} == {every.word}
     effects = [one.value for one in samples if one.name == "perf_effect_ratio"]
@@ -170,7 +224,9 @@ def test_open_metrics_are_read_by_prometheus(every: CiVerdict) -> None:
 
 def test_code_quality_has_what_gitlab_documents(every: CiVerdict) -> None:
     entries = json.loads(code_quality(every))
-    assert len(entries) == len(every.alarms) + (every.word in ("failed", "unsettled") or not every.report.judged_by.is_plain)
+    assert len(entries) == len(every.alarms) + (
+        every.word in ("failed", "unsettled") or not every.report.judged_by.is_plain
+    )
     for entry in entries:
         assert entry.keys() == {"description", "check_name", "fingerprint", "severity", "location"}
         assert entry["severity"] in ("info", "minor", "major", "critical", "blocker")
@@ -216,7 +272,9 @@ def test_annotations_are_ten_of_a_kind_at_most(many: CiVerdict) -> None:
 
 
 def test_an_annotation_is_one_line_whatever_it_says(degraded: CiVerdict) -> None:
-    alarm = msgspec.structs.replace(degraded.alarms[0], text="one\ntwo % ::stop", place=SourcePlace("a,b:c.py", 2, 4))
+    alarm = msgspec.structs.replace(
+        degraded.alarms[0], text="one\ntwo % ::stop", place=SourcePlace("a,b:c.py", 2, 4)
+    )
     (first, *_) = workflow_commands(msgspec.structs.replace(degraded, alarms=[alarm]))
     assert first == "::error file=a%2Cb%3Ac.py,line=2,endLine=4,title=perf ci::one␊two %25 ::stop"
 
@@ -246,22 +304,31 @@ def test_every_report_has_the_error_receipt(name: str, degraded: CiVerdict) -> N
         )
         return
     assert "Settled: 3 of 3 comparisons, in 5-30 pairs each." in text
-    assert "4 times of 5: 2.0 % in half of the comparisons, 1.1 % in the best and 15.0 % in the worst." in text
-    assert "False alarms of this set-up: 2 of 300 A/A comparisons (0.4 % by resampling, at most 2 %)." in text
+    assert (
+        "4 times of 5: 2.0 % in half of the comparisons, 1.1 % in the best and 15.0 % in the worst."
+        in text
+    )
+    assert (
+        "False alarms of this set-up: 2 of 300 A/A comparisons (0.4 % by resampling, at most 2 %)."
+        in text
+    )
 
 
 @pytest.mark.parametrize("name", RENDERED)
 def test_nothing_settled_is_never_silent(name: str) -> None:
     text = RENDERED[name](UNSETTLED).decode()
     assert (
-        'perf_verdict{word="unsettled"} 1' if name == "metrics.txt" else "Nothing could be settled: 1 comparison stays open"
+        'perf_verdict{word="unsettled"} 1'
+        if name == "metrics.txt"
+        else "Nothing could be settled: 1 comparison stays open"
     ) in text
     assert UNSETTLED.status == 4 and UNSETTLED.speaks
 
 
 def test_each_verdict_has_a_colour_of_its_own(degraded: CiVerdict) -> None:
     colours = [
-        re.search(r"\[!(\w+)\]", artifacts.summary(one))[1] for one in (degraded, UNSETTLED, UNTOUCHED, verdict("fine", report()))
+        re.search(r"\[!(\w+)\]", artifacts.summary(one))[1]
+        for one in (degraded, UNSETTLED, UNTOUCHED, verdict("fine", report()))
     ]  # type: ignore[index]
     assert colours[:3] == ["CAUTION", "WARNING", "NOTE"]
     assert len(set(colours)) == 4
@@ -271,7 +338,9 @@ def test_a_document_is_read_back(every: CiVerdict) -> None:
     assert decode(document(every)) == every
 
 
-@pytest.mark.parametrize("text", [b"", b"[]", b"{}", b'{"format": "perfvcs-ci/1"}', b"\xff", b"[" * 100_000])
+@pytest.mark.parametrize(
+    "text", [b"", b"[]", b"{}", b'{"format": "perfvcs-ci/1"}', b"\xff", b"[" * 100_000]
+)
 def test_a_damaged_document_is_refused_in_one_line(text: bytes) -> None:
     with pytest.raises(Malformed, match=r"^it is not a report of `perf ci`: .+$"):
         decode(text)
@@ -292,7 +361,9 @@ def test_a_receipt_without_a_measurement_says_nothing() -> None:
     assert Receipt(comparisons=0, settled=0).lines() == []
 
 
-def test_the_summary_of_a_step_keeps_what_others_wrote_and_its_limit(tmp_path: Path, many: CiVerdict) -> None:
+def test_the_summary_of_a_step_keeps_what_others_wrote_and_its_limit(
+    tmp_path: Path, many: CiVerdict
+) -> None:
     path = tmp_path / "summary.md"
     path.write_text("x" * ((1 << 20) - 5000))
     assert artifacts.append(path, many) == ""

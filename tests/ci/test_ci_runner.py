@@ -1,4 +1,6 @@
-"""The documented workflows and the actions, run as GitHub runs them, with a project that does its worst."""
+"""The documented workflows and the actions, run as GitHub runs them, with a project that does its
+worst.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ from runner import Machine, Runner
 
 BLOCK = re.compile(r"^```yaml\n# (\S+\.yml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 WORKFLOWS = dict(BLOCK.findall((ROOT / "docs" / "ci.md").read_text()))
-OWN, FORK = WORKFLOWS[".github/workflows/performance.yml"], WORKFLOWS[".github/workflows/performance-comment.yml"]
+OWN, FORK = (
+    WORKFLOWS[".github/workflows/performance.yml"],
+    WORKFLOWS[".github/workflows/performance-comment.yml"],
+)
 READING, WRITING = "ghs_reads0123456789abcdef", "ghs_writes0123456789abcdef"
 FOLDERS = ("perfvcs", "perfvcs-comment")  # environments, below the runner's folder
 STARTED = re.compile(r'execve\("([^"]+)".*(?:\) = 0|<unfinished \.\.\.>)$', re.MULTILINE)
@@ -102,21 +107,35 @@ class Place:
         self.base = project.commit("before", **{"work.sh": WORK.replace("LEVEL", "1000")})
 
     def attack(self) -> None:
-        """The pull request brings files with the names of modules, and a build and a benchmark that attack."""
+        """The pull request brings files with the names of modules, and a build and a benchmark that
+        attack.
+        """
         self.project.configure('cmd = "sh work.sh"', top='build = ["python3 -I evil.py"]')
         evil = EVIL.replace("@LOOT@", str(self.loot)).replace("@MACHINES@", str(self.machines))
         (self.loot / "evil.py").write_text(evil)
-        said = f"import sys\nwith open({str(self.loot / 'imported')!r}, 'a') as file:\n    file.write(f'{{sys.orig_argv}}\\n')\n"
-        self.project.commit("an attack", **{"evil.py": evil, "work.sh": WORK.replace("LEVEL", "1000") + "python3 -I evil.py\n"})
+        said = (
+            f"import sys\nwith open({str(self.loot / 'imported')!r}, 'a') as file:\n   "
+            " file.write(f'{sys.orig_argv}\\n')\n"
+        )
+        self.project.commit(
+            "an attack",
+            **{"evil.py": evil, "work.sh": WORK.replace("LEVEL", "1000") + "python3 -I evil.py\n"},
+        )
         self.base = self.project.git("rev-parse", "HEAD")
         for name in INNOCENT:
             self.project.write(name, said)
-        self.project.commit("more", **{"work.sh": WORK.replace("LEVEL", "2000") + "python3 -I evil.py\n"})
+        self.project.commit(
+            "more", **{"work.sh": WORK.replace("LEVEL", "2000") + "python3 -I evil.py\n"}
+        )
 
     def runner(self, *, fork: bool = False, **more: Any) -> Runner:
         head = self.project.git("rev-parse", "HEAD")
         whose = "eve/project" if fork else "ada/project"
-        change = {"number": 7, "base": {"sha": self.base, "ref": "main"}, "head": {"sha": head, "repo": {"full_name": whose}}}
+        change = {
+            "number": 7,
+            "base": {"sha": self.base, "ref": "main"},
+            "head": {"sha": head, "repo": {"full_name": whose}},
+        }
         event: dict[str, Any] = {"pull_request": change}
         self.service.pulls = [{"number": 7, "state": "open", "head": {"sha": head}}]
         kept = {
@@ -131,12 +150,19 @@ class Place:
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         }
         variables = kept | pip | {"GITHUB_API_URL": self.service.address}
-        return Runner(self.machines, self.project.root, event, variables, token_of, dependencies, **more)
+        return Runner(
+            self.machines, self.project.root, event, variables, token_of, dependencies, **more
+        )
 
     def later(self, whose: str) -> Runner:
         """The run of another workflow that the end of the first one starts."""
         runner, head = self.runner(run="2"), self.project.git("rev-parse", "HEAD")
-        run = {"id": "1", "event": "pull_request", "head_sha": head, "head_repository": {"full_name": whose}}
+        run = {
+            "id": "1",
+            "event": "pull_request",
+            "head_sha": head,
+            "head_repository": {"full_name": whose},
+        }
         runner.event = {"workflow_run": run}
         return runner
 
@@ -146,7 +172,9 @@ def token_of(permissions: dict[str, str]) -> str:
 
 
 def dependencies(temp: Path) -> None:
-    """What pip would bring from an index is that of this environment: perfvcs itself comes first."""
+    """What pip would bring from an index is that of this environment: perfvcs itself comes
+    first.
+    """
     for folder in temp.glob("perfvcs*/lib/python*/site-packages"):
         (folder / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
 
@@ -174,8 +202,14 @@ def quick(place: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
 
     def ready(self: Runner, machine: Machine, found: list[dict[str, Any]], *rest: Any) -> int:
         for name in FOLDERS:
-            (machine.temp / name).symlink_to(sys.prefix) if not (machine.temp / name).exists() else None
-        return steps(self, machine, [step for step in found if step.get("name") != "Install perfvcs"], *rest)
+            (
+                (machine.temp / name).symlink_to(sys.prefix)
+                if not (machine.temp / name).exists()
+                else None
+            )
+        return steps(
+            self, machine, [step for step in found if step.get("name") != "Install perfvcs"], *rest
+        )
 
     monkeypatch.setattr(Runner, "_steps", ready)
     return place
@@ -217,7 +251,9 @@ def test_a_job_that_did_not_measure_is_not_commented(quick: Place) -> None:
 
 @pytest.mark.needs("strace")
 def test_no_process_of_a_hostile_project_sees_a_token(place: Place) -> None:
-    """Its build, its benchmark, what they left behind, and modules at its top; a daemon outlives all of it in the job that measures."""
+    """Its build, its benchmark, what they left behind, and modules at its top; a daemon outlives
+    all of it in the job that measures.
+    """
     repacked("setuptools", place.folder / "wheels")
     place.attack()
     runner = place.runner(traced="execve")
@@ -225,8 +261,12 @@ def test_no_process_of_a_hostile_project_sees_a_token(place: Place) -> None:
     assert measured and runner.status in (3, 4), measured.log
     assert (place.loot / "daemons").exists() and "evil.sh" in measured.env["BASH_ENV"]
     assert list(measured.temp.glob("perfvcs/lib/python*/site-packages/evil.pth"))
-    assert not any(psutil.pid_exists(int(pid)) for pid in (place.loot / "daemons").read_text().split())
-    assert not (place.loot / "imported").exists(), "neither pip nor venv nor perfvcs imports what is at the top of a project"
+    assert not any(
+        psutil.pid_exists(int(pid)) for pid in (place.loot / "daemons").read_text().split()
+    )
+    assert not (place.loot / "imported").exists(), (
+        "neither pip nor venv nor perfvcs imports what is at the top of a project"
+    )
     traces = measured.traces
     assert len(traces) == 3 and all("execve(" in text for text in traces.values())
     assert not any(token in text for text in traces.values() for token in (READING, WRITING))
@@ -237,18 +277,31 @@ def test_no_process_of_a_hostile_project_sees_a_token(place: Place) -> None:
     assert commented and (runner.status, commented.log) == (0, "comment written\n"), commented
     assert "became slower" in place.service.bodies[0]
     traces = commented.traces
-    assert [number for number, text in traces.items() if WRITING in text] == [1], "the step that comments"
+    assert [number for number, text in traces.items() if WRITING in text] == [1], (
+        "the step that comments"
+    )
     for text in traces.values():
-        used = {*OPENED.findall(text), *(str(commented.temp / path) for path in STARTED.findall(text))}
-        assert [path for path in used if below(path, measured.folder, place.loot, place.project.root)] == []
+        used = {
+            *OPENED.findall(text),
+            *(str(commented.temp / path) for path in STARTED.findall(text)),
+        }
+        assert [
+            path for path in used if below(path, measured.folder, place.loot, place.project.root)
+        ] == []
     started = {Path(path).name for path in STARTED.findall(traces[1])}
     assert started <= {"bash", "python", "sh"}, "perfvcs, and its keeper"
-    artifact = [path for path in OPENED.findall(traces[1]) if below(path, commented.temp / "perf-ci-comment")]
+    artifact = [
+        path
+        for path in OPENED.findall(traces[1])
+        if below(path, commented.temp / "perf-ci-comment")
+    ]
     assert {Path(path).name for path in artifact} == {"report.json"}
     assert not (place.loot / "pth").exists() and not (place.loot / "stolen").exists()
     assert holding(place.machines, WRITING, READING) == []
     subprocess.run([measured.temp / "perfvcs/bin/python", "-I", "-c", ""], check=True)
-    assert (place.loot / "pth").exists(), "in the environment of the job that measured a token would be lost"
+    assert (place.loot / "pth").exists(), (
+        "in the environment of the job that measured a token would be lost"
+    )
 
 
 def holding(folder: Path, *tokens: str) -> list[Path]:
@@ -256,7 +309,9 @@ def holding(folder: Path, *tokens: str) -> list[Path]:
     files = [
         path
         for path in folder.rglob("*")
-        if path.is_file() and not path.is_symlink() and not path.name.rpartition(".")[2].startswith("trace-")
+        if path.is_file()
+        and not path.is_symlink()
+        and not path.name.rpartition(".")[2].startswith("trace-")
     ]
     return [path for path in files if any(token.encode() in path.read_bytes() for token in tokens)]
 

@@ -94,7 +94,10 @@ def test_own_values_are_recorded_with_unit_and_direction(file: Path) -> None:
     bench.record('"ünï"\n\\', throughput=5)
     found = samples(file)
     assert found.uid == ['"ünï"\n\\']
-    assert (found.metrics["throughput"].unit, found.metrics["throughput"].better) == ("op/s", "higher")
+    assert (found.metrics["throughput"].unit, found.metrics["throughput"].better) == (
+        "op/s",
+        "higher",
+    )
 
 
 def test_a_value_that_is_not_finite_is_refused_where_it_was_made(file: Path) -> None:
@@ -103,7 +106,9 @@ def test_a_value_that_is_not_finite_is_refused_where_it_was_made(file: Path) -> 
     assert not file.exists()
 
 
-def test_without_the_variable_the_code_runs_and_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_variable_the_code_runs_and_nothing_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("PERFVCS_SAMPLES", raising=False)
     monkeypatch.chdir(tmp_path)
     with bench.measure("a"):
@@ -128,25 +133,40 @@ def test_forks_and_threads_may_report_at_once(file: Path) -> None:
 
 
 def test_it_is_light(file: Path) -> None:
-    code = "import sys; import perfvcs.bench; print(*[n for n in sys.modules if n.partition('.')[0] in ('numpy', 'msgspec', 'typing')])"
+    code = (
+        "import sys; import perfvcs.bench; print(*[n for n in sys.modules if n.partition('.')[0] in"
+        " ('numpy', 'msgspec', 'typing')])"
+    )
     code = f"import sys\nsys.path.insert(0, {str(native_folder().parent.parent)!r})\n{code}"
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == []
     assert not file.exists()
 
 
 def test_interpreters_without_perfvcs_import_the_same_helper(file: Path) -> None:
     assert (python_folder() / "perfvcs_bench.py").read_bytes() == Path(bench.__file__).read_bytes()
-    assert {path.name for path in python_folder().glob("*.py")} == {"__init__.py", "perfvcs_asv.py", "perfvcs_bench.py"}
+    assert {path.name for path in python_folder().glob("*.py")} == {
+        "__init__.py",
+        "perfvcs_asv.py",
+        "perfvcs_bench.py",
+    }
     env = {"PYTHONPATH": str(python_folder()), "PERFVCS_SAMPLES": str(file)}
-    code = "import sys, perfvcs_bench\nperfvcs_bench.record('a', wall=1)\nassert 'perfvcs' not in sys.modules"
+    code = (
+        "import sys, perfvcs_bench\nperfvcs_bench.record('a', wall=1)\nassert 'perfvcs' not in"
+        " sys.modules"
+    )
     subprocess.run([sys.executable, "-S", "-c", code], env=env, check=True)
     assert samples(file).uid == ["a"]
 
 
 def test_a_copy_of_the_file_works(file: Path, tmp_path: Path) -> None:
     shutil.copy(bench.__file__, tmp_path / "own_name.py")
-    code = f"import sys\nsys.path.append({str(tmp_path)!r})\nimport own_name\nown_name.record('a', wall=1)"
+    code = (
+        f"import sys\nsys.path.append({str(tmp_path)!r})\nimport own_name\nown_name.record('a',"
+        " wall=1)"
+    )
     subprocess.run([sys.executable, "-I", "-c", code], check=True)
     assert samples(file).uid == ["a"]
 
@@ -159,7 +179,9 @@ def blocks(language: str) -> list[str]:
 def test_the_documented_python_example_works(file: Path, tmp_path: Path) -> None:
     for environment in ({"PYTHONPATH": str(python_folder())}, {}):
         (tmp_path / "example.py").write_text(blocks("python")[0])
-        subprocess.run([sys.executable, tmp_path / "example.py"], check=True, env=os.environ | environment)
+        subprocess.run(
+            [sys.executable, tmp_path / "example.py"], check=True, env=os.environ | environment
+        )
     found = samples(file)
     assert sorted(set(found.uid)) == ["insert", "join", "reverse", "sort"]
     assert len(found.uid) == 2 * 23
@@ -174,8 +196,19 @@ def test_the_documented_lines_are_valid(file: Path) -> None:
 def compile_program(tmp_path: Path, source: str, compiler: str, *flags: str) -> str:
     path = tmp_path / ("example.cpp" if compiler == "g++" else "example.c")
     path.write_text(source)
-    strict = ("-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "-I", str(native_folder()))
-    subprocess.run([compiler, *strict, *flags, "-o", tmp_path / "example", path, "-pthread"], check=True)
+    strict = (
+        "-O2",
+        "-Wall",
+        "-Wextra",
+        "-Wpedantic",
+        "-Wshadow",
+        "-Werror",
+        "-I",
+        str(native_folder()),
+    )
+    subprocess.run(
+        [compiler, *strict, *flags, "-o", tmp_path / "example", path, "-pthread"], check=True
+    )
     return str(tmp_path / "example")
 
 
@@ -194,7 +227,9 @@ def test_the_documented_c_example_works(file: Path, tmp_path: Path, standard: st
 @pytest.mark.needs("g++")
 @pytest.mark.parametrize("standard", ["c++11", "c++20"])
 def test_the_documented_cpp_example_works(file: Path, tmp_path: Path, standard: str) -> None:
-    subprocess.run([compile_program(tmp_path, blocks("cpp")[0], "g++", f"-std={standard}")], check=True)
+    subprocess.run(
+        [compile_program(tmp_path, blocks("cpp")[0], "g++", f"-std={standard}")], check=True
+    )
     assert (samples(file).uid, samples(file).size) == (["main"], [1000])
 
 
@@ -209,9 +244,14 @@ def test_the_c_helper_does_nothing_without_the_variable(tmp_path: Path) -> None:
 
 @pytest.mark.needs("gcc")
 def test_the_c_helper_reports_when_it_is_included_too_late(tmp_path: Path) -> None:
-    (tmp_path / "late.c").write_text('#include <stdio.h>\n#include "perfvcs.h"\nint main(void) { return 0; }')
+    (tmp_path / "late.c").write_text(
+        '#include <stdio.h>\n#include "perfvcs.h"\nint main(void) { return 0; }'
+    )
     command = ["gcc", "-std=c99", "-fsyntax-only", "-I", native_folder(), tmp_path / "late.c"]
-    assert b"include it before all other headers" in subprocess.run(command, capture_output=True, check=False).stderr
+    assert (
+        b"include it before all other headers"
+        in subprocess.run(command, capture_output=True, check=False).stderr
+    )
 
 
 HARD = r"""#include "perfvcs.h"
@@ -247,7 +287,13 @@ int main(void)
 def test_the_c_helper_takes_threads_and_odd_values(file: Path, tmp_path: Path) -> None:
     flags = ("-fsanitize=address,undefined", "-Wno-overflow")
     program = compile_program(tmp_path, HARD, "gcc", "-std=gnu99", *flags)
-    done = subprocess.run([program], env=os.environ | {"LC_ALL": "de_DE.UTF-8"}, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [program],
+        env=os.environ | {"LC_ALL": "de_DE.UTF-8"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stderr.count("a value is not finite") == 2
     found = samples(file)
     assert found.uid[:400] == ["thread"] * 400
@@ -267,12 +313,25 @@ def test_a_comma_in_place_of_the_decimal_point_is_corrected(tmp_path: Path) -> N
         '{ (void)room; (void)format; (void)value; memcpy(to, "1,5e-07", 7); return 7; }\n'
     )
     patched = patched.replace("/* Writes a number as JSON", german + "/* Writes a number as JSON")
-    main = 'int main(void) { char b[32]; *perfvcs_number(b, 1) = 0; return strcmp(b, "1.5e-07"); }\n'
-    subprocess.run([compile_program(tmp_path, patched + main, "gcc", "-std=gnu99", "-Wno-unused-function")], check=True)
+    main = (
+        'int main(void) { char b[32]; *perfvcs_number(b, 1) = 0; return strcmp(b, "1.5e-07"); }\n'
+    )
+    subprocess.run(
+        [compile_program(tmp_path, patched + main, "gcc", "-std=gnu99", "-Wno-unused-function")],
+        check=True,
+    )
 
 
 @pytest.mark.needs("gcc")
 def test_a_file_that_cannot_be_written_is_reported_once_per_sample(tmp_path: Path) -> None:
     program = compile_program(tmp_path, blocks("c")[0], "gcc")
-    done = subprocess.run([program], env={"PERFVCS_SAMPLES": "/no/such/folder/x"}, capture_output=True, text=True, check=True)
-    assert done.stderr.splitlines() == ["perfvcs.h: a sample is lost: No such file or directory"] * 3
+    done = subprocess.run(
+        [program],
+        env={"PERFVCS_SAMPLES": "/no/such/folder/x"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (
+        done.stderr.splitlines() == ["perfvcs.h: a sample is lost: No such file or directory"] * 3
+    )

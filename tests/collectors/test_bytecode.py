@@ -12,7 +12,8 @@ from perfvcs.locate.blame.calltree import CallTree
 from perfvcs.measure.blocks import JobRecording
 from perfvcs.plugins.collector import CollectError, Run
 
-OUTSIDE = 50  # instructions: where the counter starts and ends, outside all functions of the program
+# instructions: where the counter starts and ends, outside all functions of the program
+OUTSIDE = 50
 WORK = """
 import threading
 
@@ -38,14 +39,25 @@ def run(tmp_path):
         scratch = tmp_path / f"scratch-{len(list(tmp_path.iterdir()))}"
         scratch.mkdir()
         env = {"PATH": "/usr/bin:/bin", "PYTHONHASHSEED": "0"}
-        return Run((sys.executable, str(tmp_path / name), *args), tmp_path, env, scratch, "work", timeout=60)
+        return Run(
+            (sys.executable, str(tmp_path / name), *args),
+            tmp_path,
+            env,
+            scratch,
+            "work",
+            timeout=60,
+        )
 
     return make
 
 
 def functions(seen):
     return {
-        name: (seen.values["calls"][place], seen.values["exclusive"][place], seen.values["inclusive"][place])
+        name: (
+            seen.values["calls"][place],
+            seen.values["exclusive"][place],
+            seen.values["inclusive"][place],
+        )
         for place, name in enumerate(seen.uid)
         if seen.values["calls"][place] is not None
     }
@@ -72,7 +84,9 @@ def test_calls_are_counted_of_python_and_of_c(run):
 
 def test_instructions_of_all_functions_are_those_of_the_program(run):
     seen = Bytecode(least=0).collect(run(WORK))
-    assert sum(own for _, own, _ in functions(seen).values()) == pytest.approx(total(seen), abs=OUTSIDE)
+    assert sum(own for _, own, _ in functions(seen).values()) == pytest.approx(
+        total(seen), abs=OUTSIDE
+    )
 
 
 def test_more_work_is_counted_exactly(run):
@@ -96,7 +110,10 @@ def test_recursion_is_one_node_and_callbacks_keep_their_callers(run):
     recording.add(Bytecode(least=0).collect(run(WORK)), 0, 0)
     stacks = recording.stacks()
     paths = [[stacks.frames[place] for place in stack] for stack in stacks.stacks]
-    own = [[name.partition(" (")[0] for name in path if "work.py" in name or "sorted" in name] for path in paths]
+    own = [
+        [name.partition(" (")[0] for name in path if "work.py" in name or "sorted" in name]
+        for path in paths
+    ]
     assert ["<module>", "main", "walk", "sorted", "walk.<locals>.<lambda>"] in own
     assert not any(path.count("walk") > 1 for path in own)
 
@@ -122,7 +139,11 @@ outside()
     recording.add(Bytecode(least=0).collect(run(text)), 0, 0)
     stacks = recording.stacks()
     paths = [
-        [stacks.frames[place].partition(" (")[0] for place in stack if "work.py" in stacks.frames[place]]
+        [
+            stacks.frames[place].partition(" (")[0]
+            for place in stack
+            if "work.py" in stacks.frames[place]
+        ]
         for stack in stacks.stacks
     ]
     wrapper = "wrapped.<locals>.wrapper"
@@ -130,7 +151,9 @@ outside()
 
 
 def test_threads_are_counted(run):
-    text = WORK.replace("\nmain()", "\nthread = threading.Thread(target=main)\nthread.start()\nthread.join()")
+    text = WORK.replace(
+        "\nmain()", "\nthread = threading.Thread(target=main)\nthread.start()\nthread.join()"
+    )
     assert functions(Bytecode(least=0).collect(run(text)))["inner (work.py)"][0] == 100
 
 
@@ -167,11 +190,18 @@ for _ in steps():
 last()
 """
     found = functions(Bytecode(least=0).collect(run(text)))
-    assert (found["steps (work.py)"][0], found["fails (work.py)"][0], found["last (work.py)"][0]) == (3, 2, 2)
+    assert (
+        found["steps (work.py)"][0],
+        found["fails (work.py)"][0],
+        found["last (work.py)"][0],
+    ) == (3, 2, 2)
 
 
 def test_processor_time_has_what_functions_of_c_take(run):
-    text = "def work():\n    return sum(range(3_000_000))\n\n\ndef rest():\n    return 1\n\n\nwork()\nrest()\n"
+    text = (
+        "def work():\n    return sum(range(3_000_000))\n\n\ndef rest():\n    return"
+        " 1\n\n\nwork()\nrest()\n"
+    )
     found = functions(Bytecode(meter="time", least=0).collect(run(text)))
     assert found["sum (builtins)"][1] > 100 * found["rest (work.py)"][1]
     assert found["work (work.py)"][2] > found["sum (builtins)"][1]
@@ -184,13 +214,24 @@ def test_a_program_that_is_not_python_is_an_error(run, tmp_path):
 
 
 def wrote(frames, parents):
-    tree = {"frames": frames, "parents": parents, "entered": [1, 1], "again": [0, 0], "amounts": [1, 1]}
+    tree = {
+        "frames": frames,
+        "parents": parents,
+        "entered": [1, 1],
+        "again": [0, 0],
+        "amounts": [1, 1],
+    }
     return json.dumps({"frames": [["a", "b"]], "trees": [tree]})
 
 
-@pytest.mark.parametrize("content", ["{", wrote([0, 7], [-1, 0]), wrote([0, 0], [-1, 1]), wrote([0], [-1, 0])])
+@pytest.mark.parametrize(
+    "content", ["{", wrote([0, 7], [-1, 0]), wrote([0, 0], [-1, 1]), wrote([0], [-1, 0])]
+)
 def test_what_the_program_wrote_over_its_counts_is_refused(run, content):
-    text = f"import os\nopen(os.environ['PERFVCS_BYTECODE'] + '/counts-1.json', 'w').write({content!r})\n"
+    text = (
+        "import os\nopen(os.environ['PERFVCS_BYTECODE'] + '/counts-1.json',"
+        f" 'w').write({content!r})\n"
+    )
     with pytest.raises(CollectError, match="is not what perfvcs wrote"):
         Bytecode(warm=False).collect(run(text))
 
@@ -203,9 +244,13 @@ def test_its_profile_makes_a_call_tree(run):
     recording = JobRecording()
     recording.add(seen, 0, 0)
     profile = Profile(
-        commit="0" * 40, job=Job("work", "bytecode", "python work.py"), collected=Collected("s", "", "", "perfvcs"),
-        metrics=seen.metrics, resources=recording.resources(), stacks=recording.stacks(),
-    )  # fmt: skip
+        commit="0" * 40,
+        job=Job("work", "bytecode", "python work.py"),
+        collected=Collected("s", "", "", "perfvcs"),
+        metrics=seen.metrics,
+        resources=recording.resources(),
+        stacks=recording.stacks(),
+    )
     tree = CallTree.of(profile)
     assert tree is not None
     assert tree.total == pytest.approx(total(seen), abs=OUTSIDE)

@@ -1,4 +1,6 @@
-"""The contract of the collectors, over every member of the family: a new file in collectors/ is held to it as it stands."""
+"""The contract of the collectors, over every member of the family: a new file in collectors/ is
+held to it as it stands.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def collector(name: str) -> Collector:
 
 @pytest.fixture
 def working(collector: Collector) -> Collector:
-    """A member that can run here; the others are skipped with their own reason, where that is allowed."""
+    """A member that can run here; the others are skipped with their own reason, where that is
+    allowed.
+    """
     if reason := collector.available():
         lack(reason)
     return collector
@@ -63,17 +67,24 @@ Prepare = Callable[..., Run]
 
 
 def preparing(name: str, folder: Path) -> Prepare:
-    """Prepares runs of a small Python program, which every collector can measure, in a folder of their own."""
+    """Prepares runs of a small Python program, which every collector can measure, in a folder of
+    their own.
+    """
     scratch, cwd = folder / "scratch", folder / "revision"
     scratch.mkdir()
     cwd.mkdir()
 
     def prepare(script: str = "print(work(1000))", **changed: object) -> Run:
         program = cwd / "program.py"
-        program.write_text(f"def work(n):\n    return sum(range(n))\n\n\nwork(10)\n{script}\n{TESTED * (name == 'pytest')}")
+        program.write_text(
+            "def work(n):\n    return"
+            f" sum(range(n))\n\n\nwork(10)\n{script}\n{TESTED * (name == 'pytest')}"
+        )
         env = MappingProxyType({"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"})
         alone = ["-S"] * (name == "instructions")  # what site imports would run under valgrind, too
-        prepared = Run((sys.executable, *alone, str(program)), cwd, env, scratch, "whole", timeout=60.0)
+        prepared = Run(
+            (sys.executable, *alone, str(program)), cwd, env, scratch, "whole", timeout=60.0
+        )
         return replace(prepared, **changed)  # type: ignore[arg-type]
 
     return prepare
@@ -85,7 +96,9 @@ def run(name: str, tmp_path: Path) -> Prepare:
 
 
 class Executed(NamedTuple):
-    """What a member saw of two equal executions, and all that lay in the folders around the program after them."""
+    """What a member saw of two equal executions, and all that lay in the folders around the program
+    after them.
+    """
 
     uid: str
     first: Observations
@@ -95,15 +108,24 @@ class Executed(NamedTuple):
 
 @pytest.fixture
 def executed(name: str, working: Collector, once: Once) -> Executed:
-    """Two executions of size 12 by a member, made once for all tests that look at them: some run under valgrind."""
+    """Two executions of size 12 by a member, made once for all tests that look at them: some run
+    under valgrind.
+    """
 
     def make(folder: Path) -> None:
         (folder / "runs").mkdir()
         prepare = preparing(name, folder / "runs")
         (folder / "runs" / "again").mkdir()
         prepared = prepare(size=12.0)
-        first, second = working.collect(prepared), working.collect(prepare(size=12.0, scratch=folder / "runs" / "again"))
-        left = {str(path.relative_to(folder / "runs")) for top in (".", "revision") for path in (folder / "runs" / top).iterdir()}
+        first, second = (
+            working.collect(prepared),
+            working.collect(prepare(size=12.0, scratch=folder / "runs" / "again")),
+        )
+        left = {
+            str(path.relative_to(folder / "runs"))
+            for top in (".", "revision")
+            for path in (folder / "runs" / top).iterdir()
+        }
         (folder / "executed").write_bytes(pickle.dumps(Executed(prepared.uid, first, second, left)))
 
     made: Executed = pickle.loads((once(f"executed-{name}", make) / "executed").read_bytes())
@@ -111,42 +133,68 @@ def executed(name: str, working: Collector, once: Once) -> Executed:
 
 
 def stored(found: Observations) -> Profile:
-    """The observations as a profile that was written and read, which checks all that the format asks for."""
+    """The observations as a profile that was written and read, which checks all that the format
+    asks for.
+    """
     names = list(dict.fromkeys(found.uid))
     rows = Resources(
-        names=names, uid=[names.index(uid) for uid in found.uid], execution=[0] * len(found.uid), iteration=found.iteration,
-        size=found.size, mark=found.mark, trace=found.trace or None, metrics=found.values,
-    )  # fmt: skip
-    return decode(sample_profile(metrics=found.metrics, resources=rows, stacks=found.stacks).encode())
-
-
-def test_it_is_a_frozen_dataclass_with_a_docstring_whose_options_all_have_defaults(name: str, collector: Collector) -> None:
-    assert is_dataclass(collector) and not isinstance(collector, type)
-    assert collector == plugins.find("collectors", name)() and hash(collector) == hash(plugins.find("collectors", name)())
-    assert (type(collector).__doc__ or "").strip() and not (type(collector).__doc__ or "").startswith(
-        f"{type(collector).__name__}("
+        names=names,
+        uid=[names.index(uid) for uid in found.uid],
+        execution=[0] * len(found.uid),
+        iteration=found.iteration,
+        size=found.size,
+        mark=found.mark,
+        trace=found.trace or None,
+        metrics=found.values,
     )
+    return decode(
+        sample_profile(metrics=found.metrics, resources=rows, stacks=found.stacks).encode()
+    )
+
+
+def test_it_is_a_frozen_dataclass_with_a_docstring_whose_options_all_have_defaults(
+    name: str, collector: Collector
+) -> None:
+    assert is_dataclass(collector) and not isinstance(collector, type)
+    assert collector == plugins.find("collectors", name)() and hash(collector) == hash(
+        plugins.find("collectors", name)()
+    )
+    assert (type(collector).__doc__ or "").strip() and not (
+        type(collector).__doc__ or ""
+    ).startswith(f"{type(collector).__name__}(")
     with pytest.raises((FrozenInstanceError, AttributeError)):
         collector.engine = "another"  # type: ignore[misc]
 
 
-def test_its_options_are_those_of_perf_toml_and_each_is_documented(name: str, collector: Collector) -> None:
+def test_its_options_are_those_of_perf_toml_and_each_is_documented(
+    name: str, collector: Collector
+) -> None:
     options = asdict(collector)  # type: ignore[call-overload]
     assert plugins.build("collectors", name, options, "here") == collector
-    with pytest.raises(UsageError, match=f"here: collector `{name}` has no option `no_such_option`"):
+    with pytest.raises(
+        UsageError, match=f"here: collector `{name}` has no option `no_such_option`"
+    ):
         plugins.build("collectors", name, {"no_such_option": 1}, "here")
     pages = "".join(page.read_text() for page in DOCS.glob("*.md"))
     for option in fields(collector):  # type: ignore[arg-type]
-        assert f"``{option.name}``" in (type(collector).__doc__ or ""), f"the docstring does not say what {option.name} is"
-        assert re.search(rf"`{option.name}`|\b{option.name} = ", pages), f"no page of docs/ says what {option.name} is"
+        assert f"``{option.name}``" in (type(collector).__doc__ or ""), (
+            f"the docstring does not say what {option.name} is"
+        )
+        assert re.search(rf"`{option.name}`|\b{option.name} = ", pages), (
+            f"no page of docs/ says what {option.name} is"
+        )
 
 
 def test_it_says_in_one_line_why_it_cannot_run(collector: Collector) -> None:
     reason = collector.available()
-    assert reason is None or (reason.strip() == reason != "" and "\n" not in reason and ": " in reason)
+    assert reason is None or (
+        reason.strip() == reason != "" and "\n" not in reason and ": " in reason
+    )
 
 
-def test_its_engine_is_a_name_with_a_number_and_stays(name: str, working: Collector, executed: Executed) -> None:
+def test_its_engine_is_a_name_with_a_number_and_stays(
+    name: str, working: Collector, executed: Executed
+) -> None:
     assert re.fullmatch(r"[a-z][\w.+-]*/\d+", working.engine)
     assert working.engine == plugins.find("collectors", name)().engine
     assert re.fullmatch(r"([a-z][\w.+-]*/\d+)?", executed.first.engine)
@@ -154,14 +202,18 @@ def test_its_engine_is_a_name_with_a_number_and_stays(name: str, working: Collec
 
 def test_its_metrics_are_well_formed_and_documented(working: Collector) -> None:
     pages = "".join(page.read_text() for page in DOCS.glob("*.md"))
-    assert any(metric.better != "none" for metric in working.metrics.values()), "nothing that it measures is ever judged"
+    assert any(metric.better != "none" for metric in working.metrics.values()), (
+        "nothing that it measures is ever judged"
+    )
     for metric, meaning in working.metrics.items():
         assert METRIC_NAME.fullmatch(metric) and metric not in RESERVED
         assert isinstance(meaning, Metric) and meaning.better in ("lower", "higher", "none")
         assert f"`{metric}`" in pages, f"no page of docs/ says what {metric} is"
 
 
-def test_an_execution_gives_columns_of_equal_length_that_can_be_stored(working: Collector, executed: Executed) -> None:
+def test_an_execution_gives_columns_of_equal_length_that_can_be_stored(
+    working: Collector, executed: Executed
+) -> None:
     found = executed.first
     rows = len(found.uid)
     assert rows and {executed.uid, "program:work", "program.py::test_work"} & set(found.uid)
@@ -186,27 +238,39 @@ def test_it_leaves_nothing_where_the_program_runs(executed: Executed) -> None:
     assert executed.left == {"revision", "revision/program.py", "scratch", "again"}
 
 
-def test_a_failing_command_is_one_line_with_its_status_and_what_it_said(working: Collector, run: Prepare) -> None:
+def test_a_failing_command_is_one_line_with_its_status_and_what_it_said(
+    working: Collector, run: Prepare
+) -> None:
     with pytest.raises(CollectError, match=r"status 3.*it broke") as caught:
         working.collect(run("import sys; print('it broke', file=sys.stderr); sys.exit(3)"))
     assert caught.value.exit_code == 5 and "\n" not in str(caught.value)
 
 
-def test_a_command_that_takes_too_long_is_stopped_and_named(working: Collector, run: Prepare) -> None:
+def test_a_command_that_takes_too_long_is_stopped_and_named(
+    working: Collector, run: Prepare
+) -> None:
     with pytest.raises(CollectError, match=r"time-out of 0\.5 s") as caught:
         working.collect(run("import time; time.sleep(973.5)", timeout=0.5))
     assert "\n" not in str(caught.value)
 
 
-def test_a_command_that_cannot_be_started_is_one_line(name: str, working: Collector, run: Prepare) -> None:
-    need(*{"complexity": ["cc"], "memory": ["cc"], "samples": ["/usr/bin/perf"]}.get(name, []))  # they ask for these first
+def test_a_command_that_cannot_be_started_is_one_line(
+    name: str, working: Collector, run: Prepare
+) -> None:
+    # they ask for these first
+    need(*{"complexity": ["cc"], "memory": ["cc"], "samples": ["/usr/bin/perf"]}.get(name, []))
     with pytest.raises(CollectError, match="/no/such/program") as caught:
         working.collect(run(argv=("/no/such/program",)))
     assert "\n" not in str(caught.value)
 
 
-def test_several_on_one_job_give_a_profile_and_a_series_each(project: Project, perf: Callable[..., Said]) -> None:
-    project.write("work.py", "def f(n): return sum(range(n))\nfor n in range(50): f(n)\nimport time; time.sleep(0.3)\n")
+def test_several_on_one_job_give_a_profile_and_a_series_each(
+    project: Project, perf: Callable[..., Said]
+) -> None:
+    project.write(
+        "work.py",
+        "def f(n): return sum(range(n))\nfor n in range(50): f(n)\nimport time; time.sleep(0.3)\n",
+    )
     project.write(
         "perf.toml",
         '[[job]]\nname = "w"\ncmd = "python work.py"\nexecutions = 2\nwarmup = 0\n'

@@ -1,4 +1,6 @@
-"""What can be wrong with what is to be recorded, through the front door: every failure is told once, in a line with its cure."""
+"""What can be wrong with what is to be recorded, through the front door: every failure is told
+once, in a line with its cure.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +114,9 @@ def sizes(function: str) -> list[float | None]:
     (profile,) = profiles()
     rows = profile.resources
     assert rows.size is not None
-    (wanted,) = [number for number, name in enumerate(rows.names) if name.rpartition(":")[2] == function]
+    (wanted,) = [
+        number for number, name in enumerate(rows.names) if name.rpartition(":")[2] == function
+    ]
     return [size for size, uid in zip(rows.size, rows.uid, strict=True) if uid == wanted]
 
 
@@ -125,12 +129,18 @@ def test_an_unknown_function_gets_a_suggestion(collect: Callable[..., Said]) -> 
     assert "did you mean `constant`?" in failure(collect("constnat", code=5))
 
 
-def test_a_function_that_is_never_called_is_a_failure_alone_and_a_note_beside_others(collect: Callable[..., Said]) -> None:
-    assert "none of the functions was called, or no call ended: check their names" in failure(collect("never", code=5))
+def test_a_function_that_is_never_called_is_a_failure_alone_and_a_note_beside_others(
+    collect: Callable[..., Said],
+) -> None:
+    assert "none of the functions was called, or no call ended: check their names" in failure(
+        collect("never", code=5)
+    )
     assert "never was n" in " ".join(collect("never", "once").out.split())
 
 
-def test_one_call_a_constant_size_and_sizes_around_zero_are_recorded_as_they_are(collect: Callable[..., Said]) -> None:
+def test_one_call_a_constant_size_and_sizes_around_zero_are_recorded_as_they_are(
+    collect: Callable[..., Said],
+) -> None:
     said = collect("once=n", "constant=n", "around=n")
     assert "1 row  size 7" in said.out
     assert "60 rows  size 5" in said.out
@@ -140,7 +150,9 @@ def test_one_call_a_constant_size_and_sizes_around_zero_are_recorded_as_they_are
     assert sizes("around") == list(range(-30, 30))
 
 
-def test_what_ended_half_way_is_kept_aside_and_not_stored(collect: Callable[..., Said], language: str) -> None:
+def test_what_ended_half_way_is_kept_aside_and_not_stored(
+    collect: Callable[..., Said], language: str
+) -> None:
     line = failure(collect("around=n", code=5, env='env = { FAILS = "1" }\n'))
     assert "exited with status 3" in line
     aside = Path(line.partition("kept in ")[2].rstrip(")"))
@@ -159,7 +171,9 @@ def test_what_ended_half_way_is_kept_aside_and_not_stored(collect: Callable[...,
         ("Box.width", "is defined in lines 5, 7, recorded as one: choose as in w:Box.width@7"),
     ],
 )
-def test_a_size_that_cannot_be_had_is_a_note(collect: Callable[..., Said], entry: str, told: str) -> None:
+def test_a_size_that_cannot_be_had_is_a_note(
+    collect: Callable[..., Said], entry: str, told: str
+) -> None:
     assert told in " ".join(collect(entry).out.split())
 
 
@@ -167,12 +181,17 @@ def test_a_size_that_cannot_be_had_is_a_note(collect: Callable[..., Said], entry
 @pytest.mark.parametrize(
     ("entry", "cure"),
     [
-        ("insert=len(items", "the size of w:insert, 'len(items', is not an expression: '(' was never closed"),
+        (
+            "insert=len(items",
+            "the size of w:insert, 'len(items', is not an expression: '(' was never closed",
+        ),
         ("insert=+", "the size of w:insert, '+', is not an expression"),
         ("insert=", "write a function's name, or name=size such as f=len(items)"),
     ],
 )
-def test_what_is_no_expression_is_refused_before_anything_runs(collect: Callable[..., Said], entry: str, cure: str) -> None:
+def test_what_is_no_expression_is_refused_before_anything_runs(
+    collect: Callable[..., Said], entry: str, cure: str
+) -> None:
     said = collect(entry, code=2)
     assert cure in said.err
     assert said.err.count("\n") == 1
@@ -180,7 +199,10 @@ def test_what_is_no_expression_is_refused_before_anything_runs(collect: Callable
 
 @pytest.mark.parametrize("entry", ["w:", ":insert", "w: =n"])
 def test_half_a_name_is_refused(entry: str) -> None:
-    with pytest.raises(UsageError, match="write Python's as module:function, those of C and C\\+\\+ as in the source"):
+    with pytest.raises(
+        UsageError,
+        match="write Python's as module:function, those of C and C\\+\\+ as in the source",
+    ):
         parse(entry)
 
 
@@ -188,11 +210,23 @@ def test_half_a_name_is_refused(entry: str) -> None:
 @pytest.mark.parametrize(
     ("entry", "build", "cure"),
     [
-        ("insert", "cc -O2 -s -o w w.c", "is stripped, its functions cannot be found: build it without -s and do not strip it"),
+        (
+            "insert",
+            "cc -O2 -s -o w w.c",
+            "is stripped, its functions cannot be found: build it without -s and do not strip it",
+        ),
         ("insert", "cc -O2 -g0 -o w w.c -Wl,-S", "has no debug information (compile with -g)"),
-        ("insert", "cc -O2 -static -o w w.c", "is linked statically, so nothing can be loaded into it: link it without -static"),
+        (
+            "insert",
+            "cc -O2 -static -o w w.c",
+            "is linked statically, so nothing can be loaded into it: link it without -static",
+        ),
         ("twice", "cc -O2 -o w w.c", "twice was inlined everywhere in"),
-        ("insert=l->cuont", "cc -O2 -o w w.c", "insert=l->cuont: list has no member cuont; did you mean `count`?"),
+        (
+            "insert=l->cuont",
+            "cc -O2 -o w w.c",
+            "insert=l->cuont: list has no member cuont; did you mean `count`?",
+        ),
         ("insert=l +* 3", "cc -O2 -o w w.c", "insert=l +* 3: "),
     ],
 )
@@ -205,18 +239,36 @@ def test_a_program_that_cannot_be_recorded_names_the_cure(
 @pytest.mark.parametrize("language", ["c"], indirect=True)
 def test_a_division_by_zero_is_no_size_and_a_note(collect: Callable[..., Said]) -> None:
     said = collect("constant=n / (n - 5)")
-    assert "constant=n / (n - 5) had no value in 60 calls (a null pointer, or a division by zero)" in " ".join(said.out.split())
+    assert (
+        "constant=n / (n - 5) had no value in 60 calls (a null pointer, or a division by zero)"
+        in " ".join(said.out.split())
+    )
     assert profiles()[0].resources.size is None
 
 
 @pytest.mark.needs("cc")
 def test_functions_of_one_name_in_two_files_are_distinguished(project: Project, perf: Perf) -> None:
-    put = "__attribute__((noinline)) static int put(int n) {{ return n * {factor} + (int)(long)&n % 2; }}\n"
+    put = (
+        "__attribute__((noinline)) static int put(int n) {{ return n * {factor} + (int)(long)&n %"
+        " 2; }}\n"
+    )
     other = f"{put.format(factor=3)}int other(int n) {{ return put(n); }}"
-    main = f"int other(int);\n{put.format(factor=5)}int main(void) {{ return put(4) + other(7) == 1; }}"
-    for functions, names in ((["put=n"], ["put (other.c)", "put (w.c)"]), (["put (other.c)=n"], ["put"])):
+    main = (
+        f"int other(int);\n{put.format(factor=5)}int main(void) {{ return put(4) + other(7) =="
+        " 1; }"
+    )
+    for functions, names in (
+        (["put=n"], ["put (other.c)", "put (w.c)"]),
+        (["put (other.c)=n"], ["put"]),
+    ):
         job = JOB.format(cmd="./w", functions=functions)
-        project.commit(**{"w.c": main, "other.c": other, "perf.toml": f'build = ["cc -O2 -o w w.c other.c"]\n{job}'})
+        project.commit(
+            **{
+                "w.c": main,
+                "other.c": other,
+                "perf.toml": f'build = ["cc -O2 -o w w.c other.c"]\n{job}',
+            }
+        )
         perf("collect")
         (profile,) = [one for one in profiles() if one.commit == project.git("rev-parse", "HEAD")]
         assert sorted(profile.resources.names) == names
@@ -224,14 +276,18 @@ def test_functions_of_one_name_in_two_files_are_distinguished(project: Project, 
 
 
 @pytest.mark.needs("cc")
-def test_of_a_hundred_million_calls_a_bounded_sample_is_stored(project: Project, perf: Perf) -> None:
+def test_of_a_hundred_million_calls_a_bounded_sample_is_stored(
+    project: Project, perf: Perf
+) -> None:
     program = """
         __attribute__((noinline)) long step(long n) { __asm__ volatile(""); return n + 1; }
         int main(void) { long sum = 0; for (long i = 0; i < CALLS; i++) sum += step(i & 1023); return sum == 1; }
     """
     calls = 100_000_000 if os.environ.get("PERFVCS_LONG") else 3_000_000
     job = JOB.format(cmd="./w", functions=["step=n"])
-    project.commit(**{"w.c": program, "perf.toml": f'build = ["cc -O2 -DCALLS={calls} -o w w.c"]\n{job}'})
+    project.commit(
+        **{"w.c": program, "perf.toml": f'build = ["cc -O2 -DCALLS={calls} -o w w.c"]\n{job}'}
+    )
     perf("collect")
     (profile,) = profiles()
     assert sum(profile.resources.metrics["rate"]) == pytest.approx(calls)
@@ -244,7 +300,9 @@ TOOLS = ("git", "sh", "env", "uname", "id", "cat", "sed", "rm", "mkdir")
 
 @pytest.fixture
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The only folder on PATH: with the tools that git and builds need, and without a compiler; nothing is compiled yet."""
+    """The only folder on PATH: with the tools that git and builds need, and without a compiler;
+    nothing is compiled yet.
+    """
     folder = tmp_path / "tools"
     folder.mkdir()
     for name in TOOLS:
@@ -260,20 +318,37 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("compiler", "cure"),
     [
         ("", "apt install gcc libc6-dev"),
-        ('exec {cc} -nostdinc -isystem {own} "$@"', "install the C library's headers (apt install libc6-dev)"),
-        ("echo 'ld: cannot find crt1.o: No such file or directory' >&2; exit 1", "(apt install libc6-dev)"),
+        (
+            'exec {cc} -nostdinc -isystem {own} "$@"',
+            "install the C library's headers (apt install libc6-dev)",
+        ),
+        (
+            "echo 'ld: cannot find crt1.o: No such file or directory' >&2; exit 1",
+            "(apt install libc6-dev)",
+        ),
         ("echo 'Segmentation fault' >&2; exit 139", "check the compiler"),
     ],
 )
 def test_a_compiler_that_is_not_there_or_does_not_work_names_the_cure(
-    project: Project, perf: Perf, tools: Path, monkeypatch: pytest.MonkeyPatch, compiler: str, cure: str
+    project: Project,
+    perf: Perf,
+    tools: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    compiler: str,
+    cure: str,
 ) -> None:
     project.commit(
-        **{"w.c": PROGRAM, ".gitignore": "w\n", "perf.toml": f'overlay = ["w"]\n{JOB.format(cmd="./w", functions=["insert"])}'}
+        **{
+            "w.c": PROGRAM,
+            ".gitignore": "w\n",
+            "perf.toml": f'overlay = ["w"]\n{JOB.format(cmd="./w", functions=["insert"])}',
+        }
     )
     subprocess.run(["cc", "-O2", "-g", "-pg", "-mfentry", "-o", "w", "w.c"], check=True)
     if compiler:
-        own = subprocess.run(["cc", "-print-file-name=include"], capture_output=True, text=True, check=True).stdout.strip()
+        own = subprocess.run(
+            ["cc", "-print-file-name=include"], capture_output=True, text=True, check=True
+        ).stdout.strip()
         (tools / "cc").write_text(f"#!/bin/sh\n{compiler.format(cc=shutil.which('cc'), own=own)}\n")
         (tools / "cc").chmod(0o755)
     monkeypatch.setenv("PATH", str(tools))

@@ -27,16 +27,22 @@ recorder, compiled = recorders.recorder, recorders.compiled
 
 
 def test_sizes_are_exact(recorder):
-    code = "".join(f"{case.definition}\n" for case in CORPUS.values()) + "".join(f"{case.calls}\n" for case in CORPUS.values())
+    code = "".join(f"{case.definition}\n" for case in CORPUS.values()) + "".join(
+        f"{case.calls}\n" for case in CORPUS.values()
+    )
     found = recorder(code, *(case.entry for case in CORPUS.values()))
     assert found == {case.entry.partition("=")[0]: case.sizes for case in CORPUS.values()}
 
 
 @pytest.mark.parametrize("interpreter", OTHERS, ids=lambda path: Path(path).parts[-3])
 def test_sizes_are_exact_in_other_interpreters(compiled, interpreter):
-    code = "".join(f"{case.definition}\n" for case in CORPUS.values()) + "".join(f"{case.calls}\n" for case in CORPUS.values())
+    code = "".join(f"{case.definition}\n" for case in CORPUS.values()) + "".join(
+        f"{case.calls}\n" for case in CORPUS.values()
+    )
     compiled.write("corpus.py", code)
-    found = compiled.collect([interpreter, "corpus.py"], [f"corpus:{case.entry}" for case in CORPUS.values()])
+    found = compiled.collect(
+        [interpreter, "corpus.py"], [f"corpus:{case.entry}" for case in CORPUS.values()]
+    )
     assert found == {case.entry.partition("=")[0]: case.sizes for case in CORPUS.values()}
 
 
@@ -57,7 +63,9 @@ def test_a_duration_is_that_of_the_call(recorder):
 
 def test_a_call_that_raises_is_recorded(recorder):
     found = recorder(
-        "def f(n):\n    if n: raise ValueError\nfor n in (1, 0):\n    try: f(n)\n    except ValueError: pass\nf(0)", "f"
+        "def f(n):\n    if n: raise ValueError\nfor n in (1, 0):\n    try: f(n)\n    except"
+        " ValueError: pass\nf(0)",
+        "f",
     )
     assert found == {"f": [1, 0, 0]}
 
@@ -69,7 +77,10 @@ def test_all_calls_of_a_recursion_are_recorded_on_demand(recorder):
 
 def test_mutual_recursion_records_the_outermost_call_of_each(recorder):
     found = recorder(
-        "def even(n): return n == 0 or odd(n - 1)\ndef odd(n): return n != 0 and even(n - 1)\neven(6)", "even", "odd"
+        "def even(n): return n == 0 or odd(n - 1)\ndef odd(n): return n != 0 and even(n -"
+        " 1)\neven(6)",
+        "even",
+        "odd",
     )
     assert found == {"even": [6], "odd": [5]}
 
@@ -115,13 +126,23 @@ def test_a_generator_gets_what_is_sent_and_thrown(recorder):
 
 
 def test_a_generator_that_is_given_up_is_counted_and_not_recorded(recorder):
-    found = recorder("def f(n):\n    for i in range(n): yield i\nnext(f(5)); kept = f(6); next(kept); list(f(2))", "f")
+    found = recorder(
+        "def f(n):\n    for i in range(n): yield i\nnext(f(5)); kept = f(6); next(kept);"
+        " list(f(2))",
+        "f",
+    )
     assert found == {"f": [2]}
-    assert any(line.startswith("2 of the calls of program:f did not end") for line in recorder.seen.warnings)
+    assert any(
+        line.startswith("2 of the calls of program:f did not end")
+        for line in recorder.seen.warnings
+    )
 
 
 def test_recursive_generators_record_the_outermost(recorder):
-    code = "def walk(tree):\n    for part in tree:\n        yield from walk(part) if part else [1]\nlist(walk([[[], []], []]))"
+    code = (
+        "def walk(tree):\n    for part in tree:\n        yield from walk(part) if part else"
+        " [1]\nlist(walk([[[], []], []]))"
+    )
     assert recorder(code, "walk") == {"walk": [2]}
 
 
@@ -340,7 +361,9 @@ def test_many_calls_become_a_sample_that_knows_its_rate(recorder):
 
 
 def test_processes_make_one_sample(recorder):
-    """A parent with many calls and a child with few of the same sizes: the child's rows do not count as many calls as the parent's."""
+    """A parent with many calls and a child with few of the same sizes: the child's rows do not
+    count as many calls as the parent's.
+    """
     code = """
         import os
         def f(n): return n
@@ -360,7 +383,13 @@ def test_the_files_of_several_processes_make_one_sample(tmp_path):
     from perfvcs.collectors.complexity.calls.recording import FIELDS
 
     def write(name: str, rows: list[tuple[float, ...]]) -> None:
-        made = np.array([(0, 0, number, size, 10.0 * rate, 0.0, rate) for number, (size, rate) in enumerate(rows)], FIELDS)
+        made = np.array(
+            [
+                (0, 0, number, size, 10.0 * rate, 0.0, rate)
+                for number, (size, rate) in enumerate(rows)
+            ],
+            FIELDS,
+        )
         (tmp_path / f"calls-{name}.bin").write_bytes(b"PVCSCALL\1\0\0\0\1\0\0\0" + made.tobytes())
 
     write("1-1", [(16.0, 1000.0)] * 200 + [(5.0, 2.0)] * 3)
@@ -369,7 +398,9 @@ def test_the_files_of_several_processes_make_one_sample(tmp_path):
     large, small, none = found.size >= 16, found.size == 5, np.isnan(found.size)
     assert large.sum() == 200
     assert found.rate[large] == pytest.approx(202_000 / 200)
-    assert found.duration[large].mean() == pytest.approx(1e-5, rel=0.1), "as the mean of the calls, which is 9,901 ns"
+    assert found.duration[large].mean() == pytest.approx(1e-5, rel=0.1), (
+        "as the mean of the calls, which is 9,901 ns"
+    )
     assert (found.rate[small].tolist(), found.rate[none].tolist()) == ([2.0] * 3, [3.0] * 2)
     again = read(tmp_path, 1, 200)
     assert again.size.tobytes() == found.size.tobytes()
@@ -377,7 +408,9 @@ def test_the_files_of_several_processes_make_one_sample(tmp_path):
 
 
 def test_the_sample_of_samples_is_uniform():
-    """20,000 rows of each of two rates, one tenth of the other, in one group; other groups do not matter."""
+    """20,000 rows of each of two rates, one tenth of the other, in one group; other groups do not
+    matter.
+    """
     rate = np.tile([1.0, 10.0, 1.5], 20_000)
     group = np.tile([7, 7, -3], 20_000)
     kept, new = one_sample(group, rate, 30_000)
@@ -408,10 +441,14 @@ def test_the_sample_is_uniform(recorder):
 def test_an_expression_that_raises_is_reported_once_with_its_error(recorder):
     found = recorder("def f(n): return n\nfor n in (0, 1, 2): f(n)", "f=6 / n")
     assert found == {"f": [None, 6, 3]}
-    assert recorder.seen.warnings == ["program:f: its size 6 / n failed in 1 of 3 calls: ZeroDivisionError: division by zero"]
+    assert recorder.seen.warnings == [
+        "program:f: its size 6 / n failed in 1 of 3 calls: ZeroDivisionError: division by zero"
+    ]
 
 
-@pytest.mark.parametrize("value", ["'text'", "1j", "float('inf')", "float('nan')", "10 ** 400", "None", "[1]"])
+@pytest.mark.parametrize(
+    "value", ["'text'", "1j", "float('inf')", "float('nan')", "10 ** 400", "None", "[1]"]
+)
 def test_an_expression_that_is_no_number_gives_no_size(recorder, value):
     for entry in ("f=x", "f=max(x, x)" if value != "1j" else "f=id(x) * 1j"):
         assert recorder(f"def f(x): return x\nf({value})", entry) == {"f": [None]}
@@ -419,26 +456,36 @@ def test_an_expression_that_is_no_number_gives_no_size(recorder, value):
 
 
 def test_a_function_without_a_size_is_reported(recorder):
-    assert recorder("def f(x): return x\ndef g(): return 1\nf(1.5); g()", "f", "g") == {"f": [None], "g": [None]}
+    assert recorder("def f(x): return x\ndef g(): return 1\nf(1.5); g()", "f", "g") == {
+        "f": [None],
+        "g": [None],
+    }
     assert recorder.seen.warnings == [
-        f"program:{name}: no argument looks like a size: give one, as in program:{name}=len(items)" for name in "fg"
+        f"program:{name}: no argument looks like a size: give one, as in program:{name}=len(items)"
+        for name in "fg"
     ]
 
 
 def test_an_ambiguous_guess_is_reported(recorder):
     assert recorder("def f(a, b): return a\nf([1], [1, 2])", "f") == {"f": [1]}
     assert recorder.seen.warnings == [
-        "program:f: its size was guessed as len(a), and could be another: write program:f=len(a) to fix it"
+        "program:f: its size was guessed as len(a), and could be another: write program:f=len(a) to"
+        " fix it"
     ]
 
 
 def test_a_guess_follows_the_type_of_the_argument(recorder):
-    assert recorder("def f(n): return n\nf([1]); f(5); f((1, 2)); f(None); f([])", "f") == {"f": [1, 5, 2, None, 0]}
+    assert recorder("def f(n): return n\nf([1]); f(5); f((1, 2)); f(None); f([])", "f") == {
+        "f": [1, 5, 2, None, 0]
+    }
     assert "guessed as len(n) and n" in recorder.seen.warnings[0]
 
 
 def test_what_takes_the_rest_is_guessed_in_order(recorder):
-    code = "def f(*args, **kw): return args\ndef g(*args, items): return args\nf(1, 2, a=1); g(1, items=[1, 2, 3])"
+    code = (
+        "def f(*args, **kw): return args\ndef g(*args, items): return args\nf(1, 2, a=1); g(1,"
+        " items=[1, 2, 3])"
+    )
     assert recorder(code, "f", "g") == {"f": [2], "g": [3]}
     assert "its size was guessed as len(args)" in recorder.seen.warnings[0]
 
@@ -469,12 +516,18 @@ def test_a_size_may_use_what_is_recorded_itself(recorder):
         ("program:insert@7", "insert is defined in line 2 of .*: give that line, or none"),
         (
             "json.decoder:JSONDecoder.decod",
-            "there is no function JSONDecoder.decod in .*decoder.py; did you mean `JSONDecoder.decode`",
+            (
+                "there is no function JSONDecoder.decod in .*decoder.py; did you mean"
+                " `JSONDecoder.decode`"
+            ),
         ),
     ],
 )
 def test_a_function_that_does_not_exist_is_reported_with_the_nearest(compiled, entry, said):
-    compiled.write("program.py", "import json\ndef insert(n): return n\nclass C:\n    def insert(self): return 1\ninsert(2)")
+    compiled.write(
+        "program.py",
+        "import json\ndef insert(n): return n\nclass C:\n    def insert(self): return 1\ninsert(2)",
+    )
     with pytest.raises(CollectError, match=said):
         compiled.collect([sys.executable, "program.py"], [entry])
 
@@ -498,7 +551,9 @@ def test_a_function_named_twice_is_reported(compiled):
     with pytest.raises(CollectError, match="is the same function as program:f: name it once"):
         compiled.write("program.py", "def f(n): return n\nf(1)")
         compiled.collect([sys.executable, "program.py"], ["program:f", "__main__:f"])
-    with pytest.raises(CollectError, match="program:f@1 is the same function as program:f: name it once"):
+    with pytest.raises(
+        CollectError, match="program:f@1 is the same function as program:f: name it once"
+    ):
         compiled.collect([sys.executable, "program.py"], ["program:f", "program:f@1"])
 
 
@@ -519,12 +574,16 @@ def test_a_name_without_its_module_is_reported(compiled):
     with pytest.raises(UsageError, match=r"write it as the C source does, such as f$"):
         Complexity(("w:f",), language="native")
     assert Complexity(("f",)).flags(sys.executable) == ()
-    with pytest.raises(CollectError, match=r"-mfentry|x86-64|C compiler"):  # functions of a library that Python loads
+    # functions of a library that Python loads
+    with pytest.raises(CollectError, match=r"-mfentry|x86-64|C compiler"):
         Complexity(("f",), language="native").collect(compiled.run(sys.executable, "w.py"))
 
 
 def test_functions_of_one_name_are_distinguished_by_their_line(compiled):
-    code = "class C:\n    @property\n    def x(self): return 1\n    @x.setter\n    def x(self, n): pass\nc = C(); c.x; c.x = 5; c.x = 6"
+    code = (
+        "class C:\n    @property\n    def x(self): return 1\n    @x.setter\n    def x(self, n):"
+        " pass\nc = C(); c.x; c.x = 5; c.x = 6"
+    )
     assert compiled(code, "C.x") == {"C.x": [None, 5, 6]}
     assert "defined in lines 3, 5, recorded as one" in compiled.seen.warnings[0]
     assert compiled(code, "C.x@5") == {"C.x@5": [5, 6]}
@@ -533,16 +592,23 @@ def test_functions_of_one_name_are_distinguished_by_their_line(compiled):
 
 def test_a_function_that_was_not_called_is_reported(recorder):
     assert recorder("def f(n): return n\ndef g(n): return n\nf(1)", "f", "g") == {"f": [1]}
-    assert recorder.seen.warnings == ["program:g was never called: leave it out, or have the command call it"]
+    assert recorder.seen.warnings == [
+        "program:g was never called: leave it out, or have the command call it"
+    ]
     with pytest.raises(CollectError, match="none of the functions was called"):
         recorder("def f(n): return n", "f")
 
 
 def test_unfinished_calls_are_not_reported_as_missing_calls(recorder):
     with pytest.raises(
-        CollectError, match=r"all 2 calls of program:f, program:g were left by .* or did not end, so that nothing"
+        CollectError,
+        match=(
+            r"all 2 calls of program:f, program:g were left by .* or did not end, so that nothing"
+        ),
     ):
-        recorder("def f(n):\n    yield n\n    yield n\ndef g(n): yield\nnext(f(1)); next(f(2))", "f", "g")
+        recorder(
+            "def f(n):\n    yield n\n    yield n\ndef g(n): yield\nnext(f(1)); next(f(2))", "f", "g"
+        )
 
 
 @pytest.mark.parametrize("entry", ["program:f(x)", "program:f@0", "program:f@x", "a b:f"])
@@ -621,10 +687,16 @@ PROJECT = """
 
 def test_auto_records_the_slowest_functions_with_a_size(compiled):
     compiled.write("program.py", PROJECT)
-    compiled.write("helper.py", "def count(table):\n    return sum(table.values()) + sum(i * i for i in range(500))")
+    compiled.write(
+        "helper.py",
+        "def count(table):\n    return sum(table.values()) + sum(i * i for i in range(500))",
+    )
     found = compiled.collect([sys.executable, "program.py"], "auto", most=2)
     assert found == {"slow": list(range(1, 30)), "count": list(range(1, 30))}
-    assert sorted(re.findall(r'"(\S+)"', compiled.seen.warnings[0])) == ["helper:count=len(table)", "program:slow=len(items)"]
+    assert sorted(re.findall(r'"(\S+)"', compiled.seen.warnings[0])) == [
+        "helper:count=len(table)",
+        "program:slow=len(items)",
+    ]
 
 
 def test_auto_looks_for_functions_once(compiled, monkeypatch):
@@ -632,7 +704,9 @@ def test_auto_looks_for_functions_once(compiled, monkeypatch):
     compiled.write("helper.py", "def count(table): return table")
     compiled.collect([sys.executable, "program.py"], "auto", most=1)
     monkeypatch.setattr(python, "_timed", lambda _: pytest.fail("once is enough"))
-    assert compiled.collect([sys.executable, "program.py"], "auto", most=1) == {"slow": list(range(1, 30))}
+    assert compiled.collect([sys.executable, "program.py"], "auto", most=1) == {
+        "slow": list(range(1, 30))
+    }
 
 
 @pytest.mark.parametrize(
@@ -641,7 +715,10 @@ def test_auto_looks_for_functions_once(compiled, monkeypatch):
         ("print(1)", "ran no functions of the project"),
         (
             "def f(x): return x\nf(1.5)",
-            r'has an argument that looks like a size: name functions with theirs, as in functions = \["program:f',
+            (
+                r"has an argument that looks like a size: name functions with theirs, as in"
+                r' functions = \["program:f'
+            ),
         ),
         ("1 / 0", "exited with status 1"),
     ],
@@ -660,7 +737,9 @@ def test_a_compiler_that_is_missing_is_reported(compiled, monkeypatch):
     extension._extension.cache_clear()
     compiled.engine = "rewrite/1"
     assert compiled("def f(n): return n\nf(1)", "f") == {"f": [1]}
-    assert compiled.seen.warnings[0].startswith("calls are recorded in Python, which takes longer: there is no C compiler")
+    assert compiled.seen.warnings[0].startswith(
+        "calls are recorded in Python, which takes longer: there is no C compiler"
+    )
     extension._extension.cache_clear()
 
 
@@ -684,9 +763,16 @@ def test_a_python_without_a_lock_is_recorded_in_python(compiled):
     [
         (b"", "is not a file of records"),
         (b"PVCSCALL\2\0\0\0\0\0\0\0", "has version 2 of the format"),
-        (b"PVCSCALL\1\0\0\0\0\0\0\0" + b"\7\0\0\0" + b"\0" * 36 + b"\0\0\0\0\0\0\xf0\x3f", "a function that was not chosen"),
         (
-            b"PVCSCALL\1\0\0\0\0\0\0\0" + b"\0" * 24 + b"\0\0\0\0\0\0\xf0\x7f" + b"\0" * 8 + b"\0\0\0\0\0\0\xf0\x3f",
+            b"PVCSCALL\1\0\0\0\0\0\0\0" + b"\7\0\0\0" + b"\0" * 36 + b"\0\0\0\0\0\0\xf0\x3f",
+            "a function that was not chosen",
+        ),
+        (
+            b"PVCSCALL\1\0\0\0\0\0\0\0"
+            + b"\0" * 24
+            + b"\0\0\0\0\0\0\xf0\x7f"
+            + b"\0" * 8
+            + b"\0\0\0\0\0\0\xf0\x3f",
             "impossible values",
         ),
     ],
@@ -701,7 +787,9 @@ def test_a_record_that_is_cut_off_is_left_out(tmp_path):
 
     from perfvcs.collectors.complexity.calls.recording import FIELDS
 
-    rows = np.array([(0, 0, 5, 2.0, 30.0, 10.0, 1.0), (0, 0, 4, 1.0, 10.0, 30.0, 2.0)], FIELDS).tobytes()
+    rows = np.array(
+        [(0, 0, 5, 2.0, 30.0, 10.0, 1.0), (0, 0, 4, 1.0, 10.0, 30.0, 2.0)], FIELDS
+    ).tobytes()
     (tmp_path / "calls-1-1.bin").write_bytes(b"PVCSCALL\1\0\0\0\1\0\0\0" + rows + rows[:20])
     found = read(tmp_path, 1, 200)
     assert found.size.tolist() == [1.0, 2.0]

@@ -30,7 +30,9 @@ compiled = recorders.compiled
 
 @pytest.fixture
 def inside(tmp_path, monkeypatch):
-    """Installs the recorder here for a request, and takes it out again; gives the hook, and what was recorded by then."""
+    """Installs the recorder here for a request, and takes it out again; gives the hook, and what
+    was recorded by then.
+    """
     for owner, name in [
         (hook.imports.SourceLoader, "get_code"),
         (zipimporter, "get_code"),
@@ -43,7 +45,9 @@ def inside(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     folder = tmp_path / "calls"
 
-    def install(*functions: str, modules: Sequence[tuple[str, Path]] = (), **options: object) -> hook.RecordingHook:
+    def install(
+        *functions: str, modules: Sequence[tuple[str, Path]] = (), **options: object
+    ) -> hook.RecordingHook:
         places = [notes.FunctionLocation.of(parse(one)) for one in functions]
         python.ask(folder, places, RecordingRequest((), **options), modules)  # type: ignore[arg-type]
         found = hook.install(str(folder / "request"))
@@ -73,8 +77,14 @@ def test_sizes_are_exact_inside_too(inside, tmp_path):
 
 
 def test_sizes_are_exact_inside_too_with_the_compiled_recorder(inside, compiled, tmp_path):
-    (tmp_path / "corpus_inside.py").write_text("def f(items): return items\ndef g(n):\n    for i in range(n): yield i\n")
-    installed = inside("corpus_inside:f", "corpus_inside:g=n", modules=python.compiled_recorder(compiled.run(sys.executable))[0])
+    (tmp_path / "corpus_inside.py").write_text(
+        "def f(items): return items\ndef g(n):\n    for i in range(n): yield i\n"
+    )
+    installed = inside(
+        "corpus_inside:f",
+        "corpus_inside:g=n",
+        modules=python.compiled_recorder(compiled.run(sys.executable))[0],
+    )
     module = import_module("corpus_inside")
     for n in range(4):
         module.f([0] * n)
@@ -84,8 +94,12 @@ def test_sizes_are_exact_inside_too_with_the_compiled_recorder(inside, compiled,
 
 
 def test_a_handler_of_a_signal_may_raise_while_a_size_is_computed(inside, tmp_path):
-    (tmp_path / "corpus_inside.py").write_text("def f(items): return 1\ndef g(items): return 2\ndef h(items): return 3\n")
-    installed = inside("corpus_inside:f=len(items)", "corpus_inside:g", "corpus_inside:h=sum(items)")
+    (tmp_path / "corpus_inside.py").write_text(
+        "def f(items): return 1\ndef g(items): return 2\ndef h(items): return 3\n"
+    )
+    installed = inside(
+        "corpus_inside:f=len(items)", "corpus_inside:g", "corpus_inside:h=sum(items)"
+    )
     module = import_module("corpus_inside")
 
     class Late(Exception):
@@ -119,7 +133,9 @@ def test_a_handler_of_a_signal_may_raise_while_a_size_is_computed(inside, tmp_pa
 
 
 def test_sizes_that_fail_are_reported_inside_too(inside, tmp_path):
-    (tmp_path / "corpus_inside.py").write_text("def f(items): return 1\ndef g(n): return 2\ndef h(n): return 3")
+    (tmp_path / "corpus_inside.py").write_text(
+        "def f(items): return 1\ndef g(n): return 2\ndef h(n): return 3"
+    )
     installed = inside("corpus_inside:f=len(items)", "corpus_inside:g=n", "corpus_inside:h=str(n)")
     module = import_module("corpus_inside")
     for n in (1, "text", float("inf"), None, 10**400):
@@ -155,7 +171,12 @@ def test_functions_are_timed_inside_too(tmp_path, monkeypatch):
     for stop in stops:
         stop()
     (timed,) = notes.read_notes(tmp_path / "calls").timed
-    assert (Path(timed.path).name, timed.line, timed.module, timed.calls) == ("corpus_inside.py", 1, "corpus_inside", 1)
+    assert (Path(timed.path).name, timed.line, timed.module, timed.calls) == (
+        "corpus_inside.py",
+        1,
+        "corpus_inside",
+        1,
+    )
 
 
 def test_functions_are_put_among_the_constants_of_code():
@@ -229,8 +250,18 @@ def test_suspended_calls_are_followed_inside_too(inside, tmp_path):
     import_module("awaits_inside").main()
     installed.instruments.recorder.save()
     found = read(tmp_path / "calls", len(names), 200)
-    sizes = {name: found.size[found.function == number].tolist() for number, name in enumerate(names)}
-    assert sizes == {"f": [2], "count": [2], "waits": [1, 1], "delegate": [2], "generate": [2], "wrong": [1], "thrown": [3]}
+    sizes = {
+        name: found.size[found.function == number].tolist() for number, name in enumerate(names)
+    }
+    assert sizes == {
+        "f": [2],
+        "count": [2],
+        "waits": [1, 1],
+        "delegate": [2],
+        "generate": [2],
+        "wrong": [1],
+        "thrown": [3],
+    }
     assert found.unfinished.tolist() == [0, 1, 2, 1, 1, 0, 0]
 
 
@@ -284,7 +315,9 @@ def test_rows_are_thinned_written_and_forgotten(inside, tmp_path):
     recorder.save()  # a folder that is gone does not disturb the program
 
 
-def test_a_lock_that_nobody_gives_back_does_not_keep_a_program_from_ending(inside, tmp_path, monkeypatch):
+def test_a_lock_that_nobody_gives_back_does_not_keep_a_program_from_ending(
+    inside, tmp_path, monkeypatch
+):
     (tmp_path / "corpus_inside.py").write_text("def f(n): return n")
     installed = inside("corpus_inside:f=n")
     import_module("corpus_inside").f(3)
@@ -299,7 +332,10 @@ def test_a_lock_that_nobody_gives_back_does_not_keep_a_program_from_ending(insid
     [
         (["python", "x.py", "-c", "y"], ("script", "x.py")),
         (["python", "-u", "-W", "error", "-Xdev", "-X", "utf8", "x.py"], ("script", "x.py")),
-        (["python", "--check-hash-based-pycs", "always", "-m", "pkg.mod", "-c"], ("module", "pkg.mod")),
+        (
+            ["python", "--check-hash-based-pycs", "always", "-m", "pkg.mod", "-c"],
+            ("module", "pkg.mod"),
+        ),
         (["python", "-bOmpkg"], ("module", "pkg")),
         (["python", "-cprint(1)"], ("command", "print(1)")),
         (["python", "-Wd", "-c", "1"], ("command", "1")),
@@ -340,12 +376,15 @@ def test_rows_are_in_the_buckets_of_the_recorder(tmp_path):
         *random.random(200),
     ]
     bucket = hook._module("perfvcs_samples").bucket
-    rows = np.array([(0, 0, number, size, 1.0, 0.0, 1.0 + number) for number, size in enumerate(sizes)], FIELDS)
+    rows = np.array(
+        [(0, 0, number, size, 1.0, 0.0, 1.0 + number) for number, size in enumerate(sizes)], FIELDS
+    )
     (tmp_path / "calls-1-1.bin").write_bytes(b"PVCSCALL\1\0\0\0\1\0\0\0" + rows.tobytes())
     total: dict[int, float] = {}
     for number, size in enumerate(sizes):
         total[bucket(float(size))] = total.get(bucket(float(size)), 0) + 1.0 + number
     found = read(tmp_path, 1, 1)
-    assert {bucket(size): rate for size, rate in zip(found.size.tolist(), found.rate.tolist(), strict=True)} == pytest.approx(
-        total
-    )
+    assert {
+        bucket(size): rate
+        for size, rate in zip(found.size.tolist(), found.rate.tolist(), strict=True)
+    } == pytest.approx(total)

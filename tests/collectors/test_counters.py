@@ -1,4 +1,6 @@
-"""The ``counters`` collector: what it samples of a tree of processes, its totals, and what it says when it cannot see everything."""
+"""The ``counters`` collector: what it samples of a tree of processes, its totals, and what it says
+when it cannot see everything.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ def run(tmp_path: Path) -> Callable[..., Run]:
 
     def prepare(script: str, **fields: object) -> Run:
         env = {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"}
-        prepared = Run((sys.executable, "-S", "-c", script), tmp_path, env, scratch, "whole", timeout=30.0)
+        prepared = Run(
+            (sys.executable, "-S", "-c", script), tmp_path, env, scratch, "whole", timeout=30.0
+        )
         return replace(prepared, **fields)  # type: ignore[arg-type]
 
     return prepare
@@ -57,7 +61,9 @@ def run(tmp_path: Path) -> Callable[..., Run]:
 def samples(found: Observations, name: str, uid: str = "whole") -> list[float]:
     """The values of a counter in the order of its samples."""
     rows = zip(found.uid, found.iteration, found.values[name], strict=True)
-    return [value for unit, iteration, value in rows if unit == uid and iteration and value is not None]
+    return [
+        value for unit, iteration, value in rows if unit == uid and iteration and value is not None
+    ]
 
 
 def total(found: Observations, name: str) -> float:
@@ -69,8 +75,19 @@ def total(found: Observations, name: str) -> float:
 @contextmanager
 def waiting(script: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A Python process that ran a script, printed a line, and waits; with the line."""
-    command = ["sh", "-c", '"$@"; :', "launcher", sys.executable, "-S", "-c", f"{script}\nimport sys; sys.stdin.read()"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    command = [
+        "sh",
+        "-c",
+        '"$@"; :',
+        "launcher",
+        sys.executable,
+        "-S",
+        "-c",
+        f"{script}\nimport sys; sys.stdin.read()",
+    ]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdin and process.stdout
         try:
             yield process, process.stdout.readline()
@@ -101,17 +118,27 @@ for child in children: child.kill()
     assert max(samples(found, "vsize")) > max(samples(found, "data")) > 64 << 20
 
 
-def test_samples_are_numbered_by_the_interval_and_the_machine_stands_beside_them(run: Callable[..., Run]) -> None:
+def test_samples_are_numbered_by_the_interval_and_the_machine_stands_beside_them(
+    run: Callable[..., Run],
+) -> None:
     found = Counters(interval=0.1).collect(run("import time; time.sleep(0.55)", size=7.0))
-    numbers = [number for uid, number in zip(found.uid, found.iteration, strict=True) if uid == "whole"]
-    assert numbers[0] == 0 and numbers[1:] == sorted(set(numbers[1:])) and 3 <= len(numbers[1:]) <= 6
+    numbers = [
+        number for uid, number in zip(found.uid, found.iteration, strict=True) if uid == "whole"
+    ]
+    assert (
+        numbers[0] == 0 and numbers[1:] == sorted(set(numbers[1:])) and 3 <= len(numbers[1:]) <= 6
+    )
     assert found.iteration[len(numbers) :] == numbers[1:]
     assert found.uid == ["whole"] * len(numbers) + [MACHINE_ROWS] * (len(numbers) - 1)
     assert found.size == [7.0] * len(numbers) + [None] * (len(numbers) - 1)
     for name in (*LEVEL_METRICS, *RATE_METRICS):
-        assert len(samples(found, name)) == len(numbers) - 1 and not samples(found, name, MACHINE_ROWS)
+        assert len(samples(found, name)) == len(numbers) - 1 and not samples(
+            found, name, MACHINE_ROWS
+        )
     for name in (*MACHINE_LEVELS, *MACHINE_RATES):
-        assert len(samples(found, name, MACHINE_ROWS)) == len(numbers) - 1 and not samples(found, name)
+        assert len(samples(found, name, MACHINE_ROWS)) == len(numbers) - 1 and not samples(
+            found, name
+        )
     assert min(samples(found, "machine_available", MACHINE_ROWS)) > 0
 
 
@@ -134,13 +161,20 @@ time.sleep(0.2)
 def test_totals_are_those_of_all_processes_that_ended(run: Callable[..., Run]) -> None:
     child = "open('/dev/null', 'w').write('x' * 500_000); sum(range(2_000_000))"
     found = Counters(interval=0.05).collect(
-        run(f"import subprocess, sys\nfor _ in range(4): subprocess.run([sys.executable, '-S', '-c', {child!r}])")
+        run(
+            "import subprocess, sys\nfor _ in range(4): subprocess.run([sys.executable, '-S',"
+            f" '-c', {child!r}])"
+        )
     )
     assert total(found, "cpu") > 0.04
     assert total(found, "wall") > total(found, "cpu") / 4
     assert total(found, "write_chars") >= 2_000_000
     assert total(found, "minor_faults") > 1000
-    assert [name for name, metric in found.metrics.items() if metric.better != "none"] == ["wall", "cpu", "maxrss"]
+    assert [name for name, metric in found.metrics.items() if metric.better != "none"] == [
+        "wall",
+        "cpu",
+        "maxrss",
+    ]
 
 
 def test_what_short_processes_used_is_not_lost() -> None:
@@ -208,10 +242,10 @@ child.stdout.readline(); print(flush=True); input(); child.communicate(b"\\n"); 
 
 
 def test_a_process_that_was_not_waited_for_is_no_process_any_more() -> None:
-    with waiting("import subprocess, time; child = subprocess.Popen(['true']); time.sleep(0.3); print(flush=True)") as (
-        process,
-        _,
-    ):
+    with waiting(
+        "import subprocess, time; child = subprocess.Popen(['true']); time.sleep(0.3);"
+        " print(flush=True)"
+    ) as (process, _):
         tree = ProcessTree(process.pid)
         levels = tree.read()[0]
         tree.close()
@@ -226,7 +260,10 @@ time.sleep(0.4)
 """
     found = Counters(interval=0.05).collect(run(script))
     assert mode(samples(found, "processes")) == 2  # a sample may come while the shell is there
-    assert any("left 1 process(es) running, which perf stopped: wait for" in warning for warning in found.warnings)
+    assert any(
+        "left 1 process(es) running, which perf stopped: wait for" in warning
+        for warning in found.warnings
+    )
     assert not running("961.5")
 
 
@@ -248,13 +285,27 @@ def running(word: str) -> list[str]:
     [
         "import os, time\nos.closerange(0, 256)\ntime.sleep(0.4)",
         "import os, time\nos.chdir('/')\nos.environ.clear()\ntime.sleep(0.4)",
-        "import signal, time\nfor n in range(1, 32):\n    n in (9, 19) or signal.signal(n, signal.SIG_IGN)\ntime.sleep(0.4)",
+        (
+            "import signal, time\nfor n in range(1, 32):\n    n in (9, 19) or signal.signal(n,"
+            " signal.SIG_IGN)\ntime.sleep(0.4)"
+        ),
         "import time\nend = time.time() + 0.4\nwhile time.time() < end: print('x' * 1_000_000)",
-        "import os, time\nos.setsid if os.getsid(0) != os.getpid() else os.fork() and os._exit(0)\ntime.sleep(0.4)",
+        (
+            "import os, time\nos.setsid if os.getsid(0) != os.getpid() else os.fork() and"
+            " os._exit(0)\ntime.sleep(0.4)"
+        ),
     ],
-    ids=["closes its descriptors", "forgets where it is", "ignores signals", "writes much", "forks and leaves"],
+    ids=[
+        "closes its descriptors",
+        "forgets where it is",
+        "ignores signals",
+        "writes much",
+        "forks and leaves",
+    ],
 )
-def test_programs_of_bad_manners_are_sampled_like_others(run: Callable[..., Run], script: str) -> None:
+def test_programs_of_bad_manners_are_sampled_like_others(
+    run: Callable[..., Run], script: str
+) -> None:
     found = Counters(interval=0.05).collect(run(script))
     assert len(samples(found, "processes")) >= 2
 
@@ -277,20 +328,31 @@ def test_a_program_that_ends_at_once_has_totals_and_a_hint(run: Callable[..., Ru
 def test_too_few_samples_are_reported_with_the_option_that_took_them(
     run: Callable[..., Run], interval: float, skip: float, cure: str
 ) -> None:
-    (warning,) = Counters(interval=interval, skip=skip).collect(run("import time; time.sleep(0.3)")).warnings
+    (warning,) = (
+        Counters(interval=interval, skip=skip).collect(run("import time; time.sleep(0.3)")).warnings
+    )
     assert warning == f"it ended after 0 samples: {cure}"
 
 
 def test_beginning_and_end_can_be_skipped(run: Callable[..., Run]) -> None:
     found = Counters(interval=0.05, skip=0.5).collect(run("import time; time.sleep(1.4)"))
-    numbers = [number for uid, number in zip(found.uid, found.iteration, strict=True) if uid == "whole"][1:]
+    numbers = [
+        number for uid, number in zip(found.uid, found.iteration, strict=True) if uid == "whole"
+    ][1:]
     assert max(numbers, default=0) <= (total(found, "wall") - 1.0) / 0.05 + 2
-    assert len(numbers) == len(samples(found, "machine_busy", MACHINE_ROWS)) == len(samples(found, "rss"))
+    assert (
+        len(numbers)
+        == len(samples(found, "machine_busy", MACHINE_ROWS))
+        == len(samples(found, "rss"))
+    )
     assert not samples(Counters(interval=0.05, skip=30.0).collect(run("pass")), "rss")
 
 
 def test_what_the_program_reports_has_rows_of_its_own(run: Callable[..., Run]) -> None:
-    report = 'import os; print(\'{"uid": "orders", "latency": 0.25}\', file=open(os.environ["PERFVCS_SAMPLES"], "a"))'
+    report = (
+        'import os; print(\'{"uid": "orders", "latency": 0.25}\','
+        ' file=open(os.environ["PERFVCS_SAMPLES"], "a"))'
+    )
     found = Counters(interval=10.0).collect(run(report))
     assert found.uid == ["whole", "orders"]
     assert found.values["latency"] == [None, 0.25]
@@ -299,31 +361,50 @@ def test_what_the_program_reports_has_rows_of_its_own(run: Callable[..., Run]) -
 
 @pytest.mark.parametrize(
     ("reported", "reason"),
-    [("nonsense", "line 1: not JSON"), ('{"uid": "machine", "x": 1}', "'machine' names the rows of the whole machine: give")],
+    [
+        ("nonsense", "line 1: not JSON"),
+        ('{"uid": "machine", "x": 1}', "'machine' names the rows of the whole machine: give"),
+    ],
 )
-def test_garbage_that_the_program_reports_is_named(run: Callable[..., Run], reported: str, reason: str) -> None:
+def test_garbage_that_the_program_reports_is_named(
+    run: Callable[..., Run], reported: str, reason: str
+) -> None:
     script = f'import os; print({reported!r}, file=open(os.environ["PERFVCS_SAMPLES"], "a"))'
     with pytest.raises(CollectError, match=reason):
         Counters().collect(run(script))
 
 
 def test_a_program_that_hangs_is_stopped_with_its_children(run: Callable[..., Run]) -> None:
-    script = "import subprocess, time; subprocess.Popen(['setsid', 'sleep', '962.5']); time.sleep(962.5)"
+    script = (
+        "import subprocess, time; subprocess.Popen(['setsid', 'sleep', '962.5']); time.sleep(962.5)"
+    )
     with pytest.raises(CollectError, match=r"time-out of 0\.6 s"):
         Counters(interval=0.05).collect(run(script, timeout=0.6))
     assert not running("962.5")
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("perfvcs")]
 
 
-def test_groups_are_distinguished_by_a_word_of_their_command_line(run: Callable[..., Run], tmp_path: Path) -> None:
+def test_groups_are_distinguished_by_a_word_of_their_command_line(
+    run: Callable[..., Run], tmp_path: Path
+) -> None:
     (tmp_path / "database.py").write_text(
         "import subprocess\nx = bytearray(b'x' * (64 << 20))\nsubprocess.run(['sleep', '0.6'])\n"
     )
-    (tmp_path / "web.py").write_text("import subprocess, sys\nsubprocess.run([sys.executable, '-S', 'database.py'])\n")
+    (tmp_path / "web.py").write_text(
+        "import subprocess, sys\nsubprocess.run([sys.executable, '-S', 'database.py'])\n"
+    )
     groups = ("web", "database", "cache")
-    found = Counters(interval=0.05, groups=groups).collect(run("", argv=(sys.executable, "-S", "web.py")))
-    assert found.metrics.keys() == Counters(groups=groups).metrics.keys() >= {"web.rss", "cache.cpu_use"}
-    whole, web, database = (samples(found, f"{prefix}processes")[-3] for prefix in ("", "web.", "database."))
+    found = Counters(interval=0.05, groups=groups).collect(
+        run("", argv=(sys.executable, "-S", "web.py"))
+    )
+    assert (
+        found.metrics.keys()
+        == Counters(groups=groups).metrics.keys()
+        >= {"web.rss", "cache.cpu_use"}
+    )
+    whole, web, database = (
+        samples(found, f"{prefix}processes")[-3] for prefix in ("", "web.", "database.")
+    )
     assert (whole, web, database) == (3, 1, 2), "what the database starts is the database's"
     assert max(samples(found, "database.rss_anon")) > 64 << 20 > max(samples(found, "web.rss_anon"))
     assert set(samples(found, "cache.rss")) == {0.0}
@@ -409,7 +490,8 @@ def test_impossible_options_are_refused(options: dict[str, float], message: str)
 def test_the_engine_says_which_events_there_are_and_what_launches() -> None:
     assert Counters().engine == f"proc+{launcher.engine()}"
     assert Counters(events=True).engine in {
-        "+".join(filter(None, ("proc", tag, launcher.engine()))) for tag in ("", "perf", "pmu", "pmu-user")
+        "+".join(filter(None, ("proc", tag, launcher.engine())))
+        for tag in ("", "perf", "pmu", "pmu-user")
     }
     assert Counters().metrics.keys() <= Counters(events=True).metrics.keys()
 
@@ -423,7 +505,9 @@ def test_it_needs_linux_and_its_proc(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def kernel(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Callable[[str, int], bool]], None]]:
+def kernel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Callable[[Callable[[str, int], bool]], None]]:
     """Which events this kernel permits, by name and flags: no test can change the machine's own."""
 
     def permit(allowed: Callable[[str, int], bool]) -> None:
@@ -434,7 +518,9 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Callable[[str,
     events.available.cache_clear()
 
 
-def test_events_are_those_that_all_work(kernel: Callable[[Callable[[str, int], bool]], None]) -> None:
+def test_events_are_those_that_all_work(
+    kernel: Callable[[Callable[[str, int], bool]], None],
+) -> None:
     chip = ("cycles", "instructions", "cache_misses", "branch_misses")
     own = ("context_switches", "migrations")
     kernel(lambda *_: True)
@@ -462,13 +548,17 @@ def test_events_of_this_thread_itself_do_not_count(run: Callable[..., Run]) -> N
     if "context_switches" not in events.available()[1]:
         pytest.skip("the kernel permits no events here")
     counted = events.Events()
-    begun = counted.read()["context_switches"]  # of those that fell between the opening of two counters
+    # of those that fell between the opening of two counters
+    begun = counted.read()["context_switches"]
     for _ in range(50):
         time.sleep(0.001)
-    assert abs(counted.read()["context_switches"] - begun) <= 1  # which may fall between the reading of two
+    # which may fall between the reading of two
+    assert abs(counted.read()["context_switches"] - begun) <= 1
     counted.close()
     assert counted.read() == {}
-    found = Counters(interval=0.1, events=True).collect(run("import time\nfor _ in range(300): time.sleep(0.001)"))
+    found = Counters(interval=0.1, events=True).collect(
+        run("import time\nfor _ in range(300): time.sleep(0.001)")
+    )
     assert 300 <= total(found, "context_switches") < 2000
     assert sum(samples(found, "context_switch_rate")) * 0.1 > 150
 
@@ -505,7 +595,9 @@ def test_half_a_line_is_a_process_that_ended() -> None:
         WatchedProcess(1 << 30).read()
 
 
-def test_counters_of_another_user_are_left_out_and_reported(run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counters_of_another_user_are_left_out_and_reported(
+    run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
     real = os.open
 
     def refuse(path: str, *args: object, **options: object) -> int:
@@ -516,13 +608,16 @@ def test_counters_of_another_user_are_left_out_and_reported(run: Callable[..., R
     monkeypatch.setattr(processes.os, "open", refuse)
     found = Counters(interval=0.05).collect(run("import time; time.sleep(0.5)"))
     assert any(
-        "1 of its processes belong to another user, whose counters are hidden: run perf as root" in text
+        "1 of its processes belong to another user, whose counters are hidden: run perf as root"
+        in text
         for text in found.warnings
     )
     assert set(samples(found, "write_char_rate")) == {0.0} and min(samples(found, "rss")) > 0
 
 
-def test_clocks_and_folders_that_may_not_be_read_have_a_substitute(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clocks_and_folders_that_may_not_be_read_have_a_substitute(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def refuse(*_: object) -> float:
         raise PermissionError(1, "no")
 
@@ -543,7 +638,10 @@ def test_more_processes_than_files_may_be_open_are_sampled_all_the_same(
     run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(processes, "MOST_OPEN_FILES", WatchedProcess.opened + 2)
-    script = "import subprocess\nfor child in [subprocess.Popen(['sleep', '0.5']) for _ in range(5)]: child.wait()"
+    script = (
+        "import subprocess\nfor child in [subprocess.Popen(['sleep', '0.5']) for _ in range(5)]:"
+        " child.wait()"
+    )
     found = Counters(interval=0.05).collect(run(script))
     assert max(samples(found, "processes")) == 6 and max(samples(found, "rss")) > 0
 
@@ -565,19 +663,29 @@ def test_large_trees_are_sampled_less_often_and_that_is_reported(
     monkeypatch.setattr(sampler, "PROCESSOR_SHARE", 1e-4)
     found = Counters(interval=0.01).collect(run("import time; time.sleep(0.5)"))
     assert len(samples(found, "rss")) <= 2
-    assert any("too many processes to be sampled every 0.01 s: raise `interval`" in text for text in found.warnings)
+    assert any(
+        "too many processes to be sampled every 0.01 s: raise `interval`" in text
+        for text in found.warnings
+    )
 
 
-def test_long_runs_keep_fewer_samples_from_beginning_to_end(run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_runs_keep_fewer_samples_from_beginning_to_end(
+    run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sampler, "MOST_SAMPLES", 8)
     found = Counters(interval=0.01).collect(run("import time; time.sleep(0.9)"))
-    numbers = [number for uid, number in zip(found.uid, found.iteration, strict=True) if uid == "whole"][1:]
+    numbers = [
+        number for uid, number in zip(found.uid, found.iteration, strict=True) if uid == "whole"
+    ][1:]
     assert 4 <= len(numbers) <= 8 and numbers == sorted(numbers)
-    assert numbers[0] <= numbers[-1] / 2 and numbers[-1] > 45  # a share of the run, which is as long as the machine makes it
+    # a share of the run, which is as long as the machine makes it
+    assert numbers[0] <= numbers[-1] / 2 and numbers[-1] > 45
     assert len(samples(found, "machine_busy", MACHINE_ROWS)) == len(numbers)
 
 
-def test_an_error_while_sampling_is_raised_where_the_samples_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_while_sampling_is_raised_where_the_samples_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def broken() -> None:
         raise ZeroDivisionError("broken")
 

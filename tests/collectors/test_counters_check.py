@@ -1,4 +1,6 @@
-"""How profiles of the ``counters`` collector are judged: totals one by one, samples together, the machine not at all."""
+"""How profiles of the ``counters`` collector are judged: totals one by one, samples together, the
+machine not at all.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +16,29 @@ from perfvcs.collectors.counters.processes import MACHINE_ROWS
 from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
 
 NAMES = ("cpu_use", "read_call_rate", "write_call_rate")
-METRICS = {"wall": Metric("s"), "minor_faults": Metric("", "none")} | {name: Metric("", "none") for name in NAMES}
+METRICS = {"wall": Metric("s"), "minor_faults": Metric("", "none")} | {
+    name: Metric("", "none") for name in NAMES
+}
 
 
 def profile(
-    version: int, *, wall: float = 1.0, write: float = 1.0, machine: float = 1.0, samples: int = 30, **extra: Metric
+    version: int,
+    *,
+    wall: float = 1.0,
+    write: float = 1.0,
+    machine: float = 1.0,
+    samples: int = 30,
+    **extra: Metric,
 ) -> Profile:
-    """Five executions of a service under changing load; ``write``, ``machine``: how often a request writes, what others do."""
+    """Five executions of a service under changing load; ``write``, ``machine``: how often a request
+    writes, what others do.
+    """
     random = np.random.default_rng(version)
     rows = Resources(names=["shop", MACHINE_ROWS, "orders"], iteration=[])
     assert rows.iteration is not None
-    columns: dict[str, list[float | None]] = {name: [] for name in (*METRICS, "machine_busy", *extra)}
+    columns: dict[str, list[float | None]] = {
+        name: [] for name in (*METRICS, "machine_busy", *extra)
+    }
 
     def add(uid: int, execution: int, number: int, **values: float) -> None:
         assert rows.iteration is not None
@@ -35,7 +49,13 @@ def profile(
             column.append(values.get(name))
 
     for execution in range(5):
-        add(0, execution, 0, wall=wall * random.normal(1, 0.002), minor_faults=1000.0 * version + execution)
+        add(
+            0,
+            execution,
+            0,
+            wall=wall * random.normal(1, 0.002),
+            minor_faults=1000.0 * version + execution,
+        )
         for number in range(1, samples + 1):
             load, noise = random.uniform(50, 150), random.normal(1, 0.02, 3)
             add(
@@ -58,7 +78,12 @@ def profile(
     fields: dict[str, Any] = {
         "commit": str(version) * 40,
         "job": Job("shop", "counters", "load", engine="proc+launcher/1"),
-        "collected": Collected(f"s{version}", f"2026-11-2{version}T09:30:00Z", f"2026-11-2{version}T09:40:00Z", "perfvcs 0.1.0"),
+        "collected": Collected(
+            f"s{version}",
+            f"2026-11-2{version}T09:30:00Z",
+            f"2026-11-2{version}T09:40:00Z",
+            "perfvcs 0.1.0",
+        ),
         "design": Design(executions=5),
         "metrics": METRICS | {"machine_busy": Metric("", "none")} | extra,
         "resources": rows,
@@ -68,7 +93,9 @@ def profile(
 
 def verdicts(old: Profile, new: Profile, method: str = "auto") -> dict[tuple[str, str], Change]:
     found = compare([old], [new], method=method).changes
-    assert len({(change.uid, change.metric) for change in found}) == len(found), "nothing is told twice"
+    assert len({(change.uid, change.metric) for change in found}) == len(found), (
+        "nothing is told twice"
+    )
     return {(change.uid, change.metric): change for change in found}
 
 
@@ -87,14 +114,19 @@ def test_counters_that_no_longer_belong_together_are_a_degradation() -> None:
 
 
 def test_what_the_machine_decides_and_copies_are_not_compared() -> None:
-    extra = {name: Metric("", "none") for name in (*ASIDE, *(f"web.{name}" for name in ASIDE), "web.rss", "rss")}
+    extra = {
+        name: Metric("", "none")
+        for name in (*ASIDE, *(f"web.{name}" for name in ASIDE), "web.rss", "rss")
+    }
     old, new = profile(1, **extra), profile(2, **extra)
     for place, one in enumerate((old, new)):
         rows = one.resources
         random = np.random.default_rng(place)
         for number, (uid, iteration) in enumerate(zip(rows.uid, rows.iteration or [], strict=True)):
             for name in extra if not uid and iteration else ():
-                rows.metrics[name][number] = random.uniform(0, 1) * (1 if name == "rss" else 1 + 50 * place)
+                rows.metrics[name][number] = random.uniform(0, 1) * (
+                    1 if name == "rss" else 1 + 50 * place
+                )
     change = verdicts(old, new)["shop", "counters"]
     counters = {name for cluster in change.clusters or () for name in cluster.counters}
     assert (
@@ -111,7 +143,10 @@ def test_the_method_by_name_judges_nothing_else() -> None:
 
 
 def test_a_method_for_samples_leaves_the_counters_alone() -> None:
-    assert verdicts(profile(1), profile(2), method="mann-whitney").keys() == {("shop", "wall"), ("orders", "wall")}
+    assert verdicts(profile(1), profile(2), method="mann-whitney").keys() == {
+        ("shop", "wall"),
+        ("orders", "wall"),
+    }
 
 
 @pytest.mark.parametrize("samples", [0, 30])

@@ -1,4 +1,6 @@
-"""The ``counters`` collector with a service: started, ready, sampled under load, stopped, and every way in which that goes wrong."""
+"""The ``counters`` collector with a service: started, ready, sampled under load, stopped, and every
+way in which that goes wrong.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,10 @@ def run(tmp_path: Path) -> Callable[..., Run]:
 
     def prepare(*words: str, **fields: object) -> Run:
         argv = (sys.executable, "-S", "load.py", "{port}", *(words or ("10", "hello")))
-        env = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1"}
+        env = {
+            "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+            "PYTHONDONTWRITEBYTECODE": "1",
+        }
         return replace(Run(argv, tmp_path, env, scratch, "whole", timeout=30.0), **fields)  # type: ignore[arg-type]
 
     return prepare
@@ -98,26 +103,44 @@ def nothing_left(tmp_path: Path) -> Iterator[None]:
 
 def counting(how: str = "", **fields: object) -> Counters:
     options: dict[str, object] = {"port": 0, "within": 10.0} | fields
-    return Counters(interval=0.05, events=True, service=Service(cmd=f"python -S server.py {{port}} {how}".strip(), **options))  # type: ignore[arg-type]
+    return Counters(
+        interval=0.05,
+        events=True,
+        service=Service(cmd=f"python -S server.py {{port}} {how}".strip(), **options),
+    )  # type: ignore[arg-type]
 
 
 def doubts(found: Observations) -> list[str]:
     """The warnings, without one of few samples: a busy machine gives a sampler few turns."""
-    return [warning for warning in found.warnings if not re.match(r"it ended after \d+ samples?: ", warning)]
+    return [
+        warning
+        for warning in found.warnings
+        if not re.match(r"it ended after \d+ samples?: ", warning)
+    ]
 
 
 def test_the_service_is_sampled_while_the_load_asks_it(run: Callable[..., Run]) -> None:
     found = counting().collect(run("15", "work"))
     assert doubts(found) == []
     assert found.metrics.keys() == counting().metrics.keys() >= {"startup"}
-    assert set(samples(found, "processes")) == {1.0}, "neither the load nor its launcher belongs to the service"
-    assert min(samples(found, "rss_anon")) > 48 << 20, "the server was ready before the first sample"
+    assert set(samples(found, "processes")) == {1.0}, (
+        "neither the load nor its launcher belongs to the service"
+    )
+    assert min(samples(found, "rss_anon")) > 48 << 20, (
+        "the server was ready before the first sample"
+    )
     assert 0.3 < total(found, "wall") < 20
-    assert total(found, "cpu") > 0.1 and total(found, "startup") > 0 and total(found, "maxrss") > 48 << 20
+    assert (
+        total(found, "cpu") > 0.1
+        and total(found, "startup") > 0
+        and total(found, "maxrss") > 48 << 20
+    )
     assert sum(samples(found, "cpu_use")) * 0.05 == pytest.approx(total(found, "cpu"), rel=0.5)
 
 
-def test_the_cpu_time_is_that_of_the_load_and_not_of_the_start(run: Callable[..., Run], tmp_path: Path) -> None:
+def test_the_cpu_time_is_that_of_the_load_and_not_of_the_start(
+    run: Callable[..., Run], tmp_path: Path
+) -> None:
     (tmp_path / "server.py").write_text(f"sum(range(40_000_000))\n{SERVER}")
     found = counting().collect(run("5", "hello"))
     assert total(found, "startup") > 0.3 > total(found, "cpu")
@@ -134,27 +157,46 @@ def test_what_is_not_sampled_counts_all_the_same(run: Callable[..., Run]) -> Non
     [
         {"port": 0},
         {"port": 0, "line": "ready to"},
-        {"port": 0, "ready": "python -S -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}))'"},
+        {
+            "port": 0,
+            "ready": (
+                "python -S -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}))'"
+            ),
+        },
     ],
     ids=["port", "line", "command"],
 )
-def test_it_is_ready_by_port_line_or_command(run: Callable[..., Run], ready: dict[str, object], how: str) -> None:
+def test_it_is_ready_by_port_line_or_command(
+    run: Callable[..., Run], ready: dict[str, object], how: str
+) -> None:
     found = counting(how, **ready).collect(run())
     assert total(found, "startup") > (0.5 if how else 0.0)
 
 
 def test_without_a_port_nothing_is_filled_in(run: Callable[..., Run], tmp_path: Path) -> None:
-    (tmp_path / "server.py").write_text("import signal\nprint('up {port}', flush=True)\nsignal.pause()\n")
+    (tmp_path / "server.py").write_text(
+        "import signal\nprint('up {port}', flush=True)\nsignal.pause()\n"
+    )
     service = Service(cmd="python -S server.py", line="up {port}", stop="INT", patience=5.0)
-    found = Counters(interval=0.05, service=service).collect(run(argv=("/bin/sh", "-c", "test '{port}' = '{'port'}'; sleep 1")))
+    found = Counters(interval=0.05, service=service).collect(
+        run(argv=("/bin/sh", "-c", "test '{port}' = '{'port'}'; sleep 1"))
+    )
     assert samples(found, "rss") and doubts(found) == []
 
 
-def test_a_long_line_without_an_end_is_searched_too(run: Callable[..., Run], tmp_path: Path) -> None:
-    parts = "for part in ('x' * 200_000, 're', 'ady'):\n    print(part, end='', flush=True); time.sleep(0.1)"
+def test_a_long_line_without_an_end_is_searched_too(
+    run: Callable[..., Run], tmp_path: Path
+) -> None:
+    parts = (
+        "for part in ('x' * 200_000, 're', 'ady'):\n    print(part, end='', flush=True);"
+        " time.sleep(0.1)"
+    )
     (tmp_path / "server.py").write_text(f"import signal, time\n{parts}\nsignal.pause()\n")
     service = Service(cmd="python -S server.py", line="ready")
-    assert Counters(interval=0.05, service=service).collect(run(argv=("/bin/sleep", "0.2"))).uid[0] == "whole"
+    assert (
+        Counters(interval=0.05, service=service).collect(run(argv=("/bin/sleep", "0.2"))).uid[0]
+        == "whole"
+    )
 
 
 # What goes wrong with the service
@@ -163,11 +205,25 @@ def test_a_long_line_without_an_end_is_searched_too(run: Callable[..., Run], tmp
 @pytest.mark.parametrize(
     ("how", "reason"),
     [
-        ("breaks", r"the service ended before it was ready: .*server\.py \d+ breaks exited with status 1: no database"),
-        ("background", r"ended before it was ready: .* exited with status 0: keep it in the foreground \(no daemon"),
+        (
+            "breaks",
+            (
+                r"the service ended before it was ready: .*server\.py \d+ breaks exited with status"
+                r" 1: no database"
+            ),
+        ),
+        (
+            "background",
+            (
+                r"ended before it was ready: .* exited with status 0: keep it in the foreground"
+                r" \(no daemon"
+            ),
+        ),
     ],
 )
-def test_a_service_that_does_not_start_is_named_with_what_it_said(run: Callable[..., Run], how: str, reason: str) -> None:
+def test_a_service_that_does_not_start_is_named_with_what_it_said(
+    run: Callable[..., Run], how: str, reason: str
+) -> None:
     with pytest.raises(CollectError, match=reason) as caught:
         counting(how).collect(run())
     assert "\n" not in str(caught.value) and caught.value.exit_code == 5
@@ -178,13 +234,21 @@ def test_a_service_that_does_not_start_is_named_with_what_it_said(run: Callable[
     [
         (
             {},
-            r"nothing listens on port \d+: give it more time \(`within`\), or correct what shows that it is ready: it wrote nothing",
+            (
+                r"nothing listens on port \d+: give it more time \(`within`\), or correct what"
+                r" shows that it is ready: it wrote nothing"
+            ),
         ),
         ({"port": None, "line": "hello"}, "no line of its output has 'hello'"),
-        ({"port": None, "ready": "python -S -c 'raise SystemExit(\"not yet\")'"}, "exited with status 1: not yet"),
+        (
+            {"port": None, "ready": "python -S -c 'raise SystemExit(\"not yet\")'"},
+            "exited with status 1: not yet",
+        ),
     ],
 )
-def test_a_service_that_is_never_ready_is_stopped(run: Callable[..., Run], fields: dict[str, object], reason: str) -> None:
+def test_a_service_that_is_never_ready_is_stopped(
+    run: Callable[..., Run], fields: dict[str, object], reason: str
+) -> None:
     service = Service(cmd="python -S server.py 0 silent", **({"port": 0, "within": 0.6} | fields))  # type: ignore[arg-type]
     with pytest.raises(CollectError, match=rf"was not ready within 0\.6 s: .*{reason}"):
         Counters(service=service).collect(run())
@@ -192,33 +256,49 @@ def test_a_service_that_is_never_ready_is_stopped(run: Callable[..., Run], field
 
 def test_a_service_that_dies_under_load_stops_the_load(run: Callable[..., Run]) -> None:
     with pytest.raises(
-        CollectError, match=r"the service ended before it was stopped: .* was killed by SIGSEGV: .*ready to serve"
+        CollectError,
+        match=(
+            r"the service ended before it was stopped: .* was killed by SIGSEGV: .*ready to serve"
+        ),
     ) as caught:
         counting().collect(run("1", "die", "hang"))
     of_the_load = str(caught.value.__context__)
     assert "hang" in of_the_load and "time-out" not in of_the_load
 
 
-def test_a_service_that_ignores_its_signal_is_killed_and_that_is_reported(run: Callable[..., Run]) -> None:
+def test_a_service_that_ignores_its_signal_is_killed_and_that_is_reported(
+    run: Callable[..., Run],
+) -> None:
     found = counting("stubborn", patience=0.3).collect(run())
     (warning,) = [text for text in found.warnings if "signal" in text]
     assert re.search(
-        r"did not end within 0\.3 s of SIGTERM and was killed: give it more time \(`patience`\), or another", warning
+        r"did not end within 0\.3 s of SIGTERM and was killed: give it more time \(`patience`\), or"
+        r" another",
+        warning,
     )
     assert total(found, "wall") > 0
 
 
 def test_daemons_that_a_service_leaves_are_stopped_and_reported(run: Callable[..., Run]) -> None:
     found = counting("daemons").collect(run())
-    assert any("the service left 1 process(es) running, which perf stopped: have it wait" in text for text in found.warnings)
+    assert any(
+        "the service left 1 process(es) running, which perf stopped: have it wait" in text
+        for text in found.warnings
+    )
     assert max(samples(found, "processes")) == 2
 
 
-def test_a_port_that_somebody_has_is_an_error_before_anything_starts(run: Callable[..., Run]) -> None:
+def test_a_port_that_somebody_has_is_an_error_before_anything_starts(
+    run: Callable[..., Run],
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(
-            CollectError, match=f"port {port} is already in use, .*: stop the program that listens there, or give port = 0"
+            CollectError,
+            match=(
+                f"port {port} is already in use, .*: stop the program that listens there, or give"
+                " port = 0"
+            ),
         ):
             counting(port=port).collect(run())
 
@@ -230,7 +310,9 @@ def test_a_port_that_somebody_has_is_an_error_before_anything_starts(run: Callab
         ("./missing", "there is no file .*missing: build it first"),
     ],
 )
-def test_a_service_that_cannot_be_started_is_named(run: Callable[..., Run], cmd: str, reason: str) -> None:
+def test_a_service_that_cannot_be_started_is_named(
+    run: Callable[..., Run], cmd: str, reason: str
+) -> None:
     with pytest.raises(CollectError, match=reason):
         Counters(service=Service(cmd=cmd, port=0)).collect(run())
 
@@ -244,7 +326,9 @@ def test_a_load_that_fails_is_named_and_the_service_stopped(run: Callable[..., R
 
 
 def test_a_load_that_hangs_is_stopped_with_the_service(run: Callable[..., Run]) -> None:
-    with pytest.raises(CollectError, match=r"load\.py \d+ 1 hello hang was stopped after its time-out of 0\.8 s"):
+    with pytest.raises(
+        CollectError, match=r"load\.py \d+ 1 hello hang was stopped after its time-out of 0\.8 s"
+    ):
         counting().collect(run("1", "hello", "hang", timeout=0.8))
 
 
@@ -266,11 +350,17 @@ def test_ctrl_c_before_it_is_ready_stops_it_too(run: Callable[..., Run]) -> None
     timer.join()
 
 
-def test_without_a_compiler_it_works_too(run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_compiler_it_works_too(
+    run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
     prepared = run("1", "die", "hang")
-    monkeypatch.setattr(launcher, "_prepared", lambda: (None, "times are taken from Python: there is no C compiler"))
+    monkeypatch.setattr(
+        launcher, "_prepared", lambda: (None, "times are taken from Python: there is no C compiler")
+    )
     assert min(samples(counting().collect(run()), "rss")) > 48 << 20
-    with pytest.raises(CollectError, match=r"the service ended before it was stopped: .* was killed by SIGSEGV"):
+    with pytest.raises(
+        CollectError, match=r"the service ended before it was stopped: .* was killed by SIGSEGV"
+    ):
         counting().collect(prepared)
 
 
@@ -281,7 +371,10 @@ def test_without_a_compiler_it_works_too(run: Callable[..., Run], monkeypatch: p
     ("fields", "message"),
     [
         ({"cmd": ""}, "cmd names no program: write"),
-        ({"cmd": "'", "port": 0}, 'cmd = "\'" cannot be split into words (no closing quotation): check its quotes'),
+        (
+            {"cmd": "'", "port": 0},
+            'cmd = "\'" cannot be split into words (no closing quotation): check its quotes',
+        ),
         ({"ready": "'"}, 'ready = "\'" cannot be split'),
         ({}, "nothing says when it is ready: give `port`, `line` or `ready`"),
         ({"port": 65536}, "port is 65536: give 1 to 65535, or 0"),
@@ -300,13 +393,18 @@ def test_a_service_that_cannot_be_is_refused(fields: dict[str, object], message:
 def test_a_table_of_perf_toml_is_a_service(project, perf) -> None:  # type: ignore[no-untyped-def]
     project.write("server.py", SERVER)
     project.write("load.py", LOAD)
-    table = 'collectors = [{ name = "counters", interval = 0.05, service = { cmd = "python3 server.py {port}", port = 0 } }]'
+    table = (
+        'collectors = [{ name = "counters", interval = 0.05, service = { cmd = "python3 server.py'
+        ' {port}", port = 0 } }]'
+    )
     project.configure(f'cmd = "python3 load.py {{port}} 15 work"\n{table}')
     project.commit()
     perf("init")
     assert "startup" in perf("collect").out
     assert "counters" in perf("check", "HEAD", "HEAD", code=None).out + perf("status").out
-    project.configure('cmd = "true"\ncollectors = [{ name = "counters", service = { cmd = "x", prot = 0 } }]')
+    project.configure(
+        'cmd = "true"\ncollectors = [{ name = "counters", service = { cmd = "x", prot = 0 } }]'
+    )
     assert "service has no key `prot`; did you mean `port`?" in perf("collect", code=2).err
 
 
@@ -317,14 +415,30 @@ def test_a_listening_port_is_seen_without_connecting() -> None:
     assert not is_open(port)
 
 
-def test_the_example_of_three_tiers_is_built_and_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, perf) -> None:  # type: ignore[no-untyped-def]
+def test_the_example_of_three_tiers_is_built_and_serves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, perf
+) -> None:  # type: ignore[no-untyped-def]
     script = ROOT / "examples" / "tiers" / "build.py"
     shop = tmp_path / "shop"
-    said = subprocess.run([sys.executable, script, shop], capture_output=True, text=True, check=True).stdout
-    assert re.search(r"good \([0-9a-f]{12}\), same-1 to same-5, and memory, cpu, index, text, io", said)
-    assert subprocess.run([sys.executable, script, shop], capture_output=True, text=True, check=False).returncode == 1
+    said = subprocess.run(
+        [sys.executable, script, shop], capture_output=True, text=True, check=True
+    ).stdout
+    assert re.search(
+        r"good \([0-9a-f]{12}\), same-1 to same-5, and memory, cpu, index, text, io", said
+    )
+    assert (
+        subprocess.run(
+            [sys.executable, script, shop], capture_output=True, text=True, check=False
+        ).returncode
+        == 1
+    )
     monkeypatch.chdir(shop)
-    config = (shop / "perf.toml").read_text().replace("{port} 11", "{port} 1").replace("skip = 1.0", "skip = 0.1")
+    config = (
+        (shop / "perf.toml")
+        .read_text()
+        .replace("{port} 11", "{port} 1")
+        .replace("skip = 1.0", "skip = 0.1")
+    )
     (shop / "perf.toml").write_text(config.replace("interval = 0.5", "interval = 0.1"))
     perf("init")
     assert "startup" in perf("collect", "--executions", "1").out

@@ -1,4 +1,6 @@
-"""The instructions collector: exact, the same each time, whatever the program does, and clear where it cannot count."""
+"""The instructions collector: exact, the same each time, whatever the program does, and clear where
+it cannot count.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +98,11 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("programs")
     (folder / "work.c").write_text(WORK)
     for name, flags in (("work", ()), ("static", ("-static",))):
-        subprocess.run(["gcc", "-g", "-O1", "-w", *flags, "work.c", "-pthread", "-o", name], cwd=folder, check=True)
+        subprocess.run(
+            ["gcc", "-g", "-O1", "-w", *flags, "work.c", "-pthread", "-o", name],
+            cwd=folder,
+            check=True,
+        )
     return folder / "work"
 
 
@@ -109,7 +115,11 @@ def collect(tmp_path: Path) -> Collect:
     count = iter(range(100))
 
     def collected(
-        *argv: object, timeout: float = 60.0, env: dict[str, str] | None = None, cpus: tuple[int, ...] = (), **options: object
+        *argv: object,
+        timeout: float = 60.0,
+        env: dict[str, str] | None = None,
+        cpus: tuple[int, ...] = (),
+        **options: object,
     ) -> Observations:
         scratch = tmp_path / f"scratch {next(count)} %p"
         scratch.mkdir()
@@ -126,7 +136,9 @@ def collect(tmp_path: Path) -> Collect:
             cpus=cpus,
         )
         try:
-            return plugins.build("collectors", "instructions", {"repeat": 0} | options, "here").collect(run)  # type: ignore[no-any-return]
+            return plugins.build(
+                "collectors", "instructions", {"repeat": 0} | options, "here"
+            ).collect(run)  # type: ignore[no-any-return]
         finally:
             assert not list(cwd.iterdir())
 
@@ -148,9 +160,13 @@ pytestmark = [pytest.mark.needs("valgrind"), pytest.mark.needs("gcc")]
 
 def test_a_function_is_counted_by_itself_and_with_what_it_calls(program, collect):
     found = collect(program)
-    exclusive, inclusive, calls = (rows(found, name) for name in ("exclusive", "inclusive", "calls"))
+    exclusive, inclusive, calls = (
+        rows(found, name) for name in ("exclusive", "inclusive", "calls")
+    )
     assert 400_000 < exclusive["work"] == inclusive["work"] < total(found)
-    assert inclusive["main"] == pytest.approx(inclusive["work"], abs=2000) and exclusive["main"] < 100
+    assert (
+        inclusive["main"] == pytest.approx(inclusive["work"], abs=2000) and exclusive["main"] < 100
+    )
     assert calls["work"] == calls["main"] == 1
     assert set(found.size) == {7.0}
 
@@ -165,8 +181,12 @@ def test_the_paths_have_all_instructions_root_first(program, collect):
     assert sum(value for _, value in paths.values()) == pytest.approx(total(found), abs=len(paths))
     (longest,) = [path for path in paths if path[-1] == "work (work)"]
     assert "main (work)" in longest and paths[longest] == ("work", rows(found, "exclusive")["work"])
-    assert paths[("[rest]",)] if ("[rest]",) in paths else any(path[-1] == "[rest]" for path in paths)
-    assert not any(value for uid, value in rows(found, "inclusive").items() if value < 0.01 * total(found))
+    assert (
+        paths[("[rest]",)] if ("[rest]",) in paths else any(path[-1] == "[rest]" for path in paths)
+    )
+    assert not any(
+        value for uid, value in rows(found, "inclusive").items() if value < 0.01 * total(found)
+    )
 
 
 INSIDE = """
@@ -177,22 +197,35 @@ int main(void) { return outer(50000) < 0; }
 """
 
 
-def test_functions_that_the_compiler_put_into_others_are_counted_apart_on_request(collect, tmp_path):
+def test_functions_that_the_compiler_put_into_others_are_counted_apart_on_request(
+    collect, tmp_path
+):
     need("gcc", "valgrind", "addr2line")
     (tmp_path / "inside.c").write_text(INSIDE)
     subprocess.run(["gcc", "-g", "-O2", "inside.c", "-o", "inside"], cwd=tmp_path, check=True)
-    plain, apart = (collect(tmp_path / "inside", repeat=0, inlined=inlined) for inlined in (False, True))
+    plain, apart = (
+        collect(tmp_path / "inside", repeat=0, inlined=inlined) for inlined in (False, True)
+    )
     assert total(plain) == total(apart)
     assert "inner" not in plain.uid and rows(plain, "exclusive")["outer"] > 100_000
     assert rows(apart, "exclusive")["inner"] > 100_000 and rows(apart, "exclusive")["outer"] < 100
     assert "inner" not in rows(apart, "calls") and rows(apart, "calls")["outer"] == 1
-    heaviest = max(zip(apart.values["self"], apart.trace, strict=True), key=lambda row: row[0] or 0)[1]
+    heaviest = max(
+        zip(apart.values["self"], apart.trace, strict=True), key=lambda row: row[0] or 0
+    )[1]
     frames = [apart.stacks.frames[frame] for frame in apart.stacks.stacks[heaviest]]
-    assert [frame.partition(" (")[0] for frame in frames[-3:]] == ["outer", "middle [inlined]", "inner [inlined]"]
+    assert [frame.partition(" (")[0] for frame in frames[-3:]] == [
+        "outer",
+        "middle [inlined]",
+        "inner [inlined]",
+    ]
 
 
 def test_it_counts_the_same_each_time_and_says_so(program, collect):
-    first, second = collect(program, repeat=3), collect(program, env={PADDING: "x" * 4000, "VALGRIND_OPTS": "--tool=none"})
+    first, second = (
+        collect(program, repeat=3),
+        collect(program, env={PADDING: "x" * 4000, "VALGRIND_OPTS": "--tool=none"}),
+    )
     assert total(first) == total(second)
     assert first.values["repeatability"][0] == 0 and second.values["repeatability"][0] is None
     assert not first.warnings
@@ -217,19 +250,30 @@ int main(void)
 
 def test_the_length_of_the_environment_does_not_count(collect, tmp_path):
     (tmp_path / "stack.c").write_text(STACK)
-    subprocess.run(["gcc", "-O1", "-fno-builtin", "-o", tmp_path / "stack", tmp_path / "stack.c"], check=True)
-    found = [total(collect(tmp_path / "stack", env={"PLACE": "/" * length})) for length in (1, 17, 33, 49)]
+    subprocess.run(
+        ["gcc", "-O1", "-fno-builtin", "-o", tmp_path / "stack", tmp_path / "stack.c"], check=True
+    )
+    found = [
+        total(collect(tmp_path / "stack", env={"PLACE": "/" * length}))
+        for length in (1, 17, 33, 49)
+    ]
     assert len(set(found)) == 1
 
 
 @pytest.mark.parametrize("length", [0, 1, 16, 4090, 5000])
 def test_the_environment_fills_whole_pages(length):
-    assert valgrind.size(valgrind.environment({"PLACE": "ä" * length, PADDING: "x" * 100})) % valgrind.PAGE_BYTES == 0
+    assert (
+        valgrind.size(valgrind.environment({"PLACE": "ä" * length, PADDING: "x" * 100}))
+        % valgrind.PAGE_BYTES
+        == 0
+    )
 
 
 def test_a_first_run_that_fills_a_cache_does_not_count(collect, tmp_path):
     cache = tmp_path / "cache"
-    script = f"[ -e {cache} ] || {{ i=0; while [ $i -lt 300 ]; do i=$((i+1)); done; echo >{cache}; }}"
+    script = (
+        f"[ -e {cache} ] || {{ i=0; while [ $i -lt 300 ]; do i=$((i+1)); done; echo >{cache}; }}"
+    )
     first = collect("/bin/sh", "-c", script)
     cache.unlink()
     found = collect("/bin/sh", "-c", script, repeat=2)
@@ -240,7 +284,10 @@ def test_a_first_run_that_fills_a_cache_does_not_count(collect, tmp_path):
 @pytest.mark.parametrize("seed", ["0", "random"])
 def test_a_python_program_hashes_the_same_each_time_unless_set_otherwise(collect, seed):
     script = "import sys; print(hash('perf'), file=sys.stderr); {str(n) for n in range(3000)}"
-    counts = {total(collect(sys.executable, "-S", "-B", "-c", script, env={"PYTHONHASHSEED": seed})) for _ in "ab"}
+    counts = {
+        total(collect(sys.executable, "-S", "-B", "-c", script, env={"PYTHONHASHSEED": seed}))
+        for _ in "ab"
+    }
     assert (len(counts) == 1) == (seed == "0")
 
 
@@ -251,7 +298,9 @@ def test_a_program_with_random_work_is_reported(program, collect):
             break
         found = collect(program, "random", repeat=2)
     assert found.values["repeatability"][0] > 0.0002
-    assert "two runs in a row differ by" in found.warnings[0] and "fix its seeds" in found.warnings[0]
+    assert (
+        "two runs in a row differ by" in found.warnings[0] and "fix its seeds" in found.warnings[0]
+    )
 
 
 @pytest.mark.parametrize("what", ["close", "write", "trap", "_exit", "environment"])
@@ -265,7 +314,9 @@ def test_a_child_counts_from_its_fork_on(program, collect):
     assert forked == pytest.approx(1.5 * alone, rel=1e-4)
 
 
-def test_a_child_counts_from_its_fork_on_wherever_the_cache_is(program, collect, tmp_path, monkeypatch):
+def test_a_child_counts_from_its_fork_on_wherever_the_cache_is(
+    program, collect, tmp_path, monkeypatch
+):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "with a space"))
     valgrind._zero.cache_clear()
     try:
@@ -277,13 +328,17 @@ def test_a_child_counts_from_its_fork_on_wherever_the_cache_is(program, collect,
 
 def test_a_child_with_another_program_and_an_empty_environment_is_counted(program, collect):
     found = collect(program, "clear", program)
-    assert rows(found, "exclusive")["work"] == pytest.approx(2 * rows(collect(program), "exclusive")["work"], rel=1e-4)
+    assert rows(found, "exclusive")["work"] == pytest.approx(
+        2 * rows(collect(program), "exclusive")["work"], rel=1e-4
+    )
     assert rows(found, "calls")["work"] == 2 and not found.warnings
 
 
 def test_threads_are_counted(program, collect):
     found = collect(program, "threads")
-    assert rows(found, "exclusive")["work"] == pytest.approx(1.8 * rows(collect(program), "exclusive")["work"], rel=1e-3)
+    assert rows(found, "exclusive")["work"] == pytest.approx(
+        1.8 * rows(collect(program), "exclusive")["work"], rel=1e-3
+    )
 
 
 def test_a_daemon_is_stopped_and_reported(program, collect):
@@ -315,13 +370,23 @@ def test_without_a_compiler_a_fork_is_reported(program, collect, monkeypatch):
 def test_cachegrind_knows_functions_but_no_calls(program, collect):
     found = collect(program, tool="cachegrind", functions=["work"])
     full = collect(program)
-    assert found.metrics.keys() == {"instructions", "repeatability", "exclusive"} and found.stacks is None
-    assert rows(found, "exclusive")["work"] == rows(found, "instructions")["work"] == rows(full, "exclusive")["work"]
+    assert (
+        found.metrics.keys() == {"instructions", "repeatability", "exclusive"}
+        and found.stacks is None
+    )
+    assert (
+        rows(found, "exclusive")["work"]
+        == rows(found, "instructions")["work"]
+        == rows(full, "exclusive")["work"]
+    )
     assert found.engine.startswith("cachegrind-") and full.engine.startswith("callgrind-")
     with pytest.raises(CollectError, match="SIGABRT") as caught:
         collect(program, "abort", tool="cachegrind")
     assert "cache found" not in str(caught.value)
-    assert any("may be counted in both" in warning for warning in collect(program, "fork", tool="cachegrind").warnings)
+    assert any(
+        "may be counted in both" in warning
+        for warning in collect(program, "fork", tool="cachegrind").warnings
+    )
 
 
 def test_a_signal_is_reported(program, collect):
@@ -341,7 +406,11 @@ def test_a_program_that_hangs_is_stopped_with_its_children(program, collect):
 
     def running() -> list[int]:
         words = {str(program), "hang"}
-        return [process.pid for process in psutil.process_iter(["cmdline"]) if words <= {*(process.info["cmdline"] or ())}]
+        return [
+            process.pid
+            for process in psutil.process_iter(["cmdline"])
+            if words <= {*(process.info["cmdline"] or ())}
+        ]
 
     assert happens(lambda: not running()), running()
 
@@ -379,7 +448,10 @@ def test_a_program_that_becomes_another_user_is_refused_with_its_cure(program, c
 
 
 def test_a_file_that_the_program_put_among_the_counts_is_refused(collect, tmp_path):
-    script = "import glob, os\nfor path in glob.glob('{}/scratch*/instructions-0'): open(path + '/counts.1', 'w').write('x')"
+    script = (
+        "import glob, os\nfor path in glob.glob('{}/scratch*/instructions-0'): open(path +"
+        " '/counts.1', 'w').write('x')"
+    )
     with pytest.raises(CollectError, match=r"counts\.1 counts no instructions"):
         collect(sys.executable, "-S", "-c", script.format(tmp_path))
     with pytest.raises(CollectError, match="counted nothing"):
@@ -426,7 +498,11 @@ exit $code
 def test_without_valgrind_the_cure_is_a_package(tmp_path, monkeypatch, collect):
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     reason = Instructions().available()
-    assert "apt install valgrind" in reason and "apt install linux-perf" in reason and "\n" not in reason
+    assert (
+        "apt install valgrind" in reason
+        and "apt install linux-perf" in reason
+        and "\n" not in reason
+    )
     assert Instructions(tool="callgrind").available() == valgrind.MISSING
     assert "apt install linux-perf" in Instructions(tool="perf").available()
     assert Instructions().engine == "callgrind/1"
@@ -450,7 +526,9 @@ def test_where_there_is_no_valgrind_the_processor_counts(tmp_path, monkeypatch, 
     assert Instructions().available() is None and Instructions().engine == "perf/1"
     assert Instructions(functions=("f",)).engine == "callgrind/1"
     found = collect("/bin/sh", "-c", 'test "$PYTHONHASHSEED" = 0', repeat=1)
-    assert total(found) == 12345 and found.values["repeatability"] == [0.0] and found.uid == ["whole"]
+    assert (
+        total(found) == 12345 and found.values["repeatability"] == [0.0] and found.uid == ["whole"]
+    )
     assert found.metrics.keys() == {"instructions", "repeatability"} and found.engine == "perf/1"
     with pytest.raises(CollectError, match="exited with status 3"):
         collect("/bin/sh", "-c", "exit 3")
@@ -472,7 +550,9 @@ def test_where_there_is_no_valgrind_the_processor_counts(tmp_path, monkeypatch, 
         ("exit 255", "perf_event_paranoid"),
     ],
 )
-def test_where_the_processor_cannot_count_the_reason_is_reported(tmp_path, monkeypatch, script, says):
+def test_where_the_processor_cannot_count_the_reason_is_reported(
+    tmp_path, monkeypatch, script, says
+):
     fake(tmp_path / "bin", "perf", script)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     assert says in Instructions(tool="perf").available()
@@ -497,7 +577,9 @@ def test_on_this_machine_both_ways_are_known():
 
 
 def test_a_shell_variable_that_preloads_stays():
-    found = valgrind.environment({"LD_PRELOAD": "/a.so", "PYTHONHASHSEED": "5", PADDING: "x"}, Path("/zero.so"))
+    found = valgrind.environment(
+        {"LD_PRELOAD": "/a.so", "PYTHONHASHSEED": "5", PADDING: "x"}, Path("/zero.so")
+    )
     assert found["LD_PRELOAD"] == "/zero.so:/a.so" and found["PYTHONHASHSEED"] == "5"
     assert "LD_PRELOAD" not in valgrind.environment({})
 
@@ -562,7 +644,9 @@ def test_two_percent_more_work_is_a_degradation_and_none_is_the_same(sorting, pe
     assert sorted(one.job.collector for one in stored) == ["instructions", "time"]
     profile = next(one for one in stored if one.job.collector == "instructions")
     assert profile.job.engine.startswith("callgrind-")
-    assert profile.stacks is not None and any(frame == "sort (sort)" for frame in profile.stacks.frames)
+    assert profile.stacks is not None and any(
+        frame == "sort (sort)" for frame in profile.stacks.frames
+    )
 
 
 def test_a_function_that_did_not_run_is_named_with_the_nearest(sorting, perf):

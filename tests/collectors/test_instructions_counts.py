@@ -1,4 +1,6 @@
-"""Files of callgrind and cachegrind read exactly, functions with what they call, and paths out of a call graph."""
+"""Files of callgrind and cachegrind read exactly, functions with what they call, and paths out of a
+call graph.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ from perfvcs.collectors.instructions.paths import REST_OF_PATHS, paths
 from perfvcs.plugins.collector import CollectError
 
 CWD = Path("/nowhere")
-HEAD = "# callgrind format\nversion: 1\ncreator: by hand\ncmd: ./x\npart: 1\n\ndesc: Trigger: Program termination\n\n"
+HEAD = (
+    "# callgrind format\nversion: 1\ncreator: by hand\ncmd: ./x\npart: 1\n\ndesc: Trigger: Program"
+    " termination\n\n"
+)
 
 SMALL = """positions: line
 events: Ir
@@ -63,7 +68,9 @@ def counts_of(text: str) -> Counts:
 
 
 def own(counts: Counts) -> dict[str, float]:
-    return dict(zip([context.name for context in counts.contexts], counts.exclusive.tolist(), strict=True))
+    return dict(
+        zip([context.name for context in counts.contexts], counts.exclusive.tolist(), strict=True)
+    )
 
 
 def edges(counts: Counts) -> dict[tuple[str, str], tuple[float, float]]:
@@ -75,15 +82,24 @@ def edges(counts: Counts) -> dict[tuple[str, str], tuple[float, float]]:
 def test_counts_belong_to_the_function_above_and_calls_to_both():
     counts = counts_of(HEAD + SMALL.replace("+0 -\n", "+0 30\nfe=(2)\n* 50\n\ntotals: 1700\n"))
     assert own(counts) == {"main": 400, "once": 100, "often": 800}
-    assert edges(counts) == {("main", "once"): (1, 400), ("main", "often"): (3, 300), ("once", "often"): (4, 300)}
+    assert edges(counts) == {
+        ("main", "once"): (1, 400),
+        ("main", "often"): (3, 300),
+        ("once", "often"): (4, 300),
+    }
     assert {context.name: context.image for context in counts.contexts} == {
-        "main": "/bin/x", "once": "/bin/x", "often": "/lib/liby.so",
-    }  # fmt: skip
+        "main": "/bin/x",
+        "once": "/bin/x",
+        "often": "/lib/liby.so",
+    }
     assert counts.total == 1300
 
 
 def test_positions_may_be_addresses_and_events_several_of_which_some_are_left_out():
-    text = "positions: instr line\nevents: Dr Ir Dw\nfn=f\n0x1000 5 1 20 3\n+0x4 * 7 30\n* * 4\n* *\n-0x4 -1 0 50 1\ntotals: 12 100 4\n"
+    text = (
+        "positions: instr line\nevents: Dr Ir Dw\nfn=f\n0x1000 5 1 20 3\n+0x4 * 7 30\n* * 4\n*"
+        " *\n-0x4 -1 0 50 1\ntotals: 12 100 4\n"
+    )
     assert own(counts_of(text)) == {"f": 100}
 
 
@@ -111,30 +127,55 @@ totals: 137
 
 
 def inside(image: str, addresses: Iterable[int]) -> dict[int, list[tuple[str, str, int]]]:
-    """At 0x1004 `middle` with `inner` in it, at 0x100c `middle`, elsewhere nothing but the function."""
+    """At 0x1004 `middle` with `inner` in it, at 0x100c `middle`, elsewhere nothing but the
+    function.
+    """
     assert image == "/bin/x"
     chains = {0x1004: ["inner", "middle", "main"], 0x100C: ["middle", "main"], 0x101C: []}
-    return {address: [(name, "x.c", 1) for name in chains.get(address, ["function"])] for address in addresses}
+    return {
+        address: [(name, "x.c", 1) for name in chains.get(address, ["function"])]
+        for address in addresses
+    }
 
 
 def test_functions_inside_others_are_distinguished_by_addresses():
     counts = callgrind.parse((HEAD + ADDRESSED).encode(), "counts.1", inside)
     table, caller = functions(counts, CWD), {}
-    assert dict(zip(table.uid, table.exclusive, strict=True)) == {"main": 19, "leaf": 100, "middle": 11, "inner": 7}
-    assert dict(zip(table.uid, table.inclusive, strict=True)) == {"main": 137, "leaf": 100, "middle": 58, "inner": 47}
-    assert {name: calls for name, calls in zip(table.uid, table.calls, strict=True) if not np.isnan(calls)} == {
-        "main": 0,
-        "leaf": 5,
+    assert dict(zip(table.uid, table.exclusive, strict=True)) == {
+        "main": 19,
+        "leaf": 100,
+        "middle": 11,
+        "inner": 7,
     }
+    assert dict(zip(table.uid, table.inclusive, strict=True)) == {
+        "main": 137,
+        "leaf": 100,
+        "middle": 58,
+        "inner": 47,
+    }
+    assert {
+        name: calls
+        for name, calls in zip(table.uid, table.calls, strict=True)
+        if not np.isnan(calls)
+    } == {"main": 0, "leaf": 5}
     for stack, amount in paths(counts, 0.0):
         caller["/".join(counts.contexts[context].name for context in stack)] = round(amount)
-    assert caller == {"main": 19, "main/middle": 11, "main/middle/inner": 7, "main/middle/inner/leaf": 40, "main/leaf": 60}
+    assert caller == {
+        "main": 19,
+        "main/middle": 11,
+        "main/middle/inner": 7,
+        "main/middle/inner/leaf": 40,
+        "main/leaf": 60,
+    }
 
 
 def test_a_file_without_addresses_where_they_are_needed_is_malformed():
     with pytest.raises(CollectError, match="line 6: there is no address"):
         callgrind.parse(
-            b"# callgrind format\nversion: 1\npositions: instr\nevents: Ir\nfn=f\n+3 10\ntotals: 10\n", "counts.1", inside
+            b"# callgrind format\nversion: 1\npositions: instr\nevents: Ir\nfn=f\n+3 10\ntotals:"
+            b" 10\n",
+            "counts.1",
+            inside,
         )
 
 
@@ -150,12 +191,22 @@ def test_parts_of_one_file_are_added_and_share_their_names():
 
 
 def test_recursion_is_a_level_and_no_name():
-    text = "events: Ir\nfn=(1) f\n1 10\ncfn=(2) f'2\ncalls=1 1\n1 8\nfn=(2)\n1 8\nfn=(3) g<a'b>\n1 1\ntotals: 19\n"
-    assert counts_of(text).contexts == [Context("f", "", 1), Context("f", "", 2), Context("g<a'b>", "", 1)]
+    text = (
+        "events: Ir\nfn=(1) f\n1 10\ncfn=(2) f'2\ncalls=1 1\n1 8\nfn=(2)\n1 8\nfn=(3) g<a'b>\n1"
+        " 1\ntotals: 19\n"
+    )
+    assert counts_of(text).contexts == [
+        Context("f", "", 1),
+        Context("f", "", 2),
+        Context("g<a'b>", "", 1),
+    ]
 
 
 def test_functions_of_one_name_in_two_images_are_two():
-    text = "events: Ir\nob=(1) /a\nfn=(1) init\n1 10\nob=(2) /b\nfn=(2) init\n1 5\nob=(1)\nfn=(1)\n1 1\ntotals: 16\n"
+    text = (
+        "events: Ir\nob=(1) /a\nfn=(1) init\n1 10\nob=(2) /b\nfn=(2) init\n1 5\nob=(1)\nfn=(1)\n1"
+        " 1\ntotals: 16\n"
+    )
     table = functions(counts_of(text), CWD)
     assert dict(zip(table.uid, table.exclusive, strict=True)) == {"init (a)": 11, "init (b)": 5}
 
@@ -164,11 +215,24 @@ GRAPHS = st.integers(1, 6).flatmap(
     lambda n: st.tuples(
         st.lists(st.integers(0, 10**12), min_size=n, max_size=n),
         st.lists(
-            st.tuples(st.integers(0, n - 1), st.integers(0, n - 1), st.integers(1, 10**9), st.integers(0, 10**12)), max_size=8
+            st.tuples(
+                st.integers(0, n - 1),
+                st.integers(0, n - 1),
+                st.integers(1, 10**9),
+                st.integers(0, 10**12),
+            ),
+            max_size=8,
         ),
     )
 )
-NAMES = ["main", "operator()(int) const", "ns::List<std::string, (anonymous)>::insert", "π", "a=b", "f (x.c)"]
+NAMES = [
+    "main",
+    "operator()(int) const",
+    "ns::List<std::string, (anonymous)>::insert",
+    "π",
+    "a=b",
+    "f (x.c)",
+]
 
 
 @given(GRAPHS, st.booleans())
@@ -177,7 +241,11 @@ def test_what_is_written_is_read(graph, compressed):
     known: set[int] = set()
 
     def name(function: int) -> str:
-        text = f"({function + 1})" + ("" if function in known else f" {NAMES[function]}") if compressed else NAMES[function]
+        text = (
+            f"({function + 1})" + ("" if function in known else f" {NAMES[function]}")
+            if compressed
+            else NAMES[function]
+        )
         known.add(function)
         return text
 
@@ -253,22 +321,33 @@ def test_processes_are_added_by_function():
 
 def table(counts: Counts) -> dict[str, tuple[float, float, float]]:
     found = functions(counts, CWD)
-    return {uid: row for uid, *row in zip(found.uid, found.exclusive, found.inclusive, found.calls, strict=True)}
+    return {
+        uid: row
+        for uid, *row in zip(found.uid, found.exclusive, found.inclusive, found.calls, strict=True)
+    }
 
 
 def test_what_a_function_took_with_its_callees_counts_recursion_once():
     # f(2) -> f(1) -> f(0), each 10 itself; callgrind adds a nested call to the edge again
-    text = "events: Ir\nfn=(1) f\n1 10\ncfn=(2) f'2\ncalls=1 1\n1 20\nfn=(2)\n1 20\ncfn=(2)\ncalls=1 1\n1 10\ntotals: 30\n"
+    text = (
+        "events: Ir\nfn=(1) f\n1 10\ncfn=(2) f'2\ncalls=1 1\n1 20\nfn=(2)\n1 20\ncfn=(2)\ncalls=1"
+        " 1\n1 10\ntotals: 30\n"
+    )
     assert table(counts_of(text)) == {"f": [30, 30, 2]}
 
 
 def test_parts_that_a_compiler_split_off_belong_to_their_function():
-    text = "events: Ir\nfn=(1) f\n1 10\ncfn=(2) f.part.0\ncalls=4 1\n1 40\nfn=(2)\n1 40\nfn=(3) g@@GLIBC_2.34\n1 1\ntotals: 51\n"
+    text = (
+        "events: Ir\nfn=(1) f\n1 10\ncfn=(2) f.part.0\ncalls=4 1\n1 40\nfn=(2)\n1 40\nfn=(3)"
+        " g@@GLIBC_2.34\n1 1\ntotals: 51\n"
+    )
     assert table(counts_of(text)) == {"f": [50, 50, 4], "g": [1, 1, 0]}
 
 
 def test_code_without_a_name_is_reported_by_its_image():
-    inside = "ob=(1) /lib/libx.so.1\nfn=(1) 0x0000000000001120\n1 1\nfn=(2) 0x0000000000001130\n1 2\n"
+    inside = (
+        "ob=(1) /lib/libx.so.1\nfn=(1) 0x0000000000001120\n1 1\nfn=(2) 0x0000000000001130\n1 2\n"
+    )
     text = f"events: Ir\n{inside}ob=(2) ???\nfn=(3) ???\n1 4\ntotals: 7\n"
     assert table(counts_of(text)) == {"[unknown] (libx.so.1)": [3, 3, 0], "[unknown]": [4, 4, 0]}
 
@@ -277,18 +356,27 @@ def test_code_without_a_name_is_reported_by_its_image():
 
 
 def by_name(counts: Counts, least: float = 1e-9) -> dict[str, float]:
-    names = [f"{context.name}{context.level if context.level > 1 else ''}" for context in counts.contexts]
+    names = [
+        f"{context.name}{context.level if context.level > 1 else ''}" for context in counts.contexts
+    ]
     return {
-        ";".join("..." if one == REST_OF_PATHS else names[one] for one in path): value for path, value in paths(counts, least)
+        ";".join("..." if one == REST_OF_PATHS else names[one] for one in path): value
+        for path, value in paths(counts, least)
     }
 
 
-def graph(own: dict[Context, float], called: dict[tuple[Context, Context], tuple[float, float]]) -> Counts:
+def graph(
+    own: dict[Context, float], called: dict[tuple[Context, Context], tuple[float, float]]
+) -> Counts:
     contexts = list(own)
     place = {context: number for number, context in enumerate(contexts)}
-    pairs = np.array([[place[caller], place[callee]] for caller, callee in called], np.int64).reshape(-1, 2)
+    pairs = np.array(
+        [[place[caller], place[callee]] for caller, callee in called], np.int64
+    ).reshape(-1, 2)
     values = np.array(list(called.values()), float).reshape(-1, 2)
-    return Counts(contexts, np.array(list(own.values())), pairs[:, 0], pairs[:, 1], values[:, 0], values[:, 1])
+    return Counts(
+        contexts, np.array(list(own.values())), pairs[:, 0], pairs[:, 1], values[:, 0], values[:, 1]
+    )
 
 
 MAIN, F, G, H = (Context(name, "x") for name in ("main", "f", "g", "h"))
@@ -306,20 +394,30 @@ def test_what_a_shared_function_took_is_divided_by_what_each_callers_calls_took(
 def test_what_is_little_ends_together():
     own = {MAIN: 10.0, F: 4.0, G: 5.0, H: 81.0}
     called = {(MAIN, F): (1, 4.0), (MAIN, G): (1, 5.0), (MAIN, H): (1, 81.0)}
-    assert by_name(graph(own, called), 6.0) == pytest.approx({"main": 10, "main;...": 9, "main;h": 81})
+    assert by_name(graph(own, called), 6.0) == pytest.approx(
+        {"main": 10, "main;...": 9, "main;h": 81}
+    )
 
 
 def test_recursion_is_one_more_frame_at_most():
-    # five activations of f, each 10 itself: callgrind has 40 in the first nested call, 40+30+20+10 in all of them
+    # five activations of f, each 10 itself: callgrind has 40 in the first nested call, 40+30+20+10
+    # in all of them
     own = {MAIN: 1.0, F: 10.0, F2: 40.0}
     called = {(MAIN, F): (1, 50.0), (F, F2): (1, 40.0), (F2, F2): (3, 60.0)}
     assert by_name(graph(own, called)) == pytest.approx({"main": 1, "main;f": 10, "main;f;f2": 40})
 
 
 def test_what_deep_recursion_calls_is_a_path_of_its_own():
-    """One round of the recursion calls `h` for next to nothing; all rounds together for most of what there is."""
+    """One round of the recursion calls `h` for next to nothing; all rounds together for most of
+    what there is.
+    """
     own = {MAIN: 1.0, F: 1.0, F2: 600.0, H: 5400.0}
-    called = {(MAIN, F): (1, 6001.0), (F, F2): (1, 6000.0), (F2, F2): (599, 1_797_000.0), (F2, H): (600, 5400.0)}
+    called = {
+        (MAIN, F): (1, 6001.0),
+        (F, F2): (1, 6000.0),
+        (F2, F2): (599, 1_797_000.0),
+        (F2, H): (600, 5400.0),
+    }
     found = by_name(graph(own, called), 60.0)
     assert found["main;f;f2;h"] == pytest.approx(5400) and found["main;f;f2"] == pytest.approx(600)
 
@@ -327,9 +425,17 @@ def test_what_deep_recursion_calls_is_a_path_of_its_own():
 def test_functions_in_a_circle_keep_what_they_took():
     # f -> g -> f -> g -> f -> g: each f 10, each g 1
     own = {MAIN: 0.0, F: 10.0, G: 1.0, F2: 20.0, G2: 2.0}
-    called = {(MAIN, F): (1, 33.0), (F, G): (1, 23.0), (G, F2): (1, 22.0), (F2, G2): (2, 13.0), (G2, F2): (1, 11.0)}
+    called = {
+        (MAIN, F): (1, 33.0),
+        (F, G): (1, 23.0),
+        (G, F2): (1, 22.0),
+        (F2, G2): (2, 13.0),
+        (G2, F2): (1, 11.0),
+    }
     found = by_name(graph(own, called))
-    assert found == pytest.approx({"main;f": 10, "main;f;g": 1, "main;f;g;f2": 20, "main;f;g;f2;g2": 2})
+    assert found == pytest.approx(
+        {"main;f": 10, "main;f;g": 1, "main;f;g;f2": 20, "main;f;g;f2;g2": 2}
+    )
 
 
 def test_a_circle_that_nothing_calls_begins_somewhere():
@@ -345,13 +451,17 @@ def test_a_circle_without_an_end_keeps_what_went_in():
 
 TREES = st.recursive(
     st.tuples(st.integers(0, 3), st.integers(0, 100), st.just(())),
-    lambda inner: st.tuples(st.integers(0, 3), st.integers(0, 100), st.lists(inner, max_size=4).map(tuple)),
+    lambda inner: st.tuples(
+        st.integers(0, 3), st.integers(0, 100), st.lists(inner, max_size=4).map(tuple)
+    ),
     max_leaves=40,
 )
 
 
 def executed(tree: tuple[int, int, tuple[object, ...]]) -> Counts:
-    """What callgrind counts of a tree of activations (function, instructions of its own, what it calls)."""
+    """What callgrind counts of a tree of activations (function, instructions of its own, what it
+    calls).
+    """
     own: defaultdict[Context, float] = defaultdict(float)
     called: defaultdict[tuple[Context, Context], list[float]] = defaultdict(lambda: [0.0, 0.0])
 
@@ -375,7 +485,11 @@ def activations(tree, function: int) -> float:
     def whole(one) -> float:
         return one[1] + sum(whole(inner) for inner in one[2])
 
-    return whole(tree) if tree[0] == function else sum(activations(inner, function) for inner in tree[2])
+    return (
+        whole(tree)
+        if tree[0] == function
+        else sum(activations(inner, function) for inner in tree[2])
+    )
 
 
 @given(TREES)
@@ -394,7 +508,9 @@ def test_whatever_is_called_no_instruction_is_lost_and_no_context_comes_twice(tr
     assert sum(value for _, value in found) == pytest.approx(counts.total, rel=1e-6, abs=1e-6)
     assert all(value > 0 and len(set(path)) == len(path) for path, value in found)
     if not any(context.level > 1 for context in counts.contexts):
-        by_leaf = np.bincount([path[-1] for path, _ in found], [value for _, value in found], len(counts.contexts))
+        by_leaf = np.bincount(
+            [path[-1] for path, _ in found], [value for _, value in found], len(counts.contexts)
+        )
         assert by_leaf == pytest.approx(counts.exclusive, rel=1e-6, abs=1e-6)
 
 
@@ -417,12 +533,23 @@ int main(void) { printf("%ld\\n", circle() + tree() + leaf(50)); return 0; }
 def program(tmp_path_factory):
     folder = tmp_path_factory.mktemp("program")
     (folder / "x.c").write_text(PROGRAM)
-    subprocess.run(["gcc", "-g", "-O1", "-fno-optimize-sibling-calls", "x.c", "-o", "x"], cwd=folder, check=True)
+    subprocess.run(
+        ["gcc", "-g", "-O1", "-fno-optimize-sibling-calls", "x.c", "-o", "x"],
+        cwd=folder,
+        check=True,
+    )
     return folder / "x"
 
 
 def under_callgrind(program: Path, out: Path, *options: str) -> Path:
-    command = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={out}", *options, str(program)]
+    command = [
+        "valgrind",
+        "-q",
+        "--tool=callgrind",
+        f"--callgrind-out-file={out}",
+        *options,
+        str(program),
+    ]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return out
 
@@ -437,7 +564,9 @@ def whole(program: Path, out: Path, *options: str) -> tuple[FunctionCounts, Coun
 @pytest.mark.parametrize(("name", "inner"), [("circle", "even"), ("tree", "fib")])
 def test_what_a_function_took_is_what_is_counted_while_it_runs(program, tmp_path, name, inner):
     found, _ = whole(program, tmp_path / "all")
-    toggled = callgrind.read(under_callgrind(program, tmp_path / "toggled", f"--toggle-collect={name}"))
+    toggled = callgrind.read(
+        under_callgrind(program, tmp_path / "toggled", f"--toggle-collect={name}")
+    )
     rows = {uid: row for uid, *row in zip(found.uid, found.exclusive, found.inclusive, strict=True)}
     assert rows[name][1] == toggled.total > 1000
     assert rows[inner][1] == rows[name][1] - rows[name][0]
@@ -448,7 +577,9 @@ def test_what_a_function_took_is_what_is_counted_while_it_runs(program, tmp_path
 def test_what_functions_took_themselves_is_what_valgrinds_own_reader_says(program, tmp_path):
     assert shutil.which("callgrind_annotate")
     out = under_callgrind(program, tmp_path / "all", "--separate-recs=1")
-    said = subprocess.run(["callgrind_annotate", "--threshold=100", out], capture_output=True, check=True, text=True).stdout
+    said = subprocess.run(
+        ["callgrind_annotate", "--threshold=100", out], capture_output=True, check=True, text=True
+    ).stdout
     expected: Counter[str] = Counter()
     for line in said.splitlines():
         if found := re.fullmatch(r" *([\d,]+) \([\d. ]+%\)  \S+?:(\S+) \[(.*/x)\]", line):

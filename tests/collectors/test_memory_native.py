@@ -1,4 +1,6 @@
-"""What native programs allocate, against programs that tell it themselves, and how the collector bears what programs do."""
+"""What native programs allocate, against programs that tell it themselves, and how the collector
+bears what programs do.
+"""
 
 from __future__ import annotations
 
@@ -82,20 +84,32 @@ def test_what_is_counted_is_the_same_each_time(tmp_path: Path) -> None:
     argv = (str(known.build(tmp_path)),)
     first, second = measured(argv, tmp_path), measured(argv, tmp_path)
     assert first.uid == second.uid and first.stacks == second.stacks and first.trace == second.trace
-    assert all(first.values[name] == second.values[name] for name in first.values if name != "moment")
+    assert all(
+        first.values[name] == second.values[name] for name in first.values if name != "moment"
+    )
 
 
-def test_a_site_has_its_allocator_and_its_callers_with_file_and_line(build: Build, tmp_path: Path) -> None:
+def test_a_site_has_its_allocator_and_its_callers_with_file_and_line(
+    build: Build, tmp_path: Path
+) -> None:
     found = measured((str(build(SMALL)),), tmp_path)
     (stack,) = stacks_of(found, "inner")
-    assert stack[:4] == ["malloc", "inner (program.c:4)", "outer (program.c:5)", "main (program.c:6)"]
+    assert stack[:4] == [
+        "malloc",
+        "inner (program.c:4)",
+        "outer (program.c:5)",
+        "main (program.c:6)",
+    ]
 
 
 def test_operator_new_is_named_as_the_allocator(tmp_path: Path) -> None:
     known = next(one for one in KNOWN if one.source.name == "news.cpp")
     found = measured((str(known.build(tmp_path)),), tmp_path)
     allocators = {stack[1].partition(" (lib")[0] for stack in stacks_of(found, "take()")}
-    assert {"operator new(unsigned long)", "operator new(unsigned long, std::align_val_t)"} <= allocators
+    assert {
+        "operator new(unsigned long)",
+        "operator new(unsigned long, std::align_val_t)",
+    } <= allocators
 
 
 def test_depth_cuts_stacks_at_their_roots(build: Build, tmp_path: Path) -> None:
@@ -106,17 +120,31 @@ def test_depth_cuts_stacks_at_their_roots(build: Build, tmp_path: Path) -> None:
 def test_the_sites_that_are_not_kept_are_one_row(tmp_path: Path) -> None:
     known = next(one for one in KNOWN if one.source.name == "recursive.c")
     found = measured((str(known.build(tmp_path)),), tmp_path, sites=3)
-    assert found.uid.count("tree") - sum(found.iteration[row] > 0 for row, uid in enumerate(found.uid) if uid == "tree") == 3
+    assert (
+        found.uid.count("tree")
+        - sum(found.iteration[row] > 0 for row, uid in enumerate(found.uid) if uid == "tree")
+        == 3
+    )
     sums = {name: sum(value or 0.0 for value in found.values[f"site_{name}"]) for name in COLUMNS}
     assert sums == known.totals
     other = found.uid.index("(other)")
     assert found.trace[other] == -1 and (found.values["site_count"][other] or 0) > 0
 
 
-def test_the_course_of_a_life_has_few_parts_and_ends_with_what_is_left(build: Build, tmp_path: Path) -> None:
+def test_the_course_of_a_life_has_few_parts_and_ends_with_what_is_left(
+    build: Build, tmp_path: Path
+) -> None:
     found = measured((str(build(SMALL)), "10000"), tmp_path)
-    live = [found.values["live"][row] or 0.0 for row, uid in enumerate(found.uid) if uid == "inner" and found.iteration[row]]
-    moments = [found.values["moment"][row] or 0.0 for row, uid in enumerate(found.uid) if uid == "inner" and found.iteration[row]]
+    live = [
+        found.values["live"][row] or 0.0
+        for row, uid in enumerate(found.uid)
+        if uid == "inner" and found.iteration[row]
+    ]
+    moments = [
+        found.values["moment"][row] or 0.0
+        for row, uid in enumerate(found.uid)
+        if uid == "inner" and found.iteration[row]
+    ]
     assert 16 <= len(live) <= 32
     assert live == sorted(live) and live[-1] == 1_000_000
     assert moments == sorted(moments)
@@ -126,7 +154,9 @@ def test_a_size_goes_with_every_row(build: Build, tmp_path: Path) -> None:
     from dataclasses import replace
 
     made = build(SMALL)
-    found = plugins.build("collectors", "memory", {}, "here").collect(replace(run_of((str(made), "7"), tmp_path), size=7.0))
+    found = plugins.build("collectors", "memory", {}, "here").collect(
+        replace(run_of((str(made), "7"), tmp_path), size=7.0)
+    )
     assert set(found.size) == {7.0} and len(found.size) == len(found.uid)
 
 
@@ -139,32 +169,57 @@ def test_a_million_allocations_are_stored_in_under_a_megabyte(build: Build, tmp_
     assert whole(found)["count"] == 1_000_000
     names = list(dict.fromkeys(found.uid))
     rows = Resources(
-        names=names, uid=[names.index(uid) for uid in found.uid], execution=[0] * len(found.uid), iteration=found.iteration,
-        mark=found.mark, trace=found.trace, metrics=found.values,
-    )  # fmt: skip
-    assert len(sample_profile(metrics=found.metrics, resources=rows, stacks=found.stacks).encode()) < 100_000
+        names=names,
+        uid=[names.index(uid) for uid in found.uid],
+        execution=[0] * len(found.uid),
+        iteration=found.iteration,
+        mark=found.mark,
+        trace=found.trace,
+        metrics=found.values,
+    )
+    assert (
+        len(sample_profile(metrics=found.metrics, resources=rows, stacks=found.stacks).encode())
+        < 100_000
+    )
 
 
 def test_calls_are_found_without_libunwind_too(build: Build, tmp_path: Path) -> None:
     for name in ("libunwind.so.8", "libunwind.so"):
         build("", "-shared", "-fPIC", name="empty.c").rename(tmp_path / name)
     found = measured((str(build(SMALL)),), tmp_path, env={"LD_LIBRARY_PATH": str(tmp_path)})
-    assert [stack[:3] for stack in stacks_of(found, "inner")] == [["malloc", "inner (program.c:4)", "outer (program.c:5)"]]
-    assert whole(found)["count"] == 10 and found.warnings == ["memory: call stacks are found slowly: apt install libunwind8"]
+    assert [stack[:3] for stack in stacks_of(found, "inner")] == [
+        ["malloc", "inner (program.c:4)", "outer (program.c:5)"]
+    ]
+    assert whole(found)["count"] == 10 and found.warnings == [
+        "memory: call stacks are found slowly: apt install libunwind8"
+    ]
 
 
 # what programs do
 
 
 def test_what_is_preloaded_already_stays(build: Build, tmp_path: Path) -> None:
-    library = build("#include <stdlib.h>\n__attribute__((constructor)) static void say(void) { setenv(\"SAID\", \"3\", 1); }",
-                    "-shared", "-fPIC", name="other.c")  # fmt: skip
+    library = build(
+        '#include <stdlib.h>\n__attribute__((constructor)) static void say(void) { setenv("SAID",'
+        ' "3", 1); }',
+        "-shared",
+        "-fPIC",
+        name="other.c",
+    )
     made = build(SMALL.replace("count > 1 ? atoi(words[1]) : 10", 'atoi(getenv("SAID"))'))
-    assert of_functions(measured((str(made),), tmp_path, env={"LD_PRELOAD": str(library)}), ("inner",))["count"] == 3
+    assert (
+        of_functions(
+            measured((str(made),), tmp_path, env={"LD_PRELOAD": str(library)}), ("inner",)
+        )["count"]
+        == 3
+    )
 
 
 def test_a_program_sees_its_own_output_and_arguments(build: Build, tmp_path: Path) -> None:
-    made = build('#include <stdio.h>\nint main(int n, char **w) { fprintf(stderr, "%d %s", n, w[1]); return 7; }')
+    made = build(
+        '#include <stdio.h>\nint main(int n, char **w) { fprintf(stderr, "%d %s", n, w[1]); return'
+        " 7; }"
+    )
     with pytest.raises(CollectError, match=r"exited with status 7: 2 two words$"):
         measured((str(made), "two words"), tmp_path)
 
@@ -211,8 +266,19 @@ def test_threads_that_fork_while_others_allocate_do_not_hang(build: Build, tmp_p
     }
     """
     found = measured((str(build(source)),), tmp_path)
-    rows = [row for row, uid in enumerate(found.uid) if uid == "main" and found.values["site_count"][row]]
-    assert sum(found.values["site_count"][row] or 0 for row in rows if found.values["site_bytes"][row] == 70 * 200) == 200
+    rows = [
+        row
+        for row, uid in enumerate(found.uid)
+        if uid == "main" and found.values["site_count"][row]
+    ]
+    assert (
+        sum(
+            found.values["site_count"][row] or 0
+            for row in rows
+            if found.values["site_bytes"][row] == 70 * 200
+        )
+        == 200
+    )
 
 
 def test_a_shell_script_is_measured_with_what_it_starts(build: Build, tmp_path: Path) -> None:
@@ -281,7 +347,10 @@ int main(void) { for (int i = 0; i < 10; i++) free(malloc(100)); return 0; }
 
 
 def test_a_malloc_of_the_programs_own_is_reported(build: Build, tmp_path: Path) -> None:
-    with pytest.raises(CollectError, match=r"its own allocator and never through the C library's malloc: build it without"):
+    with pytest.raises(
+        CollectError,
+        match=r"its own allocator and never through the C library's malloc: build it without",
+    ):
         measured((str(build(OWN % ("", ""), "-rdynamic")),), tmp_path)
 
 
@@ -292,16 +361,25 @@ def test_a_program_that_allocates_nothing_has_zeros(build: Build, tmp_path: Path
 
 
 def test_one_that_only_a_part_uses_is_a_warning(build: Build, tmp_path: Path) -> None:
-    source = "#include <stdlib.h>\n#include <string.h>\n" + OWN.replace("#include <stddef.h>", "").replace(
-        "return 0", "return strdup(\"some\") == 0"
-    ) % ("__attribute__((noinline)) static", "__attribute__((noinline)) static")  # fmt: skip
+    source = "#include <stdlib.h>\n#include <string.h>\n" + OWN.replace(
+        "#include <stddef.h>", ""
+    ).replace("return 0", 'return strdup("some") == 0') % (
+        "__attribute__((noinline)) static",
+        "__attribute__((noinline)) static",
+    )
     source = source.replace("#include <stdlib.h>\n", "")
     found = measured((str(build(source)),), tmp_path)
-    assert found.warnings == [f"memory: {tmp_path / 'program'} contains its own malloc: memory allocated with it is not seen"]
+    assert found.warnings == [
+        f"memory: {tmp_path / 'program'} contains its own malloc: memory allocated with it is not"
+        " seen"
+    ]
 
 
 def test_an_address_of_malloc_is_no_malloc_of_its_own(build: Build, tmp_path: Path) -> None:
-    source = "#include <stdlib.h>\nvoid *(*volatile take)(size_t) = malloc;\nint main(void) { return take(100) == 0; }"
+    source = (
+        "#include <stdlib.h>\nvoid *(*volatile take)(size_t) = malloc;\nint main(void) { return"
+        " take(100) == 0; }"
+    )
     found = measured((str(build(source, "-no-pie", "-fno-pic")),), tmp_path)
     assert whole(found)["bytes"] == 100 and not found.warnings
 
@@ -327,19 +405,26 @@ def test_a_limit_to_the_size_of_files_is_reported(build: Build, tmp_path: Path) 
     made, before = build(SMALL), resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, before[1]))
     try:
-        with pytest.raises(CollectError, match=r"does not load what LD_PRELOAD names, or may not write files .*ulimit -f"):
+        with pytest.raises(
+            CollectError,
+            match=r"does not load what LD_PRELOAD names, or may not write files .*ulimit -f",
+        ):
             measured((str(made),), tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_without_a_compiler_the_cure_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_compiler_the_cure_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(CollectError, match=r"memory needs a C compiler.*apt install gcc"):
         shim.preloaded()
 
 
-def test_a_cache_folder_with_spaces_does(build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_folder_with_spaces_does(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a cache: here"))
     assert whole(measured((str(build(SMALL)),), tmp_path))["count"] == 10
 
@@ -379,10 +464,16 @@ def left(build: Build, tmp_path: Path, request: pytest.FixtureRequest) -> Path: 
         (8, b"\x63", "has version 99"),
         (HEAD.fields["sites"][1], b"\xff\xff\xff\x7f", "counts more than it can hold"),
         (HEAD.fields["pool"][1], b"\xff\xff\xff\x7f", "counts more than it can hold"),
-        (census.HEADER + SITE.itemsize + SITE.fields["stack"][1], b"\xff\xff\xff\x7f", "stacks that are not in it"),
+        (
+            census.HEADER + SITE.itemsize + SITE.fields["stack"][1],
+            b"\xff\xff\xff\x7f",
+            "stacks that are not in it",
+        ),
     ],
 )
-def test_a_file_that_was_changed_is_one_line(left: Path, place: int, value: bytes, message: str) -> None:
+def test_a_file_that_was_changed_is_one_line(
+    left: Path, place: int, value: bytes, message: str
+) -> None:
     with left.open("r+b") as file:
         file.seek(place)
         file.write(value)
@@ -405,7 +496,9 @@ def test_a_file_that_was_cut_or_replaced_is_one_line(left: Path) -> None:
 
 
 def test_a_list_of_modules_that_was_changed_costs_names_only(left: Path) -> None:
-    left.with_suffix(".map").write_bytes(b"no line\0x y z a b\0" + b"1 0 0 ffffffffffffffff /no/such/file\0" + b"1 2")
+    left.with_suffix(".map").write_bytes(
+        b"no line\0x y z a b\0" + b"1 0 0 ffffffffffffffff /no/such/file\0" + b"1 2"
+    )
     (found,) = census.read(left.parent)
     assert [module.path for module in found.modules[1]] == ["/no/such/file"]
     assert found.module(1, 5) and not found.module(2, 5)
@@ -428,18 +521,30 @@ def test_whatever_a_list_of_modules_holds_is_read(content: bytes) -> None:
 def test_both_ways_to_names_agree(build: Build) -> None:
     made = build(SMALL, "-O0")
     said = subprocess.run(["nm", made], capture_output=True, text=True, check=True).stdout
-    starts = [int(line.split()[0], 16) for line in said.splitlines() if line.split()[-1] in ("inner", "outer", "main")]
+    starts = [
+        int(line.split()[0], 16)
+        for line in said.splitlines()
+        if line.split()[-1] in ("inner", "outer", "main")
+    ]
     addresses = [start + offset for start in starts for offset in (0, 8, 20)]
     asked = symbols.resolve(str(made), addresses)
     read = symbols.look_up(str(made), sorted(addresses))
-    assert {address: places[0] for address, places in asked.items()} == {address: places[0] for address, places in read.items()}
+    assert {address: places[0] for address, places in asked.items()} == {
+        address: places[0] for address, places in read.items()
+    }
 
 
-def test_the_names_are_the_same_without_addr2line(build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_names_are_the_same_without_addr2line(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(symbols, "_tool", lambda: None)
     monkeypatch.setattr(symbols, "_known", {})
     found = measured((str(build(SMALL, "-O0")),), tmp_path)
-    assert stacks_of(found, "inner")[0][:3] == ["malloc", "inner (program.c:4)", "outer (program.c:5)"]
+    assert stacks_of(found, "inner")[0][:3] == [
+        "malloc",
+        "inner (program.c:4)",
+        "outer (program.c:5)",
+    ]
 
 
 def test_cpp_names_are_read_without_binutils() -> None:
@@ -454,7 +559,9 @@ def test_a_file_that_is_none_or_damaged_has_no_names(tmp_path: Path) -> None:
     assert symbols.resolve(str(tmp_path / "text"), [1]) == {1: []}
 
 
-def test_a_program_without_symbols_has_places_instead_of_names(build: Build, tmp_path: Path) -> None:
+def test_a_program_without_symbols_has_places_instead_of_names(
+    build: Build, tmp_path: Path
+) -> None:
     made = build(SMALL, "-s")
     found = measured((str(made),), tmp_path)
     assert whole(found)["count"] == 10
@@ -467,15 +574,29 @@ def test_a_program_without_symbols_has_places_instead_of_names(build: Build, tmp
 @pytest.mark.parametrize(
     ("frames", "name"),
     [
-        (["malloc", "operator new(unsigned long)", "std::vec<int>::grow()", "int*& std::vec<A<int>*>::push<int*&>(int)", "f()"], "f()"),
+        (
+            [
+                "malloc",
+                "operator new(unsigned long)",
+                "std::vec<int>::grow()",
+                "int*& std::vec<A<int>*>::push<int*&>(int)",
+                "f()",
+            ],
+            "f()",
+        ),
         (["malloc", "strdup@libc.so.6", "main"], "main"),
         (["malloc"], "malloc"),
-        (["operator new[](unsigned long)", "Pool::operator new(unsigned long)"], "Pool::operator new(unsigned long)"),
+        (
+            ["operator new[](unsigned long)", "Pool::operator new(unsigned long)"],
+            "Pool::operator new(unsigned long)",
+        ),
         ([], "(other)"),
     ],
-)  # fmt: skip
+)
 def test_a_site_is_called_after_the_code_that_wanted_memory(frames: list[str], name: str) -> None:
-    stack = tuple((frame.partition("@")[0], "", "/lib/" + frame.partition("@")[2]) for frame in frames)
+    stack = tuple(
+        (frame.partition("@")[0], "", "/lib/" + frame.partition("@")[2]) for frame in frames
+    )
     assert owner(stack) == name
 
 
@@ -488,14 +609,22 @@ def test_a_frame_is_reported_with_its_line_or_its_file() -> None:
 
 
 def test_the_largest_sites_are_kept_and_nothing_is_lost() -> None:
-    sites = [AllocationSite(((f"f{number % 7}", "", ""),), bytes=float(number), count=1.0) for number in range(100)]
+    sites = [
+        AllocationSite(((f"f{number % 7}", "", ""),), bytes=float(number), count=1.0)
+        for number in range(100)
+    ]
     kept = largest(sites, 3)
     assert len(kept) == 4 and kept[-1].stack == () and kept[0].peak is None
-    assert sum(site.bytes or 0 for site in kept) == sum(range(100)) and sum(site.count or 0 for site in kept) == 100
+    assert (
+        sum(site.bytes or 0 for site in kept) == sum(range(100))
+        and sum(site.count or 0 for site in kept) == 100
+    )
     assert largest([], 3) == [] and len(largest(sites, 100)) == 7
 
 
-def test_more_stacks_than_there_is_room_for_are_one_site_and_nothing_is_lost(build: Build, tmp_path: Path) -> None:
+def test_more_stacks_than_there_is_room_for_are_one_site_and_nothing_is_lost(
+    build: Build, tmp_path: Path
+) -> None:
     source = """
     #include <stdlib.h>
     static volatile void *seen;
@@ -510,10 +639,21 @@ def test_more_stacks_than_there_is_room_for_are_one_site_and_nothing_is_lost(bui
     int main(void) { tree(17); return 0; }
     """
     found = measured((str(build(source)),), tmp_path, sites=100)
-    assert whole(found) == {"count": 1 << 17, "bytes": 10 << 17, "peak": 10 << 17, "leaked": 10 << 17, "mapped": 0}
+    assert whole(found) == {
+        "count": 1 << 17,
+        "bytes": 10 << 17,
+        "peak": 10 << 17,
+        "leaked": 10 << 17,
+        "mapped": 0,
+    }
     assert sum(value or 0 for value in found.values["site_count"]) == 1 << 17
-    assert found.warnings and "some call stacks did not fit" in found.warnings[0] and "(unknown)" not in found.uid
-    assert (found.values["site_count"][found.uid.index("(other)")] or 0) > 1 << 15  # there is room for half as many sites
+    assert (
+        found.warnings
+        and "some call stacks did not fit" in found.warnings[0]
+        and "(unknown)" not in found.uid
+    )
+    # there is room for half as many sites
+    assert (found.values["site_count"][found.uid.index("(other)")] or 0) > 1 << 15
 
 
 def test_a_program_that_cannot_be_looked_into_is_left_to_its_start(tmp_path: Path) -> None:
@@ -521,7 +661,9 @@ def test_a_program_that_cannot_be_looked_into_is_left_to_its_start(tmp_path: Pat
     assert heap.check(str(tmp_path / "text")) == [] and heap.check(str(tmp_path / "none")) == []
 
 
-def test_addr2line_that_fails_is_replaced_by_reading(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_addr2line_that_fails_is_replaced_by_reading(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = str(build(SMALL))
     for tool in ("/bin/false", "/no/addr2line"):
         monkeypatch.setattr(symbols, "_tool", lambda tool=tool: tool)

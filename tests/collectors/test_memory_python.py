@@ -1,4 +1,6 @@
-"""What Python programs allocate: recorded by their own interpreters, with memray or with tracemalloc."""
+"""What Python programs allocate: recorded by their own interpreters, with memray or with
+tracemalloc.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,9 @@ LIST = sys.getsizeof([])
         ("repeat", sys.getsizeof("") + 1_000_000),
     ],
 )
-def test_the_bytes_of_a_function_are_exact_to_a_thousandth(write: Write, tmp_path: Path, function: str, expected: float) -> None:
+def test_the_bytes_of_a_function_are_exact_to_a_thousandth(
+    write: Write, tmp_path: Path, function: str, expected: float
+) -> None:
     found = measured(write(KNOWN), tmp_path, exact=True)
     assert found.engine == "memray+exact/1" and not found.warnings
     assert of_functions(found, (function,))["bytes"] == pytest.approx(expected, rel=0.001)
@@ -77,8 +81,11 @@ def test_calls_and_the_peak_are_exact_to_a_thousandth(write: Write, tmp_path: Pa
         of_functions(found, ("keep",))["count"] == 404
     )  # an object and its block each, the list's two, a range and its iterator
     peak = 200 * (100_001 + HEADER) + LIST + 200 * 8 + 1_000_000
-    assert whole(found)["peak"] == pytest.approx(peak, rel=0.01)  # and what the interpreter itself has
-    assert of_functions(found, ("keep",))["peak"] == pytest.approx(200 * (100_001 + HEADER) + LIST + 1600, rel=0.001)
+    # and what the interpreter itself has
+    assert whole(found)["peak"] == pytest.approx(peak, rel=0.01)
+    assert of_functions(found, ("keep",))["peak"] == pytest.approx(
+        200 * (100_001 + HEADER) + LIST + 1600, rel=0.001
+    )
 
 
 def test_exact_counts_are_repeatable(write: Write, tmp_path: Path) -> None:
@@ -88,13 +95,17 @@ def test_exact_counts_are_repeatable(write: Write, tmp_path: Path) -> None:
         assert first[name] == pytest.approx(second[name], rel=0.001)
 
 
-def test_by_default_large_blocks_are_exact_and_objects_count_by_their_arenas(write: Write, tmp_path: Path) -> None:
+def test_by_default_large_blocks_are_exact_and_objects_count_by_their_arenas(
+    write: Write, tmp_path: Path
+) -> None:
     found = measured(write(KNOWN), tmp_path)
     assert found.engine == "memray/1" and not found.warnings
     assert of_functions(found, ("churn",))["bytes"] == 200 * 25_001
     assert of_functions(found, ("churn",))["count"] == 200
     stacks = stacks_of(found, "keep")
-    assert ["malloc", "keep (program.py:9)", "<module> (program.py:16)"] in [stack[:3] for stack in stacks]
+    assert ["malloc", "keep (program.py:9)", "<module> (program.py:16)"] in [
+        stack[:3] for stack in stacks
+    ]
 
 
 def test_the_course_of_the_process_is_kept(write: Write, tmp_path: Path) -> None:
@@ -131,7 +142,9 @@ def test_tracemalloc_tells_peaks_and_what_is_left(write: Write, tmp_path: Path) 
     assert of_functions(found, ("program.py:13",))["leaked"] == pytest.approx(1_000_049, rel=0.001)
 
 
-def test_it_is_the_fallback_and_says_how_to_get_more(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_the_fallback_and_says_how_to_get_more(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(python, "_own_memray", lambda: "")
     command = write(KNOWN, interpreter=_bare(tmp_path))
     found = measured(command, tmp_path)
@@ -149,7 +162,9 @@ def _bare(folder: Path) -> str:
     return str(path / "bin" / "python")
 
 
-def test_an_interpreter_without_memray_borrows_ours_and_sees_nothing_of_it(write: Write, tmp_path: Path) -> None:
+def test_an_interpreter_without_memray_borrows_ours_and_sees_nothing_of_it(
+    write: Write, tmp_path: Path
+) -> None:
     source = """
 import sys
 try:
@@ -161,14 +176,19 @@ print(sorted(name for name in sys.modules if name.startswith(("perfvcs", "rich",
 block = bytearray(3_000_000)
 sys.exit(4)
 """
-    linked = r"(Memray WARNING: [^|]* \| )*"  # of interpreters that are linked statically, as Debian's is
+    # of interpreters that are linked statically, as Debian's is
+    linked = r"(Memray WARNING: [^|]* \| )*"
     with pytest.raises(CollectError, match=rf"status 4: {linked}none \| \[\] \| \[\]$"):
         measured(write(source, interpreter=_bare(tmp_path)), tmp_path)
-    found = measured(write(source.replace("sys.exit(4)", ""), interpreter=_bare(tmp_path)), tmp_path)
+    found = measured(
+        write(source.replace("sys.exit(4)", ""), interpreter=_bare(tmp_path)), tmp_path
+    )
     assert found.engine == "memray/1" and of_functions(found, ("<module>",))["bytes"] >= 3_000_001
 
 
-def test_an_interpreter_that_has_our_memray_keeps_its_own_packages(write: Write, tmp_path: Path) -> None:
+def test_an_interpreter_that_has_our_memray_keeps_its_own_packages(
+    write: Write, tmp_path: Path
+) -> None:
     found = measured(write("import rich\nblock = bytearray(3_000_000)"), tmp_path)
     assert found.engine == "memray/1" and of_functions(found, ("<module>",))["bytes"] >= 3_000_001
 
@@ -176,18 +196,24 @@ def test_an_interpreter_that_has_our_memray_keeps_its_own_packages(write: Write,
 def test_the_programs_own_sitecustomize_runs(write: Write, tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text("import sys\nsys.said = 5\n")
-    command = write("import sys, sitecustomize\nsys.exit(sys.said + ('site' not in sitecustomize.__file__))")
+    command = write(
+        "import sys, sitecustomize\nsys.exit(sys.said + ('site' not in sitecustomize.__file__))"
+    )
     with pytest.raises(CollectError, match="status 5"):
         measured(command, tmp_path, env={"PYTHONPATH": str(tmp_path / "site")})
 
 
 @pytest.mark.parametrize("option", ["-I", "-E", "-S"])
-def test_an_interpreter_that_loads_no_recorder_is_reported(write: Write, tmp_path: Path, option: str) -> None:
+def test_an_interpreter_that_loads_no_recorder_is_reported(
+    write: Write, tmp_path: Path, option: str
+) -> None:
     with pytest.raises(CollectError, match="leave out the options -I, -E and -S"):
         measured(write("print(1)", option), tmp_path)
 
 
-def test_a_hard_exit_leaves_what_memray_wrote_and_nothing_of_tracemalloc(write: Write, tmp_path: Path) -> None:
+def test_a_hard_exit_leaves_what_memray_wrote_and_nothing_of_tracemalloc(
+    write: Write, tmp_path: Path
+) -> None:
     command = write("import os\ndef f():\n    b = bytearray(4_000_000)\nf()\nos._exit(0)")
     assert of_functions(measured(command, tmp_path), ("f",))["bytes"] == 4_000_001
     with pytest.raises(CollectError, match=r"os\._exit"):
@@ -202,7 +228,9 @@ def allocate():
 """
 
 
-def test_a_program_that_closes_its_descriptors_by_closerange_leaves_those_of_memray_open(write: Write, tmp_path: Path) -> None:
+def test_a_program_that_closes_its_descriptors_by_closerange_leaves_those_of_memray_open(
+    write: Write, tmp_path: Path
+) -> None:
     source = f"""{CLOSING}
 own = os.open("/dev/null", os.O_RDONLY)
 child = os.fork()
@@ -223,7 +251,9 @@ assert not os.path.exists(f"/proc/self/fd/{{own}}")
     [("time.sleep(60)", "SIGABRT: .*: memray lost its file"), ("", "memray lost its file")],
     ids=["memray ends it", "it ends before"],
 )
-def test_a_program_that_closes_them_one_by_one_gets_the_cure(write: Write, tmp_path: Path, end: str, reason: str) -> None:
+def test_a_program_that_closes_them_one_by_one_gets_the_cure(
+    write: Write, tmp_path: Path, end: str, reason: str
+) -> None:
     source = f"""{CLOSING}
 import time
 for name in os.listdir("/proc/self/fd"):
@@ -237,7 +267,9 @@ for name in os.listdir("/proc/self/fd"):
         measured(write(source), tmp_path)
 
 
-def test_processes_of_which_tracemalloc_tells_nothing_are_counted(write: Write, tmp_path: Path) -> None:
+def test_processes_of_which_tracemalloc_tells_nothing_are_counted(
+    write: Write, tmp_path: Path
+) -> None:
     source = """
 import multiprocessing, os, subprocess, sys
 def work(number):
@@ -253,7 +285,9 @@ if __name__ == "__main__":
     os.wait()
 """
     found = measured(write(source), tmp_path, recorder="tracemalloc")
-    assert len(found.warnings) == 1 and found.warnings[0].startswith("memory: 3 processes did not end Python normally")
+    assert len(found.warnings) == 1 and found.warnings[0].startswith(
+        "memory: 3 processes did not end Python normally"
+    )
 
 
 def test_a_script_is_known_by_its_first_line(tmp_path: Path) -> None:
@@ -263,7 +297,9 @@ def test_a_script_is_known_by_its_first_line(tmp_path: Path) -> None:
     assert measured((str(script),), tmp_path).engine == "memray/1"
 
 
-def test_the_seed_of_hashes_is_fixed_unless_the_program_has_one(write: Write, tmp_path: Path) -> None:
+def test_the_seed_of_hashes_is_fixed_unless_the_program_has_one(
+    write: Write, tmp_path: Path
+) -> None:
     command = write("import os, sys\nsys.exit(f'seed {os.environ[\"PYTHONHASHSEED\"]}')")
     with pytest.raises(CollectError, match="seed 0"):
         measured(command, tmp_path)
@@ -284,18 +320,26 @@ def test_a_capture_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
     for interpreter in ("/bin/false", "/no/python"):
         with pytest.raises(CollectError, match="what memray recorded cannot be read"):
-            captures.captured_heap([broken], RecordingInterpreter(interpreter, ""), run, AllocationRequest())
+            captures.captured_heap(
+                [broken], RecordingInterpreter(interpreter, ""), run, AllocationRequest()
+            )
 
 
-def test_cut_off_captures_of_processes_are_left_out_and_reported(write: Write, tmp_path: Path) -> None:
+def test_cut_off_captures_of_processes_are_left_out_and_reported(
+    write: Write, tmp_path: Path
+) -> None:
     run = run_of(write(KNOWN), tmp_path)
     heap = python.record(run, AllocationRequest())
     assert not heap.warnings
     (good,) = (run.scratch / "heap").glob("memray-*.bin")
     (run.scratch / "heap" / "memray-0.bin").write_bytes(b"")
     reader = RecordingInterpreter(sys.executable, str(python._own_memray()))
-    again = captures.captured_heap([run.scratch / "heap" / "memray-0.bin", good], reader, run, AllocationRequest())
-    assert again.peak == heap.peak and again.warnings == ["memory: memray's files of 1 processes cannot be read and are left out"]
+    again = captures.captured_heap(
+        [run.scratch / "heap" / "memray-0.bin", good], reader, run, AllocationRequest()
+    )
+    assert again.peak == heap.peak and again.warnings == [
+        "memory: memray's files of 1 processes cannot be read and are left out"
+    ]
 
 
 def test_what_the_program_changed_is_one_line(tmp_path: Path) -> None:
@@ -319,11 +363,24 @@ def test_the_reader_answers_one_line_of_json_per_file(write: Write, tmp_path: Pa
     command = [sys.executable, "-I", reading.__file__, "", "5", "3", good, tmp_path / "none"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     found, none = map(json.loads, said)
-    assert found["peak"] > 20_000_000 and len(found["at_peak"]) <= 5 and all(len(stack[2]) <= 3 for stack in found["at_peak"])
+    assert (
+        found["peak"] > 20_000_000
+        and len(found["at_peak"]) <= 5
+        and all(len(stack[2]) <= 3 for stack in found["at_peak"])
+    )
     assert none.keys() == {"error"}
 
 
 def test_without_a_folder_nothing_is_recorded(write: Write, tmp_path: Path) -> None:
-    command = write("import sys, tracemalloc\nprint(tracemalloc.is_tracing(), 'memray' in sys.modules)")
-    environment = {"PYTHONPATH": str(FOLDER), "PATH": os.environ["PATH"], "PERFVCS_HEAP": str(tmp_path / "none")}
-    assert subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout == "False False\n"
+    command = write(
+        "import sys, tracemalloc\nprint(tracemalloc.is_tracing(), 'memray' in sys.modules)"
+    )
+    environment = {
+        "PYTHONPATH": str(FOLDER),
+        "PATH": os.environ["PATH"],
+        "PERFVCS_HEAP": str(tmp_path / "none"),
+    }
+    assert (
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+        == "False False\n"
+    )

@@ -19,20 +19,27 @@ from perfvcs.profile import FINE, REPEATED
 Measure = Callable[..., Observations]
 PLAIN = (sys.executable, "-m", "pytest", "-q")
 COMMAND = (*PLAIN, "-p", "no:hypothesispytest")  # whose start takes longer than all else
-ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # the other installed plugins, which few tests need, are the next longest
+# the other installed plugins, which few tests need, are the next longest
+ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 
 @pytest.fixture
 def measure(tmp_path: Path) -> Measure:
-    """Measure a suite of these files with two repetitions; the same session as long as the command and the options stay."""
+    """Measure a suite of these files with two repetitions; the same session as long as the command
+    and the options stay.
+    """
     root = tmp_path / "project"
     root.mkdir()
     (root / "pytest.ini").write_text("[pytest]\n")
 
     def run(
-        files: dict[str, str] | None = None, *args: str, argv: Sequence[str] = COMMAND, timeout: float = 120.0,
-        env: dict[str, str] | None = None, **options: object,
-    ) -> Observations:  # fmt: skip
+        files: dict[str, str] | None = None,
+        *args: str,
+        argv: Sequence[str] = COMMAND,
+        timeout: float = 120.0,
+        env: dict[str, str] | None = None,
+        **options: object,
+    ) -> Observations:
         for name, text in (files or {}).items():
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -46,7 +53,9 @@ def measure(tmp_path: Path) -> Measure:
             **(env or {}),
         }
         collector = Pytest(**{"repeat": 2, "budget": 10.0, **options})  # type: ignore[arg-type]
-        return collector.collect(Run((*argv, *args), root, environment, scratch, "tests", timeout=timeout))
+        return collector.collect(
+            Run((*argv, *args), root, environment, scratch, "tests", timeout=timeout)
+        )
 
     return run
 
@@ -65,7 +74,8 @@ REPEATS = [REPEATED, FINE, FINE]
 def test_every_kind_of_test_is_repeated_and_its_first_run_left_out(measure: Measure) -> None:
     found = measure(
         {
-            "test_kinds.py": """
+            "test_kinds.py": (
+                """
             import time, unittest
             import pytest
 
@@ -109,15 +119,23 @@ def test_every_kind_of_test_is_repeated_and_its_first_run_left_out(measure: Meas
             class TestAsync(unittest.IsolatedAsyncioTestCase):
                 async def test_later(self):
                     self.assertEqual(1, 1)
-            """,
+            """
+            ),
             "pytest.ini": "[pytest]\naddopts = --doctest-modules\n",
-            "lib.py": 'def double(n):\n    """\n    >>> double(2)\n    4\n    """\n    return 2 * n\n',
+            "lib.py": (
+                'def double(n):\n    """\n    >>> double(2)\n    4\n    """\n    return 2 * n\n'
+            ),
         }
     )
     names = [
-        "lib.double", "test_plain", "test_values[a]", "test_values[b]", "TestClass::test_method", "TestCase::test_case",
+        "lib.double",
+        "test_plain",
+        "test_values[a]",
+        "test_values[b]",
+        "TestClass::test_method",
+        "TestCase::test_case",
         "TestAsync::test_later",
-    ]  # fmt: skip
+    ]
     assert marks(found) == dict.fromkeys(names, REPEATS) and not found.warnings
     assert found.iteration == [0, 1, 2] * len(names)
     assert found.metrics == dict(Pytest().metrics)
@@ -127,10 +145,13 @@ def test_every_kind_of_test_is_repeated_and_its_first_run_left_out(measure: Meas
     assert all(cpu is not None and cpu >= 0 for cpu in found.values["cpu"])
 
 
-def test_cpu_time_has_threads_and_child_processes_and_memory_is_what_the_test_adds(measure: Measure) -> None:
+def test_cpu_time_has_threads_and_child_processes_and_memory_is_what_the_test_adds(
+    measure: Measure,
+) -> None:
     found = measure(
         {
-            "test_costs.py": """
+            "test_costs.py": (
+                """
             import subprocess, sys, time
 
             def test_sleeps():
@@ -142,11 +163,15 @@ def test_cpu_time_has_threads_and_child_processes_and_memory_is_what_the_test_ad
             def test_memory():
                 assert bytearray(16 << 20)
             """
+            )
         },
         repeat=1,
     )
     rows = dict(zip(found.uid, zip(*found.values.values(), strict=True), strict=True))
-    (wall, cpu, _), (_, child, _) = rows["test_costs.py::test_sleeps"], rows["test_costs.py::test_child"]
+    (wall, cpu, _), (_, child, _) = (
+        rows["test_costs.py::test_sleeps"],
+        rows["test_costs.py::test_child"],
+    )
     assert wall >= 0.05 and cpu < 0.04 and child >= 0.04
     assert rows["test_costs.py::test_memory"][2] == pytest.approx(16 << 20, abs=1 << 20)
     assert rows["test_costs.py::test_sleeps"][2] < 1 << 20
@@ -154,7 +179,8 @@ def test_cpu_time_has_threads_and_child_processes_and_memory_is_what_the_test_ad
 
 def test_what_cannot_be_repeated_is_run_once_and_named(measure: Measure) -> None:
     files = {
-        "test_state.py": '''
+        "test_state.py": (
+            """
             seen = []
 
             def test_only_once():
@@ -163,8 +189,10 @@ def test_what_cannot_be_repeated_is_run_once_and_named(measure: Measure) -> None
 
             def test_as_often_as_one_likes():
                 pass
-            ''',
-        "test_disturbed.py": '''
+            """
+        ),
+        "test_disturbed.py": (
+            """
             calls = []
 
             def test_counts():
@@ -172,16 +200,21 @@ def test_what_cannot_be_repeated_is_run_once_and_named(measure: Measure) -> None
 
             def test_believes_the_count():
                 assert len(calls) == 1
-            ''',
-    }  # fmt: skip
+            """
+        ),
+    }
     first, second = measure(files), measure(files)
     for found in (first, second):
         assert marks(found) == {
-            "test_counts (once)": [FINE], "test_believes_the_count (once)": [FINE], "test_only_once (once)": [FINE],
+            "test_counts (once)": [FINE],
+            "test_believes_the_count (once)": [FINE],
+            "test_only_once (once)": [FINE],
             "test_as_often_as_one_likes": REPEATS,
-        }  # fmt: skip
+        }
         (warning,) = found.warnings
-        assert warning.startswith("3 tests cannot be repeated, so each process gives one run: test_disturbed.py::test_bel")
+        assert warning.startswith(
+            "3 tests cannot be repeated, so each process gives one run: test_disturbed.py::test_bel"
+        )
 
 
 def test_without_repetitions_every_process_gives_a_run(measure: Measure) -> None:
@@ -197,7 +230,8 @@ def test_a_budget_ends_repeating_but_not_before_the_first(measure: Measure) -> N
 def test_tests_that_do_not_pass_are_named_and_not_measured(measure: Measure) -> None:
     found = measure(
         {
-            "test_a.py": """
+            "test_a.py": (
+                """
             import pytest
 
             @pytest.fixture
@@ -214,49 +248,86 @@ def test_tests_that_do_not_pass_are_named_and_not_measured(measure: Measure) -> 
             @pytest.mark.xfail
             def test_better_than_known(): pass
             """
+            )
         }
     )
     assert marks(found) == {"test_passes": REPEATS, "test_better_than_known": REPEATS}
     (warning,) = found.warnings
-    assert warning.startswith("2 tests failed and are not measured: test_a.py::test_fails (AssertionError: no equal numbers), ")
+    assert warning.startswith(
+        "2 tests failed and are not measured: test_a.py::test_fails (AssertionError: no equal"
+        " numbers), "
+    )
     assert warning.endswith("test_a.py::test_errs (RuntimeError: at the end)")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("def test_a(): assert 0, 'gone'\n", r"no test passed: test_a.py::test_a \(AssertionError: gone"),
+        (
+            "def test_a(): assert 0, 'gone'\n",
+            r"no test passed: test_a.py::test_a \(AssertionError: gone",
+        ),
         ("import pytest\ndef test_a(): pytest.skip()\n", "ran none of 1 test, all are skipped"),
-        ("import no_such_module\n", r"could not collect its tests: test_a.py: ModuleNotFoundError: No module named 'no_such_m"),
+        (
+            "import no_such_module\n",
+            (
+                r"could not collect its tests: test_a.py: ModuleNotFoundError: No module named"
+                r" 'no_such_m"
+            ),
+        ),
         ("x = 1\n", "found no tests: check its paths, -k and -m"),
-        ("import os\ndef test_a(): os._exit(0)\n", "ended in the middle of test_a.py::test_a, with status 0"),
-        ("import os\ndef test_a(): os.abort()\n", r"was killed by SIGABRT.*\(test_a.py::test_a was running\)"),
+        (
+            "import os\ndef test_a(): os._exit(0)\n",
+            "ended in the middle of test_a.py::test_a, with status 0",
+        ),
+        (
+            "import os\ndef test_a(): os.abort()\n",
+            r"was killed by SIGABRT.*\(test_a.py::test_a was running\)",
+        ),
         (
             "import pytest\ndef test_a(): pytest.exit('enough')\n",
             "was interrupted in test_a.py::test_a: do not measure that test",
         ),
-        ("def test_a(): raise KeyboardInterrupt\n", "was interrupted in test_a.py::test_a: do not measure that test"),
+        (
+            "def test_a(): raise KeyboardInterrupt\n",
+            "was interrupted in test_a.py::test_a: do not measure that test",
+        ),
     ],
 )
-def test_a_suite_that_tells_nothing_is_an_error_with_its_cure(measure: Measure, text: str, message: str) -> None:
+def test_a_suite_that_tells_nothing_is_an_error_with_its_cure(
+    measure: Measure, text: str, message: str
+) -> None:
     with pytest.raises(CollectError, match=message) as caught:
         measure({"test_a.py": text}, "-p", "no:faulthandler")
     assert "\n" not in str(caught.value) and caught.value.exit_code == 5
 
 
 def test_a_time_out_names_the_test_that_ran(measure: Measure) -> None:
-    files = {"test_a.py": "import time\ndef test_fast(): pass\ndef test_hangs(): time.sleep(973.25)\n"}
-    with pytest.raises(CollectError, match=r"time-out of 5 s: .*\(test_a.py::test_hangs was running\)"):
+    files = {
+        "test_a.py": "import time\ndef test_fast(): pass\ndef test_hangs(): time.sleep(973.25)\n"
+    }
+    with pytest.raises(
+        CollectError, match=r"time-out of 5 s: .*\(test_a.py::test_hangs was running\)"
+    ):
         measure(files, timeout=5.0)
 
 
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        ((sys.executable, "-c", "pass"), "ran no pytest that loads perfvcs' plugin: make it `python -m pytest`"),
+        (
+            (sys.executable, "-c", "pass"),
+            "ran no pytest that loads perfvcs' plugin: make it `python -m pytest`",
+        ),
         ((sys.executable, "-m", "unittest", "--help"), "ran no pytest that loads perfvcs' plugin"),
-        ((sys.executable, "-S", "-m", "pytest"), r'No module named pytest.*requires = \["pytest"\]'),
-        ((sys.executable, "-I", "-m", "pytest"), "plugin cannot be loaded: leave out Python's options -I and -E"),
+        (
+            (sys.executable, "-S", "-m", "pytest"),
+            r'No module named pytest.*requires = \["pytest"\]',
+        ),
+        (
+            (sys.executable, "-I", "-m", "pytest"),
+            "plugin cannot be loaded: leave out Python's options -I and -E",
+        ),
         ((*COMMAND, "--no-such-option"), "status 4.*no-such-option"),
         ((*COMMAND, "--collect-only"), "ran no test: leave out --collect-only"),
         ((*COMMAND, "--setup-plan"), "ran no test: leave out .*--setup-only"),
@@ -264,7 +335,9 @@ def test_a_time_out_names_the_test_that_ran(measure: Measure) -> None:
         (("/bin/sh", "-c", f"{sys.executable} -m pytest -q; exit 7"), "status 7"),
     ],
 )
-def test_a_command_that_measures_nothing_is_an_error_with_its_cure(measure: Measure, argv: tuple[str, ...], message: str) -> None:
+def test_a_command_that_measures_nothing_is_an_error_with_its_cure(
+    measure: Measure, argv: tuple[str, ...], message: str
+) -> None:
     with pytest.raises(CollectError, match=message) as caught:
         measure({"test_a.py": "def test_a(): pass\n"}, argv=argv)
     assert "\n" not in str(caught.value)
@@ -287,15 +360,25 @@ def test_selections_are_those_of_pytest(measure: Measure) -> None:
         "test_b.py": "def test_x(): pass\n",
         "pytest.ini": "[pytest]\nmarkers = fast\n",
     }
-    chosen = {args: set(measure(files, *args, repeat=1).uid) for args in (("-k", "test_y"), ("-m", "fast"), ("test_b.py",))}
-    assert list(chosen.values()) == [{"test_a.py::test_y"}, {"test_a.py::test_x"}, {"test_b.py::test_x"}]
+    chosen = {
+        args: set(measure(files, *args, repeat=1).uid)
+        for args in (("-k", "test_y"), ("-m", "fast"), ("test_b.py",))
+    }
+    assert list(chosen.values()) == [
+        {"test_a.py::test_y"},
+        {"test_a.py::test_x"},
+        {"test_b.py::test_x"},
+    ]
 
 
 def test_plugins_that_would_disturb_are_switched_off_and_reported(measure: Measure) -> None:
     found = measure(
         {
-            "test_a.py": "import os\ndef test_a(): assert 'PYTEST_XDIST_WORKER' not in os.environ\n",
-            "tracing.py": """
+            "test_a.py": (
+                "import os\ndef test_a(): assert 'PYTEST_XDIST_WORKER' not in os.environ\n"
+            ),
+            "tracing.py": (
+                """
             import pytest
 
             def pytest_addoption(parser):
@@ -308,7 +391,8 @@ def test_plugins_that_would_disturb_are_switched_off_and_reported(measure: Measu
             @pytest.hookimpl(tryfirst=True)
             def pytest_load_initial_conftests(early_config):
                 assert not early_config.known_args_namespace.cov_source
-            """,
+            """
+            ),
             "pytest.ini": "[pytest]\naddopts = -n 2 --cov=lib -p tracing\n",
         },
         env={"PYTHONPATH": ".", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": ""},
@@ -323,7 +407,8 @@ def test_plugins_that_would_disturb_are_switched_off_and_reported(measure: Measu
 def test_tests_that_others_repeat_are_run_once_per_process(measure: Measure) -> None:
     found = measure(
         {
-            "conftest.py": """
+            "conftest.py": (
+                """
             import pytest
             from _pytest.runner import runtestprotocol
 
@@ -344,8 +429,10 @@ def test_tests_that_others_repeat_are_run_once_per_process(measure: Measure) -> 
                         self.stats = Stats([number / 1000 for number in range(1, 2002)])
                         return function()
                 return Fixture()
-            """,
-            "test_a.py": """
+            """
+            ),
+            "test_a.py": (
+                """
             from hypothesis import given, strategies
 
             def test_run_again(): pass
@@ -355,12 +442,17 @@ def test_tests_that_others_repeat_are_run_once_per_process(measure: Measure) -> 
 
             def test_rounds(benchmark): assert benchmark(int) == 0
             def test_plain(): pass
-            """,
+            """
+            ),
         }
     )
     rows = marks(found)
     assert rows.pop("test_rounds") == [FINE] * 667, "every third of 2,001"
-    assert rows == {"test_run_again (once)": [FINE], "test_drawn (once)": [FINE], "test_plain": REPEATS}
+    assert rows == {
+        "test_run_again (once)": [FINE],
+        "test_drawn (once)": [FINE],
+        "test_plain": REPEATS,
+    }
     of_rounds = [row for row, uid in enumerate(found.uid) if uid.endswith("test_rounds")]
     assert [found.values["wall"][row] for row in of_rounds[:2]] == [0.001, 0.004]
     assert {found.values["cpu"][row] for row in of_rounds} == {None}
@@ -382,14 +474,16 @@ def test_a_flaky_test_is_reported_and_the_others_are_repeated(measure: Measure) 
     found = measure({"test_flaky.py": flaky})
     assert marks(found) == {"test_steady": REPEATS}
     assert found.warnings == [
-        "test_flaky.py::test_flaky had another outcome than before and is left out of that execution: check whether it is flaky"
+        "test_flaky.py::test_flaky had another outcome than before and is left out of that"
+        " execution: check whether it is flaky"
     ]
 
 
 def test_a_module_whose_end_fails_fails_its_last_test_as_ever(measure: Measure) -> None:
     found = measure(
         {
-            "test_a.py": """
+            "test_a.py": (
+                """
             import pytest
 
             @pytest.fixture(scope="module", autouse=True)
@@ -400,16 +494,23 @@ def test_a_module_whose_end_fails_fails_its_last_test_as_ever(measure: Measure) 
             def test_first(): pass
             def test_last(): pass
             """
+            )
         }
     )
     assert marks(found) == {"test_first": REPEATS}
-    assert found.warnings == ["1 test failed and is not measured: test_a.py::test_last (RuntimeError: at the end of all)"]
+    assert found.warnings == [
+        "1 test failed and is not measured: test_a.py::test_last (RuntimeError: at the end of all)"
+    ]
 
 
-@pytest.mark.needs("cc")  # without the compiled launcher there is a variable by which daemons are found
-def test_tests_see_the_environment_as_it_is_and_nothing_is_left(measure: Measure, tmp_path: Path) -> None:
+# without the compiled launcher there is a variable by which daemons are found
+@pytest.mark.needs("cc")
+def test_tests_see_the_environment_as_it_is_and_nothing_is_left(
+    measure: Measure, tmp_path: Path
+) -> None:
     files = {
-        "test_a.py": """
+        "test_a.py": (
+            """
             import os, sys
 
             def test_environment(cache):
@@ -417,18 +518,31 @@ def test_tests_see_the_environment_as_it_is_and_nothing_is_left(measure: Measure
                 ours = [name for name in os.environ if name.startswith("PERFVCS")]
                 assert not ours and os.environ["PYTHONPATH"] == "extra" and "PYTEST_PLUGINS" not in os.environ
                 assert not [entry for entry in sys.path if "native" in entry]
-            """,
-        "test_b.py": "from hypothesis import given, strategies as s\n@given(s.integers())\ndef test_drawn(number): pass\n",
+            """
+        ),
+        "test_b.py": (
+            "from hypothesis import given, strategies as s\n@given(s.integers())\ndef"
+            " test_drawn(number): pass\n"
+        ),
     }
     found = measure(files, argv=PLAIN, env={"PYTHONPATH": "extra", "PERFVCS_PADDING": "x" * 99})
     assert not found.warnings and marks(found)["test_environment"] == REPEATS
-    assert sorted(path.name for path in (tmp_path / "project").iterdir()) == ["pytest.ini", "test_a.py", "test_b.py"]
+    assert sorted(path.name for path in (tmp_path / "project").iterdir()) == [
+        "pytest.ini",
+        "test_a.py",
+        "test_b.py",
+    ]
 
 
-AROUND = {"pytest.ini": "[pytest]\naddopts = -k nothing\n", "conftest.py": "raise RuntimeError('not of this revision')\n"}
+AROUND = {
+    "pytest.ini": "[pytest]\naddopts = -k nothing\n",
+    "conftest.py": "raise RuntimeError('not of this revision')\n",
+}
 
 
-@pytest.mark.parametrize("around", [{"pytest.ini": AROUND["pytest.ini"]}, AROUND], ids=["settings", "conftest"])
+@pytest.mark.parametrize(
+    "around", [{"pytest.ini": AROUND["pytest.ini"]}, AROUND], ids=["settings", "conftest"]
+)
 def test_a_revision_without_settings_has_not_those_of_the_project_around_it(
     measure: Measure, tmp_path: Path, around: dict[str, str]
 ) -> None:
@@ -444,9 +558,17 @@ def test_a_revision_without_settings_has_not_those_of_the_project_around_it(
 @pytest.mark.parametrize(
     ("files", "arguments", "uid"),
     [
-        ({"pyproject.toml": "[tool.pytest.ini_options]\npython_files = 'check_*.py'\n"}, (), "tests/check_a.py"),
+        (
+            {"pyproject.toml": "[tool.pytest.ini_options]\npython_files = 'check_*.py'\n"},
+            (),
+            "tests/check_a.py",
+        ),
         ({"tests/tox.ini": "[pytest]\npython_files = check_*.py\n"}, ("tests",), "check_a.py"),
-        ({"setup.cfg": "[tool:pytest]\npython_files = check_*.py\n"}, ("tests/check_a.py",), "tests/check_a.py"),
+        (
+            {"setup.cfg": "[tool:pytest]\npython_files = check_*.py\n"},
+            ("tests/check_a.py",),
+            "tests/check_a.py",
+        ),
         ({}, ("--rootdir=tests", "tests/check_a.py"), "check_a.py"),
     ],
 )
@@ -461,11 +583,17 @@ def test_settings_of_the_revision_stay(
 def test_options_of_the_environment_count_too(measure: Measure, tmp_path: Path) -> None:
     (tmp_path / "project" / "pytest.ini").unlink()
     files = {"tests/test_a.py": "def test_x(): pass\ndef test_y(): pass\n"}
-    assert set(measure(files, env={"PYTEST_ADDOPTS": "-k test_y"}).uid) == {"tests/test_a.py::test_y"}
-    assert set(measure(files, "tests", env={"PYTEST_ADDOPTS": "--rootdir=tests -k test_y"}).uid) == {"test_a.py::test_y"}
+    assert set(measure(files, env={"PYTEST_ADDOPTS": "-k test_y"}).uid) == {
+        "tests/test_a.py::test_y"
+    }
+    assert set(
+        measure(files, "tests", env={"PYTEST_ADDOPTS": "--rootdir=tests -k test_y"}).uid
+    ) == {"test_a.py::test_y"}
 
 
-@pytest.mark.parametrize("options", [{"repeat": -1}, {"repeat": True}, {"budget": -0.5}, {"budget": float("inf")}])
+@pytest.mark.parametrize(
+    "options", [{"repeat": -1}, {"repeat": True}, {"budget": -0.5}, {"budget": float("inf")}]
+)
 def test_an_option_out_of_range_is_an_error_with_the_range(options: dict[str, float]) -> None:
     with pytest.raises(UsageError, match=rf"pytest: {next(iter(options))} is .*: give "):
         Pytest(**options)  # type: ignore[arg-type]

@@ -1,4 +1,6 @@
-"""Which functions run for a test, from the measured interpreter to the stored profile; and the front door of the collector."""
+"""Which functions run for a test, from the measured interpreter to the stored profile; and the
+front door of the collector.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,9 @@ def test_nothing(): pass
 
 
 def interpreter(version: str, tmp_path: Path) -> tuple[str, str]:
-    """A Python of that version, and a folder with nothing but pytest for its PYTHONPATH; skipped where there is none."""
+    """A Python of that version, and a folder with nothing but pytest for its PYTHONPATH; skipped
+    where there is none.
+    """
     if sys.version_info[:2] == tuple(map(int, version.split("."))):
         return sys.executable, ""
     try:
@@ -87,12 +91,17 @@ def test_the_functions_of_each_test_are_known(tmp_path: Path, version: str) -> N
     (root / "test_lib.py").write_text(TESTS)
     path = os.pathsep.join(filter(None, (str(root / "src"), packages)))
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    found = Pytest(repeat=1).collect(Run((python, "-m", "pytest", "-q"), root, env, scratch, "tests", timeout=120.0))
+    found = Pytest(repeat=1).collect(
+        Run((python, "-m", "pytest", "-q"), root, env, scratch, "tests", timeout=120.0)
+    )
     assert found.reached is not None and not found.warnings
     ran = {
-        name.partition("::")[2]: {found.reached.functions[number] for number in numbers} - {f"test_lib.py:{name.partition('::')[2]}"}
+        name.partition("::")[2]: (
+            {found.reached.functions[number] for number in numbers}
+            - {f"test_lib.py:{name.partition('::')[2]}"}
+        )
         for name, numbers in found.reached.units.items()
-    }  # fmt: skip
+    }
     square = "src/lib.py:square"
     assert ran.pop("") == {"src/lib.py:<module>", "src/lib.py:Counter", "test_lib.py:<module>"}
     assert ran == {
@@ -142,11 +151,19 @@ def test_a_test_that_starts_processes_is_marked(tmp_path: Path, version: str) ->
     root.mkdir()
     scratch.mkdir()
     (root / "test_lib.py").write_text(PROCESSES)
-    env = {"PATH": os.environ["PATH"], "PYTHONPATH": packages, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    found = Pytest(repeat=0).collect(Run((python, "-m", "pytest", "-q"), root, env, scratch, "tests", timeout=120.0))
+    env = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": packages,
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
+    found = Pytest(repeat=0).collect(
+        Run((python, "-m", "pytest", "-q"), root, env, scratch, "tests", timeout=120.0)
+    )
     assert found.reached is not None
     number = found.reached.functions.index("(processes)")
-    unmarked = {name.partition("::")[2] for name, some in found.reached.units.items() if number not in some}
+    unmarked = {
+        name.partition("::")[2] for name, some in found.reached.units.items() if number not in some
+    }
     assert unmarked == {"", "test_alone", "test_thread"} and len(found.reached.units) == 13
 
 
@@ -157,14 +174,27 @@ def test_functions_of_an_installed_package_are_those_of_its_sources(tmp_path: Pa
         folder.mkdir(parents=True)
     for place in (root / "src" / "pkg", packages / "pkg", packages / "foreign"):
         (place / "__init__.py").write_text("def work(): return 1\n")
-    (root / "test_a.py").write_text("import foreign, pkg\ndef test_a(): pkg.work() and foreign.work()\n")
+    (root / "test_a.py").write_text(
+        "import foreign, pkg\ndef test_a(): pkg.work() and foreign.work()\n"
+    )
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(packages)}
     found = Pytest(repeat=1).collect(
-        Run((sys.executable, "-m", "pytest", "-q", "-p", "no:hypothesispytest"), root, env, scratch, "tests")
+        Run(
+            (sys.executable, "-m", "pytest", "-q", "-p", "no:hypothesispytest"),
+            root,
+            env,
+            scratch,
+            "tests",
+        )
     )
     assert found.reached is not None
     package = "src/pkg/__init__.py"
-    assert found.reached.functions == [f"{package}:<module>", f"{package}:work", "test_a.py:<module>", "test_a.py:test_a"]
+    assert found.reached.functions == [
+        f"{package}:<module>",
+        f"{package}:work",
+        "test_a.py:<module>",
+        "test_a.py:test_a",
+    ]
 
 
 def test_functions_need_not_be_recorded(tmp_path: Path) -> None:
@@ -223,8 +253,12 @@ LINES = (
 )
 
 
-@given(strategies.lists(strategies.sampled_from(LINES) | strategies.binary(max_size=30), max_size=6))
-def test_any_file_is_read_or_refused_in_one_line(tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]) -> None:
+@given(
+    strategies.lists(strategies.sampled_from(LINES) | strategies.binary(max_size=30), max_size=6)
+)
+def test_any_file_is_read_or_refused_in_one_line(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]
+) -> None:
     folder = tmp_path_factory.mktemp("notes")
     (folder / "notes-1.jsonl").write_bytes(b"".join(lines))
     try:
@@ -233,7 +267,9 @@ def test_any_file_is_read_or_refused_in_one_line(tmp_path_factory: pytest.TempPa
         assert "\n" not in str(error) and "leave" in str(error)
 
 
-def test_files_that_are_none_too_many_and_too_large_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_are_none_too_many_and_too_large_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     os.mkfifo(tmp_path / "notes-1.jsonl")
     with pytest.raises(CollectError, match="no longer a file"):
         read_notes(tmp_path)
@@ -253,11 +289,14 @@ def test_files_that_are_none_too_many_and_too_large_are_refused(tmp_path: Path, 
 # the front door
 
 CONFIG = (
-    'cmd = "python -m pytest -q -p no:hypothesispytest"\ncollectors = [{ name = "pytest", repeat = 2 }]\n'
-    'executions = 5\nenv = { PYTHONPATH = ".", PYTEST_DISABLE_PLUGIN_AUTOLOAD = "1" }'
+    'cmd = "python -m pytest -q -p no:hypothesispytest"\ncollectors = [{ name = "pytest", repeat ='
+    ' 2 }]\nexecutions = 5\nenv = { PYTHONPATH = ".", PYTEST_DISABLE_PLUGIN_AUTOLOAD = "1" }'
 )
 SLOW = "import time\n\ndef work():\n    time.sleep({})\n\ndef other():\n    time.sleep(0.01)\n"
-USES = "import lib\ndef test_work(): lib.work()\ndef test_both(): lib.other(), lib.work()\ndef test_other(): lib.other()\n"
+USES = (
+    "import lib\ndef test_work(): lib.work()\ndef test_both(): lib.other(), lib.work()\ndef"
+    " test_other(): lib.other()\n"
+)
 
 
 @pytest.fixture
@@ -274,7 +313,11 @@ def test_a_slower_function_is_found_in_the_tests_that_run_it_and_nowhere_else(pr
     said = perf("collect", "HEAD~1", "HEAD", "--json")
     assert len(json.loads(said.out)["stored"]) == 2 and project.git("status", "--porcelain") == ""
     report = json.loads(perf("check", "HEAD~1", "HEAD", "--json", code=3).out)
-    slower = {change["uid"] for change in report["changes"] if change["word"] == "degradation" and change["metric"] == "wall"}
+    slower = {
+        change["uid"]
+        for change in report["changes"]
+        if change["word"] == "degradation" and change["metric"] == "wall"
+    }
     assert slower == {"test_lib.py::test_work", "test_lib.py::test_both"}
     repository = Repository.find()
     ((_, profile),) = repository.store.read_many(repository.select("HEAD"))
@@ -288,11 +331,16 @@ def test_a_command_that_fails_stores_nothing_and_exits_with_5(project, perf):
     project.configure(CONFIG)
     project.commit("broken", **{"test_lib.py": "import no_such_module\n"})
     said = perf("collect", code=5)
-    assert "test_lib.py: ModuleNotFoundError: No module named 'no_such_module'" in said.err and "nothing stored" in said.err
+    assert (
+        "test_lib.py: ModuleNotFoundError: No module named 'no_such_module'" in said.err
+        and "nothing stored" in said.err
+    )
 
 
 def option(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """``pytest --perf`` as people start it, whether or not the plugin is registered where these tests run."""
+    """``pytest --perf`` as people start it, whether or not the plugin is registered where these
+    tests run.
+    """
     command = (
         sys.executable,
         "-m",
@@ -305,13 +353,23 @@ def option(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
         "no:cacheprovider",
         "--perf",
     )
-    return subprocess.run([*command, *words], cwd=root, capture_output=True, text=True, check=False, timeout=300)
+    return subprocess.run(
+        [*command, *words], cwd=root, capture_output=True, text=True, check=False, timeout=300
+    )
 
 
 def test_pytest_itself_measures_with_an_option(project):
-    project.commit("tests", **{"test_a.py": "def test_a(): pass\ndef test_b(): assert 0\n", ".gitignore": "__pycache__/\n"})
+    project.commit(
+        "tests",
+        **{
+            "test_a.py": "def test_a(): pass\ndef test_b(): assert 0\n",
+            ".gitignore": "__pycache__/\n",
+        },
+    )
     done = option(project.root, "--perf-executions", "2", "-k", "test_a or test_b")
-    assert done.returncode == 1 and "1 failed, 1 passed" in done.stdout, "the tests' own outcome stays"
+    assert done.returncode == 1 and "1 failed, 1 passed" in done.stdout, (
+        "the tests' own outcome stays"
+    )
     told = done.stdout.partition("performance")[2]
     assert "test_a.py::test_a" in told and "stored 1 profile" in told
     assert "1 test failed and is not measured: test_a.py::test_b" in " ".join(told.split())
@@ -325,13 +383,21 @@ def test_pytest_itself_measures_with_an_option(project):
 def test_the_option_measures_nothing_where_no_test_runs(project, word):
     project.commit("tests", **{"test_a.py": "def test_a(): pass\n"})
     done = option(project.root, word)
-    assert done.returncode == 0 and "measuring the tests" not in done.stdout and " performance =" not in done.stdout
+    assert (
+        done.returncode == 0
+        and "measuring the tests" not in done.stdout
+        and " performance =" not in done.stdout
+    )
 
 
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["--perf-executions=0"], 1, "perf: --perf-executions: give a number of processes, such as 5"),
+        (
+            ["--perf-executions=0"],
+            1,
+            "perf: --perf-executions: give a number of processes, such as 5",
+        ),
         (["-k", "nothing"], 5, "nothing is measured, since the tests did not run to their end"),
         (["--rootdir=.."], 1, "from the project's own folder: run pytest --perf in"),
     ],

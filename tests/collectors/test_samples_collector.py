@@ -1,4 +1,6 @@
-"""Call stacks of Python and of compiled programs: what is seen, what it is called, and that the program runs as it would alone."""
+"""Call stacks of Python and of compiled programs: what is seen, what it is called, and that the
+program runs as it would alone.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +89,18 @@ def compiled(run: Callable[..., Run], tmp_path: Path) -> Callable[..., Run]:
     def prepare(*flags: str, source: str = SORT) -> Run:
         prepared = run("")
         (tmp_path / "sort.c").write_text(source)
-        subprocess.run(["gcc", "-O1", "-g", *flags, str(tmp_path / "sort.c"), "-o", str(prepared.cwd / "sort")], check=True)
+        subprocess.run(
+            [
+                "gcc",
+                "-O1",
+                "-g",
+                *flags,
+                str(tmp_path / "sort.c"),
+                "-o",
+                str(prepared.cwd / "sort"),
+            ],
+            check=True,
+        )
         return replace(prepared, argv=(str(prepared.cwd / "sort"),))
 
     return prepare
@@ -107,8 +120,15 @@ def forgetful() -> Iterator[None]:
 def shares(found: Observations) -> dict[tuple[str, ...], float]:
     """The share of each stack."""
     assert found.stacks is not None
-    names = [tuple(found.stacks.frames[frame] for frame in found.stacks.stacks[trace]) for trace in found.trace[1:]]
-    return {stack: share for stack, share in zip(names, found.values["share"][1:], strict=True) if share is not None}
+    names = [
+        tuple(found.stacks.frames[frame] for frame in found.stacks.stacks[trace])
+        for trace in found.trace[1:]
+    ]
+    return {
+        stack: share
+        for stack, share in zip(names, found.values["share"][1:], strict=True)
+        if share is not None
+    }
 
 
 # what is seen
@@ -132,7 +152,12 @@ def test_compiled_functions_are_seen_below_main(compiled: Callable[..., Run]) ->
     assert found.engine.startswith("perf-")
     stacks = shares(found)
     assert stacks["main (sort)", "outer (sort)", "inner (sort)"] > 0.8
-    assert not [frame for stack in stacks for frame in stack if "0x" in frame or "@" in frame or str(Path.cwd()) in frame]
+    assert not [
+        frame
+        for stack in stacks
+        for frame in stack
+        if "0x" in frame or "@" in frame or str(Path.cwd()) in frame
+    ]
 
 
 @PERF
@@ -141,7 +166,14 @@ def test_frame_pointers_do_where_the_program_has_them(compiled: Callable[..., Ru
     collector = Samples(unwind="fp")
     found = collector.collect(compiled(*collector.flags("sort"), "-fno-optimize-sibling-calls"))
     assert found.engine.startswith("perf-fp")
-    assert sum(share for stack, share in shares(found).items() if stack[0] == "main (sort)" and stack[-1] == "inner (sort)") > 0.8
+    assert (
+        sum(
+            share
+            for stack, share in shares(found).items()
+            if stack[0] == "main (sort)" and stack[-1] == "inner (sort)"
+        )
+        > 0.8
+    )
 
 
 @PERF
@@ -154,21 +186,40 @@ def test_a_static_program_is_seen_too(compiled: Callable[..., Run]) -> None:
 @PERF
 @pytest.mark.needs("gcc")
 def test_frame_pointers_find_the_callers_in_a_static_program(compiled: Callable[..., Run]) -> None:
-    found = Samples(unwind="fp").collect(compiled("-static", *linux.FRAME_POINTERS, "-fno-optimize-sibling-calls"))
-    assert sum(share for stack, share in shares(found).items() if stack[0] == "main (sort)" and stack[-1] == "inner (sort)") > 0.8
+    found = Samples(unwind="fp").collect(
+        compiled("-static", *linux.FRAME_POINTERS, "-fno-optimize-sibling-calls")
+    )
+    assert (
+        sum(
+            share
+            for stack, share in shares(found).items()
+            if stack[0] == "main (sort)" and stack[-1] == "inner (sort)"
+        )
+        > 0.8
+    )
     assert not found.warnings
 
 
 @pytest.mark.parametrize(("alone", "warned"), [(3, True), (2, False)])
 def test_stacks_without_callers_are_reported_with_the_cure(
-    run: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone: int, warned: bool
+    run: Callable[..., Run],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    alone: int,
+    warned: bool,
 ) -> None:
-    text = "\t1 inner (/bin/sort)\n\n" * alone + "\t1 inner (/bin/sort)\n\t2 main (/bin/sort)\n\n" * 2
+    text = (
+        "\t1 inner (/bin/sort)\n\n" * alone + "\t1 inner (/bin/sort)\n\t2 main (/bin/sort)\n\n" * 2
+    )
     there(monkeypatch, str(tool(tmp_path, f"cat <<'END'\n{text}\nEND")))
     prepared = run("/bin/true")
     (prepared.scratch / linux.DATA).touch()
     found = linux.LinuxPerf(unwind="dwarf").read(prepared, prepared.scratch, "")
-    assert [warning for warning in found.warnings if 'unwind = "fp", which static programs need' in warning] == found.warnings
+    assert [
+        warning
+        for warning in found.warnings
+        if 'unwind = "fp", which static programs need' in warning
+    ] == found.warnings
     assert bool(found.warnings) == warned
 
 
@@ -180,7 +231,9 @@ def test_the_time_is_that_of_the_processor(compiled: Callable[..., Run]) -> None
     before = os.times()
     subprocess.run([*prepared.argv], check=True, stdout=subprocess.DEVNULL)
     after = os.times()
-    alone = after.children_user + after.children_system - before.children_user - before.children_system
+    alone = (
+        after.children_user + after.children_system - before.children_user - before.children_system
+    )
     assert found.values["busy"][0] == pytest.approx(alone, rel=0.5)
     assert found.values["samples"][0] == sum(value or 0 for value in found.values["samples"][1:])
     assert found.values["busy"][0] == pytest.approx((found.values["samples"][0] or 0) / 997)
@@ -192,7 +245,10 @@ def test_the_time_is_that_of_the_processor(compiled: Callable[..., Run]) -> None
 def test_child_processes_are_seen(compiled: Callable[..., Run]) -> None:
     prepared = compiled()
     shell = replace(prepared, argv=("/bin/sh", "-c", "./sort & ./sort; wait"))
-    once, twice = Samples().collect(prepared), Samples().collect(replace(shell, scratch=shell.scratch.parent))
+    once, twice = (
+        Samples().collect(prepared),
+        Samples().collect(replace(shell, scratch=shell.scratch.parent)),
+    )
     assert (twice.values["samples"][0] or 0) > 1.4 * (once.values["samples"][0] or 0)
 
 
@@ -200,7 +256,10 @@ def test_child_processes_are_seen(compiled: Callable[..., Run]) -> None:
 def test_two_checkouts_have_the_same_stacks(python: Callable[[str], Run]) -> None:
     first, second = python(BUSY), python(f"# another line\n\n{BUSY}")
     assert first.cwd != second.cwd
-    hottest = [max(shares(found), key=shares(found).__getitem__) for found in map(Samples().collect, (first, second))]
+    hottest = [
+        max(shares(found), key=shares(found).__getitem__)
+        for found in map(Samples().collect, (first, second))
+    ]
     assert hottest[0] == hottest[1]
 
 
@@ -209,19 +268,33 @@ def test_the_machinery_of_imports_is_one_frame(python: Callable[[str], Run]) -> 
     prepared = python("import slow")
     (prepared.cwd / "slow.py").write_text(BUSY)
     stacks = shares(Samples().collect(prepared))
-    assert stacks["<module> (program.py)", "[import]", "<module> (slow.py)", "main (slow.py)", "Heap.push (slow.py)"] > 0.5
+    assert (
+        stacks[
+            "<module> (program.py)",
+            "[import]",
+            "<module> (slow.py)",
+            "main (slow.py)",
+            "Heap.push (slow.py)",
+        ]
+        > 0.5
+    )
 
 
-@pytest.mark.parametrize(("language", "rate"), [pytest.param("native", 1, marks=PERF), pytest.param("python", 1, marks=PYSPY)])
-def test_a_program_that_ends_at_once_is_no_failure(run: Callable[..., Run], language: str, rate: int) -> None:
+@pytest.mark.parametrize(
+    ("language", "rate"),
+    [pytest.param("native", 1, marks=PERF), pytest.param("python", 1, marks=PYSPY)],
+)
+def test_a_program_that_ends_at_once_is_no_failure(
+    run: Callable[..., Run], language: str, rate: int
+) -> None:
     argv = ("/bin/true",) if language == "native" else (sys.executable, "-c", "")
     found = Samples(rate=rate, language=language).collect(run(*argv))  # type: ignore[arg-type]
     assert found.values["samples"][0] in (0, 1) and found.engine
     if not found.values["samples"][0]:
         assert found.values["busy"] == [None]
         assert found.warnings == [
-            f"samples: {' '.join(argv) if argv[-1] else argv[0] + ' -c ' + chr(39) * 2} was never seen running: give it more to do, or "
-            "raise rate"
+            f"samples: {' '.join(argv) if argv[-1] else argv[0] + ' -c ' + chr(39) * 2} was never"
+            " seen running: give it more to do, or raise rate"
         ]
 
 
@@ -249,49 +322,81 @@ else:
 """
 
 
-@pytest.mark.needs("cc")  # without the compiled launcher there is a variable by which daemons are found
-@pytest.mark.parametrize("language", [pytest.param("native", marks=PERF), pytest.param("python", marks=PYSPY)])
+# without the compiled launcher there is a variable by which daemons are found
+@pytest.mark.needs("cc")
+@pytest.mark.parametrize(
+    "language", [pytest.param("native", marks=PERF), pytest.param("python", marks=PYSPY)]
+)
 def test_environment_descriptors_signals_and_children_are_the_programs_own(
     python: Callable[[str], Run], language: str
-) -> None:  # fmt: skip
+) -> None:
     Samples(language=language).collect(python(ALONE))  # type: ignore[arg-type]
 
 
 @PERF
 @pytest.mark.needs("gcc")
 def test_a_program_starts_with_the_signals_as_by_default(compiled: Callable[..., Run]) -> None:
-    source = "#include <signal.h>\nint main(void) { return signal(SIGPIPE, SIG_DFL) != SIG_DFL || signal(SIGXFSZ, SIG_DFL) != SIG_DFL; }"
+    source = (
+        "#include <signal.h>\nint main(void) { return signal(SIGPIPE, SIG_DFL) != SIG_DFL ||"
+        " signal(SIGXFSZ, SIG_DFL) != SIG_DFL; }"
+    )
     Samples().collect(compiled(source=source))
 
 
-@pytest.mark.parametrize("language", [pytest.param("native", marks=PERF), pytest.param("python", marks=PYSPY)])
-def test_a_program_that_leaves_its_place_is_still_seen(python: Callable[[str], Run], language: str) -> None:
-    leaving = "import os, signal\nos.closerange(0, 256)\nos.chdir('/')\nos.environ.clear()\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+@pytest.mark.parametrize(
+    "language", [pytest.param("native", marks=PERF), pytest.param("python", marks=PYSPY)]
+)
+def test_a_program_that_leaves_its_place_is_still_seen(
+    python: Callable[[str], Run], language: str
+) -> None:
+    leaving = (
+        "import os, signal\nos.closerange(0,"
+        " 256)\nos.chdir('/')\nos.environ.clear()\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    )
     found = Samples(language=language).collect(python(leaving + BUSY))  # type: ignore[arg-type]
     assert (found.values["busy"][0] or 0) > 0.2
 
 
-@pytest.mark.parametrize("language", [pytest.param("native", marks=PERF), pytest.param("python", marks=PYSPY)])
+@pytest.mark.parametrize(
+    "language", [pytest.param("native", marks=PERF), pytest.param("python", marks=PYSPY)]
+)
 def test_a_program_that_a_signal_ends_is_named(python: Callable[[str], Run], language: str) -> None:
     collector = Samples(language=language)  # type: ignore[arg-type]
     with pytest.raises(CollectError, match=r"program\.py was killed by SIGSEGV: it broke"):
-        collector.collect(python("import os, sys; print('it broke', file=sys.stderr, flush=True); os.kill(os.getpid(), 11)"))
+        collector.collect(
+            python(
+                "import os, sys; print('it broke', file=sys.stderr, flush=True);"
+                " os.kill(os.getpid(), 11)"
+            )
+        )
 
 
 @PERF
-def test_processes_left_running_are_stopped_and_reported(run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_left_running_are_stopped_and_reported(
+    run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sampler, "END_SECONDS", 3.0)
     found = Samples().collect(run("/bin/sh", "-c", "sleep 973.25 & exit 0"))
-    assert found.warnings[-1].endswith("left processes running, which perf stopped: wait for what it starts")
+    assert found.warnings[-1].endswith(
+        "left processes running, which perf stopped: wait for what it starts"
+    )
     assert not [entry for entry in Path("/proc").glob("[0-9]*/cmdline") if b"973.25" in read(entry)]
 
 
-@pytest.mark.parametrize("language", [pytest.param("native", marks=PERF), pytest.param("python", marks=PYSPY)])
-def test_a_program_that_takes_too_long_is_stopped_with_its_sampler(python: Callable[[str], Run], language: str) -> None:
+@pytest.mark.parametrize(
+    "language", [pytest.param("native", marks=PERF), pytest.param("python", marks=PYSPY)]
+)
+def test_a_program_that_takes_too_long_is_stopped_with_its_sampler(
+    python: Callable[[str], Run], language: str
+) -> None:
     prepared = replace(python("import time; time.sleep(973.75)"), timeout=1.5)
     with pytest.raises(CollectError, match=r"time-out of 1\.5 s"):
         Samples(language=language).collect(prepared)  # type: ignore[arg-type]
-    assert not [entry for entry in Path("/proc").glob("[0-9]*/cmdline") if bytes(prepared.scratch) in read(entry)]
+    assert not [
+        entry
+        for entry in Path("/proc").glob("[0-9]*/cmdline")
+        if bytes(prepared.scratch) in read(entry)
+    ]
 
 
 @PERF
@@ -319,12 +424,16 @@ def test_without_either_tool_both_cures_are_named(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(pyspy, "_tool", lambda: None)
     there(monkeypatch, None)
     reason = Samples().available()
-    assert reason is not None and "pip install 'py-spy>=0.4'" in reason and "apt install linux-perf" in reason
+    assert (
+        reason is not None
+        and "pip install 'py-spy>=0.4'" in reason
+        and "apt install linux-perf" in reason
+    )
 
 
 def test_one_of_the_tools_is_enough_until_the_other_is_needed(
     monkeypatch: pytest.MonkeyPatch, python: Callable[[str], Run]
-) -> None:  # fmt: skip
+) -> None:
     there(monkeypatch, "/usr/bin/perf")
     monkeypatch.setattr(linux, "_refused", lambda: None)
     monkeypatch.setattr(pyspy, "_tool", lambda: None)
@@ -340,12 +449,15 @@ def test_another_system_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(
     ("number", "words"),
-    [(errno.EACCES, "may not use perf events here: sysctl kernel.perf_event_paranoid=2"), (errno.ENOSYS, r"has no perf events \(ENOSYS\)")],
-)  # fmt: skip
+    [
+        (errno.EACCES, "may not use perf events here: sysctl kernel.perf_event_paranoid=2"),
+        (errno.ENOSYS, r"has no perf events \(ENOSYS\)"),
+    ],
+)
 @pytest.mark.usefixtures("forgetful")
 def test_a_kernel_that_refuses_is_reported_with_the_cure(
     monkeypatch: pytest.MonkeyPatch, run: Callable[..., Run], number: int, words: str
-) -> None:  # fmt: skip
+) -> None:
     there(monkeypatch, "/usr/bin/perf")
     monkeypatch.setattr(linux, "_open", lambda **_: number)
     with pytest.raises(CollectError, match=words):
@@ -356,14 +468,18 @@ def test_a_kernel_that_refuses_is_reported_with_the_cure(
 @pytest.mark.usefixtures("forgetful")
 def test_where_the_kernel_may_not_be_seen_the_engine_is_another(
     monkeypatch: pytest.MonkeyPatch, run: Callable[..., Run]
-) -> None:  # fmt: skip
+) -> None:
     monkeypatch.setattr(linux, "_open", lambda *, kernel: errno.EACCES if kernel else 0)
-    found = Samples().collect(run("/bin/sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"))
+    found = Samples().collect(
+        run("/bin/sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
+    )
     assert found.engine.endswith("-user/1")
     assert not [stack for stack in shares(found) if frames.KERNEL in stack]
 
 
-def test_a_machine_whose_number_of_the_call_is_not_known_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_whose_number_of_the_call_is_not_known_is_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("platform.machine", lambda: "vax")
     assert linux._open(kernel=False) == 0
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
@@ -376,14 +492,18 @@ def test_the_systems_own_refusal_is_its_error_number() -> None:
     assert linux._open(kernel=False) in (0, errno.EACCES, errno.EPERM, errno.ENOSYS)
 
 
-def test_a_program_with_anothers_rights_is_refused(run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_with_anothers_rights_is_refused(
+    run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+) -> None:
     prepared = run("")
     program = prepared.cwd / "program"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o4755)
     monkeypatch.setattr(os, "geteuid", lambda: os.stat(program).st_uid + 1)  # noqa: PTH116
     monkeypatch.setattr(linux.LinuxPerf, "missing", lambda *_: None)
-    with pytest.raises(CollectError, match=r"is setuid, so that only root may sample it: run perf as root"):
+    with pytest.raises(
+        CollectError, match=r"is setuid, so that only root may sample it: run perf as root"
+    ):
         Samples().collect(replace(prepared, argv=(str(program),)))
 
 
@@ -398,14 +518,24 @@ def tool(folder: Path, script: str) -> Path:
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ("Error: Permission Denied: Try running again as root", "is not allowed to read it: sysctl kernel.yama.ptrace_scope=0"),
-        ("Error: Failed to find python version from target", "py-spy failed: Error: Failed to find python.*: is it a Python"),
+        (
+            "Error: Permission Denied: Try running again as root",
+            "is not allowed to read it: sysctl kernel.yama.ptrace_scope=0",
+        ),
+        (
+            "Error: Failed to find python version from target",
+            "py-spy failed: Error: Failed to find python.*: is it a Python",
+        ),
         ("it is\nbroken", "py-spy failed: it is broken: is it"),
     ],
-)  # fmt: skip
+)
 def test_a_py_spy_that_fails_is_reported(
-    python: Callable[[str], Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, words: str
-) -> None:  # fmt: skip
+    python: Callable[[str], Run],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    said: str,
+    words: str,
+) -> None:
     path = tool(tmp_path, f"cat >&2 <<'END'\n{said}\nEND\nexit 1")
     monkeypatch.setattr(pyspy, "_tool", lambda: str(path))
     with pytest.raises(CollectError, match=words) as caught:
@@ -416,13 +546,18 @@ def test_a_py_spy_that_fails_is_reported(
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        ("echo cannot >&2; exit 1", r"record did not start: cannot"), ("exit 1", r"record did not start: it said nothing"),
+        ("echo cannot >&2; exit 1", r"record did not start: cannot"),
+        ("exit 1", r"record did not start: it said nothing"),
         ("rm $0; exec /no/such/tool", "did not start"),
     ],
-)  # fmt: skip
+)
 def test_a_perf_that_does_not_start_is_reported(
-    run: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, words: str
-) -> None:  # fmt: skip
+    run: Callable[..., Run],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    script: str,
+    words: str,
+) -> None:
     path = tool(tmp_path, script)
     there(monkeypatch, str(path))
     monkeypatch.setattr(linux.LinuxPerf, "missing", lambda *_: None)
@@ -430,7 +565,9 @@ def test_a_perf_that_does_not_start_is_reported(
         Samples(unwind="fp").collect(run("/bin/true"))
 
 
-def test_a_tool_that_is_no_program_is_reported(run: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_that_is_no_program_is_reported(
+    run: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     there(monkeypatch, str(tmp_path / "gone"))
     monkeypatch.setattr(linux.LinuxPerf, "missing", lambda *_: None)
     with pytest.raises(CollectError, match=r"did not start: Error: .*gone: No such file"):
@@ -446,14 +583,26 @@ READY = (
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        (f'case $1 in record) {READY};; script) exit 0;; esac', "perf recorded nothing: it said nothing"),
-        (f'case $1 in record) {READY}; touch "$(eval echo \\${{$#}})";; script) echo damaged >&2; exit 3;; esac',
-         "perf script failed with status 3: damaged"),
+        (
+            f"case $1 in record) {READY};; script) exit 0;; esac",
+            "perf recorded nothing: it said nothing",
+        ),
+        (
+            (
+                f'case $1 in record) {READY}; touch "$(eval echo \\${{$#}})";; script) echo damaged'
+                " >&2; exit 3;; esac"
+            ),
+            "perf script failed with status 3: damaged",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_perf_that_writes_nothing_of_use_is_reported(
-    run: Callable[..., Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, words: str
-) -> None:  # fmt: skip
+    run: Callable[..., Run],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    script: str,
+    words: str,
+) -> None:
     path = tool(tmp_path, script)
     there(monkeypatch, str(path))
     monkeypatch.setattr(linux.LinuxPerf, "missing", lambda *_: None)
@@ -478,13 +627,18 @@ def test_a_rate_that_cannot_be_is_refused(rate: int) -> None:
 
 def test_the_language_is_that_of_the_command(tmp_path: Path) -> None:
     for name, first, expected in (
-        ("python3.12", b"", True), ("work.py", b"", True), ("tool", b"#!/usr/bin/env python3\n", True), ("tool", b"#!/bin/sh\n", False),
+        ("python3.12", b"", True),
+        ("work.py", b"", True),
+        ("tool", b"#!/usr/bin/env python3\n", True),
+        ("tool", b"#!/bin/sh\n", False),
         ("tool", b"\x7fELF", False),
-    ):  # fmt: skip
+    ):
         (tmp_path / name).write_bytes(first)
         assert Samples()._is_python(str(tmp_path / name)) is expected, name
     assert not Samples()._is_python(str(tmp_path / "missing"))
-    assert Samples(language="python")._is_python("/bin/sh") and not Samples(language="native")._is_python("python3")
+    assert Samples(language="python")._is_python("/bin/sh") and not Samples(
+        language="native"
+    )._is_python("python3")
 
 
 # names
@@ -493,18 +647,37 @@ def test_the_language_is_that_of_the_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("symbol", "name"),
     [
-        ("malloc", "malloc"), ("cfree@GLIBC_2.2.5", "cfree"), ("__libc_start_main@@GLIBC_2.34", "__libc_start_main"),
-        ("unlink_chunk.constprop.0", "unlink_chunk"), ("work.part.3.isra.0", "work"), ("work [clone .cold]", "work"),
-        ("core::slice::sort::h0123456789abcdef", "core::slice::sort"), ("", "[unknown]"), ("[unknown]", "[unknown]"),
-        ("0x00007f12", "[unknown]"), ("added", "added"), ("operator<<", "operator<<"), ("operator->", "operator->"),
-        ("std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >::_M_replace", "std::string::_M_replace"),
+        ("malloc", "malloc"),
+        ("cfree@GLIBC_2.2.5", "cfree"),
+        ("__libc_start_main@@GLIBC_2.34", "__libc_start_main"),
+        ("unlink_chunk.constprop.0", "unlink_chunk"),
+        ("work.part.3.isra.0", "work"),
+        ("work [clone .cold]", "work"),
+        ("core::slice::sort::h0123456789abcdef", "core::slice::sort"),
+        ("", "[unknown]"),
+        ("[unknown]", "[unknown]"),
+        ("0x00007f12", "[unknown]"),
+        ("added", "added"),
+        ("operator<<", "operator<<"),
+        ("operator->", "operator->"),
+        (
+            (
+                "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char>"
+                " >::_M_replace"
+            ),
+            "std::string::_M_replace",
+        ),
         ("std::vector<int, std::allocator<int> >::push_back", "std::vector<int>::push_back"),
-        ("std::map<int, long, std::less<int>, std::allocator<std::pair<int const, long> > >::at", "std::map<int, long>::at"),
+        (
+            "std::map<int, long, std::less<int>, std::allocator<std::pair<int const, long> > >::at",
+            "std::map<int, long>::at",
+        ),
         ("Box<unsigned long>::total", "Box<unsigned long>::total"),
-        ("(anonymous namespace)::hidden", "(anonymous namespace)::hidden"), ("a\nb\x1b[31m", "a?b?[31m"),
+        ("(anonymous namespace)::hidden", "(anonymous namespace)::hidden"),
+        ("a\nb\x1b[31m", "a?b?[31m"),
         ("broken<int, std::allocator<int", "broken<int, std::allocator<int"),
     ],
-)  # fmt: skip
+)
 def test_a_symbol_is_reported_as_in_the_source(symbol: str, name: str) -> None:
     assert frames.function(symbol) == name
 
@@ -512,7 +685,9 @@ def test_a_symbol_is_reported_as_in_the_source(symbol: str, name: str) -> None:
 def test_long_template_arguments_are_left_out_from_the_inside() -> None:
     deep = frames.function("outer<" * 30 + "int" + " >" * 30 + "::work")
     assert (
-        deep.startswith("outer<outer<") and deep.endswith("…>>>>>>>>>>>>>>>>>>>>>::work") and len(deep) <= frames.FRAME_NAME_WIDTH
+        deep.startswith("outer<outer<")
+        and deep.endswith("…>>>>>>>>>>>>>>>>>>>>>::work")
+        and len(deep) <= frames.FRAME_NAME_WIDTH
     )
     assert frames.function("sort<" + "first<int>, " * 30 + "last>::go") == "sort<…>::go"
     assert len(frames.function("a" * 5000)) == frames.FRAME_NAME_WIDTH
@@ -528,12 +703,16 @@ def test_any_symbol_has_a_printable_name_of_bounded_length_that_stays(symbol: st
 @pytest.mark.parametrize(
     ("path", "place"),
     [
-        ("/home/me/p/pkg/a.py", "pkg/a.py"), ("pkg/a.py", "pkg/a.py"), ("/usr/lib/python3.11/json/decoder.py", "json/decoder.py"),
+        ("/home/me/p/pkg/a.py", "pkg/a.py"),
+        ("pkg/a.py", "pkg/a.py"),
+        ("/usr/lib/python3.11/json/decoder.py", "json/decoder.py"),
         ("/home/me/p/.venv/lib/python3.11/site-packages/numpy/core/x.py", "numpy/core/x.py"),
-        ("/usr/lib/python3/dist-packages/x.py", "x.py"), ("/tmp/pytest-8/build/helper.py", "helper.py"),
-        ("/", "[unknown]"), ("", "[unknown]"),
+        ("/usr/lib/python3/dist-packages/x.py", "x.py"),
+        ("/tmp/pytest-8/build/helper.py", "helper.py"),
+        ("/", "[unknown]"),
+        ("", "[unknown]"),
     ],
-)  # fmt: skip
+)
 def test_a_path_is_the_same_in_every_checkout(path: str, place: str) -> None:
     assert frames.place(path, "/home/me/p") == place
 
@@ -541,12 +720,16 @@ def test_a_path_is_the_same_in_every_checkout(path: str, place: str) -> None:
 @pytest.mark.parametrize(
     ("image", "frame"),
     [
-        ("/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30", "f (libstdc++.so.6)"), ("/usr/lib/libc.so.6", "f (libc.so.6)"),
-        ("/home/me/p/build/sort", "f (build/sort)"), ("[unknown]", "f"), ("", "f"), ("[kernel.kallsyms]", "[kernel]"),
+        ("/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30", "f (libstdc++.so.6)"),
+        ("/usr/lib/libc.so.6", "f (libc.so.6)"),
+        ("/home/me/p/build/sort", "f (build/sort)"),
+        ("[unknown]", "f"),
+        ("", "f"),
+        ("[kernel.kallsyms]", "[kernel]"),
         ("[vdso]", "f ([vdso])"),
         ("/x/libown.so", "f (libown.so)"),
     ],
-)  # fmt: skip
+)
 def test_a_library_loses_its_place_and_its_small_versions(image: str, frame: str) -> None:
     assert frames.native("f", image, "/home/me/p") == frame
 
@@ -554,15 +737,21 @@ def test_a_library_loses_its_place_and_its_small_versions(image: str, frame: str
 # what the tools write
 
 STACKS = st.dictionaries(
-    st.lists(st.sampled_from(["main", "f", "g", "h<int>"]), min_size=1, max_size=6).map(tuple), st.integers(1, 5), max_size=8
+    st.lists(st.sampled_from(["main", "f", "g", "h<int>"]), min_size=1, max_size=6).map(tuple),
+    st.integers(1, 5),
+    max_size=8,
 )
 
 
 @given(STACKS, st.lists(st.integers(0, 50), max_size=3))
-def test_what_perf_script_writes_is_folded(stacks: dict[tuple[str, ...], int], lost: list[int]) -> None:
+def test_what_perf_script_writes_is_folded(
+    stacks: dict[tuple[str, ...], int], lost: list[int]
+) -> None:
     text = "".join(f" PERF_RECORD_LOST lost {count}\n" for count in lost)
     for stack, count in stacks.items():
-        lines = "".join(f"\t    7f{number:04x} {name} (/bin/x)\n" for number, name in enumerate(reversed(stack)))
+        lines = "".join(
+            f"\t    7f{number:04x} {name} (/bin/x)\n" for number, name in enumerate(reversed(stack))
+        )
         text += f"\n{lines}\n" * count
     found = linux.fold(text.splitlines(keepends=True), "/")
     assert found.total == sum(stacks.values()) and found.lost == sum(lost)
@@ -577,15 +766,32 @@ def test_what_perf_script_writes_is_folded(stacks: dict[tuple[str, ...], int], l
 @pytest.mark.parametrize(
     ("leaf_first", "stack"),
     [
-        (["f (x)", "main (x)", "__libc_start_call_main (libc.so.6)", "_start (x)"], ("main (x)", "f (x)")),
-        (["f (x)", "start_thread (libc.so.6)", "clone3 (libc.so.6)"], ("clone3 (libc.so.6)", "start_thread (libc.so.6)", "f (x)")),
-        (["[kernel]", "[kernel]", "f (x)", "main (x)", "_start (x)"], ("main (x)", "f (x)", "[kernel]")), (["[kernel]"], ("[kernel]",)),
-        (["f (x)"], (TRUNCATED, "f (x)")), (["f (x)", "[unknown]", "[unknown]"], (TRUNCATED, "f (x)")), (["[unknown]"], ("[unknown]",)),
-        (["f (x)", "main (x)", "__libc_start_call_main (x)", "__do_global_dtors_aux (x)"], ("main (x)", "f (x)")),
+        (
+            ["f (x)", "main (x)", "__libc_start_call_main (libc.so.6)", "_start (x)"],
+            ("main (x)", "f (x)"),
+        ),
+        (
+            ["f (x)", "start_thread (libc.so.6)", "clone3 (libc.so.6)"],
+            ("clone3 (libc.so.6)", "start_thread (libc.so.6)", "f (x)"),
+        ),
+        (
+            ["[kernel]", "[kernel]", "f (x)", "main (x)", "_start (x)"],
+            ("main (x)", "f (x)", "[kernel]"),
+        ),
+        (["[kernel]"], ("[kernel]",)),
+        (["f (x)"], (TRUNCATED, "f (x)")),
+        (["f (x)", "[unknown]", "[unknown]"], (TRUNCATED, "f (x)")),
+        (["[unknown]"], ("[unknown]",)),
+        (
+            ["f (x)", "main (x)", "__libc_start_call_main (x)", "__do_global_dtors_aux (x)"],
+            ("main (x)", "f (x)"),
+        ),
         (["main (y)", "f (x)"], (TRUNCATED, "f (x)", "main (y)")),
     ],
-)  # fmt: skip
-def test_a_stack_begins_at_main_or_says_that_its_beginning_is_not_known(leaf_first: list[str], stack: tuple[str, ...]) -> None:
+)
+def test_a_stack_begins_at_main_or_says_that_its_beginning_is_not_known(
+    leaf_first: list[str], stack: tuple[str, ...]
+) -> None:
     assert linux.normal(leaf_first) == stack
 
 
@@ -593,7 +799,9 @@ def test_a_last_sample_without_an_empty_line_counts() -> None:
     assert linux.fold(["  7f00 main (/bin/x)\n", "nonsense\n"], "/").stacks == {("main (x)",): 1}
 
 
-def test_what_is_too_much_is_refused(monkeypatch: pytest.MonkeyPatch, run: Callable[..., Run]) -> None:
+def test_what_is_too_much_is_refused(
+    monkeypatch: pytest.MonkeyPatch, run: Callable[..., Run]
+) -> None:
     monkeypatch.setattr("perfvcs.collectors.samples.sampler.MOST_STACKS", 3)
     found = Folded()
     with pytest.raises(CollectError, match="over 3 different stacks: lower rate"):
@@ -611,20 +819,33 @@ def test_what_is_too_much_is_refused(monkeypatch: pytest.MonkeyPatch, run: Calla
 
 @PYSPY
 def test_of_a_deep_recursion_root_and_leaf_are_kept(python: Callable[[str], Run]) -> None:
-    recursion = f"import sys\nsys.setrecursionlimit(5000)\ndef down(n):\n    return down(n - 1) if n else main()\n{BUSY[:-8]}\ndown(2000)\n"
+    recursion = (
+        "import sys\nsys.setrecursionlimit(5000)\ndef down(n):\n    return down(n - 1) if n else"
+        f" main()\n{BUSY[:-8]}\ndown(2000)\n"
+    )
     stacks = shares(Samples().collect(python(recursion)))
-    deepest = max(stacks, key=lambda stack: (len(stack), stacks[stack]))  # a sample may fall on the way down
-    assert len(deepest) == MOST_FRAMES + 1 and deepest[:2] == ("<module> (program.py)", "down (program.py)")
-    assert deepest[MOST_FRAMES // 2] == LEFT_OUT_FRAMES and deepest[-2:] == ("main (program.py)", "Heap.push (program.py)")
+    # a sample may fall on the way down
+    deepest = max(stacks, key=lambda stack: (len(stack), stacks[stack]))
+    assert len(deepest) == MOST_FRAMES + 1 and deepest[:2] == (
+        "<module> (program.py)",
+        "down (program.py)",
+    )
+    assert deepest[MOST_FRAMES // 2] == LEFT_OUT_FRAMES and deepest[-2:] == (
+        "main (program.py)",
+        "Heap.push (program.py)",
+    )
 
 
 def folded(run: Run, *stacks: tuple[list[tuple[str, str | None]], int], said: str = "") -> Folded:
-    """What is read of a report with so many samples of each stack, each stack a thread of its own."""
+    """What is read of a report with so many samples of each stack, each stack a thread of its
+    own.
+    """
     frames = list(dict.fromkeys(frame for stack, _ in stacks for frame in stack))
     report = {
         "shared": {"frames": [{"name": name, "file": file, "line": None} for name, file in frames]},
         "profiles": [
-            {"samples": [[frames.index(frame) for frame in stack]] * count, "unit": "seconds"} for stack, count in stacks
+            {"samples": [[frames.index(frame) for frame in stack]] * count, "unit": "seconds"}
+            for stack, count in stacks
         ],
     }
     (run.scratch / pyspy.REPORT).write_text(json.dumps(report))
@@ -634,7 +855,10 @@ def folded(run: Run, *stacks: tuple[list[tuple[str, str | None]], int], said: st
 def test_what_py_spy_writes_is_folded_over_processes(run: Callable[..., Run]) -> None:
     prepared = run("/bin/true")
     module, function = ("<module>", f"{prepared.cwd}/x.py"), ("f", f"{prepared.cwd}/x.py")
-    first, second = ('process 12:"python -c exec(\'f(";")\') 5\n\nf() 7"', ""), ('process 13:"python"', "")
+    first, second = (
+        ('process 12:"python -c exec(\'f(";")\') 5\n\nf() 7"', ""),
+        ('process 13:"python"', ""),
+    )
     loading, site = (
         [(name, "<frozen importlib._bootstrap>") for name in ("_find_and_load", "_load")],
         ("<module>", "<frozen site>"),
@@ -648,9 +872,14 @@ def test_what_py_spy_writes_is_folded_over_processes(run: Callable[..., Run]) ->
     )
     found = folded(prepared, *threads, said="Samples: 100 Errors: 20\n")
     assert found.stacks == {
-        ("<module> (x.py)", "f (x.py)"): 5, ("[interpreter]",): 4, ("odd (<unknown>)",): 1, ("[import]", "<module> (<frozen site>)"): 1,
-    }  # fmt: skip
-    assert found.lost == 20 and found.warnings == ["samples: py-spy could not read 20 of 120 samples"]
+        ("<module> (x.py)", "f (x.py)"): 5,
+        ("[interpreter]",): 4,
+        ("odd (<unknown>)",): 1,
+        ("[import]", "<module> (<frozen site>)"): 1,
+    }
+    assert found.lost == 20 and found.warnings == [
+        "samples: py-spy could not read 20 of 120 samples"
+    ]
     assert folded(prepared, *threads, said="Samples: 100 Errors: 1\n").warnings == []
 
 
@@ -664,21 +893,33 @@ def test_a_child_with_a_program_of_several_lines_as_its_command_has_its_own_fram
         'exec("for i in range(6000000): pass");',
     )
     found = Samples().collect(
-        python(f"import subprocess, sys\nfor one in {programs!r}: subprocess.run([sys.executable, '-c', one])")
+        python(
+            f"import subprocess, sys\nfor one in {programs!r}: subprocess.run([sys.executable,"
+            " '-c', one])"
+        )
     )
     frames = set(found.stacks.frames if found.stacks else ())
     assert {"<module> (<string>)", "child (<string>)"} <= frames
     assert not [frame for frame in frames if "<unknown>" in frame or "process " in frame]
-    assert 0 < (found.values["busy"][0] or 0) < 600  # the machine may be busy, but not for the 50,000 s of that counter
+    # the machine may be busy, but not for the 50,000 s of that counter
+    assert 0 < (found.values["busy"][0] or 0) < 600
 
 
 @pytest.mark.parametrize(
-    "text", ["", "f (x.py) 1\n", '{"shared": {"frames": []}, "profiles": [{"samples": [[0]]}]}', '{"profiles": []}']
+    "text",
+    [
+        "",
+        "f (x.py) 1\n",
+        '{"shared": {"frames": []}, "profiles": [{"samples": [[0]]}]}',
+        '{"profiles": []}',
+    ],
 )
 def test_a_report_that_makes_no_sense_is_refused(run: Callable[..., Run], text: str) -> None:
     prepared = run("/bin/true")
     (prepared.scratch / pyspy.REPORT).write_text(text)
-    with pytest.raises(CollectError, match="what py-spy wrote cannot be read: update it: pip install"):
+    with pytest.raises(
+        CollectError, match="what py-spy wrote cannot be read: update it: pip install"
+    ):
         pyspy.PySpy().read(prepared, prepared.scratch, "")
 
 
@@ -692,17 +933,31 @@ def test_executions_share_their_stacks() -> None:
         names = sorted({frame for stack in stacks for frame in stack})
         rows = len(stacks) + 1
         return Observations(
-            uid=["job", *(stack[-1] for stack in stacks)], size=[None] * rows, iteration=[0] * rows, mark=[0] * rows,
-            values={"samples": [1.0] * rows}, metrics={"samples": Metric("")}, trace=[-1, *range(len(stacks))] if trace else [],
-            stacks=Stacks(names, [[names.index(frame) for frame in stack] for stack in stacks]) if trace else None,
-        )  # fmt: skip
+            uid=["job", *(stack[-1] for stack in stacks)],
+            size=[None] * rows,
+            iteration=[0] * rows,
+            mark=[0] * rows,
+            values={"samples": [1.0] * rows},
+            metrics={"samples": Metric("")},
+            trace=[-1, *range(len(stacks))] if trace else [],
+            stacks=(
+                Stacks(names, [[names.index(frame) for frame in stack] for stack in stacks])
+                if trace
+                else None
+            ),
+        )
 
     recorded = JobRecording()
-    for number, one in enumerate((seen(trace=False), seen("ab", "ac"), seen("ac", "bc"), seen(trace=False))):
+    for number, one in enumerate(
+        (seen(trace=False), seen("ab", "ac"), seen("ac", "bc"), seen(trace=False))
+    ):
         recorded.add(one, number, 0)
     stacks, rows = recorded.stacks(), recorded.resources()
     assert stacks is not None and rows.trace is not None and len(rows.trace) == len(rows)
-    named = ["".join(stacks.frames[frame] for frame in stacks.stacks[trace]) if trace >= 0 else "" for trace in rows.trace]
+    named = [
+        "".join(stacks.frames[frame] for frame in stacks.stacks[trace]) if trace >= 0 else ""
+        for trace in rows.trace
+    ]
     assert named == ["", "", "ab", "ac", "", "ac", "bc", ""] and len(stacks.stacks) == 3
     assert JobRecording().stacks() is None
 
@@ -718,7 +973,9 @@ def test_a_commits_stacks_are_stored_drawn_and_not_judged_one_by_one(project, pe
     checked = perf("check", "HEAD~1", "HEAD", code=None).out
     assert "busy" in checked and "push" not in checked
     repository = Repository.find()
-    (profile,) = repository.profiles([one.header for one in repository.measured(repository.state("HEAD"))])
+    (profile,) = repository.profiles(
+        [one.header for one in repository.measured(repository.state("HEAD"))]
+    )
     assert decode(profile.encode()).stacks == profile.stacks and profile.job.engine == "py-spy/1"
     perf("show", "HEAD~1", "HEAD", "-o", "page.html", "--no-open")
     assert (project.root / "page.html").read_text().count('data-view="flamediff"') == 1
@@ -729,7 +986,9 @@ def test_a_commits_stacks_are_stored_drawn_and_not_judged_one_by_one(project, pe
 # the script that starts both
 
 
-def attached(tmp_path: Path, sampler: list[str], program: list[str], **env: str) -> subprocess.CompletedProcess[str]:
+def attached(
+    tmp_path: Path, sampler: list[str], program: list[str], **env: str
+) -> subprocess.CompletedProcess[str]:
     words = [
         sys.executable,
         "-I",
@@ -741,7 +1000,9 @@ def attached(tmp_path: Path, sampler: list[str], program: list[str], **env: str)
         str(len(sampler)),
         *sampler,
     ]
-    return subprocess.run([*words, *program], env=env, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(
+        [*words, *program], env=env, capture_output=True, text=True, check=False, timeout=60
+    )
 
 
 def test_a_sampler_is_asked_to_end_and_then_made_to(tmp_path: Path) -> None:
@@ -757,4 +1018,6 @@ def test_a_sampler_is_asked_to_end_and_then_made_to(tmp_path: Path) -> None:
 
 def test_a_program_that_cannot_be_started_leaves_its_reason(tmp_path: Path) -> None:
     done = attached(tmp_path, ["/bin/true"], [str(tmp_path)])
-    assert done.returncode == attach.NOT_STARTED and (tmp_path / "report").read_text() == str(errno.EACCES)
+    assert done.returncode == attach.NOT_STARTED and (tmp_path / "report").read_text() == str(
+        errno.EACCES
+    )

@@ -37,7 +37,14 @@ def run(tmp_path: Path) -> Callable[..., Run]:
     scratch.mkdir()
 
     def prepare(script: str, **fields: object) -> Run:
-        prepared = Run(("/bin/sh", "-c", script), tmp_path, {"PATH": "/usr/bin:/bin"}, scratch, "whole", timeout=30.0)
+        prepared = Run(
+            ("/bin/sh", "-c", script),
+            tmp_path,
+            {"PATH": "/usr/bin:/bin"},
+            scratch,
+            "whole",
+            timeout=30.0,
+        )
         return replace(prepared, **fields)  # type: ignore[arg-type]
 
     return prepare
@@ -62,20 +69,28 @@ def test_an_execution_is_one_row(run: Callable[..., Run]) -> None:
     assert (found.uid, found.size, found.iteration) == (["whole"], [12.0], [0])
     assert found.metrics == Time().metrics
     assert found.warnings == []
-    assert [name for name, column in found.values.items() if column[0] is None] in ([], ["pace"])  # it may be too short for that
+    # it may be too short for that
+    assert [name for name, column in found.values.items() if column[0] is None] in ([], ["pace"])
     assert found.values["maxrss"][0] is not None
     assert found.values["maxrss"][0] > 100_000
 
 
 def test_a_program_of_some_time_has_the_machines_pace_beside_it(run: Callable[..., Run]) -> None:
-    pace = Time().collect(run("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")).values["pace"][0]
+    pace = (
+        Time().collect(run("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done")).values["pace"][0]
+    )
     assert pace is not None and 2e-7 < pace < 1e-3
 
 
 def test_only_time_and_memory_are_judged() -> None:
-    judged = {name: metric.unit for name, metric in Time().metrics.items() if metric.better != "none"}
+    judged = {
+        name: metric.unit for name, metric in Time().metrics.items() if metric.better != "none"
+    }
     assert judged == {"wall": "s", "cpu": "s", "maxrss": "B"}
-    assert all(metric.better in ("lower", "none") and metric.kind == "sampled" for metric in Time().metrics.values())
+    assert all(
+        metric.better in ("lower", "none") and metric.kind == "sampled"
+        for metric in Time().metrics.values()
+    )
 
 
 @pytest.mark.usefixtures("no_compiler")
@@ -106,7 +121,9 @@ def test_it_runs_on_linux_alone(monkeypatch: pytest.MonkeyPatch) -> None:
         ("seq 1000 >&2; exit 1", "... | 9"),
     ],
 )
-def test_a_command_that_fails_is_named_with_the_end_of_what_it_said(run: Callable[..., Run], script: str, message: str) -> None:
+def test_a_command_that_fails_is_named_with_the_end_of_what_it_said(
+    run: Callable[..., Run], script: str, message: str
+) -> None:
     with pytest.raises(CollectError) as caught:
         Time().collect(run(script))
     text = str(caught.value)
@@ -118,11 +135,15 @@ def test_a_command_that_fails_is_named_with_the_end_of_what_it_said(run: Callabl
 
 
 def test_a_command_that_hangs_is_named_with_its_time_out(run: Callable[..., Run]) -> None:
-    with pytest.raises(CollectError, match=r"was stopped after its time-out of 0\.2 s: raise timeout"):
+    with pytest.raises(
+        CollectError, match=r"was stopped after its time-out of 0\.2 s: raise timeout"
+    ):
         Time().collect(run("echo waiting >&2; sleep 971.5", timeout=0.2))
 
 
-def test_a_command_that_cannot_be_started_is_an_error_of_collecting(run: Callable[..., Run]) -> None:
+def test_a_command_that_cannot_be_started_is_an_error_of_collecting(
+    run: Callable[..., Run],
+) -> None:
     with pytest.raises(CollectError, match="there is no file /no/such/program"):
         Time().collect(run("", argv=("/no/such/program",)))
 
@@ -135,7 +156,9 @@ def test_what_is_left_running_is_a_warning(run: Callable[..., Run]) -> None:
 
 @pytest.fixture
 def delays(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[float]], None]:
-    """Real executions of 0.1 s, whose run-queue delays are those given: nobody can order a busy machine."""
+    """Real executions of 0.1 s, whose run-queue delays are those given: nobody can order a busy
+    machine.
+    """
 
     def order(seconds: list[float]) -> None:
         left = iter(seconds)
@@ -149,7 +172,9 @@ def delays(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[float]], None]:
     return order
 
 
-def test_a_delayed_execution_is_marked(run: Callable[..., Run], delays: Callable[[list[float]], None]) -> None:
+def test_a_delayed_execution_is_marked(
+    run: Callable[..., Run], delays: Callable[[list[float]], None]
+) -> None:
     delays([0.0019, 0.0021, 0.0021])
     assert Time().collect(run("exit 0")).mark == [0]
     assert Time().collect(run("exit 0")).mark == [1]
@@ -171,9 +196,14 @@ def test_a_delayed_execution_is_repeated_as_often_as_allowed(
     assert Time(repeat=1).collect(run(sample)).mark == [2, 2, 1, 1]
 
 
-def test_an_attempt_that_changes_a_unit_is_an_error(run: Callable[..., Run], delays: Callable[[list[float]], None]) -> None:
+def test_an_attempt_that_changes_a_unit_is_an_error(
+    run: Callable[..., Run], delays: Callable[[list[float]], None]
+) -> None:
     delays([0.05, 0.0])
-    declare = 'echo "{\\"metric\\": \\"x\\", \\"unit\\": \\"${PERFVCS_SAMPLES##*/}\\"}" >> "$PERFVCS_SAMPLES"'
+    declare = (
+        'echo "{\\"metric\\": \\"x\\", \\"unit\\": \\"${PERFVCS_SAMPLES##*/}\\"}" >>'
+        ' "$PERFVCS_SAMPLES"'
+    )
     script = report('{"uid": "a", "x": 1}') + "\n" + declare
     with pytest.raises(CollectError, match="x has another unit"):
         Time(repeat=1).collect(run(script))
@@ -181,15 +211,25 @@ def test_an_attempt_that_changes_a_unit_is_an_error(run: Callable[..., Run], del
 
 def test_waiting_less_than_half_a_millisecond_is_not_a_delay() -> None:
     took = Execution(
-        wall=0.001, cpu=0.0005, run_delay=0.0004, minor_faults=0, major_faults=0,
-        voluntary_switches=0, involuntary_switches=0, blocks_in=0, blocks_out=0,
-    )  # fmt: skip
+        wall=0.001,
+        cpu=0.0005,
+        run_delay=0.0004,
+        minor_faults=0,
+        major_faults=0,
+        voluntary_switches=0,
+        involuntary_switches=0,
+        blocks_in=0,
+        blocks_out=0,
+    )
     assert not Time()._delayed(took)
     assert Time()._delayed(replace(took, wake_delay=0.0002))
     assert not Time()._delayed(replace(took, run_delay=None))
 
 
-@pytest.mark.parametrize("options", [{"repeat": -1}, {"repeat": 1.5}, {"repeat": True}, {"delay": math.nan}, {"delay": "2 %"}])
+@pytest.mark.parametrize(
+    "options",
+    [{"repeat": -1}, {"repeat": 1.5}, {"repeat": True}, {"delay": math.nan}, {"delay": "2 %"}],
+)
 def test_impossible_options_are_refused(options: dict[str, object]) -> None:
     with pytest.raises(PerfError, match=f"time: {next(iter(options))} is .*: give"):
         Time(**options)  # type: ignore[arg-type]
@@ -222,17 +262,27 @@ def test_samples_are_rows_of_their_own(run: Callable[..., Run]) -> None:
 
 
 def test_a_profile_with_samples_can_be_stored_and_summarised(run: Callable[..., Run]) -> None:
-    found = Time().collect(run(report('{"uid": "parse", "wall": 0.5}', '{"uid": "parse", "wall": 0.7}')))
+    found = Time().collect(
+        run(report('{"uid": "parse", "wall": 0.5}', '{"uid": "parse", "wall": 0.7}'))
+    )
     profile = sample_profile(metrics=found.metrics)
     rows = profile.resources
     rows.names, rows.uid, rows.execution = ["whole", "parse"], [0, 1, 1], [0, 0, 0]
-    rows.iteration, rows.mark, rows.size, rows.metrics = found.iteration, found.mark, found.size, found.values
+    rows.iteration, rows.mark, rows.size, rows.metrics = (
+        found.iteration,
+        found.mark,
+        found.size,
+        found.values,
+    )
     profile.encode()
     assert [summary.medians for summary in summarise(profile) if summary.uid == "parse"] == [(0.6,)]
 
 
 def test_processes_and_threads_may_report_at_once(run: Callable[..., Run]) -> None:
-    one = 'i=0; while [ $i -lt 100 ]; do echo \'{"uid": "a", "wall": 1}\' >> $PERFVCS_SAMPLES; i=$((i+1)); done'
+    one = (
+        'i=0; while [ $i -lt 100 ]; do echo \'{"uid": "a", "wall": 1}\' >> $PERFVCS_SAMPLES;'
+        " i=$((i+1)); done"
+    )
     found = Time().collect(run(f"({one}) & ({one}) & ({one}) & wait"))
     assert found.iteration[1:] == list(range(300))
 
@@ -242,7 +292,10 @@ def test_the_callers_own_samples_file_does_not_leak(
 ) -> None:
     outer = tmp_path / "outer"
     monkeypatch.setenv("PERFVCS_SAMPLES", str(outer))
-    prepared = run(report('{"uid": "a", "wall": 1}'), env={"PATH": "/usr/bin:/bin", "PERFVCS_SAMPLES": str(outer)})
+    prepared = run(
+        report('{"uid": "a", "wall": 1}'),
+        env={"PATH": "/usr/bin:/bin", "PERFVCS_SAMPLES": str(outer)},
+    )
     assert len(Time().collect(prepared).uid) == 2
     assert not outer.exists()
 
@@ -266,7 +319,10 @@ def test_the_callers_own_samples_file_does_not_leak(
         ('{"uid": "a", "execution": 1}', "'execution' is reserved"),
         ('{"uid": "a", "unit": 1}', "'unit' is reserved"),
         ('{"uid": "a", "two words": 1}', "'two words' cannot name a metric"),
-        ('{"uid": "whole", "wall": 1}', "'whole' is the uid of the whole process: choose another one"),
+        (
+            '{"uid": "whole", "wall": 1}',
+            "'whole' is the uid of the whole process: choose another one",
+        ),
         ('{"metric": "mark"}', "'mark' is reserved"),
         ('{"metric": 1}', "metric is not a string"),
         ('{"metric": "x", "unit": 1}', "unit is not a string"),
@@ -317,9 +373,14 @@ def test_declarations_that_disagree_are_an_error(tmp_path: Path) -> None:
 
 
 def test_the_first_notes_of_a_program_become_warnings(run: Callable[..., Run]) -> None:
-    notes = "".join(json.dumps({"note": f"part {number}:\n\x1b[1mnot measured"}) + "\n" for number in range(8))
+    notes = "".join(
+        json.dumps({"note": f"part {number}:\n\x1b[1mnot measured"}) + "\n" for number in range(8)
+    )
     found = Time(repeat=0).collect(run(f"cat >> $PERFVCS_SAMPLES <<'END'\n{notes}END\n"))
-    assert found.warnings == [*(f"part {number}: ?[1mnot measured" for number in range(5)), "and 3 more notes"]
+    assert found.warnings == [
+        *(f"part {number}: ?[1mnot measured" for number in range(5)),
+        "and 3 more notes",
+    ]
     assert len(found.uid) == 1
 
 
@@ -335,9 +396,13 @@ def test_a_metric_may_be_called_note(tmp_path: Path) -> None:
     assert read_samples(tmp_path / "samples", {}, "").values == {"note": [2]}
 
 
-def test_the_number_of_lines_bytes_and_metrics_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_lines_bytes_and_metrics_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "samples"
-    file.write_text("".join(json.dumps({"uid": "a", f"m{number}": 1}) + "\n" for number in range(33)))
+    file.write_text(
+        "".join(json.dumps({"uid": "a", f"m{number}": 1}) + "\n" for number in range(33))
+    )
     with pytest.raises(MalformedSamples, match="line 33: over 32 metrics"):
         read_samples(file, {}, "")
     file.write_text("".join(json.dumps({"metric": f"m{number}"}) + "\n" for number in range(33)))
@@ -368,9 +433,13 @@ def test_only_a_plain_file_is_read(tmp_path: Path) -> None:
         read_samples(tmp_path / "folder", {}, "")
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(data=st.binary(max_size=60), cut=st.integers(0, 70), place=st.integers(0, 60))
-def test_whatever_is_in_the_file_gives_rows_or_one_line(tmp_path: Path, data: bytes, cut: int, place: int) -> None:
+def test_whatever_is_in_the_file_gives_rows_or_one_line(
+    tmp_path: Path, data: bytes, cut: int, place: int
+) -> None:
     valid = b'{"uid": "a", "size": 1, "wall": 0.5}\n{"metric": "x", "unit": "B"}\n'
     (tmp_path / "samples").write_bytes(valid[:place] + data + valid[place:][:cut])
     try:

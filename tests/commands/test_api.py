@@ -14,13 +14,17 @@ PAGE = ROOT / "docs" / "api.md"
 
 
 def write_table(name: str, seed: int, slope: float) -> None:
-    """Two units at 8 sizes in 10 runs; ``search`` is logarithmic, and ``insert`` has a linear part."""
+    """Two units at 8 sizes in 10 runs; ``search`` is logarithmic, and ``insert`` has a linear
+    part.
+    """
     random = Random(seed)
     rows = []
     for run in range(10):
         for size in range(1000, 9000, 1000):
             for uid, linear in (("search", 0.0), ("insert", slope)):
-                rows.append(f"{uid},{size},{run},{(0.003 * log(size) + linear * size) * random.lognormvariate(0, 0.005):.8f}\n")
+                rows.append(
+                    f"{uid},{size},{run},{(0.003 * log(size) + linear * size) * random.lognormvariate(0, 0.005):.8f}\n"
+                )
     Path(name).write_text("uid,size,run,wall [ms]\n" + "".join(rows))
 
 

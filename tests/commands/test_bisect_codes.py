@@ -18,7 +18,10 @@ with open(os.environ["PERFVCS_SAMPLES"], "a") as file:
 def commits(project):
     """Three commits; the second is slower by half, in the third the program fails."""
     project.configure(f'cmd = "{sys.executable} -S work.py"\nexecutions = 6')
-    found = [project.commit(f"cost {cost}", **{"work.py": PROGRAM.format(cost=cost)}) for cost in (1.0, 1.5)]
+    found = [
+        project.commit(f"cost {cost}", **{"work.py": PROGRAM.format(cost=cost)})
+        for cost in (1.0, 1.5)
+    ]
     return [*found, project.commit("broken", **{"work.py": "import sys; sys.exit(1)\n"})]
 
 
@@ -41,7 +44,9 @@ def test_a_commit_with_nothing_to_compare_is_skipped(commits, perf):
     perf("check", *commits[:2], "--bisect-codes", code=125)
 
 
-@pytest.mark.parametrize("words", [["nothing"], ["--gate", "HEAD", "HEAD~1", "HEAD~2"], ["HEAD", "--measure", "--wrong"]])
+@pytest.mark.parametrize(
+    "words", [["nothing"], ["--gate", "HEAD", "HEAD~1", "HEAD~2"], ["HEAD", "--measure", "--wrong"]]
+)
 def test_a_wrong_request_ends_the_bisection(commits, perf, words):
     perf("collect", commits[0], "-n", "1", "-q")
     perf("check", "--bisect-codes", *words, code=255)

@@ -58,7 +58,7 @@ def test_help_lists_all_commands_with_the_first_paragraph_of_their_help(commands
     commands("one", '"""Say one,\nand nothing else.\n\nMore about it.\n"""')
     commands("two", 'r"""Say two."""', head="import nonsense_that_is_not_there")
     path = Path(cli.COMMANDS) / "two.py"
-    path.write_text(path.read_text().replace("None:", "None:  # fmt: skip"))
+    path.write_text(path.read_text().replace("None:", "None:"))
     listed = perf("--help").output
     assert "one  Say one, and nothing else\n" in listed
     assert "two  Say two\n" in listed
@@ -104,7 +104,9 @@ def test_without_arguments_and_without_a_repository_it_is_no_error(tmp_path, mon
 
 
 def test_the_version_names_us_and_not_linux_perf():
-    assert re.fullmatch(rf"perfvcs {re.escape(__version__)} \([0-9a-f]{{10}}\+?\)\n", perf("--version").output)
+    assert re.fullmatch(
+        rf"perfvcs {re.escape(__version__)} \([0-9a-f]{{10}}\+?\)\n", perf("--version").output
+    )
 
 
 def test_the_version_is_that_of_a_package_where_no_commit_is_known(monkeypatch, tmp_path):
@@ -145,7 +147,10 @@ def test_an_exit_code_can_be_given(commands):
         (["--nonsense"], "see perf --help"),
         (["hook", "install", "pre-pull"], "see perf hook install --help"),
         (["hook", "status", "--nonsense"], "see perf hook status --help"),
-        (["-C", "missing", "hook", "status"], "-C missing: No such file or directory: see perf --help"),
+        (
+            ["-C", "missing", "hook", "status"],
+            "-C missing: No such file or directory: see perf --help",
+        ),
     ],
 )
 def test_a_usage_error_is_one_line_and_two(args, message, tmp_path, monkeypatch):
@@ -180,13 +185,24 @@ def test_a_disk_that_refuses_is_one_line_with_the_cure(commands, number):
 
 def test_a_full_disk_under_the_output_is_named():
     with open("/dev/full", "w") as full:
-        done = subprocess.run([SCRIPTS / "perf", "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(
+            [SCRIPTS / "perf", "--help"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
     assert done.returncode == 1
     assert done.stderr.startswith("perf: the disk is full")
 
 
 @pytest.mark.parametrize(
-    "error", ["ValueError('a bug')", f"OSError({errno.EISDIR}, 'a bug')", "BrokenPipeError(32, 'not our output')"]
+    "error",
+    [
+        "ValueError('a bug')",
+        f"OSError({errno.EISDIR}, 'a bug')",
+        "BrokenPipeError(32, 'not our output')",
+    ],
 )
 def test_anything_unexpected_stays_a_traceback(commands, error):
     commands("bug", f"raise {error}")
@@ -233,7 +249,13 @@ def test_a_reader_that_stops_reading_ends_it_quietly():
         os.close(reading)
         environment = os.environ | {"PATH": f"{SCRIPTS}:{os.environ['PATH']}"}
         done = subprocess.run(
-            command, stdout=writing, stderr=subprocess.PIPE, text=True, env=environment, check=False, timeout=60
+            command,
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            check=False,
+            timeout=60,
         )
         os.close(writing)
         assert (done.returncode, done.stderr) == (141, "")
@@ -241,14 +263,20 @@ def test_a_reader_that_stops_reading_ends_it_quietly():
 
 @pytest.mark.parametrize("name", ["perf", "perfvcs"])
 def test_both_console_scripts_and_the_module_are_the_same_program(name):
-    script = subprocess.run([SCRIPTS / name, "--version"], capture_output=True, text=True, check=True)
-    module = subprocess.run([sys.executable, "-m", "perfvcs", "--version"], capture_output=True, text=True, check=True)
+    script = subprocess.run(
+        [SCRIPTS / name, "--version"], capture_output=True, text=True, check=True
+    )
+    module = subprocess.run(
+        [sys.executable, "-m", "perfvcs", "--version"], capture_output=True, text=True, check=True
+    )
     assert script.stdout == module.stdout
     assert script.stdout.startswith(f"perfvcs {__version__} ")
 
 
 def test_help_calls_it_what_it_was_called():
-    done = subprocess.run([SCRIPTS / "perfvcs", "--help"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [SCRIPTS / "perfvcs", "--help"], capture_output=True, text=True, check=True
+    )
     assert done.stdout.startswith("Usage: perfvcs ")
 
 
@@ -256,14 +284,45 @@ def test_help_calls_it_what_it_was_called():
 def test_closed_streams_do_not_disturb_a_measurement(project, closed):
     project.commit("one")
     words = "; ".join(f"os.close({number})" for number in closed)
-    become = f"import os, sys; {words}; os.execv(sys.executable, [sys.executable, '-m', 'perfvcs', *sys.argv[1:]])"
-    command = [sys.executable, "-c", become, "collect", "-n1", "--", "sh", "-c", "echo out; echo err >&2"]
+    become = (
+        f"import os, sys; {words}; os.execv(sys.executable, [sys.executable, '-m', 'perfvcs',"
+        " *sys.argv[1:]])"
+    )
+    command = [
+        sys.executable,
+        "-c",
+        become,
+        "collect",
+        "-n1",
+        "--",
+        "sh",
+        "-c",
+        "echo out; echo err >&2",
+    ]
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
-    assert subprocess.run([sys.executable, "-m", "perfvcs", "status"], capture_output=True, check=False).returncode == 0
+    assert (
+        subprocess.run(
+            [sys.executable, "-m", "perfvcs", "status"], capture_output=True, check=False
+        ).returncode
+        == 0
+    )
 
 
 @pytest.mark.parametrize(
-    "words", ["status", "log", "init", "collect", "check", "show", "plan", "fsck", "gc", "hook status", "publish site"]
+    "words",
+    [
+        "status",
+        "log",
+        "init",
+        "collect",
+        "check",
+        "show",
+        "plan",
+        "fsck",
+        "gc",
+        "hook status",
+        "publish site",
+    ],
 )
 def test_a_deleted_current_folder_is_one_line(project, words):
     project.commit()
@@ -271,22 +330,50 @@ def test_a_deleted_current_folder_is_one_line(project, words):
     gone.mkdir()
     script = 'cd gone && rmdir ../gone && exec "$@"'
     command = [sys.executable, "-P", "-m", "perfvcs", *words.split()]
-    uncovered = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}  # it cannot start there
-    done = subprocess.run(["sh", "-c", script, "sh", *command], env=uncovered, capture_output=True, text=True, check=False)
+    # it cannot start there
+    uncovered = {
+        name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")
+    }
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", *command],
+        env=uncovered,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 10
-    assert done.stderr == "perf: the current folder was deleted: go to another one (cd), or name one (perf -C DIR)\n"
+    assert (
+        done.stderr
+        == "perf: the current folder was deleted: go to another one (cd), or name one (perf -C"
+        " DIR)\n"
+    )
 
 
 def test_another_folder_can_be_named_from_one_that_was_deleted(project):
     project.commit()
     (project.root / "gone").mkdir()
     command = [sys.executable, "-P", "-m", "perfvcs", "-C", str(project.root), "init"]
-    done = subprocess.run(["sh", "-c", 'cd gone && rmdir ../gone && exec "$@"', "sh", *command], capture_output=True, check=False)
+    done = subprocess.run(
+        ["sh", "-c", 'cd gone && rmdir ../gone && exec "$@"', "sh", *command],
+        capture_output=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(
-    "words", ["status", "log", "check", "show", "show --text", "history", "plan", "export", "process HEAD normalizer"]
+    "words",
+    [
+        "status",
+        "log",
+        "check",
+        "show",
+        "show --text",
+        "history",
+        "plan",
+        "export",
+        "process HEAD normalizer",
+    ],
 )
 @pytest.mark.parametrize("orphan", [True, False])
 def test_a_branch_without_commits_is_reported_in_one_line(project, perf, words, orphan):

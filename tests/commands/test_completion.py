@@ -30,7 +30,10 @@ def offered(*words: str, shell: str = "bash") -> list[str]:
 
 @pytest.fixture
 def named(project: Project) -> Project:
-    project.write("perf.toml", '[[job]]\nname = "sort"\ncmd = "true"\n[[job]]\nname = "odd: (name)"\ncmd = "true"\n')
+    project.write(
+        "perf.toml",
+        '[[job]]\nname = "sort"\ncmd = "true"\n[[job]]\nname = "odd: (name)"\ncmd = "true"\n',
+    )
     project.commit("a commit")
     project.git("tag", "v1.0")
     project.git("branch", "feature/x")
@@ -54,7 +57,11 @@ def test_jobs_whatever_they_are_called(named: Project) -> None:  # noqa: ARG001
     assert offered("collect", "--job", r"odd:\ ") == [r"odd:\ \(name\)"]
 
 
-def test_benchmarks_that_were_measured(named: Project, perf: Callable[..., Said], tmp_path: Path) -> None:  # noqa: ARG001
+def test_benchmarks_that_were_measured(
+    named: Project,  # noqa: ARG001
+    perf: Callable[..., Said],
+    tmp_path: Path,
+) -> None:
     table = tmp_path / "table.csv"
     table.write_text("uid,wall\nparse [big],1.5\n" + f"{'n' * 10_000},2\n")
     perf("import", str(table), "--name", "nightly")
@@ -62,7 +69,9 @@ def test_benchmarks_that_were_measured(named: Project, perf: Callable[..., Said]
     assert max(map(len, offered("show", ""))) < 1_000
 
 
-def test_nothing_is_said_without_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_said_without_a_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert offered("check", "") == []
     assert offered("collect", "--job", "") == []
@@ -75,7 +84,9 @@ def test_nothing_is_said_of_a_broken_perf_toml(named: Project) -> None:
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_other_shells_read_their_script(shell: str, tmp_path: Path) -> None:
-    done = subprocess.run(["perfvcs", "completion", shell], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["perfvcs", "completion", shell], capture_output=True, text=True, check=True
+    )
     assert done.stdout.count("_PERFVCS_COMPLETE=") == done.stdout.count("_PERF_COMPLETE=") >= 1
     if shutil.which(shell):
         (script := tmp_path / "script").write_text(done.stdout)

@@ -55,10 +55,16 @@ def test_collectors_of_one_job_are_distinguished(project: Project, perf: Perf) -
     assert "work (time)" in collected
     assert "work (memory)  bytes" in collected
     assert log.index("work (time)    wall time") < log.index("work (memory)  bytes")
-    rows = [line.split() for line in perf("status").out.splitlines() if line.startswith("  measured")]
+    rows = [
+        line.split() for line in perf("status").out.splitlines() if line.startswith("  measured")
+    ]
     units = {row[2]: row[5] for row in rows}
     assert units["memory"] == "MB" and units["time"] in ("ms", "s")  # of a machine under load
-    assert [trend["collector"] for trend in json.loads(perf("log", "--json").out)["trends"]] == ["time", "time", "memory"]
+    assert [trend["collector"] for trend in json.loads(perf("log", "--json").out)["trends"]] == [
+        "time",
+        "time",
+        "memory",
+    ]
 
 
 def test_the_log_of_nothing_says_what_to_do(project: Project, perf: Perf) -> None:
@@ -79,7 +85,9 @@ def test_the_log_as_json(project: Project, perf: Perf) -> None:
 
 def test_many_benchmarks_are_counted_not_listed(project: Project, perf: Perf) -> None:
     commit = project.commit("one")
-    jobs = [Job(name=f"job{number:02}", collector="time", cmd=f"./{number}") for number in range(30)]
+    jobs = [
+        Job(name=f"job{number:02}", collector="time", cmd=f"./{number}") for number in range(30)
+    ]
     store(*(sample_profile(noisy(0.01), commit=commit, job=job) for job in jobs))
     log = perf("log").out
     assert "and 18 more" in log
@@ -88,7 +96,10 @@ def test_many_benchmarks_are_counted_not_listed(project: Project, perf: Perf) ->
 
 
 def test_the_status_says_what_is_measured_and_what_is_missing(project: Project, perf: Perf) -> None:
-    project.write("perf.toml", '[[job]]\nname = "sort"\ncmd = "./sort"\n[[job]]\nname = "parse"\ncmd = "./parse"\n')
+    project.write(
+        "perf.toml",
+        '[[job]]\nname = "sort"\ncmd = "./sort"\n[[job]]\nname = "parse"\ncmd = "./parse"\n',
+    )
     head = project.commit("the title")
     repository = store(sample_profile(noisy(0.01), commit=head))
     out = perf("status").out
@@ -101,11 +112,16 @@ def test_the_status_says_what_is_measured_and_what_is_missing(project: Project, 
     project.write("new", "x")
     assert "(with uncommitted changes)" in perf("status").out
     found = json.loads(perf("status", "--json").out)
-    assert [(job["job"], job["executions"]) for job in found["jobs"]] == [("sort", 10), ("parse", 0)]
+    assert [(job["job"], job["executions"]) for job in found["jobs"]] == [
+        ("sort", 10),
+        ("parse", 0),
+    ]
     repository.index.close()
 
 
-def test_a_verdict_on_uncommitted_changes_is_the_status_of_these_and_no_line_of_the_log(project: Project, perf: Perf) -> None:
+def test_a_verdict_on_uncommitted_changes_is_the_status_of_these_and_no_line_of_the_log(
+    project: Project, perf: Perf
+) -> None:
     project.configure()
     one = project.commit("one", **{"work.sh": ":"})
     two = project.commit("two", **{"work.sh": ": :"})
@@ -129,7 +145,9 @@ def test_a_verdict_on_uncommitted_changes_is_the_status_of_these_and_no_line_of_
     assert newest.startswith(three[:10]) and f"against {two[:10]}\n" in newest
 
 
-def test_the_status_names_a_broken_configuration_and_still_answers(project: Project, perf: Perf) -> None:
+def test_the_status_names_a_broken_configuration_and_still_answers(
+    project: Project, perf: Perf
+) -> None:
     project.write("perf.toml", "jbo = 1")
     project.commit()
     perf("init")

@@ -1,4 +1,6 @@
-"""Benchmarks, jobs and metrics are named as they are printed, or by a part, in every command that takes a name."""
+"""Benchmarks, jobs and metrics are named as they are printed, or by a part, in every command that
+takes a name.
+"""
 
 from __future__ import annotations
 
@@ -24,27 +26,45 @@ UIDS = ("ascii", "kanji", "two words", "a:b [c]", LONG)
 
 @pytest.fixture
 def measured(project: Project) -> list[str]:
-    """Two commits of the jobs ``run`` with five units, and ``load``; everything is twice as slow on the second."""
+    """Two commits of the jobs ``run`` with five units, and ``load``; everything is twice as slow on
+    the second.
+    """
     commits = [project.commit("one"), project.commit("two")]
     found = []
     for job in ("run", "load"):
         uids = UIDS if job == "run" else (job,)
         for profile in interleaved(
-            commits, [noisy(0.01), noisy(0.02, seed=2)], job=Job(job, "time", f"./{job}", engine="launcher/1")
+            commits,
+            [noisy(0.01), noisy(0.02, seed=2)],
+            job=Job(job, "time", f"./{job}", engine="launcher/1"),
         ):
             wall = profile.resources.metrics["wall"]
             rows = Resources(
-                names=list(uids), uid=[unit for unit in range(len(uids)) for _ in wall],
-                execution=[run for _ in uids for run in range(len(wall))], metrics={"wall": wall * len(uids)},
-            )  # fmt: skip
+                names=list(uids),
+                uid=[unit for unit in range(len(uids)) for _ in wall],
+                execution=[run for _ in uids for run in range(len(wall))],
+                metrics={"wall": wall * len(uids)},
+            )
             metrics = {"wall": profile.metrics["wall"]}
-            found.append(sample_profile((), commit=profile.commit, job=profile.job, collected=profile.collected,
-                                        design=profile.design, metrics=metrics, resources=rows))  # fmt: skip
+            found.append(
+                sample_profile(
+                    (),
+                    commit=profile.commit,
+                    job=profile.job,
+                    collected=profile.collected,
+                    design=profile.design,
+                    metrics=metrics,
+                    resources=rows,
+                )
+            )
     Repository.find(create=True).store.add(found, "test")
     return commits
 
 
-@pytest.mark.parametrize("name", ["run: ascii", "ascii", "asci", "run: two words", "two w", "a:b [c]", "a:b", LONG, "the-end"])
+@pytest.mark.parametrize(
+    "name",
+    ["run: ascii", "ascii", "asci", "run: two words", "two w", "a:b [c]", "a:b", LONG, "the-end"],
+)
 def test_show_draws_the_unit_that_is_named(measured: list[str], perf: Perf, name: str) -> None:  # noqa: ARG001
     drawn = perf("show", name, "-o", "page.json")
     assert drawn.code == 0
@@ -74,7 +94,10 @@ def test_a_job_stands_for_all_of_its_units(measured: list[str], perf: Perf) -> N
         (("rm", "HEAD", "-j", "ru"), "no job `ru` is stored; did you mean"),
         (("accept", "-r", "why", "nobody"), "no degradation is called `nobody`"),
         (("accept", "-r", "why", "i:wall"), "`i` matches "),
-        (("accept", "-r", "why", "run:wall"), "`run:wall` is 5 degradations, name them by their ids"),
+        (
+            ("accept", "-r", "why", "run:wall"),
+            "`run:wall` is 5 degradations, name them by their ids",
+        ),
     ],
 )
 def test_what_no_single_thing_is_called_is_one_line(
@@ -91,28 +114,46 @@ def test_what_no_single_thing_is_called_is_one_line(
 
 
 def test_candidates_are_listed(measured: list[str], perf: Perf) -> None:  # noqa: ARG001
-    assert "`run: ascii`, `run: kanji`: write more of the name" in perf("show", "i", code=2).err.replace(f", `run: {LONG}`", "")
+    assert "`run: ascii`, `run: kanji`: write more of the name" in perf(
+        "show", "i", code=2
+    ).err.replace(f", `run: {LONG}`", "")
 
 
-def test_history_takes_a_unit_a_part_and_a_metric_as_printed(measured: list[str], perf: Perf) -> None:  # noqa: ARG001
+def test_history_takes_a_unit_a_part_and_a_metric_as_printed(
+    measured: list[str],  # noqa: ARG001
+    perf: Perf,
+) -> None:
     for name in ("run: ascii", "asc", "two words"):
         assert json.loads(perf("history", name, "--json").out)["series"] == 1
-    assert json.loads(perf("history", "run", "-m", "wall time", "--json").out)["series"] == len(UIDS)
+    assert json.loads(perf("history", "run", "-m", "wall time", "--json").out)["series"] == len(
+        UIDS
+    )
 
 
 def test_jobs_are_named_by_a_part(measured: list[str], perf: Perf) -> None:  # noqa: ARG001
-    assert [one["job"] for one in json.loads(perf("plan", "-j", "loa", "--json").out)["jobs"]] == ["load"]
+    assert [one["job"] for one in json.loads(perf("plan", "-j", "loa", "--json").out)["jobs"]] == [
+        "load"
+    ]
     assert perf("export", "HEAD", "-j", "loa").out.count('"name":"load"') == 1
 
 
-def test_profiles_are_removed_by_the_whole_name_of_a_job_only(measured: list[str], perf: Perf) -> None:  # noqa: ARG001
+def test_profiles_are_removed_by_the_whole_name_of_a_job_only(
+    measured: list[str],  # noqa: ARG001
+    perf: Perf,
+) -> None:
     perf("rm", "HEAD", "-j", "loa", code=2)
     assert perf("rm", "HEAD", "-j", "load").out.count("removed") == 1
     assert "has no profiles of a job `load`" in perf("rm", "HEAD", "-j", "load", code=2).err
 
 
-@pytest.mark.parametrize("name", ["run: ascii:wall", "run: ascii:wall time", "ascii", "asci:wall", "a:b [c]:wall", "a:b"])
-def test_a_degradation_is_accepted_by_a_part_of_its_name(measured: list[str], perf: Perf, name: str) -> None:  # noqa: ARG001
+@pytest.mark.parametrize(
+    "name", ["run: ascii:wall", "run: ascii:wall time", "ascii", "asci:wall", "a:b [c]:wall", "a:b"]
+)
+def test_a_degradation_is_accepted_by_a_part_of_its_name(
+    measured: list[str],  # noqa: ARG001
+    perf: Perf,
+    name: str,
+) -> None:
     perf("check", code=3)
     perf("accept", "-r", "why", name)
     (accepted,) = json.loads(perf("accept", "--list", "--json").out)
@@ -121,17 +162,28 @@ def test_a_degradation_is_accepted_by_a_part_of_its_name(measured: list[str], pe
 
 def test_jobs_of_the_configuration_are_named_by_a_part(project: Project, perf: Perf) -> None:
     project.write(
-        "perf.toml", "".join(f'[[job]]\nname = "{name}"\ncmd = "true"\nexecutions = 2\n' for name in ("sort small", "sort big"))
+        "perf.toml",
+        "".join(
+            f'[[job]]\nname = "{name}"\ncmd = "true"\nexecutions = 2\n'
+            for name in ("sort small", "sort big")
+        ),
     )
     project.commit("one")
     project.commit("two")
-    assert "`sort` matches 2 jobs: `sort small`, `sort big`" in perf("collect", "-j", "sort", code=2).err
+    assert (
+        "`sort` matches 2 jobs: `sort small`, `sort big`"
+        in perf("collect", "-j", "sort", code=2).err
+    )
     assert "there is no job `nobody`" in perf("collect", "-j", "nobody", code=2).err
     assert "stored 1 profile" in perf("collect", "-j", "small").out
     assert "sort small" in perf("select", "HEAD~1..HEAD", "--explain", "smal").out
 
 
-def test_a_shell_completes_names_everywhere(measured: list[str], project: Project, perf: Perf) -> None:  # noqa: ARG001
+def test_a_shell_completes_names_everywhere(
+    measured: list[str],  # noqa: ARG001
+    project: Project,
+    perf: Perf,
+) -> None:
     perf("check", code=3)
     project.write("perf.toml", '[[job]]\nname = "run"\ncmd = "true"\n')
     assert r"run:\ two\ words" in offered("show", r"run:\ two")
@@ -146,11 +198,27 @@ def test_a_shell_completes_names_everywhere(measured: list[str], project: Projec
     assert offered("check", "old") == ["old.json"]
 
 
-def test_outside_of_a_repository_a_shell_gets_nothing_and_little_is_imported(tmp_path: Path) -> None:
-    env = os.environ | {"_PERF_COMPLETE": "bash_complete", "COMP_WORDS": "perf show ", "COMP_CWORD": "2"}
+def test_outside_of_a_repository_a_shell_gets_nothing_and_little_is_imported(
+    tmp_path: Path,
+) -> None:
+    env = os.environ | {
+        "_PERF_COMPLETE": "bash_complete",
+        "COMP_WORDS": "perf show ",
+        "COMP_CWORD": "2",
+    }
     env.pop("GIT_DIR", None)
-    code = "import sys; sys.argv[0] = 'perf'; from perfvcs.entry import main\ntry: main()\nfinally: print(*sys.modules, file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    code = (
+        "import sys; sys.argv[0] = 'perf'; from perfvcs.entry import main\ntry: main()\nfinally:"
+        " print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stdout.strip()) == (0, "")
     assert "perfvcs.commands._completion" in done.stderr.split()
     assert not {"perfvcs.repository", "msgspec", "sqlite3", "subprocess"} & set(done.stderr.split())
@@ -158,7 +226,9 @@ def test_outside_of_a_repository_a_shell_gets_nothing_and_little_is_imported(tmp
 
 def test_rows_of_two_environments_name_them(project: Project, perf: Perf) -> None:
     commits = [project.commit(str(number)) for number in range(24)]
-    places = [Environment({"cpu": "x", "python": version}, version * 3) for version in ("3.12", "3.13")]
+    places = [
+        Environment({"cpu": "x", "python": version}, version * 3) for version in ("3.12", "3.13")
+    ]
     centres = [0.01] * 12 + [0.02] * 12
     Repository.find(create=True).store.add(
         [

@@ -10,17 +10,28 @@ import sys
 import pytest
 
 HEAVY = {"numpy", "scipy", "statsmodels", "bokeh", "git", "jinja2", "pandas"}
-LIST_OF_COMMANDS = {"rich", "msgspec", "sqlite3", "psutil", "subprocess", "asyncio"}  # `--help` needs these no more than those
+# `--help` needs these no more than those
+LIST_OF_COMMANDS = {"rich", "msgspec", "sqlite3", "psutil", "subprocess", "asyncio"}
 
 
 def imports(*args: str) -> set[str]:
-    """The top-level packages that a call of the command line imports, as Python itself reports them."""
-    env = {name: value for name, value in os.environ.items() if name != "COVERAGE_PROCESS_START"}  # coverage imports sqlite3
+    """The top-level packages that a call of the command line imports, as Python itself reports
+    them.
+    """
+    # coverage imports sqlite3
+    env = {name: value for name, value in os.environ.items() if name != "COVERAGE_PROCESS_START"}
     done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "perfvcs", *args], env=env, capture_output=True, text=True, check=False
+        [sys.executable, "-X", "importtime", "-m", "perfvcs", *args],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode in (0, 4), done.stderr[-2000:]
-    return {name.split(".")[0] for name in re.findall(r"^import time:.*\| +(\S+)$", done.stderr, re.MULTILINE)}
+    return {
+        name.split(".")[0]
+        for name in re.findall(r"^import time:.*\| +(\S+)$", done.stderr, re.MULTILINE)
+    }
 
 
 @pytest.fixture
@@ -38,7 +49,10 @@ def test_help_imports_click_and_little_else():
 
 def test_help_imports_no_command():
     done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "perfvcs", "--help"], capture_output=True, text=True, check=True
+        [sys.executable, "-X", "importtime", "-m", "perfvcs", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert "perfvcs.cli" in done.stderr
     assert "perfvcs.commands" not in done.stderr
@@ -52,11 +66,18 @@ def test_a_frequent_command_imports_nothing_heavy(command):
 
 @pytest.mark.usefixtures("initialised")
 @pytest.mark.parametrize("chosen", ["", "3"])
-def test_that_numpy_loads_without_threads_is_not_seen_by_measured_programs(project, tmp_path, monkeypatch, chosen):
+def test_that_numpy_loads_without_threads_is_not_seen_by_measured_programs(
+    project, tmp_path, monkeypatch, chosen
+):
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
     if chosen:
         monkeypatch.setenv("OPENBLAS_NUM_THREADS", chosen)
     seen = tmp_path / "seen"
     command = ["collect", "-n", "1", "--", "sh", "-c", f'echo "[$OPENBLAS_NUM_THREADS]" >>{seen}']
-    subprocess.run([sys.executable, "-m", "perfvcs", *command], cwd=project.root, check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "perfvcs", *command],
+        cwd=project.root,
+        check=True,
+        capture_output=True,
+    )
     assert set(seen.read_text().split()) == {f"[{chosen}]"}

@@ -35,14 +35,19 @@ def profile(project: Project) -> Profile:
 
 @pytest.fixture
 def another(profile: Profile) -> Profile:
-    found = sample_profile([1.0], commit=profile.commit, job=Job("../../evil", "time", "x", workload="a/../b"))
+    found = sample_profile(
+        [1.0], commit=profile.commit, job=Job("../../evil", "time", "x", workload="a/../b")
+    )
     Repository.find().store.add([found], "test")
     return found
 
 
 def test_one_profile_goes_to_standard_output(perf: Perf, profile: Profile) -> None:
     assert perf("export").out.encode() == profile.encode()
-    assert perf("export", "HEAD", "--format", "csv").out == "uid,execution,wall [s]\nsort,0,0.01\nsort,1,0.011\nsort,2,0.012\n"
+    assert (
+        perf("export", "HEAD", "--format", "csv").out
+        == "uid,execution,wall [s]\nsort,0,0.01\nsort,1,0.011\nsort,2,0.012\n"
+    )
     assert json.loads(perf("export", "--format", "perun").out)["origin"] == profile.commit
 
 
@@ -50,7 +55,10 @@ def test_a_file_is_written_and_never_overwritten_unasked(perf: Perf, profile: Pr
     assert perf("export", "-o", "out.json").out == "wrote out.json\n"
     assert formats.read("out.json") == profile
     Path("out.json").write_text("mine")
-    assert "out.json already exists: --force overwrites it" in perf("export", "-o", "out.json", code=2).err
+    assert (
+        "out.json already exists: --force overwrites it"
+        in perf("export", "-o", "out.json", code=2).err
+    )
     assert perf("export", "-o", "new/").out == "wrote 1 profile into new\n"
     assert Path("new").is_dir()
     assert "file/ is a folder: name a file" in perf("export", "--table", "file/", code=2).err
@@ -64,12 +72,17 @@ def test_a_file_is_written_and_never_overwritten_unasked(perf: Perf, profile: Pr
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        ("none/out.json", "cannot write none/out.json: No such file or directory: choose another -o"),
+        (
+            "none/out.json",
+            "cannot write none/out.json: No such file or directory: choose another -o",
+        ),
         ("file/out.json", "cannot write file/out.json: Not a directory"),
         ("n" * 300, "File name too long"),
     ],
 )
-def test_a_place_that_cannot_be_written_to_is_reported(perf: Perf, output: str, message: str) -> None:
+def test_a_place_that_cannot_be_written_to_is_reported(
+    perf: Perf, output: str, message: str
+) -> None:
     Path("file").touch()
     said = perf("export", "-o", output, code=2)
     assert message in said.err
@@ -79,7 +92,9 @@ def test_a_place_that_cannot_be_written_to_is_reported(perf: Perf, output: str, 
 @pytest.mark.usefixtures("profile")
 def test_a_full_disk_is_not_blamed_on_the_name(perf: Perf) -> None:
     said = perf("export", "-o", "/dev/full", code=1)
-    assert said.err == "perf: /dev/full: the disk is full: free some space and run the command again\n"
+    assert (
+        said.err == "perf: /dev/full: the disk is full: free some space and run the command again\n"
+    )
 
 
 @pytest.mark.usefixtures("another")
@@ -87,7 +102,9 @@ def test_a_folder_that_cannot_be_made_is_reported(perf: Perf) -> None:
     assert "cannot write /proc/none: " in perf("export", "-o", "/proc/none", code=2).err
 
 
-def test_a_file_system_without_hard_links_is_written_to(monkeypatch: pytest.MonkeyPatch, perf: Perf, profile: Profile) -> None:
+def test_a_file_system_without_hard_links_is_written_to(
+    monkeypatch: pytest.MonkeyPatch, perf: Perf, profile: Profile
+) -> None:
     def link(*_: object, **__: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
@@ -116,7 +133,10 @@ def test_several_profiles_go_into_a_folder(perf: Perf, profile: Profile, another
     assert [formats.read(path) for path in found] == [another, profile]
     assert "already exists" in perf("export", "-o", "out", code=2).err
     perf("export", "-o", "out", "--force")
-    assert perf("export", "-o", "out", "--format", "csv", "--job", "sort").out == "wrote 1 profile into out\n"
+    assert (
+        perf("export", "-o", "out", "--format", "csv", "--job", "sort").out
+        == "wrote 1 profile into out\n"
+    )
     assert perf("export", "--job", "sort").out.encode() == profile.encode()
     Path("file").write_text("")
     assert "file is a file: name a folder" in perf("export", "-o", "file", code=2).err
@@ -135,7 +155,9 @@ def test_a_wrong_request_is_refused(perf: Perf) -> None:
         "no option `delimeter`; did you mean `delimiter`"
         in perf("export", "--format", "csv", "--option", "delimeter=;", code=2).err
     )
-    assert perf("export", "--format", "csv", "--option", "delimiter=;").out.startswith("uid;execution;wall [s]\n")
+    assert perf("export", "--format", "csv", "--option", "delimiter=;").out.startswith(
+        "uid;execution;wall [s]\n"
+    )
     assert perf("export", "nowhere", code=2).err
 
 
@@ -145,7 +167,9 @@ def test_a_format_may_only_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
         suffixes: ClassVar[tuple[str, ...]] = (".x",)
 
     monkeypatch.setattr(formats, "build", lambda *_: Foreign())
-    with pytest.raises(UsageError, match=r"can only be read: choose one of .*csv, .*perfvcs, perun"):
+    with pytest.raises(
+        UsageError, match=r"can only be read: choose one of .*csv, .*perfvcs, perun"
+    ):
         formats.encode(sample_profile(), "foreign")
 
 
@@ -153,7 +177,10 @@ def test_a_format_may_only_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_profiles_are_compared_alone_in_sequences_or_as_summaries() -> None:
-    old, new = (sample_profile(noisy(centre, 20, seed), commit=str(seed) * 40) for centre, seed in ((1.0, 1), (1.5, 2)))
+    old, new = (
+        sample_profile(noisy(centre, 20, seed), commit=str(seed) * 40)
+        for centre, seed in ((1.0, 1), (1.5, 2))
+    )
     reports = [compare(old, new), compare([old], [new]), compare((old,), Measured.of(new))]
     assert reports[0] == reports[1] == reports[2]
     (change,) = reports[0].changes

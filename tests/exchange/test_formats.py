@@ -71,7 +71,9 @@ def test_only_regular_files_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["csv", "perfvcs", "perun"])
-def test_a_format_that_holds_all_rows_recognises_and_reads_what_it_writes(name: str, tmp_path: Path) -> None:
+def test_a_format_that_holds_all_rows_recognises_and_reads_what_it_writes(
+    name: str, tmp_path: Path
+) -> None:
     profile = sample_profile()
     path = tmp_path / f"profile{formats.suffixes(name)[0]}"
     path.write_bytes(formats.encode(profile, name))
@@ -85,7 +87,9 @@ def test_a_format_that_holds_all_rows_recognises_and_reads_what_it_writes(name: 
 
 
 @pytest.mark.parametrize("name", formats.members("decode"))
-@pytest.mark.parametrize("content", [b"", b"\0", b"\xff\xfe", b"{}", b"[[[", b'{"resources": {"a": 1}}', b"{" * 100_000])
+@pytest.mark.parametrize(
+    "content", [b"", b"\0", b"\xff\xfe", b"{}", b"[[[", b'{"resources": {"a": 1}}', b"{" * 100_000]
+)
 def test_no_format_takes_what_it_cannot_read(name: str, content: bytes, file: Path) -> None:
     file.write_bytes(content)
     with pytest.raises(Malformed, match=r"some profile\.json"):

@@ -81,8 +81,14 @@ def test_a_benchmark_whose_code_changed_is_another_one_unless_asked() -> None:
 
 
 def test_files_of_version_1_are_read() -> None:
-    results = {"time_a": 1.5, "time_b": None, "time_c": {"result": [1.0, None], "params": [["10", "20"]]}}
-    old = json.dumps({"commit_hash": COMMIT, "results": results, "params": {"ram": 8}, "version": 1}).encode()
+    results = {
+        "time_a": 1.5,
+        "time_b": None,
+        "time_c": {"result": [1.0, None], "params": [["10", "20"]]},
+    }
+    old = json.dumps(
+        {"commit_hash": COMMIT, "results": results, "params": {"ram": 8}, "version": 1}
+    ).encode()
     profile = Asv().decode(old)
     assert values(profile) == {("time_a", None): [1.5], ("time_c", 10.0): [1.0]}
     assert profile.environment.fields == {"ram": "8"}
@@ -121,28 +127,41 @@ def test_every_beginning_of_a_file_is_refused() -> None:
             Asv().decode(whole[:end])
 
 
-def test_a_folder_of_results_is_imported_with_commits_that_nobody_has(project: Project, perf: Perf, tmp_path: Path) -> None:
+def test_a_folder_of_results_is_imported_with_commits_that_nobody_has(
+    project: Project, perf: Perf, tmp_path: Path
+) -> None:
     project.commit()
     said = perf("import", str(RESULTS))
     assert said.out == "stored 1 profile\nnot commits of this repository: 158ec25cbd\n"
     assert said.err == ""
     (tmp_path / "empty.json").write_bytes(document({}))
     (tmp_path / "again.json").write_bytes(FILE.read_bytes())
-    assert perf("import", str(tmp_path / "empty.json"), str(tmp_path / "again.json")).out == (
-        "stored 0 profiles, 1 already stored\nleft out 1 file without results\nnot commits of this repository: 158ec25cbd\n"
+    assert (
+        perf("import", str(tmp_path / "empty.json"), str(tmp_path / "again.json")).out
+        == "stored 0 profiles, 1 already stored\nleft out 1 file without results\nnot commits of"
+        " this repository: 158ec25cbd\n"
     )
     assert "no results" in perf("import", str(tmp_path / "empty.json"), code=12).err
 
 
-def test_commits_of_a_rewritten_history_are_found_by_a_map(project: Project, perf: Perf, tmp_path: Path) -> None:
+def test_commits_of_a_rewritten_history_are_found_by_a_map(
+    project: Project, perf: Perf, tmp_path: Path
+) -> None:
     now = project.commit()
     renamed = tmp_path / "commit-map"
-    renamed.write_text(f"old                                      new\n{COMMIT} {now}\n{'1' * 40} {'0' * 40}\n")
+    renamed.write_text(
+        f"old                                      new\n{COMMIT} {now}\n{'1' * 40} {'0' * 40}\n"
+    )
     assert perf("import", "--map", str(renamed), str(RESULTS)).out == "stored 1 profile\n"
     assert Repository.find().store.paths(now)
     renamed.write_text(f"{COMMIT} HEAD\n")
-    assert "line 1: write two full commit ids" in perf("import", "--map", str(renamed), str(RESULTS), code=2).err
-    assert "cannot read" in perf("import", "--map", str(tmp_path / "none"), str(RESULTS), code=2).err
+    assert (
+        "line 1: write two full commit ids"
+        in perf("import", "--map", str(renamed), str(RESULTS), code=2).err
+    )
+    assert (
+        "cannot read" in perf("import", "--map", str(tmp_path / "none"), str(RESULTS), code=2).err
+    )
 
 
 def test_commits_that_are_here_give_their_dates(project: Project, perf: Perf) -> None:
@@ -151,16 +170,24 @@ def test_commits_that_are_here_give_their_dates(project: Project, perf: Perf) ->
     perf("import", "old.json")
     (path,) = Repository.find().store.paths(now)
     started = Repository.find().store.read(path).collected.started
-    assert started == project.git("log", "-1", "--date=format-local:%Y-%m-%dT%H:%M:%SZ", "--format=%ad")
+    assert started == project.git(
+        "log", "-1", "--date=format-local:%Y-%m-%dT%H:%M:%SZ", "--format=%ad"
+    )
 
 
 def test_a_folder_of_results_is_written_as_asv_looks_for_it(project: Project, perf: Perf) -> None:
     commits = [project.commit(title) for title in ("one", "two")]
     for commit in commits:
-        for job, rows in {"sort": "sort,1,0.5\nsort,2,0.75\n", "parse": "parse.words,,0.25\n"}.items():
+        for job, rows in {
+            "sort": "sort,1,0.5\nsort,2,0.75\n",
+            "parse": "parse.words,,0.25\n",
+        }.items():
             Path("data.csv").write_text(f"uid,size,wall [s]\n{rows}")
             perf("import", "data.csv", "--commit", commit, "--name", job)
-    assert perf("export", *commits, "--format", "asv", "-o", "results").out == "wrote 4 profiles into results\n"
+    assert (
+        perf("export", *commits, "--format", "asv", "-o", "results").out
+        == "wrote 4 profiles into results\n"
+    )
     described = json.loads(Path("results/benchmarks.json").read_text())
     assert described.pop("version") == 2
     assert set(described) == {"time_sort", "parse.parse.time_words"}
@@ -183,8 +210,14 @@ def test_a_folder_of_results_is_written_as_asv_looks_for_it(project: Project, pe
 
 
 def test_what_asv_wrote_is_described_with_its_versions() -> None:
-    files = {name: json.loads(content) for name, content in formats.encode_all([formats.read(FILE)], "asv")}
-    theirs, ours = json.loads((RESULTS / "benchmarks.json").read_text()), files.pop("benchmarks.json")
+    files = {
+        name: json.loads(content)
+        for name, content in formats.encode_all([formats.read(FILE)], "asv")
+    }
+    theirs, ours = (
+        json.loads((RESULTS / "benchmarks.json").read_text()),
+        files.pop("benchmarks.json"),
+    )
     assert files.pop("lab/machine.json")["machine"] == "lab"
     ((path, written),) = files.items()
     assert path.startswith(f"lab/{COMMIT[:8]}-")
@@ -192,4 +225,5 @@ def test_what_asv_wrote_is_described_with_its_versions() -> None:
     for name, about in ours.items():
         assert theirs[name]["version"].startswith(about["version"])
         assert about["type"] == theirs[name]["type"]
-        assert written["results"][name][2] == about["version"]  # asv leaves out results of another version
+        # asv leaves out results of another version
+        assert written["results"][name][2] == about["version"]

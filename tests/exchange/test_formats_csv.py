@@ -34,13 +34,20 @@ def rows(profile: Profile) -> list[tuple[Any, ...]]:
     size = found.size or [None] * len(found)
     numbers = [found.integers(name) for name in ("execution", "iteration", "binary", "mark")]
     names = [found.names[code] for code in found.uid]
-    return list(zip(names, size, *numbers, *(found.metrics[name] for name in profile.metrics), strict=True))
+    return list(
+        zip(names, size, *numbers, *(found.metrics[name] for name in profile.metrics), strict=True)
+    )
 
 
 def test_a_wide_table_has_a_column_per_metric():
-    profile = table("uid,size,execution,wall [ms],rate [1/s higher]\nsort,10,0,1.5,7\nsort,10,1,1.6,\n")
+    profile = table(
+        "uid,size,execution,wall [ms],rate [1/s higher]\nsort,10,0,1.5,7\nsort,10,1,1.6,\n"
+    )
     assert profile.metrics == {"wall": Metric("ms"), "rate": Metric("1/s", "higher")}
-    assert rows(profile) == [("sort", 10.0, 0, 0, 0, 0, 1.5, 7.0), ("sort", 10.0, 1, 0, 0, 0, 1.6, None)]
+    assert rows(profile) == [
+        ("sort", 10.0, 0, 0, 0, 0, 1.5, 7.0),
+        ("sort", 10.0, 1, 0, 0, 0, 1.6, None),
+    ]
     assert profile.job.name == "results"
     assert profile.job.collector == "import"
     assert profile.design.executions == 2
@@ -112,9 +119,16 @@ def test_a_byte_order_mark_and_other_line_ends_do_not_matter():
 
 def test_options_say_which_column_is_what():
     profile = table(
-        "what,n,run,ms,date\nsort,5,3,1.5,monday\n", name="nightly", uid="what", size="n", metrics=["ms"], unit={"ms": "ms"},
-        better={"ms": "none"}, kind={"ms": "deterministic"}, started="2026-11-20T09:30:00Z",
-    )  # fmt: skip
+        "what,n,run,ms,date\nsort,5,3,1.5,monday\n",
+        name="nightly",
+        uid="what",
+        size="n",
+        metrics=["ms"],
+        unit={"ms": "ms"},
+        better={"ms": "none"},
+        kind={"ms": "deterministic"},
+        started="2026-11-20T09:30:00Z",
+    )
     assert rows(profile) == [("sort", 5.0, 3, 0, 0, 0, 1.5)]
     assert profile.metrics == {"ms": Metric("ms", "none", "deterministic")}
     assert profile.job.name == "nightly"
@@ -128,7 +142,11 @@ def test_a_column_that_an_option_calls_a_metric_is_none_of_the_known_ones():
 
 
 def test_names_of_columns_become_names_of_metrics():
-    assert list(table("uid,time delta (us),99 %,trace\na,1,2,3\n").metrics) == ["time_delta", "m_99", "trace_"]
+    assert list(table("uid,time delta (us),99 %,trace\na,1,2,3\n").metrics) == [
+        "time_delta",
+        "m_99",
+        "trace_",
+    ]
     assert table("uid,time delta (us)\na,1\n").metrics["time_delta"].unit == "us"
 
 
@@ -173,9 +191,12 @@ def test_every_name_becomes_one_that_a_metric_can_have(name):
         ("uid,a b,a_b\na,1,2\n", "would both be the metric `a_b`"),
         ("uid,metric,value,when\na,x,1,y\n", "the column `when` is not used"),
         ("uid,metric,value,unit\na,x,1,s\na,x,2,ms\n", "column `unit`: a metric has several"),
-        ("uid,wall,kind\na,1,2\n" * 0 + "uid," + ",".join(f"c{n}" for n in range(1001)) + "\n", "1,002 columns, over the limit"),
+        (
+            "uid,wall,kind\na,1,2\n" * 0 + "uid," + ",".join(f"c{n}" for n in range(1001)) + "\n",
+            "1,002 columns, over the limit",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_in_a_table_is_reported_with_its_place(text, message):
     with pytest.raises(Malformed) as caught:
         table(text)
@@ -204,7 +225,9 @@ def test_an_option_that_does_not_fit_the_table_is_reported(options, message):
         table("name,wall\na,1\n", **options)
 
 
-@pytest.mark.parametrize("options", [{"delimiter": ";;"}, {"delimiter": '"'}, {"started": "yesterday"}])
+@pytest.mark.parametrize(
+    "options", [{"delimiter": ";;"}, {"delimiter": '"'}, {"started": "yesterday"}]
+)
 def test_an_option_that_makes_no_sense_is_refused(options):
     with pytest.raises(UsageError):
         Csv(**options)
@@ -254,18 +277,26 @@ def test_rows_are_grouped_and_counted_as_they_come(table):
     assert counted(keys).tolist() == [table[:place].count(row) for place, row in enumerate(table)]
 
 
-NAME = (st.from_regex(METRIC_NAME, fullmatch=True) | st.sampled_from(["n", "name", "metric", "value", "unit"])).filter(
-    lambda name: name not in RESERVED
-)
+NAME = (
+    st.from_regex(METRIC_NAME, fullmatch=True)
+    | st.sampled_from(["n", "name", "metric", "value", "unit"])
+).filter(lambda name: name not in RESERVED)
 NUMBER = st.floats(allow_nan=False, allow_infinity=False)
-UNIT = st.text(st.characters(codec="utf-8", exclude_characters="[]"), max_size=10).map(str.strip) | st.sampled_from(
-    ["none", "a none"]
-)
+UNIT = st.text(st.characters(codec="utf-8", exclude_characters="[]"), max_size=10).map(
+    str.strip
+) | st.sampled_from(["none", "a none"])
 METRIC = st.builds(
-    Metric, UNIT, st.sampled_from(["lower", "higher", "none"]), st.sampled_from(["sampled", "deterministic"])
-)  # fmt: skip
+    Metric,
+    UNIT,
+    st.sampled_from(["lower", "higher", "none"]),
+    st.sampled_from(["sampled", "deterministic"]),
+)
 FORMULA = st.from_regex(r"'{0,3}[-=+@\t\r\n]?[a-z=']{0,5}", fullmatch=True)
-UID = st.text(st.characters(codec="utf-8"), max_size=20) | FORMULA | st.sampled_from(["=cmd()", 'a,"b"', "a\r\nb", "\r", "a;b\t"])
+UID = (
+    st.text(st.characters(codec="utf-8"), max_size=20)
+    | FORMULA
+    | st.sampled_from(["=cmd()", 'a,"b"', "a\r\nb", "\r", "a;b\t"])
+)
 
 
 @st.composite
@@ -277,16 +308,23 @@ def profiles(draw: st.DrawFn) -> Profile:
     values = st.lists(NUMBER | st.none(), min_size=count, max_size=count)
     metrics = draw(st.dictionaries(NAME, METRIC, min_size=1, max_size=3))
     resources = Resources(
-        names=names, uid=[names.index(uid) for uid in uids], execution=draw(integers), iteration=draw(st.none() | integers),
-        binary=draw(st.none() | integers), mark=draw(st.none() | integers), size=draw(st.none() | values),
+        names=names,
+        uid=[names.index(uid) for uid in uids],
+        execution=draw(integers),
+        iteration=draw(st.none() | integers),
+        binary=draw(st.none() | integers),
+        mark=draw(st.none() | integers),
+        size=draw(st.none() | values),
         metrics={name: draw(values) for name in metrics},
-    )  # fmt: skip
+    )
     return sample_profile(metrics=metrics, resources=resources)
 
 
 @given(profiles(), st.sampled_from(["", ";", "\t"]), st.sampled_from(["quote", "keep"]))
 def test_what_is_written_is_read_again(profile, delimiter, formulas):
-    again = Csv(formulas=formulas).decode(Csv(delimiter=delimiter, formulas=formulas).encode(profile))
+    again = Csv(formulas=formulas).decode(
+        Csv(delimiter=delimiter, formulas=formulas).encode(profile)
+    )
     assert rows(again) == rows(profile)
     assert again.metrics == profile.metrics
 
@@ -298,13 +336,17 @@ def test_a_name_that_is_no_unicode_cannot_be_written():
         Csv().encode(profile)
 
 
-@pytest.mark.parametrize("name", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", "\t=1", "\r=1", "\n=1"])
+@pytest.mark.parametrize(
+    "name", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", "\t=1", "\r=1", "\n=1"]
+)
 def test_a_spreadsheet_takes_no_unit_for_a_formula(name):
     profile = Csv().decode(b"uid,wall\nx,-1\n")
     profile.resources.names[:] = [name]
     (_, row) = list(csv.reader(io.StringIO(Csv().encode(profile).decode(), newline="")))
     assert row == [f"'{name}", "0", "-1.0"]  # numbers are numbers
-    (_, row) = list(csv.reader(io.StringIO(Csv(formulas="keep").encode(profile).decode(), newline="")))
+    (_, row) = list(
+        csv.reader(io.StringIO(Csv(formulas="keep").encode(profile).decode(), newline=""))
+    )
     assert row[0] == name
 
 
@@ -323,11 +365,21 @@ def test_formulas_are_quoted_or_kept_and_nothing_else(tmp_path):
 
 @pytest.mark.parametrize(
     "title",
-    ["[" * 9999, "(" * 9999, "x[" * 4999, " " * 9998 + "x", "x" + " [" * 4999, "x" + "()" * 4999, "x (" + " " * 9990],
+    [
+        "[" * 9999,
+        "(" * 9999,
+        "x[" * 4999,
+        " " * 9998 + "x",
+        "x" + " [" * 4999,
+        "x" + "()" * 4999,
+        "x (" + " " * 9990,
+    ],
     ids=lambda title: title[:4],
 )
 def test_a_title_costs_no_time_that_grows_with_its_square(title):
-    """Each took minutes while a pattern tried every bracket as the first; it is the test's own time that would show it."""
+    """Each took minutes while a pattern tried every bracket as the first; it is the test's own time
+    that would show it.
+    """
     for text in (title, title * 26):
         try:
             Csv().decode(f'uid,"{text}"\na,1\n'.encode())
@@ -343,11 +395,19 @@ def test_a_title_has_at_most_so_many_characters():
 @pytest.mark.parametrize(
     ("title", "name", "unit"),
     [
-        ("a [b]", "a", "b"), ("[a] [b]", "[a]", "b"), (" [a] ", "[a]", None), ("a[b]c", "a[b]c", None), ("a [b] (c)", "a [b]", "c"),
-        ("a (b (c)", "a (b", "c"), ("a (b) c)", "a (b) c)", None), ("a [b (c)]", "a", "b (c)"), ("(a)", "(a)", None), ("a []", "a", ""),
+        ("a [b]", "a", "b"),
+        ("[a] [b]", "[a]", "b"),
+        (" [a] ", "[a]", None),
+        ("a[b]c", "a[b]c", None),
+        ("a [b] (c)", "a [b]", "c"),
+        ("a (b (c)", "a (b", "c"),
+        ("a (b) c)", "a (b) c)", None),
+        ("a [b (c)]", "a", "b (c)"),
+        ("(a)", "(a)", None),
+        ("a []", "a", ""),
         ("a [b [c]]", "a", "b [c]"),
     ],
-)  # fmt: skip
+)
 def test_brackets_at_the_end_of_a_title_say_what_it_is(title, name, unit):
     found, about = described(title)
     assert found == name

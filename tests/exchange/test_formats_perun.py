@@ -25,16 +25,38 @@ ALLOCATED = [{"function": "malloc", "source": "unreachable", "line": 0}, MAIN]
 
 
 def document(**parts: Any) -> dict[str, Any]:
-    header = {"type": "mixed", "cmd": "./bin/list", "args": "-v", "workload": "1k.txt", "units": {"mixed(time delta)": "ms"}}
-    return {"origin": COMMIT, "header": header, "collector_info": {"name": "trace", "params": {"func": ["f"]}}, **parts}
+    header = {
+        "type": "mixed",
+        "cmd": "./bin/list",
+        "args": "-v",
+        "workload": "1k.txt",
+        "units": {"mixed(time delta)": "ms"},
+    }
+    return {
+        "origin": COMMIT,
+        "header": header,
+        "collector_info": {"name": "trace", "params": {"func": ["f"]}},
+        **parts,
+    }
 
 
-def call(amount: object, size: object = 1, uid: object = "insert(List*)", **more: object) -> dict[str, Any]:
-    return {"amount": amount, "structure-unit-size": size, "uid": uid, "type": "mixed", "subtype": "time delta", **more}
+def call(
+    amount: object, size: object = 1, uid: object = "insert(List*)", **more: object
+) -> dict[str, Any]:
+    return {
+        "amount": amount,
+        "structure-unit-size": size,
+        "uid": uid,
+        "type": "mixed",
+        "subtype": "time delta",
+        **more,
+    }
 
 
 def read(found: object, **options: Any) -> Profile:
-    profile = Perun(**options).decode(found if isinstance(found, bytes) else json.dumps(found).encode())
+    profile = Perun(**options).decode(
+        found if isinstance(found, bytes) else json.dumps(found).encode()
+    )
     profile.encode()
     return profile
 
@@ -75,24 +97,40 @@ def test_the_header_becomes_the_job():
     profile = read(document(resources=CALLS))
     job = profile.job
     assert (job.name, job.collector, job.cmd, job.args, job.workload, job.engine) == (
-        "list", "trace", "./bin/list", "-v", "1k.txt", "perun")  # fmt: skip
+        "list",
+        "trace",
+        "./bin/list",
+        "-v",
+        "1k.txt",
+        "perun",
+    )
     assert profile.commit == COMMIT
     assert "func" in profile.environment.notes["collector parameters"]
     assert read(document(resources=CALLS), name="other").job.name == "other"
     assert read({"resources": CALLS}).job.name == "unknown"
     assert read({"resources": CALLS}).commit == formats.UNKNOWN
-    assert read({"header": {"params": ["a", "b"], "workload": 5}, "resources": CALLS}).job.args == "a b"
+    assert (
+        read({"header": {"params": ["a", "b"], "workload": 5}, "resources": CALLS}).job.args
+        == "a b"
+    )
 
 
 def test_the_machine_becomes_the_environment():
-    profile = read(document(resources=CALLS, machine={"architecture": "x86_64", "host": "lab", "memory": {}}))
+    profile = read(
+        document(resources=CALLS, machine={"architecture": "x86_64", "host": "lab", "memory": {}})
+    )
     assert profile.environment.fields == {"machine": "x86_64", "host": "lab"}
     assert profile.environment.fingerprint
 
 
 def test_snapshots_are_iterations_with_their_time():
     profile = read(
-        document(snapshots=[{"time": "0.1", "resources": [call(1)]}, {"time": "0.25s", "resources": [call(2), call(3)]}])
+        document(
+            snapshots=[
+                {"time": "0.1", "resources": [call(1)]},
+                {"time": "0.25s", "resources": [call(2), call(3)]},
+            ]
+        )
     )
     assert profile.resources.iteration == [0, 1, 1]
     assert profile.resources.metrics["snapshot"] == [0.1, 0.25, 0.25]
@@ -104,11 +142,23 @@ def test_snapshots_are_iterations_with_their_time():
 
 
 def test_repeated_runs_of_a_program_are_executions():
-    times = [{"amount": 1.0, "uid": "real"}, {"amount": 0.5, "uid": "user"}, {"amount": 1.1, "uid": "real"}]
-    profile = read({"header": {"type": "time", "cmd": "ls", "units": {"time": "s"}}, "global": {"resources": times}})
+    times = [
+        {"amount": 1.0, "uid": "real"},
+        {"amount": 0.5, "uid": "user"},
+        {"amount": 1.1, "uid": "real"},
+    ]
+    profile = read(
+        {
+            "header": {"type": "time", "cmd": "ls", "units": {"time": "s"}},
+            "global": {"resources": times},
+        }
+    )
     assert profile.metrics == {"time": Metric("s")}
     assert profile.resources.execution == [0, 0, 1]
-    ordered = [{"amount": 1.0, "uid": "real", "order": 4}, {"amount": 1.1, "uid": "real", "order": 5}]
+    ordered = [
+        {"amount": 1.0, "uid": "real", "order": 4},
+        {"amount": 1.1, "uid": "real", "order": 5},
+    ]
     assert read({"header": {"type": "time"}, "resources": ordered}).resources.execution == [4, 5]
 
 
@@ -117,7 +167,14 @@ def test_several_types_become_several_metrics():
         {
             "header": {"type": "memory", "units": {"memory": "kB"}},
             "resources": [
-                {"amount": 4, "uid": MAIN, "type": "memory", "subtype": "malloc", "trace": ALLOCATED, "address": 19284560},
+                {
+                    "amount": 4,
+                    "uid": MAIN,
+                    "type": "memory",
+                    "subtype": "malloc",
+                    "trace": ALLOCATED,
+                    "address": 19284560,
+                },
                 {"amount": 0, "uid": "main", "type": "memory", "subtype": "free", "trace": []},
                 {"amount": 2, "uid": "main", "type": "time", "note": "text"},
                 {"amount": 3, "uid": "main", "type": "mixed", "subtype": "malloc", "exclusive": 2},
@@ -126,22 +183,33 @@ def test_several_types_become_several_metrics():
     )
     assert profile.resources.names == ["main (list.c:22)", "main"]
     assert profile.metrics == {
-        "malloc": Metric("kB"), "free": Metric("kB"), "time": Metric("s"), "malloc_2": Metric("us"),
-        "address": Metric("", "none"), "exclusive": Metric("kB"),
-    }  # fmt: skip
+        "malloc": Metric("kB"),
+        "free": Metric("kB"),
+        "time": Metric("s"),
+        "malloc_2": Metric("us"),
+        "address": Metric("", "none"),
+        "exclusive": Metric("kB"),
+    }
     assert profile.resources.metrics["malloc"] == [4.0, None, None, None]
     assert profile.stacks == Stacks(["main (list.c:22)", "malloc"], [[0, 1]])
     assert profile.resources.trace == [0, -1, -1, -1]
 
 
 def test_traces_may_be_texts():
-    profile = read({"resources": [call(1, trace=["inner", "outer"]), call(2, trace=["inner", "outer"])]})
+    profile = read(
+        {"resources": [call(1, trace=["inner", "outer"]), call(2, trace=["inner", "outer"])]}
+    )
     assert profile.stacks == Stacks(["outer", "inner"], [[0, 1]])
     assert profile.resources.trace == [0, 0]
 
 
 def test_models_and_postprocessors_are_kept_from_wherever_they_are():
-    model = {"uid": "f", "model": "linear", "coeffs": [{"name": "b0", "value": 1.5}], "r_square": 0.9}
+    model = {
+        "uid": "f",
+        "model": "linear",
+        "coeffs": [{"name": "b0", "value": 1.5}],
+        "r_square": 0.9,
+    }
     found = document(
         models=[model | {"x_start": 0}],
         postprocessors=[{"name": "regression_analysis", "params": {"method": "full"}}],
@@ -149,20 +217,33 @@ def test_models_and_postprocessors_are_kept_from_wherever_they_are():
     )
     found["global"] = {"models": [model], "resources": []}
     profile = read(found)
-    assert [one.fields for one in profile.models] == [model | {"x_start": 0}, model, model | {"x_end": 9}]
+    assert [one.fields for one in profile.models] == [
+        model | {"x_start": 0},
+        model,
+        model | {"x_end": 9},
+    ]
     assert profile.postprocessors == [Processed("regression_analysis", {"method": "full"})]
 
 
 def test_what_only_python_writes_in_json_is_nothing():
-    text = json.dumps(document(resources=CALLS, models=[{"r_square": float("nan")}, {"r_square": float("inf")}]))
-    assert [one.fields for one in read(text.encode()).models] == [{"r_square": None}, {"r_square": None}]
+    text = json.dumps(
+        document(resources=CALLS, models=[{"r_square": float("nan")}, {"r_square": float("inf")}])
+    )
+    assert [one.fields for one in read(text.encode()).models] == [
+        {"r_square": None},
+        {"r_square": None},
+    ]
 
 
 @pytest.mark.parametrize("compress", [lambda data: data, zlib.compress, gzip.compress])
 def test_plain_compressed_and_stored_objects_are_read(tmp_path: Path, compress):
     text = json.dumps(document(resources=CALLS)).encode()
     plain = formats.decode(text, "a.json")
-    for name, content in (("a.json", text), ("a.perf", text), ("f2b4bfa06f6b", b"profile mixed %d\0%s" % (len(text), text))):
+    for name, content in (
+        ("a.json", text),
+        ("a.perf", text),
+        ("f2b4bfa06f6b", b"profile mixed %d\0%s" % (len(text), text)),
+    ):
         path = tmp_path / name
         path.write_bytes(compress(content))
         assert formats.guess(path) == "perun"
@@ -175,7 +256,12 @@ def row(**parts: object) -> dict[str, Any]:
 
 @pytest.mark.parametrize("empty", ["", None, {}, []])
 def test_parameters_may_be_empty_in_any_way(empty):
-    found = document(resources=CALLS, postprocessors=[{"name": "normalizer", "params": empty}], models="", snapshots="")
+    found = document(
+        resources=CALLS,
+        postprocessors=[{"name": "normalizer", "params": empty}],
+        models="",
+        snapshots="",
+    )
     found["collector_info"] = {"name": "time", "params": empty}
     found["header"]["params"] = empty
     profile = read(found)
@@ -186,7 +272,10 @@ def test_parameters_may_be_empty_in_any_way(empty):
 def test_parameters_that_are_no_object_are_kept():
     profile = read(document(resources=CALLS, postprocessors=[{"name": "filter", "params": "-d 2"}]))
     assert profile.postprocessors == [Processed("filter", {"params": "-d 2"})]
-    assert read(document(resources=CALLS) | {"header": {"args": {"threads": 2}}}).job.args == '{"threads":2}'
+    assert (
+        read(document(resources=CALLS) | {"header": {"args": {"threads": 2}}}).job.args
+        == '{"threads":2}'
+    )
 
 
 @pytest.mark.parametrize(
@@ -209,12 +298,17 @@ def test_amounts_may_be_texts_with_or_without_a_unit(amounts, units, unit, value
     assert profile.resources.metrics["duration"] == pytest.approx(values)
 
 
-@given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(["", "s", "ms", "µs", " kB", "%"]))
+@given(
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from(["", "s", "ms", "µs", " kB", "%"]),
+)
 def test_a_number_that_is_written_is_read(value, unit):
     assert written(f"{value!r}{unit}") == (value, unit.strip())
 
 
-@given(st.text() | st.from_regex(r"[-+0-9.eE_ a-z]{0,450}") | st.integers() | st.none() | st.booleans())
+@given(
+    st.text() | st.from_regex(r"[-+0-9.eE_ a-z]{0,450}") | st.integers() | st.none() | st.booleans()
+)
 def test_whatever_is_written_is_a_finite_number_or_none(value):
     found = written(value)
     assert found is None or (abs(found.value) < float("inf") and len(found.unit) <= 32)
@@ -223,7 +317,12 @@ def test_whatever_is_written_is_a_finite_number_or_none(value):
 def test_other_numbers_may_be_texts_too():
     frame = {"function": "malloc", "source": "list.c", "line": "22"}
     profile = read(
-        document(resources=[call(1, "10", order="1", exclusive="0.5", trace=[frame], iteration=3.0), call(2, "", trace="")])
+        document(
+            resources=[
+                call(1, "10", order="1", exclusive="0.5", trace=[frame], iteration=3.0),
+                call(2, "", trace=""),
+            ]
+        )
     )
     rows = profile.resources
     assert (rows.size, rows.execution, rows.iteration) == ([10.0, None], [1, 0], [3, 0])
@@ -232,9 +331,17 @@ def test_other_numbers_may_be_texts_too():
 
 
 def test_rows_without_a_uid_are_those_of_the_whole_program():
-    rows = [{"amount": "0.616s", "type": "time"}, {"amount": "0.45", "type": "time", "uid": None}, call(1, 1, 7)]
+    rows = [
+        {"amount": "0.616s", "type": "time"},
+        {"amount": "0.45", "type": "time", "uid": None},
+        call(1, 1, 7),
+    ]
     profile = read(document(resources=rows))
-    assert [profile.resources.names[code] for code in profile.resources.uid] == ["list", "list", "7"]
+    assert [profile.resources.names[code] for code in profile.resources.uid] == [
+        "list",
+        "list",
+        "7",
+    ]
     assert read(document(resources=rows[:1]), name="nightly").resources.names == ["nightly"]
 
 
@@ -258,17 +365,32 @@ def columns(value: object, about: object = None) -> dict[str, Any]:
         (row(amount="fast"), "$.resources[0].amount is not a finite number"),
         (row(amount=True), "$.resources[0].amount is not a finite number"),
         (row(amount=10**400), "$.resources[0].amount is not a finite number"),
-        (document(resources=[call(1), call(2, "x")]), "$.resources[1].structure-unit-size is not a finite number"),
-        (document(snapshots=[{"resources": [call(1)]}, {"resources": [call([])]}]), "$.snapshots[1].resources[0].amount"),
+        (
+            document(resources=[call(1), call(2, "x")]),
+            "$.resources[1].structure-unit-size is not a finite number",
+        ),
+        (
+            document(snapshots=[{"resources": [call(1)]}, {"resources": [call([])]}]),
+            "$.snapshots[1].resources[0].amount",
+        ),
         (row(uid=[1]), "$.resources[0].uid is not a text"),
-        (row(amount="0.6 parsecs"), "$.resources[0].amount is in `parsecs`, and the metric in `ms`"),
+        (
+            row(amount="0.6 parsecs"),
+            "$.resources[0].amount is in `parsecs`, and the metric in `ms`",
+        ),
         (row(amount="1e999"), "$.resources[0].amount is not a finite number"),
         (row(amount="1_0"), "$.resources[0].amount is not a finite number"),
         (row(amount="9" * 500), "$.resources[0].amount is not a finite number"),
-        (document(resources=[call(1, "2 kB")]), "$.resources[0].structure-unit-size is not a finite number"),
+        (
+            document(resources=[call(1, "2 kB")]),
+            "$.resources[0].structure-unit-size is not a finite number",
+        ),
         (row(order="-1"), "$.resources[0].order is not an integer"),
         (row(uid="x" * 10_001), "$.resources[0].uid is not a text"),
-        (row(uid={"function": "f" * 9_999, "source": "s", "line": 5}), "$.resources[0].uid is longer"),
+        (
+            row(uid={"function": "f" * 9_999, "source": "s", "line": 5}),
+            "$.resources[0].uid is longer",
+        ),
         (row(uid={"function": 3}), "$.resources[0].uid is not a text"),
         (row(type=3), "$.resources[0].type is not a text"),
         (row(trace=3), "$.resources[0].trace is not a list"),
@@ -276,14 +398,26 @@ def columns(value: object, about: object = None) -> dict[str, Any]:
         (row(order=-1), "$.resources[0].order is not an integer"),
         (row(order=MAX_INTEGER + 1), "$.resources[0].order is not an integer"),
         (row(iteration=0.5), "$.resources[0].iteration is not an integer"),
-        (document(resources=[call(1, row=0), call(2, row=0)]), "$.resources[1].row has a second amount"),
-        (document(resources=[{str(number): 1 for number in range(1001)}]), "1,001 different fields"),
-        (columns({"amount": [1], "address": []}), '$.resources["f#0"].address has 0 values, others have 1'),
+        (
+            document(resources=[call(1, row=0), call(2, row=0)]),
+            "$.resources[1].row has a second amount",
+        ),
+        (
+            document(resources=[{str(number): 1 for number in range(1001)}]),
+            "1,001 different fields",
+        ),
+        (
+            columns({"amount": [1], "address": []}),
+            '$.resources["f#0"].address has 0 values, others have 1',
+        ),
         (columns({"amount": 3}), '$.resources["f#0"].amount is not a list'),
         (columns([]), '$.resources["f#0"] is not an object'),
         (columns({"amount": [1, "x"]}), '$.resources["f#0"].amount[1] is not a finite number'),
         (columns({"amount": [1]}, 3), '$.resource_type_map["f#0"] is not an object'),
-        (document(resources={"f#0": {"amount": [1]}}), '$.resources["f#0"] is not in $.resource_type_map'),
+        (
+            document(resources={"f#0": {"amount": [1]}}),
+            '$.resources["f#0"] is not in $.resource_type_map',
+        ),
         (document(resources=CALLS) | {"origin": "HEAD"}, "$.origin is not a full commit id"),
         (document(resources=CALLS) | {"header": 3}, "$.header is not an object"),
         (document(resources=CALLS) | {"header": {"cmd": {"a": 1}}}, "$.header.cmd is not a text"),
@@ -299,7 +433,7 @@ def columns(value: object, about: object = None) -> dict[str, Any]:
         (b"{'a'", "malformed"),
     ],
     ids=lambda value: value[:30] if isinstance(value, str) else "",
-)  # fmt: skip
+)
 def test_what_is_wrong_is_reported_with_its_place(found, message):
     with pytest.raises(Malformed) as caught:
         read(found)
@@ -317,11 +451,15 @@ def test_too_much_is_refused(monkeypatch):
 
 
 def test_of_a_field_that_is_there_twice_the_last_counts():
-    assert read(b'{"resources": [{"amount": 1, "amount": 2, "uid": "f"}]}').resources.metrics == {"mixed": [2.0]}
+    assert read(b'{"resources": [{"amount": 1, "amount": 2, "uid": "f"}]}').resources.metrics == {
+        "mixed": [2.0]
+    }
 
 
 def test_less_is_better_unless_an_option_says_otherwise():
-    assert read(document(resources=CALLS), better={"duration": "higher"}).metrics == {"duration": Metric("ms", "higher")}
+    assert read(document(resources=CALLS), better={"duration": "higher"}).metrics == {
+        "duration": Metric("ms", "higher")
+    }
     with pytest.raises(Malformed, match="no metric `wall`: there are duration"):
         read(document(resources=CALLS), better={"wall": "higher"})
 
@@ -335,8 +473,20 @@ def rows(profile: Profile) -> list[tuple[Any, ...]]:
     numbers = [found.integers(name) for name in ("execution", "iteration", "binary", "mark")]
     names = [found.names[code] for code in found.uid]
     stacks = profile.stacks or Stacks([], [])
-    traces = [[stacks.frames[frame] for frame in stacks.stacks[code]] if code >= 0 else [] for code in found.integers("trace")]
-    return list(zip(names, size, *numbers, traces, *(found.metrics[name] for name in profile.metrics), strict=True))
+    traces = [
+        [stacks.frames[frame] for frame in stacks.stacks[code]] if code >= 0 else []
+        for code in found.integers("trace")
+    ]
+    return list(
+        zip(
+            names,
+            size,
+            *numbers,
+            traces,
+            *(found.metrics[name] for name in profile.metrics),
+            strict=True,
+        )
+    )
 
 
 def test_the_rows_are_those_of_the_classic_form():
@@ -344,7 +494,13 @@ def test_the_rows_are_those_of_the_classic_form():
     assert written["origin"] == sample_profile().commit
     assert written["header"]["units"] == {"time(wall)": "s"}
     assert written["header"]["type"] == "time"
-    assert written["global"]["resources"][1] == {"amount": 0.011, "type": "time", "subtype": "wall", "uid": "sort", "order": 1}
+    assert written["global"]["resources"][1] == {
+        "amount": 0.011,
+        "type": "time",
+        "subtype": "wall",
+        "uid": "sort",
+        "order": 1,
+    }
 
 
 @st.composite
@@ -361,25 +517,51 @@ def profiles(draw: st.DrawFn) -> Profile:
     numbers = st.floats(allow_nan=False, allow_infinity=False)
     values = st.lists(numbers | st.none(), min_size=count, max_size=count)
     units = st.sampled_from(["s", "ms", "B", "MiB", "1/s", ""])
-    about = st.builds(Metric, units, st.sampled_from(["lower", "higher", "none"]), st.sampled_from(["sampled", "deterministic"]))
-    metrics = draw(st.dictionaries(st.sampled_from(["wall", "cpu", "snapshot", "time", "row"]), about, min_size=1))
+    about = st.builds(
+        Metric,
+        units,
+        st.sampled_from(["lower", "higher", "none"]),
+        st.sampled_from(["sampled", "deterministic"]),
+    )
+    metrics = draw(
+        st.dictionaries(
+            st.sampled_from(["wall", "cpu", "snapshot", "time", "row"]), about, min_size=1
+        )
+    )
     resources = Resources(
-        names=names, uid=[names.index(uid) for uid in uids], execution=draw(integers), iteration=draw(st.none() | integers),
-        mark=draw(st.none() | integers), binary=draw(st.none() | integers), size=draw(st.none() | values),
-        trace=draw(st.lists(st.integers(-1, 0), min_size=count, max_size=count)), metrics={name: draw(values) for name in metrics},
-    )  # fmt: skip
-    return sample_profile(metrics=metrics, resources=resources, stacks=Stacks(frames, [draw(stack)]))
+        names=names,
+        uid=[names.index(uid) for uid in uids],
+        execution=draw(integers),
+        iteration=draw(st.none() | integers),
+        mark=draw(st.none() | integers),
+        binary=draw(st.none() | integers),
+        size=draw(st.none() | values),
+        trace=draw(st.lists(st.integers(-1, 0), min_size=count, max_size=count)),
+        metrics={name: draw(values) for name in metrics},
+    )
+    return sample_profile(
+        metrics=metrics, resources=resources, stacks=Stacks(frames, [draw(stack)])
+    )
 
 
 @given(profiles())
 def test_what_is_written_is_read_again(profile):
     again = read(Perun().encode(profile))
     assert {
-        name: again.metrics[name] for name in profile.metrics if any(v is not None for v in profile.resources.metrics[name])
-    } == {name: about for name, about in profile.metrics.items() if any(v is not None for v in profile.resources.metrics[name])}
+        name: again.metrics[name]
+        for name in profile.metrics
+        if any(v is not None for v in profile.resources.metrics[name])
+    } == {
+        name: about
+        for name, about in profile.metrics.items()
+        if any(v is not None for v in profile.resources.metrics[name])
+    }
     for name, values in profile.resources.metrics.items():
         again.resources.metrics.setdefault(name, [None] * len(values))
-    ordered = Profile(**{field: getattr(again, field) for field in again.__struct_fields__} | {"metrics": profile.metrics})
+    ordered = Profile(
+        **{field: getattr(again, field) for field in again.__struct_fields__}
+        | {"metrics": profile.metrics}
+    )
     assert rows(ordered) == rows(profile)
 
 

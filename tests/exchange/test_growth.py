@@ -1,4 +1,6 @@
-"""Time grows no faster than what is read: with these texts it did, or benchmarks/patterns.py would find that it does."""
+"""Time grows no faster than what is read: with these texts it did, or benchmarks/patterns.py would
+find that it does.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def spent(task: Callable[[], object]) -> float:
     return time.process_time() - began
 
 
-def test_blanks_in_the_place_of_a_history_are_refused_at_once(tmp_path: Path, project, perf) -> None:
+def test_blanks_in_the_place_of_a_history_are_refused_at_once(
+    tmp_path: Path, project, perf
+) -> None:
     path = tmp_path / "data.js.gz"
     path.write_bytes(gzip.compress(b"window.BENCHMARK_DATA = {}" + b" " * 4_200_000 + b"x"))
     project.commit("begin", a="1")
@@ -97,7 +101,10 @@ def test_the_lines_of_many_functions_are_found_in_time(tmp_path: Path) -> None:
     for name in ("a.py", "a.c"):
         text = path.read_text() if name == "a.py" else SOURCES["c"]
         made = []
-        assert spent(lambda name=name, text=text, made=made: made.append(outline(name, text))) < SECONDS
+        assert (
+            spent(lambda name=name, text=text, made=made: made.append(outline(name, text)))
+            < SECONDS
+        )
         assert spent(lambda made=made: [made[0].at(line) for line in range(COUNT)]) < SECONDS
         assert spent(made[0].digests) < SECONDS
     assert spent(lambda: outline("a.c", "f() {\n" * COUNT)) < SECONDS
@@ -127,7 +134,12 @@ def test_files_have_the_reasons_that_they_had(path: str, reason: str) -> None:
 
 @pytest.mark.parametrize(
     ("pattern", "method"),
-    [(r"\s*window", "search"), (r"(a|a)*b", "match"), (rb".*? +y", "fullmatch"), (r"\w+_\w+!", "match")],
+    [
+        (r"\s*window", "search"),
+        (r"(a|a)*b", "match"),
+        (rb".*? +y", "fullmatch"),
+        (r"\w+_\w+!", "match"),
+    ],
 )
 def test_the_script_finds_patterns_that_take_too_long(pattern: str | bytes, method: str) -> None:
     assert patterns.tried(patterns.Use("here", re.compile(pattern), (method,)), seconds=5)
@@ -146,4 +158,6 @@ def test_patterns_that_took_too_long_do_so_no_longer(capsys: pytest.CaptureFixtu
 def test_all_patterns_of_the_sources_are_known_to_the_script() -> None:
     found, unknown = patterns.uses()
     assert len(found) > 300 and len(unknown) < 10
-    assert {"match", "search", "fullmatch", "sub"} <= {method for use in found for method in use.methods}
+    assert {"match", "search", "fullmatch", "sub"} <= {
+        method for use in found for method in use.methods
+    }

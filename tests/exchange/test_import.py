@@ -45,13 +45,17 @@ def stored() -> list[Profile]:
 
 
 def table(path: str, walls: list[float]) -> str:
-    Path(path).write_text("uid,run,wall [s]\n" + "".join(f"sort,{run},{wall}\n" for run, wall in enumerate(walls)))
+    Path(path).write_text(
+        "uid,run,wall [s]\n" + "".join(f"sort,{run},{wall}\n" for run, wall in enumerate(walls))
+    )
     return path
 
 
 def classic(commit: str | None = None) -> bytes:
     origin = {"origin": commit} if commit else {}
-    return json.dumps({**origin, "header": {"cmd": "ls"}, "resources": [{"amount": 1, "uid": "f"}]}).encode()
+    return json.dumps(
+        {**origin, "header": {"cmd": "ls"}, "resources": [{"amount": 1, "uid": "f"}]}
+    ).encode()
 
 
 def test_a_table_goes_to_head_and_says_so(project: Project, perf: Perf, commits: list[str]) -> None:
@@ -69,7 +73,10 @@ def test_a_table_goes_to_head_and_says_so(project: Project, perf: Perf, commits:
 
 
 def test_a_table_goes_to_the_commit_that_is_named(perf: Perf, commits: list[str]) -> None:
-    assert perf("import", table("a.csv", [1.0]), "--commit", "HEAD~1", "--name", "a").out == "stored 1 profile\n"
+    assert (
+        perf("import", table("a.csv", [1.0]), "--commit", "HEAD~1", "--name", "a").out
+        == "stored 1 profile\n"
+    )
     assert stored()[0].commit == commits[0]
 
 
@@ -78,13 +85,18 @@ def test_what_is_imported_again_is_stored_once(perf: Perf) -> None:
     table("a.csv", [1.0])
     perf("import", "a.csv")
     os.utime("a.csv", (1, 1))
-    assert perf("import", "a.csv", "./a.csv").out.startswith("stored 0 profiles, 1 already stored\n")
+    assert perf("import", "a.csv", "./a.csv").out.startswith(
+        "stored 0 profiles, 1 already stored\n"
+    )
     assert len(stored()) == 1
 
 
 @pytest.mark.usefixtures("commits")
 def test_a_name_makes_tables_of_any_file_names_one_benchmark(perf: Perf) -> None:
-    files = [table(f"{name}.csv", noisy(wall, 20, seed)) for seed, (name, wall) in enumerate((("old", 1.0), ("new", 1.5)))]
+    files = [
+        table(f"{name}.csv", noisy(wall, 20, seed))
+        for seed, (name, wall) in enumerate((("old", 1.0), ("new", 1.5)))
+    ]
     perf("import", *files, "--commit", "HEAD~1", "--commit", "HEAD", "--name", "nightly")
     assert {profile.job.name for profile in stored()} == {"nightly"}
     said = perf("check", code=None)
@@ -108,16 +120,23 @@ def test_a_name_stands_above_what_a_document_says(perf: Perf) -> None:
 
 @pytest.fixture
 def turns() -> list[str]:
-    """Arguments that import two tables whose runs share what the machine did; the second takes 5 % more."""
+    """Arguments that import two tables whose runs share what the machine did; the second takes 5 %
+    more.
+    """
     drift = noisy(1.0, 10, 3, spread=0.2)
     files = [
-        table(f"{name}.csv", [wall * factor for wall, factor in zip(drift, noisy(scale, 10, seed), strict=True)])
+        table(
+            f"{name}.csv",
+            [wall * factor for wall, factor in zip(drift, noisy(scale, 10, seed), strict=True)],
+        )
         for seed, (name, scale) in enumerate((("old", 1.0), ("new", 1.05)))
     ]
     return ["import", *files, "--commit", "HEAD~1", "--commit", "HEAD", "--name", "sort"]
 
 
-def test_files_measured_in_turns_are_compared_run_by_run(perf: Perf, commits: list[str], turns: list[str]) -> None:
+def test_files_measured_in_turns_are_compared_run_by_run(
+    perf: Perf, commits: list[str], turns: list[str]
+) -> None:
     assert perf(*turns, "--in-turns").out == "stored 2 profiles\n"
     said = perf("check", code=3)
     assert "degradation    sort  wall time +5" in said.out
@@ -147,13 +166,34 @@ def test_other_files_are_another_session(perf: Perf, turns: list[str]) -> None:
     [
         (["a.csv", "b.csv", "--in-turns"], "two or more commits"),
         (["a.csv", "b.csv", "--in-turns", "--commit", "HEAD"], "two or more commits"),
-        (["a.csv", "b.csv", "--in-turns", "--commit", "HEAD", "--commit", "HEAD"], "two or more commits"),
-        (["a.csv", "-", "--format", "csv", "--in-turns", "--commit", "HEAD", "--commit", "HEAD~1"], "name all files"),
-        (["a.csv", "b.csv", "b.csv", "--commit", "HEAD", "--commit", "HEAD~1"], "3 files and 2 commits"),
+        (
+            ["a.csv", "b.csv", "--in-turns", "--commit", "HEAD", "--commit", "HEAD"],
+            "two or more commits",
+        ),
+        (
+            [
+                "a.csv",
+                "-",
+                "--format",
+                "csv",
+                "--in-turns",
+                "--commit",
+                "HEAD",
+                "--commit",
+                "HEAD~1",
+            ],
+            "name all files",
+        ),
+        (
+            ["a.csv", "b.csv", "b.csv", "--commit", "HEAD", "--commit", "HEAD~1"],
+            "3 files and 2 commits",
+        ),
     ],
 )
 @pytest.mark.usefixtures("commits")
-def test_commits_that_do_not_fit_the_files_are_refused(perf: Perf, args: list[str], message: str) -> None:
+def test_commits_that_do_not_fit_the_files_are_refused(
+    perf: Perf, args: list[str], message: str
+) -> None:
     table("a.csv", [1.0])
     table("b.csv", [2.0])
     assert message in perf("import", *args, code=2).err
@@ -163,8 +203,23 @@ def test_commits_that_do_not_fit_the_files_are_refused(perf: Perf, args: list[st
 @pytest.mark.usefixtures("commits")
 def test_a_second_file_of_one_turn_is_reported(perf: Perf) -> None:
     Path("more").mkdir()
-    files = [table(name, [wall, wall]) for wall, name in enumerate(("a.csv", "more/b.csv", "more/c.csv"), 1)]
-    said = perf("import", files[0], "more", "--in-turns", "--commit", "HEAD", "--commit", "HEAD~1", "--name", "x", code=2)
+    files = [
+        table(name, [wall, wall])
+        for wall, name in enumerate(("a.csv", "more/b.csv", "more/c.csv"), 1)
+    ]
+    said = perf(
+        "import",
+        files[0],
+        "more",
+        "--in-turns",
+        "--commit",
+        "HEAD",
+        "--commit",
+        "HEAD~1",
+        "--name",
+        "x",
+        code=2,
+    )
     assert "more/c.csv: more/b.csv is of the same benchmark and commit" in said.err
     assert len(stored()) == 2
 
@@ -197,7 +252,9 @@ def test_the_files_of_a_folder_are_read(perf: Perf) -> None:
     Path("in/deep/c.json.gz").write_bytes(gzip.compress(sample_profile([5.0]).encode()))
     Path("in/deep/notes.txt").write_text("nothing")
     assert perf("import", "in").out.startswith("stored 3 profiles\n")
-    assert perf("import", "in", "--format", "csv").out.startswith("stored 0 profiles, 1 already stored\n")
+    assert perf("import", "in", "--format", "csv").out.startswith(
+        "stored 0 profiles, 1 already stored\n"
+    )
 
 
 @pytest.mark.usefixtures("commits")
@@ -213,8 +270,10 @@ def test_a_broken_file_is_named_and_the_rest_is_stored(perf: Perf) -> None:
     Path("bad.csv").write_text("uid,wall\na,fast\n")
     said = perf("import", "bad.csv", table("a.csv", [1.0]), "none.csv", code=12)
     assert said.err.splitlines() == [
-        "perf: bad.csv: line 2, column `wall`: `fast` is not a number; "
-        "--format csv --option ignore= ignores a column without numbers",
+        (
+            "perf: bad.csv: line 2, column `wall`: `fast` is not a number; "
+            "--format csv --option ignore= ignores a column without numbers"
+        ),
         "perf: cannot read none.csv: No such file or directory",
     ]
     assert len(stored()) == 1
@@ -254,10 +313,15 @@ def test_an_exported_table_keeps_its_name_without_a_word(perf: Perf, commits: li
 def test_half_a_surrogate_pair_is_the_error_of_its_file_alone(perf: Perf) -> None:
     """Python's own parser takes it, and NaN; nothing that is in UTF-8 can hold it."""
     Path("bad.perf").write_text(
-        '{"collector_info": {"name": "c", "params": {"p": "\\ud800"}}, "resources": [{"amount": NaN, "uid": "f"}]}'
+        '{"collector_info": {"name": "c", "params": {"p": "\\ud800"}}, "resources": [{"amount":'
+        ' NaN, "uid": "f"}]}'
     )
     said = perf("import", "bad.perf", table("a.csv", [1.0]), code=12)
-    assert said.err.startswith("perf: bad.perf: ") and said.err.count("\n") == 1 and "surrogate" in said.err
+    assert (
+        said.err.startswith("perf: bad.perf: ")
+        and said.err.count("\n") == 1
+        and "surrogate" in said.err
+    )
     assert len(stored()) == 1
 
 
@@ -275,14 +339,18 @@ def test_a_crash_of_a_reader_is_reported_with_its_traceback_after_the_other_file
     monkeypatch.setattr(Csv, "decode", fails)
     files = [table(name, [1.0]) for name in ("a.csv", "bad.csv", "b.csv")]
     done = CliRunner().invoke(group, ["import", *files])
-    assert isinstance(done.exception, KeyError) and done.exception.__notes__ == ["while importing bad.csv"]
+    assert isinstance(done.exception, KeyError) and done.exception.__notes__ == [
+        "while importing bad.csv"
+    ]
     assert "bad.csv: perfvcs failed to read it (KeyError): its traceback follows" in done.stderr
     assert "stored 2 profiles" in done.stdout
     assert len(stored()) == 2
 
 
 @pytest.mark.usefixtures("commits")
-def test_a_file_that_does_not_fit_into_memory_is_that_files_error_alone(perf: Perf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_does_not_fit_into_memory_is_that_files_error_alone(
+    perf: Perf, monkeypatch: pytest.MonkeyPatch
+) -> None:
     decode = Csv.decode
 
     def fails(self: Csv, document: bytes, stem: str = "") -> Profile:
@@ -299,14 +367,28 @@ def test_a_file_that_does_not_fit_into_memory_is_that_files_error_alone(perf: Pe
 def test_a_compressed_document_that_is_far_larger_inside_is_refused() -> None:
     with pytest.raises(Malformed, match="over 200 times as large inside: unpack it first"):
         expanded(gzip.compress(b"\0" * (1 << 25)), 1 << 30)
-    assert expanded(gzip.compress(b"\0" * (1 << 23)), 1 << 30) == b"\0" * (1 << 23)  # one that is small may be
+    # one that is small may be
+    assert expanded(gzip.compress(b"\0" * (1 << 23)), 1 << 30) == b"\0" * (1 << 23)
 
 
 @pytest.mark.usefixtures("commits")
 def test_options_say_what_the_columns_are(perf: Perf) -> None:
     Path("a.csv").write_text('what,"n,o",ms,rate,day\nsort,5,1.5,7,1\n')
-    options = ["name=nightly", "uid=what", 'metrics=ms,"n,o"', "metrics=rate", "unit.ms=ms", "better.rate=higher"]
-    perf("import", "a.csv", "--format", "csv", *(part for option in options for part in ("--option", option)))
+    options = [
+        "name=nightly",
+        "uid=what",
+        'metrics=ms,"n,o"',
+        "metrics=rate",
+        "unit.ms=ms",
+        "better.rate=higher",
+    ]
+    perf(
+        "import",
+        "a.csv",
+        "--format",
+        "csv",
+        *(part for option in options for part in ("--option", option)),
+    )
     (profile,) = stored()
     assert profile.job.name == "nightly"
     assert list(profile.metrics) == ["ms", "n_o", "rate"]
@@ -381,7 +463,9 @@ def test_many_files_show_how_far_it_is_and_quiet_does_not(perf: Perf) -> None:
 
 
 def perun_store(folder: Path, commits: list[str], version: int = 2, texts: int = 6) -> list[Path]:
-    """Two objects of each commit and its index, as that tool stores them: no object says its commit. The indexes."""
+    """Two objects of each commit and its index, as that tool stores them: no object says its
+    commit. The indexes.
+    """
     indexes = []
     for number, commit in enumerate(commits):
         entries = b""
@@ -393,7 +477,9 @@ def perun_store(folder: Path, commits: list[str], version: int = 2, texts: int =
             path = folder / name[:2] / name[2:]
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(zlib.compress(content))
-            words = ["mixed", "./list", workload, "label", "trace", "regression"][: texts if version > 1 else 0]
+            words = ["mixed", "./list", workload, "label", "trace", "regression"][
+                : texts if version > 1 else 0
+            ]
             entries += struct.pack("<I", 1_700_000_000) + bytes.fromhex(name) + b"list-1k.perf\0"
             entries += b"".join(struct.pack("<I", len(word)) + word.encode() for word in words)
         indexes.append(folder / commit[:2] / commit[2:])
@@ -416,7 +502,9 @@ def test_objects_of_perun_belong_to_the_commits_of_its_indexes(
     assert [profile.collected.started for profile in profiles].count("2023-11-14T22:13:20Z") == 4
     objects = sorted(map(str, Path(".perun/objects").glob("*/*")))
     assert perf("import", *objects).out == "stored 0 profiles, 4 already stored\n"
-    assert perf("import", *objects, "--format", "perun").out == "stored 0 profiles, 4 already stored\n"
+    assert (
+        perf("import", *objects, "--format", "perun").out == "stored 0 profiles, 4 already stored\n"
+    )
     monkeypatch.chdir(Path(objects[0]).parent)
     assert perf("import", Path(objects[0]).name, "--quiet", code=None).err == ""
     assert len(stored()) == 5
@@ -428,7 +516,9 @@ def test_an_index_of_perun_stands_for_its_objects(perf: Perf, commits: list[str]
     assert {profile.commit for profile in stored()} == {commits[0]}
 
 
-def test_an_object_of_perun_that_no_index_lists_goes_to_head(perf: Perf, commits: list[str]) -> None:
+def test_an_object_of_perun_that_no_index_lists_goes_to_head(
+    perf: Perf, commits: list[str]
+) -> None:
     for index in perun_store(Path("store"), commits):
         index.unlink()
     objects = sorted(map(str, Path("store").glob("*/*")))
@@ -451,7 +541,10 @@ def test_an_object_that_is_not_there_is_named(perf: Perf, commits: list[str]) ->
         (lambda index: index[:-30], "is damaged"),
         (lambda index: index[:20], "is damaged"),
         (lambda index: index[:8] + struct.pack("<i", 3) + index[12:], "is damaged"),
-        (lambda index: index[:4] + struct.pack("<i", 7) + index[8:], "is of version 7, this reads 1, 2"),
+        (
+            lambda index: index[:4] + struct.pack("<i", 7) + index[8:],
+            "is of version 7, this reads 1, 2",
+        ),
     ],
 )
 def test_a_damaged_index_is_named_and_the_others_are_read(

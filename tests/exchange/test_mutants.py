@@ -1,4 +1,7 @@
-"""Bytes that others wrote: a reader takes a document or refuses it. With these, found by benchmarks/mutants.py, some did neither."""
+"""Bytes that others wrote: a reader takes a document or refuses it.
+
+With these, found by benchmarks/mutants.py, some did neither.
+"""
 
 from __future__ import annotations
 
@@ -40,23 +43,44 @@ REFUSED = {
     "perf.toml, brackets": ("perf.toml", b"build = " + DEEP),
     "perf.toml, tables in tables": ("perf.toml", b"build = " + b"{a=" * 3000),
     "perf.toml, a key of very many parts": ("perf.toml", b"[" + b"a." * 100_000 + b"a]\n"),
-    "perf.toml, nested by keys": ("perf.toml", b"".join(b"[" + b"a." * n + b"a]\nb = 1\n" for n in (70, 400))),
+    "perf.toml, nested by keys": (
+        "perf.toml",
+        b"".join(b"[" + b"a." * n + b"a]\nb = 1\n" for n in (70, 400)),
+    ),
     "perf.toml, a number of 5,000 digits": ("perf.toml", b"build_timeout = " + DIGITS),
     "perf.toml, a date that there is not": ("perf.toml", b"build_timeout = 2026-02-30"),
     "perf.toml, a command of 100 kB": ("perf.toml", b'[[job]]\ncmd = "' + b"a" * 100_000 + b'"'),
     "perf.toml, more cells than memory holds": (
-        "perf.toml", b'[[job]]\ncmd = "a"\nargs = [' + b'"",' * 2000 + b"]\nworkloads = [" + b'"w",' * 2000 + b"]",
+        "perf.toml",
+        b'[[job]]\ncmd = "a"\nargs = ['
+        + b'"",' * 2000
+        + b"]\nworkloads = ["
+        + b'"w",' * 2000
+        + b"]",
     ),
     "perf-accepted.toml, brackets": ("perf-accepted.toml", b"a.b = " + DEEP),
     "perf-accepted.toml, nested by keys": ("perf-accepted.toml", b"a." * 400 + b"a = 1"),
-    "perf-accepted.toml, a key of very many parts": ("perf-accepted.toml", b"a." * 50_000 + b"a = 1"),
+    "perf-accepted.toml, a key of very many parts": (
+        "perf-accepted.toml",
+        b"a." * 50_000 + b"a = 1",
+    ),
     "perf-accepted.toml, a number of 5,000 digits": ("perf-accepted.toml", b"a.effect = " + DIGITS),
     "Perun, half a surrogate pair and NaN": (
-        "perun", b'{"collector_info": {"name": "c", "params": {"p": "\\ud800"}}, "resources": [{"amount": NaN, "uid": "f"}]}',
+        "perun",
+        (
+            b'{"collector_info": {"name": "c", "params": {"p": "\\ud800"}}, "resources":'
+            b' [{"amount": NaN, "uid": "f"}]}'
+        ),
     ),
-    "Perun, half a surrogate pair as a uid": ("perun", b'{"resources": [{"amount": 1, "uid": "\\udfff", "x": NaN}]}'),
+    "Perun, half a surrogate pair as a uid": (
+        "perun",
+        b'{"resources": [{"amount": 1, "uid": "\\udfff", "x": NaN}]}',
+    ),
     "Perun, nested": ("perun", b'{"header": ' + b'{"a":' * 3000),
-    "pytest, nanoseconds of 400 digits": ("pytest", replaced(recordings.pytest()[0], b'"runs": [[10, 9', b'"runs": [[10, ' + DIGITS[:400])),
+    "pytest, nanoseconds of 400 digits": (
+        "pytest",
+        replaced(recordings.pytest()[0], b'"runs": [[10, 9', b'"runs": [[10, ' + DIGITS[:400]),
+    ),
     "a table, half a quarter of a million brackets": ("csv", b"[" * 262_144 + b"\na,1\n"),
     "a table, a title of brackets": ("csv", b"uid," + b"x [" * 33_000 + b"\na,1\n"),
     "a table, a title of spaces": ("csv", b'uid,"a' + b" " * 100_000 + b'("\na,1\n'),
@@ -65,20 +89,36 @@ REFUSED = {
     "a compression that ends too early": ("compressed", zlib.compress(b"[" * (1 << 24))[:-4]),
     "a profile of Chrome without samples": (
         "format cpuprofile",
-        b'{"nodes": [{"id": 1, "callFrame": {"functionName": "f"}}], "samples": [], "timeDeltas": []}',
+        (
+            b'{"nodes": [{"id": 1, "callFrame": {"functionName": "f"}}], "samples": [],'
+            b' "timeDeltas": []}'
+        ),
     ),
     "py-spy, nested": ("py-spy", b'{"shared": {"frames": [], "x": ' + DEEP),
     "py-spy, a stack that is nested": (
-        "py-spy", b'{"shared": {"frames": []}, "profiles": [{"samples": [' + b"[" * 900 + b"0" + b"]" * 901 + b"}]}"),
+        "py-spy",
+        b'{"shared": {"frames": []}, "profiles": [{"samples": ['
+        + b"[" * 900
+        + b"0"
+        + b"]" * 901
+        + b"}]}",
+    ),
     "py-spy, a frame before the first": (
-        "py-spy", b'{"shared": {"frames": [{"name": "f", "file": "f.py"}]}, "profiles": [{"samples": [[-1]]}]}',
+        "py-spy",
+        (
+            b'{"shared": {"frames": [{"name": "f", "file": "f.py"}]}, "profiles": [{"samples":'
+            b" [[-1]]}]}"
+        ),
     ),
     "tracemalloc, nested": ("tracemalloc", b'{"x": ' + DEEP),
     "memray, nested": ("memray", b'{"x": ' + DEEP),
     "memray, nothing": ("memray", b""),
     "an interpreter, nested": ("interpreter", b'{"x": ' + DEEP),
     "callgrind, no function": ("callgrind", b"cmd: ./x\nevents: Ir\ntotals: 70\n"),
-    "samples, a name that no terminal shows": ("samples", b'{"uid": "a", "wall": 0.6, "\\u0000": "sort"}\n'),
+    "samples, a name that no terminal shows": (
+        "samples",
+        b'{"uid": "a", "wall": 0.6, "\\u0000": "sort"}\n',
+    ),
     "a launcher's report that is cut off": ("launcher", b"perfvcs-launcher 1\nend 1\nwall 5\ncp"),
     "a launcher's report of other bytes": ("launcher", b"\xff\xfeend 1\n"),
     "a manifest, nested": ("manifest", b'{"x": ' + DEEP),
@@ -86,7 +126,7 @@ REFUSED = {
     "a record, not UTF-8": ("record", b'{"token": "\xff"}'),
     "a record, nested": ("record", b'{"x": ' + DEEP),
     "a report, nested": ("report", b'{"x": ' + DEEP),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("reader", "document"), REFUSED.values(), ids=REFUSED, indirect=["reader"])
@@ -96,12 +136,25 @@ def test_what_cannot_be_read_is_refused(reader: Reader, document: bytes, tmp_pat
 
 
 TAKEN = {
-    "perf script, a line of brackets": ("perf-script", b"7f12 main" + b" (" * 50_000 + b"\n" + b" 7f12" + b" x ()" * 30_000),
-    "perf script, samples lost 10^5000 times": ("perf-script", b"PERF_RECORD_LOST lost " + DIGITS + b"\n"),
-    "perf script, very many losses without a number": ("perf-script", b"PERF_RECORD_LOST lost " * 10_000 + b"\n"),
-    "py-spy, errors of 5,000 digits": ("py-spy", replaced(recordings.pyspy()[0], b"Samples: 100", b"Samples: " + DIGITS)),
+    "perf script, a line of brackets": (
+        "perf-script",
+        b"7f12 main" + b" (" * 50_000 + b"\n" + b" 7f12" + b" x ()" * 30_000,
+    ),
+    "perf script, samples lost 10^5000 times": (
+        "perf-script",
+        b"PERF_RECORD_LOST lost " + DIGITS + b"\n",
+    ),
+    "perf script, very many losses without a number": (
+        "perf-script",
+        b"PERF_RECORD_LOST lost " * 10_000 + b"\n",
+    ),
+    "py-spy, errors of 5,000 digits": (
+        "py-spy",
+        replaced(recordings.pyspy()[0], b"Samples: 100", b"Samples: " + DIGITS),
+    ),
     "calls seen more often than a number holds": (
-        "fentry", replaced(recordings.fentry()[0], (40).to_bytes(8, "little"), b"\xff" * 8),
+        "fentry",
+        replaced(recordings.fentry()[0], (40).to_bytes(8, "little"), b"\xff" * 8),
     ),
     "remembered audits, nested": ("audits", b'{"a": ' + DEEP),
     "installed packages, nested": ("packages", DEEP),
@@ -109,11 +162,13 @@ TAKEN = {
     "an error number that is not UTF-8": ("attach", b"\xff"),
     "a module that is nested": ("source", b"x = " + b"-" * 100_000 + b"1"),
     "a module of one long sum": ("source", b"x = 1" + b" + 1" * 3000),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("reader", "document"), TAKEN.values(), ids=TAKEN, indirect=["reader"])
-def test_what_makes_no_sense_in_it_is_left_out(reader: Reader, document: bytes, tmp_path: Path) -> None:
+def test_what_makes_no_sense_in_it_is_left_out(
+    reader: Reader, document: bytes, tmp_path: Path
+) -> None:
     reader.read(document, tmp_path)
 
 
@@ -138,15 +193,27 @@ def test_every_reader_takes_what_is_as_it_should_be(name: str, tmp_path: Path) -
 
 def test_a_mutant_depends_on_its_number_alone() -> None:
     found = [mutated(recordings.pyspy(), Random(f"1:py-spy:{number}")) for number in range(50)]
-    assert found == [mutated(recordings.pyspy(), Random(f"1:py-spy:{number}")) for number in range(50)]
+    assert found == [
+        mutated(recordings.pyspy(), Random(f"1:py-spy:{number}")) for number in range(50)
+    ]
     assert len(set(found)) > 40
 
 
 def test_the_benchmark_reads_mutants_and_counts_what_came_of_them(tmp_path: Path) -> None:
-    command = [sys.executable, str(BENCHMARKS / "mutants.py"), "--folder", str(tmp_path), "--seed", "3", "--reader", "py-spy"]
+    command = [
+        sys.executable,
+        str(BENCHMARKS / "mutants.py"),
+        "--folder",
+        str(tmp_path),
+        "--seed",
+        "3",
+        "--reader",
+        "py-spy",
+    ]
     done = subprocess.run([*command, "--count", "60"], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1].split()[:2] == ["all", "60"]
-    subprocess.run([*command, "--count", "90"], capture_output=True, check=True)  # goes on where it was
+    # goes on where it was
+    subprocess.run([*command, "--count", "90"], capture_output=True, check=True)
     (counts,) = json.loads((tmp_path / "state-3-0.json").read_text()).values()
     assert counts["documents"] == counts["refused"] + counts["accepted"] == 90
 
@@ -166,7 +233,9 @@ mutants.mutated = lambda seeds, random: b"" if int(random.random() * 2) else b"a
 sys.argv = ["mutants.py", "--folder", {str(tmp_path)!r}, "--count", "40"]
 sys.exit(mutants.main())
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1, done.stderr
     _, documents, refused, accepted, tracebacks, slow, memory = done.stdout.splitlines()[-1].split()
     assert (documents, refused, accepted, slow) == ("40", "0", "0", "0")

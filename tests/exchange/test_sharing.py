@@ -1,4 +1,6 @@
-"""`perf push` and `perf pull`: several clones of one project, and a bare repository between them."""
+"""`perf push` and `perf pull`: several clones of one project, and a bare repository between
+them.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,15 @@ from perfvcs.git.bare import Bare
 from perfvcs.git.stream import Import
 from perfvcs.repository import Repository
 from perfvcs.store import STORE_FORMAT
-from perfvcs.store.removal import LARGEST_REMOVAL, MOST_TIMES, Removal, decode_removal, following, later, place_of
+from perfvcs.store.removal import (
+    LARGEST_REMOVAL,
+    MOST_TIMES,
+    Removal,
+    decode_removal,
+    following,
+    later,
+    place_of,
+)
 
 Perf = Callable[..., Said]
 REFERENCE = "refs/perf/profiles"
@@ -44,7 +54,9 @@ class Clone:
         """Store a profile for each seed; their paths."""
         commit = self.project.git("rev-parse", revision)
         repository = Repository.find(self.project.root, create=True)
-        return repository.store.add((sample_profile(noisy(1, seed=seed), commit=commit) for seed in seeds), "Measure")
+        return repository.store.add(
+            (sample_profile(noisy(1, seed=seed), commit=commit) for seed in seeds), "Measure"
+        )
 
     def paths(self) -> set[str]:
         return set(Repository.find(self.project.root).store.paths())
@@ -93,12 +105,22 @@ def bob(clone: Callable[[str], Clone]) -> Clone:
 def listed(forge: Path) -> set[str]:
     """What a bare repository has at the reference of profiles."""
     done = subprocess.run(
-        ["git", "ls-tree", "-r", "-z", "--name-only", REFERENCE], cwd=forge, capture_output=True, text=True, check=True
+        ["git", "ls-tree", "-r", "-z", "--name-only", REFERENCE],
+        cwd=forge,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return set(filter(None, done.stdout.split("\0"))) - {"format"}
 
 
-def planted(forge: Path, files: dict[str, bytes], *, format_mark: bytes = STORE_FORMAT, on: str | None = None) -> None:
+def planted(
+    forge: Path,
+    files: dict[str, bytes],
+    *,
+    format_mark: bytes = STORE_FORMAT,
+    on: str | None = None,
+) -> None:
     """Let somebody push files by hand."""
     git = Bare(forge.absolute())
     if on is None:
@@ -131,7 +153,9 @@ def test_two_measurers_keep_what_both_have(ada: Clone, bob: Clone, forge: Path) 
     assert bob.perf("pull").out == "pulled 2 profiles from origin\n"
     assert ada.paths() == bob.paths() == {*hers, *his}
     assert ada.perf("push").out == "nothing to push: origin has everything\n"
-    assert ada.perf("pull").out == "pulled 0 profiles from origin: everything there is already here\n"
+    assert (
+        ada.perf("pull").out == "pulled 0 profiles from origin: everything there is already here\n"
+    )
     assert "all intact" in bob.perf("fsck").out
 
 
@@ -161,7 +185,9 @@ def test_a_removed_profile_stays_removed_everywhere(ada: Clone, bob: Clone, forg
     assert removal.why.startswith("Remove")
 
 
-def test_a_removed_profile_that_never_left_is_not_pushed_by_others(ada: Clone, bob: Clone, forge: Path) -> None:
+def test_a_removed_profile_that_never_left_is_not_pushed_by_others(
+    ada: Clone, bob: Clone, forge: Path
+) -> None:
     (path,) = ada.measure(1)
     bob.measure(1)  # the same file, imported there
     ada.perf("rm", path)
@@ -194,7 +220,10 @@ def test_what_a_postprocessor_replaced_does_not_come_back(ada: Clone, bob: Clone
     ada.perf("push")
     bob.perf("pull")
     store = Repository.find(ada.project.root).store
-    (new,) = store.replace([(old, sample_profile(noisy(1, seed=9), commit=ada.project.git("rev-parse", "HEAD")))], "Process")
+    (new,) = store.replace(
+        [(old, sample_profile(noisy(1, seed=9), commit=ada.project.git("rev-parse", "HEAD")))],
+        "Process",
+    )
     ada.perf("push")
     bob.perf("pull")
     assert bob.paths() == ada.paths() == {new}
@@ -220,14 +249,19 @@ def test_only_the_newest_commits_come_where_that_is_asked(ada: Clone, bob: Clone
     said = bob.perf("pull", "--last", "1")
     assert said.out == "pulled 1 profile from origin\nleft 1 profile there, as asked\n"
     assert bob.paths() == set(new)
-    assert bob.perf("pull", "--since", "2099-01-01").out == "pulled 0 profiles from origin\nleft 1 profile there, as asked\n"
+    assert (
+        bob.perf("pull", "--since", "2099-01-01").out
+        == "pulled 0 profiles from origin\nleft 1 profile there, as asked\n"
+    )
     assert bob.perf("push").out == "nothing to push: origin has everything\n"
     assert bob.perf("pull").out == "pulled 1 profile from origin\n"
     assert bob.paths() == {*old, *new}
     assert "is not a date" in bob.perf("pull", "--since", "yesterday", code=2).err
 
 
-def test_only_what_is_asked_for_travels_where_the_remote_can_filter(ada: Clone, bob: Clone, forge: Path) -> None:
+def test_only_what_is_asked_for_travels_where_the_remote_can_filter(
+    ada: Clone, bob: Clone, forge: Path
+) -> None:
     subprocess.run(["git", "config", "uploadpack.allowFilter", "true"], cwd=forge, check=True)
     commit = ada.project.git("rev-parse", "HEAD~1")
     repository = Repository.find(ada.project.root, create=True)
@@ -251,7 +285,9 @@ def test_a_dry_run_changes_nothing(ada: Clone, bob: Clone, forge: Path) -> None:
     assert len(listed(forge)) == 1
 
 
-def test_somebody_who_was_faster_is_not_overwritten(ada: Clone, bob: Clone, forge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_somebody_who_was_faster_is_not_overwritten(
+    ada: Clone, bob: Clone, forge: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hers, his = ada.measure(1), bob.measure(2)
     write, others = transfer.Mirror.write, [bob]
 
@@ -268,15 +304,28 @@ def test_somebody_who_was_faster_is_not_overwritten(ada: Clone, bob: Clone, forg
     assert int(Bare(forge).run("rev-list", "--count", REFERENCE)) == 2
 
 
-def test_a_reference_that_somebody_forced_is_reported_and_loses_nothing(ada: Clone, bob: Clone, forge: Path) -> None:
+def test_a_reference_that_somebody_forced_is_reported_and_loses_nothing(
+    ada: Clone, bob: Clone, forge: Path
+) -> None:
     hers, his = ada.measure(1, 2), bob.measure(3)
     ada.perf("push")
     before = tip(forge)
     store = Repository.find(bob.project.root).store.path
-    subprocess.run(["git", "push", "--quiet", "--force", str(forge), f"main:{REFERENCE}"], cwd=store, check=True)
+    subprocess.run(
+        ["git", "push", "--quiet", "--force", str(forge), f"main:{REFERENCE}"],
+        cwd=store,
+        check=True,
+    )
     said = ada.perf("pull").out
-    assert "origin has lost 2 profiles" in said and "kept below refs/lost in .perf/remotes/known" in said
-    kept = Bare(ada.project.root / ".perf/remotes/known").run("for-each-ref", "--format=%(objectname)", "refs/lost").decode()
+    assert (
+        "origin has lost 2 profiles" in said
+        and "kept below refs/lost in .perf/remotes/known" in said
+    )
+    kept = (
+        Bare(ada.project.root / ".perf/remotes/known")
+        .run("for-each-ref", "--format=%(objectname)", "refs/lost")
+        .decode()
+    )
     assert kept.split() == [before]
     ada.perf("push")
     assert listed(forge) == {*hers, *his}
@@ -301,7 +350,10 @@ def test_status_says_what_is_not_pushed_and_not_pulled(ada: Clone, bob: Clone) -
     ada.perf("push")
     bob.measure(6)
     bob.perf("pull", "--last", "1")
-    assert "origin: not pushed: 1 profile (perf push), not pulled: 1 profile (perf pull)\n" in bob.perf("status").out
+    assert (
+        "origin: not pushed: 1 profile (perf push), not pulled: 1 profile (perf pull)\n"
+        in bob.perf("status").out
+    )
     found = json.loads(bob.perf("status", "--json").out)["remote"]
     assert found == {"remote": "origin", "unpushed": 1, "removals": 0, "unpulled": 1}
 
@@ -346,7 +398,9 @@ def test_the_hook_after_a_commit_pushes_where_perf_toml_says_so(ada: Clone, forg
     ada.perf("hook", "install", "post-commit")
     ada.project.commit("measured and pushed")
     log = ada.project.root / ".perf/log/post-commit.log"
-    assert happens(lambda: log.exists() and "pushed 2 profiles to origin" in log.read_text()), log.read_text()
+    assert happens(lambda: log.exists() and "pushed 2 profiles to origin" in log.read_text()), (
+        log.read_text()
+    )
     assert len(listed(forge)) == 2
 
 
@@ -397,25 +451,37 @@ def test_gc_keeps_what_is_known_of_remotes(ada: Clone) -> None:
     assert ada.perf("push").out == "pushed 1 profile to origin\n"
 
 
-def test_a_job_that_may_not_push_hands_over_a_bundle(ada: Clone, bob: Clone, forge: Path, tmp_path: Path) -> None:
+def test_a_job_that_may_not_push_hands_over_a_bundle(
+    ada: Clone, bob: Clone, forge: Path, tmp_path: Path
+) -> None:
     old = ada.measure(1)
     ada.perf("push")
     bob.perf("pull")
     new = bob.measure(2, 3)
     bundle = tmp_path / "new.bundle"
     assert bob.perf("export", "--bundle", str(bundle)).out == f"wrote 2 profiles to {bundle}\n"
-    assert bob.perf("export", "--bundle", str(bundle), code=2).err.endswith("--force overwrites it\n")
+    assert bob.perf("export", "--bundle", str(bundle), code=2).err.endswith(
+        "--force overwrites it\n"
+    )
     assert ada.perf("import", str(bundle)).out == f"pulled 2 profiles from {bundle}\n"
     assert ada.paths() == {*old, *new}
     ada.perf("push")
     assert listed(forge) == {*old, *new}
     bob.perf("pull")
-    assert "the remote has everything" in bob.perf("export", "--bundle", str(tmp_path / "none"), code=2).err
-    assert bob.perf("export", "--force", "--bundle", str(bundle), "HEAD").out == f"wrote 3 profiles to {bundle}\n"
+    assert (
+        "the remote has everything"
+        in bob.perf("export", "--bundle", str(tmp_path / "none"), code=2).err
+    )
+    assert (
+        bob.perf("export", "--force", "--bundle", str(bundle), "HEAD").out
+        == f"wrote 3 profiles to {bundle}\n"
+    )
     assert not list(tmp_path.glob(".*part"))
 
 
-def test_a_bundle_of_somebody_else_is_checked(ada: Clone, bob: Clone, forge: Path, tmp_path: Path) -> None:
+def test_a_bundle_of_somebody_else_is_checked(
+    ada: Clone, bob: Clone, forge: Path, tmp_path: Path
+) -> None:
     good = ada.measure(1)
     ada.perf("push")
     planted(forge, {"README": b"x"}, on=tip(forge))
@@ -423,7 +489,11 @@ def test_a_bundle_of_somebody_else_is_checked(ada: Clone, bob: Clone, forge: Pat
     Bare(forge).run("bundle", "create", "--quiet", str(bundle), REFERENCE)
     assert "refused 1 file" in bob.perf("import", str(bundle), code=12).err
     assert bob.paths() == set(good)
-    for name, content in (("cut", bundle.read_bytes()[:-100]), ("empty", bundle.read_bytes()[:16]), ("noise", os.urandom(500))):
+    for name, content in (
+        ("cut", bundle.read_bytes()[:-100]),
+        ("empty", bundle.read_bytes()[:16]),
+        ("noise", os.urandom(500)),
+    ):
         broken = tmp_path / f"{name}.bundle"
         broken.write_bytes(content)
         said = bob.perf("import", str(broken), code=None)
@@ -433,10 +503,12 @@ def test_a_bundle_of_somebody_else_is_checked(ada: Clone, bob: Clone, forge: Pat
     assert bob.paths() == set(good)
 
 
-# -- what somebody else may have put there -------------------------------------------------------------------------------------------
+# -- what somebody else may have put there ---------------------------------------------------------
 
 
-def test_what_is_not_a_profile_at_its_place_is_refused_and_the_rest_taken(ada: Clone, bob: Clone, forge: Path) -> None:
+def test_what_is_not_a_profile_at_its_place_is_refused_and_the_rest_taken(
+    ada: Clone, bob: Clone, forge: Path
+) -> None:
     good = ada.measure(1)
     ada.perf("push")
     fake = sample_profile(noisy(1, seed=5)).encode()
@@ -485,16 +557,26 @@ def test_nobody_can_replace_a_profile_that_is_here(ada: Clone, forge: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("mode", "kind"), [("120000", "a symbolic link"), ("160000", "a submodule"), ("100755", "an executable file")]
+    ("mode", "kind"),
+    [("120000", "a symbolic link"), ("160000", "a submodule"), ("100755", "an executable file")],
 )
-def test_links_submodules_and_programs_are_refused(ada: Clone, bob: Clone, forge: Path, mode: str, kind: str) -> None:
+def test_links_submodules_and_programs_are_refused(
+    ada: Clone, bob: Clone, forge: Path, mode: str, kind: str
+) -> None:
     (path,) = ada.measure(1)
     ada.perf("push")
     git = Bare(forge.absolute())
-    blob = git.run("rev-parse", f"{REFERENCE}:{path}").decode().strip() if mode != "160000" else tip(forge)
+    blob = (
+        git.run("rev-parse", f"{REFERENCE}:{path}").decode().strip()
+        if mode != "160000"
+        else tip(forge)
+    )
     with closing(Import(git, REFERENCE)) as stream:
         stream.commit(tip(forge), "Eve <>", 0, "a trap", {})
-        stream.write(b"M %s %s %s\n" % (mode.encode(), blob.encode(), f"{path[:44]}time-trap-000000000000.json".encode()))
+        stream.write(
+            b"M %s %s %s\n"
+            % (mode.encode(), blob.encode(), f"{path[:44]}time-trap-000000000000.json".encode())
+        )
         stream.finish()
     said = bob.perf("pull", code=12)
     assert f"time-trap-000000000000.json is {kind}" in said.err
@@ -503,12 +585,20 @@ def test_links_submodules_and_programs_are_refused(ada: Clone, bob: Clone, forge
 
 def raw_tree(git: Bare, *lines: tuple[str, str, str]) -> str:
     """A tree that git itself would not make: modes, names and ids."""
-    content = b"".join(f"{mode} {name}".encode() + b"\0" + bytes.fromhex(found) for mode, name, found in lines)
-    return git.run("hash-object", "-t", "tree", "-w", "--stdin", "--literally", data=content).decode().strip()
+    content = b"".join(
+        f"{mode} {name}".encode() + b"\0" + bytes.fromhex(found) for mode, name, found in lines
+    )
+    return (
+        git.run("hash-object", "-t", "tree", "-w", "--stdin", "--literally", data=content)
+        .decode()
+        .strip()
+    )
 
 
 @pytest.mark.parametrize("name", ["..", ".git", ".", ""])
-def test_a_path_that_leads_elsewhere_refuses_the_whole_fetch(ada: Clone, bob: Clone, forge: Path, name: str) -> None:
+def test_a_path_that_leads_elsewhere_refuses_the_whole_fetch(
+    ada: Clone, bob: Clone, forge: Path, name: str
+) -> None:
     ada.measure(1)
     ada.perf("push")
     git = Bare(forge.absolute())
@@ -516,7 +606,11 @@ def test_a_path_that_leads_elsewhere_refuses_the_whole_fetch(ada: Clone, bob: Cl
     inner = raw_tree(git, ("100644", "evil", blob))
     mark = git.run("hash-object", "-w", "--stdin", data=STORE_FORMAT).decode().strip()
     tree = raw_tree(git, ("40000", name, inner), ("100644", "format", mark))
-    commit = git.run("-c", "user.name=Eve", "-c", "user.email=e@e", "commit-tree", tree, "-m", "x").decode().strip()
+    commit = (
+        git.run("-c", "user.name=Eve", "-c", "user.email=e@e", "commit-tree", tree, "-m", "x")
+        .decode()
+        .strip()
+    )
     git.run("update-ref", REFERENCE, commit)
     for words in (["pull"], ["push"]):
         bob.measure(2)
@@ -531,7 +625,9 @@ def test_folders_that_a_remote_does_not_have_go_as_trees(
 ) -> None:
     found, whole = [], difference.whole
     monkeypatch.setattr(difference, "WORTHWHILE_FILES", 0)
-    monkeypatch.setattr(difference, "whole", lambda *given: found.append(whole(*given)) or found[-1])
+    monkeypatch.setattr(
+        difference, "whole", lambda *given: found.append(whole(*given)) or found[-1]
+    )
     bob.measure(1)
     bob.perf("push")
     ada.measure(2, 3)
@@ -549,12 +645,14 @@ def test_folders_that_a_remote_does_not_have_go_as_trees(
     blobs[gone] = None
     torn = whole(store, None, head, blobs)
     assert torn and not any(gone.startswith(path) for path in torn)
-    (folder, *_) = torn
+    folder, *_ = torn
     more = whole(store, None, head, {**blobs, f"{folder}/another.json": b"{}"})
     assert folder not in more, "what the store does not have is not left out"
 
 
-def test_more_files_than_anybody_has_are_refused(ada: Clone, bob: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_files_than_anybody_has_are_refused(
+    ada: Clone, bob: Clone, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ada.measure(*range(20))
     ada.perf("push")
     monkeypatch.setattr(mirror, "MOST_FILES", 10)
@@ -580,18 +678,27 @@ def test_what_a_remote_had_before_is_not_counted_again(
 def test_a_few_folders_that_list_any_number_of_files_are_refused(ada: Clone, forge: Path) -> None:
     ada.measure(1)
     git = Bare(forge.absolute())
-    blob, mark = (git.run("hash-object", "-w", "--stdin", data=data).decode().strip() for data in (b"x", STORE_FORMAT))
+    blob, mark = (
+        git.run("hash-object", "-w", "--stdin", data=data).decode().strip()
+        for data in (b"x", STORE_FORMAT)
+    )
     inner = raw_tree(git, *(("100644", f"f{number}", blob) for number in range(10)))
     for _ in range(10):
         inner = raw_tree(git, *(("40000", f"d{number}", inner) for number in range(10)))
     tree = raw_tree(git, ("40000", "8c", inner), ("100644", "format", mark))
-    commit = git.run("-c", "user.name=Eve", "-c", "user.email=e@e", "commit-tree", tree, "-m", "x").decode().strip()
+    commit = (
+        git.run("-c", "user.name=Eve", "-c", "user.email=e@e", "commit-tree", tree, "-m", "x")
+        .decode()
+        .strip()
+    )
     git.run("update-ref", REFERENCE, commit)
     for word in ("pull", "push"):
         assert "lists more than 1,500,000 files" in ada.perf(word, code=1).err
 
 
-def test_more_bytes_than_anybody_has_are_refused(bob: Clone, forge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_bytes_than_anybody_has_are_refused(
+    bob: Clone, forge: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     planted(forge, {"big": os.urandom(400_000)})
     monkeypatch.setattr(remote, "LARGEST_FETCH", 100_000)
     said = bob.perf("pull", code=1)
@@ -613,7 +720,9 @@ def test_a_reference_with_something_else_is_refused(ada: Clone, forge: Path) -> 
     assert "is not a store of perfvcs" in ada.perf("pull", code=12).err
 
 
-def test_settings_and_hooks_that_a_remote_has_are_not_obeyed_here(ada: Clone, bob: Clone, forge: Path, tmp_path: Path) -> None:
+def test_settings_and_hooks_that_a_remote_has_are_not_obeyed_here(
+    ada: Clone, bob: Clone, forge: Path, tmp_path: Path
+) -> None:
     ada.measure(1)
     ada.perf("push")
     trap = tmp_path / "sprung"
@@ -623,7 +732,7 @@ def test_settings_and_hooks_that_a_remote_has_are_not_obeyed_here(ada: Clone, bo
     assert not trap.exists()
 
 
-# -- remotes that are not there -------------------------------------------------------------------------------------------------------
+# -- remotes that are not there --------------------------------------------------------------------
 
 
 def test_a_store_without_profiles_has_nothing_to_push_and_says_so(ada: Clone, bob: Clone) -> None:
@@ -639,7 +748,9 @@ def test_a_project_without_remotes_says_how_to_add_one(project: Project, perf: P
     assert "`git remote add origin ADDRESS`" in perf("push", code=2).err
 
 
-def test_the_remote_is_that_of_the_branch_the_only_one_or_origin(ada: Clone, tmp_path: Path) -> None:
+def test_the_remote_is_that_of_the_branch_the_only_one_or_origin(
+    ada: Clone, tmp_path: Path
+) -> None:
     ada.measure(1)
     other = tmp_path / "other"
     ada.project.git("init", "--quiet", "--bare", str(other))
@@ -652,7 +763,10 @@ def test_the_remote_is_that_of_the_branch_the_only_one_or_origin(ada: Clone, tmp
     ada.project.git("config", "--unset", "branch.main.pushRemote")
     ada.project.git("config", "--unset-all", "branch.main.remote", check=False)
     assert "there are several remotes (upstream, other): name one" in ada.perf("push", code=2).err
-    assert "`upstraem` is not a remote of this repository (there are upstream, other)" in ada.perf("push", "upstraem", code=2).err
+    assert (
+        "`upstraem` is not a remote of this repository (there are upstream, other)"
+        in ada.perf("push", "upstraem", code=2).err
+    )
     ada.project.git("remote", "rm", "other")
     assert "(there is upstream)" in ada.perf("push", "upstraem", code=2).err
 
@@ -680,7 +794,9 @@ def test_an_address_that_leads_nowhere_is_one_line(ada: Clone, address: str, sai
 def test_a_remote_with_other_names_of_objects_is_refused(ada: Clone, tmp_path: Path) -> None:
     ada.measure(1)
     ada.project.git("init", "--quiet", "--bare", "--object-format=sha256", str(tmp_path / "sha256"))
-    subprocess.run(["git", "symbolic-ref", "HEAD", "refs/heads/main"], cwd=tmp_path / "sha256", check=True)
+    subprocess.run(
+        ["git", "symbolic-ref", "HEAD", "refs/heads/main"], cwd=tmp_path / "sha256", check=True
+    )
     assert "names its objects by SHA-256" in ada.perf("push", str(tmp_path / "sha256"), code=1).err
 
 
@@ -716,7 +832,10 @@ with subprocess.Popen([program.rpartition("-")[0], *sys.argv[1:]], stdout=subpro
 """
 
 
-@pytest.mark.parametrize(("word", "program"), [("pull", "upload-pack"), ("push", "receive-pack"), ("push", "upload-pack")])
+@pytest.mark.parametrize(
+    ("word", "program"),
+    [("pull", "upload-pack"), ("push", "receive-pack"), ("push", "upload-pack")],
+)
 @pytest.mark.parametrize("after", [0, 50, 600, 2000])
 def test_a_remote_that_disappears_half_way_loses_nothing(
     ada: Clone, bob: Clone, forge: Path, tmp_path: Path, word: str, program: str, after: int
@@ -738,11 +857,26 @@ def test_a_remote_that_disappears_half_way_loses_nothing(
 
 
 @pytest.mark.needs("openssl")
-def test_a_server_with_a_certificate_that_nobody_knows_is_refused(ada: Clone, tmp_path: Path) -> None:
+def test_a_server_with_a_certificate_that_nobody_knows_is_refused(
+    ada: Clone, tmp_path: Path
+) -> None:
     ada.measure(1)
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days", "2"]
-    subprocess.run([*made, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True)
+    made = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-subj",
+        "/CN=localhost",
+        "-days",
+        "2",
+    ]
+    subprocess.run(
+        [*made, "-keyout", str(key), "-out", str(certificate)], check=True, capture_output=True
+    )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     server = context.wrap_socket(socket.create_server(("127.0.0.1", 0)), server_side=True)
@@ -777,7 +911,7 @@ def test_a_cache_of_what_remotes_have_can_be_damaged_or_deleted(ada: Clone) -> N
     assert "nothing to push" in ada.perf("push").out
 
 
-# -- removals --------------------------------------------------------------------------------------------------------------------------
+# -- removals --------------------------------------------------------------------------------------
 
 PATH = "8c/8c7f6a1d0e5b4c3f2a1908172635445362718090/time-sort-4c5cc2922c3a.json"
 

@@ -31,7 +31,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def in_turns(folder: Path, format_name: str = "perfvcs", suffix: str = ".json") -> None:
     """``old`` and ``new``, measured in turns, the new one 10 % slower."""
-    for name, profile in zip(("old", "new"), interleaved(COMMITS, [noisy(0.010), noisy(0.011, seed=2)]), strict=True):
+    for name, profile in zip(
+        ("old", "new"), interleaved(COMMITS, [noisy(0.010), noisy(0.011, seed=2)]), strict=True
+    ):
         (folder / f"{name}{suffix}").write_bytes(formats.encode(profile, format_name))
 
 
@@ -58,33 +60,47 @@ def test_every_form_of_a_report_is_there(folder: Path, perf: Perf) -> None:
     in_turns(folder)
     found = json.loads(perf("check", "old.json", "new.json", "--json", code=3).out)
     assert (found["baseline"], found["target"]) == ("old.json", "new.json")
-    assert perf("check", "old.json", "new.json", "-q", code=3).out == "2 degradations; 2 of 2 comparisons settled\n"
-    assert "**degradation** | sort" in perf("check", "old.json", "new.json", "--markdown", code=3).out
+    assert (
+        perf("check", "old.json", "new.json", "-q", code=3).out
+        == "2 degradations; 2 of 2 comparisons settled\n"
+    )
+    assert (
+        "**degradation** | sort" in perf("check", "old.json", "new.json", "--markdown", code=3).out
+    )
     assert "wall time" in perf("check", "old.json", "new.json", "-v", code=3).out
     perf("check", "old.json", "new.json", "--delta", "30")
     perf("check", "old.json", "new.json", "--gate", code=3)
 
 
 @pytest.mark.parametrize(
-    ("format_name", "suffix"), [("perfvcs", ".json"), ("csv", ".csv"), ("csv", ".out.csv"), ("perun", ".perf")]
+    ("format_name", "suffix"),
+    [("perfvcs", ".json"), ("csv", ".csv"), ("csv", ".out.csv"), ("perun", ".perf")],
 )
-def test_any_format_that_can_be_imported_is_read(folder: Path, perf: Perf, format_name: str, suffix: str) -> None:
+def test_any_format_that_can_be_imported_is_read(
+    folder: Path, perf: Perf, format_name: str, suffix: str
+) -> None:
     in_turns(folder, format_name, suffix)
     assert "wall time +10.0 %" in perf("check", f"old{suffix}", f"new{suffix}", code=None).out
 
 
 def test_results_of_asv_are_read(folder: Path, perf: Perf) -> None:
     stored = next(
-        path for path in (ROOT / "tests/data/asv").rglob("*.json") if path.name not in ("benchmarks.json", "machine.json")
+        path
+        for path in (ROOT / "tests/data/asv").rglob("*.json")
+        if path.name not in ("benchmarks.json", "machine.json")
     )
     for name in ("old.json", "new.json"):
         shutil.copy(stored, folder / name)
-    assert "the same measurement on both sides" in re.sub(r"\s+", " ", perf("check", "old.json", "new.json", code=4).out)
+    assert "the same measurement on both sides" in re.sub(
+        r"\s+", " ", perf("check", "old.json", "new.json", code=4).out
+    )
 
 
 def test_a_compressed_file_and_one_of_another_format_are_compared(folder: Path, perf: Perf) -> None:
     table(folder / "old.csv", *(10.0 + run / 10 for run in range(7)))
-    (folder / "new.csv.gz").write_bytes(gzip.compress((folder / "old.csv").read_bytes().replace(b",10", b",15")))
+    (folder / "new.csv.gz").write_bytes(
+        gzip.compress((folder / "old.csv").read_bytes().replace(b",10", b",15"))
+    )
     said = perf("check", "old.csv", "new.csv.gz")
     assert "benchmark: parse may have become slower: wall time +48" in said.out
     assert "measure both in turns" in said.out
@@ -94,13 +110,18 @@ def test_tables_are_named_after_what_their_names_have_in_common(folder: Path, pe
     table(folder / "nightly-old.csv", 1.0, 1.1, 1.2)
     table(folder / "nightly-new.csv", 1.0, 1.1, 1.3)
     assert {
-        change["job"] for change in json.loads(perf("check", "nightly-old.csv", "nightly-new.csv", "--json").out)["changes"]
+        change["job"]
+        for change in json.loads(perf("check", "nightly-old.csv", "nightly-new.csv", "--json").out)[
+            "changes"
+        ]
     } == {"nightly"}
 
 
 def test_files_of_two_machines_are_not_comparable(folder: Path, perf: Perf) -> None:
     in_turns(folder)
-    elsewhere = sample_profile(noisy(0.01), environment=Environment(fields={"cpu": "other"}, fingerprint="ba9876543210"))
+    elsewhere = sample_profile(
+        noisy(0.01), environment=Environment(fields={"cpu": "other"}, fingerprint="ba9876543210")
+    )
     (folder / "new.json").write_bytes(elsewhere.encode())
     assert "cpu test -> other" in perf("check", "old.json", "new.json", code=4).out
 
@@ -120,7 +141,9 @@ def test_files_of_two_machines_are_not_comparable(folder: Path, perf: Perf) -> N
         (("old.json", "new.json", "--method", "nonsense"), "there is no method `nonsense`"),
     ],
 )
-def test_what_cannot_be_compared_is_one_line(folder: Path, perf: Perf, arguments: tuple[str, ...], message: str) -> None:
+def test_what_cannot_be_compared_is_one_line(
+    folder: Path, perf: Perf, arguments: tuple[str, ...], message: str
+) -> None:
     in_turns(folder)
     (folder / "broken.json").write_text('{"neither": 1}')
     (folder / "folder").mkdir()
@@ -135,7 +158,9 @@ def test_a_pipe_keeps_nobody_waiting(folder: Path, perf: Perf) -> None:
     assert "pipe is not a regular file" in perf("check", "old.json", "pipe", code=2).err
 
 
-def test_inside_a_repository_files_are_compared_and_nothing_is_made(project: Project, perf: Perf) -> None:
+def test_inside_a_repository_files_are_compared_and_nothing_is_made(
+    project: Project, perf: Perf
+) -> None:
     project.commit()
     in_turns(project.root)
     assert "sort became slower" in perf("check", "old.json", "new.json", code=3).out
@@ -155,7 +180,9 @@ def test_a_revision_precedes_a_file_of_its_name(project: Project, perf: Perf) ->
     for name, commit in (("old", one), ("new", two)):
         project.git("branch", name, commit)
         project.write(name, "not a profile")
-    Repository.find(create=True).store.add(interleaved([one, two], [noisy(0.010), noisy(0.011, seed=2)]), "test")
+    Repository.find(create=True).store.add(
+        interleaved([one, two], [noisy(0.010), noisy(0.011, seed=2)]), "test"
+    )
     assert perf("check", "old", "new", code=3).out.startswith(f"{one[:10]} -> {two[:10]}")
 
 

@@ -26,7 +26,9 @@ def test_gits_own_folder_is_not_a_working_tree(project: Tree) -> None:
         Project.find(project.root / ".git")
 
 
-def test_a_repository_is_found_from_a_subfolder_despite_a_hooks_variables(project: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repository_is_found_from_a_subfolder_despite_a_hooks_variables(
+    project: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project.write("a/b/c", "x")
     monkeypatch.setenv("GIT_DIR", "/nowhere")
     monkeypatch.setenv("GIT_INDEX_FILE", "/nowhere/index")
@@ -55,7 +57,9 @@ def test_a_revision_that_looks_like_an_option_is_no_option(project: Tree) -> Non
 def test_a_shallow_clone_names_the_cure(project: Tree, tmp_path: Path) -> None:
     project.commit("one")
     project.commit("two")
-    project.git("clone", "--quiet", "--depth=1", f"file://{project.root}", str(tmp_path / "shallow"))
+    project.git(
+        "clone", "--quiet", "--depth=1", f"file://{project.root}", str(tmp_path / "shallow")
+    )
     found = Project.find(tmp_path / "shallow")
     with pytest.raises(UnknownRevision, match="git fetch --unshallow"):
         found.resolve("HEAD~1")
@@ -69,7 +73,9 @@ def test_ranges_and_revisions_expand_oldest_first_without_repeats(project: Tree)
     assert found.expand(["HEAD~1.."]) == [three]
 
 
-@pytest.mark.parametrize(("text", "reason"), [("HEAD..HEAD~1", "wrong way round"), ("HEAD~1...HEAD", "three dots")])
+@pytest.mark.parametrize(
+    ("text", "reason"), [("HEAD..HEAD~1", "wrong way round"), ("HEAD~1...HEAD", "three dots")]
+)
 def test_an_unusable_range_says_why(project: Tree, text: str, reason: str) -> None:
     project.commit("one")
     project.commit("two")
@@ -77,7 +83,9 @@ def test_an_unusable_range_says_why(project: Tree, text: str, reason: str) -> No
         Project.find().expand([text])
 
 
-def test_ancestors_come_by_steps_and_never_by_date(project: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ancestors_come_by_steps_and_never_by_date(
+    project: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GIT_COMMITTER_DATE", "2030-01-01T00:00:00Z")
     root = project.commit("root, dated last")
     monkeypatch.setenv("GIT_COMMITTER_DATE", "2020-01-01T00:00:00Z")
@@ -94,7 +102,13 @@ def test_ancestors_come_by_steps_and_never_by_date(project: Tree, monkeypatch: p
 def test_ancestors_reach_the_root_of_a_long_history(project: Tree) -> None:
     lines = ["reset refs/heads/main"]
     for number in range(600):
-        lines += ["commit refs/heads/main", f"mark :{number + 1}", "committer A <a@b> 1700000000 +0000", "data 1", "x"]
+        lines += [
+            "commit refs/heads/main",
+            f"mark :{number + 1}",
+            "committer A <a@b> 1700000000 +0000",
+            "data 1",
+            "x",
+        ]
         lines += [f"from :{number}"] if number else []
     git(project.root, "fast-import", "--quiet", text="\n".join(lines) + "\n")
     found = Project.find()
@@ -112,7 +126,11 @@ def test_commits_are_described_and_unknown_ones_left_out(project: Tree) -> None:
     one = project.commit("first\twith a tab — ünïcode")
     found = Project.find().describe([one, "a" * 40])
     assert list(found) == [one]
-    assert (found[one].title, found[one].author, found[one].parents) == ("first\twith a tab — ünïcode", "Ada", ())
+    assert (found[one].title, found[one].author, found[one].parents) == (
+        "first\twith a tab — ünïcode",
+        "Ada",
+        (),
+    )
     assert Project.find().describe([]) == {}
 
 
@@ -123,7 +141,9 @@ def test_linked_worktrees_share_the_home_of_the_main_one(project: Tree, tmp_path
     assert (found.root, found.home) == (tmp_path / "linked", project.root)
 
 
-def test_a_bare_repository_holds_its_home_itself_also_for_its_worktrees(project: Tree, tmp_path: Path) -> None:
+def test_a_bare_repository_holds_its_home_itself_also_for_its_worktrees(
+    project: Tree, tmp_path: Path
+) -> None:
     project.commit()
     project.git("clone", "--quiet", "--bare", str(project.root), str(tmp_path / "bare.git"))
     git(tmp_path / "bare.git", "worktree", "add", "--quiet", str(tmp_path / "linked"), "main")
@@ -136,7 +156,9 @@ def test_a_bare_repository_holds_its_home_itself_also_for_its_worktrees(project:
 def test_a_submodule_has_its_home_in_its_own_tree(project: Tree, tmp_path: Path) -> None:
     other = Tree(tmp_path / "other")
     other.commit(file="x")
-    project.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other.root), "sub")
+    project.git(
+        "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other.root), "sub"
+    )
     project.commit()
     assert Project.find(project.root / "sub").home == project.root / "sub"
     project.git("-C", "sub", "worktree", "add", "--quiet", str(tmp_path / "linked"))
@@ -193,10 +215,15 @@ def test_a_path_may_hold_any_character(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.usefixtures("project")
-def test_a_repository_of_another_user_is_not_trusted_and_the_cure_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repository_of_another_user_is_not_trusted_and_the_cure_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
     monkeypatch.setattr("perfvcs.git.command.environment", lambda: dict(os.environ))
-    with pytest.raises(NoRepository, match=r"belongs to another user: .*git config --global --add safe.directory .*project"):
+    with pytest.raises(
+        NoRepository,
+        match=r"belongs to another user: .*git config --global --add safe.directory .*project",
+    ):
         Project.find()
 
 
@@ -209,15 +236,21 @@ def test_only_newlines_end_a_line_of_a_listing_of_branches(project: Tree, charac
     names = [f"a{character}{side} commit", f"{character}b"]
     for name, commit in zip(names, (newest, side), strict=True):
         path = (
-            os.fsencode(project.root) + b"/.git/refs/remotes/origin/" + name.replace(" ", "_").encode("utf-8", "surrogateescape")
+            os.fsencode(project.root)
+            + b"/.git/refs/remotes/origin/"
+            + name.replace(" ", "_").encode("utf-8", "surrogateescape")
         )
         Path(os.fsdecode(path)).parent.mkdir(parents=True, exist_ok=True)
         Path(os.fsdecode(path)).write_text(f"{commit}\n")
     assert {one.name: one.commit for one in unmerged(Project.find(), newest)} == {names[1]: side}
 
 
-def test_ancestors_of_several_commits_are_read_from_git_once(project: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Any order of questions about a history with merges has the answers of a fresh look, and no commit is listed twice."""
+def test_ancestors_of_several_commits_are_read_from_git_once(
+    project: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any order of questions about a history with merges has the answers of a fresh look, and no
+    commit is listed twice.
+    """
     chance = Random(5)
     commits = [project.commit("root")]
     for number in range(40):
@@ -268,10 +301,16 @@ def test_a_fixed_revision_stays_while_its_branch_moves(project: Tree) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        "commit --quiet --allow-empty --message two", "pack-refs --all", "checkout --quiet --detach HEAD~0", "switch --quiet --create a/b",
-        "worktree add --quiet ../other", "symbolic-ref HEAD refs/heads/none", "tag HEAD", "update-ref -d HEAD",
+        "commit --quiet --allow-empty --message two",
+        "pack-refs --all",
+        "checkout --quiet --detach HEAD~0",
+        "switch --quiet --create a/b",
+        "worktree add --quiet ../other",
+        "symbolic-ref HEAD refs/heads/none",
+        "tag HEAD",
+        "update-ref -d HEAD",
     ],
-)  # fmt: skip
+)
 def test_head_is_what_git_says_wherever_it_lies(project: Tree, change: str) -> None:
     project.commit("one")
     here = Project.find()

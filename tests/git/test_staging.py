@@ -22,7 +22,9 @@ def test_an_index_without_the_name_lacks_it(project: Project) -> None:
 
 @pytest.mark.parametrize("version", ["2", "3", "4"])
 @pytest.mark.parametrize("name", [".perf", ".perf/tmp", ".PERF/store/HEAD", ".pErf/a"])
-def test_a_name_in_the_index_is_seen_in_every_version_of_it(project: Project, version: str, name: str) -> None:
+def test_a_name_in_the_index_is_seen_in_every_version_of_it(
+    project: Project, version: str, name: str
+) -> None:
     project.write(".pera/b", "")
     project.write(name, "")
     project.git("update-index", "--index-version", version)

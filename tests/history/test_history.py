@@ -27,7 +27,9 @@ def commits(project: Project) -> list[str]:
     return begun(project, 40)
 
 
-def test_a_step_is_listed_with_its_commit_effect_levels_and_word(commits: list[str], perf: Perf) -> None:
+def test_a_step_is_listed_with_its_commit_effect_levels_and_word(
+    commits: list[str], perf: Perf
+) -> None:
     store(*measured(commits, stepped(40, 25)))
     out = perf("history").out
     lines = out.splitlines()
@@ -45,7 +47,12 @@ def test_the_json_says_all_of_it(commits: list[str], perf: Perf) -> None:
     store(*measured(commits, stepped(40, 25)))
     found = printed(perf)
     (step,) = found["findings"]
-    assert (step["word"], step["direction"], step["benchmark"], step["metric"]) == ("degradation", "degradation", "sort", "wall")
+    assert (step["word"], step["direction"], step["benchmark"], step["metric"]) == (
+        "degradation",
+        "degradation",
+        "sort",
+        "wall",
+    )
     assert (step["commit"], step["author"], step["title"]) == (commits[25], "Ada", "Change 25")
     assert step["low"] < 0.1 < step["high"]
     assert step["before"] == pytest.approx(0.010, rel=0.01)
@@ -56,7 +63,9 @@ def test_the_json_says_all_of_it(commits: list[str], perf: Perf) -> None:
     assert found["commits"] == 40
 
 
-def test_the_direction_of_the_metric_decides_what_an_improvement_is(commits: list[str], perf: Perf) -> None:
+def test_the_direction_of_the_metric_decides_what_an_improvement_is(
+    commits: list[str], perf: Perf
+) -> None:
     profiles = measured(commits, stepped(40, 25), metrics={"wall": Metric("ops/s", "higher")})
     store(*profiles)
     assert [step["word"] for step in printed(perf)["findings"]] == ["improvement"]
@@ -66,7 +75,10 @@ def test_the_newest_come_first_and_no_more_than_asked_for(commits: list[str], pe
     levels = [0.010] * 12 + [0.012] * 14 + [0.011] * 14
     store(*measured(commits, levels))
     steps = printed(perf)["findings"]
-    assert [(step["commit"], step["word"]) for step in steps] == [(commits[26], "improvement"), (commits[12], "degradation")]
+    assert [(step["commit"], step["word"]) for step in steps] == [
+        (commits[26], "improvement"),
+        (commits[12], "degradation"),
+    ]
     assert len(printed(perf, "-n1")["findings"]) == 1
     assert "not shown: 1 step (perf history --all)" in perf("history", "-n1").out
     assert "not shown" not in perf("history", "-n1", "--all").out
@@ -74,8 +86,16 @@ def test_the_newest_come_first_and_no_more_than_asked_for(commits: list[str], pe
 
 def test_a_commit_at_which_much_changed_is_summed_up(commits: list[str], perf: Perf) -> None:
     jobs = [msgspec.structs.replace(SORT, name=f"sort {number}") for number in range(6)]
-    levels = [[0.010] * 25 + [0.010 * (1.1 + number / 10)] * 15 for number in range(5)] + [stepped(40, 12)]
-    store(*(profile for number, job in enumerate(jobs) for profile in measured(commits, levels[number], seed=number, job=job)))
+    levels = [[0.010] * 25 + [0.010 * (1.1 + number / 10)] * 15 for number in range(5)] + [
+        stepped(40, 12)
+    ]
+    store(
+        *(
+            profile
+            for number, job in enumerate(jobs)
+            for profile in measured(commits, levels[number], seed=number, job=job)
+        )
+    )
     out = perf("history").out
     assert out.startswith("6 series over 40 commits examined: 6 degradations\n")
     assert "  degradation  5 series: +" in out and "  degradation  sort 5 " in out
@@ -86,27 +106,43 @@ def test_a_commit_at_which_much_changed_is_summed_up(commits: list[str], perf: P
 
 def test_a_long_history_fits_a_screen(project: Project, perf: Perf) -> None:
     commits = grow(project, 240)
-    levels = [0.010 * (1.2 if number // 20 % 2 else 1.0) * 1.05 ** (number // 20) for number in range(240)]
+    levels = [
+        0.010 * (1.2 if number // 20 % 2 else 1.0) * 1.05 ** (number // 20) for number in range(240)
+    ]
     store(*measured(commits, levels))
     assert len(printed(perf)["findings"]) >= 8
     assert len(perf("history").out.splitlines()) <= 24
     assert len(perf("history", "-n", "8").out.splitlines()) > 24
 
 
-def test_unmeasured_commits_before_a_step_are_under_suspicion_too(project: Project, perf: Perf) -> None:
+def test_unmeasured_commits_before_a_step_are_under_suspicion_too(
+    project: Project, perf: Perf
+) -> None:
     every = grow(project, 120)
     sparse = every[::3]
     store(*measured(sparse, stepped(40, 25), spread=0.002))
     (step,) = printed(perf)["findings"]
-    assert (step["first"], step["commit"], step["last"], step["commits"]) == (every[73], every[75], every[75], 3)
+    assert (step["first"], step["commit"], step["last"], step["commits"]) == (
+        every[73],
+        every[75],
+        every[75],
+        3,
+    )
     said = perf("history").out
     assert f"one of 3 commits {every[73][:10]}..{every[75][:10]}" in said
-    assert f"Next: perf bisect {every[73][:10]}^ {every[75][:10]} finds which of 3 commits it was." in said
+    assert (
+        f"Next: perf bisect {every[73][:10]}^ {every[75][:10]} finds which of 3 commits it was."
+        in said
+    )
 
 
 def test_a_drift_is_no_step(project: Project, perf: Perf) -> None:
     commits = grow(project, 150)
-    store(*measured(commits, [0.010 * 1.3 ** (min(max(number - 40, 0), 70) / 70) for number in range(150)]))
+    store(
+        *measured(
+            commits, [0.010 * 1.3 ** (min(max(number - 40, 0), 70) / 70) for number in range(150)]
+        )
+    )
     (drift,) = printed(perf)["findings"]
     assert (drift["word"], drift["direction"]) == ("drift", "degradation")
     assert drift["commit"] == drift["last"]
@@ -121,31 +157,52 @@ def test_one_benchmark_by_its_whole_name_or_how_it_begins(commits: list[str], pe
     store(*sort, *parse)
     assert len(printed(perf)["findings"]) == 2
     for name in ("parse --fast", "parse", "par"):
-        assert [step["benchmark"] for step in printed(perf, name)["findings"]] == ["parse --fast: sort"], name
+        assert [step["benchmark"] for step in printed(perf, name)["findings"]] == [
+            "parse --fast: sort"
+        ], name
         assert printed(perf, name)["series"] == 1
     assert printed(perf, "par", f"{commits[19]}..HEAD")["findings"] == []
 
 
-def test_units_of_a_profile_and_their_sizes_are_series_of_their_own(commits: list[str], perf: Perf) -> None:
+def test_units_of_a_profile_and_their_sizes_are_series_of_their_own(
+    commits: list[str], perf: Perf
+) -> None:
     profiles = []
     for number, commit in enumerate(commits):
         random = Random(number)
-        values: list[float | None] = [centre * random.lognormvariate(0, 0.01) for centre in (1.0, 1.0 if number < 20 else 1.2)]
-        rows = Resources(names=["insert"], uid=[0, 0], execution=[0, 0], size=[10.0, 20.0], metrics={"wall": values})
+        values: list[float | None] = [
+            centre * random.lognormvariate(0, 0.01) for centre in (1.0, 1.0 if number < 20 else 1.2)
+        ]
+        rows = Resources(
+            names=["insert"],
+            uid=[0, 0],
+            execution=[0, 0],
+            size=[10.0, 20.0],
+            metrics={"wall": values},
+        )
         profiles.append(sample_profile((), commit=commit, resources=rows))
     store(*profiles)
     found = printed(perf)
     assert found["series"] == 2
-    assert [(step["benchmark"], step["commit"]) for step in found["findings"]] == [("sort: insert [20]", commits[20])]
+    assert [(step["benchmark"], step["commit"]) for step in found["findings"]] == [
+        ("sort: insert [20]", commits[20])
+    ]
 
 
 def test_one_metric_only(commits: list[str], perf: Perf) -> None:
     profiles = []
     for profile in measured(commits, stepped(40, 25)):
         wall = profile.resources.metrics["wall"]
-        rows = Resources(names=["sort"], uid=[0] * 3, execution=[0, 1, 2], metrics={"wall": wall, "cpu": wall})
+        rows = Resources(
+            names=["sort"], uid=[0] * 3, execution=[0, 1, 2], metrics={"wall": wall, "cpu": wall}
+        )
         profiles.append(
-            sample_profile((), commit=profile.commit, resources=rows, metrics={"wall": Metric("s"), "cpu": Metric("s")})
+            sample_profile(
+                (),
+                commit=profile.commit,
+                resources=rows,
+                metrics={"wall": Metric("s"), "cpu": Metric("s")},
+            )
         )
     store(*profiles)
     assert [step["metric"] for step in printed(perf, "--metric", "cpu")["findings"]] == ["cpu"]
@@ -162,7 +219,10 @@ def test_a_revision_and_a_range_leave_out_what_lies_outside(commits: list[str], 
     inside = printed(perf, f"{commits[15]}..HEAD")
     assert [step["commit"] for step in inside["findings"]] == [commits[26]]
     assert inside["commits"] == 24
-    assert perf("history", "sort", f"{commits[27]}..HEAD").out == "1 series over 12 commits examined: no step\n"
+    assert (
+        perf("history", "sort", f"{commits[27]}..HEAD").out
+        == "1 series over 12 commits examined: no step\n"
+    )
 
 
 def test_a_merged_branch_is_not_part_of_the_line(project: Project, perf: Perf) -> None:
@@ -177,13 +237,19 @@ def test_a_merged_branch_is_not_part_of_the_line(project: Project, perf: Perf) -
     line = [*base, *rest, merge, *after]
     store(*measured(line, stepped(45, 20, 0.010, 0.012)), *measured(side, [0.010] * 12, seed=3))
     found = printed(perf)
-    assert [(step["commit"], step["word"]) for step in found["findings"]] == [(rest[0], "degradation")]
+    assert [(step["commit"], step["word"]) for step in found["findings"]] == [
+        (rest[0], "degradation")
+    ]
     assert (found["commits"], found["aside"]) == (45, 12)
-    assert "12 measured commits are on branches that were merged" in " ".join(perf("history").out.split())
+    assert "12 measured commits are on branches that were merged" in " ".join(
+        perf("history").out.split()
+    )
     inner = printed(perf, f"{base[0]}..side")
     assert (inner["commits"], inner["findings"], inner["aside"]) == (31, [], 0)
     perf("rm", *side[1:])
-    assert "1 measured commit is on a branch that was merged" in " ".join(perf("history").out.split())
+    assert "1 measured commit is on a branch that was merged" in " ".join(
+        perf("history").out.split()
+    )
 
 
 def test_a_merge_that_brings_a_step_is_the_commit(project: Project, perf: Perf) -> None:
@@ -197,23 +263,42 @@ def test_a_merge_that_brings_a_step_is_the_commit(project: Project, perf: Perf) 
     line = [*base, *rest, merge, *grow(project, 17, "After")]
     store(*measured(line, stepped(40, 22), spread=0.002))
     (step,) = printed(perf)["findings"]
-    assert (step["commit"], step["first"], step["last"], step["commits"]) == (merge, merge, merge, 1)
+    assert (step["commit"], step["first"], step["last"], step["commits"]) == (
+        merge,
+        merge,
+        merge,
+        1,
+    )
 
 
-def test_another_environment_is_another_series_and_it_says_so(commits: list[str], perf: Perf) -> None:
-    store(*measured(commits[:20], [0.010] * 20), *measured(commits[20:], [0.020] * 20, environment=OTHER))
+def test_another_environment_is_another_series_and_it_says_so(
+    commits: list[str], perf: Perf
+) -> None:
+    store(
+        *measured(commits[:20], [0.010] * 20),
+        *measured(commits[20:], [0.020] * 20, environment=OTHER),
+    )
     found = printed(perf)
     assert found["findings"] == []
     assert found["series"] == 2
     assert found["cuts"] == [{"commit": commits[20], "reason": "cpu test -> another", "series": 1}]
-    assert f"note: 1 series begins anew at {commits[20][:10]}: cpu test -> another" in perf("history").out
+    assert (
+        f"note: 1 series begins anew at {commits[20][:10]}: cpu test -> another"
+        in perf("history").out
+    )
 
 
 def test_two_machines_at_the_same_time_are_no_cut(commits: list[str], perf: Perf) -> None:
-    store(*measured(commits, stepped(40, 25)), *measured(commits, stepped(40, 25, 0.02, 0.03), seed=2, environment=OTHER))
+    store(
+        *measured(commits, stepped(40, 25)),
+        *measured(commits, stepped(40, 25, 0.02, 0.03), seed=2, environment=OTHER),
+    )
     found = printed(perf)
     assert found["cuts"] == []
-    assert {step["environment"] for step in found["findings"]} == {"0123456789ab", OTHER.fingerprint}
+    assert {step["environment"] for step in found["findings"]} == {
+        "0123456789ab",
+        OTHER.fingerprint,
+    }
 
 
 def test_another_command_or_unit_is_another_series(commits: list[str], perf: Perf) -> None:
@@ -240,7 +325,11 @@ def test_what_cannot_be_used_is_left_out_and_counted(commits: list[str], perf: P
 def test_a_series_of_zeros_alone_is_too_short(commits: list[str], perf: Perf) -> None:
     store(*measured(commits, [0.0] * 40))
     found = printed(perf)
-    assert (found["unusable"], found["commits"], found["short"]) == (40, 0, [{"benchmark": "sort", "metric": "wall"}])
+    assert (found["unusable"], found["commits"], found["short"]) == (
+        40,
+        0,
+        [{"benchmark": "sort", "metric": "wall"}],
+    )
 
 
 def test_short_series_are_named(commits: list[str], perf: Perf) -> None:
@@ -282,14 +371,20 @@ def test_wrong_names_are_reported_in_one_line(commits: list[str], perf: Perf) ->
 
 
 def test_a_profile_of_uncommitted_changes_has_no_place(commits: list[str], perf: Perf) -> None:
-    repository = store(*measured(commits, stepped(40, 25)), sample_profile((9.0,), commit=commits[10], dirty="0" * 64))
+    repository = store(
+        *measured(commits, stepped(40, 25)),
+        sample_profile((9.0,), commit=commits[10], dirty="0" * 64),
+    )
     assert len(printed(perf)["findings"]) == 1
     assert printed(perf)["series"] == 1
     repository.index.close()
 
 
 def test_several_sessions_of_one_commit_count_as_their_mean(commits: list[str]) -> None:
-    repository = store(*measured(commits, [0.010] * 40, spread=0), *measured(commits[:1], [0.040], seed=2, spread=0))
+    repository = store(
+        *measured(commits, [0.010] * 40, spread=0),
+        *measured(commits[:1], [0.040], seed=2, spread=0),
+    )
     (number,) = repository.index.lines()
     course = repository.index.courses([number], commits)[number]
     assert course.levels[0] == pytest.approx(log(0.020), abs=0.01)
@@ -306,7 +401,9 @@ def test_the_level_of_executions_is_their_mean_logarithm() -> None:
 # the index and the cache
 
 
-def test_removed_profiles_are_gone_and_a_rebuilt_index_tells_the_same(commits: list[str], perf: Perf) -> None:
+def test_removed_profiles_are_gone_and_a_rebuilt_index_tells_the_same(
+    commits: list[str], perf: Perf
+) -> None:
     repository = store(*measured(commits, stepped(40, 25)))
     before = printed(perf)
     repository.index.rebuild()
@@ -334,7 +431,10 @@ def count_computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_steps_are_computed_once_and_then_only_of_what_moved(
     commits: list[str], perf: Perf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sort, parse = measured(commits, stepped(40, 25)), measured(commits, stepped(40, 10), seed=2, job=PARSE)
+    sort, parse = (
+        measured(commits, stepped(40, 25)),
+        measured(commits, stepped(40, 10), seed=2, job=PARSE),
+    )
     store(*sort[:-1], *parse)
     computed = count_computed(monkeypatch)
     first = printed(perf)
@@ -353,13 +453,23 @@ def test_what_is_known_is_reported_without_numpy(commits: list[str], perf: Perf)
     store(*measured(commits, stepped(40, 25)))
     before = printed(perf)
     assert before["findings"]
-    script = "import atexit, os, sys; from perfvcs.cli import main; atexit.register(lambda: os._exit(9 * ('numpy' in sys.modules))); main()"
-    done = subprocess.run([sys.executable, "-c", script, "history", "--json"], capture_output=True, text=True, check=False)
+    script = (
+        "import atexit, os, sys; from perfvcs.cli import main; atexit.register(lambda: os._exit(9 *"
+        " ('numpy' in sys.modules))); main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, "history", "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == before
 
 
-def test_the_cache_of_steps_can_be_damaged_or_deleted_at_any_time(commits: list[str], perf: Perf) -> None:
+def test_the_cache_of_steps_can_be_damaged_or_deleted_at_any_time(
+    commits: list[str], perf: Perf
+) -> None:
     repository = store(*measured(commits, stepped(40, 25)))
     before = printed(perf)
     path = repository.home / "steps.db"
@@ -376,7 +486,10 @@ def test_the_oldest_results_make_room(commits: list[str], monkeypatch: pytest.Mo
     monkeypatch.setattr(findings, "MOST_RESULTS", 3)
     repository = store(*measured(commits, stepped(40, 25)))
     cache = repository.index.findings
-    series = [findings.Given(array("d", [float(number)] * 10), array("d", [nan] * 10)) for number in range(5)]
+    series = [
+        findings.Given(array("d", [float(number)] * 10), array("d", [nan] * 10))
+        for number in range(5)
+    ]
     assert [found.steps for found in cache.judged(series)] == [[]] * 5
     computed = count_computed(monkeypatch)
     cache.judged(series[2:])

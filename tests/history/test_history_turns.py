@@ -1,4 +1,6 @@
-"""Verdicts that were measured in turns are steps of the history, and one judge speaks everywhere."""
+"""Verdicts that were measured in turns are steps of the history, and one judge speaks
+everywhere.
+"""
 
 from __future__ import annotations
 
@@ -31,30 +33,50 @@ def commits(project: Project) -> list[str]:
     return begun(project, 40)
 
 
-def in_turns(commits: Sequence[str], factors: Sequence[float], seed: int = 5, count: int = 10, **overrides: Any) -> list[Profile]:
-    """One session of these commits, each so many times as slow as a program of 10 ms; rounds differ by a tenth."""
+def in_turns(
+    commits: Sequence[str],
+    factors: Sequence[float],
+    seed: int = 5,
+    count: int = 10,
+    **overrides: Any,
+) -> list[Profile]:
+    """One session of these commits, each so many times as slow as a program of 10 ms; rounds differ
+    by a tenth.
+    """
     random = Random(seed)
     rounds = [0.010 * random.lognormvariate(0, 0.1) for _ in range(count)]
-    walls = [[one * factor * random.lognormvariate(0, 0.002) for one in rounds] for factor in factors]
+    walls = [
+        [one * factor * random.lognormvariate(0, 0.002) for one in rounds] for factor in factors
+    ]
     return interleaved(commits, walls, session=f"20261120T093000-{seed:06}", job=SORT, **overrides)
 
 
-def apart(commits: Sequence[str], factors: Sequence[float], seed: int = 1, count: int = 10) -> list[Profile]:
+def apart(
+    commits: Sequence[str], factors: Sequence[float], seed: int = 1, count: int = 10
+) -> list[Profile]:
     """A session per commit, all executions of one after those of another."""
     return [
         sample_profile(
-            noisy(0.010 * factor, count, seed=seed + number), commit=commit,
-            collected=Collected(f"20261120T093000-{seed:03}{number:03}", f"2026-11-20T09:{number % 60:02}:00Z", "", "perfvcs 0.1.0"),
+            noisy(0.010 * factor, count, seed=seed + number),
+            commit=commit,
+            collected=Collected(
+                f"20261120T093000-{seed:03}{number:03}",
+                f"2026-11-20T09:{number % 60:02}:00Z",
+                "",
+                "perfvcs 0.1.0",
+            ),
         )
         for number, (commit, factor) in enumerate(zip(commits, factors, strict=True))
-    ]  # fmt: skip
+    ]
 
 
 CURVE = (100.0, 200.0, 500.0, 1000.0, 1500.0, 2000.0)
 
 
 def curves(commits: Sequence[str], slopes: Sequence[float], **overrides: Any) -> list[Profile]:
-    """One session of these commits: ten executions, in which a call takes 2 us and so many nanoseconds per element at each size."""
+    """One session of these commits: ten executions, in which a call takes 2 us and so many
+    nanoseconds per element at each size.
+    """
     random = Random(3)
     sizes = [size for size in CURVE for _ in range(10)]
     found = []
@@ -67,7 +89,9 @@ def curves(commits: Sequence[str], slopes: Sequence[float], **overrides: Any) ->
             size=list(sizes),
             metrics={"wall": values},
         )
-        found.append(structs.replace(one, resources=rows, metrics={"wall": Metric("s")}, **overrides))
+        found.append(
+            structs.replace(one, resources=rows, metrics={"wall": Metric("s")}, **overrides)
+        )
     return found
 
 
@@ -87,7 +111,7 @@ def pages() -> list[dict[str, Any]]:
     return [page for page in found if page["metric"] == "wall time"]
 
 
-# -- steps that were measured in turns ---------------------------------------------------------------------------------------------------
+# -- steps that were measured in turns -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("factors", [(1.0, 1.2), (1.0, 1.2, 1.2), (1.0, 1.0, 20.0, 20.0, 20.0)])
@@ -106,23 +130,32 @@ def test_a_verdict_measured_in_turns_is_a_step_however_short_the_series(
     assert "measured in turns" in out and "too short" not in out
     assert all(len(line) <= 80 for line in out.splitlines())
     perf("publish", "site", *QUICK)
-    assert [(one["word"], one["commit"]["id"]) for one in site()["steps"]] == [("degradation", commits[changed])]
+    assert [(one["word"], one["commit"]["id"]) for one in site()["steps"]] == [
+        ("degradation", commits[changed])
+    ]
     assert json.loads(Path("site/index.json").read_text())["page"]["open"] == 2  # wall and CPU time
     shown = perf("show", "sort", "--text").out
     assert "lasting degradation" in shown
 
 
-def test_a_series_with_a_step_measured_in_turns_is_not_called_too_short(commits: list[str], perf: Perf) -> None:
+def test_a_series_with_a_step_measured_in_turns_is_not_called_too_short(
+    commits: list[str], perf: Perf
+) -> None:
     store(*in_turns(commits[:2], [1.0, 1.2]), *apart(commits[2:4], [1.2, 1.2]))
     found = printed(perf)
-    assert [step["commit"] for step in found["findings"] if step["metric"] == "wall"] == [commits[1]]
+    assert [step["commit"] for step in found["findings"] if step["metric"] == "wall"] == [
+        commits[1]
+    ]
     assert found["short"] == []
 
 
 def test_the_step_has_the_numbers_of_perf_check(commits: list[str], perf: Perf) -> None:
     store(*in_turns(commits[:4], [1.0, 1.05, 1.05, 1.02]))
     steps = walls(perf)
-    assert [(step["commit"], step["word"]) for step in steps] == [(commits[3], "improvement"), (commits[1], "degradation")]
+    assert [(step["commit"], step["word"]) for step in steps] == [
+        (commits[3], "improvement"),
+        (commits[1], "degradation"),
+    ]
     for step, (before, after) in zip(steps, [(2, 3), (0, 1)], strict=True):
         report = json.loads(perf("check", "--json", commits[before], commits[after], code=None).out)
         (change,) = [change for change in report["changes"] if change["metric"] == "wall"]
@@ -132,7 +165,9 @@ def test_the_step_has_the_numbers_of_perf_check(commits: list[str], perf: Perf) 
         assert (step["before"], step["after"]) == (change["baseline"], change["target"])
 
 
-def test_a_step_of_a_curve_has_the_levels_of_perf_check_and_their_sizes(commits: list[str], perf: Perf) -> None:
+def test_a_step_of_a_curve_has_the_levels_of_perf_check_and_their_sizes(
+    commits: list[str], perf: Perf
+) -> None:
     store(*curves(commits[:3], [1.0, 3.0, 3.0]))
     (change,) = json.loads(perf("check", "--json", commits[0], commits[1], code=3).out)["changes"]
     assert change["curve"]["at"] == [2000.0, 2000.0]
@@ -141,30 +176,53 @@ def test_a_step_of_a_curve_has_the_levels_of_perf_check_and_their_sizes(commits:
     assert steps[2000]["sizes"] == change["curve"]["at"]
     for size in (500.0, 1000.0, 1500.0):  # by its own levels
         truth = (2000 + 3 * size) / (2000 + size) - 1
-        assert steps[size]["effect"] == pytest.approx(truth, abs=0.01) and steps[size]["sizes"] is None
+        assert (
+            steps[size]["effect"] == pytest.approx(truth, abs=0.01) and steps[size]["sizes"] is None
+        )
     out = " ".join(perf("history").out.split())
-    assert "degradation sort: insert" in out and out.count("degradation") == 2  # its line, and the count
+    # its line, and the count
+    assert "degradation sort: insert" in out and out.count("degradation") == 2
     assert "4.000 -> 8.006 us at size 2,000; 5 other sizes +9.5 % to +85.6 %" in out
-    assert "4.000 -> 8.006 us" in " ".join(perf("check", commits[0], commits[1], code=3).out.split())
+    assert "4.000 -> 8.006 us" in " ".join(
+        perf("check", commits[0], commits[1], code=3).out.split()
+    )
     perf("publish", "site", *QUICK)
-    levels = {page["benchmark"]: [mark["levels"] for track in page["tracks"] for mark in track["steps"]] for page in pages()}
-    assert levels["sort: insert [2000]"] == ["4.000 → 8.006 µs at size 2,000"] and levels["sort: insert [500]"] == [""]
+    levels = {
+        page["benchmark"]: [mark["levels"] for track in page["tracks"] for mark in track["steps"]]
+        for page in pages()
+    }
+    assert levels["sort: insert [2000]"] == ["4.000 → 8.006 µs at size 2,000"] and levels[
+        "sort: insert [500]"
+    ] == [""]
 
 
 def test_sizes_at_which_a_curve_did_not_move_have_no_step(commits: list[str], perf: Perf) -> None:
     found = curves(commits[:2], [1.0, 1.0])
     rows = found[1].resources
     assert rows.size is not None
-    slower = [value * (1.5 if size >= 1500 else 1.0) for value, size in zip(rows.metrics["wall"], rows.size, strict=True)]
+    slower = [
+        value * (1.5 if size >= 1500 else 1.0)
+        for value, size in zip(rows.metrics["wall"], rows.size, strict=True)
+    ]
     store(found[0], structs.replace(found[1], resources=replace(rows, metrics={"wall": slower})))
-    assert json.loads(perf("check", "--json", commits[0], commits[1], code=3).out)["changes"][0]["word"] == "degradation"
+    assert (
+        json.loads(perf("check", "--json", commits[0], commits[1], code=3).out)["changes"][0][
+            "word"
+        ]
+        == "degradation"
+    )
     assert sorted(step["size"] for step in walls(perf)) == [1500.0, 2000.0]
 
 
 def test_a_commit_that_was_not_measured_may_be_the_step(commits: list[str], perf: Perf) -> None:
     store(*in_turns([commits[0], commits[3]], [1.0, 1.2]))
     (step,) = walls(perf)
-    assert (step["commit"], step["first"], step["last"], step["commits"]) == (commits[3], commits[1], commits[3], 3)
+    assert (step["commit"], step["first"], step["last"], step["commits"]) == (
+        commits[3],
+        commits[1],
+        commits[3],
+        3,
+    )
 
 
 def test_sessions_that_overlap_make_one_history(commits: list[str], perf: Perf) -> None:
@@ -176,12 +234,19 @@ def test_sessions_that_overlap_make_one_history(commits: list[str], perf: Perf) 
     assert [step["commit"] for step in walls(perf)] == [commits[3], commits[1]]
 
 
-def test_the_two_machines_of_a_pair_are_judged_each_for_itself(commits: list[str], perf: Perf) -> None:
-    store(*in_turns(commits[:2], [1.0, 1.1]), *in_turns(commits[:2], [1.0, 1.0], seed=6, environment=OTHER))
+def test_the_two_machines_of_a_pair_are_judged_each_for_itself(
+    commits: list[str], perf: Perf
+) -> None:
+    store(
+        *in_turns(commits[:2], [1.0, 1.1]),
+        *in_turns(commits[:2], [1.0, 1.0], seed=6, environment=OTHER),
+    )
     assert [step["environment"] for step in walls(perf)] == ["0123456789ab"]
 
 
-def test_measured_apart_nothing_is_a_step_of_a_short_history(commits: list[str], perf: Perf) -> None:
+def test_measured_apart_nothing_is_a_step_of_a_short_history(
+    commits: list[str], perf: Perf
+) -> None:
     store(*apart(commits[:3], [1.0, 1.2, 1.2]))
     found = printed(perf)
     assert found["findings"] == []
@@ -193,17 +258,21 @@ def test_false_alarms_of_many_pairs_are_no_steps(project: Project, perf: Perf) -
     store(*in_turns(commits, [1.0] * 80, seed=11))
     words = {
         change["word"]
-        for report in json.loads(perf("check", "--json", f"{commits[0]}..{commits[-1]}", code=None).out)
+        for report in json.loads(
+            perf("check", "--json", f"{commits[0]}..{commits[-1]}", code=None).out
+        )
         for change in report["changes"]
     }
     assert "same" in words
     assert walls(perf) == []
 
 
-# -- contradictions ----------------------------------------------------------------------------------------------------------------------
+# -- contradictions --------------------------------------------------------------------------------
 
 
-def test_a_step_of_the_series_that_turns_deny_is_reported_as_contradicted(commits: list[str], perf: Perf) -> None:
+def test_a_step_of_the_series_that_turns_deny_is_reported_as_contradicted(
+    commits: list[str], perf: Perf
+) -> None:
     machine = measured(commits, stepped(40, 20, 0.010, 0.011), spread=0.004)
     store(*machine, *in_turns(commits[19:21], [1.0, 1.0]))
     (step,) = walls(perf)
@@ -218,33 +287,53 @@ def test_a_step_of_the_series_that_turns_deny_is_reported_as_contradicted(commit
     assert "contradicted" in perf("show", "sort", "--text").out
 
 
-@pytest.mark.parametrize(("second", "searched"), [(1.0, False), (1.1, True)], ids=["denied", "confirmed"])
-def test_no_search_is_proposed_for_a_step_that_turns_deny(commits: list[str], perf: Perf, second: float, searched: bool) -> None:
+@pytest.mark.parametrize(
+    ("second", "searched"), [(1.0, False), (1.1, True)], ids=["denied", "confirmed"]
+)
+def test_no_search_is_proposed_for_a_step_that_turns_deny(
+    commits: list[str], perf: Perf, second: float, searched: bool
+) -> None:
     every = commits[::2]
-    store(*measured(every, stepped(20, 10, 0.010, 0.011), spread=0.004), *in_turns(every[9:11], [1.0, second]))
+    store(
+        *measured(every, stepped(20, 10, 0.010, 0.011), spread=0.004),
+        *in_turns(every[9:11], [1.0, second]),
+    )
     assert walls(perf)[0]["commits"] > 1
     assert ("Next: perf bisect" in perf("history").out) == searched
 
 
-def test_steps_that_are_summed_up_say_how_many_are_contradicted(commits: list[str], perf: Perf) -> None:
-    profiles = [*measured(commits, stepped(40, 20, 0.010, 0.011), spread=0.004), *in_turns(commits[19:21], [1.0, 1.0])]
+def test_steps_that_are_summed_up_say_how_many_are_contradicted(
+    commits: list[str], perf: Perf
+) -> None:
+    profiles = [
+        *measured(commits, stepped(40, 20, 0.010, 0.011), spread=0.004),
+        *in_turns(commits[19:21], [1.0, 1.0]),
+    ]
     jobs = [structs.replace(SORT, name=f"sort {number}") for number in range(3)]
     store(*(structs.replace(one, job=job) for job in jobs for one in profiles))
     out = perf("history").out
     assert "3 series: +" in out and "contradicted: 3 of 3 (perf history --all)" in out
 
 
-def test_a_verdict_that_the_series_does_not_show_is_reported_as_contradicted(commits: list[str], perf: Perf) -> None:
-    store(*apart(commits[:20], [1.0] * 20), *in_turns(commits[20:22], [1.0, 1.2]), *apart(commits[22:], [1.1] * 18, seed=50)[:0])
+def test_a_verdict_that_the_series_does_not_show_is_reported_as_contradicted(
+    commits: list[str], perf: Perf
+) -> None:
+    store(
+        *apart(commits[:20], [1.0] * 20),
+        *in_turns(commits[20:22], [1.0, 1.2]),
+        *apart(commits[22:], [1.1] * 18, seed=50)[:0],
+    )
     (step,) = walls(perf)
     assert step["contradiction"] == ""
     store(*apart(commits[22:], [1.0] * 18, seed=50))
     (step,) = [step for step in walls(perf) if step["commit"] == commits[21]]
     assert step["word"] == "degradation"
-    assert step["contradiction"].startswith("measured in turns it changed; the series as a whole says")
+    assert step["contradiction"].startswith(
+        "measured in turns it changed; the series as a whole says"
+    )
 
 
-# -- one judge ---------------------------------------------------------------------------------------------------------------------------
+# -- one judge -------------------------------------------------------------------------------------
 
 
 def said(perf: Perf, commits: Sequence[str]) -> dict[str, list[str]]:
@@ -253,8 +342,13 @@ def said(perf: Perf, commits: Sequence[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {"check": [], "log": []}
     for before, after in pairs:
         report = json.loads(perf("check", "--json", before, after, code=None).out)
-        found["check"] += [change["word"] for change in report["changes"] if change["metric"] == "wall"]
-    rows = {row["commit"]: row["verdict"] for row in json.loads(perf("log", "--json", "--all", "-n", "99").out)["commits"]}
+        found["check"] += [
+            change["word"] for change in report["changes"] if change["metric"] == "wall"
+        ]
+    rows = {
+        row["commit"]: row["verdict"]
+        for row in json.loads(perf("log", "--json", "--all", "-n", "99").out)["commits"]
+    }
     for _, after in pairs:
         found["log"] += list(rows[after]["words"])
     perf("publish", "site", *QUICK)
@@ -262,7 +356,11 @@ def said(perf: Perf, commits: Sequence[str]) -> dict[str, list[str]]:
     front = json.loads(Path("site/index.json").read_text())["page"]["rows"][0]["cells"]
     found["front"] = [cell["word"] for cell in front if cell["word"] != "new"][::-1]
     perf("show", "sort", "-o", "page.json")
-    found["show"] = [point["verdict"] for point in points(json.loads(Path("page.json").read_text())) if point["verdict"]]
+    found["show"] = [
+        point["verdict"]
+        for point in points(json.loads(Path("page.json").read_text()))
+        if point["verdict"]
+    ]
     return found
 
 
@@ -273,7 +371,11 @@ def points(document: Any) -> list[dict[str, Any]]:
             found: list[dict[str, Any]] = document["points"]
             return found
         document = list(document.values())
-    return next((found for part in document if (found := points(part))), []) if isinstance(document, list) else []
+    return (
+        next((found for part in document if (found := points(part))), [])
+        if isinstance(document, list)
+        else []
+    )
 
 
 @pytest.mark.parametrize("count", [1, 3, 10])
@@ -287,43 +389,74 @@ def test_check_log_show_and_site_say_the_same_of_imported_neighbours(
     found = said(perf, chosen)
     assert found["check"] == found["show"] == found["site"] == found["log"], found
     assert found["front"] == found["check"][-11:]
-    expected = {(1, 3): "inconclusive", (3, 3): "suspected", (10, 3): "suspected", (10, 9): "degradation"}
+    expected = {
+        (1, 3): "inconclusive",
+        (3, 3): "suspected",
+        (10, 3): "suspected",
+        (10, 9): "degradation",
+    }
     if (count, commits_measured) in expected:
         assert found["check"][-1] == expected[count, commits_measured]
 
 
-def test_the_words_of_pairs_in_turns_are_the_same_everywhere(commits: list[str], perf: Perf) -> None:
+def test_the_words_of_pairs_in_turns_are_the_same_everywhere(
+    commits: list[str], perf: Perf
+) -> None:
     profiles = in_turns(commits[:5], [1.0, 1.05, 1.05, 1.5, 1.2])
-    store(*(sample_profile(profile.resources.metrics["wall"], commit=profile.commit, collected=profile.collected, design=profile.design)
-            for profile in profiles))  # fmt: skip
+    store(
+        *(
+            sample_profile(
+                profile.resources.metrics["wall"],
+                commit=profile.commit,
+                collected=profile.collected,
+                design=profile.design,
+            )
+            for profile in profiles
+        )
+    )
     found = said(perf, commits[:5])
     assert found["check"] == ["degradation", "same", "degradation", "improvement"]
     assert found["check"] == found["show"] == found["site"] == found["log"] == found["front"]
     steps = [(step["commit"], step["word"]) for step in walls(perf)][::-1]
-    assert steps == [(commits[1], "degradation"), (commits[3], "degradation"), (commits[4], "improvement")]
+    assert steps == [
+        (commits[1], "degradation"),
+        (commits[3], "degradation"),
+        (commits[4], "improvement"),
+    ]
     assert [(one["commit"]["id"], one["word"]) for one in site()["steps"]][::-1] == steps
     feed = Path("site/changes.atom").read_text()
-    assert [len(re.findall(word, feed)) > 0 for word in ("degradation", "improvement")] == [True, True]
+    assert [len(re.findall(word, feed)) > 0 for word in ("degradation", "improvement")] == [
+        True,
+        True,
+    ]
 
 
-# -- the newest value --------------------------------------------------------------------------------------------------------------------
+# -- the newest value ------------------------------------------------------------------------------
 
 
-def test_the_newest_of_many_single_values_is_judged_by_their_level(project: Project, perf: Perf) -> None:
+def test_the_newest_of_many_single_values_is_judged_by_their_level(
+    project: Project, perf: Perf
+) -> None:
     commits = grow(project, 60)
     store(*apart(commits, [1.0] * 59 + [100.0], count=1))
     out = perf("check", code=3).out
-    assert "degradation" in out and "against the level of 59 earlier commits" in " ".join(out.split())
+    assert "degradation" in out and "against the level of 59 earlier commits" in " ".join(
+        out.split()
+    )
     (newest,) = printed(perf)["newest"]
     assert (newest["word"], newest["commit"], newest["support"]) == ("degradation", commits[59], 59)
     assert "degradation at the newest commit" in " ".join(perf("history").out.split())
     perf("publish", "site", *QUICK)
     assert site()["tracks"][0]["words"][-1] == "degradation"
     assert "degradation at the newest commit" in site()["remarks"][0]["text"]
-    assert "degradation at the newest commit" in " ".join(perf("show", "sort", "--text").out.split())
+    assert "degradation at the newest commit" in " ".join(
+        perf("show", "sort", "--text").out.split()
+    )
 
 
-def test_few_single_values_support_a_suspicion_and_a_usual_one_settles_nothing(commits: list[str], perf: Perf) -> None:
+def test_few_single_values_support_a_suspicion_and_a_usual_one_settles_nothing(
+    commits: list[str], perf: Perf
+) -> None:
     store(*apart(commits[:7], [1.0] * 6 + [100.0], count=1))
     report = json.loads(perf("check", "--json", commits[5], commits[6], code=None).out)
     assert [change["word"] for change in report["changes"]] == ["suspected"]
@@ -331,20 +464,26 @@ def test_few_single_values_support_a_suspicion_and_a_usual_one_settles_nothing(c
     assert [change["word"] for change in report["changes"]] == ["inconclusive"]
 
 
-# -- bad input ---------------------------------------------------------------------------------------------------------------------------
+# -- bad input -------------------------------------------------------------------------------------
 
 
-def test_one_commit_equal_dates_and_values_that_cannot_be_used(commits: list[str], perf: Perf) -> None:
+def test_one_commit_equal_dates_and_values_that_cannot_be_used(
+    commits: list[str], perf: Perf
+) -> None:
     store(*in_turns(commits[:1], [1.0]))
     assert printed(perf)["findings"] == []
     store(*measured(commits[1:3], [0.0, -1.0]), *in_turns(commits[3:5], [1.0, 1.2], seed=9))
     found = printed(perf)
-    assert [step["commit"] for step in found["findings"] if step["metric"] == "wall"] == [commits[4]]
+    assert [step["commit"] for step in found["findings"] if step["metric"] == "wall"] == [
+        commits[4]
+    ]
     assert found["unusable"] == 2
     perf("publish", "site", *QUICK)
 
 
-def test_a_history_that_was_rewritten_is_judged_along_the_new_line(project: Project, perf: Perf) -> None:
+def test_a_history_that_was_rewritten_is_judged_along_the_new_line(
+    project: Project, perf: Perf
+) -> None:
     old = grow(project, 4)
     repository = store(*in_turns(old, [1.0, 1.2, 1.2, 1.2]))
     assert [step["commit"] for step in walls(perf)] == [old[1]]
@@ -358,21 +497,30 @@ def test_a_history_that_was_rewritten_is_judged_along_the_new_line(project: Proj
 def test_a_metric_that_changes_its_direction_begins_anew(commits: list[str], perf: Perf) -> None:
     store(
         *in_turns(commits[:2], [1.0, 1.2], metrics={"wall": Metric("s"), "cpu": Metric("s")}),
-        *in_turns(commits[1:3], [1.2, 2.0], seed=6, metrics={"wall": Metric("s", "higher"), "cpu": Metric("s")}),
+        *in_turns(
+            commits[1:3],
+            [1.2, 2.0],
+            seed=6,
+            metrics={"wall": Metric("s", "higher"), "cpu": Metric("s")},
+        ),
     )
     steps = {(step["commit"], step["better"]): step["word"] for step in walls(perf)}
     assert steps == {(commits[1], "lower"): "degradation", (commits[2], "higher"): "improvement"}
 
 
-# -- what is known is displayed ------------------------------------------------------------------------------------------------------------
+# -- what is known is displayed --------------------------------------------------------------------
 
 
-def test_the_log_marks_the_steps_that_are_known_and_computes_none(commits: list[str], perf: Perf) -> None:
+def test_the_log_marks_the_steps_that_are_known_and_computes_none(
+    commits: list[str], perf: Perf
+) -> None:
     store(*in_turns(commits[:3], [1.0, 1.2, 1.2]))
     assert "lasting" not in perf("log").out
     (step,) = walls(perf)
     lines = perf("log").out.splitlines()
-    (mark,) = [line for line in lines if "lasting degradation" in line and line.endswith("sort, wall time")]
+    (mark,) = [
+        line for line in lines if "lasting degradation" in line and line.endswith("sort, wall time")
+    ]
     assert lines[[line[:10] for line in lines].index(commits[1][:10]) + 1 :][:2].count(mark) == 1
     assert all(len(line) <= 80 for line in lines)
     rows = {row["commit"]: row["steps"] for row in json.loads(perf("log", "--json").out)["commits"]}
@@ -387,16 +535,22 @@ def test_switching_and_a_changed_spread_are_reported_in_words() -> None:
     line = Line(SORT, OTHER, "sort", None, "wall", "s", "lower")
     first, last = "a" * 40, "b" * 40
     switching = Switching(line, 3, first, last, (0.0121, 0.0137), (0.6, 0.4), 41)
-    assert finding.switching(switching) == f"switches between 12.1 ms (60 %) and 13.7 ms (40 %) since {first[:10]}, 41 times"
-    assert finding.noisier(Noisier(line, 3, first, 0.012, 0.041, 1e-9)) == (
-        f"noisier since {first[:10]}: values differ by 4.1 %, before by 1.2 %"
+    assert (
+        finding.switching(switching)
+        == f"switches between 12.1 ms (60 %) and 13.7 ms (40 %) since {first[:10]}, 41 times"
+    )
+    assert (
+        finding.noisier(Noisier(line, 3, first, 0.012, 0.041, 1e-9))
+        == f"noisier since {first[:10]}: values differ by 4.1 %, before by 1.2 %"
     )
     assert finding.noisier(Noisier(line, 3, first, 0.041, 0.012, 1e-9)).startswith("calmer")
     newest = Newest(line, 9, last, first, "suspected", -0.2, 0.008, 0.01, 0.0095, 0.0105, 1e-5, 7)
-    assert finding.newest(newest) == (
-        f"suspected improvement at the newest commit {last[:10]}, since {first[:10]}: 8 ms, -20.0 % against the level of 10 ms,"
-        " where 99.9 % of single values are from 9.5 ms to 10.5 ms; only 7 earlier values are at this level, and the next commit confirms"
-        " or withdraws it"
+    assert (
+        finding.newest(newest)
+        == f"suspected improvement at the newest commit {last[:10]}, since {first[:10]}: 8 ms,"
+        " -20.0 % against the level of 10 ms, where 99.9 % of single values are from 9.5 ms to"
+        " 10.5 ms; only 7 earlier values are at this level, and the next commit confirms or"
+        " withdraws it"
     )
     rarely = replace(newest, support=40, chance=0.0031)
     assert finding.newest(rarely).endswith(

@@ -32,16 +32,29 @@ def published(perf: Perf) -> dict[str, Any]:
 
 def test_a_page_and_a_site_draw_the_same_steps_and_drifts(project: Project, perf: Perf) -> None:
     commits = grow(project, 150)
-    walls = [0.010 * 1.3 ** (min(max(number - 40, 0), 50) / 50) * (0.8 if number >= 120 else 1) for number in range(150)]
+    walls = [
+        0.010 * 1.3 ** (min(max(number - 40, 0), 50) / 50) * (0.8 if number >= 120 else 1)
+        for number in range(150)
+    ]
     store(*measured(commits, walls))
     chart = Chart.of(subject_of(Repository.find(), ["sort"]).history, 3000)
     drawn = chart.outline(chart.group[0])
     track = published(perf)
-    assert [rise.look for _, rise in drawn.rises] == [mark["look"] for mark in track["steps"]] == ["drift", "improvement"]
+    assert (
+        [rise.look for _, rise in drawn.rises]
+        == [mark["look"] for mark in track["steps"]]
+        == ["drift", "improvement"]
+    )
     for edge in ("left", "right"):
-        assert [getattr(rise, edge) for _, rise in drawn.rises] == [mark[edge] for mark in track["steps"]]
-        assert [getattr(line, edge) for line in drawn.levels] == [line[edge] for line in track["lines"]]
-    assert [line["level"] for line in track["lines"]] == pytest.approx([line.level for line in drawn.levels], rel=0.005)
+        assert [getattr(rise, edge) for _, rise in drawn.rises] == [
+            mark[edge] for mark in track["steps"]
+        ]
+        assert [getattr(line, edge) for line in drawn.levels] == [
+            line[edge] for line in track["lines"]
+        ]
+    assert [line["level"] for line in track["lines"]] == pytest.approx(
+        [line.level for line in drawn.levels], rel=0.005
+    )
     drift, step = track["steps"]
     assert drift["left"] < 60 and drift["right"] > 80 and step["left"] == step["right"] == 119.5
 
@@ -50,9 +63,15 @@ def test_an_accepted_step_looks_accepted_on_both(project: Project, perf: Perf) -
     commits = grow(project, 40)
     store(*measured(commits, [0.010] * 25 + [0.011] * 15))
     accepted = Acceptance(
-        id="1234567", benchmark="sort", uid="sort", metric="wall", effect=0.11, baseline=commits[24], target=commits[25],
+        id="1234567",
+        benchmark="sort",
+        uid="sort",
+        metric="wall",
+        effect=0.11,
+        baseline=commits[24],
+        target=commits[25],
         reason="it checks its input",
-    )  # fmt: skip
+    )
     register.add(project.root / register.REGISTER_FILE, [accepted])
     chart = Chart.of(subject_of(Repository.find(), ["sort"]).history, 3000)
     ((_, rise),) = chart.outline(chart.group[0]).rises

@@ -1,4 +1,6 @@
-"""Git hooks with real commits and real pushes; hooks that were there before, and other tools', survive."""
+"""Git hooks with real commits and real pushes; hooks that were there before, and other tools',
+survive.
+"""
 
 # ruff: noqa: ARG001 - fixtures that only prepare
 from __future__ import annotations
@@ -70,7 +72,9 @@ class Stub:
 
     def calls(self, count: int = 1) -> list[str]:
         """What was called, as soon as there are that many calls."""
-        assert happens(lambda: len(self._lines()) >= count), f"{count} calls were expected, these came: {self._lines()}"
+        assert happens(lambda: len(self._lines()) >= count), (
+            f"{count} calls were expected, these came: {self._lines()}"
+        )
         return self._lines()
 
     def settled(self) -> list[str]:
@@ -101,7 +105,10 @@ def hooked(project, stub):
 @pytest.fixture
 def remote(hooked, tmp_path):
     """A bare repository ``origin`` that has ``main``."""
-    subprocess.run(["git", "init", "--quiet", "--bare", "--initial-branch=main", tmp_path / "origin.git"], check=True)
+    subprocess.run(
+        ["git", "init", "--quiet", "--bare", "--initial-branch=main", tmp_path / "origin.git"],
+        check=True,
+    )
     hooked.git("remote", "add", "origin", str(tmp_path / "origin.git"))
     hooked.git("push", "--quiet", "--no-verify", "origin", "main")
     return tmp_path / "origin.git"
@@ -145,7 +152,9 @@ def test_install_writes_both_hooks_and_status_says_where(project):
 
 def test_before_init_it_says_that_the_hooks_wait_for_it(project):
     project.commit()
-    assert "note: there is no .perf here yet, so the hooks do nothing: run `perf init`" in perf("install")
+    assert "note: there is no .perf here yet, so the hooks do nothing: run `perf init`" in perf(
+        "install"
+    )
     prepare(project.root)
     assert "note" not in perf("status")
 
@@ -161,8 +170,12 @@ def test_status_as_json(project):
     perf("install", "pre-push")
     path = str(project.root / ".git" / "hooks" / "pre-push")
     assert json.loads(perf("status", "--json"))[1] == {
-        "name": "pre-push", "path": path, "state": "installed", "ours": path, "kept": None,
-    }  # fmt: skip
+        "name": "pre-push",
+        "path": path,
+        "state": "installed",
+        "ours": path,
+        "kept": None,
+    }
 
 
 def test_installing_twice_is_installing_once(project):
@@ -178,7 +191,10 @@ def test_a_hook_of_another_version_is_renewed(project):
     perf("install")
     path = project.root / ".git" / "hooks" / "pre-push"
     path.write_text(path.read_text() + "# of another version\n")
-    assert "pre-push: installed by another version or Python, renew it with `perf hook install`" in perf("status")
+    assert (
+        "pre-push: installed by another version or Python, renew it with `perf hook install`"
+        in perf("status")
+    )
     perf("install")
     assert "another version" not in perf("status")
 
@@ -219,11 +235,12 @@ def test_a_hook_that_another_tool_wrote_over_ours_is_left_alone(project):
     path = existing(project, "pre-push", "#!/bin/sh\n# another tool\n")
     kept = path.with_name("pre-push.before-perfvcs")
     assert (
-        f"pre-push: not installed, {path} belongs to another tool; the hook kept by an earlier install is still there: {kept}"
-        in perf("status")
+        f"pre-push: not installed, {path} belongs to another tool; the hook kept by an earlier"
+        f" install is still there: {kept}" in perf("status")
     )
-    assert f"pre-push: {path} is not a hook of perfvcs and was left alone; so was the one that was kept: {kept}" in perf(
-        "uninstall"
+    assert (
+        f"pre-push: {path} is not a hook of perfvcs and was left alone; so was the one that was"
+        f" kept: {kept}" in perf("uninstall")
     )
     assert path.read_text() == "#!/bin/sh\n# another tool\n"
     assert kept.read_text() == "#!/bin/sh\n# first\n"
@@ -258,7 +275,9 @@ def test_hooks_that_are_switched_off_are_one_line(project):
     assert "pre-push: not installed" in perf("status")
     done = CliRunner().invoke(cli.group, ["hook", "install"])
     assert done.exit_code == 1
-    assert done.output.startswith("perf: /dev/null is not a folder, and git looks for hooks there: see `git config")
+    assert done.output.startswith(
+        "perf: /dev/null is not a folder, and git looks for hooks there: see `git config"
+    )
 
 
 def test_outside_a_repository_it_exits_with_ten(tmp_path, monkeypatch):
@@ -274,14 +293,22 @@ def test_outside_a_repository_it_exits_with_ten(tmp_path, monkeypatch):
 def test_core_hooks_path_is_respected(project, tmp_path, kind, stub):
     project.commit()
     prepare(project.root)
-    value = {"absolute": str(tmp_path / "elsewhere"), "relative": "tools/hooks", "home": "~/own-hooks"}[kind]
-    place = {"absolute": tmp_path / "elsewhere", "relative": project.root / "tools/hooks", "home": Path.home() / "own-hooks"}[
-        kind
-    ]
+    value = {
+        "absolute": str(tmp_path / "elsewhere"),
+        "relative": "tools/hooks",
+        "home": "~/own-hooks",
+    }[kind]
+    place = {
+        "absolute": tmp_path / "elsewhere",
+        "relative": project.root / "tools/hooks",
+        "home": Path.home() / "own-hooks",
+    }[kind]
     project.git("config", "core.hooksPath", value)
     said = perf("install")
     assert f"post-commit: installed ({place}/post-commit)" in said
-    assert ("is among the project's own files: do not commit the hooks there" in said) == (kind == "relative")
+    assert ("is among the project's own files: do not commit the hooks there" in said) == (
+        kind == "relative"
+    )
     commit = project.commit()
     assert commit in stub.calls()[0]
     perf("uninstall")
@@ -298,7 +325,10 @@ def test_a_global_hooks_path_is_named_and_other_projects_stay_untouched(project,
     project.commit()
     run("config", "--global", "core.hooksPath", str(tmp_path / "global"))
     try:
-        assert f"note: core.hooksPath ({tmp_path}/global) is git's global setting, for all repositories" in perf("install")
+        assert (
+            f"note: core.hooksPath ({tmp_path}/global) is git's global setting, for all"
+            " repositories" in perf("install")
+        )
         assert project.git("commit", "--allow-empty", "--message", "no .perf here")
         prepare(project.root)
         commit = project.commit()
@@ -334,7 +364,16 @@ def test_a_submodule_has_hooks_of_its_own(project, tmp_path, monkeypatch, stub):
     project.commit()
     outer = tmp_path / "outer"
     run("init", "--quiet", str(outer))
-    run("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(project.root), "inner", cwd=outer)
+    run(
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        str(project.root),
+        "inner",
+        cwd=outer,
+    )
     monkeypatch.chdir(outer / "inner")
     prepare(outer / "inner")
     assert f"({outer}/.git/modules/inner/hooks/post-commit)" in perf("install")
@@ -350,10 +389,22 @@ def test_a_submodule_has_hooks_of_its_own(project, tmp_path, monkeypatch, stub):
 def test_a_commit_is_measured_in_the_background_and_says_so_in_one_line(hooked, stub):
     done = run("commit", "--allow-empty", "--quiet", "--message", "second")
     commit = hooked.git("rev-parse", "HEAD")
-    assert done.stderr == f"perf: measuring {commit[:10]} in the background, log in .perf/log/post-commit.log\n"
+    assert (
+        done.stderr
+        == f"perf: measuring {commit[:10]} in the background, log in .perf/log/post-commit.log\n"
+    )
     assert done.stdout == ""
     parent = hooked.git("rev-parse", "HEAD^")
-    arguments = ["-C", str(hooked.root), "collect", "--wait", "--committed", "--announced=3", parent, commit]
+    arguments = [
+        "-C",
+        str(hooked.root),
+        "collect",
+        "--wait",
+        "--committed",
+        "--announced=3",
+        parent,
+        commit,
+    ]
     assert stub.calls() == [f"{arguments} git=[] leader=True skip=1"]
     log = hooked.root / ".perf" / "log" / "post-commit.log"
     assert commit in log.read_text().splitlines()[0]
@@ -395,7 +446,14 @@ def test_odd_folder_names_are_no_obstacle(folder, tmp_path, monkeypatch, stub):
 
 def test_nothing_is_measured_while_rebasing(hooked, stub):
     hooked.git("-c", "core.hooksPath=/dev/null", "commit", "--quiet", "--allow-empty", "-m", "a")
-    hooked.git("rebase", "--quiet", "--force-rebase", "--root", "--exec", "git commit --quiet --amend --no-edit --allow-empty")
+    hooked.git(
+        "rebase",
+        "--quiet",
+        "--force-rebase",
+        "--root",
+        "--exec",
+        "git commit --quiet --amend --no-edit --allow-empty",
+    )
     assert stub.settled() == []
 
 
@@ -450,7 +508,9 @@ def test_a_client_with_a_poor_path_is_served(hooked, stub, tmp_path):
     poor = tmp_path / "poor"
     poor.mkdir()
     for tool in ("git", "sh", "setsid", "cat", "cut", "date", "mkdir", "wc"):
-        found = subprocess.run(["sh", "-c", f"command -v {tool}"], capture_output=True, text=True, check=True).stdout.strip()
+        found = subprocess.run(
+            ["sh", "-c", f"command -v {tool}"], capture_output=True, text=True, check=True
+        ).stdout.strip()
         (poor / tool).symlink_to(found)
     subprocess.run(
         [poor / "git", "commit", "--allow-empty", "-m", "x"],
@@ -465,13 +525,17 @@ def test_a_module_of_the_project_does_not_stand_before_pythons_own(hooked, stub)
     hooked.write("click.py", "raise SystemExit('the project was run')")
     hooked.commit()
     stub.calls()
-    assert "the project was run" not in (hooked.root / ".perf" / "log" / "post-commit.log").read_text()
+    assert (
+        "the project was run" not in (hooked.root / ".perf" / "log" / "post-commit.log").read_text()
+    )
 
 
 def test_the_part_that_is_ours_can_be_called_from_a_hook_of_ones_own(project, stub):
     project.commit()
     prepare(project.root)
-    existing(project, "post-commit", f'#!/bin/sh\nexec "{SCRIPTS}/perf" hook run post-commit "$@"\n')
+    existing(
+        project, "post-commit", f'#!/bin/sh\nexec "{SCRIPTS}/perf" hook run post-commit "$@"\n'
+    )
     commit = project.commit()
     assert commit in stub.calls()[0]
 
@@ -495,7 +559,11 @@ def test_the_earlier_hook_of_a_shell_runs_first_under_its_own_name(project, stub
 def test_the_earlier_hook_may_be_any_program(project, stub):
     project.commit()
     prepare(project.root)
-    existing(project, "post-commit", "#!/usr/bin/env python3\nimport sys; print('a program', len(sys.argv))\n")
+    existing(
+        project,
+        "post-commit",
+        "#!/usr/bin/env python3\nimport sys; print('a program', len(sys.argv))\n",
+    )
     perf("install")
     assert "a program 1" in run("commit", "--quiet", "--allow-empty", "-m", "x").stderr
     assert len(stub.calls()) == 1
@@ -516,7 +584,9 @@ def test_a_failing_earlier_post_commit_hook_does_not_keep_us_from_measuring(proj
     perf("install")
     project.commit()
     assert len(stub.calls()) == 1
-    done = subprocess.run([project.root / ".git/hooks/post-commit"], capture_output=True, check=False)
+    done = subprocess.run(
+        [project.root / ".git/hooks/post-commit"], capture_output=True, check=False
+    )
     assert done.returncode == 1
 
 
@@ -527,10 +597,15 @@ def test_the_earlier_pre_push_hook_gets_the_same_arguments_and_lines(project, st
     project.git("remote", "add", "origin", str(tmp_path / "origin.git"))
     project.git("push", "--quiet", "origin", "main")
     first, second = project.git("rev-parse", "HEAD"), project.commit()
-    existing(project, "pre-push", f'#!/bin/sh\necho "$@" >"{tmp_path}/seen"\ncat >>"{tmp_path}/seen"\n')
+    existing(
+        project, "pre-push", f'#!/bin/sh\necho "$@" >"{tmp_path}/seen"\ncat >>"{tmp_path}/seen"\n'
+    )
     perf("install")
     assert run("push", "origin", "main").returncode == 0
-    assert (tmp_path / "seen").read_text() == f"origin {tmp_path}/origin.git\nrefs/heads/main {second} refs/heads/main {first}\n"
+    assert (
+        (tmp_path / "seen").read_text()
+        == f"origin {tmp_path}/origin.git\nrefs/heads/main {second} refs/heads/main {first}\n"
+    )
     assert f"'check', '--gate', '{first}', '{second}'" in stub.calls()[0]
 
 
@@ -558,7 +633,11 @@ def test_an_earlier_pre_push_hook_that_reads_nothing_is_no_trouble(remote, hooke
 
 def checks(stub: Stub) -> list[list[str]]:
     """Baseline and target of every check that was asked for."""
-    return [line.partition("]")[0].replace("'", "").split(", ")[-2:] for line in stub.settled() if "check" in line]
+    return [
+        line.partition("]")[0].replace("'", "").split(", ")[-2:]
+        for line in stub.settled()
+        if "check" in line
+    ]
 
 
 @pytest.fixture
@@ -573,17 +652,23 @@ def test_a_degradation_stops_the_push_and_names_the_way_around(remote, quiet, st
     stub.setenv("STUB_EXIT", "3")
     done = run("push", "origin", "main")
     assert done.returncode != 0
-    assert done.stderr.startswith("a verdict\nperf: main became slower; to push anyway: git push --no-verify\n")
+    assert done.stderr.startswith(
+        "a verdict\nperf: main became slower; to push anyway: git push --no-verify\n"
+    )
     assert run("push", "--no-verify", "origin", "main").returncode == 0
 
 
 @pytest.mark.parametrize("code", [0, 1, 2, 4, 5, 10, 12])
-def test_nothing_else_stops_it_and_what_was_not_checked_is_said_in_one_line(remote, quiet, stub, code):
+def test_nothing_else_stops_it_and_what_was_not_checked_is_said_in_one_line(
+    remote, quiet, stub, code
+):
     quiet.commit()
     stub.setenv("STUB_EXIT", str(code))
     done = run("push", "--quiet", "origin", "main")
     assert done.returncode == 0
-    assert done.stderr == ("perf: main is not checked: a reason; the push goes on\n" if code else "")
+    assert done.stderr == (
+        "perf: main is not checked: a reason; the push goes on\n" if code else ""
+    )
 
 
 @pytest.mark.parametrize(
@@ -593,7 +678,10 @@ def test_nothing_else_stops_it_and_what_was_not_checked_is_said_in_one_line(remo
         (
             4,
             "0 of 2 comparisons settled",
-            "main: 0 of 2 comparisons settled; the push goes on, to settle it: perf check --measure ",
+            (
+                "main: 0 of 2 comparisons settled; the push goes on, to settle it: perf check"
+                " --measure "
+            ),
         ),
         (4, "0 of 0 comparisons settled", "main is not checked: a reason; the push goes on\n"),
         (
@@ -620,8 +708,14 @@ def test_a_push_that_goes_on_says_how_much_was_settled(remote, quiet, stub, code
 def test_a_push_says_what_it_does_to_its_own_judge(remote, quiet, stub):
     quiet.commit()
     stub.setenv("STUB_EXIT", "0")
-    said = "a -> b: this change accepts 1 degradation of its own (sort:\n  wall time +6 %); nothing changed\n"
-    judge = "  This change also changes how it is judged: perf.toml\n  (job sort removed).\n\n  same  sort\n"
+    said = (
+        "a -> b: this change accepts 1 degradation of its own (sort:\n  wall time +6 %); nothing"
+        " changed\n"
+    )
+    judge = (
+        "  This change also changes how it is judged: perf.toml\n  (job sort removed).\n\n  same "
+        " sort\n"
+    )
     stub.setenv("STUB_SAID", f"{said}{judge}9 of 12 comparisons settled")
     done = run("push", "--quiet", "origin", "main")
     own = "this change accepts 1 degradation of its own (sort: wall time +6 %)"
@@ -646,7 +740,9 @@ def test_a_new_branch_is_compared_with_where_it_left_the_default_branch(remote, 
     assert checks(stub) == [[base, tip]]
 
 
-def test_what_the_remote_has_but_was_not_fetched_is_as_unknown_as_a_new_branch(remote, quiet, stub, tmp_path):
+def test_what_the_remote_has_but_was_not_fetched_is_as_unknown_as_a_new_branch(
+    remote, quiet, stub, tmp_path
+):
     run("clone", "--quiet", str(remote), str(tmp_path / "other"))
     base = quiet.git("rev-parse", "HEAD")
     run("commit", "--allow-empty", "-m", "elsewhere", cwd=tmp_path / "other")
@@ -713,8 +809,8 @@ def test_a_python_that_lost_perfvcs_lets_the_push_through(remote, quiet, tmp_pat
     done = run("push", "--quiet", "origin", "main")
     assert done.returncode == 0
     assert (
-        "perf: not checked (exit status 1), the push goes on; should perfvcs be gone, run `perf hook install` again"
-        in done.stderr
+        "perf: not checked (exit status 1), the push goes on; should perfvcs be gone, run `perf"
+        " hook install` again" in done.stderr
     )
 
 
@@ -737,21 +833,27 @@ def waiting(command: list[str], patience: str = "") -> subprocess.Popen[str]:
     """A push, or another command, as soon as it says that it waits, and how long."""
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
-    assert process.stderr.readline().startswith(f"perf: main is being measured; waiting up to {patience}")
+    assert process.stderr.readline().startswith(
+        f"perf: main is being measured; waiting up to {patience}"
+    )
     return process
 
 
 def hook_of(push: subprocess.Popen[str]) -> psutil.Process:
     """The process of ours in which the hook of a push waits."""
     return next(
-        one for one in psutil.Process(push.pid).children(recursive=True) if "pre-push" in one.cmdline() and "-m" in one.cmdline()
+        one
+        for one in psutil.Process(push.pid).children(recursive=True)
+        if "pre-push" in one.cmdline() and "-m" in one.cmdline()
     )
 
 
 def test_a_push_waits_until_its_commit_is_measured(remote, hooked, stub):
     stub.hold()
     commit = hooked.commit()
-    push = waiting(["git", "push", "--quiet", "origin", "main"], "5 min (--no-verify does not wait)\n")
+    push = waiting(
+        ["git", "push", "--quiet", "origin", "main"], "5 min (--no-verify does not wait)\n"
+    )
     stub.release()
     assert push.communicate(timeout=120)[1] == ""
     assert push.returncode == 0
@@ -767,7 +869,9 @@ def test_a_push_that_brings_nothing_of_what_is_measured_does_not_wait(remote, ho
     hooked.git("switch", "--quiet", "--orphan", "other")
     hooked.commit()
     hooked.git("switch", "--quiet", "old")
-    hooked.git("-c", "core.hooksPath=/dev/null", "commit", "--quiet", "--allow-empty", "-m", "not measured")
+    hooked.git(
+        "-c", "core.hooksPath=/dev/null", "commit", "--quiet", "--allow-empty", "-m", "not measured"
+    )
     assert "being measured" not in run("push", "origin", "old").stderr
 
 
@@ -779,13 +883,18 @@ def test_a_push_waits_no_longer_than_perf_toml_says(remote, hooked, stub, wait):
     hooked.commit()
     done = run("push", "--quiet", "origin", "main")
     assert done.returncode == 0
-    said = "perf: main is not checked: it is still being measured (see `perf status`); the push goes on"
+    said = (
+        "perf: main is not checked: it is still being measured (see `perf status`); the push"
+        " goes on"
+    )
     assert done.stderr.splitlines()[-1] == said
     assert ("waiting up to under 1 s" in done.stderr) == (wait == "100ms")
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_hook_that_is_killed_while_it_waits_lets_the_push_through_and_the_measurement_go_on(remote, hooked, stub, number):
+def test_a_hook_that_is_killed_while_it_waits_lets_the_push_through_and_the_measurement_go_on(
+    remote, hooked, stub, number
+):
     stub.hold()
     hooked.commit()
     push = waiting(["git", "push", "--quiet", "origin", "main"])
@@ -810,7 +919,11 @@ def test_status_says_what_is_being_measured(hooked, stub):
     stub.hold()
     commit = hooked.commit()
     said = CliRunner().invoke(cli.group, ["status"]).output
-    assert re.search(rf"^being measured for .* s: [0-9a-f]{{10}}, {commit[:10]}, not begun yet$", said, re.MULTILINE), said
+    assert re.search(
+        rf"^being measured for .* s: [0-9a-f]{{10}}, {commit[:10]}, not begun yet$",
+        said,
+        re.MULTILINE,
+    ), said
     running = json.loads(CliRunner().invoke(cli.group, ["status", "--json"]).output)["running"]
     assert [run["commits"][-1] for run in running] == [commit]
     stub.release()
@@ -826,13 +939,19 @@ def test_no_process_for_the_check_lets_the_push_through(remote, hooked, stub):
     assert (done.returncode, done.stderr.count("\n")) == (0, 1)
     assert done.stderr.startswith("perf: nothing is checked: ")
     assert done.stderr.endswith("Resource temporarily unavailable; the push goes on\n")
-    alone = subprocess.run([SCRIPTS / "perf", "hook", "run", "pre-push"], capture_output=True, text=True, check=False)
+    alone = subprocess.run(
+        [SCRIPTS / "perf", "hook", "run", "pre-push"], capture_output=True, text=True, check=False
+    )
     assert (alone.returncode, alone.stderr) == (0, done.stderr)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="a limit on processes needs another user, and root to become that")
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="a limit on processes needs another user, and root to become that"
+)
 def test_a_shell_that_cannot_fork_lets_the_push_through(hooked):
-    """Root has no limit on its processes; the script needs nothing that another user may not read."""
+    """Root has no limit on its processes; the script needs nothing that another user may not
+    read.
+    """
     hook = (hooked.root / ".git/hooks/pre-push").read_text()
 
     def become_another() -> None:
@@ -842,9 +961,15 @@ def test_a_shell_that_cannot_fork_lets_the_push_through(hooked):
         os.setresuid(54321, 54321, 54321)
 
     done = subprocess.run(
-        ["/bin/sh", "-c", hook, "pre-push", "origin", "x"], preexec_fn=become_another, cwd="/", stdin=subprocess.DEVNULL,
-        capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+        ["/bin/sh", "-c", hook, "pre-push", "origin", "x"],
+        preexec_fn=become_another,
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
     assert (done.returncode, done.stderr.count("perf: not checked")) == (0, 1), done.stderr
 
 
@@ -855,16 +980,22 @@ def test_no_process_for_the_measurement_is_one_line(hooked, stub):
     assert done.stderr.startswith("perf: the system starts no more processes: end some")
 
 
-def test_what_was_not_checked_fails_in_pre_commit_which_would_call_it_passed(remote, quiet, stub, monkeypatch):
+def test_what_was_not_checked_fails_in_pre_commit_which_would_call_it_passed(
+    remote, quiet, stub, monkeypatch
+):
     monkeypatch.setenv("PRE_COMMIT_FROM_REF", quiet.git("rev-parse", "HEAD"))
     monkeypatch.setenv("PRE_COMMIT_TO_REF", quiet.commit())
     stub.setenv("STUB_EXIT", "4")
-    assert perf("run", "pre-push", code=4).endswith("not checked: a reason; to push anyway: SKIP=perf-check git push\n")
+    assert perf("run", "pre-push", code=4).endswith(
+        "not checked: a reason; to push anyway: SKIP=perf-check git push\n"
+    )
     stub.setenv("STUB_EXIT", "0")
     assert perf("run", "pre-push") == ""
     shutil.rmtree(quiet.root / ".perf")
     said = perf("run", "pre-push", code=4)
-    assert said.startswith("perf: nothing is checked, nothing was measured in this clone: run `perf init`")
+    assert said.startswith(
+        "perf: nothing is checked, nothing was measured in this clone: run `perf init`"
+    )
 
 
 def test_only_the_hook_announces_for_others(hooked):
@@ -888,7 +1019,12 @@ def test_what_lies_among_the_announcements_is_left_out_and_ended_runs_are_forgot
         run = announcement.Announcement.open(hooked.root / ".perf", ["a" * 40])
         assert [one.commits for one in announcement.running(hooked.root / ".perf")] == [("a" * 40,)]
         run.close()
-        assert sorted(path.name for path in folder.iterdir()) == ["folder", "link.json", "locked.json", "pipe.json"]
+        assert sorted(path.name for path in folder.iterdir()) == [
+            "folder",
+            "link.json",
+            "locked.json",
+            "pipe.json",
+        ]
 
 
 def test_lines_that_are_not_gits_are_ignored(quiet):
@@ -897,7 +1033,10 @@ def test_lines_that_are_not_gits_are_ignored(quiet):
 
 
 def test_all_hooks_have_a_script():
-    assert all(hookscript.script(name, "/usr/bin/python3").startswith(b"#!/bin/sh\n") for name in hooks.HOOKS)
+    assert all(
+        hookscript.script(name, "/usr/bin/python3").startswith(b"#!/bin/sh\n")
+        for name in hooks.HOOKS
+    )
 
 
 # the whole of it, nothing stubbed
@@ -925,7 +1064,9 @@ def test_a_slower_commit_is_measured_by_one_hook_and_stopped_by_the_other(projec
     held, errors = tmp_path / "held", tmp_path / "errors"
 
     def changed(seconds: str) -> str:
-        project.write("work.py", REPORTING.replace("SECONDS", seconds).replace("HELD", repr(str(held))))
+        project.write(
+            "work.py", REPORTING.replace("SECONDS", seconds).replace("HELD", repr(str(held)))
+        )
         return project.commit()
 
     run("init", "--quiet", "--bare", str(tmp_path / "origin.git"))
@@ -935,15 +1076,22 @@ def test_a_slower_commit_is_measured_by_one_hook_and_stopped_by_the_other(projec
     subprocess.run([SCRIPTS / "perf", "init"], check=True, capture_output=True)
     perf("install")
     fast = changed("1.013")
-    assert run("push", "--quiet", "origin", "main").stderr == ""  # there is nothing to compare it with
+    # there is nothing to compare it with
+    assert run("push", "--quiet", "origin", "main").stderr == ""
     held.touch()
     changed("2.027")
     with errors.open("w") as file:
-        push = subprocess.Popen(["git", "push", "--quiet", "origin", "main"], cwd=project.root, stderr=file)
-    assert happens(lambda: "perf: main is being measured" in errors.read_text() or push.poll() is not None)
+        push = subprocess.Popen(
+            ["git", "push", "--quiet", "origin", "main"], cwd=project.root, stderr=file
+        )
+    assert happens(
+        lambda: "perf: main is being measured" in errors.read_text() or push.poll() is not None
+    )
     held.unlink()  # the push waits for the measurement
     assert push.wait(timeout=600) != 0
     said = errors.read_text()
-    assert all(words in said for words in ("perf: main is being measured", "100 %", "inner", "degradation")), said
+    assert all(
+        words in said for words in ("perf: main is being measured", "100 %", "inner", "degradation")
+    ), said
     assert "perf: main became slower; to push anyway: git push --no-verify" in said
     assert project.git("ls-remote", "origin", "main").split()[0] == fast

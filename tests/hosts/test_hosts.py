@@ -45,13 +45,20 @@ def versions(project: Project) -> list[str]:
 
 def profiles(project: Project) -> list[Profile]:
     repository = Repository.find(project.root)
-    return repository.profiles(header for commit in repository.index.commits() for header in repository.index.headers([commit]))
+    return repository.profiles(
+        header
+        for commit in repository.index.commits()
+        for header in repository.index.headers([commit])
+    )
 
 
 def test_an_overlay_that_is_a_link_travels_as_what_it_leads_to(
     project: Project, perf: Perf, hosts: DaskCluster, versions: list[str]
 ) -> None:
-    project.write("perf.toml", CONFIGURATION.replace("bench.sh", "bench", 1).replace("sh bench.sh", "sh bench/run.sh"))
+    project.write(
+        "perf.toml",
+        CONFIGURATION.replace("bench.sh", "bench", 1).replace("sh bench.sh", "sh bench/run.sh"),
+    )
     project.write("newest/run.sh", ": nothing\n")
     (project.root / "bench").symlink_to("newest")
     versions.append(project.commit("a link"))
@@ -67,13 +74,24 @@ def test_blocks_are_shared_out_and_none_is_torn_apart(
     found = profiles(project)
     by_host: dict[str, dict[str, set[int]]] = {}
     for one in found:
-        by_host.setdefault(one.environment.notes["worker"], {})[one.commit] = set(one.resources.execution)
+        by_host.setdefault(one.environment.notes["worker"], {})[one.commit] = set(
+            one.resources.execution
+        )
         assert one.collected.session == found[0].collected.session
-        assert [value is not None for value in one.resources.metrics["host.others"]] == [True] * len(one.resources)
+        assert [value is not None for value in one.resources.metrics["host.others"]] == [
+            True
+        ] * len(one.resources)
     assert len(by_host) == 2, "both took some"
     assert all(set(sides) == set(versions) for sides in by_host.values())
-    assert all(len(set(map(frozenset, sides.values()))) == 1 for sides in by_host.values()), "a block is all on one host"
-    assert sorted(block for sides in by_host.values() for block in sides[versions[0]]) == [0, 1, 2, 3]
+    assert all(len(set(map(frozenset, sides.values()))) == 1 for sides in by_host.values()), (
+        "a block is all on one host"
+    )
+    assert sorted(block for sides in by_host.values() for block in sides[versions[0]]) == [
+        0,
+        1,
+        2,
+        3,
+    ]
     said = json.loads(perf("check", *versions, "--json", code=None).out)
     (wall,) = [change for change in said["changes"] if change["metric"] == "wall"]
     assert wall["paired"]
@@ -81,7 +99,9 @@ def test_blocks_are_shared_out_and_none_is_torn_apart(
 
 
 def test_a_check_measures_on_hosts(perf: Perf, hosts: DaskCluster, versions: list[str]) -> None:
-    said = json.loads(perf("check", *versions, "--measure", "-n", "2", *hosts.options, "--json", code=None).out)
+    said = json.loads(
+        perf("check", *versions, "--measure", "-n", "2", *hosts.options, "--json", code=None).out
+    )
     assert {tuple(change["executions"]) for change in said["changes"]} == {(2, 2)}
     assert f"-n 8 --scheduler {hosts.address}" in said["next"]
 
@@ -95,18 +115,29 @@ with open(os.environ["PERFVCS_SAMPLES"], "a") as file:
 """
 
 
-def test_a_bisection_measures_several_candidates_at_a_time(project: Project, perf: Perf, hosts: DaskCluster) -> None:
+def test_a_bisection_measures_several_candidates_at_a_time(
+    project: Project, perf: Perf, hosts: DaskCluster
+) -> None:
     project.configure(f'cmd = "{sys.executable} -S -E work.py"')
-    levels = [1.0] * 25 + [1.5] * 15  # of so many none is likely enough to be measured along with its parent at once
+    # of so many none is likely enough to be measured along with its parent at once
+    levels = [1.0] * 25 + [1.5] * 15
     commits = [
         project.commit(f"{number}", **{"work.py": LEVEL.format(level=level, number=number)})
         for number, level in enumerate(levels)
     ]
-    said = perf("bisect", commits[0], "-u", "task", "-m", "cost", "--seed", "7", *hosts.options, "--json")
+    said = perf(
+        "bisect", commits[0], "-u", "task", "-m", "cost", "--seed", "7", *hosts.options, "--json"
+    )
     assert [one["commit"] for one in json.loads(said.out)["named"]] == [commits[25]]
-    candidates = [one for one in profiles(project) if len(one.design.versions) == 3 and one.design.version == 1]
+    candidates = [
+        one
+        for one in profiles(project)
+        if len(one.design.versions) == 3 and one.design.version == 1
+    ]
     assert len({one.commit for one in candidates}) > 1
-    assert len({one.environment.notes["worker"] for one in candidates}) == 2, "each host had a candidate of its own"
+    assert len({one.environment.notes["worker"] for one in candidates}) == 2, (
+        "each host had a candidate of its own"
+    )
 
 
 def test_a_host_whose_audits_fail_gets_no_blocks_but_audits(
@@ -116,14 +147,22 @@ def test_a_host_whose_audits_fail_gets_no_blocks_but_audits(
     bad, good = sorted({one.environment.notes["worker"] for one in profiles(project)})
     for number in range(3):
         collected = Collected(
-            f"2026112{number}T093000-4f2a91", f"2026-11-2{number}T09:30:00Z", f"2026-11-2{number}T09:31:00Z", "test"
+            f"2026112{number}T093000-4f2a91",
+            f"2026-11-2{number}T09:30:00Z",
+            f"2026-11-2{number}T09:31:00Z",
+            "test",
         )
         environment = Environment(notes={"worker": bad})
         walls = [noisy(wall, seed=number) for wall in (0.01, 0.02)]
-        Repository.find().store.add(interleaved(versions[-1:] * 2, walls, collected=collected, environment=environment), "test")
+        Repository.find().store.add(
+            interleaved(versions[-1:] * 2, walls, collected=collected, environment=environment),
+            "test",
+        )
     said = perf("collect", "--missing", versions[0], *hosts.options)
     assert f"{bad} gets no blocks: in its newest audits" in said.err
-    assert {one.environment.notes["worker"] for one in profiles(project) if one.commit == versions[0]} == {good}
+    assert {
+        one.environment.notes["worker"] for one in profiles(project) if one.commit == versions[0]
+    } == {good}
 
 
 def test_a_watch_measures_on_hosts(perf: Perf, hosts: DaskCluster, tmp_path: Path) -> None:
@@ -142,8 +181,12 @@ def test_the_hosts_of_a_scheduler_are_listed_as_they_are_now(
     assert out.count("  connected: ") == out.count("  has not measured anything here yet\n") == 2
     perf("collect", versions[0], *hosts.options)
     listed = json.loads(perf("hosts", *hosts.options, "--json").out)
-    assert {host["name"] for host in listed} == {one.environment.notes["worker"] for one in profiles(project)}
-    assert [(host["connected"]["memory"] > 0, host["profiles"]) for host in listed] == [(True, 1)] * len(listed)
+    assert {host["name"] for host in listed} == {
+        one.environment.notes["worker"] for one in profiles(project)
+    }
+    assert [(host["connected"]["memory"] > 0, host["profiles"]) for host in listed] == [
+        (True, 1)
+    ] * len(listed)
     assert "go with --scheduler" in perf("hosts", "--tls-ca", "x", code=2).err
 
 
@@ -157,5 +200,8 @@ def test_nothing_but_a_scheduler_imports_dask() -> None:
         "hosts.work",
         "hosts.measurer",
     ]
-    code = f"import sys; {'; '.join(f'import perfvcs.{name}' for name in modules)}; sys.exit('distributed' in sys.modules)"
+    code = (
+        f"import sys; {'; '.join(f'import perfvcs.{name}' for name in modules)};"
+        " sys.exit('distributed' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

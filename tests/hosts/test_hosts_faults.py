@@ -44,7 +44,8 @@ executions = 4
 warmup = 0
 retries = 0
 """
-# ends processes by what a file says, once per file; `worker` is the one that this process descends from
+# ends processes by what a file says, once per file; `worker` is the one that this process descends
+# from
 BENCH = """
 import os, signal, time
 def parent(pid):
@@ -103,13 +104,19 @@ def kill(place: Path, who: str) -> None:
 
 def blocks(project: Project) -> Counter[tuple[str, int]]:
     """How often each block of each commit is stored."""
-    return Counter((one.commit, block) for one in stored(project) for block in set(one.resources.execution))
+    return Counter(
+        (one.commit, block) for one in stored(project) for block in set(one.resources.execution)
+    )
 
 
 def stored(project: Project) -> list[Profile]:
     """All profiles."""
     repository = Repository.find(project.root)
-    return repository.profiles(header for commit in repository.index.commits() for header in repository.index.headers([commit]))
+    return repository.profiles(
+        header
+        for commit in repository.index.commits()
+        for header in repository.index.headers([commit])
+    )
 
 
 def test_the_block_of_a_lost_worker_is_repeated_elsewhere(
@@ -119,11 +126,17 @@ def test_the_block_of_a_lost_worker_is_repeated_elsewhere(
     said = perf("collect", *versions, *hosts.options)
     assert "repeated: block" in said.err
     assert len(hosts.running) == 2
-    assert blocks(project) == Counter((version, block) for version in versions for block in range(4))
+    assert blocks(project) == Counter(
+        (version, block) for version in versions for block in range(4)
+    )
 
 
 def test_the_block_of_a_worker_that_dies_with_its_answer_is_repeated_elsewhere(
-    project: Project, perf: Perf, hosts: DaskCluster, versions: list[str], monkeypatch: pytest.MonkeyPatch
+    project: Project,
+    perf: Perf,
+    hosts: DaskCluster,
+    versions: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Dask would wait until the same worker is back."""
     completed, killed = Cluster.completed, []
@@ -141,7 +154,9 @@ def test_the_block_of_a_worker_that_dies_with_its_answer_is_repeated_elsewhere(
     said = perf("collect", *versions, *hosts.options)
     assert "was lost with the worker" in said.err
     assert len(hosts.running) == 2
-    assert blocks(project) == Counter((version, block) for version in versions for block in range(4))
+    assert blocks(project) == Counter(
+        (version, block) for version in versions for block in range(4)
+    )
 
 
 def test_a_version_that_loses_workers_twice_is_given_up_by_name(
@@ -156,14 +171,18 @@ def test_a_version_that_loses_workers_twice_is_given_up_by_name(
             time.sleep(0.05)
         _, said = client.communicate()
     assert client.returncode == 5
-    assert re.search(f"failed: work on {killer[:10]}: [2-6] workers were lost while it ran \\(on ", said), said
+    assert re.search(
+        f"failed: work on {killer[:10]}: [2-6] workers were lost while it ran \\(on ", said
+    ), said
     assert blocks(project) == Counter((versions[0], block) for block in range(4))
 
 
 def test_no_worker_is_lost_because_dask_notes_an_answer_without_workers(
     hosts: DaskCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its client asks for one every two seconds, and may note it between another question and its answer."""
+    """Its client asks for one every two seconds, and may note it between another question and its
+    answer.
+    """
     with hosts.client() as client:
         monkeypatch.setattr(client, "scheduler_info", lambda **_: {"workers": {}})
         assert len(Cluster(client, hosts.address, 1.0, 1.0).workers()) == 3
@@ -178,8 +197,13 @@ def test_workers_that_are_lost_at_once_are_lost_one_time() -> None:
 
 
 def test_a_block_is_not_blamed_for_workers_that_a_version_ended() -> None:
-    """What a worker began is not always heard of before it is lost, so that a block may be lost thrice before the version is known."""
-    cell, versions = SimpleNamespace(label="work", collector_name="time"), [Version("a" * 40), Version("b" * 40)]
+    """What a worker began is not always heard of before it is lost, so that a block may be lost
+    thrice before the version is known.
+    """
+    cell, versions = (
+        SimpleNamespace(label="work", collector_name="time"),
+        [Version("a" * 40), Version("b" * 40)],
+    )
     tally = Tally([cell], versions, Silent(), None)  # type: ignore[list-item]
     tally.alive = {(0, 0), (0, 1)}
     hosts = HostsExecutor(SimpleNamespace(is_there=True), SimpleNamespace(cells=[cell]), tally)  # type: ignore[arg-type]
@@ -208,7 +232,9 @@ def test_a_host_without_room_gets_no_more_blocks(
         bad.kill()
         bad.wait()
     assert "gets no more blocks: NotADirectoryError" in said.err
-    assert blocks(project) == Counter((version, block) for version in versions for block in range(8))
+    assert blocks(project) == Counter(
+        (version, block) for version in versions for block in range(8)
+    )
 
 
 # a clock that is a day ahead, for all of Python on a host
@@ -235,7 +261,10 @@ def test_a_clock_that_is_a_day_ahead_changes_neither_order_nor_verdict(
     project: Project, perf: Perf, hosts: DaskCluster, tmp_path: Path
 ) -> None:
     project.configure(f'cmd = "{sys.executable} -S -E cost.py"')
-    versions = [project.commit(level, **{"cost.py": COST.replace("LEVEL", level)}) for level in ("1.0", "1.1")]
+    versions = [
+        project.commit(level, **{"cost.py": COST.replace("LEVEL", level)})
+        for level in ("1.0", "1.1")
+    ]
     (tmp_path / "sitecustomize.py").write_text(AHEAD)
     ahead = hosts.add(env={"PYTHONPATH": str(tmp_path)})
     hosts.wait()
@@ -243,18 +272,34 @@ def test_a_clock_that_is_a_day_ahead_changes_neither_order_nor_verdict(
     try:
         with hosts.client() as client:
             late = [clock - time.time() > 80_000 for clock in client.run(time.time).values()]
-        said = perf("check", *versions, "--measure", "-n", "8", "--seed", "7", *hosts.options, "--json", code=3)
+        said = perf(
+            "check",
+            *versions,
+            "--measure",
+            "-n",
+            "8",
+            "--seed",
+            "7",
+            *hosts.options,
+            "--json",
+            code=3,
+        )
     finally:
         end(ahead)
     assert sorted(late) == [False, False, False, True]
     found = stored(project)
     assert len({one.environment.notes["worker"] for one in found}) == 4, "that host measured, too"
     for one in found:
-        moments = [datetime.fromisoformat(moment) for moment in (one.collected.started, one.collected.ended)]
+        moments = [
+            datetime.fromisoformat(moment)
+            for moment in (one.collected.started, one.collected.ended)
+        ]
         assert began - timedelta(seconds=1) < moments[0] <= moments[1] < datetime.now(UTC)
     (cost,) = [change for change in json.loads(said.out)["changes"] if change["metric"] == "cost"]
     assert (cost["word"], cost["executions"]) == ("degradation", [8, 8])
-    assert 0.1 / 1.1 - 1e-9 < cost["effect"] < 0.1, "each block has 0.1 more, whichever host measured it"
+    assert 0.1 / 1.1 - 1e-9 < cost["effect"] < 0.1, (
+        "each block has 0.1 more, whichever host measured it"
+    )
 
 
 def test_a_session_goes_on_after_its_client_was_killed(
@@ -264,13 +309,16 @@ def test_a_session_goes_on_after_its_client_was_killed(
     (tmp_path / "gate").touch()
     command = [sys.executable, "-m", "perfvcs", "collect", *versions, *hosts.options]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as client:
-        while not any(project.root.glob(f".perf/{SESSIONS_FOLDER}/*.jsonl")):  # four executions on three workers: a block is over
+        # four executions on three workers: a block is over
+        while not any(project.root.glob(f".perf/{SESSIONS_FOLDER}/*.jsonl")):
             assert client.poll() is None
         kill(tmp_path, str(client.pid))
         client.communicate()
     assert client.returncode == -signal.SIGKILL
     perf("collect", "--continue", *hosts.options)
-    assert blocks(project) == Counter((version, block) for version in versions for block in range(4))
+    assert blocks(project) == Counter(
+        (version, block) for version in versions for block in range(4)
+    )
 
 
 def test_a_session_goes_on_after_its_scheduler_was_lost(
@@ -290,28 +338,41 @@ def test_a_session_goes_on_after_its_scheduler_was_lost(
     assert "to measure the rest: perf collect --continue" in said
     before = blocks(project)
     assert 2 <= len(before) < 8
-    assert all(before[versions[0], block] == before[versions[1], block] for block in range(4)), "no half"
+    assert all(before[versions[0], block] == before[versions[1], block] for block in range(4)), (
+        "no half"
+    )
     perf("collect", "--continue", *hosts.options)
-    assert blocks(project) == Counter((version, block) for version in versions for block in range(4))
+    assert blocks(project) == Counter(
+        (version, block) for version in versions for block in range(4)
+    )
 
 
 def test_a_program_that_waits_for_itself_is_ended_and_named() -> None:
     dead = "import threading; lock = threading.Lock(); lock.acquire(); lock.acquire()"
     with watching(0.3) as stall:
-        done = subprocess.run([sys.executable, "-S", "-c", dead], env={**os.environ, MARKER: "x"}, check=False)
+        done = subprocess.run(
+            [sys.executable, "-S", "-c", dead], env={**os.environ, MARKER: "x"}, check=False
+        )
     assert done.returncode == -signal.SIGKILL
     assert stall.said.startswith("stalled for 0.3 s, ended: ")
     assert "waits in futex" in stall.said
 
 
 @pytest.mark.parametrize(
-    "code", ["import time; time.sleep(1)", "import threading; threading.Event().wait(1)", "import os; os.read(0, 1)"],
+    "code",
+    [
+        "import time; time.sleep(1)",
+        "import threading; threading.Event().wait(1)",
+        "import os; os.read(0, 1)",
+    ],
     ids=["a timer", "a lock with a time-out", "input"],
-)  # fmt: skip
+)
 def test_a_program_that_waits_for_something_else_is_left_alone(code: str) -> None:
     with watching(0.2) as stall:
         done = subprocess.run(
-            ["sh", "-c", 'sleep 1 | "$0" -S -c "$1"', sys.executable, code], env={**os.environ, MARKER: "x"}, check=False
+            ["sh", "-c", 'sleep 1 | "$0" -S -c "$1"', sys.executable, code],
+            env={**os.environ, MARKER: "x"},
+            check=False,
         )
     assert (done.returncode, stall.said) == (0, "")
 
@@ -323,11 +384,27 @@ def test_two_clients_take_turns_on_a_host(tmp_path: Path) -> None:
         for name in ("left", "right"):
             project = Project(tmp_path / name)
             project.write(
-                "perf.toml", CONFIGURATION.replace("python3 -S -E bench.py", "sh bench.sh").replace("bench.py", "bench.sh")
+                "perf.toml",
+                CONFIGURATION.replace("python3 -S -E bench.py", "sh bench.sh").replace(
+                    "bench.py", "bench.sh"
+                ),
             )
-            project.write("bench.sh", f"echo begin >> {tmp_path}/turns\nsleep 0.05\necho end >> {tmp_path}/turns\n")
+            project.write(
+                "bench.sh",
+                f"echo begin >> {tmp_path}/turns\nsleep 0.05\necho end >> {tmp_path}/turns\n",
+            )
             version = project.commit(name)
-            command = [sys.executable, "-m", "perfvcs", "collect", version, "-n", "2", "--json", *one.options]
+            command = [
+                sys.executable,
+                "-m",
+                "perfvcs",
+                "collect",
+                version,
+                "-n",
+                "2",
+                "--json",
+                *one.options,
+            ]
             clients.append(subprocess.Popen(command, cwd=project.root, stdout=subprocess.PIPE))
         answers = [json.loads(client.communicate()[0]) for client in clients]
     assert [answer["stored"][0]["executions"] for answer in answers] == [2, 2]

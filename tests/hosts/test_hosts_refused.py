@@ -51,7 +51,16 @@ def refused(perf: Perf, scheduler: str, *words: str) -> str:
 
 @pytest.mark.parametrize(
     "scheduler",
-    ["here", "local:0", "local:x", "http://localhost:1", "tcp://host", "tcp://host:port", "tcp://host:65536", "tcp://:1"],
+    [
+        "here",
+        "local:0",
+        "local:x",
+        "http://localhost:1",
+        "tcp://host",
+        "tcp://host:port",
+        "tcp://host:65536",
+        "tcp://:1",
+    ],
 )
 @pytest.mark.usefixtures("job")
 def test_what_is_not_a_scheduler(perf: Perf, scheduler: str) -> None:
@@ -60,7 +69,9 @@ def test_what_is_not_a_scheduler(perf: Perf, scheduler: str) -> None:
 
 @pytest.mark.usefixtures("job")
 def test_too_many_local_workers(perf: Perf) -> None:
-    assert "local:999 would start 999 workers on this machine: at most 64" in refused(perf, "local:999")
+    assert "local:999 would start 999 workers on this machine: at most 64" in refused(
+        perf, "local:999"
+    )
 
 
 @pytest.mark.usefixtures("job")
@@ -89,7 +100,9 @@ def test_a_host_that_ssh_does_not_reach(
 
 
 @pytest.mark.usefixtures("job")
-def test_ssh_that_is_not_installed(job: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ssh_that_is_not_installed(
+    job: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch
+) -> None:
     job.configure("cmd = 'true'", top='[hosts]\nssh = ["alpha"]')
     monkeypatch.setattr("perfvcs.hosts.started.SSH", ("no-ssh-here", "--"))
     assert "needs the program ssh: install OpenSSH" in refused(perf, "ssh")
@@ -97,7 +110,10 @@ def test_ssh_that_is_not_installed(job: Project, perf: Perf, monkeypatch: pytest
 
 @pytest.mark.parametrize("name", ["", "two words", "ada@"])
 def test_what_does_not_name_a_host(name: str) -> None:
-    with pytest.raises(Unusable, match=f'`{name}` does not name a host: write "beta"'), through_ssh(HostsTable(ssh=(name,))):
+    with (
+        pytest.raises(Unusable, match=f'`{name}` does not name a host: write "beta"'),
+        through_ssh(HostsTable(ssh=(name,))),
+    ):
         pass
 
 
@@ -105,15 +121,18 @@ def test_what_does_not_name_a_host(name: str) -> None:
 def test_a_scheduler_that_does_not_answer(perf: Perf) -> None:
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         address = f"tcp://127.0.0.1:{deaf.getsockname()[1]}"
-        assert f"no scheduler answers at {address} within 1 s: check the address" in refused(perf, address)
+        assert f"no scheduler answers at {address} within 1 s: check the address" in refused(
+            perf, address
+        )
 
 
 def test_a_scheduler_and_its_workers_are_as_they_must_be(
     job: Project, perf: Perf, empty: DaskCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All on one scheduler, since starting one takes longest."""
-    assert f"has no workers: start one on each host: `dask worker {empty.address} --nthreads 1" in refused(
-        perf, *empty.options[1:]
+    assert (
+        f"has no workers: start one on each host: `dask worker {empty.address} --nthreads 1"
+        in refused(perf, *empty.options[1:])
     )
     monkeypatch.setattr(connection, "ANSWER", 60.0)
     for options, reason in (
@@ -121,7 +140,13 @@ def test_a_scheduler_and_its_workers_are_as_they_must_be(
             ("--nthreads", "2", "--resources", "perfvcs=1"),
             "has 2 threads, so that blocks would disturb each other: start one per host",
         ),
-        (("--nthreads", "1"), "does not have the resource perfvcs=1, which makes a host exclusive: start one per host"),
+        (
+            ("--nthreads", "1"),
+            (
+                "does not have the resource perfvcs=1, which makes a host exclusive: start one per"
+                " host"
+            ),
+        ),
     ):
         worker = empty.add(*options)
         assert reason in refused(perf, *empty.options[1:])
@@ -129,11 +154,15 @@ def test_a_scheduler_and_its_workers_are_as_they_must_be(
     worker = empty.add(env={"XDG_CACHE_HOME": str(tmp_path / "one")})
     job.write("uncommitted", "x")
     said = in_fork(perf, "collect", *empty.options)
-    assert "has changes that are not committed, which do not travel to hosts: commit them" in said.err
+    assert (
+        "has changes that are not committed, which do not travel to hosts: commit them" in said.err
+    )
     with monkeypatch.context() as other:
         other.setattr(perfvcs, "__version__", "9.9")
         here = perfvcs.__version__
-        assert "has perfvcs 0.2.0: install perfvcs 9.9 there" in refused(perf, *empty.options[1:]), here
+        assert "has perfvcs 0.2.0: install perfvcs 9.9 there" in refused(
+            perf, *empty.options[1:]
+        ), here
         other.undo()
         other.setattr(connection, "version", lambda _: "1.2.3")
         other.setattr(distributed, "__version__", "1.2.3")  # of which Dask warns in ten lines
@@ -143,17 +172,25 @@ def test_a_scheduler_and_its_workers_are_as_they_must_be(
         worker.send_signal(signal.SIGSTOP)
         assert "does not answer within 3 s: start it again" in refused(perf, *empty.options[1:])
         worker.send_signal(signal.SIGCONT)
-    twin = empty.add(env={"XDG_CACHE_HOME": str(tmp_path / "two")})  # sees nobody else there, so it takes the host's name, too
+    # sees nobody else there, so it takes the host's name, too
+    twin = empty.add(env={"XDG_CACHE_HOME": str(tmp_path / "two")})
     empty.wait()
-    assert f"are both on a host called {socket.gethostname()}: give each host its own name" in refused(perf, *empty.options[1:])
+    assert (
+        f"are both on a host called {socket.gethostname()}: give each host its own name"
+        in refused(perf, *empty.options[1:])
+    )
     end(twin)
     end(worker)
 
 
-def test_certificates(job: Project, perf: Perf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_certificates(
+    job: Project, perf: Perf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     need("openssl")
     assert "tls:// needs certificates" in refused(perf, "tls://127.0.0.1:1")
-    assert "--tls-ca is missing" in refused(perf, "tls://127.0.0.1:1", "--tls-cert", "x", "--tls-key", "y")
+    assert "--tls-ca is missing" in refused(
+        perf, "tls://127.0.0.1:1", "--tls-cert", "x", "--tls-key", "y"
+    )
     options = {}
     for name in ("ours", "theirs"):
         key, cert = tmp_path / f"{name}.key", tmp_path / f"{name}.pem"
@@ -174,14 +211,24 @@ def test_certificates(job: Project, perf: Perf, tmp_path: Path, monkeypatch: pyt
     ca = ["--tls-ca-file", str(tmp_path / "ours.pem"), *options["ours"], "--protocol", "tls"]
     with cluster(tmp_path / "secret", 0, *ca) as secret:
         monkeypatch.setattr(connection, "ANSWER", 5.0)
-        wrong = refused(perf, secret.address, "--tls-ca", str(tmp_path / "theirs.pem"), *options["theirs"])
+        wrong = refused(
+            perf, secret.address, "--tls-ca", str(tmp_path / "theirs.pem"), *options["theirs"]
+        )
         assert "does not accept these certificates" in wrong
         monkeypatch.setattr(connection, "ANSWER", 10.0)
-        right = refused(perf, secret.address, "--tls-ca", str(tmp_path / "ours.pem"), *options["ours"])
+        right = refused(
+            perf, secret.address, "--tls-ca", str(tmp_path / "ours.pem"), *options["ours"]
+        )
         assert "has no workers" in right
-        assert "closes the connection: check the address, and write tls://" in refused(perf, secret.address.replace("tls", "tcp"))
-    assert "--tls-ca: / cannot be read" in refused(perf, secret.address, "--tls-ca", "/", *options["ours"])
-    assert "--tls-ca: nowhere cannot be read" in refused(perf, secret.address, "--tls-ca", "nowhere", *options["ours"])
+        assert "closes the connection: check the address, and write tls://" in refused(
+            perf, secret.address.replace("tls", "tcp")
+        )
+    assert "--tls-ca: / cannot be read" in refused(
+        perf, secret.address, "--tls-ca", "/", *options["ours"]
+    )
+    assert "--tls-ca: nowhere cannot be read" in refused(
+        perf, secret.address, "--tls-ca", "nowhere", *options["ours"]
+    )
     assert "go with --scheduler" in perf("collect", "--tls-ca", "x", code=2).err
     assert job.root.is_dir()
 
@@ -206,7 +253,10 @@ def test_tokens_do_not_travel(project: Project, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("REMOTE", "https://geheim-geheim@host")
     project.configure(
         "cmd = 'true'",
-        top='env = { URL = "https://geheim-geheim@host", KIND = "x" }\n[hosts]\nvariables = ["REMOTE", "GITHUB_TOKEN"]',
+        top=(
+            'env = { URL = "https://geheim-geheim@host", KIND = "x" }\n[hosts]\nvariables ='
+            ' ["REMOTE", "GITHUB_TOKEN"]'
+        ),
     )
     commit = project.commit("one")
     config = load(project.root / "perf.toml")

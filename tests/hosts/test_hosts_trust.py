@@ -1,4 +1,6 @@
-"""Who can use what perf starts, or is told to use: nobody without its certificates, and what is said of certificates that do not fit."""
+"""Who can use what perf starts, or is told to use: nobody without its certificates, and what is
+said of certificates that do not fit.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,11 @@ import pytest
 from clusters import DaskCluster, cluster, in_fork, local_ssh
 from conftest import ROOT, Project, Said, lack
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey, generate_private_key
+from cryptography.hazmat.primitives.asymmetric.ec import (
+    SECP256R1,
+    EllipticCurvePrivateKey,
+    generate_private_key,
+)
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from measuring_machines import MeasuringMachine
@@ -32,8 +38,10 @@ Session = Callable[..., AbstractContextManager[subprocess.Popen[str]]]
 ssh = pytest.fixture(local_ssh)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 WORKER = r"tls://127\.0\.0\.1:\d+"
-ELSEWHERE = "tcp://192.0.2.1:8786"  # of the network that RFC 5737 keeps for examples: nobody is there
-# As another user: asks whoever listens at each port who they are, and lets them make a file, with certificates of one's own and without.
+# of the network that RFC 5737 keeps for examples: nobody is there
+ELSEWHERE = "tcp://192.0.2.1:8786"
+# As another user: asks whoever listens at each port who they are, and lets them make a file, with
+# certificates of one's own and without.
 ATTACK = """
 import asyncio, os, sys
 from distributed import Security
@@ -60,7 +68,8 @@ async def all():
     await asyncio.gather(*(tried(address, *way) for address in addresses for way in ways))
 asyncio.run(all())
 """
-# Waits until it is let go, and notes keys that others could read, and the processes whose words and variables it has seen.
+# Waits until it is let go, and notes keys that others could read, and the processes whose words and
+# variables it has seen.
 BENCH = """
 import glob, os, time
 found, seen = [], b""
@@ -80,11 +89,15 @@ while not os.path.exists({place!r} + "/go"):
 
 @pytest.fixture
 def session(project: Project, tmp_path: Path, ssh: Path) -> Session:
-    """A session with a scheduler of perf's own, as a context: its process, while a host executes."""
+    """A session with a scheduler of perf's own, as a context: its process, while a host
+    executes.
+    """
 
     @contextmanager
     def begun(*words: str) -> Iterator[subprocess.Popen[str]]:
-        project.configure(f'cmd = "{sys.executable} -S -E bench.py"', top='[hosts]\nssh = ["alpha"]')
+        project.configure(
+            f'cmd = "{sys.executable} -S -E bench.py"', top='[hosts]\nssh = ["alpha"]'
+        )
         project.commit("one", **{"bench.py": BENCH.format(place=str(tmp_path))})
         command = [sys.executable, "-m", "perfvcs", "collect", "--committed", "-n", "1", *words]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as client:
@@ -136,10 +149,14 @@ def by_http(address: str) -> bytes:
 
 
 @pytest.mark.parametrize(("scheduler", "listeners"), [("local:2", 5), ("ssh", 3)])
-def test_nobody_else_can_use_what_perf_starts(session: Session, tmp_path: Path, scheduler: str, listeners: int) -> None:
+def test_nobody_else_can_use_what_perf_starts(
+    session: Session, tmp_path: Path, scheduler: str, listeners: int
+) -> None:
     with session("--scheduler", scheduler) as client:
         addresses = listening(psutil.Process(client.pid))
-        assert len(addresses) == listeners, "the scheduler, and a worker and its nanny for each host: nothing for HTTP"
+        assert len(addresses) == listeners, (
+            "the scheduler, and a worker and its nanny for each host: nothing for HTTP"
+        )
         assert not any(b"HTTP" in by_http(address) for address in addresses)
         keys, seen = (tmp_path / "keys").read_text().splitlines()
         assert (keys, seen) == ("[]", "True"), "no key among the words and variables of any process"
@@ -151,7 +168,9 @@ def test_nobody_else_can_use_what_perf_starts(session: Session, tmp_path: Path, 
 def test_whoever_reaches_a_scheduler_without_certificates_can_run_anything(tmp_path: Path) -> None:
     """So what does not happen above is not for want of trying."""
     with cluster(tmp_path / "plain", 1, "--protocol", "tcp") as plain:
-        addresses = listening(psutil.Process(plain.scheduler.pid)) | listening(psutil.Process(plain.workers[0].pid))
+        addresses = listening(psutil.Process(plain.scheduler.pid)) | listening(
+            psutil.Process(plain.workers[0].pid)
+        )
         said, obeyed = attacked(addresses, tmp_path / "made")
         assert len(obeyed) == 2, said
         assert "Scheduler" in said and "Worker" in said
@@ -159,15 +178,25 @@ def test_whoever_reaches_a_scheduler_without_certificates_can_run_anything(tmp_p
 
 
 def test_nobody_else_puts_modules_where_dask_looks(project: Project, tmp_path: Path) -> None:
-    """Dask puts its folder, by default one in /tmp that anybody may have made before, in front of all modules."""
+    """Dask puts its folder, by default one in /tmp that anybody may have made before, in front of
+    all modules.
+    """
     project.configure("cmd = 'true'", top="")
     project.commit("one")
     theirs = tmp_path / "tmp" / "dask-scratch-space"
     theirs.mkdir(parents=True)
-    for name in ("lz4", "snappy", "zstandard", "rmm", "cupy", "jupyter_server_proxy"):  # which Dask tries to import late
-        (theirs / f"{name}.py").write_text(f"open({str(tmp_path / 'obeyed')!r}, 'a').write(__name__)\nraise ImportError\n")
+    # which Dask tries to import late
+    for name in ("lz4", "snappy", "zstandard", "rmm", "cupy", "jupyter_server_proxy"):
+        (theirs / f"{name}.py").write_text(
+            f"open({str(tmp_path / 'obeyed')!r}, 'a').write(__name__)\nraise ImportError\n"
+        )
     command = [sys.executable, "-m", "perfvcs", "collect", "-n", "1", "--scheduler", "local:1"]
-    subprocess.run(command, check=True, capture_output=True, env={**os.environ, "TMPDIR": str(tmp_path / "tmp")})
+    subprocess.run(
+        command,
+        check=True,
+        capture_output=True,
+        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
+    )
     assert not (tmp_path / "obeyed").exists()
     assert sorted(path.name for path in (tmp_path / "tmp").iterdir()) == ["dask-scratch-space"]
 
@@ -192,30 +221,45 @@ def test_every_command_refuses_a_scheduler_without_certificates_elsewhere(
     Project(machine.clone).git("pull", "--quiet")
     Repository.find(machine.clone, create=True)
     said = machine.run("-C", str(machine.clone), *words, "--scheduler", ELSEWHERE, code=None)
-    why = "has no encryption, so whoever reaches it can run programs as you, on the workers and here"
+    why = (
+        "has no encryption, so whoever reaches it can run programs as you, on the workers and here"
+    )
     cure = "start it with certificates and write tls://, or accept that with --insecure"
     assert f"{ELSEWHERE} {why}: {cure}\n" in said.err
     assert said.code == 2 or words[0] == "watch", "which tries again"
     assert len(said.err.splitlines()) == 1
     for option in ("--insecure", "--tls-ca=x"):
-        assert "--insecure go with --scheduler" in machine.run("-C", str(machine.clone), *words, option, code=2).err
+        assert (
+            "--insecure go with --scheduler"
+            in machine.run("-C", str(machine.clone), *words, option, code=2).err
+        )
 
 
-def test_a_scheduler_at_loopback_that_others_reach_elsewhere(project: Project, perf: Perf, tmp_path: Path) -> None:
+def test_a_scheduler_at_loopback_that_others_reach_elsewhere(
+    project: Project, perf: Perf, tmp_path: Path
+) -> None:
     project.configure("cmd = 'true'")
     project.commit("one")
     with cluster(tmp_path / "plain", 1, "--protocol", "tcp", "--host", "0.0.0.0") as plain:
         here = f"tcp://127.0.0.1:{plain.address.rpartition(':')[2]}"
         said = in_fork(perf, "collect", "--scheduler", here)
-        assert f"the scheduler at {here}, which listens at {plain.address}, has no encryption" in said.err
+        assert (
+            f"the scheduler at {here}, which listens at {plain.address}, has no encryption"
+            in said.err
+        )
         assert "stored 1 profile" in perf("collect", "--scheduler", here, "--insecure").out
 
 
-def test_a_scheduler_without_certificates_here_is_used_with_a_note(project: Project, perf: Perf, tmp_path: Path) -> None:
+def test_a_scheduler_without_certificates_here_is_used_with_a_note(
+    project: Project, perf: Perf, tmp_path: Path
+) -> None:
     project.configure("cmd = 'true'")
     project.commit("one")
     with cluster(tmp_path / "plain", 1, "--protocol", "tcp") as plain:
-        note = f"note: {plain.address} has no certificates, so other users of this machine can run programs as you\n"
+        note = (
+            f"note: {plain.address} has no certificates, so other users of this machine can run"
+            " programs as you\n"
+        )
         assert note in perf("collect", "--scheduler", plain.address).err
         assert "note" not in perf("collect", "--scheduler", plain.address, "--insecure").err
         assert (
@@ -233,24 +277,55 @@ class Authority:
         self.name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "authority")])
         self.ca = self._made("ca", self.key, -DAY, 900 * DAY, authority=True)
 
-    def _made(self, name: str, key: EllipticCurvePrivateKey, begin: timedelta, end: timedelta, *, authority: bool) -> Path:
+    def _made(
+        self,
+        name: str,
+        key: EllipticCurvePrivateKey,
+        begin: timedelta,
+        end: timedelta,
+        *,
+        authority: bool,
+    ) -> Path:
         now = datetime.now(UTC)
-        who = self.name if authority else x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-        cert = x509.CertificateBuilder(self.name, who, key.public_key(), x509.random_serial_number())
+        who = (
+            self.name
+            if authority
+            else x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+        )
+        cert = x509.CertificateBuilder(
+            self.name, who, key.public_key(), x509.random_serial_number()
+        )
         cert = cert.not_valid_before(now + begin).not_valid_after(now + end)
-        cert = cert.add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
-        (path := self.folder / f"{name}.pem").write_bytes(cert.sign(self.key, SHA256()).public_bytes(Encoding.PEM))
+        cert = cert.add_extension(
+            x509.BasicConstraints(ca=authority, path_length=None), critical=True
+        )
+        (path := self.folder / f"{name}.pem").write_bytes(
+            cert.sign(self.key, SHA256()).public_bytes(Encoding.PEM)
+        )
         return path
 
-    def dask(self, name: str, begin: timedelta = -DAY, end: timedelta = 900 * DAY) -> tuple[str, ...]:
+    def dask(
+        self, name: str, begin: timedelta = -DAY, end: timedelta = 900 * DAY
+    ) -> tuple[str, ...]:
         """The options of Dask with a new certificate, valid from and to so long from now."""
         key = generate_private_key(SECP256R1())
         cert = self._made(name, key, begin, end, authority=False)
         secret = self.folder / f"{name}.key"
         secret.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-        return "--protocol", "tls", "--tls-ca-file", str(self.ca), "--tls-cert", str(cert), "--tls-key", str(secret)
+        return (
+            "--protocol",
+            "tls",
+            "--tls-ca-file",
+            str(self.ca),
+            "--tls-cert",
+            str(cert),
+            "--tls-key",
+            str(secret),
+        )
 
-    def perf(self, name: str, begin: timedelta = -DAY, end: timedelta = 900 * DAY) -> tuple[str, ...]:
+    def perf(
+        self, name: str, begin: timedelta = -DAY, end: timedelta = 900 * DAY
+    ) -> tuple[str, ...]:
         """The options of perf with a new certificate."""
         return tuple(word.replace("-ca-file", "-ca") for word in self.dask(name, begin, end)[2:])
 
@@ -270,13 +345,24 @@ def refused(perf: Perf, *words: str) -> str:
     return said.err
 
 
-def test_certificates_that_are_not_valid_now(perf: Perf, authority: Authority, tmp_path: Path) -> None:
+def test_certificates_that_are_not_valid_now(
+    perf: Perf, authority: Authority, tmp_path: Path
+) -> None:
     nobody = ("--scheduler", "tls://192.0.2.1:8786")  # is not even asked
-    assert re.search(r"old.pem expired on 20\d\d-.* UTC: make new", refused(perf, *nobody, *authority.perf("old", end=-HOUR)))
+    assert re.search(
+        r"old.pem expired on 20\d\d-.* UTC: make new",
+        refused(perf, *nobody, *authority.perf("old", end=-HOUR)),
+    )
     early = refused(perf, *nobody, *authority.perf("early", begin=HOUR))
-    assert re.search(r"early.pem is not valid before .* UTC, and the clock here says .*: set the clocks of all machines", early)
+    assert re.search(
+        r"early.pem is not valid before .* UTC, and the clock here says .*: set the clocks of all"
+        r" machines",
+        early,
+    )
     keys = authority.perf("good")
-    assert "has no certificate in it: correct the path" in refused(perf, *nobody, *keys[:3], keys[5], *keys[4:])
+    assert "has no certificate in it: correct the path" in refused(
+        perf, *nobody, *keys[:3], keys[5], *keys[4:]
+    )
     for name, begin, end, reason in (
         ("old", -DAY, -HOUR, "or its authority's, has expired: make new ones, and start it again"),
         ("early", HOUR, DAY, "or its authority's, is not valid yet, and the clock here says 20"),
@@ -359,7 +445,10 @@ def test_a_worker_whose_certificate_expires_is_named(
         theirs.add()
         theirs.wait()  # for it to come; its scheduler has not gone to it yet
         Path(clock["CLOCK_SHIFT"]).write_text(str(60 * 86400))
-        expired = f"the worker {WORKER} has a certificate that the scheduler does not accept, or that has expired: make new ones"
+        expired = (
+            f"the worker {WORKER} has a certificate that the scheduler does not accept, or that has"
+            " expired: make new ones"
+        )
         assert re.search(expired, refused(perf, *options))
         theirs.words = authority.dask("good")
         theirs.add(env={"XDG_CACHE_HOME": str(tmp_path / "other")})
@@ -370,7 +459,9 @@ def test_a_worker_whose_certificate_expires_is_named(
 
 @pytest.mark.needs("gcc")
 @pytest.mark.parametrize("shift", [-3600, 3600], ids=["behind", "ahead"])
-def test_clocks_an_hour_apart(session: Session, ssh: Path, clock: dict[str, str], shift: int) -> None:
+def test_clocks_an_hour_apart(
+    session: Session, ssh: Path, clock: dict[str, str], shift: int
+) -> None:
     """Certificates that perf makes for a command are valid on a host all the same."""
     Path(clock["CLOCK_SHIFT"]).write_text(str(shift))
     variables = "".join(f"export {name}='{value}'\n" for name, value in clock.items())
@@ -386,7 +477,8 @@ def test_who_follows_the_page_on_hosts_ends_up_with_certificates(
     """Its lines as they are, but at a port of this machine."""
     page = (ROOT / "docs" / "hosts.md").read_text().replace("\\\n", "")
     openssl, variable, scheduler, worker = (
-        re.findall(rf"^\$ ({begin}.*)$", page, re.M)[0] for begin in ("openssl", "export DASK", "dask scheduler", "dask worker")
+        re.findall(rf"^\$ ({begin}.*)$", page, re.M)[0]
+        for begin in ("openssl", "export DASK", "dask scheduler", "dask worker")
     )
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
@@ -401,7 +493,10 @@ def test_who_follows_the_page_on_hosts_ends_up_with_certificates(
     ]
     with ExitStack() as stack:
         servers = [stack.enter_context(running(f"{variable}; exec {line}")) for line in started]
-        certificates = [f"--tls-{name}={tmp_path}/perf.{end}" for name, end in (("ca", "pem"), ("cert", "pem"), ("key", "key"))]
+        certificates = [
+            f"--tls-{name}={tmp_path}/perf.{end}"
+            for name, end in (("ca", "pem"), ("cert", "pem"), ("key", "key"))
+        ]
         project.configure("cmd = 'true'")
         project.commit("one")
         monkeypatch.chdir(project.root)

@@ -14,7 +14,15 @@ GATHER = ROOT / "changelog" / "gather.py"
 
 
 def gather(folder: Path, version: str, day: str = "2026-11-23") -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, str(GATHER), version, "--date", day, "--folder", str(folder / "changelog")]
+    words = [
+        sys.executable,
+        str(GATHER),
+        version,
+        "--date",
+        day,
+        "--folder",
+        str(folder / "changelog"),
+    ]
     return subprocess.run(words, capture_output=True, text=True, check=False)
 
 
@@ -43,8 +51,8 @@ def test_fragments_become_a_version_by_kind_and_issue(tmp_path: Path) -> None:
     assert gather(tmp_path, "0.2.0").stdout == "gathered 3 fragments into 0.2.0 of CHANGELOG.md\n"
     text = (tmp_path / "CHANGELOG.md").read_text()
     assert text.endswith(
-        "\n## 0.2.0 (2026-11-23)\n\n### Added\n\n- `perf log` is new. (9)\n- `perf watch` is new. (20)\n\n"
-        "### Fixed\n\n- `perf check` now works. (3)\n"
+        "\n## 0.2.0 (2026-11-23)\n\n### Added\n\n- `perf log` is new. (9)\n- `perf watch` is new."
+        " (20)\n\n### Fixed\n\n- `perf check` now works. (3)\n"
     )
     assert [path.name for path in (tmp_path / "changelog").iterdir()] == ["README.md"]
 
@@ -66,7 +74,10 @@ def test_a_file_that_is_not_a_fragment_is_one_line_and_nothing_is_gathered(tmp_p
     written(tmp_path, f1_a_added="One.", f1_b_new="Two.")
     done = gather(tmp_path, "0.2.0")
     assert done.returncode == 2
-    assert "1-b.new.md is not a fragment: name it <issue>-<word>.<added|changed|fixed|removed>.md" in done.stderr
+    assert (
+        "1-b.new.md is not a fragment: name it <issue>-<word>.<added|changed|fixed|removed>.md"
+        in done.stderr
+    )
     assert not (tmp_path / "CHANGELOG.md").exists()
     assert len(list((tmp_path / "changelog").iterdir())) == 3
 

@@ -32,23 +32,32 @@ def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     downloads = tmp_path / "downloads"
     downloads.mkdir()
     releases = []
-    for version, files in (("0.3.0", {"__init__.py": "old", "gone.py": ""}), ("0.3.1", {"__init__.py": "new"})):
+    for version, files in (
+        ("0.3.0", {"__init__.py": "old", "gone.py": ""}),
+        ("0.3.1", {"__init__.py": "new"}),
+    ):
         archive = downloads / f"sqlparse-{version}-py3-none-any.whl"
         with zipfile.ZipFile(archive, "w") as opened:
             for name, text in files.items():
                 opened.writestr(f"sqlparse/{name}", text)
             opened.writestr(f"sqlparse-{version}.dist-info/METADATA", "not the package's own")
             opened.writestr("sqlparse/../../outside.py", "hostile")
-        releases.append(module.Release(version, "2020-02-29", hashlib.sha256(archive.read_bytes()).hexdigest()))
+        releases.append(
+            module.Release(version, "2020-02-29", hashlib.sha256(archive.read_bytes()).hexdigest())
+        )
     monkeypatch.setattr(module, "RELEASES", tuple(releases))
     return module
 
 
 def git(folder: Path, *args: str) -> str:
-    return subprocess.run(["git", *args], cwd=folder, capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        ["git", *args], cwd=folder, capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
-def test_each_release_is_a_commit_with_a_tag_and_the_benchmark_comes_on_top(demo: ModuleType, tmp_path: Path) -> None:
+def test_each_release_is_a_commit_with_a_tag_and_the_benchmark_comes_on_top(
+    demo: ModuleType, tmp_path: Path
+) -> None:
     head = demo.build(tmp_path / "re po", tmp_path / "downloads")
     made = tmp_path / "re po"
     assert git(made, "rev-parse", "HEAD") == head
@@ -64,7 +73,9 @@ def test_each_release_is_a_commit_with_a_tag_and_the_benchmark_comes_on_top(demo
     assert (made / "bench" / "sql.py").read_bytes() == (DEMO / "bench" / "sql.py").read_bytes()
 
 
-def test_commit_ids_are_the_same_on_every_machine(demo: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commit_ids_are_the_same_on_every_machine(
+    demo: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = demo.build(tmp_path / "a", tmp_path / "downloads")
     monkeypatch.setenv("GIT_AUTHOR_NAME", "Grace")
     monkeypatch.setenv("TZ", "Asia/Tokyo")
@@ -94,12 +105,17 @@ def test_an_archive_that_is_not_the_release_is_refused(demo: ModuleType, tmp_pat
     assert not (tmp_path / "repo").exists()
 
 
-def test_a_failed_download_is_one_line_with_the_cure(demo: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_download_is_one_line_with_the_cure(
+    demo: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    monkeypatch.setattr(sys, "argv", ["build.py", str(tmp_path / "repo"), "--downloads", str(tmp_path / "empty")])
+    monkeypatch.setattr(
+        sys, "argv", ["build.py", str(tmp_path / "repo"), "--downloads", str(tmp_path / "empty")]
+    )
     with pytest.raises(
-        demo.BuildError, match=r"pip could not download sqlparse 0\.3\.0 \(ERROR: .*\): check the network"
+        demo.BuildError,
+        match=r"pip could not download sqlparse 0\.3\.0 \(ERROR: .*\): check the network",
     ) as caught:
         demo.build(tmp_path / "repo", tmp_path / "empty")
     assert "\n" not in str(caught.value)
@@ -118,7 +134,14 @@ def test_the_benchmark_reports_each_of_its_jobs(tmp_path: Path) -> None:
         "def repeat(uid, function, *, iterations):\n    function()\n    print(uid, iterations)\n"
     )
     env = os.environ | {"PYTHONPATH": str(tmp_path)}
-    done = subprocess.run([sys.executable, "bench/sql.py"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "bench/sql.py"],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.stderr == ""
     *rounds, last = done.stdout.splitlines()
     assert rounds == ["split 1", "parse 1", "format 1"] * (len(rounds) // 3)
@@ -167,7 +190,9 @@ def skiplist() -> ModuleType:
 
 
 @pytest.mark.parametrize("language", ["cpp", "python"])
-def test_the_skip_list_is_sound_again_after_each_slip(skiplist: ModuleType, tmp_path: Path, language: str) -> None:
+def test_the_skip_list_is_sound_again_after_each_slip(
+    skiplist: ModuleType, tmp_path: Path, language: str
+) -> None:
     made = tmp_path / "re po"
     assert skiplist.build(language, made) == git(made, "rev-parse", "v7")
     assert git(made, "tag").split() == [f"v{number}" for number in range(1, 8)]
@@ -191,16 +216,26 @@ def test_the_skip_lists_commit_ids_are_the_same_on_every_machine(
 
 
 @pytest.mark.parametrize(("slip", "growth"), [("v2", 0), ("v4", 1), ("v6", 2)])
-def test_a_slip_adds_steps_of_its_kind_to_insert(skiplist: ModuleType, tmp_path: Path, slip: str, growth: int) -> None:
+def test_a_slip_adds_steps_of_its_kind_to_insert(
+    skiplist: ModuleType, tmp_path: Path, slip: str, growth: int
+) -> None:
     made = tmp_path / "repo"
     skiplist.build("python", made)
 
     def steps(version: str) -> list[int]:
         git(made, "checkout", "--quiet", version)
-        done = subprocess.run([sys.executable, "-B", "-c", STEPS], cwd=made, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-B", "-c", STEPS],
+            cwd=made,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         return [int(line) for line in done.stdout.split()]
 
-    small, middle, large = (one - other for one, other in zip(steps(slip), steps("v1"), strict=True))
+    small, middle, large = (
+        one - other for one, other in zip(steps(slip), steps("v1"), strict=True)
+    )
     assert small > 0
     assert middle / small == pytest.approx(2**growth, rel=0.1)
     assert large / middle == pytest.approx(2**growth, rel=0.1)
@@ -239,11 +274,17 @@ for length, counts in seen.items():
 """
 
 
-def test_the_sound_insert_compares_a_logarithmic_number_of_keys(skiplist: ModuleType, tmp_path: Path) -> None:
+def test_the_sound_insert_compares_a_logarithmic_number_of_keys(
+    skiplist: ModuleType, tmp_path: Path
+) -> None:
     made = tmp_path / "repo"
     skiplist.build("python", made)
-    done = subprocess.run([sys.executable, "-B", "-c", WALK], cwd=made, capture_output=True, text=True, check=True)
-    size, value, weight = zip(*((float(word) for word in line.split()) for line in done.stdout.splitlines()), strict=True)
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", WALK], cwd=made, capture_output=True, text=True, check=True
+    )
+    size, value, weight = zip(
+        *((float(word) for word in line.split()) for line in done.stdout.splitlines()), strict=True
+    )
     chosen = choose(fit(size, value, weights=weight, models=MODELS))
     assert chosen.model() == "logarithmic"
     assert chosen.r2[0] > 0.9
@@ -251,22 +292,37 @@ def test_the_sound_insert_compares_a_logarithmic_number_of_keys(skiplist: Module
 
 @pytest.mark.needs("g++")
 @pytest.mark.needs("make")
-def test_every_version_of_both_skip_lists_does_the_same_work(skiplist: ModuleType, tmp_path: Path) -> None:
-    for language, command in (("cpp", ["./work", "50", "500", "1"]), ("python", [sys.executable, "-B", "work.py", "50", "500"])):
+def test_every_version_of_both_skip_lists_does_the_same_work(
+    skiplist: ModuleType, tmp_path: Path
+) -> None:
+    for language, command in (
+        ("cpp", ["./work", "50", "500", "1"]),
+        ("python", [sys.executable, "-B", "work.py", "50", "500"]),
+    ):
         made, said = tmp_path / language, set()
         skiplist.build(language, made)
         for tag in skiplist.MESSAGES:
             git(made, "checkout", "--quiet", tag)
             if language == "cpp":
-                subprocess.run(["make", "--always-make", "--silent", "CXXFLAGS=-O0"], cwd=made, env=outside_make(), check=True)
-            said.add(subprocess.run(command, cwd=made, capture_output=True, text=True, check=True).stdout)
+                subprocess.run(
+                    ["make", "--always-make", "--silent", "CXXFLAGS=-O0"],
+                    cwd=made,
+                    env=outside_make(),
+                    check=True,
+                )
+            said.add(
+                subprocess.run(command, cwd=made, capture_output=True, text=True, check=True).stdout
+            )
         assert git(made, "status", "--short") == ""
         assert len(said) == 1
         assert int(said.pop()) > 100  # so many were found or removed
 
 
 def test_a_skip_list_is_not_built_into_a_folder_in_use(
-    skiplist: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    skiplist: ModuleType,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     (tmp_path / "repo").mkdir()
     (tmp_path / "repo" / "mine").write_text("kept")
@@ -276,7 +332,9 @@ def test_a_skip_list_is_not_built_into_a_folder_in_use(
     assert [path.name for path in tmp_path.iterdir()] == ["repo"]
 
 
-def test_an_interrupted_build_of_a_skip_list_does_not_stand_in_the_way(skiplist: ModuleType, tmp_path: Path) -> None:
+def test_an_interrupted_build_of_a_skip_list_does_not_stand_in_the_way(
+    skiplist: ModuleType, tmp_path: Path
+) -> None:
     (tmp_path / "repo.part").mkdir()
     (tmp_path / "repo.part" / "half").touch()
     skiplist.build("cpp", tmp_path / "repo")
@@ -287,9 +345,15 @@ def test_an_interrupted_build_of_a_skip_list_does_not_stand_in_the_way(skiplist:
 @pytest.mark.parametrize("language", ["cpp", "python"])
 def test_the_skip_lists_configuration_asks_for_the_three_functions(language: str) -> None:
     (cell,) = matrix(load(SKIPLIST / language / "perf.toml"))
-    names, sizes = zip(*((one.name, one.size) for one in map(parse, cell.options["functions"])), strict=True)
+    names, sizes = zip(
+        *((one.name, one.size) for one in map(parse, cell.options["functions"])), strict=True
+    )
     assert cell.collector_name == "complexity"
-    assert [name.replace("::", ".").rpartition(".")[2] for name in names] == ["insert", "search", "remove"]
+    assert [name.replace("::", ".").rpartition(".")[2] for name in names] == [
+        "insert",
+        "search",
+        "remove",
+    ]
     assert set(sizes) == {{"cpp": "this->count", "python": "len(self)"}[language]}
 
 
@@ -304,16 +368,26 @@ def test_an_example_goes_on_after_a_verdict_and_ends_where_a_command_fails(
     skiplist.build("cpp", tmp_path / "de mo" / "skiplist" / "cpp")
     stand_in = tmp_path / "bin" / "perf"
     stand_in.parent.mkdir()
-    stand_in.write_text(f'#!/bin/sh\n[ "$1" != check ] || exit {verdict}\n[ "$1" != show ] || touch "$6"\n')
+    stand_in.write_text(
+        f'#!/bin/sh\n[ "$1" != check ] || exit {verdict}\n[ "$1" != show ] || touch "$6"\n'
+    )
     stand_in.chmod(0o755)
     done = subprocess.run(
         ["/bin/sh", str(SKIPLIST / "run.sh"), "de mo"],
-        cwd=tmp_path, env=os.environ | {"PATH": f"{stand_in.parent}:{os.environ['PATH']}"}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=tmp_path,
+        env=os.environ | {"PATH": f"{stand_in.parent}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (status, "")
     assert "$ perf collect v1 v2 v3 v4 v5 v6 v7\n" in done.stdout
     pages = sorted(path.name for path in (tmp_path / "de mo" / "pages").iterdir())
-    assert pages[-3:] == ([f"skiplist-python-{slip}.html" for slip in ("constant", "linear", "quadratic")] if not status else [])
+    assert pages[-3:] == (
+        [f"skiplist-python-{slip}.html" for slip in ("constant", "linear", "quadratic")]
+        if not status
+        else []
+    )
     assert (f"The pages are in {tmp_path / 'de mo' / 'pages'}:" in done.stdout) is not bool(status)
 
 
@@ -327,7 +401,9 @@ def outside_make() -> dict[str, str]:
 
 @pytest.mark.needs("make")
 def test_make_alone_lists_what_the_readme_names() -> None:
-    done = subprocess.run(["make"], cwd=ROOT, env=outside_make(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["make"], cwd=ROOT, env=outside_make(), capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert [line.split()[1] for line in done.stdout.splitlines()] == [
         "demo",
@@ -347,9 +423,16 @@ def test_set_up_without_a_fitting_python_names_the_cure(tmp_path: Path) -> None:
     (tmp_path / "python3").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "python3").chmod(0o755)
     venv = [str(ROOT / ".ci" / "venv"), str(tmp_path / "made"), "."]
-    for extra, cure in (([], "no Python >= 3.11 on PATH: install one"), (["python3"], "name one with PYTHON=...")):
+    for extra, cure in (
+        ([], "no Python >= 3.11 on PATH: install one"),
+        (["python3"], "name one with PYTHON=..."),
+    ):
         done = subprocess.run(
-            ["/bin/sh", *venv, *extra], env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False
+            ["/bin/sh", *venv, *extra],
+            env={"PATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert (done.returncode, done.stdout) == (1, "")
         assert cure in done.stderr
@@ -361,7 +444,9 @@ def test_set_up_without_the_venv_module_names_the_cure(tmp_path: Path) -> None:
     (tmp_path / "python3").chmod(0o755)
     (tmp_path / "rm").symlink_to("/bin/rm")
     venv = ["/bin/sh", str(ROOT / ".ci" / "venv"), str(tmp_path / "made"), "."]
-    done = subprocess.run(venv, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        venv, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
     assert "apt-get install python3-venv" in done.stderr

@@ -1,4 +1,6 @@
-"""The documentation is true: its console blocks are replayed, and the page of commands is what ``--help`` says."""
+"""The documentation is true: its console blocks are replayed, and the page of commands is what
+``--help`` says.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +30,16 @@ from perfvcs.cli import group
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NEEDS = re.compile(r"<!-- needs: ([^>]+?) -->")
 BLOCK = re.compile(
-    r"(?P<skip><!-- (?:not replayed|as in): [^>]+-->\s*\n)?(?:<!-- recorded: (?P<always>[^\n]+) -->\n)?```console\n(?P<text>.*?)^```$",
+    r"(?P<skip><!-- (?:not replayed|as in): [^>]+-->\s*\n)?(?:<!-- recorded: (?P<always>[^\n]+)"
+    r" -->\n)?```console\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 SECONDS = 300  # for one document
 RECORDED = ROOT / "docs" / "recorded"
-DRAWN = ROOT / "docs" / "images" / "recorded"  # what commands of these pages drew when they were recorded
-ALL = os.environ.get("PERFVCS_DOCUMENTS") == "run"  # by `make docs`: those with a recording too, which is written anew
+# what commands of these pages drew when they were recorded
+DRAWN = ROOT / "docs" / "images" / "recorded"
+# by `make docs`: those with a recording too, which is written anew
+ALL = os.environ.get("PERFVCS_DOCUMENTS") == "run"
 END = "end-of-the-output"
 
 Step = tuple[str, str]
@@ -43,8 +48,9 @@ Step = tuple[str, str]
 def steps(document: str, *, anew: bool = False) -> list[Step]:
     """The commands of a document's blocks, each with the output written below it.
 
-    A command starts with ``$ ``; lines that start with ``> `` go on with it. The output below ``<!-- recorded: A | B -->`` is exactly that
-    of the recording; one that is run ``anew`` has to have A, and B after it.
+    A command starts with ``$ ``; lines that start with ``> `` go on with it. The output below
+    ``<!-- recorded: A | B -->`` is exactly that of the recording; one that is run ``anew`` has to
+    have A, and B after it.
     """
     found: list[Step] = []
     for block in BLOCK.finditer(document):
@@ -57,18 +63,32 @@ def steps(document: str, *, anew: bool = False) -> list[Step]:
             assert found, f"output before the first command: {line}"
             command, output = found[-1]
             found[-1] = (
-                (f"{command}\n{line[2:]}", output) if line.startswith("> ") and not output else (command, f"{output}{line}\n")
+                (f"{command}\n{line[2:]}", output)
+                if line.startswith("> ") and not output
+                else (command, f"{output}{line}\n")
             )
         if anew and block["always"]:
-            found[-1] = (found[-1][0], "".join(f"...\n...{part}...\n" for part in block["always"].split(" | ")) + "...\n")
+            found[-1] = (
+                found[-1][0],
+                "".join(f"...\n...{part}...\n" for part in block["always"].split(" | ")) + "...\n",
+            )
     return found
 
 
 def renewed(document: str, said: list[dict[str, str]]) -> dict[str, str]:
-    """The recorded blocks of a document, each with what it becomes by new outputs; a block has one command."""
+    """The recorded blocks of a document, each with what it becomes by new outputs; a block has one
+    command.
+    """
     outputs = {step["command"]: step["output"].strip("\n") for step in said}
-    commands = {block["text"]: block["text"].partition("\n")[0] for block in BLOCK.finditer(document) if block["always"]}
-    return {fenced(text): fenced(f"{command}\n{outputs[command[2:]]}\n") for text, command in commands.items()}
+    commands = {
+        block["text"]: block["text"].partition("\n")[0]
+        for block in BLOCK.finditer(document)
+        if block["always"]
+    }
+    return {
+        fenced(text): fenced(f"{command}\n{outputs[command[2:]]}\n")
+        for text, command in commands.items()
+    }
 
 
 def fenced(text: str) -> str:
@@ -76,9 +96,11 @@ def fenced(text: str) -> str:
 
 
 def matches(expected: str, actual: str) -> bool:
-    """Whether an output is as documented: a line ``...`` stands for any lines, a word with ``...`` for any text in its place.
+    """Whether an output is as documented: a line ``...`` stands for any lines, a word with ``...``
+    for any text in its place.
 
-    Runs of spaces are one space, since columns grow with what ``...`` stands for; spaces and empty lines at the end do not count.
+    Runs of spaces are one space, since columns grow with what ``...`` stands for; spaces and empty
+    lines at the end do not count.
     """
     pattern = ""
     for line in expected.splitlines():
@@ -92,10 +114,21 @@ def matches(expected: str, actual: str) -> bool:
 
 
 def replay(commands: list[Step], folder: Path) -> Iterator[tuple[str, str, str]]:
-    """Run commands in one shell (so that ``cd`` and variables last); gives each with its expected and its actual output."""
-    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
+    """Run commands in one shell (so that ``cd`` and variables last); gives each with its expected
+    and its actual output.
+    """
+    environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "LC_ALL": "C.UTF-8",
+    }
     shell = subprocess.Popen(
-        ["sh"], cwd=folder, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        ["sh"],
+        cwd=folder,
+        env=environment,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
     )
     watchdog = threading.Timer(SECONDS, shell.kill)
     watchdog.start()
@@ -113,14 +146,18 @@ def replay(commands: list[Step], folder: Path) -> Iterator[tuple[str, str, str]]
                     break
                 lines.append(line)
             else:
-                pytest.fail(f"the shell ended, or took over {SECONDS} s, at: {command}\n{''.join(lines)}")
+                pytest.fail(
+                    f"the shell ended, or took over {SECONDS} s, at: {command}\n{''.join(lines)}"
+                )
             yield command, expected, "".join(lines)
         shell.stdin.close()
 
 
 @pytest.fixture
 def documented(project):
-    """What every document starts from: a git repository with a Python program ``work.py`` and two commits."""
+    """What every document starts from: a git repository with a Python program ``work.py`` and two
+    commits.
+    """
     project.write("work.py", "print(sum(number * number for number in range(20_000)))\n")
     project.commit("a program")
     project.write("work.py", "print(sum(number * number for number in range(30_000)))\n")
@@ -139,27 +176,37 @@ def documents() -> list[Path]:
 
 
 def needed(page: Path) -> list[str]:
-    """The tools that a document needs for its blocks: it names them in ``<!-- needs: gcc, Python.h -->``."""
+    """The tools that a document needs for its blocks: it names them in ``<!-- needs: gcc, Python.h
+    -->``.
+    """
     return [tool for found in NEEDS.findall(page.read_text()) for tool in found.split(", ")]
 
 
 def recording(page: Path) -> Path:
-    """Where the output of a page that takes seconds is kept; `make docs` runs such a page, `make test` reads this."""
+    """Where the output of a page that takes seconds is kept; `make docs` runs such a page, `make
+    test` reads this.
+    """
     name = named(page).removeprefix("docs/").removesuffix(".md").replace("/", "-")
     return RECORDED / f"{name}.json"
 
 
 def run_for_real() -> list[Any]:
     pages = [page for page in documents() if ALL or not recording(page).exists()]
-    return [pytest.param(page, id=named(page), marks=pytest.mark.needs(*needed(page))) for page in pages]
+    return [
+        pytest.param(page, id=named(page), marks=pytest.mark.needs(*needed(page))) for page in pages
+    ]
 
 
 @pytest.mark.parametrize("page", run_for_real())
 def test_a_document_shows_what_happens(page, documented, pictures):
     said = []
     for command, expected, actual in replay(steps(page.read_text(), anew=True), documented.root):
-        assert matches(expected, actual), f"{page.name} says about `{command}`:\n{expected}\nbut it prints:\n{actual}"
-        said.append({"command": command, "output": actual.replace(str(documented.root.parent), "/home/ada")})
+        assert matches(expected, actual), (
+            f"{page.name} says about `{command}`:\n{expected}\nbut it prints:\n{actual}"
+        )
+        said.append(
+            {"command": command, "output": actual.replace(str(documented.root.parent), "/home/ada")}
+        )
     if recording(page).exists():
         recording(page).write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n")
         for old, new in renewed(page.read_text(), said).items():
@@ -173,15 +220,24 @@ def test_a_document_shows_what_happens(page, documented, pictures):
             (DRAWN / name).write_bytes(pictures.compact(file.read_bytes(), width=1200))
 
 
-@pytest.mark.parametrize("page", [page for page in documents() if recording(page).exists()], ids=named)
+@pytest.mark.parametrize(
+    "page", [page for page in documents() if recording(page).exists()], ids=named
+)
 def test_a_document_shows_what_happened_when_it_was_recorded(page):
-    assert stale(steps(page.read_text()), json.loads(recording(page).read_text())) is None, f"{named(page)}: run make docs"
+    assert stale(steps(page.read_text()), json.loads(recording(page).read_text())) is None, (
+        f"{named(page)}: run make docs"
+    )
 
 
 def stale(documented: list[Step], recorded: list[dict[str, str]]) -> str | None:
     """The first command of a document that was recorded otherwise, or not at all."""
     for step, known in zip_longest(documented, recorded):
-        if step is None or known is None or step[0] != known["command"] or not matches(step[1], known["output"]):
+        if (
+            step is None
+            or known is None
+            or step[0] != known["command"]
+            or not matches(step[1], known["output"])
+        ):
             return step[0] if step else known["command"]
     return None
 
@@ -193,16 +249,24 @@ def drawn(page: Path) -> list[str]:
 
 def test_a_recorded_picture_is_drawn_by_a_command_of_its_page(pictures):
     for page in documents():
-        written = [Path(name).name for command, _ in steps(page.read_text()) for name in re.findall(r"-o (\S+)", command)]
+        written = [
+            Path(name).name
+            for command, _ in steps(page.read_text())
+            for name in re.findall(r"-o (\S+)", command)
+        ]
         assert set(drawn(page)) <= set(written if recording(page).exists() else ()), named(page)
-    assert {path.name for path in DRAWN.iterdir()} == {name for page in documents() for name in drawn(page)}
+    assert {path.name for path in DRAWN.iterdir()} == {
+        name for page in documents() for name in drawn(page)
+    }
     assert all(path.stat().st_size <= pictures.LARGEST for path in DRAWN.iterdir())
 
 
 def test_an_output_that_a_page_takes_from_another_is_there():
     for page in PAGES:
         for name, block in re.findall(
-            r"<!-- as in: (\S+) -->\n(```console\n.*?^```$)", page.read_text(), re.MULTILINE | re.DOTALL
+            r"<!-- as in: (\S+) -->\n(```console\n.*?^```$)",
+            page.read_text(),
+            re.MULTILINE | re.DOTALL,
         ):
             source = dict(steps((ROOT / name).read_text()))
             for command, output in steps(block):
@@ -240,7 +304,9 @@ def prose(page: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """What a link to a heading of a page may name: its words in small letters, joined by hyphens."""
+    """What a link to a heading of a page may name: its words in small letters, joined by
+    hyphens.
+    """
     headings = re.findall(r"^#+ (.+)$", prose(page), flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -268,7 +334,8 @@ def code(page: Path) -> list[str]:
 def test_a_module_or_a_script_in_code_font_exists(page):
     for text in code(page):
         for script_ in re.findall(
-            r"(?:^|\s)((?:benchmarks|tests|docs|examples|perfvcs|collectors|views|postprocessors)/[\w/.-]+)", text
+            r"(?:^|\s)((?:benchmarks|tests|docs|examples|perfvcs|collectors|views|postprocessors)/[\w/.-]+)",
+            text,
         ):
             assert (ROOT / script_.rstrip("/.")).exists(), f"{named(page)} names {script_}"
         if re.fullmatch(r"perfvcs(\.[A-Za-z_]\w*)+", text) and not text.endswith(".h"):
@@ -276,8 +343,13 @@ def test_a_module_or_a_script_in_code_font_exists(page):
 
 
 def is_there(name: str) -> bool:
-    """Whether a dotted name is a module, or something in one; an entry point group is named like a module."""
-    if name in {f"perfvcs.{family}" for family in ("collectors", "postprocessors", "views", "methods", "formats")}:
+    """Whether a dotted name is a module, or something in one; an entry point group is named like a
+    module.
+    """
+    if name in {
+        f"perfvcs.{family}"
+        for family in ("collectors", "postprocessors", "views", "methods", "formats")
+    }:
         return True
     parts = name.split(".")
     for place in range(len(parts), 0, -1):
@@ -298,9 +370,15 @@ def test_an_option_of_perf_in_code_font_exists(page):
             command = group.get_command(Context(group), words[1])
             if command is None:
                 continue  # of Linux perf
-            options = {option for parameter in subcommands(command) for option in (*parameter.opts, *parameter.secondary_opts)}
+            options = {
+                option
+                for parameter in subcommands(command)
+                for option in (*parameter.opts, *parameter.secondary_opts)
+            }
             for option in re.findall(r"(?<= )--[a-z][a-z-]*", text.partition(" -- ")[0]):
-                assert option in {*options, "--help", "--json"}, f"{named(page)} says `{text}`: there is no {option}"
+                assert option in {*options, "--help", "--json"}, (
+                    f"{named(page)} says `{text}`: there is no {option}"
+                )
 
 
 def subcommands(command: Command) -> list[Parameter]:
@@ -327,13 +405,17 @@ def test_every_method_is_explained_and_none_that_there_is_not():
     text = (ROOT / "docs" / "methods.md").read_text()
     explained = re.findall(r"^### (.+)$", text, flags=re.MULTILINE)
     assert sorted(explained) == names()
-    assert re.findall(r"^\| \[`(.+?)`\]\(#\1\)", text, flags=re.MULTILINE) == explained, "the table at the top has another order"
+    assert re.findall(r"^\| \[`(.+?)`\]\(#\1\)", text, flags=re.MULTILINE) == explained, (
+        "the table at the top has another order"
+    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_a_picture_says_in_words_what_it_shows(page):
     for words, target in re.findall(r"!\[(.*?)\]\((.*?)\)", page.read_text()):
-        assert len(words.split()) >= 5, f"{page.name}: {target} needs a text for those who cannot see it"
+        assert len(words.split()) >= 5, (
+            f"{page.name}: {target} needs a text for those who cannot see it"
+        )
 
 
 def test_the_pictures_are_those_that_the_script_draws(pictures):
@@ -389,12 +471,18 @@ def test_what_is_not_as_documented_does_not(expected, actual):
 
 
 def test_commands_and_outputs_are_distinguished():
-    text = "```console\n$ cat <<E\n> one\n> E\none\n$ true\n```\n\n<!-- not replayed: a reason -->\n```console\n$ rm -r /\n```\n"
+    text = (
+        "```console\n$ cat <<E\n> one\n> E\none\n$ true\n```\n\n<!-- not replayed: a reason"
+        " -->\n```console\n$ rm -r /\n```\n"
+    )
     assert steps(text) == [("cat <<E\none\nE", "one\n"), ("true", "")]
 
 
 def test_a_recorded_output_has_to_say_the_same_when_it_is_run_again_and_is_written_anew():
-    text = "<!-- recorded: grew | status 3 -->\n```console\n$ check\nlist grew by 5 %\n\nstatus 3\n```\n"
+    text = (
+        "<!-- recorded: grew | status 3 -->\n```console\n$ check\nlist grew by 5 %\n\nstatus"
+        " 3\n```\n"
+    )
     assert steps(text) == [("check", "list grew by 5 %\n\nstatus 3\n")]
     ((_, expected),) = steps(text, anew=True)
     assert matches(expected, "it grew by 6 %\nand\nexit status 3\n")
@@ -417,7 +505,11 @@ def test_a_replay_keeps_the_folder_and_the_variables(tmp_path):
 
 
 def test_what_nobody_can_do_is_shown_by_tests_that_are_there():
-    rows = re.findall(r"^\| .* \| `(\S+)::(\w+)` \|$", (ROOT / "docs" / "security.md").read_text(), re.MULTILINE)
+    rows = re.findall(
+        r"^\| .* \| `(\S+)::(\w+)` \|$", (ROOT / "docs" / "security.md").read_text(), re.MULTILINE
+    )
     assert len(rows) > 20
-    missing = [name for file, name in rows if f"def {name}(" not in (ROOT / "tests" / file).read_text()]
+    missing = [
+        name for file, name in rows if f"def {name}(" not in (ROOT / "tests" / file).read_text()
+    ]
     assert not missing

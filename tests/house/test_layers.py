@@ -95,7 +95,14 @@ def layer(module: str) -> str:
 def reached(start: str) -> frozenset[str]:
     """Every module of ours that importing ``start`` may import, however far; and click."""
     found = house().reached(start)
-    return frozenset({name for module in found for name in house().imports[module] if name in found or name.startswith("click")})
+    return frozenset(
+        {
+            name
+            for module in found
+            for name in house().imports[module]
+            if name in found or name.startswith("click")
+        }
+    )
 
 
 def test_every_module_is_on_one_floor(graph):
@@ -112,8 +119,14 @@ def test_the_arrows_between_rooms_point_one_way():
         pytest.fail(" <- ".join(error.args[1]))
     for number, floor in enumerate(floors):
         below = {room for lower in floors[:number] for room in lower}
-        tops = {room: others for room, others in house().arrows.items() if room.partition(".")[0] in floor}
-        assert {other.partition(".")[0] for others in tops.values() for other in others} <= below | set(floor)
+        tops = {
+            room: others
+            for room, others in house().arrows.items()
+            if room.partition(".")[0] in floor
+        }
+        assert {
+            other.partition(".")[0] for others in tops.values() for other in others
+        } <= below | set(floor)
 
 
 def test_folders_inside_a_room_are_not_tied_either():
@@ -124,8 +137,16 @@ def test_the_page_of_the_architecture_names_every_room_and_no_other(graph):
     page = (ROOT / "docs" / "architecture.md").read_text()
     block = page[page.index("perfvcs/\n") :].partition("\n```")[0]
     named = re.findall(r"^  ?(\w+)(?:/|\.py) ", block, flags=re.MULTILINE)
-    families = [family for line in block.splitlines() if not line.startswith(" ") for family in re.findall(r"\b(\w+)/", line)]
-    beside = re.findall(r"\b(\w+)\.py", " ".join(line for line in block.splitlines() if re.match(r"  \w+\.py", line)))
+    families = [
+        family
+        for line in block.splitlines()
+        if not line.startswith(" ")
+        for family in re.findall(r"\b(\w+)/", line)
+    ]
+    beside = re.findall(
+        r"\b(\w+)\.py",
+        " ".join(line for line in block.splitlines() if re.match(r"  \w+\.py", line)),
+    )
     rooms = {layer(name) for name in graph} - {""}
     assert rooms - FAMILIES <= {*named, *beside}, "rooms that the page does not name"
     assert set(named) <= rooms, "rooms that are not there"
@@ -142,7 +163,11 @@ def test_the_page_of_the_architecture_goes_from_the_bottom_up():
 
 def test_the_page_of_the_architecture_names_no_file_that_is_gone():
     named = re.findall(r"\b(\w+\.(?:py|js|c))\b", (ROOT / "docs" / "architecture.md").read_text())
-    there = {path.name for top in ("perfvcs", *sorted(FAMILIES), "docs", "tests") for path in (ROOT / top).rglob("*.*")}
+    there = {
+        path.name
+        for top in ("perfvcs", *sorted(FAMILIES), "docs", "tests")
+        for path in (ROOT / top).rglob("*.*")
+    }
     assert [name for name in named if name not in there] == []
 
 
@@ -172,7 +197,11 @@ def test_a_layer_imports_none_above_it(graph, level):
     above = set().union(*LAYERS[level + 1 :])
     for module in graph:
         if layer(module) in LAYERS[level]:
-            wrong = [name for name in reached(module) if name.startswith("perfvcs.") and layer(name) in above]
+            wrong = [
+                name
+                for name in reached(module)
+                if name.startswith("perfvcs.") and layer(name) in above
+            ]
             assert not wrong, f"{module} must not import {wrong}"
 
 
@@ -180,9 +209,15 @@ def test_families_know_neither_the_store_nor_the_command_line(graph):
     for module in graph:
         if layer(module) in FAMILIES:
             everything = reached(module)
-            wrong = [name for name in everything if name.startswith("perfvcs.") and layer(name) in NOT_FOR_FAMILIES]
+            wrong = [
+                name
+                for name in everything
+                if name.startswith("perfvcs.") and layer(name) in NOT_FOR_FAMILIES
+            ]
             assert not wrong, f"{module} must not import {wrong}"
-            assert not any(name.split(".")[0] == "click" for name in everything), f"{module} must not import click"
+            assert not any(name.split(".")[0] == "click" for name in everything), (
+                f"{module} must not import click"
+            )
 
 
 def test_a_collector_is_imported_by_none_but_itself(graph):
@@ -191,7 +226,10 @@ def test_a_collector_is_imported_by_none_but_itself(graph):
         for name in imports:
             family, member = (*name.split(".")[1:3], "", "")[:2]
             if family == "collectors" and member not in ("", "_shared"):
-                assert own == (family, member), f"{module} must not import {name}: perfvcs.plugins finds collectors by their names"
+                assert own == (family, member), (
+                    f"{module} must not import {name}: perfvcs.plugins finds collectors by their"
+                    " names"
+                )
 
 
 def test_the_recorder_of_c_has_one_way_in(graph):
@@ -202,14 +240,20 @@ def test_the_recorder_of_c_has_one_way_in(graph):
 
 
 def test_only_the_command_line_imports_click_and_what_draws_its_bar(graph):
-    wrong = [name for name, imports in graph.items() if layer(name) not in ("cli", "commands") and "click" in imports]
+    wrong = [
+        name
+        for name, imports in graph.items()
+        if layer(name) not in ("cli", "commands") and "click" in imports
+    ]
     assert wrong == ["perfvcs.measure.progress"]
 
 
 def test_only_the_room_of_git_runs_it():
     def runs_git(path: Path) -> bool:
         nodes = ast.walk(ast.parse(path.read_text()))
-        commands = (node.elts[0] for node in nodes if isinstance(node, ast.List | ast.Tuple) and node.elts)
+        commands = (
+            node.elts[0] for node in nodes if isinstance(node, ast.List | ast.Tuple) and node.elts
+        )
         return any(isinstance(word, ast.Constant) and word.value == "git" for word in commands)
 
     found = {name for name, path in house().modules.items() if runs_git(path)}
@@ -225,16 +269,26 @@ def test_nothing_imports_a_family_by_its_bare_name(graph):
 
 def test_scripts_import_what_exists() -> None:
     """Nobody runs every benchmark after a rename."""
-    scripts = [path for folder in ("benchmarks", "docs", "examples") for path in sorted((ROOT / folder).rglob("*.py"))]
+    scripts = [
+        path
+        for folder in ("benchmarks", "docs", "examples")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+    ]
     wanted = {
         (node.module, alias.name): script
         for script in scripts
         for node in ast.walk(ast.parse(script.read_text()))
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "perfvcs"
+        if isinstance(node, ast.ImportFrom)
+        and node.module
+        and node.module.split(".")[0] == "perfvcs"
         for alias in node.names
     }
     assert wanted
-    lost = [f"{script.name}: {module}.{name}" for (module, name), script in wanted.items() if not _gives(module, name)]
+    lost = [
+        f"{script.name}: {module}.{name}"
+        for (module, name), script in wanted.items()
+        if not _gives(module, name)
+    ]
     assert lost == []
 
 
@@ -244,4 +298,8 @@ def _gives(module: str, name: str) -> bool:
     if spec is None or spec.origin is None:
         return False
     inner = Path(spec.origin).with_name(name)
-    return bool(re.search(rf"\b{name}\b", Path(spec.origin).read_text())) or inner.is_dir() or inner.with_suffix(".py").exists()
+    return (
+        bool(re.search(rf"\b{name}\b", Path(spec.origin).read_text()))
+        or inner.is_dir()
+        or inner.with_suffix(".py").exists()
+    )

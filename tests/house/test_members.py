@@ -1,4 +1,6 @@
-"""Members of the families that other packages bring: found by their entry points, and checked against the contract on loading."""
+"""Members of the families that other packages bring: found by their entry points, and checked
+against the contract on loading.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,10 @@ from perfvcs import plugins
 from perfvcs.check import compare, method
 from perfvcs.errors import UsageError
 
-HEAD = "from __future__ import annotations\nfrom dataclasses import dataclass\nfrom perfvcs.plugins.view import Unfit, View\n"
+HEAD = (
+    "from __future__ import annotations\nfrom dataclasses import dataclass\nfrom"
+    " perfvcs.plugins.view import Unfit, View\n"
+)
 WHOLE = '''
 @dataclass(frozen=True)
 class Count(View[int]):
@@ -55,7 +60,12 @@ def test_a_foreign_view_inherits_what_it_does_not_define(installed) -> None:
     installed("views", WHOLE)
     view = plugins.find("views", "count")()
     assert "count" in plugins.names("views")
-    assert (view.scope, view.asked, view.text(3, 80), view.table(3)) == ("sample", False, None, None)
+    assert (view.scope, view.asked, view.text(3, 80), view.table(3)) == (
+        "sample",
+        False,
+        None,
+        None,
+    )
     assert view.bounded(points=5, both=False) == view
 
 
@@ -66,7 +76,10 @@ def test_a_view_without_a_method_is_refused_with_its_name(installed) -> None:
 
 def test_a_view_that_does_not_inherit_lacks_the_defaults_as_well(installed) -> None:
     installed("views", WHOLE.replace("(View[int])", ""))
-    assert "lacks `asked`, `scope`, `telling`, `beside`, `text`, `table`, `bounded`, which" in refused("views")
+    assert (
+        "lacks `asked`, `scope`, `telling`, `beside`, `text`, `table`, `bounded`, which"
+        in refused("views")
+    )
 
 
 def test_a_member_that_is_not_a_dataclass_is_refused(installed) -> None:
@@ -74,7 +87,10 @@ def test_a_member_that_is_not_a_dataclass_is_refused(installed) -> None:
     assert refused("views").endswith("is not a dataclass, whose fields are its options")
 
 
-@pytest.mark.parametrize(("family", "method"), [("postprocessors", "apply"), ("collectors", "collect"), ("formats", "decode")])
+@pytest.mark.parametrize(
+    ("family", "method"),
+    [("postprocessors", "apply"), ("collectors", "collect"), ("formats", "decode")],
+)
 def test_the_other_families_are_checked_as_well(installed, family: str, method: str) -> None:
     installed(family, WHOLE.replace("(View[int])", ""))
     said = refused(family)
@@ -121,16 +137,33 @@ class Count(PairMethod):
     [
         (
             "import no_such_module\n",
-            "cannot be imported, No module named 'no_such_module': install what it needs, or uninstall it",
+            (
+                "cannot be imported, No module named 'no_such_module': install what it needs, or"
+                " uninstall it"
+            ),
         ),
         ("class Count(\n", "cannot be imported, SyntaxError: .*: fix it, or uninstall it"),
-        ("1 / 0\n", "cannot be imported, ZeroDivisionError: division by zero: fix it, or uninstall it"),
-        (METHOD.replace("@dataclass(frozen=True)", "").replace("(PairMethod)", ""), "is not a dataclass"),
-        (METHOD.replace("def judge", "def judged"), "lacks `judge`, which perfvcs.check.method.Method requires"),
-        (METHOD.replace("(PairMethod)", ""), "lacks `delta`, `confidence`, `alpha`, `asked`, `least`, `compare`, which"),
+        (
+            "1 / 0\n",
+            "cannot be imported, ZeroDivisionError: division by zero: fix it, or uninstall it",
+        ),
+        (
+            METHOD.replace("@dataclass(frozen=True)", "").replace("(PairMethod)", ""),
+            "is not a dataclass",
+        ),
+        (
+            METHOD.replace("def judge", "def judged"),
+            "lacks `judge`, which perfvcs.check.method.Method requires",
+        ),
+        (
+            METHOD.replace("(PairMethod)", ""),
+            "lacks `delta`, `confidence`, `alpha`, `asked`, `least`, `compare`, which",
+        ),
     ],
 )
-def test_a_method_that_cannot_be_used_is_refused_with_its_name(installed, source: str, message: str) -> None:
+def test_a_method_that_cannot_be_used_is_refused_with_its_name(
+    installed, source: str, message: str
+) -> None:
     installed("methods", source)
     with pytest.raises(UsageError, match=rf"^the method `count` \(brought_\d+:Count\) {message}"):
         method.load("count")
@@ -139,7 +172,9 @@ def test_a_method_that_cannot_be_used_is_refused_with_its_name(installed, source
 def test_a_method_with_a_verdict_of_its_own_is_refused(installed) -> None:
     installed("methods", METHOD.replace("WORD", "slower"))
     sides = [sample_profile([1.0, 1.0]), sample_profile([2.0, 2.0], commit="b" * 40)]
-    with pytest.raises(UsageError, match="Count gives the verdict `slower`, not one of degradation, improvement, "):
+    with pytest.raises(
+        UsageError, match="Count gives the verdict `slower`, not one of degradation, improvement, "
+    ):
         compare(*sides, method="count")
 
 

@@ -1,4 +1,6 @@
-"""Work that is shared with a fork: the same results in the same order, whatever becomes of the fork."""
+"""Work that is shared with a fork: the same results in the same order, whatever becomes of the
+fork.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def test_results_come_in_order_from_two_processes(count: int) -> None:
     assert len(processes) == 2 and os.getpid() not in processes
 
 
-def test_forks_begin_where_the_first_items_show_that_the_rest_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forks_begin_where_the_first_items_show_that_the_rest_takes_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(forks, "_processors", lambda: 2)
     short = forks.shared(lambda item: (item, os.getpid()), range(100))
@@ -47,11 +51,15 @@ def test_forks_begin_where_the_first_items_show_that_the_rest_takes_long(monkeyp
     long = forks.shared(lambda item: (busy(0.03), item, os.getpid())[1:], range(40))
     assert [item for item, _ in long] == list(range(40))
     here = [process == os.getpid() for _, process in long]
-    assert here[0] and not here[-1] and here == sorted(here, reverse=True), "the first ones here, all others in the forks"
+    assert here[0] and not here[-1] and here == sorted(here, reverse=True), (
+        "the first ones here, all others in the forks"
+    )
 
 
 def test_the_one_that_is_free_takes_the_next() -> None:
-    found = forks.shared(lambda item: (sleep(0.3 if item == 0 else 0.002), os.getpid())[1], range(40))
+    found = forks.shared(
+        lambda item: (sleep(0.3 if item == 0 else 0.002), os.getpid())[1], range(40)
+    )
     assert sum(process == found[0] for process in found) <= 5 and len(set(found)) == 2
 
 
@@ -60,7 +68,9 @@ def test_large_results_do_not_wait_for_each_other() -> None:
     assert [one[:1] for one in found] == [bytes([item]) for item in range(20)]
 
 
-def test_alone_with_few_items_one_processor_or_other_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_alone_with_few_items_one_processor_or_other_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert {process for _, process in forks.shared(where, range(15))} == {os.getpid()}
     assert forks.shared(where, []) == []
     stop = threading.Event()
@@ -101,7 +111,9 @@ def test_an_error_is_raised_once_and_leaves_no_process(wrong: int) -> None:
     assert not children() - before
 
 
-def test_where_there_may_be_no_more_processes_it_works_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_there_may_be_no_more_processes_it_works_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def refused() -> int:
         raise BlockingIOError(11, "Resource temporarily unavailable")
 
@@ -113,7 +125,9 @@ def test_the_forks_end_with_their_parent() -> None:
     source, sink = os.pipe()
     child = os.fork()
     if not child:
-        forks.shared(lambda _: (os.write(sink, f"{os.getpid()}\n".encode()), sleep(0.05)), range(1000))
+        forks.shared(
+            lambda _: (os.write(sink, f"{os.getpid()}\n".encode()), sleep(0.05)), range(1000)
+        )
         os._exit(0)
     os.close(sink)
     with open(source) as lines:

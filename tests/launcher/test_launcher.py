@@ -1,4 +1,6 @@
-"""The launcher executes real programs: what it reports about them, and that nothing of them is left."""
+"""The launcher executes real programs: what it reports about them, and that nothing of them is
+left.
+"""
 
 from __future__ import annotations
 
@@ -80,21 +82,27 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
         path = folder / str(abs(hash(source)))
         if not path.exists():
             path.with_suffix(".c").write_text(source)
-            subprocess.run([compiler, "-O1", "-w", "-o", path, path.with_suffix(".c")], check=True, env=env)
+            subprocess.run(
+                [compiler, "-O1", "-w", "-o", path, path.with_suffix(".c")], check=True, env=env
+            )
         return str(path)
 
     return compile_program
 
 
 @pytest.fixture(params=["launcher/1", "wait4/1"])
-def launch(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Launch]:
+def launch(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[Launch]:
     """``launch`` in a folder and an environment of the test, by either engine."""
     if request.param == "wait4/1":
         monkeypatch.setenv("PATH", str(tmp_path / "no-compiler"))
     launcher._prepared.cache_clear()
     assert launcher.engine() == request.param
 
-    def call(*argv: str, timeout: float = 30.0, env: dict[str, str] | None = None, **options: object) -> Execution:
+    def call(
+        *argv: str, timeout: float = 30.0, env: dict[str, str] | None = None, **options: object
+    ) -> Execution:
         given = {"PATH": "/usr/bin:/bin"} if env is None else env
         return launcher.launch(argv, cwd=tmp_path, env=given, timeout=timeout, **options)  # type: ignore[arg-type]
 
@@ -119,13 +127,20 @@ def sh(script: str) -> tuple[str, str, str]:
 
 
 def running(text: str) -> list[int]:
-    """The living processes with ``text`` in their command line, but for those of this test run itself."""
+    """The living processes with ``text`` in their command line, but for those of this test run
+    itself.
+    """
     found = []
     for entry in Path("/proc").iterdir():
         try:
             if entry.name.isdecimal() and int(entry.name) != os.getpid():
-                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                if text in line and (entry / "stat").read_text().rpartition(")")[2].split()[0] != "Z":
+                line = (
+                    (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                )
+                if (
+                    text in line
+                    and (entry / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+                ):
                     found.append(int(entry.name))
         except OSError:
             continue
@@ -139,14 +154,22 @@ def gone(text: str) -> bool:
 
 def test_an_execution_tells_what_it_took(launch: Launch, build: Callable[[str], str]) -> None:
     took = launch(build(BUSY))
-    assert (took.status, took.signal, took.timed_out, took.leftover, took.stderr) == (0, None, False, 0, "")
+    assert (took.status, took.signal, took.timed_out, took.leftover, took.stderr) == (
+        0,
+        None,
+        False,
+        0,
+        "",
+    )
     assert 0.001 < took.cpu <= took.wall * 1.2 + 0.01
     assert took.run_delay is not None
     assert 0 <= took.run_delay <= took.wall
     assert took.minor_faults > 10
 
 
-def test_memory_is_the_commands_own_however_large_the_caller_is(native: Launch, build: Callable[[str], str]) -> None:
+def test_memory_is_the_commands_own_however_large_the_caller_is(
+    native: Launch, build: Callable[[str], str]
+) -> None:
     ballast = bytearray(os.urandom(1)) * (200 << 20)
     small, large = native("/bin/true"), native(build(RSS))
     assert small.maxrss is not None
@@ -160,7 +183,9 @@ def test_the_fallback_does_not_claim_to_know_memory(launch: Launch) -> None:
     assert (launch("/bin/true").maxrss is None) == (launcher.engine() == "wait4/1")
 
 
-def test_input_and_output_are_counted_to_the_byte(native: Launch, build: Callable[[str], str]) -> None:
+def test_input_and_output_are_counted_to_the_byte(
+    native: Launch, build: Callable[[str], str]
+) -> None:
     nothing, something = native(build(COPY)), native(build(COPY), "1")
     assert (nothing.write_chars, something.write_chars) == (0, 70_000)
     assert nothing.read_chars is not None
@@ -168,7 +193,9 @@ def test_input_and_output_are_counted_to_the_byte(native: Launch, build: Callabl
     assert something.write_bytes is not None
 
 
-def test_children_that_were_waited_for_are_counted(launch: Launch, build: Callable[[str], str]) -> None:
+def test_children_that_were_waited_for_are_counted(
+    launch: Launch, build: Callable[[str], str]
+) -> None:
     program = build(BUSY)
     alone, many = launch(program), launch(*sh("; ".join([program] * 8)))
     assert many.cpu > alone.cpu * 2
@@ -188,7 +215,9 @@ def test_what_was_written_to_standard_error_is_kept(launch: Launch) -> None:
     assert launch(*sh("echo to stdout; echo 'Ärger' >&2; exit 1")).stderr == "Ärger\n"
 
 
-def test_of_endless_output_only_the_end_is_kept(launch: Launch, build: Callable[[str], str]) -> None:
+def test_of_endless_output_only_the_end_is_kept(
+    launch: Launch, build: Callable[[str], str]
+) -> None:
     took = launch(build(SPEW))
     assert took.status == 3
     assert took.stderr.endswith("x\nthe end\n")
@@ -197,7 +226,12 @@ def test_of_endless_output_only_the_end_is_kept(launch: Launch, build: Callable[
 
 def test_folder_environment_and_arguments_are_as_given(launch: Launch, tmp_path: Path) -> None:
     took = launch(
-        *sh('pwd >&2; env >&2; printf "%s\n" "$@" >&2'), "sh", "a b", "", "ü\n*", env={"NAME": "a b=ü", "PATH": "/usr/bin:/bin"}
+        *sh('pwd >&2; env >&2; printf "%s\n" "$@" >&2'),
+        "sh",
+        "a b",
+        "",
+        "ü\n*",
+        env={"NAME": "a b=ü", "PATH": "/usr/bin:/bin"},
     )
     lines = took.stderr.splitlines()
     assert lines[0] == str(tmp_path.resolve())
@@ -213,9 +247,16 @@ def test_the_launcher_adds_nothing_to_the_environment(native: Launch) -> None:
 
 def test_a_preloaded_library_reaches_the_command_and_not_the_launcher(tmp_path: Path) -> None:
     source = tmp_path / "hello.c"
-    source.write_text('#include <unistd.h>\n__attribute__((constructor)) static void hello(void) { write(2, "hello\\n", 6); }')
-    subprocess.run(["cc", "-w", "-shared", "-fPIC", "-o", tmp_path / "hello.so", source], check=True)
-    took = launcher.launch(["/bin/true"], cwd=tmp_path, env={"LD_PRELOAD": str(tmp_path / "hello.so")}, timeout=30)
+    source.write_text(
+        "#include <unistd.h>\n__attribute__((constructor)) static void hello(void) { write(2,"
+        ' "hello\\n", 6); }'
+    )
+    subprocess.run(
+        ["cc", "-w", "-shared", "-fPIC", "-o", tmp_path / "hello.so", source], check=True
+    )
+    took = launcher.launch(
+        ["/bin/true"], cwd=tmp_path, env={"LD_PRELOAD": str(tmp_path / "hello.so")}, timeout=30
+    )
     assert took.stderr == "hello\n"
 
 
@@ -226,7 +267,10 @@ def test_no_descriptor_is_inherited(launch: Launch, build: Callable[[str], str])
         assert launch(build(DESCRIPTORS)).stderr == "0 1 2 "
     finally:
         os.close(kept)
-    assert launch(*sh("test /proc/$$/fd/0 -ef /dev/null && test /proc/$$/fd/1 -ef /dev/null")).status == 0
+    assert (
+        launch(*sh("test /proc/$$/fd/0 -ef /dev/null && test /proc/$$/fd/1 -ef /dev/null")).status
+        == 0
+    )
 
 
 def test_signals_are_as_by_default(native: Launch, build: Callable[[str], str]) -> None:
@@ -241,13 +285,24 @@ def test_signals_are_as_by_default(native: Launch, build: Callable[[str], str]) 
 def test_a_command_can_be_pinned(launch: Launch) -> None:
     number = max(os.sched_getaffinity(0))
     before = os.sched_getaffinity(0)
-    assert launch("/bin/grep", "-q", f"^Cpus_allowed_list:\t{number}$", "/proc/self/status", cpus=(number,)).status == 0
+    assert (
+        launch(
+            "/bin/grep",
+            "-q",
+            f"^Cpus_allowed_list:\t{number}$",
+            "/proc/self/status",
+            cpus=(number,),
+        ).status
+        == 0
+    )
     assert os.sched_getaffinity(0) == before
 
 
 def test_the_pace_is_read_while_the_command_runs(native: Launch, tmp_path: Path) -> None:
     before = time.monotonic_ns()
-    found = native(*sh("i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo done >out"), pace=True)
+    found = native(
+        *sh("i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo done >out"), pace=True
+    )
     after = time.monotonic_ns()
     assert (tmp_path / "out").read_text() == "done\n"
     assert found.pace is not None
@@ -256,8 +311,11 @@ def test_the_pace_is_read_while_the_command_runs(native: Launch, tmp_path: Path)
     assert before < readings[0, 0]
     assert readings[-1].sum() < after
     assert (np.diff(readings[:, 0]) > 19_000_000).all()  # not more often: that would disturb
-    assert ((readings[:, 1] > 200) & (readings[:, 1] < 1_000_000)).all()  # 12,288 additions and loads
-    assert found.pace.at([before, after]).tolist() == pytest.approx(found.pace.at(readings[[0, -1], 0]).tolist())
+    # 12,288 additions and loads
+    assert ((readings[:, 1] > 200) & (readings[:, 1] < 1_000_000)).all()
+    assert found.pace.at([before, after]).tolist() == pytest.approx(
+        found.pace.at(readings[[0, -1], 0]).tolist()
+    )
 
 
 def test_the_pace_is_not_read_unasked_nor_by_the_fallback(launch: Launch) -> None:
@@ -267,7 +325,11 @@ def test_the_pace_is_not_read_unasked_nor_by_the_fallback(launch: Launch) -> Non
 
 
 def test_the_pace_is_followed_to_the_commands_processor(native: Launch) -> None:
-    found = native(*sh("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"), cpus=[min(os.sched_getaffinity(0))], pace=True)
+    found = native(
+        *sh("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"),
+        cpus=[min(os.sched_getaffinity(0))],
+        pace=True,
+    )
     assert found.pace is not None
     assert found.pace.readings
 
@@ -279,7 +341,11 @@ def test_a_pace_without_readings_is_unknown() -> None:
 
 def test_the_pace_between_readings_is_that_of_the_neighbours() -> None:
     took = [1000, 1000, 1000, 1000, 1000, 1600, 1600, 1600, 1600, 1600]
-    pace = Pace(np.array([(10 * number, value) for number, value in enumerate(took)], dtype=np.int64).tobytes())
+    pace = Pace(
+        np.array(
+            [(10 * number, value) for number, value in enumerate(took)], dtype=np.int64
+        ).tobytes()
+    )
     found = pace.at([-5, 0, 20, 45, 70, 90, 1000])
     assert found[[0, 1, 2]] == pytest.approx(1e-6)
     assert found[[4, 5, 6]] == pytest.approx(1.6e-6)
@@ -293,7 +359,10 @@ def test_a_missing_processor_is_an_error_that_lists_the_present_ones(launch: Lau
 
 
 def test_randomisation_can_be_switched_off(launch: Launch) -> None:
-    fixed = {launch("/bin/sh", "-c", "grep -m1 stack /proc/$$/maps >&2", aslr=False).stderr for _ in range(3)}
+    fixed = {
+        launch("/bin/sh", "-c", "grep -m1 stack /proc/$$/maps >&2", aslr=False).stderr
+        for _ in range(3)
+    }
     free = {launch("/bin/sh", "-c", "grep -m1 stack /proc/$$/maps >&2").stderr for _ in range(3)}
     assert len(fixed) == 1
     assert len(free) > 1
@@ -336,7 +405,9 @@ def test_a_chain_of_descendants_is_stopped(launch: Launch) -> None:
     assert gone("sleep 984.5")
 
 
-def test_a_daemon_that_shows_nothing_of_where_it_comes_from_is_stopped(launch: Launch, tmp_path: Path) -> None:
+def test_a_daemon_that_shows_nothing_of_where_it_comes_from_is_stopped(
+    launch: Launch, tmp_path: Path
+) -> None:
     assert launch(sys.executable, "-S", "-c", HIDDEN_DAEMON, str(tmp_path / "number")).leftover == 1
     assert not Path("/proc", (tmp_path / "number").read_text()).exists()
 
@@ -452,16 +523,23 @@ launcher.launch(["/bin/sh", "-c", {script!r}], cwd=Path("/"), env={{"PATH": "/us
 """
 
 
-def start_caller(engine: str, script: str, env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
+def start_caller(
+    engine: str, script: str, env: dict[str, str] | None = None
+) -> subprocess.Popen[bytes]:
     code = CALLER.format(engine=engine, script=script)
     return subprocess.Popen(
-        [sys.executable, "-c", code], env=os.environ | (env or {}), stderr=subprocess.PIPE, start_new_session=True
+        [sys.executable, "-c", code],
+        env=os.environ | (env or {}),
+        stderr=subprocess.PIPE,
+        start_new_session=True,
     )
 
 
 @pytest.mark.parametrize("engine", ["launcher/1", "wait4/1"])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_when_the_caller_dies_so_do_the_command_and_its_descendants(number: signal.Signals, engine: str) -> None:
+def test_when_the_caller_dies_so_do_the_command_and_its_descendants(
+    number: signal.Signals, engine: str
+) -> None:
     seconds = f"9{number:02d}.{os.getpid()}"
     caller = start_caller(
         engine,
@@ -476,14 +554,18 @@ def test_when_the_caller_dies_so_do_the_command_and_its_descendants(number: sign
     assert (b"KeyboardInterrupt" in said) == (number == signal.SIGINT)
 
 
-def test_a_launcher_that_is_frozen_is_given_up(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_launcher_that_is_frozen_is_given_up(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(launcher, "LAUNCHER_SECONDS", 0.2)
     with pytest.raises(LaunchError, match="SIGKILL"):
         launch(*sh("kill -STOP $PPID; exec /bin/sleep 976.5"), timeout=0.2)
     assert gone("sleep 976.5")
 
 
-def test_an_interrupted_caller_does_not_wait_for_a_frozen_launcher(native: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_caller_does_not_wait_for_a_frozen_launcher(
+    native: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(launcher, "LAUNCHER_SECONDS", 0.2)
     main = threading.main_thread().ident
     assert main is not None
@@ -501,7 +583,9 @@ def test_a_command_that_closes_standard_error_goes_on(launch: Launch) -> None:
 # What the fallback is for, and the cache of compiled programs
 
 
-def test_without_a_compiler_the_reason_names_the_cure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_a_compiler_the_reason_names_the_cure(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     assert launcher.fallback_reason() is None
     monkeypatch.setenv("PATH", str(tmp_path))
     launcher._prepared.cache_clear()
@@ -538,13 +622,19 @@ def tool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[[
     ],
 )
 def test_a_compiler_that_does_not_work_gives_the_fallback_and_the_cure(
-    tool: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, reason: str
+    tool: Callable[[str], None],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    script: str,
+    reason: str,
 ) -> None:
     monkeypatch.setattr(compiled, "COMPILE_TIMEOUT", 0.3 if "sleep" in script else 60.0)
     tool(script)
     assert launcher.engine() == "wait4/1"
     assert reason in (launcher.fallback_reason() or "")
-    assert not [file for file in (tmp_path / "cache" / "perfvcs").iterdir() if file.name.startswith(".")]
+    assert not [
+        file for file in (tmp_path / "cache" / "perfvcs").iterdir() if file.name.startswith(".")
+    ]
 
 
 def test_the_launcher_is_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -558,14 +648,19 @@ def test_the_launcher_is_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path
 
 
 def test_four_processes_at_once_make_one_launcher(tmp_path: Path) -> None:
-    code = "from perfvcs import launcher; assert launcher.engine() == 'launcher/1', launcher.fallback_reason()"
+    code = (
+        "from perfvcs import launcher; assert launcher.engine() == 'launcher/1',"
+        " launcher.fallback_reason()"
+    )
     env = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}
     callers = [subprocess.Popen([sys.executable, "-c", code], env=env) for _ in range(4)]
     assert [caller.wait(60) for caller in callers] == [0, 0, 0, 0]
     assert len(list((tmp_path / "perfvcs").iterdir())) == 1
 
 
-def test_other_flags_and_shared_objects_have_files_of_their_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_other_flags_and_shared_objects_have_files_of_their_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     paths = {
         compiled.compiled(native_folder() / "launcher.c"),
@@ -577,7 +672,9 @@ def test_other_flags_and_shared_objects_have_files_of_their_own(monkeypatch: pyt
 
 
 @pytest.mark.parametrize("folder", ["/proc/none", "file", "foreign", "open"])
-def test_a_cache_folder_that_cannot_be_trusted_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folder: str) -> None:
+def test_a_cache_folder_that_cannot_be_trusted_is_not_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folder: str
+) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "open" / "perfvcs").mkdir(parents=True)
     (tmp_path / "open" / "perfvcs").chmod(0o777)
@@ -609,7 +706,10 @@ def test_a_full_disk_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
 
 def test_the_launcher_alone_says_who_it_is() -> None:
     path = compiled.compiled(native_folder() / "launcher.c")
-    assert subprocess.run([path, "--version"], capture_output=True, check=True).stdout == b"perfvcs-launcher 1\n"
+    assert (
+        subprocess.run([path, "--version"], capture_output=True, check=True).stdout
+        == b"perfvcs-launcher 1\n"
+    )
     assert subprocess.run([path], capture_output=True, check=False).returncode == 2
 
 

@@ -28,7 +28,14 @@ def program(folder: Path, text: str) -> Path:
 
 def perf(*args: str, path: list[Path], name: str = "perf") -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"PATH": os.pathsep.join(map(str, [SCRIPTS, *path]))}
-    return subprocess.run([SCRIPTS / name, *args], capture_output=True, text=True, env=environment, check=False, timeout=60)
+    return subprocess.run(
+        [SCRIPTS / name, *args],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+        timeout=60,
+    )
 
 
 def test_a_command_of_linux_perf_is_handed_over_with_its_arguments_untouched(tmp_path):
@@ -51,24 +58,33 @@ def test_help_about_a_command_of_linux_perf_is_handed_over(tmp_path):
 def test_a_folder_is_changed_first(tmp_path):
     linux = program(tmp_path / "bin", "#!/bin/sh\npwd\n")
     (tmp_path / "there").mkdir()
-    assert perf("-C", str(tmp_path / "there"), "top", path=[linux.parent]).stdout == f"{tmp_path}/there\n"
+    assert (
+        perf("-C", str(tmp_path / "there"), "top", path=[linux.parent]).stdout
+        == f"{tmp_path}/there\n"
+    )
 
 
 def test_without_linux_perf_one_line_says_how_to_get_it(tmp_path):
     done = perf("stat", "ls", path=[tmp_path])
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-    assert "perf: `stat` belongs to Linux perf, which is not on PATH: apt install linux-perf" in done.stderr
+    assert (
+        "perf: `stat` belongs to Linux perf, which is not on PATH: apt install linux-perf"
+        in done.stderr
+    )
 
 
 def test_our_own_script_is_skipped_under_every_other_path(tmp_path):
-    """A symlink to it, a copy, another environment's, one whose Python has too long a path for a #! line."""
+    """A symlink to it, a copy, another environment's, one whose Python has too long a path for a #!
+    line.
+    """
     (tmp_path / "link").mkdir()
     (tmp_path / "link" / "perf").symlink_to(SCRIPTS / "perf")
     other = program(tmp_path / "other", OURS.format(python=sys.executable))
     long = program(
         tmp_path / "long",
-        f"#!/bin/sh\n'''exec' \"{sys.executable}\" \"$0\" \"$@\"\n' '''\nfrom perfvcs.cli import main\nmain()\n",
+        f"#!/bin/sh\n'''exec' \"{sys.executable}\" \"$0\" \"$@\"\n' '''\nfrom perfvcs.cli import"
+        " main\nmain()\n",
     )
     linux = program(tmp_path / "bin", SHOW)
     done = perf("report", path=[tmp_path / "link", other.parent, long.parent, linux.parent])
@@ -90,7 +106,9 @@ def test_a_wrapper_that_starts_us_again_and_again_is_named(tmp_path):
 
 
 def test_linux_perf_may_itself_call_perf(tmp_path):
-    linux = program(tmp_path / "bin", '#!/bin/sh\n[ "$1" = stat ] && { shift; "$@"; exit; }\necho inner "$@"\n')
+    linux = program(
+        tmp_path / "bin", '#!/bin/sh\n[ "$1" = stat ] && { shift; "$@"; exit; }\necho inner "$@"\n'
+    )
     assert perf("stat", "perf", "report", path=[linux.parent]).stdout == "inner report\n"
 
 
@@ -104,7 +122,8 @@ def test_linux_perf_dies_of_a_closed_pipe_as_it_would_alone(tmp_path):
     """Python ignores SIGPIPE, and an ignored signal would be inherited."""
     linux = program(
         tmp_path / "bin",
-        '#!/bin/sh\nwhile read -r name value; do [ "$name" = SigIgn: ] && echo "$name $value"; done </proc/self/status\n',
+        '#!/bin/sh\nwhile read -r name value; do [ "$name" = SigIgn: ] && echo "$name $value"; done'
+        " </proc/self/status\n",
     )
     ignored = int(perf("top", path=[linux.parent]).stdout.split()[1], 16)
     assert not ignored & (1 << (signal.SIGPIPE - 1))
@@ -129,7 +148,9 @@ def test_the_real_linux_perf_answers():
 
 @pytest.mark.needs("/usr/bin/perf")
 def test_every_command_of_the_real_linux_perf_is_known():
-    listed = subprocess.run(["/usr/bin/perf", "--list-cmds"], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        ["/usr/bin/perf", "--list-cmds"], capture_output=True, text=True, check=True
+    ).stdout
     assert set(listed.split()) - {"help", "check"} <= linuxperf.COMMANDS
 
 
@@ -138,11 +159,16 @@ def test_started_as_a_module_of_python_it_still_finds_linux_perf(tmp_path):
     linux = program(tmp_path / "bin", SHOW)
     code = "import sys; from perfvcs.system import linuxperf; linuxperf.hand_over(['stat', '-a'])"
     environment = os.environ | {"PATH": f"{SCRIPTS}:{linux.parent}"}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True
+    )
     assert done.stdout == f"linux {linux} 2 stat -a\n"
 
 
 def test_the_kernels_own_is_found_behind_ours(tmp_path):
-    ours, linux = program(tmp_path / "ours", OURS.format(python=sys.executable)), program(tmp_path / "bin", SHOW)
+    ours, linux = (
+        program(tmp_path / "ours", OURS.format(python=sys.executable)),
+        program(tmp_path / "bin", SHOW),
+    )
     assert linuxperf.find(f"{ours.parent}:{linux.parent}") == str(linux)
     assert linuxperf.find(str(ours.parent)) is None and linuxperf.find("") is None

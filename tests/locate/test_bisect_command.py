@@ -1,4 +1,6 @@
-"""``perf bisect`` on real repositories, whose programs report a level of their own with some noise."""
+"""``perf bisect`` on real repositories, whose programs report a level of their own with some
+noise.
+"""
 
 import json
 import re
@@ -26,11 +28,15 @@ def work(level: float, noise: float = 0.01) -> str:
     return WORK.format(level=level, noise=noise)
 
 
-def history(project: Project, levels: list[float], *, noise: float = 0.01, top: str = "") -> list[str]:
+def history(
+    project: Project, levels: list[float], *, noise: float = 0.01, top: str = ""
+) -> list[str]:
     """A commit per level, oldest first, each of which changes the program."""
     project.configure(f'cmd = "{sys.executable} -S work.py"', top=top)
     return [
-        project.commit(f"change {number}", **{"work.py": work(level, noise) + f"ignored = {number}\n"})
+        project.commit(
+            f"change {number}", **{"work.py": work(level, noise) + f"ignored = {number}\n"}
+        )
         for number, level in enumerate(levels)
     ]
 
@@ -46,7 +52,9 @@ def test_the_commit_that_made_it_slower_is_named(project, perf):
     assert "task, cost: +" in said.out.splitlines()[0].replace("work: ", "")
     assert not any(commit[:10] in said.out for commit in commits[1:5])
     assert max(map(len, said.out.splitlines())) <= 80
-    assert not (project.root / ".perf" / "worktrees").exists() or not list((project.root / ".perf" / "worktrees").iterdir())
+    assert not (project.root / ".perf" / "worktrees").exists() or not list(
+        (project.root / ".perf" / "worktrees").iterdir()
+    )
 
 
 def test_asked_again_it_answers_from_what_is_stored(project, perf):
@@ -76,8 +84,14 @@ def test_the_document_has_the_probability_of_every_commit(project, perf):
     assert [row["commit"] for row in found["commits"]] == commits[1:]
     assert found["commits"][1]["probability"] > 0.99
     assert sum(row["probability"] for row in found["commits"]) == pytest.approx(1, abs=0.1)
-    assert found["target"]["metric"] == "cost" and found["effect"]["value"] == pytest.approx(0.2, abs=0.05)
-    assert found["blocks"] > 0 and found["executions"] > found["blocks"] and len(found["sessions"]) >= 2
+    assert found["target"]["metric"] == "cost" and found["effect"]["value"] == pytest.approx(
+        0.2, abs=0.05
+    )
+    assert (
+        found["blocks"] > 0
+        and found["executions"] > found["blocks"]
+        and len(found["sessions"]) >= 2
+    )
 
 
 def test_only_the_commits_are_printed_for_scripts(project, perf):
@@ -118,9 +132,21 @@ def test_ends_that_are_not_in_order_are_refused(project, perf, good, bad, words)
 
 def test_a_shallow_clone_says_how_to_get_the_rest(project, perf, tmp_path, monkeypatch):
     commits = history(project, stepped(6, 3))
-    project.git("clone", "--quiet", "--depth", "2", f"file://{project.root}", str(tmp_path / "clone"))
+    project.git(
+        "clone", "--quiet", "--depth", "2", f"file://{project.root}", str(tmp_path / "clone")
+    )
     monkeypatch.chdir(tmp_path / "clone")
-    project.git("-C", str(tmp_path / "clone"), "fetch", "--quiet", "--depth", "1", "origin", commits[0], check=False)
+    project.git(
+        "-C",
+        str(tmp_path / "clone"),
+        "fetch",
+        "--quiet",
+        "--depth",
+        "1",
+        "origin",
+        commits[0],
+        check=False,
+    )
     assert "git fetch --unshallow" in perf("bisect", commits[0], code=2).err
 
 
@@ -150,9 +176,15 @@ def test_a_good_end_without_the_benchmark_is_an_error_that_names_the_cure(projec
 
 def test_old_commits_run_the_benchmark_of_the_overlay(project, perf):
     """The program measured is a library; the benchmark came later, and lies over every commit."""
-    commits = [project.commit(f"change {number}", **{"level.py": f"LEVEL = {1 + 0.2 * (number >= 2)}\n"}) for number in range(4)]
+    commits = [
+        project.commit(f"change {number}", **{"level.py": f"LEVEL = {1 + 0.2 * (number >= 2)}\n"})
+        for number in range(4)
+    ]
     project.write(
-        "bench/work.py", work(1.0).replace("level = 1.0", "import sys; sys.path[:0] = ['.']; from level import LEVEL as level")
+        "bench/work.py",
+        work(1.0).replace(
+            "level = 1.0", "import sys; sys.path[:0] = ['.']; from level import LEVEL as level"
+        ),
     )
     project.configure(f'cmd = "{sys.executable} bench/work.py"', top='overlay = ["bench"]')
     project.commit("a benchmark")
@@ -163,7 +195,10 @@ def test_merges_are_followed_along_the_first_parent_and_into_the_branch_on_reque
     commits = history(project, [1.0, 1.0])
     project.git("checkout", "--quiet", "-b", "topic")
     inside = [
-        project.commit(f"topic {number}", **{"work.py": work(1 + 0.2 * (number >= 1)) + f"# t{number}\n"}) for number in range(3)
+        project.commit(
+            f"topic {number}", **{"work.py": work(1 + 0.2 * (number >= 1)) + f"# t{number}\n"}
+        )
+        for number in range(3)
     ]
     project.git("checkout", "--quiet", "main")
     project.commit("beside it", other="x")
@@ -213,7 +248,9 @@ def test_a_budget_ends_it_with_what_is_known(project, perf):
 
 def test_without_ends_it_begins_before_the_step_of_the_history(project, perf):
     commits = history(project, stepped(16, 9), noise=0.005)
-    perf("collect", *(commits[number] for number in (0, 1, 2, 4, 5, 6, 10, 11, 12, 13, 14, 15)), "-q")
+    perf(
+        "collect", *(commits[number] for number in (0, 1, 2, 4, 5, 6, 10, 11, 12, 13, 14, 15)), "-q"
+    )
     found = json.loads(perf("bisect", *ASK, "--json").out)
     assert [one["commit"] for one in found["named"]] == [commits[9]]
     assert found["good"] in commits[:9]
@@ -242,9 +279,15 @@ def test_the_page_shows_every_commit_and_nothing_of_a_title_is_obeyed(project, p
     assert "<script" not in page and "&lt;script&gt;" in page
     assert page.count('class="certain"') == 1 and page.count('class="likely"') == 2
     assert 'class="named"' in page and "against its parent" in page
-    assert "cannot write missing/page.html" in perf("bisect", commits[0], *ASK, "-o", "missing/page.html", code=2).err
+    assert (
+        "cannot write missing/page.html"
+        in perf("bisect", commits[0], *ASK, "-o", "missing/page.html", code=2).err
+    )
 
 
 def test_an_unknown_metric_is_refused_with_those_that_there_are(project, perf):
     commits = history(project, stepped(3, 1))
-    assert "no metric is called `cots`; did you mean `cost`?" in perf("bisect", commits[0], "-m", "cots", code=2).err
+    assert (
+        "no metric is called `cots`; did you mean `cost`?"
+        in perf("bisect", commits[0], "-m", "cots", code=2).err
+    )

@@ -1,4 +1,6 @@
-"""``perf bisect`` where something is unusual: interruptions, moved submodules, ranges of any length, and git's own bisect."""
+"""``perf bisect`` where something is unusual: interruptions, moved submodules, ranges of any
+length, and git's own bisect.
+"""
 
 import json
 import signal
@@ -26,7 +28,9 @@ int main(void)
 
 def interrupted(folder, words, sign):
     """Run `perf`, and interrupt it as soon as it says a ``sign``; its exit status."""
-    process = subprocess.Popen([*COMMAND, *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*COMMAND, *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     assert process.stderr
     assert any(sign in line for line in process.stderr), sign
     process.send_signal(signal.SIGINT)
@@ -34,7 +38,9 @@ def interrupted(folder, words, sign):
     return process.returncode
 
 
-@pytest.mark.parametrize("sign", ["preparing", "is there a difference", "in question", "against its parent"])
+@pytest.mark.parametrize(
+    "sign", ["preparing", "is there a difference", "in question", "against its parent"]
+)
 def test_it_can_be_interrupted_at_every_stage_and_goes_on(project, perf, sign):
     commits = history(project, stepped(9, 4, 0.1), noise=0.01, top='build = ["true"]')
     # the first stages are over before the next ones begin, so that each is interrupted once
@@ -58,14 +64,25 @@ def test_a_range_of_ten_thousand_commits_takes_as_many_builds_as_halving(project
     stream = [f"reset refs/heads/main\nfrom {commits[0]}\n"]
     for number in range(1, last + 1):
         files = {"counter": f"{number}\n"} | ({"work.py": work(1.3)} if number == culprit else {})
-        data = "".join(f"M 100644 inline {name}\ndata {len(text.encode())}\n{text}\n" for name, text in files.items())
+        data = "".join(
+            f"M 100644 inline {name}\ndata {len(text.encode())}\n{text}\n"
+            for name, text in files.items()
+        )
         who = f"committer Ada <ada@example.org> {1_700_000_000 + number} +0000"
         stream.append(f"commit refs/heads/main\n{who}\ndata <<E\nchange {number}\nE\n{data}")
-    subprocess.run(["git", "fast-import", "--quiet", "--force"], cwd=project.root, input="".join(stream), text=True, check=True)
+    subprocess.run(
+        ["git", "fast-import", "--quiet", "--force"],
+        cwd=project.root,
+        input="".join(stream),
+        text=True,
+        check=True,
+    )
     project.git("reset", "--quiet", "--hard", "main")
     assert "too many to be read" in perf("bisect", commits[0], "--dry-run").out
     found = json.loads(perf("bisect", commits[0], *ASK, "--json").out)
-    assert [found["commits"].index(row) + 1 for row in found["commits"] if row["probability"] > 0.99] == [culprit]
+    assert [
+        found["commits"].index(row) + 1 for row in found["commits"] if row["probability"] > 0.99
+    ] == [culprit]
     assert found["built"] <= 24
 
 
@@ -77,17 +94,35 @@ def test_a_submodule_that_moves_is_a_suspect_and_is_found(project, perf, tmp_pat
         (inner / "level.py").write_text(f"LEVEL = {value}\n")
         project.git("-C", str(inner), "add", ".")
         project.git(
-            "-C", str(inner), "-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit", "--quiet", "-m", f"{value}"
+            "-C",
+            str(inner),
+            "-c",
+            "user.name=Ada",
+            "-c",
+            "user.email=ada@example.org",
+            "commit",
+            "--quiet",
+            "-m",
+            f"{value}",
         )
 
     level(1.0)
-    project.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner), "inner")
-    project.configure(f'cmd = "{sys.executable} -S work.py"', top='build = ["git submodule --quiet update --init"]')
-    program = work(1.0).replace("level = 1.0", "import sys; sys.path[:0] = ['inner']; from level import LEVEL as level")
+    project.git(
+        "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner), "inner"
+    )
+    project.configure(
+        f'cmd = "{sys.executable} -S work.py"',
+        top='build = ["git submodule --quiet update --init"]',
+    )
+    program = work(1.0).replace(
+        "level = 1.0", "import sys; sys.path[:0] = ['inner']; from level import LEVEL as level"
+    )
     commits = [project.commit("begin", **{"work.py": program})]
     commits.append(project.commit("documents", **{"README.md": "a"}))
     level(1.3)
-    project.git("-C", "inner", "-c", "protocol.file.allow=always", "pull", "--quiet", "origin", "main")
+    project.git(
+        "-C", "inner", "-c", "protocol.file.allow=always", "pull", "--quiet", "origin", "main"
+    )
     commits.append(project.commit("move the submodule"))
     commits.append(project.commit("more documents", **{"README.md": "b"}))
     said = perf("bisect", commits[0], "--dry-run").out
@@ -99,13 +134,22 @@ def test_a_submodule_that_moves_is_a_suspect_and_is_found(project, perf, tmp_pat
 @pytest.mark.needs("gcc", "valgrind")
 def test_counts_of_instructions_guide_it_where_time_is_asked_for(project, perf):
     project.configure('cmd = "./work"', top='build = ["gcc -O1 -o work work.c"]')
-    programs = [SPINNING.format(turns=4_000_000 + 4_000_000 * (number >= 6), number=number) for number in range(12)]
-    commits = [project.commit(f"change {number}", **{"work.c": program}) for number, program in enumerate(programs)]
+    programs = [
+        SPINNING.format(turns=4_000_000 + 4_000_000 * (number >= 6), number=number)
+        for number in range(12)
+    ]
+    commits = [
+        project.commit(f"change {number}", **{"work.c": program})
+        for number, program in enumerate(programs)
+    ]
     found = json.loads(perf("bisect", commits[0], "-m", "cpu", "-u", "work", "--json").out)
     assert [one["commit"] for one in found["named"]] == [commits[6]]
     assert {commits[0], commits[-1], commits[5], commits[6]} <= found["counted"].keys()
     assert found["counted"][commits[6]] > 1.5 * found["counted"][commits[5]]
-    assert json.loads(perf("bisect", commits[0], "-m", "cpu", "-u", "work", "--json").out)["commits"] == found["commits"], "again"
+    assert (
+        json.loads(perf("bisect", commits[0], "-m", "cpu", "-u", "work", "--json").out)["commits"]
+        == found["commits"]
+    ), "again"
     text = perf("bisect", commits[0], "-m", "cpu", "-u", "work").out
     assert f"and {len(found['counted'])} to count instructions" in " ".join(text.split())
 
@@ -116,8 +160,13 @@ def test_counts_of_instructions_say_where_to_look_if_times_show_nothing(project,
     monkeypatch.setattr(StoppingRules, "most_pairs", 3)
     monkeypatch.setattr(rounds, "PROVING", 0.0)
     project.configure('cmd = "./work"', top='build = ["gcc -O1 -o work work.c"]')
-    programs = [SPINNING.format(turns=20_000 + 20_000 * (number >= 6), number=number) for number in range(9)]
-    commits = [project.commit(f"change {number}", **{"work.c": program}) for number, program in enumerate(programs)]
+    programs = [
+        SPINNING.format(turns=20_000 + 20_000 * (number >= 6), number=number) for number in range(9)
+    ]
+    commits = [
+        project.commit(f"change {number}", **{"work.c": program})
+        for number, program in enumerate(programs)
+    ]
     said = " ".join(perf("bisect", commits[0], "-m", "cpu", "-u", "work", code=4).out.split())
     assert "instructions, whose counts repeat, do differ: +" in said
     assert f"{commits[6][:10]} " in said and not any(commit[:10] in said for commit in commits[1:5])
@@ -131,9 +180,13 @@ def test_the_first_execution_in_a_checkout_does_not_count(project, perf):
     project.configure(f'cmd = "{sys.executable} -S work.py"')
     commits = []
     for number, level in enumerate(stepped(9, 5)):
-        slow_at_first = f'level = {level} * (1 if os.path.exists("ran") else 1e9); open("ran", "w").close()'
+        slow_at_first = (
+            f'level = {level} * (1 if os.path.exists("ran") else 1e9); open("ran", "w").close()'
+        )
         text = work(level).replace(f"level = {level}", slow_at_first)
-        commits.append(project.commit(f"change {number}", **{"work.py": f"{text}ignored = {number}\n"}))
+        commits.append(
+            project.commit(f"change {number}", **{"work.py": f"{text}ignored = {number}\n"})
+        )
     found = json.loads(perf("bisect", commits[0], *ASK, "--json").out)
     assert [one["commit"] for one in found["named"]] == [commits[5]]
     between = [row["value"] for row in found["commits"][:-1] if row["value"] is not None]
@@ -146,10 +199,21 @@ def test_a_full_disk_ends_it_in_one_line_and_is_held_against_no_commit(project, 
     disk.symlink_to("/dev/full")
     commits = []
     for number, level in enumerate(levels):
-        writes = f"with open({str(disk)!r}, 'w') as file: file.write('x')\n" if 0 < number < len(levels) - 1 else ""
-        commits.append(project.commit(f"change {number}", **{"work.py": f"{work(level)}{writes}ignored = {number}\n"}))
+        writes = (
+            f"with open({str(disk)!r}, 'w') as file: file.write('x')\n"
+            if 0 < number < len(levels) - 1
+            else ""
+        )
+        commits.append(
+            project.commit(
+                f"change {number}", **{"work.py": f"{work(level)}{writes}ignored = {number}\n"}
+            )
+        )
     said = perf("bisect", commits[0], *ASK, code=1)
-    assert said.err.splitlines()[-1] == "perf: the disk is full: free some space and run the command again"
+    assert (
+        said.err.splitlines()[-1]
+        == "perf: the disk is full: free some space and run the command again"
+    )
     disk.unlink()
     disk.symlink_to("/dev/null")
     found = json.loads(perf("bisect", "--json").out)
@@ -166,16 +230,38 @@ def test_what_a_bisection_found_is_what_check_says(project, perf):
 
 
 def test_git_bisect_finds_the_commit_with_our_exit_codes(project):
-    # only the program's own cost is to count, on a busy machine too (12 pairs), and a change of less than half of what is sought is none
-    others = [f'[[check]]\nmetric = "{name}"\ndelta = "1000%"' for name in ("wall", "cpu", "maxrss", "pss")]
+    # only the program's own cost is to count, on a busy machine too (12 pairs), and a change of
+    # less than half of what is sought is none
+    others = [
+        f'[[check]]\nmetric = "{name}"\ndelta = "1000%"'
+        for name in ("wall", "cpu", "maxrss", "pss")
+    ]
     commits = history(
-        project, stepped(8, 5, 0.5), noise=0.01, top='[[check]]\nmetric = "cost"\ndelta = "20%"\n' + "\n".join(others)
+        project,
+        stepped(8, 5, 0.5),
+        noise=0.01,
+        top='[[check]]\nmetric = "cost"\ndelta = "20%"\n' + "\n".join(others),
     )
     project.git("bisect", "start", "HEAD", commits[0])
     done = subprocess.run(
-        ["git", "bisect", "run", *COMMAND, "check", "--measure", "--bisect-codes", commits[0], "HEAD", "-n", "12"],
-        cwd=project.root, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        [
+            "git",
+            "bisect",
+            "run",
+            *COMMAND,
+            "check",
+            "--measure",
+            "--bisect-codes",
+            commits[0],
+            "HEAD",
+            "-n",
+            "12",
+        ],
+        cwd=project.root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert f"{commits[5]} is the first bad commit" in done.stdout, done.stdout + done.stderr
 
 
@@ -227,7 +313,9 @@ def test_what_commits_change_is_read_once_after_the_ends_and_said(project, perf)
     assert "reading what 2 commits change" in perf("bisect", equal[0], "--dry-run").err
 
 
-def test_an_end_that_fails_on_a_full_disk_is_not_taken_for_one_that_does_not_run(project, perf, monkeypatch):
+def test_an_end_that_fails_on_a_full_disk_is_not_taken_for_one_that_does_not_run(
+    project, perf, monkeypatch
+):
     from perfvcs.launcher import preparation
 
     project.configure('cmd = "sh work.sh"', top='build = ["false"]')
@@ -236,4 +324,6 @@ def test_an_end_that_fails_on_a_full_disk_is_not_taken_for_one_that_does_not_run
     # room again once the build is gone
     monkeypatch.setattr(preparation, "disk_is_full", lambda _: True)
     said = perf("bisect", good, code=1).err
-    assert said.splitlines()[-1] == "perf: the disk is full: free some space and run the command again"
+    assert (
+        said.splitlines()[-1] == "perf: the disk is full: free some space and run the command again"
+    )

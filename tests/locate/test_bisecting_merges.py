@@ -1,4 +1,6 @@
-"""``perf bisect`` where branches and roots meet: what is named is compared with a parent of its own."""
+"""``perf bisect`` where branches and roots meet: what is named is compared with a parent of its
+own.
+"""
 
 import json
 from pathlib import Path
@@ -175,4 +177,7 @@ def test_an_unrelated_root_that_was_merged_cannot_be_searched_and_the_note_says_
     project.git("checkout", "--quiet", "main")
     merge = merged(project, "both", "other", ways=("--allow-unrelated-histories", "-X", "theirs"))
     said = " ".join(perf("bisect", good, *ASK, "--merged").out.split())
-    assert f"{merge[:10]} is a merge; what it brought cannot be searched" in said and "with --merged" not in said
+    assert (
+        f"{merge[:10]} is a merge; what it brought cannot be searched" in said
+        and "with --merged" not in said
+    )

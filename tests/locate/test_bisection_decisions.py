@@ -37,10 +37,17 @@ def measured(levels, rng, spread=0.02):
 
 
 def search(levels, seed, *, broken=(), rules=None, exact=False, spread=0.02):
-    evidence, block = Evidence(len(levels) - 1, exact=exact), measured(levels, np.random.default_rng(seed), spread)
+    evidence, block = (
+        Evidence(len(levels) - 1, exact=exact),
+        measured(levels, np.random.default_rng(seed), spread),
+    )
     while (decision := decide(evidence, even(len(levels) - 1), rules)).step.what != "ended":
-        if decision.step.commit in broken or (decision.step.what == "confirm" and decision.step.commit - 1 in broken):
-            evidence.skipped.update({decision.step.commit, decision.step.commit - 1}.intersection(broken))
+        if decision.step.commit in broken or (
+            decision.step.what == "confirm" and decision.step.commit - 1 in broken
+        ):
+            evidence.skipped.update(
+                {decision.step.commit, decision.step.commit - 1}.intersection(broken)
+            )
         else:
             block(evidence, decision.step)
     return decision, evidence
@@ -51,7 +58,9 @@ def step_at(commit, count=64, size=0.1):
 
 
 def enumerated(found, weights):
-    """The probability of a jump at each commit, and of any change, by adding up every path of levels along the commits."""
+    """The probability of a jump at each commit, and of any change, by adding up every path of
+    levels along the commits.
+    """
     grid = posterior._levels()
     jumps, drifts, count = posterior._jumps(), posterior._drifts(), len(weights)
     chances = 1 - np.exp(-posterior.JUMPS * weights / weights.sum())
@@ -70,11 +79,17 @@ def enumerated(found, weights):
         weight = 1.0
         for number, (first, second) in enumerate(itertools.pairwise(path)):
             stays = (1 - chances[number] - small[number]) if first == second else 0.0
-            weight *= stays + small[number] * drifts[first, second] + chances[number] * jumps[first, second]
+            weight *= (
+                stays
+                + small[number] * drifts[first, second]
+                + chances[number] * jumps[first, second]
+            )
         for commit, likely in emitted.items():
             weight *= likely[path[commit]]
         for commit, (mean, times) in found.steps.items():
-            weight *= posterior._stepped(mean / found.effect, times, grid, found)[path[commit - 1], path[commit]]
+            weight *= posterior._stepped(mean / found.effect, times, grid, found)[
+                path[commit - 1], path[commit]
+            ]
         total += weight
         large = [bool(jumps[first, second]) for first, second in itertools.pairwise(path)]
         jumped, changed = jumped + weight * np.array(large), changed + weight * np.array(moves)
@@ -84,7 +99,9 @@ def enumerated(found, weights):
 def test_the_belief_is_that_of_all_paths_of_levels():
     evidence, rng = Evidence(4), np.random.default_rng(3)
     for commit in (1, 2, 2, 3, 1):
-        evidence.add(*rng.normal([0.0, 0.05], 0.02), commit, rng.normal(0.05 if commit > 1 else 0.0, 0.02))
+        evidence.add(
+            *rng.normal([0.0, 0.05], 0.02), commit, rng.normal(0.05 if commit > 1 else 0.0, 0.02)
+        )
     weights = np.array([0.2, 0.5, 0.1, 0.2])
     found = evidence.summary()
     belief, (jump, change) = believe(found, weights), enumerated(found, weights)
@@ -116,7 +133,9 @@ def test_hosts_repeat_a_candidate_when_no_other_one_tells_more():
 def test_a_pair_of_neighbours_counts_as_all_paths_say():
     evidence, rng = Evidence(4), np.random.default_rng(4)
     for commit in (1, 3):
-        evidence.add(*rng.normal([0.0, 0.05], 0.02), commit, rng.normal(0.05 if commit > 1 else 0.0, 0.02))
+        evidence.add(
+            *rng.normal([0.0, 0.05], 0.02), commit, rng.normal(0.05 if commit > 1 else 0.0, 0.02)
+        )
     for _ in range(3):
         evidence.add_step(2, *rng.normal([0.0, 0.05], 0.02))
     weights = np.full(4, 0.25)
@@ -141,7 +160,17 @@ def test_two_steps_are_both_named():
 def test_values_that_hardly_vary_do_not_lead_to_a_build_of_every_commit(count, most):
     decision, evidence = search(step_at(count // 2, count, 1.0), 1, spread=0.005)
     assert decision.named == (count // 2,)
-    assert len({0, count - 1, *evidence.candidates, *(place for one in evidence.steps for place in (one - 1, one))}) <= most
+    assert (
+        len(
+            {
+                0,
+                count - 1,
+                *evidence.candidates,
+                *(place for one in evidence.steps for place in (one - 1, one)),
+            }
+        )
+        <= most
+    )
 
 
 def test_values_that_repeat_although_nobody_says_so_are_no_obstacle():
@@ -157,11 +186,19 @@ def test_small_changes_around_the_largest_do_not_keep_the_search_going():
 
 
 @pytest.mark.parametrize(
-    ("steps", "likely"), [({20: 0.1}, [20]), ({17: 0.04, 53: 0.1}, [53]), ({40: 0.05, 50: 0.05}, [40, 50]), ({1: 0.1}, [1])]
+    ("steps", "likely"),
+    [
+        ({20: 0.1}, [20]),
+        ({17: 0.04, 53: 0.1}, [53]),
+        ({40: 0.05, 50: 0.05}, [40, 50]),
+        ({1: 0.1}, [1]),
+    ],
 )
 def test_counts_that_repeat_say_where_to_look(steps, likely):
     rng, asked = np.random.default_rng(2), []
-    levels = sum(step_at(commit, size=size) for commit, size in steps.items()) + rng.normal(0, 0.002, 64)
+    levels = sum(step_at(commit, size=size) for commit, size in steps.items()) + rng.normal(
+        0, 0.002, 64
+    )
 
     def count(places):
         asked.extend(places)
@@ -170,13 +207,23 @@ def test_counts_that_repeat_say_where_to_look(steps, likely):
     guide = Counting(63, {}, set(), even(63), 1, count).run()
     assert (np.flatnonzero(guide.jump > 0.9) + 1).tolist() == likely
     assert len(asked) == len(set(asked)) <= 13
-    again = Counting(63, {place: float(np.exp(levels[place])) for place in asked}, set(), even(63), 1, count).run()
+    again = Counting(
+        63, {place: float(np.exp(levels[place])) for place in asked}, set(), even(63), 1, count
+    ).run()
     assert again.jump == pytest.approx(guide.jump)
 
 
 def test_counts_that_do_not_differ_guide_nothing():
-    assert Counting(63, {}, set(), even(63), 1, lambda places: dict.fromkeys(places, 5.0)).run() is None
-    assert Counting(63, {}, set(), even(63), 1, lambda places: {place: 64.0 - place for place in places}).run() is None
+    assert (
+        Counting(63, {}, set(), even(63), 1, lambda places: dict.fromkeys(places, 5.0)).run()
+        is None
+    )
+    assert (
+        Counting(
+            63, {}, set(), even(63), 1, lambda places: {place: 64.0 - place for place in places}
+        ).run()
+        is None
+    )
 
 
 def test_commits_that_cannot_be_counted_are_left_out():
@@ -201,7 +248,9 @@ def test_ends_that_do_not_differ_have_nothing_to_look_for():
     decision, evidence = search(np.zeros(64), 5, spread=0.005)
     assert decision.step.why == "equal"
     assert not decision.proved and not decision.named
-    assert decision.interval[0] < 0 < decision.interval[1] and max(map(abs, decision.interval)) < 0.01
+    assert (
+        decision.interval[0] < 0 < decision.interval[1] and max(map(abs, decision.interval)) < 0.01
+    )
     assert len(evidence.candidates) <= 2
 
 
@@ -225,7 +274,9 @@ def test_pairs_of_single_commits_count_in_the_proof():
     assert together.interval == alone.interval
     for away in rng.normal(0, 0.02, 40):
         evidence.add_step(6, 0.0, away)
-    assert decide(evidence, even(8)).evidence < together.evidence, "a commit that does not differ takes evidence away"
+    assert decide(evidence, even(8)).evidence < together.evidence, (
+        "a commit that does not differ takes evidence away"
+    )
 
 
 def test_a_difference_that_is_not_shown_is_not_looked_for():
@@ -248,10 +299,19 @@ def test_commits_that_cannot_be_measured_leave_a_range_that_holds_the_culprit():
 
 @pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize(
-    ("broken", "culprit"), [(range(20, 50), 35), (range(20, 50), 10), (range(20, 50), 55), (range(1, 31), 9), (range(33, 63), 50)]
+    ("broken", "culprit"),
+    [
+        (range(20, 50), 35),
+        (range(20, 50), 10),
+        (range(20, 50), 55),
+        (range(1, 31), 9),
+        (range(33, 63), 50),
+    ],
 )
 def test_a_run_of_commits_that_fail_is_not_tried_one_by_one(broken, culprit, exact):
-    decision, evidence = search(step_at(culprit), 8, broken=set(broken), exact=exact, spread=0.0 if exact else 0.02)
+    decision, evidence = search(
+        step_at(culprit), 8, broken=set(broken), exact=exact, spread=0.0 if exact else 0.02
+    )
     assert len(evidence.skipped) <= 16
     if culprit not in broken:
         assert decision.named == (culprit,)
@@ -267,7 +327,8 @@ def test_the_chance_of_a_commit_to_run_grows_with_its_distance_to_those_that_fai
     chances = evidence.chances()
     assert chances[[0, 20, 50, 64]].tolist() == [1, 0, 1, 1] and (chances[50:] == 1).all()
     assert (np.diff(chances[20:51]) > 0).all() and (np.diff(chances[:21]) < 0).all()
-    # of all lengths from 1 to 29 that a run may go on for, in equal magnitudes, those of fewer than 10
+    # of all lengths from 1 to 29 that a run may go on for, in equal magnitudes, those of fewer than
+    # 10
     assert chances[30] == pytest.approx(np.log(11) / np.log(31))
     evidence.skipped |= {29}
     chances = evidence.chances()
@@ -295,7 +356,9 @@ def test_ten_thousand_commits_take_about_fourteen_builds():
 
 
 def test_what_repeats_exactly_is_measured_once_each():
-    decision, evidence = search(step_at(40, size=0.001), 12, exact=True, spread=0.0, rules=StoppingRules(least=0.0001))
+    decision, evidence = search(
+        step_at(40, size=0.001), 12, exact=True, spread=0.0, rules=StoppingRules(least=0.0001)
+    )
     assert decision.named == (40,)
     assert len(evidence.pairs) <= 8 and len(evidence.steps[40]) <= 2
     assert all(len(values) == 1 for values in evidence.candidates.values())
@@ -321,17 +384,23 @@ def test_an_execution_that_was_disturbed_does_not_move_a_mean_far():
 def test_what_the_named_commits_do_not_explain_is_known(steps, named, rest):
     evidence = Evidence(9, pairs=[0.1, 0.11, 0.09])
     evidence.steps.update(steps)
-    found = SimpleNamespace(outcome=SimpleNamespace(evidence=evidence, decision=SimpleNamespace(named=named)))
+    found = SimpleNamespace(
+        outcome=SimpleNamespace(evidence=evidence, decision=SimpleNamespace(named=named))
+    )
     assert unexplained(found) == pytest.approx(rest)
 
 
 def test_no_prior_rules_a_commit_out():
-    weights = Prior(50, [number == 7 for number in range(50)], {0: 0.0, 10: 0.0, 20: 1.0, 30: 1.0, 40: 1.0}).weights(1.0)
+    weights = Prior(
+        50, [number == 7 for number in range(50)], {0: 0.0, 10: 0.0, 20: 1.0, 30: 1.0, 40: 1.0}
+    ).weights(1.0)
     assert weights.sum() == pytest.approx(1)
     assert weights.min() >= 0.999 * MISSED * MISLED / 50
     assert Prior(50, [False] * 50).weights(0.1) == pytest.approx(np.full(50, 1 / 50))
 
 
 def test_levels_that_were_stored_point_to_the_step_between_them():
-    weights = Prior(50, stored={place: 0.1 * (place >= 30) + 0.001 * (place % 3) for place in range(0, 51, 5)}).weights(0.1)
+    weights = Prior(
+        50, stored={place: 0.1 * (place >= 30) + 0.001 * (place % 3) for place in range(0, 51, 5)}
+    ).weights(0.1)
     assert weights[25:30].sum() > 0.9

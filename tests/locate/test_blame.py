@@ -1,4 +1,6 @@
-"""`perf blame` on real repositories: the function and the hunk that made a benchmark slower, and the proof."""
+"""`perf blame` on real repositories: the function and the hunk that made a benchmark slower, and
+the proof.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ import pytest
 from perfvcs.collectors.instructions import valgrind
 from perfvcs.locate.sources import hunks
 
-# the Python of these tests: what `python` is on a machine may import a lot before the program begins, and counting makes that slow
+# the Python of these tests: what `python` is on a machine may import a lot before the program
+# begins, and counting makes that slow
 CONFIG = f"""
 [[job]]
 name = "work"
@@ -73,7 +76,10 @@ def blamed(perf, *args):
     return json.loads(perf("blame", "--metric", "bytecodes", "-q", "--json", *args).out)
 
 
-SLOWER = ("    return number * SCALE\n", "    found = 0\n    for _ in range(SCALE):\n        found += number\n    return found\n")
+SLOWER = (
+    "    return number * SCALE\n",
+    "    found = 0\n    for _ in range(SCALE):\n        found += number\n    return found\n",
+)
 
 
 def test_the_function_that_became_dearer_is_named_with_its_hunk_and_proved(library, perf):
@@ -86,10 +92,16 @@ def test_the_function_that_became_dearer_is_named_with_its_hunk_and_proved(libra
 
 
 def test_a_caller_that_calls_more_often_is_named(library, perf):
-    changed(library, ("found += scaled(number)", "found += max(scaled(number), scaled(number), scaled(number))"))
+    changed(
+        library,
+        ("found += scaled(number)", "found += max(scaled(number), scaled(number), scaled(number))"),
+    )
     found = blamed(perf)
     assert found["verdict"] == "proved"
-    assert (found["suspects"][0]["name"], found["suspects"][0]["callee"]) == ("total", "scaled (library.py)")
+    assert (found["suspects"][0]["name"], found["suspects"][0]["callee"]) == (
+        "total",
+        "scaled (library.py)",
+    )
 
 
 def test_data_that_a_changed_function_makes_larger_is_traced_to_it(library, perf):
@@ -105,12 +117,17 @@ def test_a_constant_outside_of_functions_is_blamed(library, perf):
     library.commit("more", **{"library.py": text.replace("SCALE = 3", "SCALE = 9")})
     found = blamed(perf)
     assert (found["verdict"], found["trials"][-1]["name"]) == ("proved", "<module>")
-    assert unwrapped(perf("blame", "--stored").out)[1].startswith("cause: the code outside of functions of library.py")
+    assert unwrapped(perf("blame", "--stored").out)[1].startswith(
+        "cause: the code outside of functions of library.py"
+    )
 
 
 def test_what_a_hunk_needs_is_taken_back_with_it(library, perf):
     """The old function needs what the new version took away."""
-    first = LIBRARY.replace("number * SCALE", "_times(number)") + "\n\ndef _times(number):\n    return number * SCALE\n"
+    first = (
+        LIBRARY.replace("number * SCALE", "_times(number)")
+        + "\n\ndef _times(number):\n    return number * SCALE\n"
+    )
     library.commit("a helper", **{"library.py": first})
     changed(library, SLOWER)
     found = blamed(perf)
@@ -120,23 +137,39 @@ def test_what_a_hunk_needs_is_taken_back_with_it(library, perf):
 
 def test_what_names_a_function_in_other_files_is_taken_back_with_it(library, perf):
     """The old function does not take what the new version's callers give it."""
-    caller = LIBRARY.replace("SCALE = 3", "import scale\n\nSCALE = 3").replace("scaled(number)\n", "scale.scaled(number)\n", 1)
-    library.commit("a module", **{"library.py": caller, "scale.py": "def scaled(number):\n    return 3 * number\n"})
+    caller = LIBRARY.replace("SCALE = 3", "import scale\n\nSCALE = 3").replace(
+        "scaled(number)\n", "scale.scaled(number)\n", 1
+    )
+    library.commit(
+        "a module",
+        **{"library.py": caller, "scale.py": "def scaled(number):\n    return 3 * number\n"},
+    )
     slower = "def scaled(number, times):\n    return sum([number for _ in range(times)])\n"
     library.commit(
-        "times", **{"library.py": caller.replace("scale.scaled(number)", "scale.scaled(number, 3)"), "scale.py": slower}
+        "times",
+        **{
+            "library.py": caller.replace("scale.scaled(number)", "scale.scaled(number, 3)"),
+            "scale.py": slower,
+        },
     )
     found = blamed(perf)
     assert (found["verdict"], found["trials"][0]["name"]) == ("proved", "scaled")
     assert found["trials"][0]["besides"] == "with its uses in other files"
-    assert " without it and its uses in other files (0 % from " in "\n".join(unwrapped(perf("blame", "--stored").out))
+    assert " without it and its uses in other files (0 % from " in "\n".join(
+        unwrapped(perf("blame", "--stored").out)
+    )
 
 
 def test_code_whose_names_differ_from_run_to_run_is_traced_to_what_writes_it(library, perf):
-    """Its functions are of no file of the project, so that the function that runs it seems to be the cause."""
-    text = LIBRARY.replace("SCALE = 3", "import os\n\nCODE = 'def work_{0}(n): return n * 3'").replace(
+    """Its functions are of no file of the project, so that the function that runs it seems to be
+    the cause.
+    """
+    text = LIBRARY.replace(
+        "SCALE = 3", "import os\n\nCODE = 'def work_{0}(n): return n * 3'"
+    ).replace(
         "    return number * SCALE",
-        "    space = {}\n    exec(CODE.format(os.getpid()), space)\n    return space[f'work_{os.getpid()}'](number)",
+        "    space = {}\n    exec(CODE.format(os.getpid()), space)\n    return"
+        " space[f'work_{os.getpid()}'](number)",
     )
     library.commit("written", **{"library.py": text})
     slower = text.replace("n * 3'", "sum([n for _ in range(300)])'").replace("space", "names")
@@ -157,15 +190,25 @@ def test_comments_and_layout_are_not_blamed(library, perf):
     library.commit(
         "read it",
         **{
-            "library.py": LIBRARY.replace("SCALE = 3", "SCALE = 3\nDATA = open('data.txt').read()").replace(
-                "count % 40", "count % len(DATA)"
+            "library.py": (
+                LIBRARY.replace("SCALE = 3", "SCALE = 3\nDATA = open('data.txt').read()").replace(
+                    "count % 40", "count % len(DATA)"
+                )
             )
         },
     )
     library.commit("data", **{"data.txt": "x" * 40})
-    library.commit("more", **{"data.txt": "x" * 90, "library.py": (library.root / "library.py").read_text() + "# the end\n"})
+    library.commit(
+        "more",
+        **{
+            "data.txt": "x" * 90,
+            "library.py": (library.root / "library.py").read_text() + "# the end\n",
+        },
+    )
     said = "\n".join(unwrapped(perf("blame", "--metric", "bytecodes", "-q").out))
-    assert "not the code: no source that is measured differs in more than comments and layout" in said
+    assert (
+        "not the code: no source that is measured differs in more than comments and layout" in said
+    )
 
 
 GENERATOR = """def numbers(count):
@@ -195,7 +238,10 @@ def scaled"""
 
 @pytest.mark.parametrize(
     ("old", "new", "name"),
-    [("def numbers(count):\n    return list(range(count % 40))", GENERATOR, "numbers"), (LOOP, ASYNC, "total")],
+    [
+        ("def numbers(count):\n    return list(range(count % 40))", GENERATOR, "numbers"),
+        (LOOP, ASYNC, "total"),
+    ],
     ids=["generators", "async"],
 )
 def test_generators_and_async_functions_belong_to_their_functions(library, perf, old, new, name):
@@ -212,7 +258,9 @@ def test_a_new_decorator_is_taken_back_with_the_function_that_it_decorates(libra
 
 
 def test_whoever_shows_a_pair_names_its_newest_blame(library, perf):
-    library.write("perf.toml", CONFIG.replace('["time"]', '["bytecode"]') + "executions = 1\nwarmup = 0\n")
+    library.write(
+        "perf.toml", CONFIG.replace('["time"]', '["bytecode"]') + "executions = 1\nwarmup = 0\n"
+    )
     changed(library, SLOWER)
     perf("collect", "HEAD~1", "HEAD", "-q")
     assert "blamed for" not in perf("check", "HEAD~1", "HEAD", code=3).out
@@ -239,20 +287,31 @@ def test_bisect_goes_on_to_the_function_in_the_commit_that_it_names(library, per
 def test_what_is_not_proved_is_suspected_and_not_called_the_cause(library, perf):
     changed(library, SLOWER)
     said = unwrapped(perf("blame", "--metric", "bytecodes", "-q", "--no-proof").out)
-    assert said[1].startswith("maybe: scaled (library.py): each call costs more, called ") and said[-1] == "proof: not tried"
+    assert (
+        said[1].startswith("maybe: scaled (library.py): each call costs more, called ")
+        and said[-1] == "proof: not tried"
+    )
 
 
 def test_a_page_that_cannot_be_written_is_one_line(library, perf):
     changed(library, SLOWER)
-    said = perf("blame", "--metric", "bytecodes", "-q", "--no-proof", "-o", "nowhere/page.html", code=2)
-    assert said.err == "perf: cannot write nowhere/page.html: No such file or directory: choose another -o\n"
+    said = perf(
+        "blame", "--metric", "bytecodes", "-q", "--no-proof", "-o", "nowhere/page.html", code=2
+    )
+    assert (
+        said.err
+        == "perf: cannot write nowhere/page.html: No such file or directory: choose another -o\n"
+    )
 
 
 def test_sarif_points_to_the_lines(library, perf):
     changed(library, SLOWER)
     log = json.loads(perf("blame", "--metric", "bytecodes", "-q", "--sarif").out)
     place = log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
-    assert place == {"artifactLocation": {"uri": "library.py"}, "region": {"startLine": 20, "endLine": 23}}
+    assert place == {
+        "artifactLocation": {"uri": "library.py"},
+        "region": {"startLine": 20, "endLine": 23},
+    }
 
 
 def test_the_page_has_the_diff_both_flame_graphs_and_nothing_that_is_obeyed(library, perf):
@@ -272,9 +331,17 @@ def test_the_page_has_the_diff_both_flame_graphs_and_nothing_that_is_obeyed(libr
 
 def test_the_index_the_branches_and_the_working_tree_stay_as_they_are(library, perf):
     changed(library, SLOWER)
-    before = library.git("for-each-ref"), library.git("status", "--porcelain"), library.git("stash", "list")
+    before = (
+        library.git("for-each-ref"),
+        library.git("status", "--porcelain"),
+        library.git("stash", "list"),
+    )
     assert blamed(perf)["verdict"] == "proved"
-    assert (library.git("for-each-ref"), library.git("status", "--porcelain"), library.git("stash", "list")) == before
+    assert (
+        library.git("for-each-ref"),
+        library.git("status", "--porcelain"),
+        library.git("stash", "list"),
+    ) == before
     assert not list((library.root / ".perf" / "worktrees").glob("*"))
 
 
@@ -304,7 +371,11 @@ def test_binary_and_generated_files_are_left_out(library, perf):
         (["HEAD", "HEAD"], 4, "HEAD and HEAD are the same commit: name two different ones"),
         (["HEAD~1", "HEAD", "wrok"], 2, "there is no job `wrok`; did you mean `work`?"),
         (["nowhere", "HEAD"], 2, "`nowhere` is not a revision here"),
-        (["HEAD~1", "HEAD", "work", "more"], 2, "`more` is too much: name at most two revisions and one benchmark"),
+        (
+            ["HEAD~1", "HEAD", "work", "more"],
+            2,
+            "`more` is too much: name at most two revisions and one benchmark",
+        ),
         (["HEAD~1"], 4, "HEAD~1 has no parent: name the revision to compare it with"),
         (["--stored"], 2, "nothing is known of "),
         (["--json", "--sarif"], 2, "--json and --sarif exclude each other"),
@@ -319,7 +390,9 @@ def test_what_cannot_be_asked_is_one_line(library, perf, args, code, message):
 
 def test_a_benchmark_that_only_the_new_version_has_is_named(library, perf):
     library.commit("second", **{"other.py": RUN})
-    library.write("perf.toml", CONFIG + CONFIG.replace('"work"', '"other"').replace("run.py", "other.py"))
+    library.write(
+        "perf.toml", CONFIG + CONFIG.replace('"work"', '"other"').replace("run.py", "other.py")
+    )
     said = perf("blame", "HEAD~1", "HEAD", "other", "-q", "--metric", "bytecodes", code=5)
     assert "cannot be measured" in said.err and "other.py" in said.err
 
@@ -328,7 +401,10 @@ def test_of_several_benchmarks_one_has_to_be_named_or_measured(library, perf):
     library.write("perf.toml", CONFIG + CONFIG.replace('"work"', '"other"'))
     changed(library, SLOWER)
     said = perf("blame", code=2)
-    assert "no stored verdict says which benchmark changed: name one" in said.err and "(other, work)" in said.err
+    assert (
+        "no stored verdict says which benchmark changed: name one" in said.err
+        and "(other, work)" in said.err
+    )
 
 
 MAIN = """\
@@ -381,7 +457,9 @@ collectors = ["time"]
 
 @pytest.mark.needs("gcc", "valgrind")
 def test_a_function_of_c_is_named_and_proved(program, perf):
-    program.commit("linear", **{"search.c": C.replace(BINARY, LINEAR).replace("key % 7", "key % 7 + 0")})
+    program.commit(
+        "linear", **{"search.c": C.replace(BINARY, LINEAR).replace("key % 7", "key % 7 + 0")}
+    )
     said = unwrapped(perf("blame", "-q").out)
     assert said[0].startswith("search: +") and " instructions (" in said[0]
     assert said[1].startswith("cause: find (search.c): each call costs more, called 900 times")
@@ -393,7 +471,9 @@ def test_a_version_that_does_not_build_without_a_hunk_is_tried_with_more(program
     changed = C.replace(BINARY, LINEAR).replace(
         "const int *keys, int count, int key)", "int more, const int *keys, int count, int key)"
     )
-    program.commit("linear", **{"search.c": changed.replace("find(keys, 500, i)", "find(0, keys, 500, i)")})
+    program.commit(
+        "linear", **{"search.c": changed.replace("find(keys, 500, i)", "find(0, keys, 500, i)")}
+    )
     found = json.loads(perf("blame", "-q", "--json").out)
     assert found["verdict"] == "proved"
     assert found["trials"][0]["name"] == "find"
@@ -401,20 +481,33 @@ def test_a_version_that_does_not_build_without_a_hunk_is_tried_with_more(program
 
 @pytest.mark.needs("gcc", "valgrind", "addr2line")
 def test_a_function_that_the_compiler_put_into_its_caller_is_named_before_that(program, perf):
-    """The caller, where callgrind counts it, has a harmless change, and so has another function in it."""
-    program.write("perf.toml", (program.root / "perf.toml").read_text().replace("-O1 -fno-inline", "-O2"))
+    """The caller, where callgrind counts it, has a harmless change, and so has another function in
+    it.
+    """
+    program.write(
+        "perf.toml", (program.root / "perf.toml").read_text().replace("-O1 -fno-inline", "-O2")
+    )
     program.commit("optimised", **{"search.c": C})
-    harmless = C.replace("key % 7;", "key % 7 + 0;").replace("int keys[500], sum = 0;", "int keys[500], sum = 1 - 1;")
+    harmless = C.replace("key % 7;", "key % 7 + 0;").replace(
+        "int keys[500], sum = 0;", "int keys[500], sum = 1 - 1;"
+    )
     program.commit("linear", **{"search.c": harmless.replace(BINARY, LINEAR)})
     said = unwrapped(perf("blame", "-q", "-v").out)
     assert said[1].startswith("cause: find (search.c): each call costs more, +")
-    assert "proof: proved: " in said[4] + said[3] and sum(line.startswith("tried: ") for line in said) == 1
+    assert (
+        "proof: proved: " in said[4] + said[3]
+        and sum(line.startswith("tried: ") for line in said) == 1
+    )
 
 
 def test_dependencies_and_inputs_are_reported_before_functions(library, perf):
     """Two versions of what is measured beside the source: files that are not source."""
     library.commit(
-        "data", **{"data.txt": "x" * 40, "library.py": LIBRARY.replace("count % 40", "count % len(open('data.txt').read())")}
+        "data",
+        **{
+            "data.txt": "x" * 40,
+            "library.py": LIBRARY.replace("count % 40", "count % len(open('data.txt').read())"),
+        },
     )
     library.commit("more", **{"data.txt": "x" * 90})
     said = unwrapped(perf("blame", "--metric", "bytecodes", "-q").out)
@@ -459,7 +552,9 @@ def buffers(program):
 
 @pytest.mark.needs("gcc")
 def test_bytes_allocated_are_blamed_on_the_function_that_allocates_them(buffers, perf):
-    buffers.commit("room", **{"search.c": BUFFERS.replace("strlen(text) + 1)", "2 * strlen(text) + 30)")})
+    buffers.commit(
+        "room", **{"search.c": BUFFERS.replace("strlen(text) + 1)", "2 * strlen(text) + 30)")}
+    )
     said = unwrapped(perf("blame", "-q", "--metric", "allocated").out)
     assert " allocated (" in said[0] and said[0].startswith("search: +")
     assert said[1].startswith("cause: copied (search.c)") and said[1].endswith(" % in all")
@@ -474,7 +569,10 @@ def no_valgrind(monkeypatch, tmp_path):
     folder.mkdir()
     for place in reversed(os.environ["PATH"].split(os.pathsep)):
         for program in Path(place).glob("*") if Path(place).is_dir() else ():
-            if "valgrind" not in program.name and program.name not in ("callgrind_annotate", "perf"):
+            if "valgrind" not in program.name and program.name not in (
+                "callgrind_annotate",
+                "perf",
+            ):
                 (folder / program.name).unlink(missing_ok=True)
                 (folder / program.name).symlink_to(program)
     monkeypatch.setenv("PATH", str(folder))
@@ -485,7 +583,9 @@ def no_valgrind(monkeypatch, tmp_path):
 @pytest.mark.needs("gcc")
 @pytest.mark.usefixtures("no_valgrind")
 def test_without_valgrind_allocations_name_the_function(buffers, perf):
-    """What is measured is the processor's time, so only what is ranked first is certain on any machine."""
+    """What is measured is the processor's time, so only what is ranked first is certain on any
+    machine.
+    """
     slower = BUFFERS.replace("malloc(strlen(text) + 1)", "malloc(strlen(text) + 100000)").replace(
         "strcpy(copy, text);", "memset(copy, 0, strlen(text) + 100000);\n    strcpy(copy, text);"
     )
@@ -506,7 +606,9 @@ def test_a_program_that_names_no_lines_has_its_changed_function_blamed(program, 
 
 @pytest.mark.needs("gcc")
 def test_without_a_compiler_the_build_that_failed_is_named(program, perf):
-    program.write("perf.toml", (program.root / "perf.toml").read_text().replace("gcc", "no-such-compiler"))
+    program.write(
+        "perf.toml", (program.root / "perf.toml").read_text().replace("gcc", "no-such-compiler")
+    )
     program.commit("linear", **{"search.c": C.replace(BINARY, LINEAR)})
     said = perf("blame", "-q", code=5)
     assert len(said.err.splitlines()) == 1 and "no-such-compiler" in said.err
@@ -538,17 +640,28 @@ int main()
 }
 """
 FASTER = "return std::lower_bound(values.begin(), values.end(), key, smaller) - values.begin();"
-SLOWER_CPP = "return std::find_if(values.begin(), values.end(), [&](T one) { return !smaller(one, key); }) - values.begin();"
+SLOWER_CPP = (
+    "return std::find_if(values.begin(), values.end(), [&](T one) { return !smaller(one, key); }) -"
+    " values.begin();"
+)
 
 
 @pytest.mark.needs("g++", "valgrind")
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 def test_templates_and_lambdas_of_cpp_are_named(project, perf, level):
-    build = f'build = ["g++ -g {level} table.cpp -o table"]\n\n[[job]]\nname = "table"\ncmd = "./table"\ncollectors = ["time"]\n'
+    build = (
+        f'build = ["g++ -g {level} table.cpp -o table"]\n\n[[job]]\nname = "table"\ncmd ='
+        ' "./table"\ncollectors = ["time"]\n'
+    )
     project.write("perf.toml", build)
     project.write(".gitignore", "table\n")
     project.commit("first", **{"table.cpp": CPP})
-    project.commit("linear", **{"table.cpp": CPP.replace(FASTER, SLOWER_CPP).replace("long sum = 0", "long sum = 1 - 1")})
+    project.commit(
+        "linear",
+        **{
+            "table.cpp": CPP.replace(FASTER, SLOWER_CPP).replace("long sum = 0", "long sum = 1 - 1")
+        },
+    )
     found = json.loads(perf("blame", "-q", "--json").out)
     assert (found["verdict"], found["trials"][-1]["name"]) == ("proved", "Table::find")
 
@@ -576,9 +689,13 @@ __attribute__((noinline)) static int weight(int key) { return away(key); }
 
 @pytest.mark.needs("gcc", "valgrind")
 def test_a_function_inside_the_body_of_a_changed_one_is_tried_after_it(program, perf):
-    program.write("perf.toml", (program.root / "perf.toml").read_text().replace("-O1 -fno-inline", "-O2"))
+    program.write(
+        "perf.toml", (program.root / "perf.toml").read_text().replace("-O1 -fno-inline", "-O2")
+    )
     program.commit("inlined", **{"search.c": INLINED})
-    slower = INLINED.replace("return keys[place]", "return keys[place] / (place % 3 + 1) * (place % 3 + 1)")
+    slower = INLINED.replace(
+        "return keys[place]", "return keys[place] / (place % 3 + 1) * (place % 3 + 1)"
+    )
     program.commit("slower", **{"search.c": slower.replace("int found = 0;", "int found = 1 - 1;")})
     found = json.loads(perf("blame", "-q", "--json").out)
     assert (found["verdict"], found["trials"][-1]["name"]) == ("proved", "cell")
@@ -586,16 +703,22 @@ def test_a_function_inside_the_body_of_a_changed_one_is_tried_after_it(program, 
 
 @pytest.mark.needs("gcc", "valgrind")
 def test_a_function_inside_the_body_of_its_caller_is_named_before_others(program, perf):
-    program.write("perf.toml", (program.root / "perf.toml").read_text().replace("-O1 -fno-inline", "-O2"))
+    program.write(
+        "perf.toml", (program.root / "perf.toml").read_text().replace("-O1 -fno-inline", "-O2")
+    )
     program.commit("inlined", **{"search.c": INLINED})
-    slower = INLINED.replace("return keys[place]", "return keys[place] / (place % 3 + 1) * (place % 3 + 1)")
+    slower = INLINED.replace(
+        "return keys[place]", "return keys[place] / (place % 3 + 1) * (place % 3 + 1)"
+    )
     program.commit("slower", **{"search.c": slower.replace("key % 7", "key % 7 + 0")})
     found = json.loads(perf("blame", "-q", "--json").out)
     assert (found["verdict"], found["suspects"][0]["name"]) == ("proved", "cell")
 
 
 def test_a_blame_is_named_by_the_commit_on_the_site_and_by_what_is_accepted(library, perf):
-    library.write("perf.toml", CONFIG.replace('["time"]', '["bytecode"]') + "executions = 1\nwarmup = 0\n")
+    library.write(
+        "perf.toml", CONFIG.replace('["time"]', '["bytecode"]') + "executions = 1\nwarmup = 0\n"
+    )
     changed(library, SLOWER)
     perf("collect", "HEAD~1", "HEAD", "-q")
     perf("check", "HEAD~1", "HEAD", code=3)
@@ -604,6 +727,12 @@ def test_a_blame_is_named_by_the_commit_on_the_site_and_by_what_is_accepted(libr
     assert blamed(perf)["verdict"] == "proved"
     perf("publish", "site")
     pages = [page.read_text() for page in (library.root / "site").rglob("*.html")]
-    assert sum("blamed for work: scaled (library.py:20-23), proved, since " in page for page in pages) == 1
+    assert (
+        sum("blamed for work: scaled (library.py:20-23), proved, since " in page for page in pages)
+        == 1
+    )
     perf("accept", "work:bytecodes", "--reason", "safer", "--blame")
-    assert "safer (blamed for work: scaled (library.py:20-23), proved)" in (library.root / "perf-accepted.toml").read_text()
+    assert (
+        "safer (blamed for work: scaled (library.py:20-23), proved)"
+        in (library.root / "perf-accepted.toml").read_text()
+    )

@@ -23,7 +23,11 @@ def last(project) -> Changes:
 def library(project):
     project.commit(
         "library",
-        **{"lib.py": LIBRARY, "README.md": "# A library\n", "setup.py": "from setuptools import setup\nsetup(version='1')\n"},
+        **{
+            "lib.py": LIBRARY,
+            "README.md": "# A library\n",
+            "setup.py": "from setuptools import setup\nsetup(version='1')\n",
+        },
     )
     return project
 
@@ -39,19 +43,29 @@ def test_a_changed_function_is_named_as_profiles_name_it(library):
 
 def test_what_runs_outside_of_functions_touches_whoever_loads_the_file(library):
     library.commit("constant", **{"lib.py": f"N = 1\n{LIBRARY}"})
-    assert Reach("0" * 40, frozenset(), frozenset({"lib.py:<module>"})).touched(last(library)) == {"lib.py:<module>"}
+    assert Reach("0" * 40, frozenset(), frozenset({"lib.py:<module>"})).touched(last(library)) == {
+        "lib.py:<module>"
+    }
 
 
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("README.md", "# The library\n"), ("docs/conf.py", "x = 1\n"), ("CHANGES", "1.1\n"), (".github/workflows/tests.yml", "on: push\n"),
-        ("lib.py", f'"""A library."""\n{LIBRARY}'), ("setup.py", "from setuptools import setup\nsetup(version='2')\n"),
-        ("perf-accepted.toml", ""), ("__pycache__/lib.cpython-311.pyc", "x"), ("tests/.gitignore", "*.o\n"),
-        ("docs/_static/logo.png", "png"), ("conda.recipe/meta.yaml", "version: 2\n"), (".binstar.yml", "user: a\n"),
+        ("README.md", "# The library\n"),
+        ("docs/conf.py", "x = 1\n"),
+        ("CHANGES", "1.1\n"),
+        (".github/workflows/tests.yml", "on: push\n"),
+        ("lib.py", f'"""A library."""\n{LIBRARY}'),
+        ("setup.py", "from setuptools import setup\nsetup(version='2')\n"),
+        ("perf-accepted.toml", ""),
+        ("__pycache__/lib.cpython-311.pyc", "x"),
+        ("tests/.gitignore", "*.o\n"),
+        ("docs/_static/logo.png", "png"),
+        ("conda.recipe/meta.yaml", "version: 2\n"),
+        (".binstar.yml", "user: a\n"),
         ("setup.py", "from setuptools import setup\nsetup(version='1', python_requires='>=3.8')\n"),
     ],
-)  # fmt: skip
+)
 def test_documents_and_descriptions_are_nothing(library, name, text):
     library.commit("describe", **{name: text})
     assert last(library).nothing
@@ -84,7 +98,9 @@ def test_what_cannot_be_seen_has_a_reason(library, name, text, why):
 
 def test_a_submodule_and_a_link_cannot_be_seen(library):
     (library.root / "link.py").symlink_to("lib.py")
-    library.git("update-index", "--add", "--cacheinfo", f"160000,{library.git('rev-parse', 'HEAD')},part")
+    library.git(
+        "update-index", "--add", "--cacheinfo", f"160000,{library.git('rev-parse', 'HEAD')},part"
+    )
     library.git("add", "link.py")
     library.git("commit", "--quiet", "--message", "both")
     assert {(file.path, file.why) for file in last(library).unseen} == {
@@ -95,10 +111,16 @@ def test_a_submodule_and_a_link_cannot_be_seen(library):
 
 def test_a_file_that_comes_or_goes_changes_all_its_functions(library):
     library.commit("another", **{"more.py": LIBRARY})
-    assert last(library).functions == {"more.py:work", "more.py:other"} and last(library).files[0].added
+    assert (
+        last(library).functions == {"more.py:work", "more.py:other"}
+        and last(library).files[0].added
+    )
     library.git("rm", "--quiet", "more.py")
     library.commit("gone")
-    assert last(library).functions == {"more.py:work", "more.py:other"} and last(library).files[0].removed
+    assert (
+        last(library).functions == {"more.py:work", "more.py:other"}
+        and last(library).files[0].removed
+    )
 
 
 def test_the_working_tree_counts_where_it_is_asked_for(library):
@@ -112,15 +134,17 @@ def test_the_working_tree_counts_where_it_is_asked_for(library):
     assert working.functions == {"lib.py:other", "new.py:f"}
     library.commit("committed")
     library.write("lib.py", LIBRARY)
-    assert changes(found, head, found.resolve("HEAD"), working=WorkingChanges(found)).functions == {"new.py:f"}, (
-        "and undone again"
-    )
+    assert changes(found, head, found.resolve("HEAD"), working=WorkingChanges(found)).functions == {
+        "new.py:f"
+    }, "and undone again"
 
 
 def test_what_many_commits_change_is_what_each_of_them_changes(library):
     start = library.git("rev-parse", "HEAD")
     for number in range(20):
-        library.commit(f"{number}", **{"lib.py": LIBRARY.replace("return n", f"return n + {number}")})
+        library.commit(
+            f"{number}", **{"lib.py": LIBRARY.replace("return n", f"return n + {number}")}
+        )
     library.commit("nothing at all")
     library.git("rm", "--quiet", "lib.py")
     library.commit("gone", **{"odd \t name.c": "int f(void) { return 1; }\n", "data.bin": "x"})
@@ -142,6 +166,12 @@ def test_of_more_sources_than_are_read_those_commits_come_first_that_change_litt
     commits = library.git("rev-list", "--reverse", "--max-count=3", "HEAD").split()
     large, small = along(project, commits, 1000)
     assert small.functions == {"lib.py:work"}
-    assert [(file.path, file.why, file.matters) for file in large.files] == [("large.py", UNREAD, True), ("notes.md", "", False)]
+    assert [(file.path, file.why, file.matters) for file in large.files] == [
+        ("large.py", UNREAD, True),
+        ("notes.md", "", False),
+    ]
     assert along(project, commits, 20_000) == along(project, commits)
-    assert [file.why for one in along(project, commits, 0) for file in one.files if file.why] == [UNREAD, UNREAD]
+    assert [file.why for one in along(project, commits, 0) for file in one.files if file.why] == [
+        UNREAD,
+        UNREAD,
+    ]

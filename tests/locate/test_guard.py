@@ -24,8 +24,14 @@ def rarely(numbers):
 def never(numbers):
     return numbers
 """
-RUN = "import library\n\nnumbers = list(range(100))\nfor _ in range(50):\n    library.total(numbers)\nlibrary.rarely([1])\n"
-CONFIG = f'overlay = ["run.py"]\n\n[[job]]\nname = "work"\ncmd = "{sys.executable} run.py"\ncollectors = ["time"]\n'
+RUN = (
+    "import library\n\nnumbers = list(range(100))\nfor _ in range(50):\n   "
+    " library.total(numbers)\nlibrary.rarely([1])\n"
+)
+CONFIG = (
+    f'overlay = ["run.py"]\n\n[[job]]\nname = "work"\ncmd = "{sys.executable} run.py"\ncollectors ='
+    ' ["time"]\n'
+)
 
 
 @pytest.fixture
@@ -38,7 +44,11 @@ def library(project):
 def test_the_score_is_the_share_that_was_noticed_and_what_is_unguarded_is_named(library, perf):
     found = json.loads(perf("mutate", "-n", "9", "-q", "--json").out)
     by_function = {(one["rule"], one["function"]): one["noticed"] for one in found["planted"]}
-    assert by_function == {("extra pass", "total"): True, ("copy in a loop", "total"): True, ("extra pass", "rarely"): False}
+    assert by_function == {
+        ("extra pass", "total"): True,
+        ("copy in a loop", "total"): True,
+        ("extra pass", "rarely"): False,
+    }
     assert found["score"] == pytest.approx(2 / 3)
     assert found["unguarded"] == ["rarely (library.py)"]
     assert (found["reached"], found["unreached"]) == (2, 1)
@@ -49,14 +59,25 @@ def test_the_score_is_the_share_that_was_noticed_and_what_is_unguarded_is_named(
 def test_it_is_reported_in_lines_and_the_same_seed_plants_the_same(perf):
     first, second = (perf("mutate", "-n", "2", "-q", "--seed", "3").out for _ in range(2))
     assert first == second
-    assert first.startswith("score ") and "of 2 planted slowdowns noticed at 1.0 % (bytecodes, " in first
+    assert (
+        first.startswith("score ")
+        and "of 2 planted slowdowns noticed at 1.0 % (bytecodes, " in first
+    )
 
 
 @pytest.mark.parametrize(
     ("config", "code", "message"),
     [
-        (CONFIG.replace(f"{sys.executable} run.py", "sh run.sh"), 2, "no job of perf.toml is a Python program"),
-        (CONFIG.replace("run.py", "other.py"), 4, "the benchmarks run no Python function of this project"),
+        (
+            CONFIG.replace(f"{sys.executable} run.py", "sh run.sh"),
+            2,
+            "no job of perf.toml is a Python program",
+        ),
+        (
+            CONFIG.replace("run.py", "other.py"),
+            4,
+            "the benchmarks run no Python function of this project",
+        ),
     ],
 )
 def test_where_nothing_can_be_planted_it_is_one_line(library, perf, config, code, message):
@@ -68,7 +89,9 @@ def test_where_nothing_can_be_planted_it_is_one_line(library, perf, config, code
 
 @pytest.mark.parametrize("start", [0.0, 0.31, 0.62, 0.999])
 def test_samples_of_other_seeds_are_about_the_same_mixture(start):
-    """Four rules with 30 mutants each stand behind each other; one function costs as much as a quarter of all."""
+    """Four rules with 30 mutants each stand behind each other; one function costs as much as a
+    quarter of all.
+    """
     weights = [1.0] * 120
     weights[70] = 40.0
     chosen = systematic(weights, 20, start)
@@ -78,7 +101,8 @@ def test_samples_of_other_seeds_are_about_the_same_mixture(start):
 
 
 @pytest.mark.parametrize(
-    ("weights", "count", "chosen"), [([], 3, []), ([1, 2], 5, [0, 1]), ([1, 1, 1], 3, [0, 1, 2]), ([0.0, 5.0], 1, [1])]
+    ("weights", "count", "chosen"),
+    [([], 3, []), ([1, 2], 5, [0, 1]), ([1, 1, 1], 3, [0, 1, 2]), ([0.0, 5.0], 1, [1])],
 )
 def test_where_there_are_few_all_are_chosen(weights, count, chosen):
     assert systematic(weights, count, 0.5) == chosen

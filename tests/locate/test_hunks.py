@@ -1,4 +1,6 @@
-"""What changed between two commits, function by function, and versions with parts of it taken back."""
+"""What changed between two commits, function by function, and versions with parts of it taken
+back.
+"""
 
 from __future__ import annotations
 
@@ -91,12 +93,16 @@ def test_a_hunk_that_adds_several_functions_is_cut_between_them(before):
 
 
 def test_taking_everything_back_gives_the_old_text(before):
-    text = "# top\n" + BEFORE.replace("a + 1", "a + 2").replace("    size = 2\n", "").replace("return b\n", "return b, b")
+    text = "# top\n" + BEFORE.replace("a + 1", "a + 2").replace("    size = 2\n", "").replace(
+        "return b\n", "return b, b"
+    )
     git, found = compared(before, a_py=text)
     change = found.files["a.py"]
     assert change.without(change.hunks) == BEFORE
     assert change.without([]) == text
-    made = experiments.commit(git, before.root, git.resolve("HEAD"), experiments.reverted(found, {"a.py": change.hunks}))
+    made = experiments.commit(
+        git, before.root, git.resolve("HEAD"), experiments.reverted(found, {"a.py": change.hunks})
+    )
     assert git.tree(made) == git.tree(git.resolve("HEAD~1"))
 
 
@@ -116,10 +122,15 @@ def test_the_same_content_is_the_same_commit(before):
 
 
 def test_renamed_functions_and_files_are_recognised(before):
-    moved = BEFORE.replace("def first(a)", "def opening(a)").replace("a + 1", "a + 1 + len(str(a)) * LIMIT")
+    moved = BEFORE.replace("def first(a)", "def opening(a)").replace(
+        "a + 1", "a + 1 + len(str(a)) * LIMIT"
+    )
     before.git("mv", "a.py", "b.py")
     _, found = compared(
-        before, b_py=moved.replace("return a", "\n".join("    a += 1" for _ in range(1)).strip() + "\n    return a")
+        before,
+        b_py=moved.replace(
+            "return a", "\n".join("    a += 1" for _ in range(1)).strip() + "\n    return a"
+        ),
     )
     assert found.files["b.py"].old_path == "a.py"
 
@@ -142,17 +153,33 @@ def test_ten_thousand_files_are_bounded(before):
 
 def test_functions_of_c_are_found_by_their_braces():
     found = outline("a.cpp", C)
-    assert [one.name for one in found.definitions] == ["list::Node::length", "list_size", "Sorted::Sorted", "operator<"]
+    assert [one.name for one in found.definitions] == [
+        "list::Node::length",
+        "list_size",
+        "Sorted::Sorted",
+        "operator<",
+    ]
     size = found.named("list_size")[0]
     assert (size.first, size.last) == (13, 18)
 
 
 def test_comments_and_layout_do_not_change_a_function_of_c():
     first = {one.name: one.digest for one in outline("a.cpp", C).definitions}
-    second = {one.name: one.digest for one in outline("a.cpp", C.replace("size++; } // }", "size++;   } /* all */")).definitions}
+    second = {
+        one.name: one.digest
+        for one in outline(
+            "a.cpp", C.replace("size++; } // }", "size++;   } /* all */")
+        ).definitions
+    }
     assert first == second
-    assert first == {one.name: one.digest for one in outline("a.cpp", C.replace("(; list; list", "( ;list ; list")).definitions}
-    assert first != {one.name: one.digest for one in outline("a.cpp", C.replace("size++", "size += 2")).definitions}
+    assert first == {
+        one.name: one.digest
+        for one in outline("a.cpp", C.replace("(; list; list", "( ;list ; list")).definitions
+    }
+    assert first != {
+        one.name: one.digest
+        for one in outline("a.cpp", C.replace("size++", "size += 2")).definitions
+    }
 
 
 @pytest.mark.parametrize(
@@ -195,28 +222,39 @@ def test_a_name_of_c_plus_plus_loses_its_arguments(name, found):
     ],
 )
 def test_macros_in_a_declaration_are_not_the_function(head, name):
-    assert [one.name for one in outline("a.cpp", f"{head}\n{{\n    return 0;\n}}\n").definitions] == [name]
+    assert [
+        one.name for one in outline("a.cpp", f"{head}\n{{\n    return 0;\n}}\n").definitions
+    ] == [name]
 
 
 @pytest.mark.parametrize(
     ("head", "scope"),
     [
         ("template <class T, int N> class Array", "Array"),
-        ("template <typename T, typename = std::enable_if_t<(sizeof(T) > 1)>> struct Array final : Base<T>", "Array"),
+        (
+            (
+                "template <typename T, typename = std::enable_if_t<(sizeof(T) > 1)>> struct Array"
+                " final : Base<T>"
+            ),
+            "Array",
+        ),
         ("class LIBRARY_API Visitor : public std::base", "Visitor"),
         ("namespace a::b", "a::b"),
         ("struct [[nodiscard]] alignas(8) Result", "Result"),
     ],
 )
 def test_templates_and_macros_before_a_class_are_not_its_name(head, scope):
-    found = outline("a.h", f"{head} {{\n    int size() const {{ return [](int x) {{ return x; }}(1); }}\n}};\n")
+    found = outline(
+        "a.h", f"{head} {{\n    int size() const {{ return [](int x) {{ return x; }}(1); }}\n}};\n"
+    )
     assert [one.name for one in found.definitions] == [f"{scope}::size"]
 
 
 def test_a_hunk_over_several_functions_is_cut_between_them(before):
     """All lines differ, since they are indented anew: one hunk of git."""
     inside = "".join(
-        f"    {line}" if line.strip() else line for line in BEFORE.replace("a + 1", "a + 2").splitlines(keepends=True)
+        f"    {line}" if line.strip() else line
+        for line in BEFORE.replace("a + 1", "a + 2").splitlines(keepends=True)
     )
     _, found = compared(before, a_py="if True:\n" + inside)
     assert sorted(one.name for one in found.meaning) == ["<module>", "first"]
@@ -251,7 +289,12 @@ def endings(project, text, newline, changed):
 
 @pytest.mark.parametrize(("text", "newline"), ENDINGS.values(), ids=ENDINGS)
 def test_lines_are_numbered_as_git_numbers_them(project, text, newline):
-    found = endings(project, text, newline, lambda one: one.replace("a + 1", "a + 2").replace("return b", "return b + b"))
+    found = endings(
+        project,
+        text,
+        newline,
+        lambda one: one.replace("a + 1", "a + 2").replace("return b", "return b + b"),
+    )
     assert {name: [hunk.new for hunk in unit.hunks] for name, unit in found.units.items()} == {
         f"a.py:{name}": [(text[: text.index(old)].count("\n") + 1, 1)]
         for name, old in (("first", "return a"), ("last", "return b"))
@@ -263,8 +306,13 @@ def test_lines_are_numbered_as_git_numbers_them(project, text, newline):
 
 def test_what_comes_behind_a_last_line_without_a_newline_can_be_taken_back(project):
     found = endings(
-        project, BEFORE.rstrip("\n"), "\n", lambda one: one.replace("return b", "return b * 2\n\n\ndef new():\n    pass\n")
+        project,
+        BEFORE.rstrip("\n"),
+        "\n",
+        lambda one: one.replace("return b", "return b * 2\n\n\ndef new():\n    pass\n"),
     )
     change = found.files["a.py"]
     assert change.without(change.hunks) == BEFORE.rstrip("\n")
-    assert change.without([Hunk((20, 1), (20, 1))]) == change.new.replace("return b * 2", "return b")
+    assert change.without([Hunk((20, 1), (20, 1))]) == change.new.replace(
+        "return b * 2", "return b"
+    )

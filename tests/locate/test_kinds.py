@@ -8,7 +8,9 @@ from perfvcs.locate.blame import features
 from perfvcs.locate.blame.kinds import kinds
 from perfvcs.locate.sources.hunks import DifferingFile, Hunk
 
-native = pytest.mark.unless("" if features.available() else "tree-sitter is not installed: pip install '.[native]'")
+native = pytest.mark.unless(
+    "" if features.available() else "tree-sitter is not installed: pip install '.[native]'"
+)
 
 
 def named(old, new, path="work.py", name="work"):
@@ -17,24 +19,44 @@ def named(old, new, path="work.py", name="work"):
     return [kind.name for kind in kinds(change, name, change.hunks)]
 
 
-BASE = "def work(data):\n    found = []\n    for one in data:\n        found.append(make(one))\n    return found\n"
+BASE = (
+    "def work(data):\n    found = []\n    for one in data:\n        found.append(make(one))\n   "
+    " return found\n"
+)
 
 
 @pytest.mark.parametrize(
     ("new", "kind"),
     [
-        (BASE.replace("found.append(make(one))", "for two in data:\n            found.append(make(one))"), "deeper loop"),
-        (BASE.replace("    return", "    for one in found:\n        one.close()\n    return"), "loop added"),
         (
-            BASE.replace("    for one in data:\n        found.append(make(one))\n", "    found.append(make(data))\n"),
+            BASE.replace(
+                "found.append(make(one))", "for two in data:\n            found.append(make(one))"
+            ),
+            "deeper loop",
+        ),
+        (
+            BASE.replace("    return", "    for one in found:\n        one.close()\n    return"),
+            "loop added",
+        ),
+        (
+            BASE.replace(
+                "    for one in data:\n        found.append(make(one))\n",
+                "    found.append(make(data))\n",
+            ),
             "loop removed",
         ),
         (BASE.replace("found = []", "found = set()"), "container replaced"),
         (BASE.replace("in data", "in list(data)"), "copy added"),
         (BASE.replace("in data", "in data[:]"), "copy added"),
         (BASE.replace("        found", "        if one:\n            found"), "condition added"),
-        (BASE.replace("    return", "    if not found:\n        raise ValueError\n    return"), "exception handling added"),
-        (BASE.replace("    return found", "    with self.lock:\n        return found"), "synchronisation added"),
+        (
+            BASE.replace("    return", "    if not found:\n        raise ValueError\n    return"),
+            "exception handling added",
+        ),
+        (
+            BASE.replace("    return found", "    with self.lock:\n        return found"),
+            "synchronisation added",
+        ),
         (BASE.replace("    found", "    import json\n    found"), "library"),
         ("@lru_cache\n" + BASE, "cache added"),
         (BASE.replace("make(one)", "check(make(one))"), "functionality"),
@@ -57,7 +79,7 @@ INSIDE = "    for one in data:\n        use(make(data))\n"
         ("    return bisect_left(data, 3)\n", "    return data.index(3)\n", "algorithm replaced"),
         ("    return 3 in set(data)\n", "    return 3 in list(data)\n", "container replaced"),
     ],
-)  # fmt: skip
+)
 def test_what_moved_or_was_replaced_is_reported(old, new, kind):
     assert named("def work(data):\n" + old, "def work(data):\n" + new)[0] == kind
 
@@ -65,7 +87,10 @@ def test_what_moved_or_was_replaced_is_reported(old, new, kind):
 def test_the_lines_are_those_of_the_new_side():
     new = BASE.replace("    return", "    for one in found:\n        one.close()\n    return")
     change = DifferingFile("work.py", "work.py", BASE, new, (Hunk((4, 0), (5, 2)),))
-    assert next((kind.name, kind.lines) for kind in kinds(change, "work", change.hunks)) == ("loop added", [5])
+    assert next((kind.name, kind.lines) for kind in kinds(change, "work", change.hunks)) == (
+        "loop added",
+        [5],
+    )
 
 
 def test_a_dropped_cache_and_a_test_are_reported():
@@ -104,7 +129,9 @@ def test_c_is_read_by_its_syntax_tree(old, new, kind):
 
 @native
 def test_a_call_of_c_that_moves_into_a_loop_is_reported():
-    old = C.replace("int sum = 0;", "int sum = 0, length = strlen(name);").replace("i < n", "i < length")
+    old = C.replace("int sum = 0;", "int sum = 0, length = strlen(name);").replace(
+        "i < n", "i < length"
+    )
     new = C.replace("sum += data[i];", "sum += strlen(name);")
     assert named(old, new, path="work.c")[0] == "call moved into a loop"
 
@@ -123,9 +150,17 @@ template <typename T> struct Store {
     [
         ("std::vector<T> all;", "std::list<T> all;", {"container replaced"}),
         ("one.key == key && one.on", "one.key == key", {"condition removed"}),
-        ("for (const T &one : load(all)) {", "for (const T &one : all) { load(all);", {"call moved into a loop"}),
+        (
+            "for (const T &one : load(all)) {",
+            "for (const T &one : all) { load(all);",
+            {"call moved into a loop"},
+        ),
         ("throw Missing(key);", "return T();", {"exception handling removed", "functionality"}),
-        ("return one; }", "{ std::lock_guard<std::mutex> lock(mutex); return one; } }", {"synchronisation added"}),
+        (
+            "return one; }",
+            "{ std::lock_guard<std::mutex> lock(mutex); return one; } }",
+            {"synchronisation added"},
+        ),
         ("return one; }", "return (new T(one))[0]; }", {"functionality"}),
     ],
 )
@@ -137,7 +172,9 @@ def test_cpp_is_read_by_its_syntax_tree(old, new, kinds_of_it):
 
 @native
 def test_a_condition_of_the_preprocessor_is_none_of_the_program():
-    assert named("#if A\nint a;\n#endif\n", "#if A && B\nint a;\n#endif\n", path="work.c", name="<module>") == ["functionality"]
+    assert named(
+        "#if A\nint a;\n#endif\n", "#if A && B\nint a;\n#endif\n", path="work.c", name="<module>"
+    ) == ["functionality"]
 
 
 BRANCHES = """int work(const char *text)
@@ -172,6 +209,9 @@ def test_what_a_comprehension_goes_through_is_evaluated_once():
     assert named(old, old.replace("read(data)", "[two for two in read(data)]")) == ["loop added"]
 
 
-@pytest.mark.parametrize("path", ["test.c", "src/xmltest.cpp", "tests/a.c", "test_work.py", "work_test.py", "unittests.c"])
+@pytest.mark.parametrize(
+    "path",
+    ["test.c", "src/xmltest.cpp", "tests/a.c", "test_work.py", "work_test.py", "unittests.c"],
+)
 def test_a_test_is_known_by_its_path(path):
     assert named(C, C.replace("0;", "1;"), path=path) == ["test"]

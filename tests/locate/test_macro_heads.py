@@ -1,4 +1,6 @@
-"""`perf select` keeps the benchmark of a function whose head a macro has written, or may have: what is not understood is kept."""
+"""`perf select` keeps the benchmark of a function whose head a macro has written, or may have: what
+is not understood is kept.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ TEXTS = {
     "POINTER": BODY.replace("return i", "return i ? other : 0"),
 }
 OTHER = "int other(int n) { return n + 1; }\n"
-# each with its name, how `main` calls it, and "(any)" where the names that a macro composes may be those of any function
+# each with its name, how `main` calls it, and "(any)" where the names that a macro composes may be
+# those of any function
 HEADS = r"""
 == a macro: third(3)
 #define DEFINE(name) int name(int n)
@@ -185,7 +188,9 @@ def test_there_are_as_many_heads_as_are_written():
 def test_a_slower_function_with_a_macro_for_a_head_fails_the_check(project, perf):
     source = f"#define DEFINE(name) int name(int n)\nDEFINE(third) {BODY}\n{OTHER}"
     source += "int main(void) { return third(99) < 0; }\n"
-    project.configure('cmd = "./work"\ncollectors = ["instructions"]', top='build = ["gcc -o work work.c"]')
+    project.configure(
+        'cmd = "./work"\ncollectors = ["instructions"]', top='build = ["gcc -o work work.c"]'
+    )
     project.commit("begin", **{"work.c": source, ".gitignore": "work\n"})
     perf("collect", "-n", "3", "-q")
     project.commit("slower", **{"work.c": source.replace("1000", "1180")})
@@ -212,12 +217,24 @@ CALL = "return sum(range(1000 * n))"
     "lib",
     [
         f"from registry import known\n@known\ndef third(n): {CALL}\n",
-        f"import registry\nclass Third(registry.Base):\n    def __init__(self, n): {CALL.replace('return', 'self.n =')}\n",
-        f"import registry\nclass Third(metaclass=registry.Kind):\n    def __init__(self, n): {CALL.replace('return', 'self.n =')}\n",
-        f"import registry\nif registry:\n    @registry.known\n    def third(n): {CALL}\nelse:\n    third = None\n",
+        (
+            "import registry\nclass Third(registry.Base):\n    def __init__(self, n):"
+            f" {CALL.replace('return', 'self.n =')}\n"
+        ),
+        (
+            "import registry\nclass Third(metaclass=registry.Kind):\n    def __init__(self, n):"
+            f" {CALL.replace('return', 'self.n =')}\n"
+        ),
+        (
+            f"import registry\nif registry:\n    @registry.known\n    def third(n): {CALL}\nelse:\n"
+            "    third = None\n"
+        ),
         f"import registry\ndef third(n): {CALL}\nregistry.KNOWN.append(third)\n",
         f"import registry\ndef third(n): {CALL}\nregistry.known = third\n",
-        f"import registry\nexec('registry.KNOWN.append(third)') if 0 else None\ndef third(n): {CALL}\n",
+        (
+            "import registry\nexec('registry.KNOWN.append(third)') if 0 else None\ndef third(n):"
+            f" {CALL}\n"
+        ),
         f"import registry\ndef __getattr__(name): n = 3; {CALL}\n",
         f"import registry\nclass Third:\n    @registry.known\n    def third(self, n=3): {CALL}\n",
     ],

@@ -1,4 +1,6 @@
-"""Sources are cut into parts that say what changed between two versions, and what each part names."""
+"""Sources are cut into parts that say what changed between two versions, and what each part
+names.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,12 @@ from perfvcs.locate.sources.parts import COMPUTED, GLOBAL, LISTING, Parts
 
 
 def changed(old: str, new: str, path: str = "a.py") -> tuple[set[str], set[str], bool]:
-    """The functions that differ, the names that the differing statements bind, and whether one of these may change anything."""
-    found = _source_change(path, language(path), old.encode(), new.encode(), added=False, removed=False)
+    """The functions that differ, the names that the differing statements bind, and whether one of
+    these may change anything.
+    """
+    found = _source_change(
+        path, language(path), old.encode(), new.encode(), added=False, removed=False
+    )
     assert not found.why
     names = {name for statement in found.statements for name in statement.binds}
     return set(found.functions), names, any(statement.effect for statement in found.statements)
@@ -44,26 +50,82 @@ def test_comments_layout_docstrings_and_annotations_change_nothing(new):
         (F, f"@slow\n{F}", set(), {"f"}, False),
         (F, f"{F}def g(): return 2\n", {"g"}, {"g"}, False),
         (F, "async def f(a):\n    return a\n", {"f"}, set(), False),
-        ("class A:\n    def m(self): pass\n", "class A:\n    def m(self): return 1\n", {"A.m"}, set(), False),
+        (
+            "class A:\n    def m(self): pass\n",
+            "class A:\n    def m(self): return 1\n",
+            {"A.m"},
+            set(),
+            False,
+        ),
         ("class A:\n    x = 1\n", "class A:\n    x = 2\n", set(), {"x", "A"}, False),
         ("class A(B): pass\n", "class A(C): pass\n", set(), {"A"}, False),
-        ("class A(B): pass\n", "class A(B):\n    def run(self): pass\n", {"A.run"}, {"run", "A"}, False),
+        (
+            "class A(B): pass\n",
+            "class A(B):\n    def run(self): pass\n",
+            {"A.run"},
+            {"run", "A"},
+            False,
+        ),
         ("class A: pass\n", "class A:\n    def run(self): pass\n", {"A.run"}, {"run"}, False),
-        ("class A: pass\n", "class A:\n    def __eq__(self, o): pass\n", {"A.__eq__"}, {"__eq__", "A"}, False),
+        (
+            "class A: pass\n",
+            "class A:\n    def __eq__(self, o): pass\n",
+            {"A.__eq__"},
+            {"__eq__", "A"},
+            False,
+        ),
         ("N = 1\n", "N = 2\n", set(), {"N"}, False),
         ("N = 1\n", "N = 1\nregister(N)\n", set(), {"register"}, True),
         ("d = {}\n", "d = {}\nd['a'] = 1\n", set(), {"d"}, True),
-        ("try: import c\nexcept ImportError: c = 0\n", "try: import c\nexcept Exception: c = 0\n", set(), {"c"}, False),
+        (
+            "try: import c\nexcept ImportError: c = 0\n",
+            "try: import c\nexcept Exception: c = 0\n",
+            set(),
+            {"c"},
+            False,
+        ),
         ("if A:\n    N = 1\n", "if B:\n    N = 1\n", set(), {"N"}, False),
         ("import os\n", "import os, re\n", set(), {"os", "re"}, False),
-        ("x = 1\nx += f()\nfor i in x: g(i)\n", "x = 1\nfor i in x: g(i)\nx += f()\n", set(), {"g", "i", "x"}, True),
-        ("import a\nimport b\ndef f(): pass\ndef g(): pass\n", "import b\nimport a\ndef g(): pass\ndef f(): pass\n", set(), set(), False),
-        ("if TYPE_CHECKING:\n    import a\n", "if TYPE_CHECKING:\n    import a, b\n", set(), set(), False),
-        ("def f():\n    def g(): return 1\n    return g\n", "def f():\n    def g(): return 2\n    return g\n", {"f"}, set(), False),
-        ("import pytest\n", "import pytest\n@pytest.fixture(autouse=True)\ndef quick(): pass\n", {"quick"}, {"quick"}, True),
+        (
+            "x = 1\nx += f()\nfor i in x: g(i)\n",
+            "x = 1\nfor i in x: g(i)\nx += f()\n",
+            set(),
+            {"g", "i", "x"},
+            True,
+        ),
+        (
+            "import a\nimport b\ndef f(): pass\ndef g(): pass\n",
+            "import b\nimport a\ndef g(): pass\ndef f(): pass\n",
+            set(),
+            set(),
+            False,
+        ),
+        (
+            "if TYPE_CHECKING:\n    import a\n",
+            "if TYPE_CHECKING:\n    import a, b\n",
+            set(),
+            set(),
+            False,
+        ),
+        (
+            "def f():\n    def g(): return 1\n    return g\n",
+            "def f():\n    def g(): return 2\n    return g\n",
+            {"f"},
+            set(),
+            False,
+        ),
+        (
+            "import pytest\n",
+            "import pytest\n@pytest.fixture(autouse=True)\ndef quick(): pass\n",
+            {"quick"},
+            {"quick"},
+            True,
+        ),
     ],
-)  # fmt: skip
-def test_a_change_of_python_is_that_of_functions_names_or_everything(old, new, functions, names, effect):
+)
+def test_a_change_of_python_is_that_of_functions_names_or_everything(
+    old, new, functions, names, effect
+):
     assert changed(old, new) == (functions, names, effect)
 
 
@@ -92,13 +154,24 @@ def test_names_in_strings_and_names_that_are_computed_are_mentioned(source, name
 
 
 @pytest.mark.parametrize(
-    "source", [b"def f(:\n", b"print 'hello'\n", b"a = 1\0", b"(" * 10_000, b"\xff\xfe", b"# " + b"x" * (5 << 20)]
+    "source",
+    [
+        b"def f(:\n",
+        b"print 'hello'\n",
+        b"a = 1\0",
+        b"(" * 10_000,
+        b"\xff\xfe",
+        b"# " + b"x" * (5 << 20),
+    ],
 )
 def test_what_no_parser_reads_is_said_to_be_so(source):
     assert read("python", source) is None
 
 
-C = "#define N 3\nstruct s { int a; };\nstatic int f(int a)\n{\n    return a * N;\n}\nint g(void) { return f(2); }\n"
+C = (
+    "#define N 3\nstruct s { int a; };\nstatic int f(int a)\n{\n    return a * N;\n}\nint g(void) {"
+    " return f(2); }\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -121,9 +194,10 @@ def test_a_change_of_c_is_that_of_functions_names_or_everything(new, functions, 
 
 def test_functions_of_cpp_have_their_classes_and_namespaces():
     source = (
-        b"namespace q { template <class T> class K : public L<T> { K() : a{1} {} int m() const { return 1; } ~K() { free(a); }"
-        b" bool operator==(const K &o) const { return a == o.a; } int a; };\nvoid K::d() { f(1); } }\n"
-        b'extern "C" { int e(void) { return R"(})"[0]; } }\nauto x = [](int y) { return y; };\n'
+        b"namespace q { template <class T> class K : public L<T> { K() : a{1} {} int m() const {"
+        b" return 1; } ~K() { free(a); } bool operator==(const K &o) const { return a == o.a; } int"
+        b' a; };\nvoid K::d() { f(1); } }\nextern "C" { int e(void) { return R"(})"[0]; } }\nauto x'
+        b" = [](int y) { return y; };\n"
     )
     found = read("c", source)
     assert found is not None
@@ -133,7 +207,8 @@ def test_functions_of_cpp_have_their_classes_and_namespaces():
 def test_macros_in_a_declaration_are_not_the_function():
     found = read(
         "c",
-        b"EXPORT(char *) make(int a) { return b(); }\nstatic API(void) end(void) { c(); }\nvoid f(int a) NOEXCEPT(true) { d(); }\n",
+        b"EXPORT(char *) make(int a) { return b(); }\nstatic API(void) end(void) { c(); }\nvoid"
+        b" f(int a) NOEXCEPT(true) { d(); }\n",
     )
     assert found is not None and set(found.functions) == {"make", "end", "f"}
 
@@ -141,7 +216,8 @@ def test_macros_in_a_declaration_are_not_the_function():
 def test_a_parameter_is_not_the_function_of_its_name():
     found = read(
         "c",
-        b"int f(int slow, const int *fast, int call, struct kind, S *s) { return slow + *fast + call(1) + s->slow + kind; }\n",
+        b"int f(int slow, const int *fast, int call, struct kind, S *s) { return slow + *fast +"
+        b" call(1) + s->slow + kind; }\n",
     )
     assert found is not None and set(found.functions["f"].mentions) == {"S", "call", "kind", "slow"}
     found = read("c", b"int f(int slow, const int *fast) { return slow + *fast; }\n")
@@ -150,9 +226,15 @@ def test_a_parameter_is_not_the_function_of_its_name():
 
 def test_what_stands_inside_of_a_body_means_something_behind_it():
     found = read(
-        "c", b'int f(void) {\n#define N 3\n#include "body.h"\n return N; }\nint g(void) { return open("data/readme.txt"); }\n'
+        "c",
+        b'int f(void) {\n#define N 3\n#include "body.h"\n return N; }\nint g(void) { return'
+        b' open("data/readme.txt"); }\n',
     )
-    assert found is not None and found.uses == ("body.h",) and "N" in {name for one in found.statements for name in one.binds}
+    assert (
+        found is not None
+        and found.uses == ("body.h",)
+        and "N" in {name for one in found.statements for name in one.binds}
+    )
     assert "readme.txt" in found.functions["g"].mentions
 
 
@@ -212,7 +294,10 @@ def test_a_change_of_fortran_is_that_of_procedures_or_names(new, functions, name
 def test_fortran_says_which_modules_it_uses_and_defines():
     found = read("fortran", FORTRAN.encode())
     assert found is not None and found.uses == ("kinds",) and found.provides == ("heat",)
-    fixed = b"C     COMMENT\n      SUBROUTINE S(A)\n      REAL A\n      CALL T(A,\n     &  B)\n      END\n"
+    fixed = (
+        b"C     COMMENT\n      SUBROUTINE S(A)\n      REAL A\n      CALL T(A,\n     &  B)\n     "
+        b" END\n"
+    )
     found = read("fortran", fixed)
     assert found is not None and set(found.functions["s"].mentions) == {"a", "b", "t"}
 
@@ -223,7 +308,10 @@ def test_fortran_says_which_modules_it_uses_and_defines():
         "MAKE(third)\n  x = 1\n  end subroutine\n",
         "module m\ncontains\nMAKE(third)\n  call slow()\nend subroutine\nend module\n",
         "call slow()\nend\n",
-        "submodule (m) s\ncontains\nmodule procedure third\n  call slow()\nend procedure\nend submodule\n",
+        (
+            "submodule (m) s\ncontains\nmodule procedure third\n  call slow()\nend procedure\nend"
+            " submodule\n"
+        ),
     ],
 )
 def test_fortran_that_a_macro_began_is_not_read(source):
@@ -231,7 +319,14 @@ def test_fortran_that_a_macro_began_is_not_read(source):
 
 
 @pytest.mark.parametrize(
-    "line", ["BEGIN(third)", "x = 1", "call slow()", "interface operator(+)\n procedure add\nend interface", "MAKE third"]
+    "line",
+    [
+        "BEGIN(third)",
+        "x = 1",
+        "call slow()",
+        "interface operator(+)\n procedure add\nend interface",
+        "MAKE third",
+    ],
 )
 def test_what_declares_nothing_in_a_module_of_fortran_is_not_certain(line):
     found = read("fortran", f"module m\n  integer :: n\n  {line}\nend module\n".encode())
@@ -265,7 +360,10 @@ def test_what_belongs_together_in_fortran_is_read_as_one():
     assert {"norm_a", "norm_b"} <= set(means["norm"]) and means["second"] == ("s",)
 
 
-@given(strategies.binary(max_size=200) | strategies.text(alphabet="{}()#\"'/*;\n ab=:&!", max_size=60).map(str.encode))
+@given(
+    strategies.binary(max_size=200)
+    | strategies.text(alphabet="{}()#\"'/*;\n ab=:&!", max_size=60).map(str.encode)
+)
 def test_any_content_is_read_or_not_and_never_fails(source):
     for kind in ("python", "c", "fortran"):
         assert isinstance(read(kind, source), Parts | None)
@@ -275,16 +373,31 @@ def test_any_content_is_read_or_not_and_never_fails(source):
     ("source", "functions"),
     [
         (
-            "int f(int a) {\n#ifdef X\n  if (a) {\n#else\n  if (!a) {\n#endif\n  a++; }\n  return a; }\nint g(void) { return 1; }\n",
-            {"f", "g"},
-        ),
-        ("#ifdef X\nint f(int a) {\n#else\nint h(long a) {\n#endif\n  return a; }\nint g(void) { return 1; }\n", {"g"}),
-        (
-            "int f(int a) {\n#if A\n  { a++;\n#elif B\n  { a--;\n#else\n  {\n#endif\n  } return a; }\nint g(void) { return 1; }\n",
+            (
+                "int f(int a) {\n#ifdef X\n  if (a) {\n#else\n  if (!a) {\n#endif\n  a++; }\n "
+                " return a; }\nint g(void) { return 1; }\n"
+            ),
             {"f", "g"},
         ),
         (
-            '#ifdef C\nextern "C" {\n#endif\nint f(void) { return 1; }\n#ifdef C\n}\n#endif\nint g(void) { return 1; }\n',
+            (
+                "#ifdef X\nint f(int a) {\n#else\nint h(long a) {\n#endif\n  return a; }\nint"
+                " g(void) { return 1; }\n"
+            ),
+            {"g"},
+        ),
+        (
+            (
+                "int f(int a) {\n#if A\n  { a++;\n#elif B\n  { a--;\n#else\n  {\n#endif\n  } return"
+                " a; }\nint g(void) { return 1; }\n"
+            ),
+            {"f", "g"},
+        ),
+        (
+            (
+                '#ifdef C\nextern "C" {\n#endif\nint f(void) { return 1; }\n#ifdef'
+                " C\n}\n#endif\nint g(void) { return 1; }\n"
+            ),
             {"f", "g"},
         ),
         ("int f(void) {\n#else\n#endif\n#endif\n}\n", set()),

@@ -1,4 +1,6 @@
-"""The functions that ordinary Python jobs run: recorded in a warm-up execution, and what `perf select` makes of them."""
+"""The functions that ordinary Python jobs run: recorded in a warm-up execution, and what `perf
+select` makes of them.
+"""
 
 import sys
 
@@ -24,12 +26,16 @@ print(os.environ.get("PYTHONPATH"), names, file=open(os.environ["SAID"], "a"))
 
 @pytest.fixture
 def measured(project, perf):
-    """Configure a job, commit the program, measure it once; returns the functions that were recorded."""
+    """Configure a job, commit the program, measure it once; returns the functions that were
+    recorded.
+    """
 
     def run(program=PROGRAM, options=""):
         said = project.root.parent / "said"
         command = f'"{sys.executable} {options} work.py"'
-        project.write("perf.toml", f'env = {{ SAID = "{said}" }}\n[[job]]\nname = "work"\ncmd = {command}\n')
+        project.write(
+            "perf.toml", f'env = {{ SAID = "{said}" }}\n[[job]]\nname = "work"\ncmd = {command}\n'
+        )
         project.commit("begin", **{"work.py": program, "lib.py": LIBRARY})
         perf("collect", "-n", "1", "-q")
         return said.read_text().splitlines()
@@ -40,8 +46,13 @@ def measured(project, perf):
 def reached(repository):
     from perfvcs.locate.select.reached import of_profile
 
-    return [found for header in repository.index.headers([repository.project.resolve("HEAD")])
-            for profile in repository.profiles([header]) for unit, found in of_profile(profile).items() if not unit.uid]  # fmt: skip
+    return [
+        found
+        for header in repository.index.headers([repository.project.resolve("HEAD")])
+        for profile in repository.profiles([header])
+        for unit, found in of_profile(profile).items()
+        if not unit.uid
+    ]
 
 
 @pytest.fixture

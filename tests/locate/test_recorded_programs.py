@@ -1,4 +1,6 @@
-"""The functions that compiled programs run, out of callgrind's lists, and what `perf select` and `perf bisect` make of them."""
+"""The functions that compiled programs run, out of callgrind's lists, and what `perf select` and
+`perf bisect` make of them.
+"""
 
 import hashlib
 
@@ -6,11 +8,14 @@ import pytest
 
 FILES = {
     ".gitignore": "work\n",
-    "work.c": '#include "shapes.h"\n'
-    "static int inner(int n) { return n * 3; }\n"
-    "static int left(int n) { return n * 5; }\n"
-    "int main(int count, char **words) { return count > 7 ? left(count) + rare(count) : inner(count) * 0 + area(count) * 0; }\n",
-    "shapes.h": "int area(int n);\nint rare(int n);\nstatic inline int twice(int n) { return 2 * n; }\n",
+    "work.c": (
+        '#include "shapes.h"\nstatic int inner(int n) { return n * 3; }\nstatic int left(int n) {'
+        " return n * 5; }\nint main(int count, char **words) { return count > 7 ? left(count) +"
+        " rare(count) : inner(count) * 0 + area(count) * 0; }\n"
+    ),
+    "shapes.h": (
+        "int area(int n);\nint rare(int n);\nstatic inline int twice(int n) { return 2 * n; }\n"
+    ),
     "shapes.c": '#include "shapes.h"\nint area(int n) { return twice(n) + 1; }\n',
     "rare.c": '#include "shapes.h"\nint rare(int n) { return n - 1; }\n',
 }
@@ -20,7 +25,9 @@ pytestmark = pytest.mark.needs("gcc", "valgrind")
 
 @pytest.fixture
 def measured(project, perf):
-    """Measure a program of three sources once: tests that measure the same one share its repository and its profiles."""
+    """Measure a program of three sources once: tests that measure the same one share its repository
+    and its profiles.
+    """
 
     def run(files=FILES, job='cmd = "./work"\ncollectors = ["time", "instructions"]', top=TOP):
         def make():
@@ -57,7 +64,10 @@ def suspects_of(project):
     return suspects(found, between, target, load(project.root / "perf.toml"), Silent())
 
 
-@pytest.mark.parametrize(("file", "old"), [("work.c", "n * 3"), ("shapes.h", "2 * n"), ("shapes.c", "+ 1;"), ("work.c", "n * 5")])
+@pytest.mark.parametrize(
+    ("file", "old"),
+    [("work.c", "n * 3"), ("shapes.h", "2 * n"), ("shapes.c", "+ 1;"), ("work.c", "n * 5")],
+)
 def test_what_a_compiler_put_inside_of_others_counts_as_run(measured, project, perf, file, old):
     measured()
     project.commit("inside", **{file: FILES[file].replace(old, "7 * n" if "n" in old else "+ 2;")})
@@ -69,7 +79,9 @@ def recorded(project):
 
     found = Repository.find(project.root)
     profiles = found.profiles(found.index.headers([found.project.resolve("HEAD")]))
-    return {profile.job.collector: profile.reached.functions for profile in profiles if profile.reached}
+    return {
+        profile.job.collector: profile.reached.functions for profile in profiles if profile.reached
+    }
 
 
 def test_a_shell_that_runs_beside_it_is_noted_as_processes(measured, project):
@@ -83,10 +95,15 @@ def test_a_stripped_program_tells_nothing(measured, project):
 
 
 def test_what_ran_and_stands_in_no_source_decides_nothing(measured, project, perf):
-    files = FILES | {"shapes.c": "#define named(start) start##ea\nint named(ar)(int n) { return n; }\n"}
+    files = FILES | {
+        "shapes.c": "#define named(start) start##ea\nint named(ar)(int n) { return n; }\n"
+    }
     measured(files)
     project.commit("what never ran", **{"rare.c": FILES["rare.c"].replace("- 1", "- 2")})
-    assert "decided by what was recorded" not in perf("select", "HEAD~1..HEAD", "--explain", "work").out
+    assert (
+        "decided by what was recorded"
+        not in perf("select", "HEAD~1..HEAD", "--explain", "work").out
+    )
 
 
 DEFINED = TOP.replace('["gcc', '["""gcc -DSHAPES_H=\'"shapes.h"\'').replace('.c"]', '.c"""]')
@@ -95,15 +112,28 @@ DEFINED = TOP.replace('["gcc', '["""gcc -DSHAPES_H=\'"shapes.h"\'').replace('.c"
 @pytest.mark.parametrize("top", [TOP, DEFINED])
 def test_an_include_that_a_macro_names_may_be_any(measured, project, perf, top):
     define = "" if "-D" in top else '#define SHAPES_H "shapes.h"\n'
-    work = FILES["work.c"].replace("left(count)", "twice(count)").replace("inner(count)", "twice(count)")
+    work = (
+        FILES["work.c"]
+        .replace("left(count)", "twice(count)")
+        .replace("inner(count)", "twice(count)")
+    )
     measured(FILES | {"work.c": define + work.replace('"shapes.h"', "SHAPES_H")}, top=top)
     project.commit("inside", **{"shapes.h": FILES["shapes.h"].replace("2 * n", "7 * n")})
     assert "can be touched (2)" in perf("select", "HEAD~1..HEAD").out
 
 
 STARTING = [
-    ("new.c", "static void __attribute__((constructor)) begin(void) { for (volatile int i = 0; i < 9; i++); }\n"),
-    ("new.c", "static void begin(void) __attribute__((constructor));\nstatic void begin(void) {}\n"),
+    (
+        "new.c",
+        (
+            "static void __attribute__((constructor)) begin(void) { for (volatile int i = 0; i < 9;"
+            " i++); }\n"
+        ),
+    ),
+    (
+        "new.c",
+        "static void begin(void) __attribute__((constructor));\nstatic void begin(void) {}\n",
+    ),
     ("new.c", "#include <stdlib.h>\nvoid *malloc(size_t n) { return 0; }\n"),
     ("new.cc", "#include <new>\nvoid *operator new(std::size_t n) { return 0; }\n"),
     ("new.cc", "struct R { R() { for (volatile int i = 0; i < 9; i++); } };\nstatic R r;\n"),
@@ -113,15 +143,27 @@ STARTING = [
     ("new.cc", '#include "registry.h"\nREGISTER(one);\n'),
 ]
 NEVER_STARTING = [
-    ("new.c", "#include <stdio.h>\nstruct pair { int a, b; };\nstatic struct pair one;\nint other(int n) { return n; }\n"),
+    (
+        "new.c",
+        (
+            "#include <stdio.h>\nstruct pair { int a, b; };\nstatic struct pair one;\nint other(int"
+            " n) { return n; }\n"
+        ),
+    ),
     ("new.c", "typedef struct { int a; } pair;\nstatic pair one;\nint table[] = { 1, 2 };\n"),
     (
         "new.cc",
-        "class K { K(); R member; };\nint other(int of);\nextern K k;\nconstexpr int size = 3;\nusing L = K;\nstatic int *p;\n",
+        (
+            "class K { K(); R member; };\nint other(int of);\nextern K k;\nconstexpr int size ="
+            " 3;\nusing L = K;\nstatic int *p;\n"
+        ),
     ),
     (
         "new.cc",
-        "template <class T> T double_it(T t) { return t; }\nint other(int of) { static R local(5); return of; }\nenum E { A };\n",
+        (
+            "template <class T> T double_it(T t) { return t; }\nint other(int of) { static R"
+            " local(5); return of; }\nenum E { A };\n"
+        ),
     ),
     ("tests/new.cc", "TEST(a, b) { run(); }\nINSTANTIATE(c);\n"),
 ]

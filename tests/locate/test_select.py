@@ -25,7 +25,10 @@ from perfvcs.measure.announcement import Announcement
 from perfvcs.profile import Job, Reached
 from perfvcs.repository import Repository
 
-LIBRARY = "N = 3\n\ndef work(n):\n    return square(n) + N\n\ndef square(i):\n    return i * i\n\ndef other():\n    return 1\n"
+LIBRARY = (
+    "N = 3\n\ndef work(n):\n    return square(n) + N\n\ndef square(i):\n    return i * i\n\ndef"
+    " other():\n    return 1\n"
+)
 TESTS = "import lib\ndef test_work(): lib.work(3)\ndef test_other(): lib.other()\n"
 ONE = "from lib import work\nwork(10)\n"
 TWO = "import lib\nprint(lib.other())\n"
@@ -50,7 +53,14 @@ cmd = "python -m pytest"
 collectors = ["pytest"]
 """
 REACHED = Reached(
-    ["lib.py:<module>", "lib.py:other", "lib.py:square", "lib.py:work", "test_lib.py:test_other", "test_lib.py:test_work"],
+    [
+        "lib.py:<module>",
+        "lib.py:other",
+        "lib.py:square",
+        "lib.py:work",
+        "test_lib.py:test_other",
+        "test_lib.py:test_work",
+    ],
     {"": [0], "test_lib.py::test_work": [2, 3, 5], "test_lib.py::test_other": [1, 4]},
 )
 
@@ -58,7 +68,9 @@ REACHED = Reached(
 def record(project, commit: str, reached: Reached = REACHED) -> None:
     """Store what a measurement of the tests would have recorded on a commit."""
     job = Job(name="tests", collector="pytest", cmd="python -m pytest", engine="protocol/1")
-    Repository.find(project.root, create=True).store.add([sample_profile(commit=commit, job=job, reached=reached)], "record")
+    Repository.find(project.root, create=True).store.add(
+        [sample_profile(commit=commit, job=job, reached=reached)], "record"
+    )
 
 
 @pytest.fixture
@@ -73,7 +85,11 @@ def measured(project):
         "s.c": SOURCE,
         "work.sh": "true\n",
     }
-    files |= {"s.h": "int slow(int n);\n#define SIZE 3\n", "perf.toml": CONFIG, "README.md": "# It\n"}
+    files |= {
+        "s.h": "int slow(int n);\n#define SIZE 3\n",
+        "perf.toml": CONFIG,
+        "README.md": "# It\n",
+    }
     record(project, project.commit("first", **files))
     return project
 
@@ -115,23 +131,33 @@ def test_a_change_touches_those_who_run_what_changed(measured, perf, changed, ke
 def test_reasons_are_reported_for_both(measured, perf):
     measured.commit("square", **{"lib.py": LIBRARY.replace("i * i", "i ** 2")})
     said = perf("select").out
-    assert "1 function in 1 file changed\ncan be touched (3)\n" in said and "runs lib.py:square: square changed" in said
+    assert (
+        "1 function in 1 file changed\ncan be touched (3)\n" in said
+        and "runs lib.py:square: square changed" in said
+    )
     assert "what `sh` runs cannot be seen" in said
-    assert "left out (3)\n" in said and "does not run the function that the change can touch" in said
+    assert (
+        "left out (3)\n" in said and "does not run the function that the change can touch" in said
+    )
     assert all(len(line) <= 80 for line in said.splitlines())
 
 
 def test_one_benchmark_is_explained(measured, perf):
     measured.commit("square", **{"lib.py": LIBRARY.replace("i * i", "i ** 2")})
     said = perf("select", "--explain", WORK).out.splitlines()
-    assert said[0] == f"{WORK}: can be touched" and said[-1] == "  runs lib.py:square, which changed"
+    assert (
+        said[0] == f"{WORK}: can be touched" and said[-1] == "  runs lib.py:square, which changed"
+    )
     assert "decided by what was recorded on" in said[2]
     assert "decided by its sources" in perf("select", "--explain", "native").out
 
 
 def test_an_empty_list_is_no_failure(measured, perf):
     measured.commit("document", **{"README.md": "# That\n"})
-    assert "nothing changed that a benchmark can notice\nleft out (6)" in perf("select", "HEAD~1..HEAD", code=0).out
+    assert (
+        "nothing changed that a benchmark can notice\nleft out (6)"
+        in perf("select", "HEAD~1..HEAD", code=0).out
+    )
     assert json.loads(perf("select", "HEAD..HEAD", "--json", code=0).out)["run"] == 0
 
 
@@ -149,32 +175,56 @@ def test_uncommitted_changes_are_those_of_the_working_tree(measured, perf):
 
 
 def test_a_record_counts_no_more_when_what_it_saw_has_changed(measured, perf):
-    measured.commit("work calls another", **{"lib.py": LIBRARY.replace("square(n) + N", "square(n) + N + other()")})
     measured.commit(
-        "other", **{"lib.py": LIBRARY.replace("square(n) + N", "square(n) + N + other()").replace("return 1", "return 2")}
+        "work calls another",
+        **{"lib.py": LIBRARY.replace("square(n) + N", "square(n) + N + other()")},
+    )
+    measured.commit(
+        "other",
+        **{
+            "lib.py": (
+                LIBRARY.replace("square(n) + N", "square(n) + N + other()").replace(
+                    "return 1", "return 2"
+                )
+            )
+        },
     )
     found = chosen(perf, "HEAD~1..HEAD")
-    assert "what it runs changed since it was recorded on" in found[WORK] and "lib.py:other" in found[OTHER]
+    assert (
+        "what it runs changed since it was recorded on" in found[WORK]
+        and "lib.py:other" in found[OTHER]
+    )
 
 
 def test_what_was_left_out_before_is_known_by_the_older_record(measured, perf):
     measured.commit("other", **{"lib.py": LIBRARY.replace("return 1", "return 2")})
     later = Reached(["(left out)", "lib.py:other"], {WORK: [0], OTHER: [1], "": []})
     record(measured, measured.git("rev-parse", "HEAD"), later)
-    measured.commit("square", **{"lib.py": LIBRARY.replace("return 1", "return 2").replace("i * i", "i ** 2")})
+    measured.commit(
+        "square", **{"lib.py": LIBRARY.replace("return 1", "return 2").replace("i * i", "i ** 2")}
+    )
     assert set(chosen(perf)) == {"one", WORK, "shell"}
 
 
 def test_tests_that_start_processes_and_new_commands_always_run(measured, perf):
-    record(measured, measured.commit("second", **{"one.py": f"{ONE}work(2)\n"}), Reached(["(processes)"], {WORK: [0]}))
+    record(
+        measured,
+        measured.commit("second", **{"one.py": f"{ONE}work(2)\n"}),
+        Reached(["(processes)"], {WORK: [0]}),
+    )
     measured.commit("s", **{"s.c": SOURCE.replace("% 7", "% 9")})
     assert "starts processes" in chosen(perf)[WORK]
     measured.write("perf.toml", CONFIG.replace("python -m pytest", "python -m pytest -x"))
-    assert chosen(perf, "HEAD~1..HEAD")["tests"] == "its tests were not recorded yet: measure them once"
+    assert (
+        chosen(perf, "HEAD~1..HEAD")["tests"]
+        == "its tests were not recorded yet: measure them once"
+    )
 
 
 def test_tests_that_are_gone_are_not_listed(measured, perf):
-    measured.commit("fewer", **{"test_lib.py": TESTS.replace("def test_other(): lib.other()\n", "")})
+    measured.commit(
+        "fewer", **{"test_lib.py": TESTS.replace("def test_other(): lib.other()\n", "")}
+    )
     assert OTHER not in chosen(perf) and OTHER not in perf("select", "-v").out
 
 
@@ -215,13 +265,18 @@ def test_what_cannot_be_answered_is_one_line(measured, perf, words, code, messag
 def test_without_perf_toml_or_parents_the_cure_is_named(project, perf):
     project.commit("first", **{"a.py": ""})
     Repository.find(project.root, create=True)
-    assert "there is no perf.toml: make one with `perf init`" in perf("select", "HEAD..HEAD", code=2).err
+    assert (
+        "there is no perf.toml: make one with `perf init`"
+        in perf("select", "HEAD..HEAD", code=2).err
+    )
     assert "has no ancestor to be compared with" in perf("select", code=4).err
 
 
 def test_a_shallow_clone_says_so(measured, perf, tmp_path, monkeypatch):
     measured.commit("second")
-    measured.git("clone", "--quiet", "--depth=1", f"file://{measured.root}", str(tmp_path / "clone"))
+    measured.git(
+        "clone", "--quiet", "--depth=1", f"file://{measured.root}", str(tmp_path / "clone")
+    )
     monkeypatch.chdir(tmp_path / "clone")
     Repository.find(tmp_path / "clone", create=True)
     assert "git fetch --unshallow" in perf("select", code=4).err
@@ -229,9 +284,17 @@ def test_a_shallow_clone_says_so(measured, perf, tmp_path, monkeypatch):
 
 def test_a_doctest_is_its_text(measured, perf):
     document, module = "README.md::README.md", "lib.py::lib.other"
-    reached = Reached(["lib.py:other", "test_lib.py:test_work"], {document: [0], module: [0], WORK: [1]})
+    reached = Reached(
+        ["lib.py:other", "test_lib.py:test_work"], {document: [0], module: [0], WORK: [1]}
+    )
     record(measured, measured.commit("second", **{"one.py": f"{ONE}work(2)\n"}), reached)
-    measured.commit("text", **{"README.md": "# That\n", "lib.py": LIBRARY.replace("return 1", '""">>> 1"""\n    return 1')})
+    measured.commit(
+        "text",
+        **{
+            "README.md": "# That\n",
+            "lib.py": LIBRARY.replace("return 1", '""">>> 1"""\n    return 1'),
+        },
+    )
     assert set(chosen(perf)) == {document, module}
 
 
@@ -249,11 +312,16 @@ def test_a_damaged_database_of_sources_is_made_anew(measured, perf):
     assert chosen(perf) == before
 
 
-@pytest.mark.parametrize("damage", ["parts = x'ffff'", "parts = 'text'", "uses = 17", "uses = x'ff00'", "names = 3"])
+@pytest.mark.parametrize(
+    "damage", ["parts = x'ffff'", "parts = 'text'", "uses = 17", "uses = x'ff00'", "names = 3"]
+)
 def test_damaged_rows_of_sources_are_made_anew(measured, perf, damage):
     measured.commit("square", **{"lib.py": LIBRARY.replace("i * i", "i ** 2")})
     before = chosen(perf)
-    with contextlib.closing(sqlite3.connect(measured.root / ".perf" / "sources.db")) as database, database:
+    with (
+        contextlib.closing(sqlite3.connect(measured.root / ".perf" / "sources.db")) as database,
+        database,
+    ):
         assert database.execute(f"UPDATE sources SET {damage}").rowcount
     assert chosen(perf) == before
 
@@ -265,7 +333,11 @@ def test_on_a_full_disk_it_answers_all_the_same(measured, perf, room):
     before, home = chosen(perf), measured.root / ".perf"
     (home / "sources.db").unlink()
     shutil.copytree(home, measured.root / "copy", symlinks=True)
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(home)], capture_output=True, check=False).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(home)],
+        capture_output=True,
+        check=False,
+    ).returncode:
         lack("the right to mount a file system")
     try:
         shutil.copytree(measured.root / "copy", home, symlinks=True, dirs_exist_ok=True)
@@ -317,7 +389,16 @@ def path(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("path")
 def test_what_is_left_out_is_not_measured_and_inherits(project, perf):
-    project.commit("first", **{"lib.py": LIBRARY, "test_lib.py": TESTS, "one.py": ONE, "two.py": TWO, "perf.toml": SELECTED})
+    project.commit(
+        "first",
+        **{
+            "lib.py": LIBRARY,
+            "test_lib.py": TESTS,
+            "one.py": ONE,
+            "two.py": TWO,
+            "perf.toml": SELECTED,
+        },
+    )
     assert "nothing is left out: no commit before" in perf("collect", "--select").err
     project.commit("square", **{"lib.py": LIBRARY.replace("i * i", "i ** 2")})
     said = perf("collect", "--select", "--sample", "0", "--json")
@@ -330,7 +411,8 @@ def test_what_is_left_out_is_not_measured_and_inherits(project, perf):
     assert tests.resources.names == [WORK], "the other test did not run"
     report = json.loads(perf("check", "--json", code=None).out)
     assert (
-        set(report["untouched"]) == {"two", f"tests: {OTHER}"} and report["inherits"] == project.git("rev-parse", "HEAD~1")[:10]
+        set(report["untouched"]) == {"two", f"tests: {OTHER}"}
+        and report["inherits"] == project.git("rev-parse", "HEAD~1")[:10]
     )
     assert "missing" not in report["counts"]
     assert "not touched: inherits" in perf("check", code=None).out
@@ -339,7 +421,9 @@ def test_what_is_left_out_is_not_measured_and_inherits(project, perf):
     assert perf("check", code=0).out.startswith(project.git("rev-parse", "HEAD~1")[:10]), (
         "nothing was touched, and nothing failed"
     )
-    project.commit("other", **{"lib.py": LIBRARY.replace("i * i", "i ** 2").replace("return 1", "return 2")})
+    project.commit(
+        "other", **{"lib.py": LIBRARY.replace("i * i", "i ** 2").replace("return 1", "return 2")}
+    )
     assert set(chosen(perf)) == {"two", OTHER}, "the record of what was left out is still known"
 
 
@@ -358,23 +442,42 @@ def test_a_sample_of_what_is_left_out_is_measured_and_counted(project, perf):
 @pytest.mark.usefixtures("measured")
 def test_select_goes_with_measuring_only(perf):
     assert "--select goes with --measure" in perf("check", "--select", code=2).err
-    assert "goes with neither --continue nor a command" in perf("collect", "--select", "--", "true", code=2).err
+    assert (
+        "goes with neither --continue nor a command"
+        in perf("collect", "--select", "--", "true", code=2).err
+    )
 
 
 def test_a_benchmark_that_changed_although_it_was_left_out_is_a_miss(tmp_path):
     def change(uid: str, word: Word) -> Change:
-        return Change(word=word, job="tests", uid=uid, metric="wall", unit="s", better="lower", series="0")
+        return Change(
+            word=word, job="tests", uid=uid, metric="wall", unit="s", better="lower", series="0"
+        )
 
-    sampler, units = LeftOutSampler(tmp_path), [BenchmarkUnit("tests", "pytest", name) for name in ("a", "b", "c")]
+    sampler, units = (
+        LeftOutSampler(tmp_path),
+        [BenchmarkUnit("tests", "pytest", name) for name in ("a", "b", "c")],
+    )
     sampler.note("0" * 40, "1" * 40, LeftOut(frozenset(), {}, tuple(units)))
     assert sampler.summary() == "" and sampler.counts()["measured"] == 3
-    sampler.judge("0" * 40, "1" * 40, [change("a", "degradation"), change("b", "same"), change("c", "inconclusive")])
+    sampler.judge(
+        "0" * 40,
+        "1" * 40,
+        [change("a", "degradation"), change("b", "same"), change("c", "inconclusive")],
+    )
     assert sampler.counts() == {"measured": 3, "settled": 2, "changed": 1}
     assert "of 2 settled 1 changed (50 %" in sampler.summary()
 
 
 def test_what_inherits_is_reported_in_every_form():
-    report = Report(baseline="0" * 10, target="1" * 10, method="auto", changes=[], untouched=["two", "three"], inherits="0" * 10)
+    report = Report(
+        baseline="0" * 10,
+        target="1" * 10,
+        method="auto",
+        changes=[],
+        untouched=["two", "three"],
+        inherits="0" * 10,
+    )
     said = "not touched: inherits 0000000000: 2 benchmarks (perf select says why)"
     assert (
         said in text(report)
@@ -385,7 +488,9 @@ def test_what_inherits_is_reported_in_every_form():
 
 
 def test_the_hook_selects_where_perf_toml_says_so(project, perf):
-    config = '[hook]\nselect = true\n[[job]]\nname = "one"\ncmd = "true"\nexecutions = 1\nwarmup = 0\n'
+    config = (
+        '[hook]\nselect = true\n[[job]]\nname = "one"\ncmd = "true"\nexecutions = 1\nwarmup = 0\n'
+    )
     parent = project.commit("first", **{"perf.toml": config})
     perf("collect")
     commit = project.commit("document", **{"README.md": "# It\n"})

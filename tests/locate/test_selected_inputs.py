@@ -1,4 +1,6 @@
-"""What perf.toml and the build name keeps benchmarks, whatever it is called: inputs of jobs, documents, and programs that make code."""
+"""What perf.toml and the build name keeps benchmarks, whatever it is called: inputs of jobs,
+documents, and programs that make code.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,15 @@ def kept(project, perf):
 
     def kept(config: str, changed: str, text: str = "new\n", **files: str) -> set[str]:
         project.commit(
-            "first", **{"perf.toml": f"{config}{JOBS}", "work.py": WORK, "other.py": OTHER, "w.c": C, changed: "old\n", **files}
+            "first",
+            **{
+                "perf.toml": f"{config}{JOBS}",
+                "work.py": WORK,
+                "other.py": OTHER,
+                "w.c": C,
+                changed: "old\n",
+                **files,
+            },
         )
         project.commit("change", **{changed: text})
         found = json.loads(perf("select", "--json", "HEAD~1..HEAD").out)
@@ -87,18 +97,42 @@ RULE = "w: w.c gen.py\n\tpython3 gen.py > gen.h\n\tgcc -o w w.c\n"
         (MAKE, "spec.md", {"Makefile": "w: w.c spec.md\n\tgcc -o w w.c\n"}),
         (MAKE, "docs/a.md", {"Makefile": "w: w.c $(wildcard docs/*.md)\n\tgcc -o w w.c\n"}),
         (MAKE, ".github/n.mk", {"Makefile": "include .github/n.mk\nw: w.c\n\tgcc -o w w.c\n"}),
-        (MAKE, "docs/n.md", {"Makefile": "include .github/n.mk\n", ".github/n.mk": "w: docs/n.md\n"}),
-        (MAKE, "ops.h", {"Makefile": "gen.h: ops.h gen.py\n\tpython3 gen.py $< > gen.h\n", "gen.py": GEN, "helper.py": HELPER}),
-        (MAKE, "gen.c", {"Makefile": "gen.h: gen\n\t./gen > gen.h\ngen: gen.c\n\tgcc -o gen gen.c\n"}),
+        (
+            MAKE,
+            "docs/n.md",
+            {"Makefile": "include .github/n.mk\n", ".github/n.mk": "w: docs/n.md\n"},
+        ),
+        (
+            MAKE,
+            "ops.h",
+            {
+                "Makefile": "gen.h: ops.h gen.py\n\tpython3 gen.py $< > gen.h\n",
+                "gen.py": GEN,
+                "helper.py": HELPER,
+            },
+        ),
+        (
+            MAKE,
+            "gen.c",
+            {"Makefile": "gen.h: gen\n\t./gen > gen.h\ngen: gen.c\n\tgcc -o gen gen.c\n"},
+        ),
         ('build = ["python3 gen.py", "gcc -O1 -o w w.c"]\n', "gen.py", {}),
         ('build = ["sh tools/mk"]\n', "gen.py", {"tools/mk": "python3 gen.py > gen.h\n"}),
         ('build = ["python3 gen.py"]\n', "spec.md", {"gen.py": "print(open('spec.md').read())\n"}),
         ('build = ["pip install ."]\n', "gen.py", {"setup.py": "import gen\n"}),
-        ('build = ["cmake .", "make"]\n', "gen.py", {"CMakeLists.txt": "add_custom_command(COMMAND ${PY} gen.py)\n"}),
+        (
+            'build = ["cmake .", "make"]\n',
+            "gen.py",
+            {"CMakeLists.txt": "add_custom_command(COMMAND ${PY} gen.py)\n"},
+        ),
     ],
 )
 def test_what_the_build_reads_and_runs_keeps_all(kept, build, changed, files):
-    text = C.replace("return 0", "return 1") if changed.endswith(".c") else "def size(): return 2\nsize()\n"
+    text = (
+        C.replace("return 0", "return 1")
+        if changed.endswith(".c")
+        else "def size(): return 2\nsize()\n"
+    )
     before = {changed: C if changed.endswith(".c") else "def size(): return 1\nsize()\n"}
     assert kept(f"{build}{job('./w')}", changed, text, **(before | files)) == {"w", "other"}
 
@@ -107,11 +141,24 @@ def test_what_the_build_reads_and_runs_keeps_all(kept, build, changed, files):
     ("build", "changed", "files"),
     [
         (MAKE, "README.md", {"Makefile": RULE, "gen.py": GEN, "helper.py": HELPER}),
-        (MAKE, "helper.py", {"Makefile": RULE, "gen.py": GEN}),  # only what the generator does not run
-        (MAKE, "docs/index.md", {"Makefile": "w: w.c\n\tgcc -o w w.c\n.PHONY: docs\ndocs:\n\tsphinx-build docs\n"}),
-        (MAKE, "tests/test_it.py", {"Makefile": "w: w.c\n\tgcc -o w w.c\ntest:\n\tpytest tests/test_it.py\n"}),
+        # only what the generator does not run
+        (MAKE, "helper.py", {"Makefile": RULE, "gen.py": GEN}),
+        (
+            MAKE,
+            "docs/index.md",
+            {"Makefile": "w: w.c\n\tgcc -o w w.c\n.PHONY: docs\ndocs:\n\tsphinx-build docs\n"},
+        ),
+        (
+            MAKE,
+            "tests/test_it.py",
+            {"Makefile": "w: w.c\n\tgcc -o w w.c\ntest:\n\tpytest tests/test_it.py\n"},
+        ),
         ("", "README.md", {"Makefile": "w: w.c README.md\n\tgcc -o w w.c\n"}),
-        ('build = ["pip install ."]\n', "README.md", {"setup.py": "setup(long_description=open('README.md').read())\n"}),
+        (
+            'build = ["pip install ."]\n',
+            "README.md",
+            {"setup.py": "setup(long_description=open('README.md').read())\n"},
+        ),
         ('build = ["pip install ."]\n', "docs/a.md", {"Makefile": "docs: docs/a.md\n"}),
     ],
 )

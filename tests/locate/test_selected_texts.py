@@ -1,4 +1,6 @@
-"""What Python reads of its own sources and beside them keeps benchmarks: docstrings, annotations, the order of imports, unnamed files."""
+"""What Python reads of its own sources and beside them keeps benchmarks: docstrings, annotations,
+the order of imports, unnamed files.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +9,27 @@ import json
 import pytest
 
 OTHER = "import lib\n"
-JOBS = '[[job]]\nname = "w"\ncmd = "python work.py"\n[[job]]\nname = "other"\ncmd = "python other.py"\n'
+JOBS = (
+    '[[job]]\nname = "w"\ncmd = "python work.py"\n[[job]]\nname = "other"\ncmd = "python'
+    ' other.py"\n'
+)
 LIB = '"""A library."""\ndef f(x: int):\n    """Old."""\n    return x\n'
 
 
 @pytest.fixture
 def kept(project, perf):
-    """Which of the jobs ``w`` and ``other`` are kept where a file changes from one text to another."""
+    """Which of the jobs ``w`` and ``other`` are kept where a file changes from one text to
+    another.
+    """
 
     def kept(changed: str, old: str | None, new: str, **files: str) -> set[str]:
-        before = {"perf.toml": JOBS, "work.py": "import lib\n", "other.py": OTHER, "lib.py": LIB, **files}
+        before = {
+            "perf.toml": JOBS,
+            "work.py": "import lib\n",
+            "other.py": OTHER,
+            "lib.py": LIB,
+            **files,
+        }
         project.commit("first", **(before if old is None else before | {changed: old}))
         project.commit("change", **{changed: new})
         found = json.loads(perf("select", "--json", "HEAD~1..HEAD").out)
@@ -44,7 +57,11 @@ READS_SOURCES = ["import inspect, lib\nprint(inspect.getsource(lib))\n"]
 @pytest.mark.parametrize(
     ("work", "new"),
     [
-        *((work, new) for work in READS_DOCSTRINGS for new in (DOCSTRING, LIB.replace("A library", "New"))),
+        *(
+            (work, new)
+            for work in READS_DOCSTRINGS
+            for new in (DOCSTRING, LIB.replace("A library", "New"))
+        ),
         *((work, ANNOTATION) for work in READS_ANNOTATIONS),
         *((work, new) for work in READS_SOURCES for new in (DOCSTRING, ANNOTATION, f"# so\n{LIB}")),
     ],
@@ -91,13 +108,24 @@ def test_the_order_of_imports_that_set_one_thing_counts(kept):
 
 def test_an_import_before_what_it_may_see_counts(kept):
     modules = {"a.py": "import os\nX = 1\nprint(os.environ)\n"}
-    old, new = "import os\nos.putenv('A', 'b')\nimport a\n", "import os\nimport a\nos.putenv('A', 'b')\n"
+    old, new = (
+        "import os\nos.putenv('A', 'b')\nimport a\n",
+        "import os\nimport a\nos.putenv('A', 'b')\n",
+    )
     assert kept("work.py", old, new, **modules) == {"w"}
 
 
 def test_the_order_of_other_imports_does_not_count(kept):
     modules = {"a.py": "def f(): pass\n", "b.py": "X = 1\n"}
-    assert kept("work.py", "import os\nimport a\nimport b\n", "import b\nimport a\nimport os\n", **modules) == set()
+    assert (
+        kept(
+            "work.py",
+            "import os\nimport a\nimport b\n",
+            "import b\nimport a\nimport os\n",
+            **modules,
+        )
+        == set()
+    )
 
 
 @pytest.mark.parametrize(
@@ -122,14 +150,23 @@ def test_who_opens_what_it_does_not_name_in_full_is_kept(kept, work, changed):
     assert kept(changed, old, new, **{"work.py": work}) == {"w"}
 
 
-@pytest.mark.parametrize("work", ['fopen("docs/" "a" ".md", "r");', 'opendir("docs");', 'sprintf(path, "docs/%s.md", words[1]);'])
+@pytest.mark.parametrize(
+    "work",
+    [
+        'fopen("docs/" "a" ".md", "r");',
+        'opendir("docs");',
+        'sprintf(path, "docs/%s.md", words[1]);',
+    ],
+)
 def test_a_program_in_c_that_opens_what_it_does_not_name_is_kept(kept, work):
     files = {"w.c": f"int main(int n, char **words) {{ char path[99]; {work} return 0; }}\n"}
     files["perf.toml"] = JOBS.replace("python work.py", "./w")
     assert kept("docs/a.md", "1\n", "2\n", **files) == {"w"}
 
 
-@pytest.mark.parametrize(("path", "expected"), [("copyreg.py", {"w", "other"}), ("src/json/__init__.py", {"w", "other"})])
+@pytest.mark.parametrize(
+    ("path", "expected"), [("copyreg.py", {"w", "other"}), ("src/json/__init__.py", {"w", "other"})]
+)
 def test_a_new_module_in_the_place_of_python_s_own_keeps_all(kept, path, expected):
     assert kept(path, None, "X = 1\n") == expected
 

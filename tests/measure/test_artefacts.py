@@ -1,4 +1,6 @@
-"""Measuring leaves the working tree as it is, and what a build made there, by whomever, is not a change."""
+"""Measuring leaves the working tree as it is, and what a build made there, by whomever, is not a
+change.
+"""
 
 import json
 import subprocess
@@ -35,12 +37,16 @@ def dirty(perf: Perf) -> dict[str, list[str]]:
 
 @pytest.mark.needs("cc", "valgrind")
 @pytest.mark.parametrize("by_hand", [False, True])
-def test_a_build_artefact_does_not_hide_twice_the_work(project: Project, perf: Perf, *, by_hand: bool) -> None:
+def test_a_build_artefact_does_not_hide_twice_the_work(
+    project: Project, perf: Perf, *, by_hand: bool
+) -> None:
     project.commit(
         "one",
         **{
             "w.c": "int main(void){volatile int i;for(i=0;i<300000;i++);return 0;}\n",
-            "perf.toml": 'build = ["cc -o w w.c"]\n[[job]]\ncmd = "./w"\ncollectors = ["instructions"]\n',
+            "perf.toml": (
+                'build = ["cc -o w w.c"]\n[[job]]\ncmd = "./w"\ncollectors = ["instructions"]\n'
+            ),
         },
     )
     perf("init")
@@ -79,19 +85,33 @@ def test_measuring_leaves_the_working_tree_as_it_is(built: Project, perf: Perf, 
     if name == "collect with changes":
         built.write("sort.sh", "#!/bin/sh\n/bin/true\n", executable=True)
         built.write("notes.csv", "x")
-    before = built.git("status", "--porcelain", "--untracked-files=all"), built.git("stash", "list"), built.git("show-ref")
-    files = {path: path.stat().st_mtime_ns for path in built.root.iterdir() if path.name not in (".perf", ".git")}
+    before = (
+        built.git("status", "--porcelain", "--untracked-files=all"),
+        built.git("stash", "list"),
+        built.git("show-ref"),
+    )
+    files = {
+        path: path.stat().st_mtime_ns
+        for path in built.root.iterdir()
+        if path.name not in (".perf", ".git")
+    }
     perf(*COMMANDS[name], code=None)
     assert (
         built.git("status", "--porcelain", "--untracked-files=all"),
         built.git("stash", "list"),
         built.git("show-ref"),
     ) == before
-    assert {path: path.stat().st_mtime_ns for path in built.root.iterdir() if path.name not in (".perf", ".git")} == files
+    assert {
+        path: path.stat().st_mtime_ns
+        for path in built.root.iterdir()
+        if path.name not in (".perf", ".git")
+    } == files
 
 
 def test_the_trials_of_init_leave_the_working_tree_as_it_is(project: Project, perf: Perf) -> None:
-    project.commit(**{"Makefile": "all:\n\tcp run.sh sort\nbench: all\n\tsh ./sort\n", "run.sh": "true"})
+    project.commit(
+        **{"Makefile": "all:\n\tcp run.sh sort\nbench: all\n\tsh ./sort\n", "run.sh": "true"}
+    )
     perf("init", code=None)
     assert project.git("status", "--porcelain") in ("", "?? perf.toml")
 
@@ -109,7 +129,10 @@ def test_what_a_build_or_a_job_makes_by_hand_is_not_a_change(built: Project, per
 
 
 def test_an_artefact_is_not_laid_over_a_checkout(built: Project, perf: Perf) -> None:
-    built.configure("cmd = \"sh -c 'test -f data.csv && test ! -f leftover'\"\nexecutions = 1", top='build = ["touch made"]')
+    built.configure(
+        "cmd = \"sh -c 'test -f data.csv && test ! -f leftover'\"\nexecutions = 1",
+        top='build = ["touch made"]',
+    )
     built.commit("three")
     perf("collect", "-q", code=5)
     built.write("made", "by hand")
@@ -119,7 +142,9 @@ def test_an_artefact_is_not_laid_over_a_checkout(built: Project, perf: Perf) -> 
     assert "left out of it, since measuring makes it: made" in said.err
 
 
-def test_what_head_builds_is_seen_before_it_is_decided_what_is_compared(built: Project, perf: Perf) -> None:
+def test_what_head_builds_is_seen_before_it_is_decided_what_is_compared(
+    built: Project, perf: Perf
+) -> None:
     perf("init")
     built.write("sort", "", executable=True)
     built.write("out/log", "")
@@ -133,7 +158,9 @@ def test_what_head_builds_is_seen_before_it_is_decided_what_is_compared(built: P
 
 
 def test_a_build_that_fails_teaches_nothing(project: Project, perf: Perf) -> None:
-    project.configure('cmd = "sh sort"\nexecutions = 1', top='build = ["test -f header", "touch sort"]')
+    project.configure(
+        'cmd = "sh sort"\nexecutions = 1', top='build = ["test -f header", "touch sort"]'
+    )
     project.commit("without its header")
     project.write("header", "")
     perf("collect")
@@ -149,7 +176,9 @@ def test_other_build_commands_make_other_artefacts(built: Project, perf: Perf) -
     assert dirty(perf) == {"changes": ["perf.toml", "sort"], "artefacts": ["made"]}
 
 
-def test_a_new_source_at_the_path_of_an_artefact_counts_once_it_is_added(built: Project, perf: Perf) -> None:
+def test_a_new_source_at_the_path_of_an_artefact_counts_once_it_is_added(
+    built: Project, perf: Perf
+) -> None:
     perf("collect", "-q")
     built.write("sort", "a source now")
     built.write("out/main.c", "a source now")
@@ -169,19 +198,24 @@ def test_a_commit_that_builds_it_no_longer_makes_it_a_source(built: Project, per
     assert "HEAD and its changes in sort\n" in said.err
 
 
-def test_a_file_that_only_the_working_tree_has_is_named_when_a_job_fails(project: Project, perf: Perf) -> None:
+def test_a_file_that_only_the_working_tree_has_is_named_when_a_job_fails(
+    project: Project, perf: Perf
+) -> None:
     project.commit(**{".gitignore": "data/\nsort\nlib/\n", "run.sh": "cat data/big\n", "x": ""})
     project.write("data/big", "")
     project.write("sort", "#!/bin/sh\n", executable=True)
-    cure = "is in the working tree, but not in a checkout: let `build` make it, name it in `overlay`, or `git add` it"
+    cure = (
+        "is in the working tree, but not in a checkout: let `build` make it, name it in `overlay`,"
+        " or `git add` it"
+    )
     project.configure('cmd = "./sort"')
     assert f"`./sort` {cure}" in perf("collect", code=5).err
     project.configure('cmd = "cat data/big"')
     assert f"(`data/big` {cure})" in perf("collect", code=5).err
     project.configure('cmd = "sh run.sh"')
     assert (
-        "(git ignores data/, sort, so that no checkout has that: name in `overlay` what a job needs)"
-        in perf("collect", code=5).err
+        "(git ignores data/, sort, so that no checkout has that: name in `overlay` what a job"
+        " needs)" in perf("collect", code=5).err
     )
     project.configure('cmd = "test -n {workload}"\nworkloads = ["data/big"]')
     assert f"note: work data/big: `data/big` {cure}" in " ".join(perf("collect").out.split())
@@ -196,7 +230,9 @@ def test_a_typed_command_runs_in_the_working_tree_as_it_stands(built: Project, p
     built.write("data", "")
     perf("collect", "-n", "2", "--warmup", "0", "--", "./sort", "data")
     assert (built.root / "typed").read_text() == "\n\n"
-    assert [header.dirty for header in Repository.find().index.headers([built.git("rev-parse", "HEAD")])] == [None, None]
+    assert [
+        header.dirty for header in Repository.find().index.headers([built.git("rev-parse", "HEAD")])
+    ] == [None, None]
     built.git("clean", "--quiet", "--force", "typed")
     said = perf("check", "--measure", "-n", "1", code=None)
     assert "HEAD and its parent; not counted, since measuring makes it: sort\n" in said.err
@@ -208,9 +244,15 @@ def test_the_record_is_bounded_and_can_be_lost(tmp_path: Path) -> None:
         artefacts.built(f"{number}", ["make"], [f"of {number}"])
     artefacts.left([f"{number}" for number in range(MOST_PATHS + 10)])
     assert (
-        artefacts.is_known("34", ["make"]) and not artefacts.is_known("34", ["ninja"]) and not artefacts.is_known("4", ["make"])
+        artefacts.is_known("34", ["make"])
+        and not artefacts.is_known("34", ["ninja"])
+        and not artefacts.is_known("4", ["make"])
     )
-    assert "of 34" in artefacts.of("34") and "of 33" not in artefacts.of("34") and {"of 33", "of 34"} <= artefacts.of("unknown")
+    assert (
+        "of 34" in artefacts.of("34")
+        and "of 33" not in artefacts.of("34")
+        and {"of 33", "of 34"} <= artefacts.of("unknown")
+    )
     assert len(artefacts.of("34")) == 1 + MOST_PATHS
     artefacts.left(["\udcff"])
     artefacts.built("36", ["make"], ["\udcff", "ü"])

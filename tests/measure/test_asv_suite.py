@@ -84,20 +84,32 @@ def suite(tmp_path: Path) -> Path:
     folder.mkdir(parents=True)
     (folder.parent / "asv.conf.json").write_text(CONFIGURATION)
     (folder / "__init__.py").write_text("")
-    (folder / "common.py").write_text("rows = 10\n\nclass Base:\n    def time_inherited(self, *_):\n        pass\n")
+    (folder / "common.py").write_text(
+        "rows = 10\n\nclass Base:\n    def time_inherited(self, *_):\n        pass\n"
+    )
     (folder / "sorting.py").write_text(SUITE)
     (folder / "broken.py").write_text("import missing_module\n")
     return folder
 
 
-def run(folder: Path, *names: str) -> tuple[subprocess.CompletedProcess[str], dict[tuple[str, float | None], dict[str, float]]]:
+def run(
+    folder: Path, *names: str
+) -> tuple[subprocess.CompletedProcess[str], dict[tuple[str, float | None], dict[str, float]]]:
     """The process, and the last sample of each benchmark and size."""
     samples = folder.parent / "samples"
     env = os.environ | {"PYTHONPATH": str(python_folder()), "PERFVCS_SAMPLES": str(samples)}
     done = subprocess.run(
-        [sys.executable, "-m", "perfvcs_asv", str(folder), *names], env=env, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "perfvcs_asv", str(folder), *names],
+        env=env,
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    lines = [json.loads(line) for line in samples.read_text().split("\n")[:-1]] if samples.exists() else []
+    lines = (
+        [json.loads(line) for line in samples.read_text().split("\n")[:-1]]
+        if samples.exists()
+        else []
+    )
     return done, {(line["uid"], line.get("size")): line for line in lines if "uid" in line}
 
 
@@ -106,7 +118,8 @@ def test_setups_parameters_and_caches_are_those_of_asv(suite: Path) -> None:
     assert done.returncode == 0, done.stderr
     up, down = "sorting.Sort.time_sort (order='up')", "sorting.Sort.time_sort (order='down')"
     assert {size for uid, size in found if uid == up} == {10, 100, 1000}
-    assert {size for uid, size in found if uid == down} == {10, 100}  # NotImplementedError leaves one out
+    # NotImplementedError leaves one out
+    assert {size for uid, size in found if uid == down} == {10, 100}
     assert set(found["sorting.Cached.time_sum", None]) == {"uid", "wall", "cpu"}
     assert found["sorting.Cached.track_length", None]["value_rows"] == 3
     assert found["sorting.Cached.peakmem_copy", None]["maxrss"] > 1_000_000
@@ -117,7 +130,10 @@ def test_setups_parameters_and_caches_are_those_of_asv(suite: Path) -> None:
 def test_benchmarks_that_fail_are_named_and_the_others_measured(suite: Path) -> None:
     done, found = run(suite)
     assert "sorting.time_fails: not measured: ValueError: a reason\n" in done.stderr
-    assert "speed.broken: not measured: ModuleNotFoundError: No module named 'missing_module'\n" in done.stderr
+    assert (
+        "speed.broken: not measured: ModuleNotFoundError: No module named 'missing_module'\n"
+        in done.stderr
+    )
     assert ("sorting.Cached.time_sum", None) in found
 
 
@@ -146,11 +162,22 @@ def test_a_suite_is_proposed_with_what_it_requires_and_its_modules_one_by_one(su
     assert (first.requires, second.requires) == (("six", "toolz==0.12"), ())
     assert (first.overlay, first.python) == ("bench/speed/", (".",))
     assert third.cmd == "python -m perfvcs_asv bench/speed common"
-    assert not [one for one in proposals(root) if one.cmd.startswith("python bench")]  # its files are no programs
+    # its files are no programs
+    assert not [one for one in proposals(root) if one.cmd.startswith("python bench")]
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", '{"benchmark_dir": "../.."}', '{"benchmark_dir": "/"}', '{"matrix": 3}', "[" * 10_000, "\0" * 100]
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        '{"benchmark_dir": "../.."}',
+        '{"benchmark_dir": "/"}',
+        '{"matrix": 3}',
+        "[" * 10_000,
+        "\0" * 100,
+    ],
 )
 def test_any_configuration_of_asv_is_read(tmp_path: Path, text: str) -> None:
     (tmp_path / "asv.conf.json").write_text(text)
@@ -158,7 +185,9 @@ def test_any_configuration_of_asv_is_read(tmp_path: Path, text: str) -> None:
 
 
 def test_old_configurations_list_requirements_without_req(suite: Path) -> None:
-    (suite.parent / "asv.conf.json").write_text('{"benchmark_dir": "speed", "matrix": {"numpy": ["1.26", ""], "pip+six": null}}')
+    (suite.parent / "asv.conf.json").write_text(
+        '{"benchmark_dir": "speed", "matrix": {"numpy": ["1.26", ""], "pip+six": null}}'
+    )
     assert proposals(suite.parent.parent)[0].requires == ("numpy", "six")
 
 
@@ -174,10 +203,13 @@ def test_perf_collects_a_suite_from_its_files(suite: Path, project: Project, per
 
 def test_perf_collect_shows_which_benchmarks_of_a_suite_fail(project: Project, perf: Perf) -> None:
     project.write(
-        "bench/speed/sorting.py", "def time_fails():\n    raise ValueError('a reason')\n\ndef time_works():\n    pass\n"
+        "bench/speed/sorting.py",
+        "def time_fails():\n    raise ValueError('a reason')\n\ndef time_works():\n    pass\n",
     )
     job = 'cmd = "python -m perfvcs_asv bench/speed"\nexecutions = 2\nwarmup = 0\n'
     project.commit(**{"perf.toml": f'overlay = ["bench/speed/"]\n[[job]]\nname = "asv"\n{job}'})
     said = perf("collect")
-    assert (said.out + said.err).count("sorting.time_fails: not measured: ValueError: a reason") == 1
+    assert (said.out + said.err).count(
+        "sorting.time_fails: not measured: ValueError: a reason"
+    ) == 1
     assert "stored 1 profile" in said.out

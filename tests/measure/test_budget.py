@@ -32,10 +32,13 @@ with open(os.environ["PERFVCS_SAMPLES"], "a") as samples:
 """
 
 
-def configure(project: Project, *jobs: tuple[str, float, float], executions: int = 12, more: str = "") -> None:
+def configure(
+    project: Project, *jobs: tuple[str, float, float], executions: int = 12, more: str = ""
+) -> None:
     project.write("work.py", WORK)
     tables = [
-        f"[[job]]\nname = '{name}'\ncmd = 'python3 work.py {name} {seconds} {noise}'\nexecutions = {executions}\nwarmup = 0\n{more}\n"
+        f"[[job]]\nname = '{name}'\ncmd = 'python3 work.py {name} {seconds} {noise}'\nexecutions ="
+        f" {executions}\nwarmup = 0\n{more}\n"
         for name, seconds, noise in jobs
     ]
     project.write("perf.toml", "\n".join(tables))
@@ -52,14 +55,21 @@ def executions(said: Said) -> dict[str, int]:
     return {row["job"]: row["executions"] for row in json.loads(said.out)["stored"]}
 
 
-def test_a_budget_that_is_large_enough_changes_nothing(project: Project, perf: Perf, order: Path) -> None:
+def test_a_budget_that_is_large_enough_changes_nothing(
+    project: Project, perf: Perf, order: Path
+) -> None:
     configure(project, ("one", 0, 0), ("two", 0, 0), executions=7)
     project.commit()
-    assert executions(perf("collect", "--json", "--seed", "3", "--budget", "1h")) == {"one": 7, "two": 7}
+    assert executions(perf("collect", "--json", "--seed", "3", "--budget", "1h")) == {
+        "one": 7,
+        "two": 7,
+    }
     assert len(order.read_text().splitlines()) == 14
 
 
-def test_what_does_not_fit_is_not_begun_and_what_is_complete_counts(project: Project, perf: Perf, order: Path) -> None:
+def test_what_does_not_fit_is_not_begun_and_what_is_complete_counts(
+    project: Project, perf: Perf, order: Path
+) -> None:
     configure(project, ("long", 2, 0), executions=100)
     project.commit()
     found = executions(perf("collect", "--json", "--budget", "5s"))
@@ -67,22 +77,38 @@ def test_what_does_not_fit_is_not_begun_and_what_is_complete_counts(project: Pro
     assert len(order.read_text().splitlines()) == found["long"]
 
 
-def test_an_execution_of_unknown_length_ends_with_the_budget(project: Project, perf: Perf, order: Path) -> None:
+def test_an_execution_of_unknown_length_ends_with_the_budget(
+    project: Project, perf: Perf, order: Path
+) -> None:
     configure(project, ("endless", 600, 0))
     project.commit()
     said = perf("collect", "--budget", "2s")
-    assert "the budget ended before endless had a complete block: nothing of it is stored" in " ".join(said.out.split())
+    assert (
+        "the budget ended before endless had a complete block: nothing of it is stored"
+        in " ".join(said.out.split())
+    )
     assert "failed" not in said.err
     assert Repository.find(project.root).index.total() == 0
 
 
 class Simulated:
-    """A session whose jobs take seconds of a clock of its own, and vary by ``noise`` in each of their units."""
+    """A session whose jobs take seconds of a clock of its own, and vary by ``noise`` in each of
+    their units.
+    """
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, budget: float, jobs: Sequence[tuple[float, float, int]]) -> None:
+    def __init__(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        budget: float,
+        jobs: Sequence[tuple[float, float, int]],
+    ) -> None:
         self.now, self.jobs = 0.0, jobs
         monkeypatch.setattr(time, "monotonic", lambda: self.now)
-        self.budget, self.pace, self.chance = Budget(budget, began=0.0), TurnTimes({}), np.random.default_rng(7)
+        self.budget, self.pace, self.chance = (
+            Budget(budget, began=0.0),
+            TurnTimes({}),
+            np.random.default_rng(7),
+        )
         self.values: list[list[list[float]]] = [[[] for _ in range(units)] for _, _, units in jobs]
         for number in range(len(jobs)):
             self.more(number)
@@ -108,7 +134,11 @@ class Simulated:
             execution=list(range(self.count(number))) * self.units(number),
             metrics={"wall": [value for unit in self.values[number] for value in unit]},
         )
-        return [Measured.of(sample_profile(resources=rows, design=Design(executions=self.count(number))))]
+        return [
+            Measured.of(
+                sample_profile(resources=rows, design=Design(executions=self.count(number)))
+            )
+        ]
 
 
 def spent(
@@ -120,13 +150,19 @@ def spent(
     return [session.count(number) for number in range(len(jobs))], session.now
 
 
-def test_a_job_that_cannot_get_what_a_verdict_needs_leaves_the_time_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    counts, seconds = spent(monkeypatch, 100, (1, 0.0001, 1), (40, 0.0001, 1), (2, 0.0001, 1), most=5)
+def test_a_job_that_cannot_get_what_a_verdict_needs_leaves_the_time_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counts, seconds = spent(
+        monkeypatch, 100, (1, 0.0001, 1), (40, 0.0001, 1), (2, 0.0001, 1), most=5
+    )
     assert counts == [5, 2, 5]
     assert seconds <= 100
 
 
-def test_what_a_verdict_needs_comes_first_for_the_job_with_the_most_units(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_verdict_needs_comes_first_for_the_job_with_the_most_units(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     counts, _ = spent(monkeypatch, 100, (10, 0.0001, 1), (10, 0.0001, 200), most=5)
     assert counts[1] == 5
     assert counts[0] == 4  # no more than the time allows
@@ -151,7 +187,9 @@ def test_a_job_that_is_decided_leaves_the_time_to_others(monkeypatch: pytest.Mon
     assert [session.count(0), session.count(1)] == [5, 35]
 
 
-def test_how_long_it_takes_is_said_before_it_begins(project: Project, perf: Perf, order: Path) -> None:
+def test_how_long_it_takes_is_said_before_it_begins(
+    project: Project, perf: Perf, order: Path
+) -> None:
     configure(project, ("slow", 0.4, 0), executions=2)
     project.commit()
     first = perf("collect", "--budget", "300ms")
@@ -163,7 +201,9 @@ def test_how_long_it_takes_is_said_before_it_begins(project: Project, perf: Perf
     assert executions(perf("collect", "--json", "--executions", "3"))["slow"] == 3
 
 
-def test_after_the_first_block_where_nothing_is_stored(project: Project, perf: Perf, order: Path) -> None:
+def test_after_the_first_block_where_nothing_is_stored(
+    project: Project, perf: Perf, order: Path
+) -> None:
     configure(project, ("slow", 0.5, 0), executions=60)
     project.commit()
     said = perf("collect", "--budget", "4s")
@@ -183,7 +223,10 @@ def test_a_budget_that_is_not_a_time_is_one_line(project: Project, perf: Perf, b
 def test_a_session_goes_on_with_the_budget_that_it_began_with(project: Project, perf: Perf) -> None:
     configure(project, ("one", 0, 0))
     project.commit()
-    assert "--continue finishes a session as it began" in perf("collect", "--continue", "--budget", "4s", code=2).err
+    assert (
+        "--continue finishes a session as it began"
+        in perf("collect", "--continue", "--budget", "4s", code=2).err
+    )
 
 
 def sides(*values: Sequence[float]) -> list[Measured]:
@@ -213,7 +256,12 @@ def test_fewer_executions_than_a_verdict_needs_are_open() -> None:
 
 def test_the_time_of_a_turn_follows_what_is_seen() -> None:
     pace = TurnTimes({0: 10.0, 1: None})
-    assert (pace.of(0), pace.of(1), pace.total({0: 3}), pace.total({0: 3, 1: 1})) == (10.0, None, 30.0, None)
+    assert (pace.of(0), pace.of(1), pace.total({0: 3}), pace.total({0: 3, 1: 1})) == (
+        10.0,
+        None,
+        30.0,
+        None,
+    )
     pace.note(0, 2.0)
     pace.note(0, 4.0)
     assert pace.of(0) == 3.0
@@ -224,6 +272,11 @@ def test_a_budget_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     budget = Budget(10.0, began=100.0)
-    assert (budget.left, budget.allows(9.0), budget.allows(11.0), budget.allows(None)) == (10.0, True, False, True)
+    assert (budget.left, budget.allows(9.0), budget.allows(11.0), budget.allows(None)) == (
+        10.0,
+        True,
+        False,
+        True,
+    )
     now[0] = 120.0
     assert (budget.left, budget.allows(None), budget.allows(0.0)) == (0.0, False, False)

@@ -28,7 +28,9 @@ def worktrees(project: Project) -> int:
     return len(project.git("worktree", "list").splitlines())
 
 
-def test_two_commits_are_measured_interleaved_with_one_profile_each(project: Project, perf: Perf) -> None:
+def test_two_commits_are_measured_interleaved_with_one_profile_each(
+    project: Project, perf: Perf
+) -> None:
     project.configure()
     project.write("work.sh", "sleep 0.001")
     one = project.commit("one")
@@ -41,14 +43,20 @@ def test_two_commits_are_measured_interleaved_with_one_profile_each(project: Pro
         assert profile.dirty is None
         assert profile.design.order == "interleaved"
         assert profile.design.versions == [one, two]
-        assert (profile.design.version, profile.design.executions, profile.design.seed) == (position, 3, 7)
+        assert (profile.design.version, profile.design.executions, profile.design.seed) == (
+            position,
+            3,
+            7,
+        )
         assert profile.resources.execution == [0, 1, 2]
         assert {"wall", "cpu"} <= profile.metrics.keys()
         assert profile.environment.fields["cpu"]
     assert worktrees(project) == 1
 
 
-def test_without_a_perf_toml_a_command_after_dashes_is_measured(project: Project, perf: Perf) -> None:
+def test_without_a_perf_toml_a_command_after_dashes_is_measured(
+    project: Project, perf: Perf
+) -> None:
     project.write("my work.sh", "echo $1 >> ran", executable=True)
     project.commit()
     perf("collect", "-n", "2", "--warmup", "1", "--", "sh", "my work.sh", "a b")
@@ -59,7 +67,9 @@ def test_without_a_perf_toml_a_command_after_dashes_is_measured(project: Project
     assert profile.design.order == "sequential"
 
 
-def test_head_is_the_working_tree_and_its_changes_are_recorded(project: Project, perf: Perf) -> None:
+def test_head_is_the_working_tree_and_its_changes_are_recorded(
+    project: Project, perf: Perf
+) -> None:
     project.configure()
     project.write("work.sh", "true")
     project.commit()
@@ -70,7 +80,9 @@ def test_head_is_the_working_tree_and_its_changes_are_recorded(project: Project,
     assert profile.dirty is not None
 
 
-def test_changes_measured_before_the_commit_belong_to_it_afterwards(project: Project, perf: Perf) -> None:
+def test_changes_measured_before_the_commit_belong_to_it_afterwards(
+    project: Project, perf: Perf
+) -> None:
     project.configure()
     base = project.commit("base", **{"work.sh": "true"})
     project.write("work.sh", "true; true")
@@ -100,7 +112,8 @@ def test_the_newest_benchmark_measures_old_revisions_too(project: Project, perf:
     project.commit("no benchmark yet", program="1")
     project.write("bench/run.sh", "cat program >> $OUT")
     project.configure(
-        'cmd = "sh bench/run.sh"\nenv = { OUT = "' + str(project.root.parent / "out") + '" }', top='overlay = ["bench/"]'
+        'cmd = "sh bench/run.sh"\nenv = { OUT = "' + str(project.root.parent / "out") + '" }',
+        top='overlay = ["bench/"]',
     )
     project.commit("benchmark", program="2")
     perf("collect", "HEAD~1", "HEAD")
@@ -112,7 +125,10 @@ def test_the_newest_benchmark_measures_old_revisions_too(project: Project, perf:
 
 def test_a_revision_is_built_in_its_own_folder(project: Project, perf: Perf) -> None:
     project.configure('cmd = "./built.sh"', top='build = ["sh make.sh"]')
-    project.commit("one", **{"make.sh": "echo 'exit 0' > built.sh; chmod +x built.sh; sed -i '1i#!/bin/sh' built.sh"})
+    project.commit(
+        "one",
+        **{"make.sh": "echo 'exit 0' > built.sh; chmod +x built.sh; sed -i '1i#!/bin/sh' built.sh"},
+    )
     project.commit("two", other="x")
     perf("collect", "HEAD~1", "HEAD")
     assert not (project.root / "built.sh").exists()
@@ -120,7 +136,9 @@ def test_a_revision_is_built_in_its_own_folder(project: Project, perf: Perf) -> 
     assert not (project.root / "built.sh").exists()
 
 
-def test_a_build_that_fails_on_one_revision_lets_the_other_be_measured(project: Project, perf: Perf) -> None:
+def test_a_build_that_fails_on_one_revision_lets_the_other_be_measured(
+    project: Project, perf: Perf
+) -> None:
     project.configure(top='build = ["sh make.sh"]')
     project.commit("broken", **{"make.sh": "echo no such header >&2; exit 3", "work.sh": "true"})
     project.commit("mended", **{"make.sh": "true"})
@@ -153,13 +171,19 @@ def test_repeated_builds_are_distinguished(project: Project, perf: Perf) -> None
         ('echo "garbage" >> "$PERFVCS_SAMPLES"', "line 1"),
     ],
 )
-def test_a_command_that_fails_stores_nothing_and_says_why(project: Project, perf: Perf, script: str, reason: str) -> None:
+def test_a_command_that_fails_stores_nothing_and_says_why(
+    project: Project, perf: Perf, script: str, reason: str
+) -> None:
     project.configure('cmd = "sh work.sh"\ntimeout = "500ms"')
     project.commit(**{"work.sh": script})
     said = perf("collect", code=5)
     (line,) = [line for line in said.err.splitlines() if line.startswith("failed: work on ")]
     assert reason in line
-    others = [other for other in said.err.splitlines() if other != line and not other.startswith("preparing ")]
+    others = [
+        other
+        for other in said.err.splitlines()
+        if other != line and not other.startswith("preparing ")
+    ]
     assert not any(reason in other for other in others)
     assert said.err.endswith("perf: 1 failure (see above); nothing stored\n")
     assert stored() == []
@@ -167,7 +191,8 @@ def test_a_command_that_fails_stores_nothing_and_says_why(project: Project, perf
 
 def test_the_other_jobs_finish_when_one_fails(project: Project, perf: Perf) -> None:
     jobs = "".join(
-        f'[[job]]\nname = "{name}"\ncmd = "{cmd}"\nexecutions = 2\n' for name, cmd in (("good", "true"), ("bad", "false"))
+        f'[[job]]\nname = "{name}"\ncmd = "{cmd}"\nexecutions = 2\n'
+        for name, cmd in (("good", "true"), ("bad", "false"))
     )
     project.commit(**{"perf.toml": jobs})
     said = perf("collect", code=5)
@@ -187,16 +212,27 @@ def test_the_other_jobs_finish_when_one_fails(project: Project, perf: Perf) -> N
         ("./folder", "is a folder"),
     ],
 )
-def test_a_program_that_cannot_be_started_names_the_cure(project: Project, perf: Perf, cmd: str, cure: str) -> None:
+def test_a_program_that_cannot_be_started_names_the_cure(
+    project: Project, perf: Perf, cmd: str, cure: str
+) -> None:
     project.configure(f'cmd = "{cmd}"')
     project.write("folder/x", "")
     project.commit(**{"work.sh": "true"})
     assert cure in perf("collect", code=5).err
 
 
-def test_gigabytes_of_output_are_dropped_and_daemons_are_stopped(project: Project, perf: Perf) -> None:
+def test_gigabytes_of_output_are_dropped_and_daemons_are_stopped(
+    project: Project, perf: Perf
+) -> None:
     project.configure('cmd = "sh work.sh"\nexecutions = 1')
-    project.commit(**{"work.sh": "head -c 300000000 /dev/zero; head -c 100000000 /dev/zero >&2; setsid sleep 1000.25 &"})
+    project.commit(
+        **{
+            "work.sh": (
+                "head -c 300000000 /dev/zero; head -c 100000000 /dev/zero >&2; setsid sleep"
+                " 1000.25 &"
+            )
+        }
+    )
     said = perf("collect", "-n", "1")
     assert "stored 1 profile" in said.out
     assert "note: work:" in said.out
@@ -204,7 +240,9 @@ def test_gigabytes_of_output_are_dropped_and_daemons_are_stopped(project: Projec
 
 
 def test_generated_workloads_give_sizes(project: Project, perf: Perf) -> None:
-    project.configure('cmd = "sh work.sh"\nworkloads = [{ integers = [3, 5] }, { files = ["1kB"] }]')
+    project.configure(
+        'cmd = "sh work.sh"\nworkloads = [{ integers = [3, 5] }, { files = ["1kB"] }]'
+    )
     project.commit(**{"work.sh": 'test -n "$1"'})
     perf("collect")
     assert {profile.job.workload: profile.job.params for profile in stored()} == {
@@ -217,7 +255,9 @@ def test_generated_workloads_give_sizes(project: Project, perf: Perf) -> None:
 def test_a_programs_own_samples_become_rows(project: Project, perf: Perf) -> None:
     project.configure()
     line = '{"uid": "parse", "size": 10, "wall": 0.5, "errors": 2}'
-    project.commit(**{"work.sh": f"echo '{line}' >> $PERFVCS_SAMPLES; echo '{line}' >> $PERFVCS_SAMPLES"})
+    project.commit(
+        **{"work.sh": f"echo '{line}' >> $PERFVCS_SAMPLES; echo '{line}' >> $PERFVCS_SAMPLES"}
+    )
     perf("collect")
     (profile,) = stored()
     rows = profile.resources
@@ -247,7 +287,9 @@ def test_missing_skips_what_is_measured(project: Project, perf: Perf) -> None:
     assert "nothing to measure" in perf("collect", "--missing", "HEAD~1..HEAD").out
 
 
-def test_a_long_range_is_measured_in_groups_that_share_a_neighbour(project: Project, perf: Perf) -> None:
+def test_a_long_range_is_measured_in_groups_that_share_a_neighbour(
+    project: Project, perf: Perf
+) -> None:
     project.configure('cmd = "true"\nexecutions = 1')
     commits = [project.commit(f"{number}") for number in range(11)]
     perf("collect", f"{commits[0]}..HEAD")
@@ -256,7 +298,8 @@ def test_a_long_range_is_measured_in_groups_that_share_a_neighbour(project: Proj
 
 def test_json_says_what_was_stored_and_what_failed(project: Project, perf: Perf) -> None:
     jobs = "".join(
-        f'[[job]]\nname = "{name}"\ncmd = "{cmd}"\nexecutions = 1\n' for name, cmd in (("good", "true"), ("bad", "false"))
+        f'[[job]]\nname = "{name}"\ncmd = "{cmd}"\nexecutions = 1\n'
+        for name, cmd in (("good", "true"), ("bad", "false"))
     )
     head = project.commit(**{"perf.toml": jobs})
     said = perf("collect", "--json", code=5)
@@ -274,7 +317,10 @@ def test_a_job_is_asked_for_by_its_name_or_its_whole_label(project: Project, per
     perf("collect", "-j", "work")
     assert sorted(profile.job.label for profile in stored()) == ["work 10", "work 20", "work 20"]
     assert json.loads(perf("export", "-j", "work 10").out)["job"]["workload"] == "10"
-    assert "no job `work 30` is stored; did you mean `work 20`?" in perf("export", "-j", "work 30", code=2).err
+    assert (
+        "no job `work 30` is stored; did you mean `work 20`?"
+        in perf("export", "-j", "work 30", code=2).err
+    )
 
 
 def test_a_run_beside_another_is_refused_or_waits(project: Project, perf: Perf) -> None:
@@ -283,7 +329,9 @@ def test_a_run_beside_another_is_refused_or_waits(project: Project, perf: Perf) 
     perf("init")
     with Repository.find().measuring():
         assert f"process {os.getpid()} is measuring here" in perf("collect", code=11).err
-        waiting = subprocess.Popen([sys.executable, "-m", "perfvcs", "collect", "--wait", "-q"], stderr=subprocess.PIPE)
+        waiting = subprocess.Popen(
+            [sys.executable, "-m", "perfvcs", "collect", "--wait", "-q"], stderr=subprocess.PIPE
+        )
         time.sleep(1)
         assert waiting.poll() is None
     _, err = waiting.communicate(timeout=60)
@@ -291,7 +339,9 @@ def test_a_run_beside_another_is_refused_or_waits(project: Project, perf: Perf) 
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
-def test_a_stop_leaves_no_process_no_worktree_and_no_half_profile(project: Project, perf: Perf, stop: signal.Signals) -> None:
+def test_a_stop_leaves_no_process_no_worktree_and_no_half_profile(
+    project: Project, perf: Perf, stop: signal.Signals
+) -> None:
     project.configure('cmd = "sh work.sh"')
     project.commit("one", **{"work.sh": "touch started; sleep 1000.5"})
     project.commit("two", other="x")
@@ -308,12 +358,16 @@ def test_a_stop_leaves_no_process_no_worktree_and_no_half_profile(project: Proje
     assert stored("HEAD") == []
 
 
-def test_a_kill_leaves_nothing_that_the_next_command_does_not_clean(project: Project, perf: Perf) -> None:
+def test_a_kill_leaves_nothing_that_the_next_command_does_not_clean(
+    project: Project, perf: Perf
+) -> None:
     project.configure('cmd = "sh work.sh"')
     project.commit("one", **{"work.sh": "touch started; sleep 1000.75"})
     project.commit("two", other="x")
     perf("init")
-    process = subprocess.Popen([sys.executable, "-m", "perfvcs", "collect", "HEAD~1", "HEAD"], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "perfvcs", "collect", "HEAD~1", "HEAD"], stderr=subprocess.DEVNULL
+    )
     assert happens(lambda: any(project.root.glob(".perf/worktrees/*/started")))
     process.kill()
     process.wait()
@@ -324,10 +378,20 @@ def test_a_kill_leaves_nothing_that_the_next_command_does_not_clean(project: Pro
     assert "all intact" in perf("fsck").out
 
 
-def test_a_repository_with_everything_that_makes_paths_hard(project: Project, perf: Perf, tmp_path: Path) -> None:
+def test_a_repository_with_everything_that_makes_paths_hard(
+    project: Project, perf: Perf, tmp_path: Path
+) -> None:
     other = Project(tmp_path / "öther repo")
     other.commit(**{"in sub.sh": "true"})
-    project.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other.root), "süb mödule")
+    project.git(
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        str(other.root),
+        "süb mödule",
+    )
     project.configure("cmd = \"sh 'süb mödule/in sub.sh'\"\nworkloads = ['ä b/wörk load.txt']")
     project.write("ä b/wörk load.txt", "x")
     project.commit("one")
@@ -359,7 +423,9 @@ def test_a_submodule_that_is_gone_is_a_note_that_is_recorded_and_no_build_of_it_
     assert " ".join(said.out.split()).count("submodule `dep` is left empty") == 1
     for revision in ("HEAD~1", "HEAD"):
         (profile,) = stored(revision)
-        assert any("submodule `dep` is left empty" in warning for warning in profile.environment.warnings)
+        assert any(
+            "submodule `dep` is left empty" in warning for warning in profile.environment.warnings
+        )
     assert settings.read_bytes() == before
     # what was built without it is not taken for the build with it
     (tmp_path / "modules").rename(modules)
@@ -369,7 +435,9 @@ def test_a_submodule_that_is_gone_is_a_note_that_is_recorded_and_no_build_of_it_
     assert "failed" in perf("collect", "HEAD~1", "-n", "1", code=5).err
 
 
-def test_a_linked_worktree_and_a_bare_clones_worktree_are_measured(project: Project, perf: Perf, tmp_path: Path) -> None:
+def test_a_linked_worktree_and_a_bare_clones_worktree_are_measured(
+    project: Project, perf: Perf, tmp_path: Path
+) -> None:
     project.configure()
     project.commit("one", **{"work.sh": "true"})
     project.commit("two", other="x")
@@ -377,13 +445,23 @@ def test_a_linked_worktree_and_a_bare_clones_worktree_are_measured(project: Proj
     perf("-C", str(tmp_path / "linked tree"), "collect", "HEAD~1", "HEAD")
     assert len(stored("HEAD")) == 1
     project.git("clone", "--quiet", "--bare", ".", str(tmp_path / "bare.git"))
-    project.git("-C", str(tmp_path / "bare.git"), "worktree", "add", "--quiet", str(tmp_path / "of bare"), "main")
+    project.git(
+        "-C",
+        str(tmp_path / "bare.git"),
+        "worktree",
+        "add",
+        "--quiet",
+        str(tmp_path / "of bare"),
+        "main",
+    )
     perf("-C", str(tmp_path / "of bare"), "collect", "HEAD~1", "HEAD")
     assert (tmp_path / "bare.git" / ".perf" / "store").is_dir()
     assert "2 profiles" in perf("-C", str(tmp_path / "of bare"), "status").out
 
 
-def test_a_bare_repository_itself_has_nothing_to_measure(project: Project, perf: Perf, tmp_path: Path) -> None:
+def test_a_bare_repository_itself_has_nothing_to_measure(
+    project: Project, perf: Perf, tmp_path: Path
+) -> None:
     project.configure()
     project.commit(**{"work.sh": "true"})
     project.git("clone", "--quiet", "--bare", ".", str(tmp_path / "bare.git"))
@@ -409,7 +487,9 @@ def test_what_is_wrong_with_a_request_makes_no_folder(project: Project, perf: Pe
 
 def test_every_interpreter_measures_every_revision(project: Project, perf: Perf) -> None:
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    project.configure('cmd = "python work.py"', top=f'[python]\nversions = ["{version}"]\ninstall = []')
+    project.configure(
+        'cmd = "python work.py"', top=f'[python]\nversions = ["{version}"]\ninstall = []'
+    )
     project.commit("one", **{"work.py": "import sys; assert sys.prefix != sys.base_prefix"})
     project.commit("two", other="x")
     perf("collect", "HEAD~1", "HEAD")
@@ -417,10 +497,14 @@ def test_every_interpreter_measures_every_revision(project: Project, perf: Perf)
     assert profile.job.params == {"python": version}
     assert profile.job.label == f"work python={version}"
     assert profile.environment.fields["python"].startswith("CPython ")
-    assert len(list((project.root / ".perf" / "python").glob("py*/bin"))) == 1, "equal environments are shared"
+    assert len(list((project.root / ".perf" / "python").glob("py*/bin"))) == 1, (
+        "equal environments are shared"
+    )
 
 
-def test_environments_beyond_keep_go_and_status_and_gc_say_what_they_take(project: Project, perf: Perf) -> None:
+def test_environments_beyond_keep_go_and_status_and_gc_say_what_they_take(
+    project: Project, perf: Perf
+) -> None:
     project.configure('cmd = "python -c 1"', top="[python]\ninstall = []\nkeep = 1")
     project.commit("one")
     perf("collect")
@@ -455,7 +539,9 @@ def test_a_link_in_the_overlay_measures_old_revisions_too(project: Project, perf
     assert (project.root / "bench").is_symlink()
 
 
-def test_a_link_in_a_folder_of_the_overlay_leads_to_the_revisions_own_file(project: Project, perf: Perf) -> None:
+def test_a_link_in_a_folder_of_the_overlay_leads_to_the_revisions_own_file(
+    project: Project, perf: Perf
+) -> None:
     (project.root / "bench").mkdir()
     (project.root / "bench" / "work.sh").symlink_to("../lib.sh")
     project.configure('cmd = "sh bench/work.sh"', top='overlay = ["bench"]')
@@ -469,14 +555,18 @@ def test_a_link_in_a_folder_of_the_overlay_leads_to_the_revisions_own_file(proje
 
 
 @pytest.mark.parametrize("entry", [".git", ".perf", "./.git/hooks", "a/..", "a/../../b", "link"])
-def test_what_is_not_part_of_the_project_is_no_overlay(project: Project, perf: Perf, entry: str) -> None:
+def test_what_is_not_part_of_the_project_is_no_overlay(
+    project: Project, perf: Perf, entry: str
+) -> None:
     (project.root / "link").symlink_to(".git")
     project.configure('cmd = "true"', top=f'overlay = ["{entry}"]')
     project.commit("one")
     assert "is not part of the project" in perf("collect", "HEAD", code=2).err
 
 
-def test_an_overlay_that_finds_a_file_in_its_way_gives_up_that_revision(project: Project, perf: Perf) -> None:
+def test_an_overlay_that_finds_a_file_in_its_way_gives_up_that_revision(
+    project: Project, perf: Perf
+) -> None:
     project.configure('cmd = "true"', top='overlay = ["a/b"]')
     old = project.commit("one", a="a file")
     (project.root / "a").unlink()

@@ -10,11 +10,20 @@ from perfvcs.jobs.config import BadConfig, load, read, seconds
     ("table", "message"),
     [
         ({"jobs": []}, "there is no key `jobs`; did you mean `job`?"),
-        ({"job": [{"cmd": "a", "worklods": []}]}, r"\[\[job\]\] no. 1: there is no key `worklods`; did you mean `workloads`"),
+        (
+            {"job": [{"cmd": "a", "worklods": []}]},
+            r"\[\[job\]\] no. 1: there is no key `worklods`; did you mean `workloads`",
+        ),
         ({"job": [{"cmd": "a"}, {"name": "b"}]}, r"\[\[job\]\] no. 2: `cmd` is missing"),
-        ({"job": [{"cmd": "a", "executions": "ten"}]}, "no. 1, executions: 'ten' is not known: give a whole number, .auto."),
+        (
+            {"job": [{"cmd": "a", "executions": "ten"}]},
+            "no. 1, executions: 'ten' is not known: give a whole number, .auto.",
+        ),
         ({"job": {"cmd": "a"}}, "job: expected a list, got a table"),
-        ({"job": [{"cmd": "a", "timeout": True}]}, "expected a whole number or a number or a string, got true or false"),
+        (
+            {"job": [{"cmd": "a", "timeout": True}]},
+            "expected a whole number or a number or a string, got true or false",
+        ),
         ({"env": {"A": 1}}, "env: expected a string, got a whole number"),
         ({"build": [""]}, "build: '' names no program"),
         ({"build": ["make '"]}, "build: .* check its quotes"),
@@ -30,11 +39,16 @@ from perfvcs.jobs.config import BadConfig, load, read, seconds
         ({"job": [{"cmd": "a", "env": {"A\0": "b"}}]}, "has a NUL"),
         ({"python": {"keep": 0}}, "keep is 0: give a number of environments from 1"),
         ({"python": {"keep": "3"}}, "python.keep: expected a whole number"),
-        ({"python": {"version": ["3.11"]}}, "python: there is no key `version`; did you mean `versions`"),
+        (
+            {"python": {"version": ["3.11"]}},
+            "python: there is no key `version`; did you mean `versions`",
+        ),
         ({"knobs": {"zzz": 1}}, "knobs: there is no key `zzz`; there are: pin, aslr, padding"),
     ],
 )
-def test_a_wrong_key_or_type_is_named_with_its_place_and_the_right_one(table: dict[str, object], message: str) -> None:
+def test_a_wrong_key_or_type_is_named_with_its_place_and_the_right_one(
+    table: dict[str, object], message: str
+) -> None:
     with pytest.raises(BadConfig, match=message) as caught:
         read(table)
     assert caught.value.exit_code == 2
@@ -62,7 +76,10 @@ def test_a_missing_or_unreadable_file_names_the_cure(tmp_path: Path) -> None:
         load(tmp_path)
 
 
-@pytest.mark.parametrize(("text", "value"), [("60s", 60), ("500ms", 0.5), ("5min", 300), ("1.5 h", 5400), (7, 7), (0.5, 0.5)])
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("60s", 60), ("500ms", 0.5), ("5min", 300), ("1.5 h", 5400), (7, 7), (0.5, 0.5)],
+)
 def test_times_are_written_as_people_do(text: str | float, value: float) -> None:
     assert seconds(text, "timeout") == value
 
@@ -91,8 +108,14 @@ def test_what_is_no_time_is_an_error(text: str) -> None:
         ({"cmd": "a | b"}, "needs a shell: add `shell = true`"),
         ({"cmd": "a", "collectors": ["tiem"]}, "there is no collector `tiem`; did you mean `time`"),
         ({"cmd": "a", "collectors": ["_shared"]}, "there is no collector `_shared`"),
-        ({"cmd": "a", "collectors": [{"name": "time", "repaet": 1}]}, "no option `repaet`; did you mean `repeat`"),
-        ({"cmd": "a", "collectors": [{"name": "time", "repeat": "x"}]}, "collector `time`: .*repeat"),
+        (
+            {"cmd": "a", "collectors": [{"name": "time", "repaet": 1}]},
+            "no option `repaet`; did you mean `repeat`",
+        ),
+        (
+            {"cmd": "a", "collectors": [{"name": "time", "repeat": "x"}]},
+            "collector `time`: .*repeat",
+        ),
         ({"cmd": "a", "collectors": [{"repeat": 1}]}, "needs a `name`"),
         ({"cmd": "a", "postprocessors": ["regresion"]}, "there is no postprocessor `regresion`"),
         ({"cmd": "a", "timeout": "never"}, "job `a`, timeout: 'never' is not a time"),

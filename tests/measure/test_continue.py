@@ -59,8 +59,12 @@ def order(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def interrupt(order: Path, after: int, number: signal.Signals = signal.SIGINT, *words: str) -> Said:
     """Start a command and send it a signal during the execution with this number; how it ended."""
     order.with_name("order.wait").write_text(str(after))
-    process = subprocess.Popen([*PERF, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert happens(lambda: len(order.read_text().splitlines()) >= after or process.poll() is not None)
+    process = subprocess.Popen(
+        [*PERF, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert happens(
+        lambda: len(order.read_text().splitlines()) >= after or process.poll() is not None
+    )
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
     order.with_name("order.wait").unlink()
@@ -95,8 +99,13 @@ def test_the_rest_is_measured_in_the_order_of_an_uninterrupted_run(
     assert said.code == 128 + number
     assert "to measure the rest: perf collect --continue" in said.err
     before = executions(order)[WARM_UP:]
-    kept = sum(profile.design.executions for revision in ("HEAD~1", "HEAD") for profile in stored(revision))
-    assert kept == 6, "the seventh execution was interrupted, and the one whose turn it was is measured again with it"
+    kept = sum(
+        profile.design.executions for revision in ("HEAD~1", "HEAD") for profile in stored(revision)
+    )
+    assert kept == 6, (
+        "the seventh execution was interrupted, and the one whose turn it was is measured again"
+        " with it"
+    )
     order.write_text("")
     said = perf("collect", "--continue")
     assert "stored 4 profiles (seed 11)" in said.out
@@ -104,7 +113,10 @@ def test_the_rest_is_measured_in_the_order_of_an_uninterrupted_run(
     assert before[:kept] + after == whole, "the same jobs, versions and paddings in the same order"
     for position, revision in enumerate(("HEAD~1", "HEAD")):
         found = {profile.job.name: profile for profile in stored(revision)}
-        assert {name: one.resources.execution for name, one in found.items()} == {"one": [0, 1, 2, 3], "two": [0, 1, 2]}
+        assert {name: one.resources.execution for name, one in found.items()} == {
+            "one": [0, 1, 2, 3],
+            "two": [0, 1, 2],
+        }
         assert {one.design.version for one in found.values()} == {position}
         assert len({one.collected.session for one in found.values()}) == 1
     assert sessions() == []
@@ -120,7 +132,9 @@ def test_after_kill_9_complete_blocks_are_there(perf: Perf, order: Path, after: 
     begun = len(executions(order))
     assert "perf collect --continue" in perf("status").out
     perf("collect", "--continue")
-    assert len(executions(order)) - begun <= ALL - (after - WARM_UP) + 3, "complete blocks are not measured again"
+    assert len(executions(order)) - begun <= ALL - (after - WARM_UP) + 3, (
+        "complete blocks are not measured again"
+    )
     assert [profile.design.executions for profile in stored()] == [4, 3]
     assert sessions() == []
 
@@ -128,13 +142,17 @@ def test_after_kill_9_complete_blocks_are_there(perf: Perf, order: Path, after: 
 def test_an_interruption_of_what_is_continued_is_continued(perf: Perf, order: Path) -> None:
     interrupt(order, WARM_UP + 3, signal.SIGINT, *COLLECT)
     for _ in range(3):
-        interrupt(order, len(executions(order)) + WARM_UP + 3, signal.SIGINT, "collect", "--continue")
+        interrupt(
+            order, len(executions(order)) + WARM_UP + 3, signal.SIGINT, "collect", "--continue"
+        )
     perf("collect", "--continue")
     assert sorted(profile.design.executions for profile in stored()) == [3, 4]
     assert len(stored("HEAD~1")) == 2, "nothing is there twice"
 
 
-def test_nothing_is_left_of_what_was_interrupted_before_its_first_block(perf: Perf, order: Path) -> None:
+def test_nothing_is_left_of_what_was_interrupted_before_its_first_block(
+    perf: Perf, order: Path
+) -> None:
     said = interrupt(order, WARM_UP - 1, signal.SIGINT, *COLLECT)
     assert said.code == 130
     assert "kept" not in said.err
@@ -142,25 +160,34 @@ def test_nothing_is_left_of_what_was_interrupted_before_its_first_block(perf: Pe
     assert "no session is unfinished" in perf("collect", "--continue", code=2).err
 
 
-def test_a_changed_configuration_is_refused_and_the_session_stays(project: Project, perf: Perf, order: Path) -> None:
+def test_a_changed_configuration_is_refused_and_the_session_stays(
+    project: Project, perf: Perf, order: Path
+) -> None:
     interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
     project.write("perf.toml", CONFIGURATION.replace("executions = 3", "executions = 5"))
     said = perf("collect", "--continue", code=2)
     assert "perf.toml changed since session" in said.err
     assert "put it back" in said.err
-    project.write("perf.toml", "# a remark changes nothing\n" + CONFIGURATION + '[[check]]\nmethod = "ks"\n')
+    project.write(
+        "perf.toml", "# a remark changes nothing\n" + CONFIGURATION + '[[check]]\nmethod = "ks"\n'
+    )
     perf("collect", "--continue")
     assert [profile.design.executions for profile in stored()] == [4, 3]
 
 
-def test_a_variable_that_changed_is_named(perf: Perf, order: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_that_changed_is_named(
+    perf: Perf, order: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     said = perf("collect", "--continue", code=2)
     assert "the machine or its software changed since the session was interrupted" in said.err
-    assert "(these variables are set differently now: OMP_NUM_THREADS, PYTHONDONTWRITEBYTECODE)" in said.err
+    assert (
+        "(these variables are set differently now: OMP_NUM_THREADS, PYTHONDONTWRITEBYTECODE)"
+        in said.err
+    )
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     perf("collect", "--continue")
@@ -174,7 +201,9 @@ def test_another_head_does_not_matter_to_commits(project: Project, perf: Perf, o
     assert [len(stored(revision)) for revision in ("HEAD~2", "HEAD~1", "HEAD")] == [2, 2, 0]
 
 
-def test_a_working_tree_that_is_measured_has_to_be_the_same(project: Project, perf: Perf, order: Path) -> None:
+def test_a_working_tree_that_is_measured_has_to_be_the_same(
+    project: Project, perf: Perf, order: Path
+) -> None:
     project.write("other", "changed")
     interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
     project.write("other", "changed again")
@@ -185,7 +214,9 @@ def test_a_working_tree_that_is_measured_has_to_be_the_same(project: Project, pe
     assert [profile.dirty is None for profile in stored()] == [False, False]
 
 
-def test_a_machine_that_changed_is_refused_before_anything_runs(perf: Perf, order: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_that_changed_is_refused_before_anything_runs(
+    perf: Perf, order: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
     count = len(executions(order))
     monkeypatch.setenv("MALLOC_ARENA_MAX", "1")
@@ -203,15 +234,21 @@ def test_of_several_the_newest_is_continued_or_the_one_named(perf: Perf, order: 
     interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
     (older,) = (path.stem for path in sessions())
     begun = len(executions(order))
-    assert happens(lambda: datetime.now(UTC).strftime("%Y%m%dT%H%M%S") > older[:15]), "sessions are named by the second"
+    assert happens(lambda: datetime.now(UTC).strftime("%Y%m%dT%H%M%S") > older[:15]), (
+        "sessions are named by the second"
+    )
     interrupt(order, begun + 4, signal.SIGINT, "collect", "-n", "4", "--", "sh", "work.sh", "x y")
     said = perf("status").out
     assert "perf collect --continue -- sh work.sh 'x y'" in said
-    assert all(f"interrupted: session {path.stem} on " in said for path in sessions()), "what `perf rm` takes"
+    assert all(f"interrupted: session {path.stem} on " in said for path in sessions()), (
+        "what `perf rm` takes"
+    )
     assert f"perf collect --continue {older}" in said
     assert "measured another command" in perf("collect", "--continue", code=2).err
     perf("collect", "--continue", "--", "sh", "work.sh", "x y")
-    assert [profile.design.executions for profile in stored() if profile.job.name == "work.sh"] == [4]
+    assert [profile.design.executions for profile in stored() if profile.job.name == "work.sh"] == [
+        4
+    ]
     assert "there is no" not in perf("collect", "--continue", older).err
     assert sessions() == []
 
@@ -260,7 +297,8 @@ def test_a_session_where_a_revision_is_expected_is_recognised(perf: Perf, order:
 def test_a_command_does_not_continue_a_session_of_the_jobs(perf: Perf, order: Path) -> None:
     interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
     assert (
-        "measured the jobs of perf.toml: leave out `-- ls 'a b'`" in perf("collect", "--continue", "--", "ls", "a b", code=2).err
+        "measured the jobs of perf.toml: leave out `-- ls 'a b'`"
+        in perf("collect", "--continue", "--", "ls", "a b", code=2).err
     )
 
 
@@ -275,7 +313,9 @@ def test_what_is_measured_but_not_stored_is_stored_later(
         patch.setattr(Store, "replace", fail)
         said = perf(*COLLECT, code=None)
     assert said.code == (130 if isinstance(fault, KeyboardInterrupt) else 2)
-    assert said.err.splitlines()[-2] == "everything was measured; to store it: perf collect --continue"
+    assert (
+        said.err.splitlines()[-2] == "everything was measured; to store it: perf collect --continue"
+    )
     count = len(executions(order))
     assert "stored 4 profiles" in perf("collect", "--continue").out
     assert len(executions(order)) == count
@@ -295,12 +335,19 @@ def test_a_design_cannot_be_changed_on_the_way(perf: Perf, order: Path) -> None:
 
 
 def test_a_range_is_finished_with_all_its_groups(project: Project, perf: Perf, order: Path) -> None:
-    project.write("perf.toml", '[[job]]\nname = "one"\ncmd = "sh work.sh one"\nexecutions = 2\nwarmup = 0\n')
+    project.write(
+        "perf.toml", '[[job]]\nname = "one"\ncmd = "sh work.sh one"\nexecutions = 2\nwarmup = 0\n'
+    )
     commits = [project.commit(f"{number}") for number in range(10)]
     interrupt(order, 20, signal.SIGINT, "collect", f"{commits[0]}^..HEAD")  # in the second session
     assert len(sessions()) == 1
     perf("collect", "--continue")
-    assert [sum(one.design.executions for one in stored(commit)) for commit in commits] == [*[2] * 7, 4, 2, 2]
+    assert [sum(one.design.executions for one in stored(commit)) for commit in commits] == [
+        *[2] * 7,
+        4,
+        2,
+        2,
+    ]
 
 
 def test_missing_does_not_take_half_a_session_for_a_whole(perf: Perf, order: Path) -> None:
@@ -375,7 +422,10 @@ def test_turns_follow_from_the_seed_alone() -> None:
             generator.randrange(50),
             *generator.choices(range(1, 9), k=2),
         )
-        alive = [sorted(generator.sample(range(8), generator.randrange(versions + 1))) for _ in range(jobs)]
+        alive = [
+            sorted(generator.sample(range(8), generator.randrange(versions + 1)))
+            for _ in range(jobs)
+        ]
         plan = turns(seed, block, alive)
         assert plan == turns(seed, block, alive)
         assert sorted(turn.job for turn in plan) == list(range(jobs))
@@ -400,11 +450,17 @@ def test_the_order_is_balanced_over_any_number_of_blocks(count: int, seed: int) 
     places, pairs = list(product(versions, range(count))), list(permutations(versions, 2))
     for blocks in range(1, len(orders) + 1):
         had, came = placed(orders[:blocks]), followed(orders[:blocks])
-        assert max(had.values()) - min(had[one] for one in places) <= 1, "every version has every place equally often"
+        assert max(had.values()) - min(had[one] for one in places) <= 1, (
+            "every version has every place equally often"
+        )
         if count % 2 == 0:
-            assert max(came.values()) - min(came[one] for one in pairs) <= 1, "and follows every other version equally often"
+            assert max(came.values()) - min(came[one] for one in pairs) <= 1, (
+                "and follows every other version equally often"
+            )
         elif blocks % (2 * count) == 0:
-            assert len({came[one] for one in pairs}) == 1, "of an odd number after every second square: one cannot hold it"
+            assert len({came[one] for one in pairs}) == 1, (
+                "of an odd number after every second square: one cannot hold it"
+            )
 
 
 def test_the_order_is_random_among_the_balanced_ones() -> None:
@@ -412,12 +468,19 @@ def test_the_order_is_random_among_the_balanced_ones() -> None:
         return "".join(str(turns(seed, block, [[0, 1]])[0].versions[0]) for block in range(6))
 
     found = Counter(map(first, range(4000)))
-    assert {"".join(pairs) for pairs in product(("01", "10"), repeat=3)} == found.keys(), "every balanced order of six pairs"
+    assert {"".join(pairs) for pairs in product(("01", "10"), repeat=3)} == found.keys(), (
+        "every balanced order of six pairs"
+    )
     assert min(found.values()) > 400, "each with the same chance"
-    designs = {tuple(tuple(turns(seed, block, [[0, 1, 2]])[0].versions) for block in range(6)) for seed in range(2000)}
+    designs = {
+        tuple(tuple(turns(seed, block, [[0, 1, 2]])[0].versions) for block in range(6))
+        for seed in range(2000)
+    }
     assert len(designs) == 72, "two squares of three rows in any order, either of which is first"
     both = [(turns(seed, 0, [[0, 1], [0, 1]])) for seed in range(400)]
-    assert len({(plan[0].job, *plan[0].versions, *plan[1].versions) for plan in both}) == 8, "jobs draw their own"
+    assert len({(plan[0].job, *plan[0].versions, *plan[1].versions) for plan in both}) == 8, (
+        "jobs draw their own"
+    )
 
 
 def test_a_version_that_was_given_up_leaves_a_balanced_order(project: Project, perf: Perf) -> None:
@@ -434,19 +497,32 @@ def test_a_version_that_was_given_up_leaves_a_balanced_order(project: Project, p
 
 def test_profiles_say_in_which_turn_each_execution_was(perf: Perf, order: Path) -> None:
     perf(*COLLECT)
-    ran = [line.split()[1].rpartition("/")[2] for line in executions(order)[WARM_UP:] if line.startswith("one ")]
-    (old,), (new,) = ([one for one in stored(revision) if one.job.name == "one"] for revision in ("HEAD~1", "HEAD"))
+    ran = [
+        line.split()[1].rpartition("/")[2]
+        for line in executions(order)[WARM_UP:]
+        if line.startswith("one ")
+    ]
+    (old,), (new,) = (
+        [one for one in stored(revision) if one.job.name == "one"]
+        for revision in ("HEAD~1", "HEAD")
+    )
     assert old.turns is not None and new.turns is not None
     assert old.turns.execution == new.turns.execution == [0, 1, 2, 3]
     assert old.turns.seed == new.turns.seed and len(set(old.turns.seed)) == 4
     for place, name in zip(old.turns.place, ran[::2], strict=True):
         assert (place == 0) == name.startswith(old.commit[:12])
-    (measured,) = [one for one in Repository.find().index.measured([new.commit]) if one.header.job.name == "one"]
+    (measured,) = [
+        one
+        for one in Repository.find().index.measured([new.commit])
+        if one.header.job.name == "one"
+    ]
     assert measured.turns == {(0, number): place for number, place in enumerate(new.turns.place)}
     assert measured.seeds == {(0, number): seed for number, seed in enumerate(new.turns.seed)}
 
 
-@pytest.mark.parametrize(("present", "older"), [('"balanced/1"', '"shuffled/1"'), ('"here":false', '"here":true')])
+@pytest.mark.parametrize(
+    ("present", "older"), [('"balanced/1"', '"shuffled/1"'), ('"here":false', '"here":true')]
+)
 def test_a_session_that_an_older_version_planned_otherwise_cannot_be_continued(
     perf: Perf, order: Path, present: str, older: str
 ) -> None:
@@ -459,7 +535,10 @@ def test_a_session_that_an_older_version_planned_otherwise_cannot_be_continued(
     count = len(executions(order))
     said = perf("collect", "--continue", code=2).err
     assert said.count("\n") == 1
-    assert f"was begun by another version of perfvcs: install that one, or give it up with `perf rm {path.stem}`" in said
+    assert (
+        "was begun by another version of perfvcs: install that one, or give it up with `perf rm"
+        f" {path.stem}`" in said
+    )
     assert len(executions(order)) == count
     perf("rm", path.stem)
     assert len(stored()) == 2, "what it measured stays"

@@ -1,4 +1,6 @@
-"""What an installation reads decides whether an environment is reused: files, variables and builds before it."""
+"""What an installation reads decides whether an environment is reused: files, variables and builds
+before it.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +31,18 @@ def build_wheel(folder, settings=None, metadata=None):
     return name
 build_editable = build_wheel
 """
-PYPROJECT = '[build-system]\nrequires = []\nbuild-backend = "b"\nbackend-path = ["."]\n[project]\nname = "demo"\nversion = "1"\n'
+PYPROJECT = (
+    '[build-system]\nrequires = []\nbuild-backend = "b"\nbackend-path = ["."]\n[project]\nname ='
+    ' "demo"\nversion = "1"\n'
+)
 DEMO = "def main():\n    print(sum(i * i for i in range({} * FACTOR)))\n"
 JOB = 'cmd = "demo"\ncollectors = ["bytecode"]\nexecutions = 1'
 
 
 def demo(project: Project, top: str, **files: str) -> str:
-    """A commit of a package that is built without a network, and of the settings that install it."""
+    """A commit of a package that is built without a network, and of the settings that install
+    it.
+    """
     project.configure(JOB, top=top)
     made = {"pyproject.toml": PYPROJECT, "b.py": BACKEND, "demo.py": DEMO.format(2000)}
     return project.commit("demo", **made | files)
@@ -59,7 +66,9 @@ def test_what_requirements_lead_to_in_a_checkout_is_installed_for_each_revision(
     assert "work became worse" in perf("check", "HEAD~1", "HEAD", code=3).out
 
 
-def test_other_variables_and_other_builds_are_installed_anew(project: Project, perf: Callable[..., Said]) -> None:
+def test_other_variables_and_other_builds_are_installed_anew(
+    project: Project, perf: Callable[..., Said]
+) -> None:
     commit = demo(project, 'env = { CFLAGS = "1" }\n[python]')
     perf("collect", "-q", commit)
     (before,) = counts(commit)
@@ -83,30 +92,54 @@ def test_an_editable_install_that_no_word_asks_for_is_refused_or_made_a_copy(
         demo(project, "[python]")
         assert "stored 1 profile" in perf("collect").out
         return
-    demo(project, '[python]\ninstall = []\nrequires = ["-r", "requirements.txt"]', **{"requirements.txt": "-e ./\n"})
-    assert "demo in a virtual environment is an editable install: an editable install would" in perf("collect", code=5).err
+    demo(
+        project,
+        '[python]\ninstall = []\nrequires = ["-r", "requirements.txt"]',
+        **{"requirements.txt": "-e ./\n"},
+    )
+    assert (
+        "demo in a virtual environment is an editable install: an editable install would"
+        in perf("collect", code=5).err
+    )
 
 
-@pytest.mark.parametrize("words", [["-e."], ["--edit", "."], ["-qe", "."], ["-e ."], ["--pre", "--editable=."]])
+@pytest.mark.parametrize(
+    "words", [["-e."], ["--edit", "."], ["-qe", "."], ["-e ."], ["--pre", "--editable=."]]
+)
 def test_every_way_to_say_editable_is_known(words: Sequence[str]) -> None:
     assert any(is_editable(option) for option, _ in options(words))
 
 
-@pytest.mark.parametrize("words", [["--extra-index-url", "e"], ["e"], ["--extra=e"], ["-re"], ["./-e"], ["-r", "x-e"]])
+@pytest.mark.parametrize(
+    "words", [["--extra-index-url", "e"], ["e"], ["--extra=e"], ["-re"], ["./-e"], ["-r", "x-e"]]
+)
 def test_what_only_looks_like_editable_is_not(words: Sequence[str]) -> None:
     assert not any(is_editable(option) for option, _ in options(words))
 
 
 INSIDE = [
-    [["."], ""], [["./sub"], ""], [["sub"], ""], [["sub[fast]"], ""], [["-rlist.txt"], ""], [["-r", "list.txt"], ""],
-    [["--req=list.txt"], ""], [["-c", "list.txt"], ""], [["--find-links=sub"], ""], [["lib @ file:{top}/sub"], ""],
-    [["lib@file://{top}/sub"], ""], [["lib @ git+file://{top}/sub@main"], ""], [["-r", "{out}/list.txt"], "-e {top}/sub"],
-    [["-r", "{out}/list.txt"], "--hash \\\n  {top}/sub # x"], [["-r", "{out}/list.txt"], "-r ${HERE}/list.txt"],
-]  # fmt: skip
+    [["."], ""],
+    [["./sub"], ""],
+    [["sub"], ""],
+    [["sub[fast]"], ""],
+    [["-rlist.txt"], ""],
+    [["-r", "list.txt"], ""],
+    [["--req=list.txt"], ""],
+    [["-c", "list.txt"], ""],
+    [["--find-links=sub"], ""],
+    [["lib @ file:{top}/sub"], ""],
+    [["lib@file://{top}/sub"], ""],
+    [["lib @ git+file://{top}/sub@main"], ""],
+    [["-r", "{out}/list.txt"], "-e {top}/sub"],
+    [["-r", "{out}/list.txt"], "--hash \\\n  {top}/sub # x"],
+    [["-r", "{out}/list.txt"], "-r ${HERE}/list.txt"],
+]
 
 
 @pytest.mark.parametrize(("words", "text"), INSIDE)
-def test_a_word_that_leads_into_the_checkout_is_seen(words: list[str], text: str, tmp_path: Path) -> None:
+def test_a_word_that_leads_into_the_checkout_is_seen(
+    words: list[str], text: str, tmp_path: Path
+) -> None:
     top, out = tmp_path / "top", tmp_path / "out"
     for folder in (top / "sub", out):
         folder.mkdir(parents=True)
@@ -118,7 +151,13 @@ def test_a_word_that_leads_into_the_checkout_is_seen(words: list[str], text: str
 
 @pytest.mark.parametrize(
     "words",
-    [["numpy==2.0"], ["numpy ~= 2.0; python_version > '3'"], ["--index-url", "https://h/sub"], ["--pre"], ["~=", "\0", ""]],
+    [
+        ["numpy==2.0"],
+        ["numpy ~= 2.0; python_version > '3'"],
+        ["--index-url", "https://h/sub"],
+        ["--pre"],
+        ["~=", "\0", ""],
+    ],
 )
 def test_names_and_addresses_read_no_checkout(words: Sequence[str], tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
@@ -151,7 +190,11 @@ def test_files_elsewhere_are_known_by_their_stamps(tmp_path: Path) -> None:
 
 def test_a_folder_elsewhere_is_installed_again_when_it_has_changed(tmp_path: Path) -> None:
     env = ENV | {"PATH": f"{script_of_uv(tmp_path)}{os.pathsep}{ENV['PATH']}"}
-    library, work, python = tmp_path / "library", tmp_path / "work", find(f"{sys.version_info.major}.{sys.version_info.minor}")
+    library, work, python = (
+        tmp_path / "library",
+        tmp_path / "work",
+        find(f"{sys.version_info.major}.{sys.version_info.minor}"),
+    )
     for folder in (library, work):
         folder.mkdir()
     asked = {"requires": [str(library)], "content": None, "env": env}
@@ -174,6 +217,6 @@ def script_of_uv(folder: Path) -> Path:
 
 
 def test_variables_of_a_terminal_or_a_job_decide_nothing() -> None:
-    assert variables({"TERM": "x", "GITHUB_RUN_ID": "1", "CFLAGS": "-O1", "ANY": "1"}, {"TERM": "dumb"}) == {
-        "ANY": "1", "CFLAGS": "-O1", "TERM": "dumb",
-    }  # fmt: skip
+    assert variables(
+        {"TERM": "x", "GITHUB_RUN_ID": "1", "CFLAGS": "-O1", "ANY": "1"}, {"TERM": "dumb"}
+    ) == {"ANY": "1", "CFLAGS": "-O1", "TERM": "dumb"}

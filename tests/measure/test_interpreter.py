@@ -45,7 +45,8 @@ def build_wheel(folder, settings=None, metadata=None):
     return name
 """
 PYPROJECT = (
-    '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n[project]\nname = "tiny"\nversion = "@"\n'
+    '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path ='
+    ' ["."]\n[project]\nname = "tiny"\nversion = "@"\n'
 )
 
 
@@ -53,7 +54,8 @@ def package(folder: Path, version: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "backend.py").write_text(BACKEND.replace("@VERSION@", version))
     (folder / "pyproject.toml").write_text(PYPROJECT.replace("@", version))
-    # Python takes what it compiled of the version before for this one's: as long, and of the same second.
+    # Python takes what it compiled of the version before for this one's: as long, and of the same
+    # second.
     shutil.rmtree(folder / "__pycache__", ignore_errors=True)
     return folder
 
@@ -81,11 +83,27 @@ def work(tmp_path: Path) -> Path:
 
 
 def make(
-    folder: Path, interpreter: Interpreter, work: Path, install: Sequence[str] = (".",), content: str | None = "tree",
-    env: Mapping[str, str] = ENV, requires: Sequence[str] = (), timeout: float = 300, stack: ExitStack | None = None,
-) -> VirtualEnvironment:  # fmt: skip
+    folder: Path,
+    interpreter: Interpreter,
+    work: Path,
+    install: Sequence[str] = (".",),
+    content: str | None = "tree",
+    env: Mapping[str, str] = ENV,
+    requires: Sequence[str] = (),
+    timeout: float = 300,
+    stack: ExitStack | None = None,
+) -> VirtualEnvironment:
     """An environment, held as long as ``stack``, or not at all."""
-    asked = environment(folder, interpreter, work, install=install, requires=requires, content=content, env=env, timeout=timeout)
+    asked = environment(
+        folder,
+        interpreter,
+        work,
+        install=install,
+        requires=requires,
+        content=content,
+        env=env,
+        timeout=timeout,
+    )
     if stack is not None:
         return stack.enter_context(asked)
     with asked as made:
@@ -106,10 +124,20 @@ def installed_version(made: VirtualEnvironment) -> str:
     ).stdout.strip()
 
 
-def test_the_running_version_is_found_outside_its_virtual_environment(interpreter: Interpreter) -> None:
-    assert interpreter.version.startswith(HERE) and interpreter.label == f"CPython {interpreter.version}"
+def test_the_running_version_is_found_outside_its_virtual_environment(
+    interpreter: Interpreter,
+) -> None:
+    assert (
+        interpreter.version.startswith(HERE)
+        and interpreter.label == f"CPython {interpreter.version}"
+    )
     code = "import sys; print(sys.prefix == sys.base_prefix)"
-    assert subprocess.run([interpreter.path, "-c", code], capture_output=True, text=True, check=True).stdout == "True\n"
+    assert (
+        subprocess.run(
+            [interpreter.path, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "True\n"
+    )
     assert find(interpreter.version) == interpreter
 
 
@@ -117,7 +145,9 @@ def test_a_virtual_environment_leads_to_the_interpreter_it_was_made_from() -> No
     assert find(sys.executable) == probe(Path(os.path.realpath(sys.executable)))
 
 
-def test_a_version_hides_behind_several_names_and_the_most_exact_is_asked_first(tmp_path: Path) -> None:
+def test_a_version_hides_behind_several_names_and_the_most_exact_is_asked_first(
+    tmp_path: Path,
+) -> None:
     pretend(tmp_path / "a/python3", "3.98.1", "/a")
     pretend(tmp_path / "b/python3.98", "3.98.2", "/b")
     pretend(tmp_path / "b/python", "3.97.0", "/c")
@@ -129,10 +159,15 @@ def test_a_version_hides_behind_several_names_and_the_most_exact_is_asked_first(
 
 
 def test_a_shim_that_does_not_answer_is_passed_over_for_pyenvs_own_folder(tmp_path: Path) -> None:
-    script(tmp_path / "shims/python3.98", "#!/bin/sh\necho 'pyenv: command not found' >&2\nexit 127\n")
+    script(
+        tmp_path / "shims/python3.98", "#!/bin/sh\necho 'pyenv: command not found' >&2\nexit 127\n"
+    )
     for version in ("3.98.9", "3.98.10"):
         pretend(tmp_path / f"pyenv/versions/{version}/bin/python", version)
-    assert find("3.98", {"PATH": f"{tmp_path}/shims:/bin", "PYENV_ROOT": f"{tmp_path}/pyenv"}).version == "3.98.10"
+    assert (
+        find("3.98", {"PATH": f"{tmp_path}/shims:/bin", "PYENV_ROOT": f"{tmp_path}/pyenv"}).version
+        == "3.98.10"
+    )
 
 
 def test_uv_is_asked_last(tmp_path: Path) -> None:
@@ -151,11 +186,15 @@ def test_a_free_threaded_build_is_only_taken_when_asked_for(tmp_path: Path) -> N
     assert find("3.98t", env).version == "3.98.0t"
     with pytest.raises(UsageError, match=r"there is no Python 3\.98 here"):
         find("3.98", env)
-    assert Interpreter(Path("/x"), "3.99.0rc1").fits("3.99") and not Interpreter(Path("/x"), "3.99.0").fits("3.9")
+    assert Interpreter(Path("/x"), "3.99.0rc1").fits("3.99") and not Interpreter(
+        Path("/x"), "3.99.0"
+    ).fits("3.9")
 
 
 def test_a_missing_version_names_what_is_there_and_the_cure(interpreter: Interpreter) -> None:
-    with pytest.raises(UsageError, match=r"there is no Python 3\.1 here \(there is .*uv python install 3\.1`") as caught:
+    with pytest.raises(
+        UsageError, match=r"there is no Python 3\.1 here \(there is .*uv python install 3\.1`"
+    ) as caught:
         find("3.1")
     assert interpreter.version in str(caught.value) and "\n" not in str(caught.value)
 
@@ -166,17 +205,22 @@ def test_something_that_is_no_python_is_refused(version: str) -> None:
         find(version)
 
 
-def test_a_project_is_installed_and_found_again_without_its_worktree(envs: Path, interpreter: Interpreter, work: Path) -> None:
+def test_a_project_is_installed_and_found_again_without_its_worktree(
+    envs: Path, interpreter: Interpreter, work: Path
+) -> None:
     made = make(envs, interpreter, work)
     assert made.installed == ["tiny==1.0"]  # pip is not in it
     for path in work.iterdir():
         path.unlink() if path.is_file() else None
     assert installed_version(made) == "1.0"
     assert made.python.with_name("tiny").exists() and made.python.exists()
-    assert make(envs, interpreter, work).folder == made.folder  # the worktree could not even be built any more
+    # the worktree could not even be built any more
+    assert make(envs, interpreter, work).folder == made.folder
 
 
-def test_another_content_gets_another_environment(tmp_path: Path, interpreter: Interpreter, work: Path) -> None:
+def test_another_content_gets_another_environment(
+    tmp_path: Path, interpreter: Interpreter, work: Path
+) -> None:
     uv = script(tmp_path / "tools/uv", FAKE_UV)
     env = {**ENV, "PATH": f"{uv.parent}:{ENV['PATH']}"}
     one = make(tmp_path / "envs", interpreter, work, env=env)
@@ -184,7 +228,10 @@ def test_another_content_gets_another_environment(tmp_path: Path, interpreter: I
     three = make(tmp_path / "envs", interpreter, work, env=env, requires=["numpy"])
     bare = make(tmp_path / "envs", interpreter, work, env=env, install=[], content=None)
     assert len({made.folder for made in (one, two, three, bare)}) == 4
-    assert make(tmp_path / "envs", interpreter, work, env=env, install=[], content="whatever").folder == bare.folder
+    assert (
+        make(tmp_path / "envs", interpreter, work, env=env, install=[], content="whatever").folder
+        == bare.folder
+    )
 
 
 # makes the folder, and writes down what it was asked to install
@@ -208,12 +255,21 @@ def fake(tmp_path: Path) -> dict[str, str]:
 def test_uv_installs_requirements_first_and_passes_options_on(
     tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]
 ) -> None:
-    made = make(tmp_path / "envs", interpreter, work, [".", "--no-build-isolation"], requires=["numpy==2.0"], env=fake)
+    made = make(
+        tmp_path / "envs",
+        interpreter,
+        work,
+        [".", "--no-build-isolation"],
+        requires=["numpy==2.0"],
+        env=fake,
+    )
     asked = (made.folder / "asked").read_text().splitlines()
     assert asked == ["0 numpy==2.0", "0 numpy==2.0 . --no-build-isolation"]
 
 
-def test_a_dirty_worktree_is_installed_anew(tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]) -> None:
+def test_a_dirty_worktree_is_installed_anew(
+    tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]
+) -> None:
     with ExitStack() as stack:
         first = make(tmp_path / "envs", interpreter, work, content=None, env=fake, stack=stack)
         second = make(tmp_path / "envs", interpreter, work, content=None, env=fake, stack=stack)
@@ -221,18 +277,21 @@ def test_a_dirty_worktree_is_installed_anew(tmp_path: Path, interpreter: Interpr
     assert not list((tmp_path / "envs").glob("p*/"))  # nobody can use it again
 
 
-def test_the_remains_of_a_kill_are_not_used(tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]) -> None:
+def test_the_remains_of_a_kill_are_not_used(
+    tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]
+) -> None:
     (work / "hang").touch()
     code = (
-        "import sys, json; from pathlib import Path; from perfvcs.measure.virtualenv import environment\n"
-        "from perfvcs.measure.interpreter import *\n"
-        "envs, python, version, work, env = json.loads(sys.argv[1])\n"
-        "python = Interpreter(Path(python), version)\n"
-        "with environment(Path(envs), python, Path(work), install=['.'], content='tree', env=env): pass"
+        "import sys, json; from pathlib import Path; from perfvcs.measure.virtualenv import"
+        " environment\nfrom perfvcs.measure.interpreter import *\nenvs, python, version, work, env"
+        " = json.loads(sys.argv[1])\npython = Interpreter(Path(python), version)\nwith"
+        " environment(Path(envs), python, Path(work), install=['.'], content='tree', env=env): pass"
     )
     given = [str(tmp_path / "envs"), str(interpreter.path), interpreter.version, str(work), fake]
     process = subprocess.Popen([sys.executable, "-c", code, json.dumps(given)])
-    assert happens(lambda: list((tmp_path / "envs").glob("py*/asked")) or process.poll() is not None)
+    assert happens(
+        lambda: list((tmp_path / "envs").glob("py*/asked")) or process.poll() is not None
+    )
     assert process.poll() is None
     with pytest.raises(EnvironmentBusy, match="another process is making"):
         make(tmp_path / "envs", interpreter, work, env=fake, timeout=0.1)
@@ -240,7 +299,8 @@ def test_the_remains_of_a_kill_are_not_used(tmp_path: Path, interpreter: Interpr
     installers = psutil.Process(process.pid).children(recursive=True)
     process.kill()
     process.wait()
-    assert happens(lambda: not any(installer.is_running() for installer in installers))  # nobody writes any more
+    # nobody writes any more
+    assert happens(lambda: not any(installer.is_running() for installer in installers))
     (half,) = (tmp_path / "envs").glob("py*/")
     (work / "hang").unlink()
     made = make(tmp_path / "envs", interpreter, work, env=fake)
@@ -252,21 +312,34 @@ def test_an_environment_that_several_want_at_once_is_made_once(
     tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]
 ) -> None:
     with ThreadPoolExecutor(4) as pool:
-        made = list(pool.map(lambda _: make(tmp_path / "envs", interpreter, work, env=fake), range(4)))
-    assert len({one.folder for one in made}) == 1 and (made[0].folder / "asked").read_text() == "0 .\n"
+        made = list(
+            pool.map(lambda _: make(tmp_path / "envs", interpreter, work, env=fake), range(4))
+        )
+    assert (
+        len({one.folder for one in made}) == 1 and (made[0].folder / "asked").read_text() == "0 .\n"
+    )
 
 
 def test_a_failed_installation_is_reported_in_one_line_and_leaves_nothing(
     tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]
 ) -> None:
     (work / "fail").write_text("Collecting tiny\nERROR: no \x1b[31mmatching\x1b[0m distribution\n")
-    with pytest.raises(InstallError, match=r"uv pip install .* exited with status 3: .*no .*matching.* distribution") as caught:
+    with pytest.raises(
+        InstallError,
+        match=r"uv pip install .* exited with status 3: .*no .*matching.* distribution",
+    ) as caught:
         make(tmp_path / "envs", interpreter, work, env=fake)
-    assert caught.value.exit_code == 5 and "\n" not in str(caught.value) and "\x1b" not in str(caught.value)
+    assert (
+        caught.value.exit_code == 5
+        and "\n" not in str(caught.value)
+        and "\x1b" not in str(caught.value)
+    )
     assert [path.suffix for path in (tmp_path / "envs").iterdir()] == [".log"]
 
 
-def test_an_installation_that_hangs_is_ended(tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]) -> None:
+def test_an_installation_that_hangs_is_ended(
+    tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]
+) -> None:
     (work / "hang").touch()
     with pytest.raises(InstallError, match=r"was stopped after 3 s"):
         make(tmp_path / "envs", interpreter, work, env=fake, timeout=3)
@@ -282,7 +355,9 @@ def test_an_environment_whose_interpreter_is_gone_is_made_again(
 
 def test_a_missing_venv_module_names_debians_package(tmp_path: Path, work: Path) -> None:
     python = script(
-        tmp_path / "python3", "#!/bin/sh\necho 'The virtual environment was not created: ensurepip is not available'\nexit 1\n"
+        tmp_path / "python3",
+        "#!/bin/sh\necho 'The virtual environment was not created: ensurepip is not"
+        " available'\nexit 1\n",
     )
     env = {**ENV, "PATH": "/usr/bin:/bin"}
     with pytest.raises(InstallError, match="apt install python3-venv"):
@@ -290,14 +365,20 @@ def test_a_missing_venv_module_names_debians_package(tmp_path: Path, work: Path)
 
 
 @pytest.mark.parametrize("install", [["-e", "."], ["-e ."], ["--editable=."]])
-def test_an_editable_installation_is_refused(tmp_path: Path, interpreter: Interpreter, work: Path, install: list[str]) -> None:
+def test_an_editable_installation_is_refused(
+    tmp_path: Path, interpreter: Interpreter, work: Path, install: list[str]
+) -> None:
     with pytest.raises(UsageError, match="leave -e out"):
         make(tmp_path / "envs", interpreter, work, install)
 
 
-def test_a_folder_that_cannot_be_written_gets_one_line(tmp_path: Path, interpreter: Interpreter, work: Path) -> None:
+def test_a_folder_that_cannot_be_written_gets_one_line(
+    tmp_path: Path, interpreter: Interpreter, work: Path
+) -> None:
     (tmp_path / "envs").write_text("a file")
-    with pytest.raises(InstallError, match=r"no virtual environment can be made in .*make it writable"):
+    with pytest.raises(
+        InstallError, match=r"no virtual environment can be made in .*make it writable"
+    ):
         make(tmp_path / "envs", interpreter, work)
 
 
@@ -309,8 +390,13 @@ def test_activation_sets_what_the_activate_script_sets(
     assert env == {"PATH": f"{made.folder}/bin:/bin", "VIRTUAL_ENV": f"{made.folder}", "A": "b"}
 
 
-def test_pruning_keeps_the_most_recently_used(tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]) -> None:
-    made = [make(tmp_path / "envs", interpreter, work, env=fake, content=str(number)) for number in range(3)]
+def test_pruning_keeps_the_most_recently_used(
+    tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]
+) -> None:
+    made = [
+        make(tmp_path / "envs", interpreter, work, env=fake, content=str(number))
+        for number in range(3)
+    ]
     for age, one in enumerate(made):
         os.utime(one.folder / COMPLETE, (1e9 - age, 1e9 - age))
     make(tmp_path / "envs", interpreter, work, env=fake, content="2")
@@ -330,7 +416,12 @@ class Somebody:
 
 def without_uv() -> dict[str, str]:
     """Variables with a PATH on which there is no uv, wherever it is installed."""
-    return {**ENV, "PATH": os.pathsep.join(place for place in ENV["PATH"].split(os.pathsep) if not Path(place, "uv").exists())}
+    return {
+        **ENV,
+        "PATH": os.pathsep.join(
+            place for place in ENV["PATH"].split(os.pathsep) if not Path(place, "uv").exists()
+        ),
+    }
 
 
 @pytest.fixture
@@ -339,7 +430,8 @@ def envs(tmp_path: Path, interpreter: Interpreter, once: Once) -> Path:
 
     def use(folder: Path) -> None:
         made = make(folder / "envs", interpreter, package(folder / "work", "0.1"), env=without_uv())
-        assert made.installed == ["tiny==0.1"] and installed_version(made) == "0.1"  # the first use makes both
+        # the first use makes both
+        assert made.installed == ["tiny==0.1"] and installed_version(made) == "0.1"
 
     found = tmp_path / "envs"
     (used,) = (once("environments", use) / "envs").glob("pip*/")
@@ -363,7 +455,10 @@ def test_revisions_that_install_the_same_share_an_environment(
     assert third.folder != first.folder
     assert installed_version(third) == "2.0"
     assert len(list(envs.glob("py*/"))) == 2
-    assert make(envs, interpreter, tmp_path / "gone", content="two: its documents changed").folder == first.folder
+    assert (
+        make(envs, interpreter, tmp_path / "gone", content="two: its documents changed").folder
+        == first.folder
+    )
     os.utime(third.folder / COMPLETE, (1e9, 1e9))
     assert prune(envs, keep=1) == [third.folder]
     os.utime(first.folder / COMPLETE, (1e9, 1e9))
@@ -386,7 +481,9 @@ def test_what_a_dirty_worktree_installed_is_shared_with_nobody(
     assert installed_version(clean) == "1.0"
 
 
-def test_a_link_to_somewhere_else_is_not_followed(envs: Path, interpreter: Interpreter, work: Path) -> None:
+def test_a_link_to_somewhere_else_is_not_followed(
+    envs: Path, interpreter: Interpreter, work: Path
+) -> None:
     first = make(envs, interpreter, work, content="one")
     shared = make(envs, interpreter, work, content="two")
     assert shared.folder == first.folder
@@ -396,25 +493,44 @@ def test_a_link_to_somewhere_else_is_not_followed(envs: Path, interpreter: Inter
 
 
 def test_each_interpreter_keeps_its_own(tmp_path: Path) -> None:
-    for name in ("py3.11.7-a", "py3.11.7-b", "py3.12.1-a", "py3.12.1-b", "pip3.12.1-a", "pip3.9.1-a"):
+    for name in (
+        "py3.11.7-a",
+        "py3.11.7-b",
+        "py3.12.1-a",
+        "py3.12.1-b",
+        "pip3.12.1-a",
+        "pip3.9.1-a",
+    ):
         (tmp_path / "python" / name).mkdir(parents=True)
         (tmp_path / "python" / name / COMPLETE).write_text('{"bytes": 1000}')
     for age, name in enumerate(("py3.11.7-a", "py3.12.1-a", "py3.12.1-b", "py3.11.7-b")):
         os.utime(tmp_path / "python" / name / COMPLETE, (1e9 - age, 1e9 - age))
     assert taken(tmp_path) == (4, 6000)
-    assert {path.name for path in prune(tmp_path / "python", keep=1)} == {"py3.12.1-b", "py3.11.7-b"}
+    assert {path.name for path in prune(tmp_path / "python", keep=1)} == {
+        "py3.12.1-b",
+        "py3.11.7-b",
+    }
     assert taken(tmp_path) == (2, 3000)
     assert not (tmp_path / "python" / "pip3.9.1-a").exists()
 
 
 @pytest.mark.needs("mount")
-def test_a_full_disk_is_one_line_with_the_cure_and_leaves_nothing(tmp_path: Path, interpreter: Interpreter, work: Path) -> None:
+def test_a_full_disk_is_one_line_with_the_cure_and_leaves_nothing(
+    tmp_path: Path, interpreter: Interpreter, work: Path
+) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(disk)], capture_output=True, check=False).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(disk)],
+        capture_output=True,
+        check=False,
+    ).returncode:
         lack("the right to mount a file system")
     try:
-        with pytest.raises(InstallError, match=r"the disk is full: free some space|No space left on device: make room") as caught:
+        with pytest.raises(
+            InstallError,
+            match=r"the disk is full: free some space|No space left on device: make room",
+        ) as caught:
             make(disk / "envs", interpreter, work, env=without_uv())
         assert "\n" not in str(caught.value)
         assert not list((disk / "envs").glob("p*/"))
@@ -425,7 +541,13 @@ def test_a_full_disk_is_one_line_with_the_cure_and_leaves_nothing(tmp_path: Path
 def test_what_is_at_the_top_of_a_project_is_imported_by_no_installer(
     tmp_path: Path, interpreter: Interpreter, work: Path
 ) -> None:
-    for name in ("venv.py", "pip.py", "logging/__init__.py", "types/__init__.py", "select/__init__.py"):
+    for name in (
+        "venv.py",
+        "pip.py",
+        "logging/__init__.py",
+        "types/__init__.py",
+        "select/__init__.py",
+    ):
         (work / name).parent.mkdir(exist_ok=True)
         (work / name).write_text("raise SystemExit('imported')\n")
     made = make(tmp_path / "envs", interpreter, work, env=without_uv())
@@ -433,7 +555,9 @@ def test_what_is_at_the_top_of_a_project_is_imported_by_no_installer(
 
 
 @pytest.mark.needs("uv")
-def test_the_real_uv_installs_a_project(tmp_path: Path, interpreter: Interpreter, work: Path) -> None:
+def test_the_real_uv_installs_a_project(
+    tmp_path: Path, interpreter: Interpreter, work: Path
+) -> None:
     made = make(tmp_path / "envs", interpreter, work)
     assert installed_version(made) == "1.0" and "tiny==1.0" in made.installed
 
@@ -448,7 +572,9 @@ def test_a_home_folder_that_takes_no_cache_is_done_without(
     home.mkdir()
     cache = '[ "$UV_NO_CACHE" ] || head -c 9000 /dev/zero > "$HOME/cache" || exit 2\n'
     script(tools / "uv", FAKE_UV.replace("\n", "\n" + cache, 1))
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", option, "tmpfs", str(home)], capture_output=True, check=False).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", option, "tmpfs", str(home)], capture_output=True, check=False
+    ).returncode:
         lack("the right to mount a file system")
     try:
         env = {**ENV, "PATH": f"{tools}{os.pathsep}{ENV['PATH']}", "HOME": str(home)}

@@ -1,4 +1,6 @@
-"""Signals at every stage: the program's start, a checkout, a build, a workload, warm-up, blocks, storing, cleaning up."""
+"""Signals at every stage: the program's start, a checkout, a build, a workload, warm-up, blocks,
+storing, cleaning up.
+"""
 
 import os
 import shlex
@@ -40,7 +42,8 @@ def staged(project: Project) -> Project:
 
 
 @pytest.mark.parametrize(
-    ("stage", "count"), [("", 0), ("build", 1), ("build", 2), ("workload", 1), ("work", 1), ("work", 5), ("work", 8)]
+    ("stage", "count"),
+    [("", 0), ("build", 1), ("build", 2), ("workload", 1), ("work", 1), ("work", 5), ("work", 8)],
 )
 def test_an_interrupt_leaves_nothing_behind(
     staged: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str, count: int
@@ -52,7 +55,10 @@ def test_an_interrupt_leaves_nothing_behind(
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     worktrees = staged.root / ".perf" / "worktrees"
     assert happens(
-        lambda: (stages.read_text().split().count(stage) >= count if stage else worktrees.is_dir()) or process.poll() is not None
+        lambda: (
+            (stages.read_text().split().count(stage) >= count if stage else worktrees.is_dir())
+            or process.poll() is not None
+        )
     )
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
@@ -70,7 +76,11 @@ def test_an_interrupt_leaves_nothing_behind(
 
 
 COMMAND = [sys.executable, "-P", "-m", "perfvcs"]
-LINES = {signal.SIGINT: "perf: interrupted", signal.SIGTERM: "perf: terminated", signal.SIGHUP: "perf: hung up"}
+LINES = {
+    signal.SIGINT: "perf: interrupted",
+    signal.SIGTERM: "perf: terminated",
+    signal.SIGHUP: "perf: hung up",
+}
 
 
 def test_signals_that_are_ignored_disturb_no_execution(project: Project) -> None:
@@ -78,7 +88,9 @@ def test_signals_that_are_ignored_disturb_no_execution(project: Project) -> None
     project.configure('cmd = "sleep 0.01"\nexecutions = 20')
     project.commit()
     mute = f"trap '' HUP; exec {shlex.join(COMMAND)} collect HEAD"
-    process = subprocess.Popen(["sh", "-c", mute], stderr=subprocess.PIPE, text=True, start_new_session=True)
+    process = subprocess.Popen(
+        ["sh", "-c", mute], stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
     time.sleep(0.2)
     while process.poll() is None:
         os.killpg(process.pid, signal.SIGHUP)
@@ -91,12 +103,20 @@ def test_signals_that_are_ignored_disturb_no_execution(project: Project) -> None
 def running(word: str) -> list[int]:
     """The processes with a word in their command."""
     found = psutil.process_iter(["cmdline", "status"])
-    return [one.pid for one in found if word in (one.info["cmdline"] or ()) and one.info["status"] != psutil.STATUS_ZOMBIE]
+    return [
+        one.pid
+        for one in found
+        if word in (one.info["cmdline"] or ()) and one.info["status"] != psutil.STATUS_ZOMBIE
+    ]
 
 
 def left(project: Project) -> list[str]:
     """Worktrees and scratch files."""
-    folders = [path.name for place in ("worktrees", "tmp") for path in (project.root / ".perf" / place).glob("*")]
+    folders = [
+        path.name
+        for place in ("worktrees", "tmp")
+        for path in (project.root / ".perf" / place).glob("*")
+    ]
     return folders + project.git("worktree", "list").splitlines()[1:]
 
 
@@ -109,7 +129,9 @@ def test_a_signal_during_the_start_ends_the_program_with_one_line(
     slow.mkdir()
     (slow / "click.py").write_text("import time\nprint('importing', flush=True)\ntime.sleep(60)\n")
     monkeypatch.setenv("PYTHONPATH", str(slow))
-    process = subprocess.Popen([*COMMAND, "status"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*COMMAND, "status"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     assert process.stdout is not None
     process.stdout.readline()
     process.send_signal(number)
@@ -124,7 +146,9 @@ def test_a_signal_during_a_measurement_ends_it_with_one_line(
     stages = tmp_path / "stages"
     stages.touch()
     monkeypatch.setenv("STAGES", str(stages))
-    process = subprocess.Popen([*COMMAND, "collect", "--quiet", "HEAD~1", "HEAD"], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*COMMAND, "collect", "--quiet", "HEAD~1", "HEAD"], stderr=subprocess.PIPE, text=True
+    )
     assert happens(lambda: "work" in stages.read_text() or process.poll() is not None)
     process.send_signal(number)
     assert process.communicate(timeout=60)[1] == f"{LINES[number]}\n"
@@ -135,9 +159,17 @@ def test_a_signal_during_a_measurement_ends_it_with_one_line(
 def test_more_signals_do_not_interrupt_cleaning_up(project: Project) -> None:
     project.configure('cmd = "true"', top='build = ["sh slow.sh"]')
     project.commit(
-        "one", **{"slow.sh": "trap 'touch ../../asked; sleep 0.5' TERM\ntouch ../../begun\nwhile :; do sleep 0.1; done\n"}
+        "one",
+        **{
+            "slow.sh": (
+                "trap 'touch ../../asked; sleep 0.5' TERM\ntouch ../../begun\nwhile :; do sleep"
+                " 0.1; done\n"
+            )
+        },
     )
-    process = subprocess.Popen([*COMMAND, "collect", "--committed", "HEAD"], stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*COMMAND, "collect", "--committed", "HEAD"], stderr=subprocess.PIPE, text=True
+    )
     assert happens((project.root / ".perf" / "begun").exists)
     process.send_signal(signal.SIGINT)
     assert happens((project.root / ".perf" / "asked").exists)
@@ -168,7 +200,9 @@ try:
 finally:
     interruption.end()
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
     assert (done.returncode, done.stderr) == (130, "perf: interrupted\n")
 
 
@@ -185,7 +219,9 @@ def test_what_is_ignored_stays_ignored(project: Project) -> None:
 def test_a_build_ends_when_perf_is_killed(project: Project) -> None:
     project.configure('cmd = "true"', top='build = ["sh slow.sh"]')
     project.commit("one", **{"slow.sh": "sleep 60.0719 & sleep 60.0719\n"})
-    process = subprocess.Popen([*COMMAND, "collect", "--committed", "--quiet", "HEAD"], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        [*COMMAND, "collect", "--committed", "--quiet", "HEAD"], stderr=subprocess.DEVNULL
+    )
     assert happens(lambda: len(running("60.0719")) == 2)
     process.kill()
     process.wait()
@@ -193,11 +229,21 @@ def test_a_build_ends_when_perf_is_killed(project: Project) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_hidden_daemon_of_a_build_ends_with_perf(project: Project, tmp_path: Path, number: signal.Signals) -> None:
+def test_a_hidden_daemon_of_a_build_ends_with_perf(
+    project: Project, tmp_path: Path, number: signal.Signals
+) -> None:
     pid = tmp_path / "number"
     project.configure('cmd = "true"', top='build = ["sh build.sh"]')
-    project.commit("one", **{"daemon.py": HIDDEN_DAEMON, "build.sh": f"{sys.executable} -S daemon.py {pid}\nsleep 60.0722\n"})
-    process = subprocess.Popen([*COMMAND, "collect", "--committed", "--quiet", "HEAD"], stderr=subprocess.DEVNULL)
+    project.commit(
+        "one",
+        **{
+            "daemon.py": HIDDEN_DAEMON,
+            "build.sh": f"{sys.executable} -S daemon.py {pid}\nsleep 60.0722\n",
+        },
+    )
+    process = subprocess.Popen(
+        [*COMMAND, "collect", "--committed", "--quiet", "HEAD"], stderr=subprocess.DEVNULL
+    )
     assert happens(lambda: running("60.0722"))
     daemon = int(pid.read_text())
     assert psutil.pid_exists(daemon)
@@ -207,7 +253,9 @@ def test_a_hidden_daemon_of_a_build_ends_with_perf(project: Project, tmp_path: P
 
 
 @pytest.mark.parametrize("number", [*LINES, signal.SIGKILL])
-def test_git_ends_with_perf(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals) -> None:
+def test_git_ends_with_perf(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
     project.commit()
     Repository.find(create=True)
     slow = tmp_path / "slow"
@@ -242,5 +290,7 @@ interruption.unwind()
 atexit.register(lambda: [os.kill(os.getpid(), number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)])
 interruption.end()
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")

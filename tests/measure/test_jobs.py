@@ -11,33 +11,59 @@ def cells(**job: Any) -> list[Cell]:
 
 
 def test_the_matrix_is_every_combination() -> None:
-    found = cells(cmd=["./a", "./b"], args=["", "-r"], workloads=["x", "y", "z"], collectors=["time"])
+    found = cells(
+        cmd=["./a", "./b"], args=["", "-r"], workloads=["x", "y", "z"], collectors=["time"]
+    )
     assert len(found) == 12
     assert {cell.label for cell in found} >= {"a x", "a -r x", "b -r z"}
 
 
 def test_interpreters_are_a_dimension_of_the_matrix() -> None:
-    found = matrix(read({"job": [{"name": "j", "cmd": "python x.py"}], "python": {"versions": ["3.11", "3.12"]}}))
+    found = matrix(
+        read(
+            {"job": [{"name": "j", "cmd": "python x.py"}], "python": {"versions": ["3.11", "3.12"]}}
+        )
+    )
     assert [cell.params for cell in found] == [{"python": "3.11"}, {"python": "3.12"}]
     assert found[0].label == "j python=3.11"
 
 
 def test_a_workload_is_the_last_argument_unless_it_is_mentioned() -> None:
-    assert cells(cmd="./sort -q", workloads=["a b.txt"])[0].argv("a b.txt") == ["./sort", "-q", "a b.txt"]
+    assert cells(cmd="./sort -q", workloads=["a b.txt"])[0].argv("a b.txt") == [
+        "./sort",
+        "-q",
+        "a b.txt",
+    ]
     assert cells(cmd="./sort {workload} -q", workloads=["a"])[0].argv("a") == ["./sort", "a", "-q"]
-    assert cells(cmd="./sort", args=["--in={file} -q"], workloads=["a"])[0].argv("/t/a") == ["./sort", "--in=/t/a", "-q"]
-    assert cells(cmd="./sort -n {n}", workloads=[{"integers": [7]}])[0].argv("7") == ["./sort", "-n", "7"]
+    assert cells(cmd="./sort", args=["--in={file} -q"], workloads=["a"])[0].argv("/t/a") == [
+        "./sort",
+        "--in=/t/a",
+        "-q",
+    ]
+    assert cells(cmd="./sort -n {n}", workloads=[{"integers": [7]}])[0].argv("7") == [
+        "./sort",
+        "-n",
+        "7",
+    ]
     assert cells(cmd="./sort", workloads=[{"integers": [7]}])[0].argv("7") == ["./sort", "7"]
 
 
 def test_other_braces_stay_as_they_are() -> None:
-    assert cells(cmd="""python -c "print({1: 2}, '{other}')" """)[0].argv("") == ["python", "-c", "print({1: 2}, '{other}')"]
+    assert cells(cmd="""python -c "print({1: 2}, '{other}')" """)[0].argv("") == [
+        "python",
+        "-c",
+        "print({1: 2}, '{other}')",
+    ]
 
 
 def test_in_a_shell_the_workload_is_quoted() -> None:
     found = cells(cmd="sort {workload} | wc -l", workloads=["a; rm -r b"], shell=True)[0]
     assert found.argv("a; rm -r b") == ["/bin/sh", "-c", "sort 'a; rm -r b' | wc -l"]
-    assert cells(cmd="sort", workloads=["a b"], shell=True)[0].argv("a b") == ["/bin/sh", "-c", "sort 'a b'"]
+    assert cells(cmd="sort", workloads=["a b"], shell=True)[0].argv("a b") == [
+        "/bin/sh",
+        "-c",
+        "sort 'a b'",
+    ]
 
 
 def test_names_come_from_the_command_or_the_script_behind_an_interpreter() -> None:
@@ -49,13 +75,19 @@ def test_names_come_from_the_command_or_the_script_behind_an_interpreter() -> No
 def test_what_changes_the_measurement_changes_the_series_and_the_design_does_not() -> None:
     plain = cells(cmd="./a")[0].job({})
     assert plain.key == cells(cmd="./a", executions=99, warmup=5, timeout="1s")[0].job({}).key
-    others = [cells(cmd="./a", env={"X": "1"}), cells(cmd="./a", shell=True), cells(cmd="./a -O", name="a")]
+    others = [
+        cells(cmd="./a", env={"X": "1"}),
+        cells(cmd="./a", shell=True),
+        cells(cmd="./a -O", name="a"),
+    ]
     assert len({plain.key, *(found[0].job({}).key for found in others)}) == 4
     assert plain.key != cells(cmd="./a")[0].job({"bench/": "0" * 16}).key
 
 
 def test_only_the_jobs_named_are_taken() -> None:
-    config = read({"job": [{"name": "a", "cmd": "./a"}, {"name": "b", "cmd": "./b", "args": ["1", "2"]}]})
+    config = read(
+        {"job": [{"name": "a", "cmd": "./a"}, {"name": "b", "cmd": "./b", "args": ["1", "2"]}]}
+    )
     assert [cell.label for cell in matrix(config, ["b"])] == ["b 1", "b 2"]
 
 

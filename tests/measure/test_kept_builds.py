@@ -1,4 +1,6 @@
-"""Builds are kept by what they are made from: a revision is built once, whatever happens to what is kept."""
+"""Builds are kept by what they are made from: a revision is built once, whatever happens to what is
+kept.
+"""
 
 import os
 import shutil
@@ -12,7 +14,9 @@ from perfvcs.git.worktree import CheckoutError
 from perfvcs.measure import builds
 
 BUILD = 'build = ["sh build.sh"]\n'
-SCRIPT = 'echo built >> "$COUNT"\necho "echo $(cat source)" > prog\nchmod +x prog\nln -sf prog link\n'
+SCRIPT = (
+    'echo built >> "$COUNT"\necho "echo $(cat source)" > prog\nchmod +x prog\nln -sf prog link\n'
+)
 
 
 @pytest.fixture
@@ -93,11 +97,15 @@ def test_a_checkout_without_room_for_a_kept_build_says_so(tmp_path):
     kept.keep("key", built)
     disk.mkdir()
     if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(disk)], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(disk)],
+        capture_output=True,
+        check=False,
     ).returncode:
         lack("the right to mount a file system")
     try:
-        with pytest.raises(CheckoutError, match=r"kept in .* cannot be copied: No space left on device$"):
+        with pytest.raises(
+            CheckoutError, match=r"kept in .* cannot be copied: No space left on device$"
+        ):
             kept.restore("key", disk)
     finally:
         subprocess.run(["umount", "--lazy", str(disk)], check=True)
@@ -148,7 +156,11 @@ def test_what_was_made_of_a_change_since_stays_newer(project, perf):
 def test_an_object_that_git_does_not_know_is_made_anew(project, perf):
     need("make")
     project.configure('cmd = "sh prog"', top='build = ["make"]\n')
-    project.commit("one", Makefile=MAKES.replace("\n\tcp", "\n\techo made > ../../seen\n\tcp"), **{"table.in": "true\n"})
+    project.commit(
+        "one",
+        Makefile=MAKES.replace("\n\tcp", "\n\techo made > ../../seen\n\tcp"),
+        **{"table.in": "true\n"},
+    )
     project.write("table.out", "true\n\0")
     project.write("other", "changed")
     perf("collect", "-q")
@@ -163,4 +175,7 @@ def test_a_tracked_program_that_the_build_leaves_is_named_each_time(project, per
     project.commit("one")
     for _ in range(2):
         warned = " ".join(perf("collect", "HEAD", "--committed").out.split())
-        assert "the build leaves `prog` as it was committed: take it out of git (`git rm --cached prog`)" in warned
+        assert (
+            "the build leaves `prog` as it was committed: take it out of git (`git rm --cached"
+            " prog`)" in warned
+        )

@@ -53,20 +53,31 @@ def compared(perf: Perf, *sides: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.usefixtures("sorting")
-def test_products_are_measured_in_turns_with_a_revision(perf: Perf, record: Path, tmp_path: Path) -> None:
+def test_products_are_measured_in_turns_with_a_revision(
+    perf: Perf, record: Path, tmp_path: Path
+) -> None:
     other = Project(tmp_path / "other")
     other.write("bench", "#!/bin/sh\necho theirs $1 >> $RECORD\n", executable=True)
     other.commit("theirs")
     theirs = program(tmp_path / "fast sort", "fast")
-    said = perf("collect", "-n", "3", "--against", f"there={other.root}", "--against", f"fast='{theirs}' -q")
+    said = perf(
+        "collect", "-n", "3", "--against", f"there={other.root}", "--against", f"fast='{theirs}' -q"
+    )
     assert "\nthere " in said.out and "\nfast " in said.out
-    assert sorted(record.read_text().split("\n")[:-1]) == ["fast -q 1"] * 3 + ["ours 1"] * 3 + ["theirs 1"] * 3
+    assert (
+        sorted(record.read_text().split("\n")[:-1])
+        == ["fast -q 1"] * 3 + ["ours 1"] * 3 + ["theirs 1"] * 3
+    )
     for name in ("there", "fast"):
         changes = compared(perf, "HEAD", name)
         assert {change["job"] for change in changes} == {"work"}
         assert not {change["word"] for change in changes} & {"new", "missing", "not comparable"}
         assert perf("check", name, code=None).out.partition("\n")[0].split()[2] == f"{name}:"
-    assert not {change["word"] for change in compared(perf, "fast", "there")} & {"new", "missing", "not comparable"}
+    assert not {change["word"] for change in compared(perf, "fast", "there")} & {
+        "new",
+        "missing",
+        "not comparable",
+    }
 
 
 @pytest.mark.usefixtures("sorting")
@@ -74,10 +85,16 @@ def test_one_program_may_have_two_names(perf: Perf, record: Path, tmp_path: Path
     fast = program(tmp_path / "fast", "fast")
     perf("collect", "-n", "2", "--against", f"a={fast}", "--against", f"b={fast}")
     assert record.read_text().count("fast") == 4
-    assert not {change["word"] for change in compared(perf, "a", "b")} & {"new", "missing", "not comparable"}
+    assert not {change["word"] for change in compared(perf, "a", "b")} & {
+        "new",
+        "missing",
+        "not comparable",
+    }
 
 
-def test_a_product_is_not_a_part_of_the_history(sorting: Project, perf: Perf, tmp_path: Path) -> None:
+def test_a_product_is_not_a_part_of_the_history(
+    sorting: Project, perf: Perf, tmp_path: Path
+) -> None:
     fast = program(tmp_path / "fast", "fast")
     perf("collect", "-n", "2", "--against", f"fast={fast}")
     perf("check", "fast", code=None)
@@ -90,12 +107,20 @@ def test_a_product_is_not_a_part_of_the_history(sorting: Project, perf: Perf, tm
     second = sorting.commit("two")
     perf("collect", "-n", "2")
     changes = compared(perf, second)
-    assert {change["word"] for change in changes} & {"same", "inconclusive", "degradation", "improvement", "suspected"}
+    assert {change["word"] for change in changes} & {
+        "same",
+        "inconclusive",
+        "degradation",
+        "improvement",
+        "suspected",
+    }
     perf("rm", "fast")
     assert "not a revision" in perf("check", "fast", code=2).err
 
 
-def test_uncommitted_changes_and_revisions_of_another_repository(project: Project, tmp_path: Path) -> None:
+def test_uncommitted_changes_and_revisions_of_another_repository(
+    project: Project, tmp_path: Path
+) -> None:
     project.commit("ours")
     ours = Git.find()
     other = Project(tmp_path / "other")
@@ -112,7 +137,9 @@ def test_uncommitted_changes_and_revisions_of_another_repository(project: Projec
         assert (place / "bench").read_text() == "3"
     with old.laid_out(tmp_path / "place") as place:
         assert (place / "bench").read_text() == "1"
-    assert not (tmp_path / "place").exists() and not other.git("worktree", "list", "--porcelain").count("place")
+    assert not (tmp_path / "place").exists() and not other.git(
+        "worktree", "list", "--porcelain"
+    ).count("place")
 
 
 def test_a_folder_without_git_is_copied(project: Project, tmp_path: Path) -> None:
@@ -126,7 +153,10 @@ def test_a_folder_without_git_is_copied(project: Project, tmp_path: Path) -> Non
         assert sorted(path.name for path in place.iterdir()) == ["bench", "link"]
     (plain / "bench").write_text("2")
     assert read(f"it={plain}", Git.find()).digest != found.digest
-    with pytest.raises(CheckoutError, match="changed while it was copied"), found.laid_out(tmp_path / "place"):
+    with (
+        pytest.raises(CheckoutError, match="changed while it was copied"),
+        found.laid_out(tmp_path / "place"),
+    ):
         pass
     assert not (tmp_path / "place").exists()
 
@@ -150,18 +180,24 @@ def test_a_folder_without_git_is_copied(project: Project, tmp_path: Path) -> Non
         ([f"p{number}=ls" for number in range(8)], "8 products are more than the 7"),
     ],
 )
-def test_what_is_not_a_product_is_refused_in_one_line(sorting: Project, perf: Perf, options: list[str], said: str) -> None:
+def test_what_is_not_a_product_is_refused_in_one_line(
+    sorting: Project, perf: Perf, options: list[str], said: str
+) -> None:
     (sorting.root / "plain").mkdir()
     (sorting.root / "pipes").mkdir()
     os.mkfifo(sorting.root / "pipes/pipe")
     Project(sorting.root / "empty")
-    done = perf("collect", *(word for option in options for word in ("--against", option)), code=None)
+    done = perf(
+        "collect", *(word for option in options for word in ("--against", option)), code=None
+    )
     assert done.code == 2 and said in done.err and done.err.count("\n") == 1
     assert not (sorting.root / ".perf").exists()
 
 
 @pytest.mark.usefixtures("sorting")
-def test_check_measures_one_product_until_it_is_settled(perf: Perf, record: Path, tmp_path: Path) -> None:
+def test_check_measures_one_product_until_it_is_settled(
+    perf: Perf, record: Path, tmp_path: Path
+) -> None:
     fast = program(tmp_path / "fast", "fast")
     done = perf("check", "--against", f"fast={fast}", "-n", "3", code=None)
     assert done.out.partition("\n")[0].split()[1:3] == ["->", "fast:"]
@@ -175,9 +211,13 @@ def test_the_environment_of_a_product_may_differ(perf: Perf, tmp_path: Path) -> 
     perf("collect", "-n", "3", "--against", f"fast={program(tmp_path / 'fast', 'fast')}")
     store, (product,) = Repository.find().store, [one for one in _profiles() if one.design.product]
     fields = product.environment.fields | {"python": "PyPy 7.3"}
-    elsewhere = msgspec.structs.replace(product, environment=msgspec.structs.replace(product.environment, fields=fields))
+    elsewhere = msgspec.structs.replace(
+        product, environment=msgspec.structs.replace(product.environment, fields=fields)
+    )
     store.replace([(path, elsewhere) for path, one in _stored() if one.design.product], "elsewhere")
-    assert {change["word"] for change in compared(perf, "HEAD", "fast")}.isdisjoint({"not comparable"})
+    assert {change["word"] for change in compared(perf, "HEAD", "fast")}.isdisjoint(
+        {"not comparable"}
+    )
 
 
 @pytest.mark.usefixtures("sorting")

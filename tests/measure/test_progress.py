@@ -13,7 +13,9 @@ from perfvcs.measure.progress import PlainLines, Terminal
 Perf = Callable[..., Said]
 
 
-def test_without_a_terminal_every_tenth_of_the_way_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_terminal_every_tenth_of_the_way_is_a_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     lines = PlainLines()
     lines.begin(40)
     for number in range(40):
@@ -34,7 +36,9 @@ def test_on_a_terminal_there_is_a_bar_and_at_the_end_only_lines(project: Project
     command = [sys.executable, "-P", "-m", "perfvcs", "collect", "HEAD~1", "HEAD"]
     environ = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
     environ.pop("NO_COLOR", None)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, env=environ, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=theirs, env=environ, text=True
+    ) as process:
         os.close(theirs)
         shown = b""
         while True:
@@ -59,7 +63,8 @@ def test_quiet_prints_nothing_but_errors(project: Project, perf: Perf) -> None:
 
 def test_quiet_tells_every_failure_once_and_on_one_line(project: Project, perf: Perf) -> None:
     jobs = "".join(
-        f'[[job]]\nname = "{name}"\ncmd = "{cmd}"\n' for name, cmd in (("one", "false"), ("two", "no-such"), ("three", "true"))
+        f'[[job]]\nname = "{name}"\ncmd = "{cmd}"\n'
+        for name, cmd in (("one", "false"), ("two", "no-such"), ("three", "true"))
     )
     project.commit(**{"perf.toml": jobs})
     said = perf("collect", "--quiet", "-n", "1", code=5)
@@ -86,8 +91,14 @@ def test_on_a_terminal_a_failure_stands_above_the_bar() -> None:
     bar.fail("sort on 1f0e2a3b4c: exited with status 1: [red]markup[/red] stays text")
     bar.step("parse")
     bar.clear()
-    lines = [line.rpartition("\r")[2].removeprefix("\x1b[K\x1b[?25h") for line in shown.getvalue().split("\n")]
-    assert lines == ["failed: sort on 1f0e2a3b4c: exited with status 1: [red]markup[/red] stays text", ""]
+    lines = [
+        line.rpartition("\r")[2].removeprefix("\x1b[K\x1b[?25h")
+        for line in shown.getvalue().split("\n")
+    ]
+    assert lines == [
+        "failed: sort on 1f0e2a3b4c: exited with status 1: [red]markup[/red] stays text",
+        "",
+    ]
     assert "2/3  parse" in shown.getvalue()
 
 

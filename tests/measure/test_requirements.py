@@ -13,7 +13,15 @@ from perfvcs.jobs.config import BadConfig
 from perfvcs.jobs.requirement import is_met, unmet
 
 HOST = Facts(
-    "lab", 8, 32_000_000_000, "AMD EPYC 7313P", "x86_64", "6.1.0-40-amd64", "Linux", frozenset({"avx2", "avx512f", "sse4_2"}), 0.5
+    "lab",
+    8,
+    32_000_000_000,
+    "AMD EPYC 7313P",
+    "x86_64",
+    "6.1.0-40-amd64",
+    "Linux",
+    frozenset({"avx2", "avx512f", "sse4_2"}),
+    0.5,
 )
 
 
@@ -42,10 +50,26 @@ def test_a_host_meets_an_expression_or_not(text: str, met: bool) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "memory >", "avx2 and", "memory > 'much'", "open('/etc/passwd')", "cpu.__class__", "cpu.upper()", "9**9**9**9", "[x for x in cpu]",
-        "lambda: 1", "import os", "x := 1", "'a' * 10**10", "1/0", "(" * 500 + "1" + ")" * 500, "avx2; avx2", "a" * 1001, "\0", "cores = 8",
+        "memory >",
+        "avx2 and",
+        "memory > 'much'",
+        "open('/etc/passwd')",
+        "cpu.__class__",
+        "cpu.upper()",
+        "9**9**9**9",
+        "[x for x in cpu]",
+        "lambda: 1",
+        "import os",
+        "x := 1",
+        "'a' * 10**10",
+        "1/0",
+        "(" * 500 + "1" + ")" * 500,
+        "avx2; avx2",
+        "a" * 1001,
+        "\0",
+        "cores = 8",
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_evaluated_is_an_error_of_one_line(text: str) -> None:
     with pytest.raises(BadConfig) as raised:
         is_met(text, HOST, "job `sort`")
@@ -53,13 +77,20 @@ def test_what_cannot_be_evaluated_is_an_error_of_one_line(text: str) -> None:
 
 
 def test_why_a_host_does_not_meet_it() -> None:
-    assert unmet("avx10 and memory > 64GB and host == 'shed'", HOST) == "avx10 is missing, memory is 32.0GB, host is lab"
+    assert (
+        unmet("avx10 and memory > 64GB and host == 'shed'", HOST)
+        == "avx10 is missing, memory is 32.0GB, host is lab"
+    )
     assert unmet("False", HOST) == "it names nothing of a host"
 
 
-def test_a_job_that_this_host_does_not_suit_is_left_out(project: Project, perf: Callable[..., Said]) -> None:
+def test_a_job_that_this_host_does_not_suit_is_left_out(
+    project: Project, perf: Callable[..., Said]
+) -> None:
     suited = '[[job]]\nname = "small"\ncmd = "true"\nexecutions = 1\n'
-    project.write("perf.toml", suited + '[[job]]\nname = "large"\ncmd = "true"\nhosts = "memory > 900000GB"\n')
+    project.write(
+        "perf.toml", suited + '[[job]]\nname = "large"\ncmd = "true"\nhosts = "memory > 900000GB"\n'
+    )
     project.commit("one")
     out = perf("collect").out
     assert "large is not measured: no host meets hosts" in " ".join(out.split())

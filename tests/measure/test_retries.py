@@ -1,4 +1,6 @@
-"""Executions that fail are repeated, counted and reported; what fails for good is missing, and all else is stored."""
+"""Executions that fail are repeated, counted and reported; what fails for good is missing, and all
+else is stored.
+"""
 
 import json
 import sys
@@ -15,7 +17,8 @@ from perfvcs.repository import Repository
 Perf = Callable[..., Said]
 # fails in the turns that a file names, counted over all executions
 FLAKY = (
-    'n=$(($(cat "$TURNS/count" 2>/dev/null || echo 0) + 1)); echo $n > "$TURNS/count"; echo "$PWD" >> "$TURNS/order"; {then}\n'
+    'n=$(($(cat "$TURNS/count" 2>/dev/null || echo 0) + 1)); echo $n > "$TURNS/count"; echo "$PWD"'
+    ' >> "$TURNS/order"; {then}\n'
 )
 FAILING = 'case " $(cat "$TURNS/failing") " in *" $n "*) echo connection reset >&2; exit 1;; esac'
 
@@ -40,7 +43,9 @@ def seeds(profile: Profile) -> list[int]:
     return profile.turns.seed
 
 
-def test_a_failed_execution_is_repeated_at_once_and_counted(project: Project, perf: Perf, turns: Path) -> None:
+def test_a_failed_execution_is_repeated_at_once_and_counted(
+    project: Project, perf: Perf, turns: Path
+) -> None:
     project.configure('cmd = "sh work.sh"\nexecutions = 3')
     project.commit("one", **{"work.sh": FLAKY.format(then=FAILING)})
     project.commit("two", other="x")
@@ -56,7 +61,9 @@ def test_a_failed_execution_is_repeated_at_once_and_counted(project: Project, pe
     assert "1 execution failed and had to be repeated" in " ".join(said.out.split())
 
 
-def test_before_the_last_repetition_the_block_begins_again_with_another_seed(project: Project, perf: Perf, turns: Path) -> None:
+def test_before_the_last_repetition_the_block_begins_again_with_another_seed(
+    project: Project, perf: Perf, turns: Path
+) -> None:
     project.configure('cmd = "sh work.sh"\nexecutions = 3')
     work = FLAKY.replace('"$PWD"', '"$PWD/$PERFVCS_SEED/$PERFVCS_PADDING"').format(then=FAILING)
     project.commit("one", **{"work.sh": work})
@@ -66,7 +73,9 @@ def test_before_the_last_repetition_the_block_begins_again_with_another_seed(pro
     ran = [line.split("/")[-3:] for line in (turns / "order").read_text().splitlines()]
     versions = [name for name, *_ in ran]
     assert len(ran) == 2 * 3 + 3
-    assert versions[1] == versions[2] == versions[4] != versions[0] == versions[3], "both versions, in the same order"
+    assert versions[1] == versions[2] == versions[4] != versions[0] == versions[3], (
+        "both versions, in the same order"
+    )
     draws = [tuple(drawn) for _, *drawn in ran]
     assert draws[0] == draws[1] == draws[2] != draws[3] == draws[4], (
         "what failed shares its seed and padding with nothing that counts"
@@ -80,7 +89,9 @@ def test_before_the_last_repetition_the_block_begins_again_with_another_seed(pro
     assert "profiles" in perf("fsck").out
 
 
-def test_what_fails_too_often_is_missing_and_the_other_version_is_stored(project: Project, perf: Perf, turns: Path) -> None:
+def test_what_fails_too_often_is_missing_and_the_other_version_is_stored(
+    project: Project, perf: Perf, turns: Path
+) -> None:
     project.configure('cmd = "sh work.sh"\nretries = 1\nexecutions = 3')
     project.commit("good", **{"work.sh": FLAKY.format(then="true")})
     bad = project.commit("bad", **{"work.sh": FLAKY.format(then="exit 9")})
@@ -92,20 +103,33 @@ def test_what_fails_too_often_is_missing_and_the_other_version_is_stored(project
     assert "status 9" in failure["reason"]
     assert failure["reason"].endswith("(failed 2 times in a row)")
     assert stored("HEAD") == []
-    assert (turns / "order").read_text().count(bad[:12]) == 2, "the version that was given up is not run again"
+    assert (turns / "order").read_text().count(bad[:12]) == 2, (
+        "the version that was given up is not run again"
+    )
 
 
-def test_a_version_that_was_given_up_is_left_out_when_the_block_begins_again(project: Project, perf: Perf, turns: Path) -> None:
+def test_a_version_that_was_given_up_is_left_out_when_the_block_begins_again(
+    project: Project, perf: Perf, turns: Path
+) -> None:
     project.configure('cmd = "sh work.sh"\nexecutions = 3')
     for number in range(3):
-        project.commit(f"{number}", **{"work.sh": FLAKY.format(then=FAILING if number == 1 else "exit 9" if number else "true")})
+        project.commit(
+            f"{number}",
+            **{
+                "work.sh": FLAKY.format(
+                    then=FAILING if number == 1 else "exit 9" if number else "true"
+                )
+            },
+        )
     (turns / "failing").write_text(" ".join(map(str, range(2, 8))))
     said = perf("collect", "--json", "HEAD~2", "HEAD~1", "HEAD", "--seed", "6", code=5)
     found = json.loads(said.out)
-    assert [failure["reason"].rpartition("(")[2] for failure in found["failed"]] == ["failed 3 times in a row)"] * len(
-        found["failed"]
-    )
-    assert 1 <= len({failure["version"] for failure in found["failed"]}) == len(found["failed"]) <= 2, "each is given up once"
+    assert [failure["reason"].rpartition("(")[2] for failure in found["failed"]] == [
+        "failed 3 times in a row)"
+    ] * len(found["failed"])
+    assert (
+        1 <= len({failure["version"] for failure in found["failed"]}) == len(found["failed"]) <= 2
+    ), "each is given up once"
     (old,) = stored("HEAD~2")
     assert old.turns is not None and len(old.turns.place) == 3
 
@@ -114,14 +138,23 @@ def test_a_version_that_was_given_up_is_left_out_when_the_block_begins_again(pro
 @pytest.mark.usefixtures("turns")
 def test_notes_of_several_collectors_say_whose_they_are(project: Project, perf: Perf) -> None:
     project.configure('cmd = "sh work.sh"\ncollectors = ["time", "memory"]\nexecutions = 2')
-    project.commit(**{"work.sh": FLAKY.format(then='if mkdir "$TURNS/odd" 2>/dev/null; then exit 1; fi; rmdir "$TURNS/odd"')})
+    project.commit(
+        **{
+            "work.sh": FLAKY.format(
+                then='if mkdir "$TURNS/odd" 2>/dev/null; then exit 1; fi; rmdir "$TURNS/odd"'
+            )
+        }
+    )
     said = perf("collect")
     for name in ("work (time)", "work (memory)"):
         assert said.err.count(f"repeated: {name} on ") == 2
         assert f"note: {name} on " in said.out
     project.commit(**{"work.sh": "exit 1"})
     said = perf("collect", "--json", code=5)
-    assert {line.split(" on ")[0] for line in said.err.splitlines()[:-1]} == {"failed: work (time)", "failed: work (memory)"}
+    assert {line.split(" on ")[0] for line in said.err.splitlines()[:-1]} == {
+        "failed: work (time)",
+        "failed: work (memory)",
+    }
     found = {(row["job"], row["collector"]) for row in json.loads(said.out)["failed"]}
     assert found == {("work", "time"), ("work", "memory")}
 
@@ -150,10 +183,15 @@ def test_retries_can_be_switched_off_for_a_job(project: Project, perf: Perf, tur
     [
         ('cmd = "sh work.sh"\ntimeout = "300ms"', "time-out"),
         ('cmd = "./missing"', "does not exist"),
-        ('cmd = "sh work.sh"\ncollectors = [{ name = "complexity", functions = ["one"] }]', "complexity"),
+        (
+            'cmd = "sh work.sh"\ncollectors = [{ name = "complexity", functions = ["one"] }]',
+            "complexity",
+        ),
     ],
 )
-def test_what_would_fail_again_is_not_repeated(project: Project, perf: Perf, turns: Path, job: str, reason: str) -> None:
+def test_what_would_fail_again_is_not_repeated(
+    project: Project, perf: Perf, turns: Path, job: str, reason: str
+) -> None:
     project.configure(job)
     project.commit(**{"work.sh": FLAKY.format(then="sleep 60")})
     said = perf("collect", code=5)
@@ -162,21 +200,32 @@ def test_what_would_fail_again_is_not_repeated(project: Project, perf: Perf, tur
     assert not (turns / "count").exists() or (turns / "count").read_text() == "1\n"
 
 
-@pytest.mark.parametrize("collector", ["time", "counters", "memory", "pytest", "samples", "complexity"])
-def test_every_collector_survives_a_failure(project: Project, perf: Perf, turns: Path, collector: str) -> None:
+@pytest.mark.parametrize(
+    "collector", ["time", "counters", "memory", "pytest", "samples", "complexity"]
+)
+def test_every_collector_survives_a_failure(
+    project: Project, perf: Perf, turns: Path, collector: str
+) -> None:
     options = {
         "complexity": '{ name = "complexity", functions = ["test_work:work"] }',
         "samples": '{ name = "samples", rate = 200 }',
     }
-    command = f"{sys.executable} {'-m pytest -q -p no:cacheprovider -p no:hypothesispytest' if collector == 'pytest' else 'test_work.py'}"
-    project.configure(f'cmd = "{command}"\nexecutions = 2\ncollectors = [{options.get(collector, json.dumps(collector))}]')
+    command = (
+        f"{sys.executable}"
+        f" {'-m pytest -q -p no:cacheprovider -p no:hypothesispytest' if collector == 'pytest' else 'test_work.py'}"
+    )
+    project.configure(
+        f'cmd = "{command}"\nexecutions = 2\ncollectors ='
+        f" [{options.get(collector, json.dumps(collector))}]"
+    )
     program = (
         "import os, pathlib, sys, time\n"
         "def work(): return [number for number in range(200000)]\n"
         "def test_work(): work()\n"
         "place = pathlib.Path(os.environ['TURNS'], 'failed')\n"
         "if not place.exists():\n    place.touch()\n    os.kill(os.getpid(), 9)\n"
-        f"until = time.monotonic() + {0.3 if collector == 'samples' else 0.02}\n"  # only sampling needs a while
+        # only sampling needs a while
+        f"until = time.monotonic() + {0.3 if collector == 'samples' else 0.02}\n"
         "while time.monotonic() < until: work()\n"
     )
     project.commit(**{"test_work.py": program})
@@ -214,13 +263,23 @@ def test_a_check_says_that_the_target_fails_more_often(project: Project, perf: P
     project.configure('cmd = "sh work.sh"\nexecutions = 6')
     project.commit("good", **{"work.sh": FLAKY.format(then="true")})
     project.commit(
-        "bad", **{"work.sh": FLAKY.format(then='if mkdir "$TURNS/odd" 2>/dev/null; then exit 1; fi; rmdir "$TURNS/odd"')}
+        "bad",
+        **{
+            "work.sh": FLAKY.format(
+                then='if mkdir "$TURNS/odd" 2>/dev/null; then exit 1; fi; rmdir "$TURNS/odd"'
+            )
+        },
     )
     perf("collect", "HEAD~1", "HEAD")
     said = perf("check", "HEAD~1", "HEAD", code=None)
-    assert "note: work: 6 of 12 executions failed on the target and were repeated, 0 of 6 on the baseline" in " ".join(
-        said.out.split()
+    assert (
+        "note: work: 6 of 12 executions failed on the target and were repeated, 0 of 6 on the"
+        " baseline" in " ".join(said.out.split())
     )
-    assert json.loads(perf("check", "--json", "HEAD~1", "HEAD", code=None).out)["failures"][0].startswith("work: 6 of 12")
-    assert "6 of 12 executions failed" in perf("check", "--markdown", "HEAD~1", "HEAD", code=None).out
+    assert json.loads(perf("check", "--json", "HEAD~1", "HEAD", code=None).out)["failures"][
+        0
+    ].startswith("work: 6 of 12")
+    assert (
+        "6 of 12 executions failed" in perf("check", "--markdown", "HEAD~1", "HEAD", code=None).out
+    )
     assert "executions failed" not in perf("check", "HEAD", "HEAD~1", code=None).out

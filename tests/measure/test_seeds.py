@@ -1,4 +1,6 @@
-"""All versions of a block share what is drawn by lot: hash seeds, padding, workloads and the program's own random numbers."""
+"""All versions of a block share what is drawn by lot: hash seeds, padding, workloads and the
+program's own random numbers.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def two_versions(project: Project, job: str, **files: str) -> None:
 
 def stored(revision: str = "HEAD") -> Profile:
     repository = Repository.find()
-    (profile,) = repository.profiles(repository.index.headers([repository.project.resolve(revision)]))
+    (profile,) = repository.profiles(
+        repository.index.headers([repository.project.resolve(revision)])
+    )
     return profile
 
 
@@ -50,12 +54,20 @@ def pairs(path: Path) -> list[tuple[str, str]]:
     return list(zip(lines[::2], lines[1::2], strict=True))
 
 
-def test_both_versions_of_a_block_share_their_draws_and_blocks_differ(project: Project, perf: Perf, drawn: Path) -> None:
-    two_versions(project, 'cmd = "sh work.sh a{seed}"\nexecutions = 6\nenv = { OWN = "<{seed}>" }', **{"work.sh": PRINTED})
+def test_both_versions_of_a_block_share_their_draws_and_blocks_differ(
+    project: Project, perf: Perf, drawn: Path
+) -> None:
+    two_versions(
+        project,
+        'cmd = "sh work.sh a{seed}"\nexecutions = 6\nenv = { OWN = "<{seed}>" }',
+        **{"work.sh": PRINTED},
+    )
     perf("collect", "HEAD~1", "HEAD")
     blocks = pairs(drawn)
     assert len(blocks) == 6
-    assert all(first == second for first, second in blocks), "seeds and paddings, in the command and in the environment"
+    assert all(first == second for first, second in blocks), (
+        "seeds and paddings, in the command and in the environment"
+    )
     assert len({first for first, _ in blocks}) == 6
     seeds = stored().turns
     assert seeds is not None
@@ -66,9 +78,15 @@ def test_both_versions_of_a_block_share_their_draws_and_blocks_differ(project: P
     assert stored().job.cmd == "sh work.sh a{seed}", "one series, whatever was drawn"
 
 
-def test_a_setting_of_the_users_own_wins(project: Project, perf: Perf, drawn: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_setting_of_the_users_own_wins(
+    project: Project, perf: Perf, drawn: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PERL_HASH_SEED", "0x5")
-    two_versions(project, 'cmd = "sh work.sh"\nexecutions = 3\nenv = { PYTHONHASHSEED = "random" }', **{"work.sh": PRINTED})
+    two_versions(
+        project,
+        'cmd = "sh work.sh"\nexecutions = 3\nenv = { PYTHONHASHSEED = "random" }',
+        **{"work.sh": PRINTED},
+    )
     perf("collect", "HEAD~1", "HEAD")
     for line, _ in pairs(drawn):
         assert line.split()[1:3] == ["random", "0x5"]
@@ -82,21 +100,36 @@ def test_a_setting_of_the_users_own_wins(project: Project, perf: Perf, drawn: Pa
         '{ command = "sh generate.sh {seed} {n}", sizes = [7] }',
     ],
 )
-def test_workloads_are_drawn_for_each_block(project: Project, perf: Perf, drawn: Path, workload: str) -> None:
+def test_workloads_are_drawn_for_each_block(
+    project: Project, perf: Perf, drawn: Path, workload: str
+) -> None:
     files = {"work.sh": PRINTED, "generate.sh": 'echo "generated $1 $2 $PERFVCS_SEED"'}
-    two_versions(project, f'cmd = "sh work.sh -"\nargs = ["{{workload}}"]\nexecutions = 4\nworkloads = [{workload}]', **files)
+    two_versions(
+        project,
+        f'cmd = "sh work.sh -"\nargs = ["{{workload}}"]\nexecutions = 4\nworkloads = [{workload}]',
+        **files,
+    )
     perf("collect", "HEAD~1", "HEAD")
-    blocks = [(first.split("tmp/")[0], first.split()[-1], second.split()[-1]) for first, second in pairs(drawn)]
+    blocks = [
+        (first.split("tmp/")[0], first.split()[-1], second.split()[-1])
+        for first, second in pairs(drawn)
+    ]
     content = [line.split()[6:] or line.split()[1] for block in pairs(drawn) for line in block]
     assert content[::2] == content[1::2]
     assert len({str(one) for one in content}) == len(blocks) == 4
     old, new = stored("HEAD~1"), stored("HEAD")
     assert old.job.key == new.job.key and len(old.job.source) == 1
-    assert list(Path(".perf").rglob("workload/*")) == [], "what was drawn is gone with its execution"
+    assert list(Path(".perf").rglob("workload/*")) == [], (
+        "what was drawn is gone with its execution"
+    )
 
 
-def test_a_generator_that_changed_is_another_workload(project: Project, perf: Perf, drawn: Path) -> None:
-    job = 'cmd = "sh work.sh -"\nexecutions = 2\nworkloads = [{ command = "sh generate.sh {seed}" }]'
+def test_a_generator_that_changed_is_another_workload(
+    project: Project, perf: Perf, drawn: Path
+) -> None:
+    job = (
+        'cmd = "sh work.sh -"\nexecutions = 2\nworkloads = [{ command = "sh generate.sh {seed}" }]'
+    )
     two_versions(project, job, **{"work.sh": PRINTED, "generate.sh": "echo $1"})
     project.commit("three", **{"generate.sh": "echo $1 $1"})
     perf("collect", "HEAD~2", "HEAD")
@@ -106,18 +139,28 @@ def test_a_generator_that_changed_is_another_workload(project: Project, perf: Pe
 
 @pytest.mark.needs("valgrind")
 def test_what_is_counted_exactly_draws_nothing(project: Project, perf: Perf, drawn: Path) -> None:
-    two_versions(project, 'cmd = "sh work.sh {seed}"\nexecutions = 2\ncollectors = ["instructions"]', **{"work.sh": PRINTED})
+    two_versions(
+        project,
+        'cmd = "sh work.sh {seed}"\nexecutions = 2\ncollectors = ["instructions"]',
+        **{"work.sh": PRINTED},
+    )
     perf("collect", "HEAD~1", "HEAD")
     assert {tuple(line.split()[:3]) for line in drawn.read_text().splitlines()} == {("0", "0", "0")}
 
 
 def ran(program: str, *argv: str, seed: int) -> str:
     env = seeded({"PATH": os.environ["PATH"]}, seed)
-    return subprocess.run([program, *argv], env=env, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        [program, *argv], env=env, capture_output=True, text=True, check=True
+    ).stdout
 
 
 def test_python_hashes_by_the_seed() -> None:
-    command = (sys.executable, "-c", "print(hash('a'), list({str(number) for number in range(50)}))")
+    command = (
+        sys.executable,
+        "-c",
+        "print(hash('a'), list({str(number) for number in range(50)}))",
+    )
     found = [ran(*command, seed=seed) for seed in (5, 5, 6, 0, 0)]
     assert found[0] == found[1] != found[2]
     assert found[3] == found[4] != found[0]
@@ -125,7 +168,10 @@ def test_python_hashes_by_the_seed() -> None:
 
 @pytest.mark.needs("perl")
 def test_perl_orders_its_keys_by_the_seed() -> None:
-    found = [ran("perl", "-e", "%h = map { $_ => 1 } 1 .. 50; print keys %h", seed=seed) for seed in (5, 5, 6, 0, 0)]
+    found = [
+        ran("perl", "-e", "%h = map { $_ => 1 } 1 .. 50; print keys %h", seed=seed)
+        for seed in (5, 5, 6, 0, 0)
+    ]
     assert found[0] == found[1] != found[2]
     assert found[3] == found[4]
 
@@ -151,38 +197,63 @@ def test_random_begins_at_the_seed_unless_the_program_has_one(tmp_path: Path, fi
         (tmp_path / "program.py").write_text(DRAWS.format(first=first, then=then))
         env = {"PYTHONPATH": str(python_folder()), **({"PERFVCS_SEED": seed} if seed else {})}
         return subprocess.run(
-            [sys.executable, tmp_path / "program.py"], env=env, capture_output=True, text=True, check=True
+            [sys.executable, tmp_path / "program.py"],
+            env=env,
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
 
     assert drawn(seed="7") == drawn(seed="7") != drawn(seed="8")
     assert drawn(seed="7").split()[1] == "7"
-    assert drawn("random.seed(3)", seed="7").split()[0] == drawn("random.seed(3)", seed="8").split()[0]
+    assert (
+        drawn("random.seed(3)", seed="7").split()[0] == drawn("random.seed(3)", seed="8").split()[0]
+    )
     assert drawn() != drawn(), "without perf nothing is seeded"
-    assert {drawn().split()[1], drawn(seed="other").split()[1], drawn(seed="9" * 5000).split()[1]} == {"None"}
+    assert {
+        drawn().split()[1],
+        drawn(seed="other").split()[1],
+        drawn(seed="9" * 5000).split()[1],
+    } == {"None"}
 
 
 def test_numpy_begins_at_the_seed(tmp_path: Path) -> None:
-    (tmp_path / "program.py").write_text("import perfvcs_bench\nimport numpy as np\nprint(np.random.rand())")
+    (tmp_path / "program.py").write_text(
+        "import perfvcs_bench\nimport numpy as np\nprint(np.random.rand())"
+    )
     found = [
         subprocess.run(
-            [sys.executable, tmp_path / "program.py"], env={"PYTHONPATH": str(python_folder()), "PERFVCS_SEED": seed},
-            capture_output=True, text=True, check=True,
+            [sys.executable, tmp_path / "program.py"],
+            env={"PYTHONPATH": str(python_folder()), "PERFVCS_SEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
         for seed in ("7", "7", "8")
-    ]  # fmt: skip
+    ]
     assert found[0] == found[1] != found[2]
 
 
 def test_a_program_that_loads_nothing_random_pays_nothing() -> None:
-    said = ran(sys.executable, "-c", "import sys; import perfvcs.bench; print('random' in sys.modules)", seed=7)
+    said = ran(
+        sys.executable,
+        "-c",
+        "import sys; import perfvcs.bench; print('random' in sys.modules)",
+        seed=7,
+    )
     assert said.strip() == "False"
     assert bench.seed() is None
 
 
 @pytest.mark.parametrize("option", ["", " --hypothesis-seed=3"])
-def test_hypothesis_draws_the_same_examples(project: Project, perf: Perf, drawn: Path, option: str) -> None:
+def test_hypothesis_draws_the_same_examples(
+    project: Project, perf: Perf, drawn: Path, option: str
+) -> None:
     command = f"{sys.executable} -m pytest -q -p no:cacheprovider{option}"
-    job = f'cmd = "{command}"\ncollectors = [{{ name = "pytest", functions = false }}]\nexecutions = 2'
+    job = (
+        f'cmd = "{command}"\ncollectors = [{{ name = "pytest", functions = false'
+        " }]\nexecutions = 2"
+    )
     two_versions(project, job, **{"test_draws.py": EXAMPLES})
     perf("collect", "HEAD~1", "HEAD")
     found: dict[str, set[str]] = {}
@@ -216,7 +287,9 @@ def test_one():
 
 
 def test_tests_share_their_random_numbers(project: Project, perf: Perf, drawn: Path) -> None:
-    command = f"{sys.executable} -m pytest -q -p no:cacheprovider -p no:randomly -p no:hypothesispytest"
+    command = (
+        f"{sys.executable} -m pytest -q -p no:cacheprovider -p no:randomly -p no:hypothesispytest"
+    )
     job = f'cmd = "{command}"\ncollectors = [{{ name = "pytest", repeat = 1 }}]\nexecutions = 3'
     two_versions(project, job, **{"test_draws.py": DRAWING})
     perf("collect", "HEAD~1", "HEAD")
@@ -229,4 +302,6 @@ def test_tests_share_their_random_numbers(project: Project, perf: Perf, drawn: P
     project.commit("seeded", **{"conftest.py": "import random\nrandom.seed(3)"})
     drawn.write_text("")
     perf("collect", "HEAD~1", "HEAD")
-    assert len(set(drawn.read_text().splitlines())) == 2 * 3 + 2, "a seed in conftest.py is the one that counts"
+    assert len(set(drawn.read_text().splitlines())) == 2 * 3 + 2, (
+        "a seed in conftest.py is the one that counts"
+    )

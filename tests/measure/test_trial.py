@@ -23,7 +23,9 @@ def worktrees(project: Project) -> int:
 
 
 @pytest.mark.needs("make")
-def test_what_does_not_run_is_passed_over_and_what_does_is_collected_without_editing(project: Project, perf: Perf) -> None:
+def test_what_does_not_run_is_passed_over_and_what_does_is_collected_without_editing(
+    project: Project, perf: Perf
+) -> None:
     project.commit(Makefile=MAKEFILE)
     said = perf("init")
     assert "trying `make bench` after make -j2" in said.err
@@ -46,17 +48,23 @@ def test_a_build_that_failed_is_not_tried_again(project: Project, perf: Perf) ->
 
 
 @pytest.mark.needs("make")
-def test_all_trials_together_have_a_bound(project: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_trials_together_have_a_bound(
+    project: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project.commit(Makefile=MAKEFILE)
     monkeypatch.setattr(trial, "ALL_TRIALS_SECONDS", 0.0)
     said = perf("init")
     assert "trying `" not in said.err and "no other command is tried: the trials took" in said.err
-    assert "wrote perf.toml: a project with a Makefile: make bench (it did not run here)" in said.out
+    assert (
+        "wrote perf.toml: a project with a Makefile: make bench (it did not run here)" in said.out
+    )
 
 
 @pytest.mark.needs("make")
 @pytest.mark.parametrize("how", ["--no-try", "no commit", "kept"])
-def test_nothing_is_run_unless_it_is_asked_for_and_possible(project: Project, perf: Perf, how: str) -> None:
+def test_nothing_is_run_unless_it_is_asked_for_and_possible(
+    project: Project, perf: Perf, how: str
+) -> None:
     project.write("Makefile", "all:\nbench:\n\ttouch ../ran\n")
     if how != "no commit":
         project.commit()
@@ -81,7 +89,9 @@ def test_another_run_is_not_disturbed(project: Project, perf: Perf) -> None:
     assert not (project.root / "perf.toml").exists()
 
 
-def test_what_takes_too_long_is_not_proposed(project: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_takes_too_long_is_not_proposed(
+    project: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(trial, "LONGEST_EXECUTION", 0.5)
     project.write("bench/run.sh", "sleep 60")
     project.commit()
@@ -91,7 +101,9 @@ def test_what_takes_too_long_is_not_proposed(project: Project, perf: Perf, monke
 
 
 def bounded(once: float, **spent: float) -> tuple[str, str, float]:
-    """Command, reason and seconds of a suite that takes so long when each of these tests runs once."""
+    """Command, reason and seconds of a suite that takes so long when each of these tests runs
+    once.
+    """
     uids = [name.replace("__", "::") for name in spent]
     seen = Observations(uid=uids, values={"wall": list(spent.values())}, metrics={})
     tests = Proposal("tests", "python -m pytest tests", "tests", python=(".",), collector=PYTEST)
@@ -100,20 +112,32 @@ def bounded(once: float, **spent: float) -> tuple[str, str, float]:
 
 
 def test_a_short_suite_is_proposed_whole() -> None:
-    assert bounded(2.0, a__one=0.01, b__two=1.0) == ("python -m pytest tests", "tests", pytest.approx(2 + 0.05 + 1.1))
+    assert bounded(2.0, a__one=0.01, b__two=1.0) == (
+        "python -m pytest tests",
+        "tests",
+        pytest.approx(2 + 0.05 + 1.1),
+    )
 
 
 def test_of_a_suite_that_takes_long_the_most_expensive_files_are_proposed() -> None:
     """All of it takes 90 s, a file with 9 of 60 s of the tests 13.5 s."""
-    spent = {f"f{number}__one": 9.0 for number in range(6)} | {"small__one": 3.0, "small__two[1]": 2.0, "small__two[2]": 1.0}
-    cmd, found, seconds = bounded(90.0 - sum(min(5 * value, value + 0.1) for value in spent.values()), **spent)
+    spent = {f"f{number}__one": 9.0 for number in range(6)} | {
+        "small__one": 3.0,
+        "small__two[1]": 2.0,
+        "small__two[2]": 1.0,
+    }
+    cmd, found, seconds = bounded(
+        90.0 - sum(min(5 * value, value + 0.1) for value in spent.values()), **spent
+    )
     assert cmd == "python -m pytest f0"
     assert found == "tests: those with 15 % of the time of all 8"
     assert seconds == pytest.approx(13.5)
 
 
 def test_where_each_file_takes_long_tests_are_named() -> None:
-    cmd, _, seconds = bounded(100.0, a__endless=90.0, **{"a__one[1]": 2.0, "a__one[2]": 2.0, "a__two": 1.0})
+    cmd, _, seconds = bounded(
+        100.0, a__endless=90.0, **{"a__one[1]": 2.0, "a__one[2]": 2.0, "a__two": 1.0}
+    )
     assert cmd == "python -m pytest a::one a::two"
     assert seconds < 20
 
@@ -132,18 +156,27 @@ def test_long_executions_are_proposed_less_often_and_get_time() -> None:
 
 def test_tests_of_pytest_benchmark_are_proposed_by_their_own_files(project: Project) -> None:
     project.write("pyproject.toml", "[project]\nname = 'demo'\n")
-    project.write("tests/test_speed.py", "def test_sort(tmp_path, benchmark):\n    benchmark(sorted, [2, 1])\n")
-    project.write("tests/test_plain.py", "def test_names():\n    benchmark = 1\n    assert benchmark\n")
+    project.write(
+        "tests/test_speed.py",
+        "def test_sort(tmp_path, benchmark):\n    benchmark(sorted, [2, 1])\n",
+    )
+    project.write(
+        "tests/test_plain.py", "def test_names():\n    benchmark = 1\n    assert benchmark\n"
+    )
     first, second = proposals(project.root)[:2]
     assert (first.cmd, first.collector) == ("python -m pytest tests/test_speed.py", PYTEST)
     assert first.requires == ("pytest", "pytest-benchmark")
     assert second.cmd == "python -m pytest tests"  # where the first one does not run
 
 
-def test_tests_without_packaging_are_proposed_with_the_python_that_is_there(project: Project) -> None:
+def test_tests_without_packaging_are_proposed_with_the_python_that_is_there(
+    project: Project,
+) -> None:
     project.write("tests/test_names.py", "def test_names():\n    assert True\n")
     only = proposals(project.root)
-    assert [(one.cmd, one.python, one.collector) for one in only] == [("python -m pytest tests", None, PYTEST)]
+    assert [(one.cmd, one.python, one.collector) for one in only] == [
+        ("python -m pytest tests", None, PYTEST)
+    ]
 
 
 def test_a_module_that_benchmarks_share_is_not_taken_for_one(project: Project) -> None:

@@ -33,7 +33,10 @@ def test_a_revision_is_checked_out_and_taken_away(project: Tree) -> None:
 
 def test_it_is_taken_away_after_an_error_even_with_read_only_folders_in_it(project: Tree) -> None:
     commit = project.commit(file="x")
-    with pytest.raises(KeyboardInterrupt), checkout(Project.find(), commit, place(project)) as folder:
+    with (
+        pytest.raises(KeyboardInterrupt),
+        checkout(Project.find(), commit, place(project)) as folder,
+    ):
         (folder / "built").mkdir()
         (folder / "built" / "file").touch()
         (folder / "built").chmod(0o500)
@@ -49,7 +52,9 @@ def test_changes_of_the_working_tree_come_on_top(project: Tree) -> None:
     project.write("new/er", "3", executable=True)
     (project.root / "deleted").unlink()
     (project.root / "link").symlink_to("changed")
-    with checkout(Project.find(), commit, place(project), changes=WorkingChanges(Project.find())) as folder:
+    with checkout(
+        Project.find(), commit, place(project), changes=WorkingChanges(Project.find())
+    ) as folder:
         assert (folder / "changed").read_text() == "2"
         assert (folder / "new" / "er").stat().st_mode & 0o100
         assert not (folder / "deleted").exists()
@@ -64,22 +69,44 @@ def test_a_file_may_have_become_a_folder_and_a_folder_a_file(project: Tree) -> N
     (project.root / "folder").rmdir()
     project.write("folder", "2")
     project.write("file/file", "2")
-    with checkout(Project.find(), commit, place(project), changes=WorkingChanges(Project.find())) as folder:
+    with checkout(
+        Project.find(), commit, place(project), changes=WorkingChanges(Project.find())
+    ) as folder:
         assert (folder / "folder").read_text() == (folder / "file" / "file").read_text() == "2"
 
 
-def test_submodules_come_with_it_from_the_copies_that_are_there(project: Tree, tmp_path: Path) -> None:
+def test_submodules_come_with_it_from_the_copies_that_are_there(
+    project: Tree, tmp_path: Path
+) -> None:
     inner, outer = Tree(tmp_path / "inner"), Tree(tmp_path / "outer")
     inner.commit(deep="d")
     for parent, child in ((outer, inner), (project, outer)):
-        parent.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(child.root), "sub module")
+        parent.git(
+            "-c",
+            "protocol.file.allow=always",
+            "submodule",
+            "--quiet",
+            "add",
+            str(child.root),
+            "sub module",
+        )
         parent.commit()
-    project.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "update", "--init", "--recursive")
+    project.git(
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "update",
+        "--init",
+        "--recursive",
+    )
     for gone in (inner, outer):
         gone.root.rename(gone.root.with_name(f"moved {gone.root.name}"))
     with checkout(Project.find(), project.git("rev-parse", "HEAD"), place(project)) as folder:
         assert (folder / "sub module" / "sub module" / "deep").read_text() == "d"
-    assert project.git("submodule", "status")[0] != "-", "the project's own submodule is left as it was"
+    assert project.git("submodule", "status")[0] != "-", (
+        "the project's own submodule is left as it was"
+    )
 
 
 ALLOW = ("-c", "protocol.file.allow=always")
@@ -87,7 +114,11 @@ ALLOW = ("-c", "protocol.file.allow=always")
 
 def state_of_git(project: Tree) -> dict[str, bytes]:
     """Everything below .git but the objects and the index, which git touches as it looks."""
-    files = [path for path in (project.root / ".git").rglob("*") if path.is_file() and path.name != "index"]
+    files = [
+        path
+        for path in (project.root / ".git").rglob("*")
+        if path.is_file() and path.name != "index"
+    ]
     return {str(path): path.read_bytes() for path in files}
 
 
@@ -96,7 +127,16 @@ def with_submodules(project: Tree, tmp_path: Path, *paths: str) -> str:
     for number, path in enumerate(paths):
         other = Tree(tmp_path / f"other {number}")
         other.commit(deep=f"{number}")
-        project.git(*ALLOW, "submodule", "--quiet", "add", "--name", f"name=of {number}", str(other.root), path)
+        project.git(
+            *ALLOW,
+            "submodule",
+            "--quiet",
+            "add",
+            "--name",
+            f"name=of {number}",
+            str(other.root),
+            path,
+        )
     return project.commit()
 
 
@@ -111,7 +151,9 @@ def test_measuring_changes_nothing_in_git_s_folder(project: Tree, tmp_path: Path
     assert "submodule" not in (project.root / ".git" / "config").read_text()
 
 
-def test_a_submodule_that_cannot_be_had_stays_empty_with_a_note(project: Tree, tmp_path: Path) -> None:
+def test_a_submodule_that_cannot_be_had_stays_empty_with_a_note(
+    project: Tree, tmp_path: Path
+) -> None:
     commit = with_submodules(project, tmp_path, "gone", "there")
     shutil.rmtree(project.root / ".git" / "modules" / "name=of 0")
     (tmp_path / "other 0").rename(tmp_path / "elsewhere")
@@ -128,15 +170,21 @@ def test_a_submodule_that_cannot_be_had_stays_empty_with_a_note(project: Tree, t
 def test_only_the_submodules_that_are_wanted_are_fetched(project: Tree, tmp_path: Path) -> None:
     commit = with_submodules(project, tmp_path, "one", "two")
     notes: list[str] = []
-    with checkout(Project.find(), commit, place(project), wanted=("two", "three"), notes=notes) as folder:
+    with checkout(
+        Project.find(), commit, place(project), wanted=("two", "three"), notes=notes
+    ) as folder:
         assert [name for name in ("one", "two") if (folder / name / "deep").exists()] == ["two"]
-    assert [note.partition(":")[0] for note in notes] == ["submodule `three` is left empty (this revision has no such submodule)"]
+    assert [note.partition(":")[0] for note in notes] == [
+        "submodule `three` is left empty (this revision has no such submodule)"
+    ]
     with checkout(Project.find(), commit, place(project), wanted=False, notes=notes) as folder:
         assert not (folder / "two" / "deep").exists()
     assert len(notes) == 1
 
 
-def test_submodules_that_came_and_went_and_moved_are_those_of_the_revision(project: Tree, tmp_path: Path) -> None:
+def test_submodules_that_came_and_went_and_moved_are_those_of_the_revision(
+    project: Tree, tmp_path: Path
+) -> None:
     first = with_submodules(project, tmp_path, "old place")
     project.git("mv", "old place", "new place")
     moved = project.commit()
@@ -149,14 +197,17 @@ def test_submodules_that_came_and_went_and_moved_are_those_of_the_revision(proje
     assert list(seen.values()) == [["old place/deep"], ["new place/deep"], []]
 
 
-def test_a_relative_address_is_that_beside_the_remote(project: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_address_is_that_beside_the_remote(
+    project: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     other = Tree(tmp_path / "beside")
     other.commit(deep="x")
     project.git("remote", "add", "origin", str(tmp_path / "project.git"))
     project.git(*ALLOW, "submodule", "--quiet", "add", "../beside", "sub")
     commit = project.commit()
     shutil.rmtree(project.root / ".git" / "modules")
-    settings = tmp_path / "gitconfig"  # git itself refuses such addresses unless its user allows them
+    # git itself refuses such addresses unless its user allows them
+    settings = tmp_path / "gitconfig"
     settings.write_text('[protocol "file"]\n\tallow = always\n')
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
     notes: list[str] = []
@@ -176,7 +227,9 @@ def test_a_relative_address_is_that_beside_the_remote(project: Tree, tmp_path: P
         ("s\nub", "sub", "{other}"),
     ],
 )
-def test_hostile_submodules_are_left_empty(project: Tree, tmp_path: Path, name: str, path: str, url: str) -> None:
+def test_hostile_submodules_are_left_empty(
+    project: Tree, tmp_path: Path, name: str, path: str, url: str
+) -> None:
     other, marker = Tree(tmp_path / "other"), tmp_path / "marker"
     head = other.commit(deep="x")
     given = url.format(other=other.root, marker=marker)
@@ -192,7 +245,9 @@ def test_hostile_submodules_are_left_empty(project: Tree, tmp_path: Path, name: 
 
 def test_pointers_of_git_lfs_are_noted(project: Tree) -> None:
     project.write(".gitattributes", "*.bin filter=lfs -text\n")
-    project.write("large.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n")
+    project.write(
+        "large.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
+    )
     project.write("small.bin", "itself")
     commit, notes = project.commit(), list[str]()
     with checkout(Project.find(), commit, place(project), notes=notes):
@@ -202,12 +257,19 @@ def test_pointers_of_git_lfs_are_noted(project: Tree) -> None:
 
 def test_a_filter_whose_program_is_missing_is_named(project: Tree) -> None:
     project.write(".gitattributes", "*.bin filter=lfs -text\n")
-    project.write("large.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n")
+    project.write(
+        "large.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
+    )
     commit = project.commit()
     project.git("config", "filter.lfs.required", "true")
-    for setting, command in (("smudge", "git-lfs-none smudge"), ("process", "git-lfs-none filter-process")):
+    for setting, command in (
+        ("smudge", "git-lfs-none smudge"),
+        ("process", "git-lfs-none filter-process"),
+    ):
         project.git("config", f"filter.lfs.{setting}", command)
-        missing = pytest.raises(CheckoutError, match="filter files by `git-lfs-none`, which is not there")
+        missing = pytest.raises(
+            CheckoutError, match="filter files by `git-lfs-none`, which is not there"
+        )
         with missing, checkout(Project.find(), commit, place(project)):
             pass
 
@@ -220,7 +282,9 @@ def test_a_hook_of_the_project_is_not_run(project: Tree) -> None:
     assert hook.exists()
 
 
-def test_what_a_crash_left_is_removed_and_other_worktrees_stay(project: Tree, tmp_path: Path) -> None:
+def test_what_a_crash_left_is_removed_and_other_worktrees_stay(
+    project: Tree, tmp_path: Path
+) -> None:
     project.commit()
     project.git("worktree", "add", "--quiet", str(tmp_path / "theirs"))
     project.git("worktree", "add", "--quiet", "--detach", str(place(project)))
@@ -240,7 +304,9 @@ def test_what_git_left_of_a_worktree_that_is_gone_is_forgotten_by_the_next_comma
     for folder in (place(project), tmp_path / "theirs"):
         project.git("worktree", "add", "--quiet", "--detach", str(folder))
     shutil.rmtree(place(project))  # killed before git had removed its record
-    unfinished, young = (project.root / ".git" / "worktrees" / name for name in ("unfinished", "young"))
+    unfinished, young = (
+        project.root / ".git" / "worktrees" / name for name in ("unfinished", "young")
+    )
     for record in (unfinished, young):
         record.mkdir()
     os.utime(unfinished, (0, 0))
@@ -249,7 +315,9 @@ def test_what_git_left_of_a_worktree_that_is_gone_is_forgotten_by_the_next_comma
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
-def test_a_signal_while_a_worktree_is_taken_away_leaves_nothing(project: Tree, number: signal.Signals) -> None:
+def test_a_signal_while_a_worktree_is_taken_away_leaves_nothing(
+    project: Tree, number: signal.Signals
+) -> None:
     commit = project.commit()
     script = f"""
 import os, shutil
@@ -271,13 +339,17 @@ try:
 finally:
     interruption.end()
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 128 + number, done.stderr
     assert not place(project).exists()
     assert len(project.git("worktree", "list").splitlines()) == 1
 
 
-def test_bytes_that_are_not_utf_8_may_stand_in_paths_and_in_files_of_git(project: Tree, tmp_path: Path) -> None:
+def test_bytes_that_are_not_utf_8_may_stand_in_paths_and_in_files_of_git(
+    project: Tree, tmp_path: Path
+) -> None:
     project.configure('cmd = "true"')
     project.commit()
     project.commit()

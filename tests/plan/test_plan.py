@@ -16,7 +16,16 @@ from perfvcs.jobs import matrix
 from perfvcs.jobs.config import AutoTable, BadConfig, read
 from perfvcs.measure.blocks import turns
 from perfvcs.plan.automatic import choose, planned
-from perfvcs.plan.design import DetectableEffect, PlanRule, builds, finding, measurements, needed, options, seconds
+from perfvcs.plan.design import (
+    DetectableEffect,
+    PlanRule,
+    builds,
+    finding,
+    measurements,
+    needed,
+    options,
+    seconds,
+)
 from perfvcs.plan.inside import Inside, Share, inside
 from perfvcs.plan.survey import Cost, Survey
 from perfvcs.plan.variation import Variation, apart, in_turns, spreads, variations
@@ -35,10 +44,20 @@ def store(*profiles: Profile) -> Repository:
 
 
 def nested(
-    *, executions: int = 10, measured: int = 20, within: float = 0.05, between: float = 0.02, seed: int = 1, slow: int = 0,
-    binaries: int = 1, builds: float = 0.0, **overrides: Any,
-) -> Profile:  # fmt: skip
-    """A profile of a program that reports ``measured`` samples of 1 ms each, the first ``slow`` of them twice as long."""
+    *,
+    executions: int = 10,
+    measured: int = 20,
+    within: float = 0.05,
+    between: float = 0.02,
+    seed: int = 1,
+    slow: int = 0,
+    binaries: int = 1,
+    builds: float = 0.0,
+    **overrides: Any,
+) -> Profile:
+    """A profile of a program that reports ``measured`` samples of 1 ms each, the first ``slow`` of
+    them twice as long.
+    """
     random = Random(seed)
     rows = Resources(names=["sort", "inner"], metrics={"wall": []}, binary=[], iteration=[])
     shifts = [random.gauss(0, builds) for _ in range(binaries)]
@@ -47,27 +66,50 @@ def nested(
     for execution in range(executions * binaries):
         build = execution % binaries
         shift = shifts[build] + random.gauss(0, between)
-        values = [0.001 * (1 + (place < slow)) * (1 + shift + random.gauss(0, within)) for place in range(measured)]
-        for uid, iteration, value in [(0, 0, 0.010 + sum(values)), *((1, place, value) for place, value in enumerate(values))]:
+        values = [
+            0.001 * (1 + (place < slow)) * (1 + shift + random.gauss(0, within))
+            for place in range(measured)
+        ]
+        for uid, iteration, value in [
+            (0, 0, 0.010 + sum(values)),
+            *((1, place, value) for place, value in enumerate(values)),
+        ]:
             rows.uid.append(uid)
             rows.execution.append(execution)
             rows.binary.append(build)
             rows.iteration.append(iteration)
             rows.metrics["wall"].append(value)
-    fields: dict[str, Any] = {"resources": rows, "design": Design(executions=executions * binaries, binaries=binaries, warmup=1)}
+    fields: dict[str, Any] = {
+        "resources": rows,
+        "design": Design(executions=executions * binaries, binaries=binaries, warmup=1),
+    }
     return sample_profile(**(fields | overrides))
 
 
 def survey_of(one: Variation, **overrides: Any) -> Survey:
     fields: dict[str, Any] = {
-        "job": "sort", "name": "sort", "collector": "time", "series": "", "sessions": 1, "profiles": 1, "binaries": 1, "executions": 10,
-        "warmup": 1, "cost": Cost(0.03, 0.001, 2.0), "variations": [one],
-    }  # fmt: skip
+        "job": "sort",
+        "name": "sort",
+        "collector": "time",
+        "series": "",
+        "sessions": 1,
+        "profiles": 1,
+        "binaries": 1,
+        "executions": 10,
+        "warmup": 1,
+        "cost": Cost(0.03, 0.001, 2.0),
+        "variations": [one],
+    }
     return Survey(**(fields | overrides))
 
 
 def known(difference: float, df: int = 100_000, **overrides: Any) -> Variation:
-    fields: dict[str, Any] = {"mean": 0.01, "deviation": difference / sqrt(2), "difference": difference, "df": df}
+    fields: dict[str, Any] = {
+        "mean": 0.01,
+        "deviation": difference / sqrt(2),
+        "difference": difference,
+        "df": df,
+    }
     return Variation("sort", None, "wall", "s", **(fields | overrides))
 
 
@@ -75,7 +117,8 @@ def known(difference: float, df: int = 100_000, **overrides: Any) -> Variation:
 
 
 @pytest.mark.parametrize(
-    ("effect", "deviation", "count"), [(0.05, 0.03, 10), (0.02, 0.03, 19), (0.02, 0.05, 60), (0.01, 0.2, 8), (0.005, 0.03, 400)]
+    ("effect", "deviation", "count"),
+    [(0.05, 0.03, 10), (0.02, 0.03, 19), (0.02, 0.05, 60), (0.01, 0.2, 8), (0.005, 0.03, 400)],
 )
 def test_the_power_is_that_of_the_noncentral_t(effect: float, deviation: float, count: int) -> None:
     from statsmodels.stats.power import TTestPower
@@ -93,7 +136,11 @@ def test_an_effect_that_is_the_bar_is_found_half_of_the_time() -> None:
 def test_the_fewest_pairs_have_the_power_and_one_less_has_not() -> None:
     count = pairs(0.02, 0.03, bar=log1p(0.01))
     assert count is not None
-    assert power(0.02, 0.03, count, bar=log1p(0.01)) >= 0.8 > power(0.02, 0.03, count - 1, bar=log1p(0.01))
+    assert (
+        power(0.02, 0.03, count, bar=log1p(0.01))
+        >= 0.8
+        > power(0.02, 0.03, count - 1, bar=log1p(0.01))
+    )
     assert pairs(0.5, 0.03) == 5
 
 
@@ -105,7 +152,11 @@ def test_the_smallest_effect_has_just_the_power() -> None:
 
 
 def test_without_noise_every_effect_shows_and_with_one_pair_none() -> None:
-    assert (power(0.02, 0.0, 5, bar=0.01), power(0.005, 0.0, 5, bar=0.01), power(0.02, 0.03, 1)) == (1, 0, 0)
+    assert (
+        power(0.02, 0.0, 5, bar=0.01),
+        power(0.005, 0.0, 5, bar=0.01),
+        power(0.02, 0.03, 1),
+    ) == (1, 0, 0)
     assert detectable(0.03, 1) is None
 
 
@@ -113,7 +164,9 @@ def test_the_limits_of_a_deviation_are_those_of_chi_square() -> None:
     from scipy.stats import chi2
 
     low, high = limits(0.03, 9)
-    assert (low, high) == pytest.approx((0.03 * sqrt(9 / chi2.ppf(0.9, 9)), 0.03 * sqrt(9 / chi2.ppf(0.1, 9))))
+    assert (low, high) == pytest.approx(
+        (0.03 * sqrt(9 / chi2.ppf(0.9, 9)), 0.03 * sqrt(9 / chi2.ppf(0.1, 9)))
+    )
 
 
 # variation
@@ -122,7 +175,10 @@ def test_the_limits_of_a_deviation_are_those_of_chi_square() -> None:
 def test_several_sessions_are_pooled_without_what_sessions_differ_by() -> None:
     sessions = [
         Measured.of(
-            sample_profile(noisy(centre, 10, seed, 0.02), collected=Collected(str(seed), "2026-01-01", "2026-01-02", "x"))
+            sample_profile(
+                noisy(centre, 10, seed, 0.02),
+                collected=Collected(str(seed), "2026-01-01", "2026-01-02", "x"),
+            )
         )
         for seed, centre in enumerate((0.010, 0.020, 0.015))
     ]
@@ -136,7 +192,10 @@ def test_several_sessions_are_pooled_without_what_sessions_differ_by() -> None:
 
 def test_pairs_that_were_measured_in_turns_leave_drift_out() -> None:
     drift = [0.01 * 1.05**block for block in range(10)]
-    sides = [[base * factor for base, factor in zip(drift, noisy(1, 10, seed, 0.002), strict=True)] for seed in (1, 2)]
+    sides = [
+        [base * factor for base, factor in zip(drift, noisy(1, 10, seed, 0.002), strict=True)]
+        for seed in (1, 2)
+    ]
     one = spreads([Measured.of(profile) for profile in interleaved(["a" * 40, "b" * 40], sides)])[0]
     assert one.paired
     assert one.df == 9
@@ -170,14 +229,21 @@ def test_zeros_among_positive_values_are_planned_by_the_mean() -> None:
 def test_equal_values_need_the_fewest_executions() -> None:
     (one,) = variations([sample_profile([0.01] * 10)])
     assert one.deviation == 0
-    assert [option.replicates for option in options(one, survey_of(one), PlanRule())] == [5, 5, 5, 5]
+    assert [option.replicates for option in options(one, survey_of(one), PlanRule())] == [
+        5,
+        5,
+        5,
+        5,
+    ]
     found = finding(one, 10, PlanRule())
     assert found is not None
     assert found.effect == pytest.approx(0.01)
 
 
 def test_a_metric_that_repeats_exactly_needs_no_plan() -> None:
-    (one,) = variations([sample_profile([7.0] * 5, metrics={"wall": Metric("", kind="deterministic")})])
+    (one,) = variations(
+        [sample_profile([7.0] * 5, metrics={"wall": Metric("", kind="deterministic")})]
+    )
     assert "a single execution" in one.problem
 
 
@@ -202,7 +268,9 @@ def test_pairs_in_turns_vary_as_the_verdict_takes_them() -> None:
     shift = paired([[0.0] * 40], [gaps])
     assert shift.drawn[0]
     assert in_turns([gaps]) == pytest.approx(40 * shift.difference.error[0] ** 2)
-    assert (in_turns([gaps[:20], [value + 1 for value in gaps[20:]]]) or 0) == pytest.approx(in_turns([gaps]) or 0, rel=0.2)
+    assert (in_turns([gaps[:20], [value + 1 for value in gaps[20:]]]) or 0) == pytest.approx(
+        in_turns([gaps]) or 0, rel=0.2
+    )
 
 
 def test_executions_alone_tell_the_same_as_pairs_in_turns() -> None:
@@ -233,7 +301,9 @@ def test_outliers_cost_a_plan_little_from_eight_pairs_on() -> None:
     assert one.drawn is not None
     assert one.drawn < 0.6 * (one.difference or 0)
     rule = PlanRule()
-    assert (needed(one, 0.02, rule)[0] or 0) == pytest.approx(needed(replace(one, difference=one.drawn), 0.02, rule)[0] or 0)
+    assert (needed(one, 0.02, rule)[0] or 0) == pytest.approx(
+        needed(replace(one, difference=one.drawn), 0.02, rule)[0] or 0
+    )
     # as few as keep their outliers must find the effect in spite of them
     assert needed(one, 0.15, rule)[0] == 8
     assert (finding(one, 7, rule) or DetectableEffect(0, 0, 0)).effect > 2 * (
@@ -246,7 +316,11 @@ def test_a_plan_keeps_its_promise_through_the_verdict(noise: str) -> None:
     random = Random(7)
 
     def side(count: int, factor: float = 1.0) -> list[float]:
-        draws = spiky(count, random.randrange(10**9)) if noise == "spiky" else [random.gauss(0, 0.03) for _ in range(count)]
+        draws = (
+            spiky(count, random.randrange(10**9))
+            if noise == "spiky"
+            else [random.gauss(0, 0.03) for _ in range(count)]
+        )
         return [0.01 * factor * exp(value) for value in draws]
 
     (one,) = spreads([Measured.of(sample_profile(side(20_000)))])
@@ -284,7 +358,11 @@ def test_the_impact_of_starting_again_has_its_control() -> None:
 
 
 def test_warm_up_is_found_and_left_out() -> None:
-    seen = next(one for one in variations([nested(executions=8, measured=30, within=0.005, slow=4)]) if one.uid == "inner").inside
+    seen = next(
+        one
+        for one in variations([nested(executions=8, measured=30, within=0.005, slow=4)])
+        if one.uid == "inner"
+    ).inside
     assert seen is not None
     assert seen.warmup == 4
     assert (seen.within or 1) < 0.01
@@ -333,14 +411,21 @@ def test_the_range_of_a_plan_narrows_with_what_is_stored() -> None:
 
 def test_values_below_zero_are_planned_by_their_differences_as_they_are_judged() -> None:
     gains = [100 * value for value in noisy(0.01, 12, 3, 0.02)]
-    (above,), (below,) = (variations([sample_profile([sign * value for value in gains])]) for sign in (1, -1))
+    (above,), (below,) = (
+        variations([sample_profile([sign * value for value in gains])]) for sign in (1, -1)
+    )
     assert below.mean == pytest.approx(-1, rel=0.02)
     assert below.difference == pytest.approx(above.difference, rel=0.02)
     assert needed(below, 0.05, PlanRule()) == needed(above, 0.05, PlanRule())
 
 
 def memory(level: float, metric: str = "maxrss") -> Profile:
-    rows = Resources(names=["job"], uid=[0] * 12, execution=list(range(12)), metrics={metric: noisy(level, 12, 3, 0.001)})
+    rows = Resources(
+        names=["job"],
+        uid=[0] * 12,
+        execution=list(range(12)),
+        metrics={metric: noisy(level, 12, 3, 0.001)},
+    )
     return sample_profile(resources=rows, metrics={metric: Metric("B")})
 
 
@@ -348,7 +433,9 @@ def memory(level: float, metric: str = "maxrss") -> Profile:
     ("metric", "level", "delta"),
     [("maxrss", 900e6, 0.02), ("maxrss", 10e6, 0.1), ("heap", 10e6, 0.01)],
 )
-def test_each_metric_is_planned_with_the_delta_that_it_is_judged_by(metric: str, level: float, delta: float) -> None:
+def test_each_metric_is_planned_with_the_delta_that_it_is_judged_by(
+    metric: str, level: float, delta: float
+) -> None:
     (one,) = variations([memory(level, metric)])
     assert one.delta == pytest.approx(delta, rel=0.001)
     again = Collected("another", "2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z", "benchmark")
@@ -357,13 +444,21 @@ def test_each_metric_is_planned_with_the_delta_that_it_is_judged_by(metric: str,
     assert change.delta == pytest.approx(one.delta, rel=1e-6)
 
 
-def test_memory_is_planned_with_its_own_delta_unless_one_is_asked_for(project: Project, perf: Perf) -> None:
+def test_memory_is_planned_with_its_own_delta_unless_one_is_asked_for(
+    project: Project, perf: Perf
+) -> None:
     store(msgspec.structs.replace(memory(900e6), commit=project.commit()))
     (unit,) = json.loads(perf("plan", "--json").out)["jobs"][0]["units"]
-    assert (unit["delta"], [option["delta"] for option in unit["options"]]) == (0.02, [0.005, 0.01, 0.02, 0.02])
+    assert (unit["delta"], [option["delta"] for option in unit["options"]]) == (
+        0.02,
+        [0.005, 0.01, 0.02, 0.02],
+    )
     assert "2 % is found only with --delta 1:" in perf("plan").out
     (unit,) = json.loads(perf("plan", "--json", "--delta", "1").out)["jobs"][0]["units"]
-    assert (unit["delta"], [option["delta"] for option in unit["options"]]) == (0.01, [0.005, 0.01, 0.01, 0.01])
+    assert (unit["delta"], [option["delta"] for option in unit["options"]]) == (
+        0.01,
+        [0.005, 0.01, 0.01, 0.01],
+    )
 
 
 def test_an_effect_near_delta_is_planned_with_a_smaller_one() -> None:
@@ -380,8 +475,13 @@ def test_many_comparisons_ask_for_stronger_evidence() -> None:
 
 
 def test_the_best_number_of_measurements_is_the_published_one() -> None:
-    one = next(one for one in variations([nested(executions=300, measured=20, within=0.04, between=0.02)]) if one.uid == "inner")
-    # a start costs 10 measurements, 0.01 s; the median's pi / 2 included: sqrt(10 x pi/2 x .0016 / .0004)
+    one = next(
+        one
+        for one in variations([nested(executions=300, measured=20, within=0.04, between=0.02)])
+        if one.uid == "inner"
+    )
+    # a start costs 10 measurements, 0.01 s; the median's pi / 2 included: sqrt(10 x pi/2 x .0016 /
+    # .0004)
     assert measurements(one, survey_of(one)) == pytest.approx(sqrt(10 * 1.571 * 4), abs=1.5)
     option = options(one, survey_of(one), PlanRule(), [0.02])[0]
     assert option.best_measurements == measurements(one, survey_of(one))
@@ -390,7 +490,11 @@ def test_the_best_number_of_measurements_is_the_published_one() -> None:
 
 
 def test_where_executions_do_not_differ_measuring_inside_is_all() -> None:
-    one = next(one for one in variations([nested(executions=10, measured=5, within=0.2, between=0.0)]) if one.uid == "inner")
+    one = next(
+        one
+        for one in variations([nested(executions=10, measured=5, within=0.2, between=0.0)])
+        if one.uid == "inner"
+    )
     assert measurements(one, survey_of(one)) in range(6, 21)
 
 
@@ -418,7 +522,9 @@ def test_with_several_builds_the_build_is_planned() -> None:
 
 
 @pytest.mark.parametrize(("within", "between", "of_builds"), [(0.01, 0.02, 0.01), (0.2, 0.0, 0.02)])
-def test_the_best_executions_per_build_are_the_cheapest_precision(within: float, between: float, of_builds: float) -> None:
+def test_the_best_executions_per_build_are_the_cheapest_precision(
+    within: float, between: float, of_builds: float
+) -> None:
     n = 5
     levels = Inside(within, between, of_builds, None, None, 0, None)
     one = known(0.03, inside=levels, measurements=n)
@@ -426,7 +532,9 @@ def test_the_best_executions_per_build_are_the_cheapest_precision(within: float,
     def price(m: int) -> float:  # cost times variance of the mean, Kalibera 2006, eq. 18 and 19
         return (2.0 + 0.03 * m) * (of_builds**2 + (between**2 + pi / 2 * within**2 / n) / m)
 
-    assert builds(one, survey_of(one, binaries=8)) == pytest.approx(min(range(1, 500), key=price), abs=1)
+    assert builds(one, survey_of(one, binaries=8)) == pytest.approx(
+        min(range(1, 500), key=price), abs=1
+    )
 
 
 # perf plan
@@ -504,7 +612,9 @@ def test_builds_are_planned_as_builds(project: Project, perf: Perf) -> None:
         ([0.01, 0.011, 0.012], "a rough plan"),
     ],
 )
-def test_odd_data_are_a_plain_sentence(project: Project, perf: Perf, values: list[float], said: str) -> None:
+def test_odd_data_are_a_plain_sentence(
+    project: Project, perf: Perf, values: list[float], said: str
+) -> None:
     commit = project.commit()
     store(sample_profile(values, commit=commit))
     assert said in " ".join(perf("plan").out.split())
@@ -534,7 +644,9 @@ def test_without_profiles_the_cure_is_named(project: Project, perf: Perf) -> Non
     assert said.err.count("\n") == 1
 
 
-def test_a_job_that_is_not_stored_is_an_error_with_the_nearest(project: Project, perf: Perf) -> None:
+def test_a_job_that_is_not_stored_is_an_error_with_the_nearest(
+    project: Project, perf: Perf
+) -> None:
     commit = project.commit()
     store(sample_profile(commit=commit))
     assert "did you mean `sort`" in perf("plan", "-j", "srot", code=2).err
@@ -543,12 +655,19 @@ def test_a_job_that_is_not_stored_is_an_error_with_the_nearest(project: Project,
 
 def test_what_has_no_process_row_is_priced_by_the_session(project: Project, perf: Perf) -> None:
     commit = project.commit()
-    rows = Resources(names=["inner"], uid=[0] * 10, execution=list(range(10)), metrics={"wall": list(noisy(1.0))})
+    rows = Resources(
+        names=["inner"], uid=[0] * 10, execution=list(range(10)), metrics={"wall": list(noisy(1.0))}
+    )
     store(sample_profile(commit=commit, resources=rows, design=Design(executions=10)))
-    assert json.loads(perf("plan", "--json").out)["jobs"][0]["cost"]["execution"] == pytest.approx(0.2)
+    assert json.loads(perf("plan", "--json").out)["jobs"][0]["cost"]["execution"] == pytest.approx(
+        0.2
+    )
     store(
         sample_profile(
-            commit=commit, resources=rows, collected=Collected("s", "once", "later", "x"), design=Design(executions=10)
+            commit=commit,
+            resources=rows,
+            collected=Collected("s", "once", "later", "x"),
+            design=Design(executions=10),
         )
     )
     assert "inner" in perf("plan").out
@@ -556,9 +675,16 @@ def test_what_has_no_process_row_is_priced_by_the_session(project: Project, perf
 
 @pytest.mark.parametrize(
     "values",
-    [[0.001, 0.1, 5.0], [1e-300, 1.1e-300, 1.2e-300] * 4, [1e300, 1.1e300, 1.2e300] * 4, [10.0**n for n in range(-90, 90)]],
+    [
+        [0.001, 0.1, 5.0],
+        [1e-300, 1.1e-300, 1.2e-300] * 4,
+        [1e300, 1.1e300, 1.2e300] * 4,
+        [10.0**n for n in range(-90, 90)],
+    ],
 )
-def test_whatever_is_stored_fits_the_terminal(project: Project, perf: Perf, values: list[float]) -> None:
+def test_whatever_is_stored_fits_the_terminal(
+    project: Project, perf: Perf, values: list[float]
+) -> None:
     commit = project.commit()
     store(sample_profile(values, commit=commit))
     assert max(map(len, perf("plan", "-v").out.splitlines())) <= 80
@@ -566,7 +692,9 @@ def test_whatever_is_stored_fits_the_terminal(project: Project, perf: Perf, valu
 
 def test_hostile_names_are_harmless(project: Project, perf: Perf) -> None:
     commit, evil, random = project.commit(), "\x1b[31m\u202eevil\n" + "x" * 300, Random(6)
-    rows = Resources(names=[evil, "\u65e5\u672c" * 30, "\u05d0\u05d1"], metrics={"wall": [], "rate": []})
+    rows = Resources(
+        names=[evil, "\u65e5\u672c" * 30, "\u05d0\u05d1"], metrics={"wall": [], "rate": []}
+    )
     for execution in range(10):
         for unit in range(3):
             rows.uid.append(unit)
@@ -574,8 +702,12 @@ def test_hostile_names_are_harmless(project: Project, perf: Perf) -> None:
             rows.metrics["wall"].append(random.lognormvariate(0, 0.01))
             rows.metrics["rate"].append(random.lognormvariate(0, 0.05))
     metrics = {"wall": WALL, "rate": Metric("op/s", "higher")}
-    jobs = [Job(name=name, collector="time", cmd="x") for name in (evil, "\u65e5\u672c" * 60, "j" * 300)]
-    store(*(sample_profile(commit=commit, resources=rows, metrics=metrics, job=job) for job in jobs))
+    jobs = [
+        Job(name=name, collector="time", cmd="x") for name in (evil, "\u65e5\u672c" * 60, "j" * 300)
+    ]
+    store(
+        *(sample_profile(commit=commit, resources=rows, metrics=metrics, job=job) for job in jobs)
+    )
     for options_ in (["-v"], ["--json"]):
         out = perf("plan", *options_).out
         assert not {"\x1b", "\u202e"}.intersection(out)
@@ -612,7 +744,8 @@ def test_the_times_of_a_unit_are_explained_once(project: Project, perf: Perf) ->
 
 
 @pytest.mark.parametrize(
-    ("asked", "auto"), [("auto", AutoTable()), ({"find": "5 %", "most": 50}, AutoTable("5 %", 5, 50)), (7, None)]
+    ("asked", "auto"),
+    [("auto", AutoTable()), ({"find": "5 %", "most": 50}, AutoTable("5 %", 5, 50)), (7, None)],
 )
 def test_executions_may_be_planned(asked: object, auto: AutoTable | None) -> None:
     (cell,) = matrix(read({"job": [{"cmd": "a", "executions": asked}]}))
@@ -624,7 +757,10 @@ def test_executions_may_be_planned(asked: object, auto: AutoTable | None) -> Non
     ("job", "message"),
     [
         ({"executions": "ten"}, "'ten' is not known: give a whole number, \"auto\""),
-        ({"executions": {"find": "2"}}, "find: '2' is not a size of a change; write it like \"2%\""),
+        (
+            {"executions": {"find": "2"}},
+            "find: '2' is not a size of a change; write it like \"2%\"",
+        ),
         ({"executions": {"find": "0%"}}, "is not a size of a change"),
         ({"executions": {"fnid": "2%"}}, "executions: there is no key `fnid`; did you mean `find`"),
         ({"executions": {"least": 9, "most": 3}}, "`least` is 9 and `most` 3"),
@@ -639,7 +775,12 @@ def test_a_wrong_plan_names_the_right_form(job: dict[str, object], message: str)
 
 
 def series(wall: Sequence[float], cpu: Sequence[float] | None = None) -> list[Measured]:
-    rows = Resources(names=["sort"], uid=[0] * len(wall), execution=list(range(len(wall))), metrics={"wall": list(wall)})
+    rows = Resources(
+        names=["sort"],
+        uid=[0] * len(wall),
+        execution=list(range(len(wall))),
+        metrics={"wall": list(wall)},
+    )
     metrics = {"wall": WALL}
     if cpu is not None:
         rows.metrics["cpu"] = list(cpu)
@@ -695,25 +836,38 @@ def test_collect_plans_says_so_and_keeps_the_series(project: Project, perf: Perf
 def test_another_command_is_no_ground_for_a_plan(project: Project, perf: Perf) -> None:
     commit = project.commit("one", **{"work.sh": "true"})
     job = Job(name="work", collector="time", cmd="./other")
-    store(sample_profile(noisy(0.01), commit=commit, job=job, resources=sample_profile(noisy(0.01)).resources))
+    store(
+        sample_profile(
+            noisy(0.01), commit=commit, job=job, resources=sample_profile(noisy(0.01)).resources
+        )
+    )
     project.configure('cmd = "sh work.sh"\nexecutions = "auto"')
     assert "too little is stored" in perf("collect").err
 
 
 def test_a_unit_without_wall_time_is_planned_by_what_it_has() -> None:
     rows = Resources(
-        names=["inner"], uid=[0] * 20, execution=list(range(20)), metrics={"rate": list(noisy(5.0, 20, spread=0.01))}
+        names=["inner"],
+        uid=[0] * 20,
+        execution=list(range(20)),
+        metrics={"rate": list(noisy(5.0, 20, spread=0.01))},
     )
     profile = sample_profile(resources=rows, metrics={"rate": Metric("op/s", "higher")})
     assert "inner: rate varies by" in choose([Measured.of(profile)], AutoTable()).reason
 
 
 def test_a_fixed_number_beside_an_automatic_one_stays(project: Project, perf: Perf) -> None:
-    two = '[[job]]\nname = "fixed"\ncmd = "sh work.sh"\nexecutions = 2\n[[job]]\nname = "free"\ncmd = "sh work.sh"\nexecutions = {}\n'
+    two = (
+        '[[job]]\nname = "fixed"\ncmd = "sh work.sh"\nexecutions = 2\n[[job]]\nname = "free"\ncmd ='
+        ' "sh work.sh"\nexecutions = {}\n'
+    )
     project.write("perf.toml", two)
     project.commit("one", **{"work.sh": "true"})
     assert "fixed:" not in perf("collect").err
-    assert sorted(header.design.executions for header in Repository.find().index.headers()) == [2, 10]
+    assert sorted(header.design.executions for header in Repository.find().index.headers()) == [
+        2,
+        10,
+    ]
 
 
 def test_no_plan_without_automatic_cells(project: Project) -> None:
@@ -726,9 +880,18 @@ def test_no_plan_without_automatic_cells(project: Project) -> None:
 
 
 def drawn(
-    share: float, blocks: int, seed: int, *, versions: int = 2, drift: float = 0.0, place: float = 0.0, separate: bool = False
+    share: float,
+    blocks: int,
+    seed: int,
+    *,
+    versions: int = 2,
+    drift: float = 0.0,
+    place: float = 0.0,
+    separate: bool = False,
 ) -> list[Profile]:
-    """Versions that differ, in turns: the block's seed has this share of the variance of 2 %; the machine drifts, and places differ."""
+    """Versions that differ, in turns: the block's seed has this share of the variance of 2 %; the
+    machine drifts, and places differ.
+    """
     random = Random(seed)
     walls: list[list[float]] = [[] for _ in range(versions)]
     places: list[list[int]] = [[] for _ in range(versions)]
@@ -737,11 +900,22 @@ def drawn(
         own = random.gauss(0, 0.02 * sqrt(share))
         for turn, version in enumerate(turns(seed, block, [range(versions)])[0].versions):
             machine += random.gauss(0, drift)
-            value = 0.1 * version + place * turn + machine + own + random.gauss(0, 0.02 * sqrt(1 - share))
+            value = (
+                0.1 * version
+                + place * turn
+                + machine
+                + own
+                + random.gauss(0, 0.02 * sqrt(1 - share))
+            )
             walls[version].append(0.01 * exp(value))
             places[version].append(turn)
-    found = interleaved([f"{number:040x}" for number in range(versions)], walls, session=f"session{seed}")
-    numbers = [[1 + block + 1000 * version * separate for block in range(blocks)] for version in range(versions)]
+    found = interleaved(
+        [f"{number:040x}" for number in range(versions)], walls, session=f"session{seed}"
+    )
+    numbers = [
+        [1 + block + 1000 * version * separate for block in range(blocks)]
+        for version in range(versions)
+    ]
     return [
         msgspec.structs.replace(profile, turns=Turns(list(range(blocks)), turned, seeds))
         for profile, turned, seeds in zip(found, places, numbers, strict=True)
@@ -754,7 +928,9 @@ def seed_share(profiles: Sequence[Profile]) -> Share | None:
 
 @pytest.mark.parametrize("versions", [2, 3])
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.95])
-def test_the_seed_explains_what_neighbours_with_other_seeds_differ_by_more(share: float, versions: int) -> None:
+def test_the_seed_explains_what_neighbours_with_other_seeds_differ_by_more(
+    share: float, versions: int
+) -> None:
     found = [seed_share(drawn(share, 12, number, versions=versions)) for number in range(60)]
     inside = [one for one in found if one is not None and one.low <= share <= one.high]
     assert len([one for one in found if one is not None and one.blocks == 12]) == 60
@@ -769,7 +945,9 @@ def test_drift_and_places_are_not_taken_for_the_seed() -> None:
     several = [one for number in range(20) for one in drawn(0.0, 20, number, drift=0.05, place=0.3)]
     found = seed_share(several)
     assert found is not None and found.share < 0.15
-    assert (spreads([Measured.of(one) for one in several])[0].deviation or 0) > 0.08, "although executions differ by it"
+    assert (spreads([Measured.of(one) for one in several])[0].deviation or 0) > 0.08, (
+        "although executions differ by it"
+    )
 
 
 @pytest.mark.parametrize(
@@ -781,7 +959,13 @@ def test_drift_and_places_are_not_taken_for_the_seed() -> None:
         [msgspec.structs.replace(one, turns=None) for one in drawn(0.9, 20, 1)],
         drawn(0.9, 20, 1)[:1],
     ],
-    ids=["few blocks", "one version", "seeds of their own", "an older session", "the other version is gone"],
+    ids=[
+        "few blocks",
+        "one version",
+        "seeds of their own",
+        "an older session",
+        "the other version is gone",
+    ],
 )
 def test_what_the_seed_explains_is_not_guessed(profiles: Sequence[Profile]) -> None:
     assert seed_share(profiles) is None
@@ -792,16 +976,21 @@ def test_blocks_that_are_missing_on_one_side_are_left_out() -> None:
     rows = new.resources
     kept = [row for row, number in enumerate(rows.execution) if number not in (4, 5)]
     part = replace(
-        rows, uid=[rows.uid[row] for row in kept], execution=[rows.execution[row] for row in kept],
+        rows,
+        uid=[rows.uid[row] for row in kept],
+        execution=[rows.execution[row] for row in kept],
         metrics={name: [column[row] for row in kept] for name, column in rows.metrics.items()},
-    )  # fmt: skip
+    )
     found = seed_share([old, msgspec.structs.replace(new, resources=part)])
     assert found is not None and found.blocks == 10
 
 
 def test_the_plan_says_what_the_seed_explains(project: Project, perf: Perf) -> None:
     commits = [project.commit("one"), project.commit("two")]
-    profiles = [msgspec.structs.replace(one, commit=commit) for one, commit in zip(drawn(0.97, 20, 1), commits, strict=True)]
+    profiles = [
+        msgspec.structs.replace(one, commit=commit)
+        for one, commit in zip(drawn(0.97, 20, 1), commits, strict=True)
+    ]
     store(*profiles)
     said = " ".join(perf("plan").out.split())
     assert "wall time: the seed of a block explains 9" in said
@@ -811,8 +1000,13 @@ def test_the_plan_says_what_the_seed_explains(project: Project, perf: Perf) -> N
     assert job["units"][0]["seed"]["blocks"] == 20
 
 
-def test_the_plan_says_that_it_does_not_know_what_the_seed_explains(project: Project, perf: Perf) -> None:
+def test_the_plan_says_that_it_does_not_know_what_the_seed_explains(
+    project: Project, perf: Perf
+) -> None:
     store(sample_profile(noisy(0.01, 10), commit=project.commit()))
     assert "seed" not in perf("plan").out
     said = " ".join(perf("plan", "-v").out.split())
-    assert "how much the seed of a block explains is not known: it takes five blocks of two revisions" in said
+    assert (
+        "how much the seed of a block explains is not known: it takes five blocks of two revisions"
+        in said
+    )

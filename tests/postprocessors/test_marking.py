@@ -1,4 +1,6 @@
-"""The postprocessors that say something of each row, and the bootstrap: against closed forms and scipy, on rows good and bad."""
+"""The postprocessors that say something of each row, and the bootstrap: against closed forms and
+scipy, on rows good and bad.
+"""
 
 from __future__ import annotations
 
@@ -43,15 +45,22 @@ MARKERS = [
 
 
 def timed(
-    y: Sequence[Any], units: Sequence[int] | None = None, size: Sequence[Any] | None = None, execution: Sequence[int] | None = None,
+    y: Sequence[Any],
+    units: Sequence[int] | None = None,
+    size: Sequence[Any] | None = None,
+    execution: Sequence[int] | None = None,
     **columns: Any,
-) -> Profile:  # fmt: skip
+) -> Profile:
     """A profile with the durations ``y`` of the units ``f0``, ``f1``, ..."""
     codes = list(units or [0] * len(y))
     resources = Resources(
-        names=[f"f{code}" for code in range(max(codes, default=0) + 1)], uid=codes, execution=list(execution or [0] * len(y)),
-        size=None if size is None else list(size), metrics={"duration": list(y)}, **columns,
-    )  # fmt: skip
+        names=[f"f{code}" for code in range(max(codes, default=0) + 1)],
+        uid=codes,
+        execution=list(execution or [0] * len(y)),
+        size=None if size is None else list(size),
+        metrics={"duration": list(y)},
+        **columns,
+    )
     return sample_profile(resources=resources, metrics={"duration": Metric("s")})
 
 
@@ -61,8 +70,12 @@ def column(profile: Profile, word: str, metric: str = "duration") -> list[float 
 
 @pytest.mark.parametrize(
     ("by", "expected"),
-    [("max", [0.5, 1.0, 0.25, 1.0, 1.0]), ("minmax", [1 / 3, 1.0, 0.0, 0.0, 0.0]), ("zscore", [-0.2672612, 1.3363062, -1.069045, 0, 0])],
-)  # fmt: skip
+    [
+        ("max", [0.5, 1.0, 0.25, 1.0, 1.0]),
+        ("minmax", [1 / 3, 1.0, 0.0, 0.0, 0.0]),
+        ("zscore", [-0.2672612, 1.3363062, -1.069045, 0, 0]),
+    ],
+)
 def test_units_are_normalized_apart(by: str, expected: list[float]) -> None:
     found = Normalizer(by=by).apply(timed([2.0, 4.0, 1.0, 9.0, 9.0], [0, 0, 0, 1, 1]))
     assert column(found, "normalized") == pytest.approx(expected, abs=1e-6)
@@ -71,12 +84,18 @@ def test_units_are_normalized_apart(by: str, expected: list[float]) -> None:
 
 def test_z_scores_are_scipys() -> None:
     y = np.random.default_rng(1).normal(5, 2, 50)
-    assert column(Normalizer(by="zscore").apply(timed(y.tolist())), "normalized") == pytest.approx(stats.zscore(y).tolist())
+    assert column(Normalizer(by="zscore").apply(timed(y.tolist())), "normalized") == pytest.approx(
+        stats.zscore(y).tolist()
+    )
 
 
 @pytest.mark.parametrize("marker", MARKERS, ids=repr)
 def test_the_rows_stay_and_are_not_judged_twice(marker: Any) -> None:
-    profile = timed([1.0, None, 2.0, 3.0, 50.0, 4.0, 5.0, 6.0, 7.0, 8.0], size=range(1, 11), mark=[0, 0, REPEATED] + [0] * 7)
+    profile = timed(
+        [1.0, None, 2.0, 3.0, 50.0, 4.0, 5.0, 6.0, 7.0, 8.0],
+        size=range(1, 11),
+        mark=[0, 0, REPEATED] + [0] * 7,
+    )
     found = marker.apply(profile)
     assert replace(found.resources, metrics={}) == replace(profile.resources, metrics={})
     assert found.resources.metrics["duration"] == profile.resources.metrics["duration"]
@@ -91,9 +110,16 @@ def test_the_rows_stay_and_are_not_judged_twice(marker: Any) -> None:
 @pytest.mark.parametrize("marker", MARKERS, ids=repr)
 @pytest.mark.parametrize(
     "y",
-    [[3.0], [0.1] * 10, [0.0] * 10, [-2.0, -1.0, 0.0, 1.0, 7.0, 2.0, 3.0, 5.0, 4.0, 6.0], [1e308, -1e308, 1e-300, 0.0, 1.7e308], [None]],
+    [
+        [3.0],
+        [0.1] * 10,
+        [0.0] * 10,
+        [-2.0, -1.0, 0.0, 1.0, 7.0, 2.0, 3.0, 5.0, 4.0, 6.0],
+        [1e308, -1e308, 1e-300, 0.0, 1.7e308],
+        [None],
+    ],
     ids=["one", "equal", "zeros", "negative", "huge", "none"],
-)  # fmt: skip
+)
 def test_rows_of_any_kind_get_finite_marks(marker: Any, y: list[Any]) -> None:
     found = marker.apply(timed(y, size=range(1, len(y) + 1)))
     assert decode(found.encode()).resources == found.resources
@@ -109,13 +135,21 @@ values = st.integers(-50, 50).map(lambda number: number / 4)
 
 @pytest.mark.parametrize("marker", MARKERS, ids=repr)
 @settings(max_examples=20, deadline=None)
-@given(data=st.lists(st.tuples(st.integers(0, 2), st.integers(1, 9), values), min_size=1, max_size=30), seed=st.randoms())
-def test_neither_the_order_of_rows_nor_that_of_units_matters(marker: Any, data: list[Any], seed: Any) -> None:
+@given(
+    data=st.lists(st.tuples(st.integers(0, 2), st.integers(1, 9), values), min_size=1, max_size=30),
+    seed=st.randoms(),
+)
+def test_neither_the_order_of_rows_nor_that_of_units_matters(
+    marker: Any, data: list[Any], seed: Any
+) -> None:
     def found(rows: list[Any], names: dict[int, int]) -> list[Any]:
         units, size, y = zip(*rows, strict=True)
         made = marker.apply(timed(y, [names[unit] for unit in units], size))
         (added,) = made.metrics.keys() - {"duration"}
-        return sorted((*row, round(mark or 0, 6)) for row, mark in zip(rows, made.resources.metrics[added], strict=True))
+        return sorted(
+            (*row, round(mark or 0, 6))
+            for row, mark in zip(rows, made.resources.metrics[added], strict=True)
+        )
 
     mixed = list(data)
     seed.shuffle(mixed)
@@ -125,7 +159,10 @@ def test_neither_the_order_of_rows_nor_that_of_units_matters(marker: Any, data: 
 def test_a_modified_z_score_above_its_threshold_is_an_outlier() -> None:
     y = [10.0, 11.0, 12.0, 13.0, 14.0, 15.0, 16.0, 24.0]
     score = 0.6745 * (24 - 13.5) / 2  # the median distance is 2
-    marks = [column(Outliers(threshold=score + shift).apply(timed(y)), "outlier") for shift in (-0.01, 0.01)]
+    marks = [
+        column(Outliers(threshold=score + shift).apply(timed(y)), "outlier")
+        for shift in (-0.01, 0.01)
+    ]
     assert marks == [[0, 0, 0, 0, 0, 0, 0, 1], [0] * 8]
 
 
@@ -144,7 +181,9 @@ def test_a_value_that_is_usual_at_another_size_is_an_outlier() -> None:
     y[5] = 50.0
     found = timed(y.tolist(), size=size.tolist())
     for around in ("auto", "size"):
-        assert np.flatnonzero(column(Outliers(around=around).apply(found), "outlier")).tolist() == [5]
+        assert np.flatnonzero(column(Outliers(around=around).apply(found), "outlier")).tolist() == [
+            5
+        ]
     assert column(Outliers(around="unit").apply(found), "outlier")[5] == 0
 
 
@@ -155,7 +194,9 @@ def test_values_far_from_the_curve_are_outliers(method: str) -> None:
     y = (5 + 2 * x) * np.exp(0.02 * rng.standard_normal(400))
     far = [20, 200, 390]
     y[far] *= [2.0, 0.5, 1.5]
-    marks = np.array(column(Outliers(method=method).apply(timed(y.tolist(), size=x.tolist())), "outlier"))
+    marks = np.array(
+        column(Outliers(method=method).apply(timed(y.tolist(), size=x.tolist())), "outlier")
+    )
     assert marks[far].all()
     assert marks.sum() <= 3 + 400 * 0.01
 
@@ -172,7 +213,9 @@ def test_studentized_residuals_are_those_of_statsmodels() -> None:
     groups = group(rows(timed(y.tolist(), size=x.tolist()), "duration"))
     weight = 1 / level(x, y)
     fitted = OLS(weight * y, np.stack([weight, weight * x], axis=1)).fit()
-    assert _studentized(groups) == pytest.approx(fitted.get_influence().resid_studentized_external, rel=1e-6)
+    assert _studentized(groups) == pytest.approx(
+        fitted.get_influence().resid_studentized_external, rel=1e-6
+    )
 
 
 @pytest.mark.parametrize("method", ["mad", "iqr", "studentized"])
@@ -192,26 +235,38 @@ def test_units_are_judged_alone_however_others_are(method: str) -> None:
 
 
 def test_rows_without_a_size_are_judged_apart() -> None:
-    found = Outliers().apply(timed([1.0, 1.1, 0.9, 1.0, 9.0, 5.0, 6.0], size=[None] * 5 + [1.0, 2.0]))
+    found = Outliers().apply(
+        timed([1.0, 1.1, 0.9, 1.0, 9.0, 5.0, 6.0], size=[None] * 5 + [1.0, 2.0])
+    )
     assert column(found, "outlier") == [0, 0, 0, 0, 1, 0, 0]
 
 
 def test_an_exact_curve_has_no_outlier() -> None:
     x = np.arange(1.0, 101)
     for method in ("mad", "iqr", "studentized"):
-        assert not any(column(Outliers(method=method).apply(timed((0.1 + 0.3 * x).tolist(), size=x.tolist())), "outlier"))
+        assert not any(
+            column(
+                Outliers(method=method).apply(timed((0.1 + 0.3 * x).tolist(), size=x.tolist())),
+                "outlier",
+            )
+        )
 
 
 def test_one_tick_among_equal_values_is_an_outlier_only_where_it_is_far() -> None:
     assert column(Outliers().apply(timed([1.0] * 20 + [2.0])), "outlier")[-1] == 1
-    assert column(Outliers().apply(timed([1.0] * 20 + [float(np.nextafter(1, 2))])), "outlier")[-1] == 0
+    assert (
+        column(Outliers().apply(timed([1.0] * 20 + [float(np.nextafter(1, 2))])), "outlier")[-1]
+        == 0
+    )
 
 
 def test_hits_and_misses_are_numbered_from_the_fastest() -> None:
     rng = np.random.default_rng(6)
     missed = rng.random(3000) < 0.3
     y = np.where(missed, 8.0, 1.0) * np.exp(0.02 * rng.standard_normal(3000))
-    assert column(Clusterizer().apply(timed(y.tolist())), "cluster") == missed.astype(float).tolist()
+    assert (
+        column(Clusterizer().apply(timed(y.tolist())), "cluster") == missed.astype(float).tolist()
+    )
 
 
 def test_ranks_are_scipys_dense_ranks() -> None:
@@ -232,12 +287,16 @@ def test_ranks_are_scipys_dense_ranks() -> None:
     ],
 )
 def test_windows_slide_over_the_values(options: dict[str, Any], expected: list[int]) -> None:
-    found = Clusterizer(strategy="sliding-window", **options).apply(timed([1.0, 2.0, 3.0, 7.0, 8.0, 21.0]))
+    found = Clusterizer(strategy="sliding-window", **options).apply(
+        timed([1.0, 2.0, 3.0, 7.0, 8.0, 21.0])
+    )
     assert column(found, "cluster") == expected
 
 
 def test_equal_values_stay_in_one_window_and_units_apart() -> None:
-    found = Clusterizer(strategy="sliding-window", width=2).apply(timed([1.0, 5.0, 5.0, 5.0, 6.0, 1.0], [0, 0, 0, 0, 0, 1]))
+    found = Clusterizer(strategy="sliding-window", width=2).apply(
+        timed([1.0, 5.0, 5.0, 5.0, 6.0, 1.0], [0, 0, 0, 0, 0, 1])
+    )
     assert column(found, "cluster") == [0, 0, 0, 0, 1, 0]
 
 
@@ -253,7 +312,11 @@ def test_sizes_can_be_clustered() -> None:
 def test_the_bootstrap_is_the_published_one() -> None:
     rng = np.random.default_rng(8)
     runs = [rng.normal(10, 1, 50) for _ in range(4)]
-    found = Bootstrap().apply(timed(np.concatenate(runs).tolist(), execution=np.repeat(range(4), 50).tolist())).models[0]
+    found = (
+        Bootstrap()
+        .apply(timed(np.concatenate(runs).tolist(), execution=np.repeat(range(4), 50).tolist()))
+        .models[0]
+    )
     expected = resample(np.concatenate([np.sort(run) for run in runs]), [50] * 4).components()
     assert found.mean == pytest.approx(expected.mean[0])
     assert found.within == pytest.approx(expected.within[0])
@@ -274,10 +337,18 @@ def test_single_measurements_give_students_interval() -> None:
 
 def test_the_bootstrap_does_not_depend_on_the_order_of_rows() -> None:
     rng = np.random.default_rng(9)
-    y, size, execution = rng.random(200), rng.integers(1, 3, 200).astype(float), rng.integers(0, 3, 200)
+    y, size, execution = (
+        rng.random(200),
+        rng.integers(1, 3, 200).astype(float),
+        rng.integers(0, 3, 200),
+    )
     mixed = rng.permutation(200)
     both = [
-        Bootstrap().apply(timed(y[rows].tolist(), size=size[rows].tolist(), execution=execution[rows].tolist())).models
+        Bootstrap()
+        .apply(
+            timed(y[rows].tolist(), size=size[rows].tolist(), execution=execution[rows].tolist())
+        )
+        .models
         for rows in (np.arange(200), mixed)
     ]
     assert both[0] == both[1]
@@ -285,12 +356,16 @@ def test_the_bootstrap_does_not_depend_on_the_order_of_rows() -> None:
 
 
 def test_executions_of_two_builds_are_not_one() -> None:
-    found = Bootstrap().apply(timed([1.0, 2.0, 3.0], execution=[0, 0, 0], binary=[0, 1, 1])).models[0]
+    found = (
+        Bootstrap().apply(timed([1.0, 2.0, 3.0], execution=[0, 0, 0], binary=[0, 1, 1])).models[0]
+    )
     assert found.executions == 2
 
 
 @pytest.mark.parametrize(
-    "y", [[3.0], [0.0] * 6, [1.7e308, -1.7e308, 1e308], [5e-324, 1e-310]], ids=["one", "zeros", "huge", "tiny"]
+    "y",
+    [[3.0], [0.0] * 6, [1.7e308, -1.7e308, 1e308], [5e-324, 1e-310]],
+    ids=["one", "zeros", "huge", "tiny"],
 )
 def test_what_resampling_cannot_tell_is_null(y: list[float]) -> None:
     found = Bootstrap().apply(timed(y, execution=[place // 2 for place in range(len(y))]))
@@ -307,25 +382,41 @@ def test_a_mean_over_a_curve_is_refused() -> None:
 
 def test_marks_do_not_change_a_verdict() -> None:
     rng = np.random.default_rng(10)
-    sides = interleaved(["a" * 40, "b" * 40], (0.01 * np.exp(0.01 * rng.standard_normal((2, 10)))).tolist())
-    marked = [Outliers().apply(Normalizer().apply(Clusterizer().apply(profile))) for profile in sides]
+    sides = interleaved(
+        ["a" * 40, "b" * 40], (0.01 * np.exp(0.01 * rng.standard_normal((2, 10)))).tolist()
+    )
+    marked = [
+        Outliers().apply(Normalizer().apply(Clusterizer().apply(profile))) for profile in sides
+    ]
     plain, after = (compare([old], [new]) for old, new in (sides, marked))
-    assert [msgspec.to_builtins(change) for change in after.changes] == [msgspec.to_builtins(change) for change in plain.changes]
+    assert [msgspec.to_builtins(change) for change in after.changes] == [
+        msgspec.to_builtins(change) for change in plain.changes
+    ]
 
 
 def test_marks_are_no_counters_and_are_not_drawn() -> None:
     rng = np.random.default_rng(11)
     sides = []
     for commit in ("a" * 40, "b" * 40):
-        rows = Resources(names=["service"], uid=[0] * 30, execution=[place // 10 for place in range(30)])
+        rows = Resources(
+            names=["service"], uid=[0] * 30, execution=[place // 10 for place in range(30)]
+        )
         rows.metrics = {name: rng.normal(100, 1, 30).tolist() for name in ("reads", "writes")}
         sides.append(
-            sample_profile(commit=commit, resources=rows, metrics={"reads": Metric("", "none"), "writes": Metric("", "none")})
+            sample_profile(
+                commit=commit,
+                resources=rows,
+                metrics={"reads": Metric("", "none"), "writes": Metric("", "none")},
+            )
         )
     marker = Outliers(of=("reads", "writes"))
     marked = [sides[0], marker.apply(sides[1])]
     plain, after = (compare([old], [new]) for old, new in (sides, marked))
-    assert [change.metric for change in after.changes] == [change.metric for change in plain.changes] == ["counters"]
+    assert (
+        [change.metric for change in after.changes]
+        == [change.metric for change in plain.changes]
+        == ["counters"]
+    )
     assert [sample.metric for sample in samples(marked[1:])] == ["reads", "writes"]
 
 
@@ -333,10 +424,16 @@ def test_metrics_are_chosen_by_name() -> None:
     profile = timed([1.0, 2.0])
     resources = replace(profile.resources, metrics={"duration": [1.0, 2.0], "bytes": [3.0, 4.0]})
     profile = msgspec.structs.replace(
-        profile, resources=resources, metrics={"duration": Metric("s"), "bytes": Metric("B", "none")}
+        profile,
+        resources=resources,
+        metrics={"duration": Metric("s"), "bytes": Metric("B", "none")},
     )
     assert list(Normalizer().apply(profile).metrics) == ["duration", "bytes", "duration.normalized"]
-    assert list(Normalizer(of=("bytes",)).apply(profile).metrics) == ["duration", "bytes", "bytes.normalized"]
+    assert list(Normalizer(of=("bytes",)).apply(profile).metrics) == [
+        "duration",
+        "bytes",
+        "bytes.normalized",
+    ]
     with pytest.raises(UsageError, match="no metric `byte`; did you mean `bytes`"):
         Normalizer(of=("byte",)).apply(profile)
 
@@ -357,12 +454,18 @@ def test_metrics_are_chosen_by_name() -> None:
         ),
         ("clusterizer", {"by": "size", "of": ["wall"]}, "leave out of"),
         ("clusterizer", {"most": 0}, "most is 0"),
-        ("bootstrap", {"draws": 0}, "draws is 0: give a whole number from 1 to 100,000, such as 100"),
+        (
+            "bootstrap",
+            {"draws": 0},
+            "draws is 0: give a whole number from 1 to 100,000, such as 100",
+        ),
         ("bootstrap", {"share": 0}, "share is 0.0"),
         ("bootstrap", {"confidence": 1}, "confidence is 1.0"),
     ],
 )
-def test_an_option_that_cannot_be_is_named_with_its_place(name: str, options: dict[str, Any], message: str) -> None:
+def test_an_option_that_cannot_be_is_named_with_its_place(
+    name: str, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(UsageError, match=message) as found:
         plugins.build("postprocessors", name, options, "job `sort`")
     assert str(found.value).startswith("job `sort`: ")

@@ -23,16 +23,27 @@ ROWS = 400
 
 
 def calls(**overrides: Any) -> Profile:
-    """Calls of three functions over sizes in five executions: one linear, one flat, and one that has a single size."""
+    """Calls of three functions over sizes in five executions: one linear, one flat, and one that
+    has a single size.
+    """
     random = np.random.default_rng(3)
     uid = np.arange(ROWS) % 3
     size = np.where(uid == 2, 7.0, random.integers(1, 100, ROWS))
-    value = np.select([uid == 0, uid == 1], [1e-6 + 1e-8 * size, 2e-6], 3e-6) * np.exp(0.05 * random.standard_normal(ROWS))
+    value = np.select([uid == 0, uid == 1], [1e-6 + 1e-8 * size, 2e-6], 3e-6) * np.exp(
+        0.05 * random.standard_normal(ROWS)
+    )
     rows = Resources(
-        names=["linear", "flat", "</script>\x1b[31m"], uid=uid.tolist(), execution=(np.arange(ROWS) % 5).tolist(),
-        mark=[0] * (ROWS - 1) + [2], size=size.tolist(), metrics={"duration": value.tolist(), "cost": [1e-8] * ROWS},
-    )  # fmt: skip
-    fields: dict[str, Any] = {"resources": rows, "metrics": {"duration": Metric("s"), "cost": Metric("s", "none")}}
+        names=["linear", "flat", "</script>\x1b[31m"],
+        uid=uid.tolist(),
+        execution=(np.arange(ROWS) % 5).tolist(),
+        mark=[0] * (ROWS - 1) + [2],
+        size=size.tolist(),
+        metrics={"duration": value.tolist(), "cost": [1e-8] * ROWS},
+    )
+    fields: dict[str, Any] = {
+        "resources": rows,
+        "metrics": {"duration": Metric("s"), "cost": Metric("s", "none")},
+    }
     return sample_profile(**(fields | overrides))
 
 
@@ -67,9 +78,11 @@ def test_it_adds_results_and_leaves_the_rows(name: str, member: Postprocessor) -
     for metric, values in profile.resources.metrics.items():
         assert done.resources.metrics[metric] == values
         assert done.metrics[metric] == profile.metrics[metric]
-    assert {metric: about.better for metric, about in done.metrics.items() if metric not in profile.metrics} == dict.fromkeys(
-        done.metrics.keys() - profile.metrics.keys(), "none"
-    )
+    assert {
+        metric: about.better
+        for metric, about in done.metrics.items()
+        if metric not in profile.metrics
+    } == dict.fromkeys(done.metrics.keys() - profile.metrics.keys(), "none")
     for entry in done.models:
         assert entry.postprocessor == name
         assert entry.uid in profile.resources.names
@@ -89,7 +102,9 @@ def test_applied_twice_it_gives_what_it_gives_once(member: Postprocessor) -> Non
 def test_its_parameters_make_it_again(name: str, member: Postprocessor) -> None:
     [done] = member.apply(calls()).postprocessors
     assert done.params.keys() == {field.name for field in fields(member)}  # type: ignore[arg-type]
-    assert plugins.build("postprocessors", name, done.params, "here").apply(calls()) == member.apply(calls())
+    assert plugins.build("postprocessors", name, done.params, "here").apply(
+        calls()
+    ) == member.apply(calls())
 
 
 def test_what_others_left_stays(member: Postprocessor) -> None:
@@ -108,17 +123,34 @@ def test_the_order_of_the_rows_does_not_matter(member: Postprocessor) -> None:
 
     rows = profile.resources
     shuffled = Resources(
-        names=rows.names, uid=moved(rows.uid), execution=moved(rows.execution), mark=moved(rows.mark), size=moved(rows.size),
+        names=rows.names,
+        uid=moved(rows.uid),
+        execution=moved(rows.execution),
+        mark=moved(rows.mark),
+        size=moved(rows.size),
         metrics={metric: moved(values) for metric, values in rows.metrics.items()},
-    )  # fmt: skip
-    first, second = member.apply(profile), member.apply(msgspec.structs.replace(profile, resources=shuffled))
-    for one, other in zip(map(as_written, first.models), map(as_written, second.models), strict=True):
-        assert (one["uid"], one["metric"], one.get("model")) == (other["uid"], other["metric"], other.get("model"))
+    )
+    first, second = (
+        member.apply(profile),
+        member.apply(msgspec.structs.replace(profile, resources=shuffled)),
+    )
+    for one, other in zip(
+        map(as_written, first.models), map(as_written, second.models), strict=True
+    ):
+        assert (one["uid"], one["metric"], one.get("model")) == (
+            other["uid"],
+            other["metric"],
+            other.get("model"),
+        )
         for field in ("r2", "mean", "within", "between"):
             expected = other.get(field)
-            assert one.get(field) == (None if expected is None else pytest.approx(expected, rel=1e-6, abs=1e-9))
+            assert one.get(field) == (
+                None if expected is None else pytest.approx(expected, rel=1e-6, abs=1e-9)
+            )
     for metric in first.metrics.keys() - profile.metrics.keys():
-        np.testing.assert_allclose(second.resources.array(metric), first.resources.array(metric)[place], rtol=1e-9)
+        np.testing.assert_allclose(
+            second.resources.array(metric), first.resources.array(metric)[place], rtol=1e-9
+        )
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2])
@@ -147,7 +179,12 @@ def test_without_a_metric_to_compute_with_the_cure_is_named(member: Postprocesso
 
 def test_a_column_goes_when_its_metric_is_not_asked_for_again() -> None:
     member = Regression()
-    both = conclude(calls(), member, columns={"duration": ("s", [1.0] * ROWS), "cost": ("s", [2.0] * ROWS)}, word="word")
+    both = conclude(
+        calls(),
+        member,
+        columns={"duration": ("s", [1.0] * ROWS), "cost": ("s", [2.0] * ROWS)},
+        word="word",
+    )
     assert {"duration.word", "cost.word"} <= both.metrics.keys()
     one = conclude(both, member, columns={"cost": ("s", [3.0] * ROWS)}, word="word")
     assert "duration.word" not in one.metrics

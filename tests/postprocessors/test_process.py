@@ -33,12 +33,19 @@ def sized(commit: str, seed: int = 1) -> Profile:
     """Calls of a linear and a flat function."""
     random = np.random.default_rng(seed)
     size, uid = random.integers(1, 1000, 400).astype(float), np.arange(400) % 2
-    value = np.where(uid == 0, 1e-6 + 1e-8 * size, 3e-6) * np.exp(0.02 * random.standard_normal(400))
+    value = np.where(uid == 0, 1e-6 + 1e-8 * size, 3e-6) * np.exp(
+        0.02 * random.standard_normal(400)
+    )
     rows = Resources(
-        names=["List.insert", "List.size"], uid=uid.tolist(), execution=(np.arange(400) % 5).tolist(), size=size.tolist(),
+        names=["List.insert", "List.size"],
+        uid=uid.tolist(),
+        execution=(np.arange(400) % 5).tolist(),
+        size=size.tolist(),
         metrics={"duration": value.tolist()},
-    )  # fmt: skip
-    return sample_profile(commit=commit, job=CALLS, resources=rows, metrics={"duration": Metric("s")})
+    )
+    return sample_profile(
+        commit=commit, job=CALLS, resources=rows, metrics={"duration": Metric("s")}
+    )
 
 
 @pytest.fixture
@@ -76,14 +83,20 @@ def test_a_new_version_takes_the_place_of_the_old_one(commit: str, perf: Perf) -
     assert msgspec.structs.replace(new, origin=None) == Regression().apply(old)
 
 
-def test_the_history_of_the_store_keeps_the_old_version(commit: str, perf: Perf, project: Project) -> None:
+def test_the_history_of_the_store_keeps_the_old_version(
+    commit: str, perf: Perf, project: Project
+) -> None:
     [before] = stored()
     document = Repository.find().store.raw(before)
     perf("process", "HEAD", "regression")
     git = ["git", f"--git-dir={project.root / '.perf' / 'store'}"]
-    subjects = subprocess.run([*git, "log", "--format=%s"], capture_output=True, text=True, check=True).stdout.splitlines()
+    subjects = subprocess.run(
+        [*git, "log", "--format=%s"], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     assert subjects == ["Process HEAD: regression", "test", "Create the store"]
-    kept = subprocess.run([*git, "show", f"main~1:{before}"], capture_output=True, check=True).stdout
+    kept = subprocess.run(
+        [*git, "show", f"main~1:{before}"], capture_output=True, check=True
+    ).stdout
     assert kept == document
     assert commit in before
 
@@ -110,7 +123,9 @@ def test_the_origin_is_the_first_version_however_many_follow(perf: Perf) -> None
     assert [done.name for done in last.postprocessors] == ["regression", "normalizer"]
 
 
-def test_a_processed_profile_is_counted_once_and_is_the_same_as_before(commit: str, perf: Perf, project: Project) -> None:
+def test_a_processed_profile_is_counted_once_and_is_the_same_as_before(
+    commit: str, perf: Perf, project: Project
+) -> None:
     target = project.commit()
     Repository.find().store.add([sized(target, seed=2)], "test")
     before = perf("check", commit, target, code=None)
@@ -181,8 +196,14 @@ def test_ranges_are_reported_where_a_unit_has_several(perf: Perf) -> None:
 @pytest.mark.usefixtures("commit")
 def test_columns_and_points_are_reported(perf: Perf) -> None:
     assert "  column duration.normalized\n" in perf("process", "HEAD", "normalizer").out
-    assert "  List.insert                duration         400 rows" not in perf("process", "HEAD", "regressogram").out
-    assert "  List.insert                duration         200 rows  r² 0.9" in perf("process", "HEAD", "regressogram").out
+    assert (
+        "  List.insert                duration         400 rows"
+        not in perf("process", "HEAD", "regressogram").out
+    )
+    assert (
+        "  List.insert                duration         200 rows  r² 0.9"
+        in perf("process", "HEAD", "regressogram").out
+    )
 
 
 def test_one_size_makes_no_order_of_growth(commit: str, perf: Perf) -> None:
@@ -196,7 +217,10 @@ def test_a_unit_without_a_model_says_why(commit: str, perf: Perf) -> None:
     profile = sized(commit)
     profile.resources.size = [7.0] * 400
     Repository.find().store.add([profile], "test")
-    assert "no model: all rows have one size" in perf("process", "HEAD", "regression", "--models", "linear").out
+    assert (
+        "no model: all rows have one size"
+        in perf("process", "HEAD", "regression", "--models", "linear").out
+    )
 
 
 @pytest.mark.parametrize(
@@ -217,7 +241,9 @@ def test_a_unit_without_a_model_says_why(commit: str, perf: Perf) -> None:
     ],
 )
 @pytest.mark.usefixtures("commit")
-def test_what_cannot_be_done_names_the_cure(perf: Perf, arguments: tuple[str, ...], cure: str) -> None:
+def test_what_cannot_be_done_names_the_cure(
+    perf: Perf, arguments: tuple[str, ...], cure: str
+) -> None:
     said = perf("process", *arguments, code=2)
     assert cure in said.err
     assert said.err.count("\n") == 1
@@ -228,7 +254,9 @@ def test_help_is_there_before_and_behind_the_revision(perf: Perf) -> None:
     group = perf("process", "--help").out
     assert "Fits models to values over sizes" in group
     whole = perf("process", "HEAD", "regression", "--help").out
-    assert "One of full, iterative, initial-guess, interval, bisection. By" in " ".join(whole.split())
+    assert "One of full, iterative, initial-guess, interval, bisection. By" in " ".join(
+        whole.split()
+    )
     assert perf("process", "regression", "--help").out == whole
     assert "did you mean `regression`" in perf("process", "regresion", "--help", code=2).err
     assert perf("process", "HEAD", "--help").out == group
@@ -238,17 +266,27 @@ def test_a_file_is_processed_into_another(project: Project, perf: Perf, tmp_path
     file, output = tmp_path / "calls.json", tmp_path / "fitted.json"
     document = sized("a" * 40).encode()
     file.write_bytes(document)
-    assert "the result for a file is not stored without -o" in perf("process", str(file), "regression").out
+    assert (
+        "the result for a file is not stored without -o"
+        in perf("process", str(file), "regression").out
+    )
     assert f"wrote {output}" in perf("process", str(file), "regression", "-o", str(output)).out
     assert file.read_bytes() == document
     done = decode(output.read_bytes())
     assert done.origin == hashlib.sha256(document).hexdigest()
     assert len(done.models) == 22
     assert not (project.root / ".perf").exists()
-    assert "choose another -o" in perf("process", str(file), "regression", "-o", str(tmp_path / "no" / "x.json"), code=2).err
+    assert (
+        "choose another -o"
+        in perf(
+            "process", str(file), "regression", "-o", str(tmp_path / "no" / "x.json"), code=2
+        ).err
+    )
 
 
-def test_a_profile_with_an_origin_goes_through_files(commit: str, perf: Perf, tmp_path: Path) -> None:
+def test_a_profile_with_an_origin_goes_through_files(
+    commit: str, perf: Perf, tmp_path: Path
+) -> None:
     perf("process", "HEAD", "regression")
     [(path, profile)] = stored().items()
     file = tmp_path / "kept.json"
@@ -258,12 +296,17 @@ def test_a_profile_with_an_origin_goes_through_files(commit: str, perf: Perf, tm
     assert stored() == {path: profile}
 
 
-def test_no_version_of_a_measurement_is_imported_beside_another(commit: str, perf: Perf, tmp_path: Path) -> None:
+def test_no_version_of_a_measurement_is_imported_beside_another(
+    commit: str, perf: Perf, tmp_path: Path
+) -> None:
     raw, fitted, scaled = (str(tmp_path / f"{name}.json") for name in ("raw", "fitted", "scaled"))
     perf("export", "HEAD", "-o", raw)
     perf("process", raw, "regression", "-o", fitted)
     perf("process", fitted, "normalizer", "-o", scaled)
-    told = "stored 0 profiles\nleft out {}: the same measurement is stored in another version, see `perf process`\n"
+    told = (
+        "stored 0 profiles\nleft out {}: the same measurement is stored in another version, see"
+        " `perf process`\n"
+    )
     assert perf("import", fitted, scaled).out == told.format(2)
     assert perf("import", raw).out == "stored 0 profiles, 1 already stored\n"
     perf("process", "HEAD", "regression")
@@ -271,7 +314,9 @@ def test_no_version_of_a_measurement_is_imported_beside_another(commit: str, per
     assert perf("import", fitted).out == "stored 0 profiles, 1 already stored\n"
     assert len(stored()) == 1
     perf("rm", commit)
-    assert perf("import", fitted, raw, fitted).out == told.replace("0 profiles", "1 profile").format(1)
+    assert perf("import", fitted, raw, fitted).out == told.replace(
+        "0 profiles", "1 profile"
+    ).format(1)
     assert len(stored()) == 1
     perf("import", raw, "--commit", Project(Path.cwd()).commit())
     assert len(stored()) == 2, "of another commit it is another measurement"
@@ -294,7 +339,10 @@ def _process(place: str, strategy: str) -> None:
 @pytest.mark.usefixtures("commit")
 def test_two_at_once_leave_one_version(project: Project) -> None:
     context = get_context("spawn")
-    running = [context.Process(target=_process, args=(str(project.root), strategy)) for strategy in ("interval", "iterative")]
+    running = [
+        context.Process(target=_process, args=(str(project.root), strategy))
+        for strategy in ("interval", "iterative")
+    ]
     for one in running:
         one.start()
     for one in running:
@@ -305,10 +353,14 @@ def test_two_at_once_leave_one_version(project: Project) -> None:
 
 
 @pytest.mark.usefixtures("commit")
-def test_more_models_than_a_profile_holds_leave_it_as_it_is(perf: Perf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_models_than_a_profile_holds_leave_it_as_it_is(
+    perf: Perf, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = stored()
     monkeypatch.setattr(_entries, "LARGEST_ENTRIES", 5000)
-    assert "5,000 is the most: name fewer metrics" in perf("process", "HEAD", "regression", code=2).err
+    assert (
+        "5,000 is the most: name fewer metrics" in perf("process", "HEAD", "regression", code=2).err
+    )
     assert stored() == before
     perf("process", "HEAD", "regression", "--keep", "best")
 
@@ -327,7 +379,11 @@ def test_hostile_names_are_harmless_on_a_terminal(project: Project, perf: Perf) 
 
 def test_a_switch_and_a_list_of_numbers_are_options_too() -> None:
     switch = _option("deep_copy", bool, default=True)
-    assert (switch.opts, switch.secondary_opts, switch.help) == (["--deep-copy"], ["--no-deep-copy"], "By default True.")
+    assert (switch.opts, switch.secondary_opts, switch.help) == (
+        ["--deep-copy"],
+        ["--no-deep-copy"],
+        "By default True.",
+    )
     assert _value("deep_copy", False, bool) is False
     assert _value("widths", ("1,2.5", "3"), tuple[float, ...]) == [1.0, 2.5, 3.0]
     assert _value("buckets", "7", int | Literal["auto"]) == 7
@@ -361,10 +417,13 @@ def test_what_cannot_be_processed_is_stored_all_the_same(project: Project, perf:
     assert profile.postprocessors == []
 
 
-def test_sizes_of_workloads_are_fitted_when_they_are_collected(project: Project, perf: Perf) -> None:
+def test_sizes_of_workloads_are_fitted_when_they_are_collected(
+    project: Project, perf: Perf
+) -> None:
     project.write("work.sh", "true\n")
     project.configure(
-        'cmd = "sh work.sh"\nworkloads = [{ integers = [10, 20] }]\npostprocessors = [{ name = "regression", models = ["constant"] }]'
+        'cmd = "sh work.sh"\nworkloads = [{ integers = [10, 20] }]\npostprocessors = [{ name ='
+        ' "regression", models = ["constant"] }]'
     )
     project.commit()
     perf("collect")
@@ -375,41 +434,87 @@ def test_sizes_of_workloads_are_fitted_when_they_are_collected(project: Project,
     ("entry", "text"),
     [
         ({"model": "constant", "formula": "b0", "coefficients": [2e-6]}, "2 us"),
-        ({"model": "linear", "formula": "b0 + b1 n", "coefficients": [2e-6, -3e-9]}, "2 us - 3 ns n"),
-        ({"model": "linear", "formula": "b0 + b1 n", "coefficients": [-1e-20, 1e-6]}, "0 s + 1 us n"),
-        ({"model": "linearithmic", "formula": "b0 + b1 n log n", "coefficients": [-2e-6, 3e-9]}, "-2 us + 3 ns n log n"),
-        ({"model": "linearised power", "formula": "b0 n^b1", "coefficients": [2e-6, 1.5]}, "2 us n^1.5"),
         (
-            {"model": "full-quadratic", "formula": "b0 + b1 n + b2 n^2", "coefficients": [2e-6, -3e-9, 1e-9]},
+            {"model": "linear", "formula": "b0 + b1 n", "coefficients": [2e-6, -3e-9]},
+            "2 us - 3 ns n",
+        ),
+        (
+            {"model": "linear", "formula": "b0 + b1 n", "coefficients": [-1e-20, 1e-6]},
+            "0 s + 1 us n",
+        ),
+        (
+            {"model": "linearithmic", "formula": "b0 + b1 n log n", "coefficients": [-2e-6, 3e-9]},
+            "-2 us + 3 ns n log n",
+        ),
+        (
+            {"model": "linearised power", "formula": "b0 n^b1", "coefficients": [2e-6, 1.5]},
+            "2 us n^1.5",
+        ),
+        (
+            {
+                "model": "full-quadratic",
+                "formula": "b0 + b1 n + b2 n^2",
+                "coefficients": [2e-6, -3e-9, 1e-9],
+            },
             "2 us - 3 ns n + 1 ns n^2",
         ),
-        ({"model": "exponential", "formula": "b0 b1^n", "coefficients": [2e-6, 1.25]}, "2 us 1.25^n"),
+        (
+            {"model": "exponential", "formula": "b0 b1^n", "coefficients": [2e-6, 1.25]},
+            "2 us 1.25^n",
+        ),
     ],
 )
 def test_an_equation_has_units(entry: dict[str, object], text: str) -> None:
     nothing = dict.fromkeys(("order", "r2", "adjusted_r2", "aicc"))
     fitted = RegressionEntry(
-        "f", "duration", "size", strategy="full", errors=[], x=(1.0, 9.0), rows=9, best=True, **nothing, **entry
+        "f",
+        "duration",
+        "size",
+        strategy="full",
+        errors=[],
+        x=(1.0, 9.0),
+        rows=9,
+        best=True,
+        **nothing,
+        **entry,
     )
     assert equation(fitted, "s") == text
 
 
 def workload(commit: str, n: int, name: str = "", **overrides: Any) -> Profile:
-    """The memory of one workload: three executions whose peak is 16 B per element, and a call stack that has no judged metric."""
+    """The memory of one workload: three executions whose peak is 16 B per element, and a call stack
+    that has no judged metric.
+    """
     rows = Resources(
-        names=["grow", "main"], uid=[0, 0, 0, 1], execution=[0, 1, 2, 0], size=[float(n)] * 4, trace=[-1, -1, -1, 0],
+        names=["grow", "main"],
+        uid=[0, 0, 0, 1],
+        execution=[0, 1, 2, 0],
+        size=[float(n)] * 4,
+        trace=[-1, -1, -1, 0],
         metrics={"peak": [64.0 + 16 * n] * 3 + [None], "site_peak": [None] * 3 + [16.0 * n]},
-    )  # fmt: skip
+    )
     source = {name: f"{n:x}"} if name else {}
-    job = Job("grow", "memory", "./grow {n}", workload=name or str(n), params={"n": n}, source=source)
+    job = Job(
+        "grow", "memory", "./grow {n}", workload=name or str(n), params={"n": n}, source=source
+    )
     metrics = {"peak": Metric("B", kind="deterministic"), "site_peak": Metric("B", "none")}
-    fields = {"commit": commit, "job": job, "resources": rows, "metrics": metrics, "stacks": Stacks(["main"], [[0]])}
+    fields = {
+        "commit": commit,
+        "job": job,
+        "resources": rows,
+        "metrics": metrics,
+        "stacks": Stacks(["main"], [[0]]),
+    }
     return sample_profile(**(fields | overrides))
 
 
-def test_models_over_the_sizes_of_workloads_are_printed_and_not_stored(project: Project, perf: Perf) -> None:
+def test_models_over_the_sizes_of_workloads_are_printed_and_not_stored(
+    project: Project, perf: Perf
+) -> None:
     head = project.commit()
-    Repository.find(create=True).store.add([workload(head, n) for n in (10, 100, 1000, 2000, 5000)], "test")
+    Repository.find(create=True).store.add(
+        [workload(head, n) for n in (10, 100, 1000, 2000, 5000)], "test"
+    )
     said = perf("process", "HEAD", "regression").out
     assert said.splitlines()[-4:] == [
         f"{head[:10]} grow {{n}}  over 5 workloads, not stored",
@@ -417,7 +522,9 @@ def test_models_over_the_sizes_of_workloads_are_printed_and_not_stored(project: 
         "    64 B + 16 B n",
         "stored 5 new versions",
     ]
-    assert all(entry.x[0] == entry.x[1] for profile in stored().values() for entry in profile.models)
+    assert all(
+        entry.x[0] == entry.x[1] for profile in stored().values() for entry in profile.models
+    )
     *_, last = json.loads(perf("process", "HEAD", "regression", "--json").out)
     assert (last["workloads"], last["before"], last["after"], last["changed"]) == (5, "", "", False)
     assert next(entry["order"] for entry in last["models"] if entry["best"]) == "O(n)"
@@ -427,7 +534,14 @@ def test_models_over_the_sizes_of_workloads_are_printed_and_not_stored(project: 
 
 
 def test_workloads_are_joined_where_nothing_but_their_size_differs() -> None:
-    lengths = {"string-1-seed1": 1, "string-20-seed1": 20, "text-1kB": 1000, "text-1KiB": 1024, "text-10B": 10, "run3.py 3": 3}
+    lengths = {
+        "string-1-seed1": 1,
+        "string-20-seed1": 20,
+        "text-1kB": 1000,
+        "text-1KiB": 1024,
+        "text-10B": 10,
+        "run3.py 3": 3,
+    }
     head = "a" * 40
     found = joined([workload(head, n, name) for name, n in lengths.items()])
     assert {one.job.label: one.resources.size for one in found} == {
@@ -436,10 +550,26 @@ def test_workloads_are_joined_where_nothing_but_their_size_differs() -> None:
     }
     assert found[1].resources.execution == [0, 1, 2] * 3
     assert decode(found[1].encode()).stacks is None
-    first, second, other = workload(head, 10), workload(head, 20), Collected("other", "", "", "perfvcs")
-    for differs in ({"commit": "b" * 40}, {"dirty": "c" * 64}, {"collected": other}, {"environment": Environment({}, "ffff")}):
+    first, second, other = (
+        workload(head, 10),
+        workload(head, 20),
+        Collected("other", "", "", "perfvcs"),
+    )
+    for differs in (
+        {"commit": "b" * 40},
+        {"dirty": "c" * 64},
+        {"collected": other},
+        {"environment": Environment({}, "ffff")},
+    ):
         assert not joined([first, msgspec.structs.replace(second, **differs)]), differs
-    assert not joined([first, msgspec.structs.replace(second, job=msgspec.structs.replace(second.job, cmd="./grow -x {n}"))])
+    assert not joined(
+        [
+            first,
+            msgspec.structs.replace(
+                second, job=msgspec.structs.replace(second.job, cmd="./grow -x {n}")
+            ),
+        ]
+    )
     assert not joined([first, first])
     assert not joined([workload(head, 1 << 60), workload(head, 1 << 61)])
 

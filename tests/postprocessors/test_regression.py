@@ -1,4 +1,6 @@
-"""The postprocessor `regression`: its entries, against statsmodels, and what it says of data that no model fits."""
+"""The postprocessor `regression`: its entries, against statsmodels, and what it says of data that
+no model fits.
+"""
 
 from __future__ import annotations
 
@@ -21,24 +23,58 @@ from perfvcs.postprocessors.regression import Regression
 from perfvcs.profile import Job, Metric, Processed, Profile, Resources, decode
 from perfvcs.profile.models import OpenEntry
 from perfvcs.statistics.regression.condensed import level
-from perfvcs.statistics.regression.models import FITTED_MODELS, FULL_QUADRATIC, LINEARISED, MODELS, evaluate
+from perfvcs.statistics.regression.models import (
+    FITTED_MODELS,
+    FULL_QUADRATIC,
+    LINEARISED,
+    MODELS,
+    evaluate,
+)
 
 FIELDS = {
-    "postprocessor", "uid", "metric", "by", "fit", "strategy", "model", "order", "formula", "coefficients", "errors", "r2",
-    "adjusted_r2", "aicc", "x", "rows", "best",
-}  # fmt: skip
+    "postprocessor",
+    "uid",
+    "metric",
+    "by",
+    "fit",
+    "strategy",
+    "model",
+    "order",
+    "formula",
+    "coefficients",
+    "errors",
+    "r2",
+    "adjusted_r2",
+    "aicc",
+    "x",
+    "rows",
+    "best",
+}
 
 
 def sized(
-    size: Sequence[float | None], value: Sequence[float | None], uid: Sequence[int] | None = None, names: Sequence[str] = ("f", "g"),
-    mark: list[int] | None = None, **more: list[float | None],
-) -> Profile:  # fmt: skip
+    size: Sequence[float | None],
+    value: Sequence[float | None],
+    uid: Sequence[int] | None = None,
+    names: Sequence[str] = ("f", "g"),
+    mark: list[int] | None = None,
+    **more: list[float | None],
+) -> Profile:
     """A profile of calls with a duration; more columns as metrics without a direction."""
     rows = Resources(
-        names=list(names), uid=list(uid or [0] * len(size)), execution=[0] * len(size), mark=mark, size=list(size),
-        metrics={"duration": list(value), **{name.replace("_", "."): column for name, column in more.items()}},
-    )  # fmt: skip
-    metrics = {"duration": Metric("s")} | {name.replace("_", "."): Metric("", "none") for name in more}
+        names=list(names),
+        uid=list(uid or [0] * len(size)),
+        execution=[0] * len(size),
+        mark=mark,
+        size=list(size),
+        metrics={
+            "duration": list(value),
+            **{name.replace("_", "."): column for name, column in more.items()},
+        },
+    )
+    metrics = {"duration": Metric("s")} | {
+        name.replace("_", "."): Metric("", "none") for name in more
+    }
     return sample_profile(resources=rows, metrics=metrics)
 
 
@@ -61,7 +97,10 @@ def best(profile: Profile, **options: Any) -> dict[str, Any]:
 def test_an_entry_has_what_the_format_says() -> None:
     found = entries(sized(*noisy_line()))
     assert [entry["model"] for entry in found] == list(FITTED_MODELS)
-    assert all(entry.keys() == FIELDS | ({"log_r2"} if entry["model"] in LINEARISED else set()) for entry in found)
+    assert all(
+        entry.keys() == FIELDS | ({"log_r2"} if entry["model"] in LINEARISED else set())
+        for entry in found
+    )
     assert [entry["model"] for entry in found if entry["best"]] == ["linear"]
     assert {
         "order": "O(n)",
@@ -82,22 +121,39 @@ def test_coefficients_errors_and_r2_are_those_of_statsmodels(model: str) -> None
     x, y = (np.array(column) for column in noisy_line())
     x /= 100
     [entry] = [one for one in entries(sized(x.tolist(), y.tolist())) if one["model"] == model]
-    if model in ("power", "exponential"):  # least squares on the original scale: no direction leads further down
+    # least squares on the original scale: no direction leads further down
+    if model in ("power", "exponential"):
 
         def squares(b0: float, b1: float) -> float:
             return float(((y - evaluate(model, x, b0, b1)) ** 2).sum())
 
         b0, b1 = entry["coefficients"]
-        assert all(squares(b0, b1) <= squares(b0 * (1 + e0), b1 * (1 + e1)) for e0 in (-1e-4, 1e-4) for e1 in (-1e-4, 0, 1e-4))
-        assert entry["r2"] == pytest.approx(1 - squares(b0, b1) / ((y - y.mean()) ** 2).sum(), rel=1e-9)
+        assert all(
+            squares(b0, b1) <= squares(b0 * (1 + e0), b1 * (1 + e1))
+            for e0 in (-1e-4, 1e-4)
+            for e1 in (-1e-4, 0, 1e-4)
+        )
+        assert entry["r2"] == pytest.approx(
+            1 - squares(b0, b1) / ((y - y.mean()) ** 2).sum(), rel=1e-9
+        )
         return
-    shape = {"logarithmic": np.log(x), "linear": x, "linearithmic": x * np.log(x), "quadratic": x**2, "cubic": x**3,
-             "linearised power": np.log(x), "linearised exponential": x,
-             FULL_QUADRATIC: np.stack([x, x**2], axis=1)}.get(model)  # fmt: skip
+    shape = {
+        "logarithmic": np.log(x),
+        "linear": x,
+        "linearithmic": x * np.log(x),
+        "quadratic": x**2,
+        "cubic": x**3,
+        "linearised power": np.log(x),
+        "linearised exponential": x,
+        FULL_QUADRATIC: np.stack([x, x**2], axis=1),
+    }.get(model)
     design = np.ones((len(x), 1)) if shape is None else sm.add_constant(shape)
     done = sm.OLS(np.log(y) if model in LINEARISED else y, design).fit()
     if model in LINEARISED:
-        expected = [math.exp(done.params[0]), done.params[1] if "power" in model else math.exp(done.params[1])]
+        expected = [
+            math.exp(done.params[0]),
+            done.params[1] if "power" in model else math.exp(done.params[1]),
+        ]
         fitted = np.exp(done.fittedvalues)
         r2 = 1 - ((y - fitted) ** 2).sum() / ((y - y.mean()) ** 2).sum()
         assert entry["r2"] == pytest.approx(r2, rel=1e-9)
@@ -117,10 +173,13 @@ def test_units_and_metrics_are_fitted_apart() -> None:
     profile = sized(x, y, [0] * 100 + [1] * 200, memory=flat)
     found = entries(profile, of=("duration", "memory"), keep="best")
     assert [(entry["uid"], entry["metric"], entry["model"], entry["rows"]) for entry in found] == [
-        ("f", "duration", "linear", 100), ("g", "duration", "linear", 200),
-        ("f", "memory", "constant", 100), ("g", "memory", "constant", 200),
-    ]  # fmt: skip
-    assert {entry["metric"] for entry in entries(profile)} == {"duration"}  # memory has no direction
+        ("f", "duration", "linear", 100),
+        ("g", "duration", "linear", 200),
+        ("f", "memory", "constant", 100),
+        ("g", "memory", "constant", 200),
+    ]
+    # memory has no direction
+    assert {entry["metric"] for entry in entries(profile)} == {"duration"}
 
 
 def test_another_column_can_be_x() -> None:
@@ -163,7 +222,11 @@ def test_steps_tell_when_the_choice_settled() -> None:
 
 
 def test_intervals_have_their_own_ranges() -> None:
-    found = [entry for entry in entries(sized(*noisy_line()), strategy="interval", steps=3) if entry["best"]]
+    found = [
+        entry
+        for entry in entries(sized(*noisy_line()), strategy="interval", steps=3)
+        if entry["best"]
+    ]
     assert len(found) == 3
     assert all(before["x"][1] < after["x"][0] for before, after in pairwise(found))
     assert sum(entry["rows"] for entry in found) == 200
@@ -173,10 +236,16 @@ def test_intervals_have_their_own_ranges() -> None:
 
 
 def calls(seed: int = 3, per_size: int = 40, sizes: int = 50) -> tuple[list[float], list[float]]:
-    """Calls of O(n) that take twice as long for every third, with a tail: what a machine with other work does."""
+    """Calls of O(n) that take twice as long for every third, with a tail: what a machine with other
+    work does.
+    """
     random = np.random.default_rng(seed)
     x = np.repeat(np.arange(10.0, 10 * sizes + 10, 10), per_size)
-    y = (2e-6 + 3e-8 * x) * np.where(random.random(len(x)) < 1 / 3, 2, 1) * random.lognormal(0, 0.3, len(x))
+    y = (
+        (2e-6 + 3e-8 * x)
+        * np.where(random.random(len(x)) < 1 / 3, 2, 1)
+        * random.lognormal(0, 0.3, len(x))
+    )
     return x.tolist(), np.where(random.random(len(x)) < 0.003, 200 * y, y).tolist()
 
 
@@ -194,7 +263,10 @@ def test_means_are_those_of_each_size_under_weights_of_their_level() -> None:
 
 
 def test_means_name_the_order_where_single_calls_do_not() -> None:
-    found = {fit: [best(sized(*calls(seed)), fit=fit)["model"] for seed in range(20)] for fit in ("means", "calls")}
+    found = {
+        fit: [best(sized(*calls(seed)), fit=fit)["model"] for seed in range(20)]
+        for fit in ("means", "calls")
+    }
     assert found["means"].count("linear") >= 18, found
     assert found["calls"].count("linear") <= 15
 
@@ -210,19 +282,39 @@ def test_a_pause_at_one_size_of_every_execution_is_left_out_of_the_means_and_sai
 
 
 def test_fewer_than_five_sizes_make_no_means() -> None:
-    x, y = [float(1 + place % 4) for place in range(40)], [float(1 + place % 4) + 0.01 * (place % 7) for place in range(40)]
-    both = entries(sized([*x, *range(1, 11)], [*y, *range(1, 11)], [0] * 40 + [1] * 10), models=("linear",), fit="means")
-    assert [(entry["uid"], entry["fit"], entry["rows"]) for entry in both] == [("f", "calls", 40), ("g", "means", 10)]
+    x, y = (
+        [float(1 + place % 4) for place in range(40)],
+        [float(1 + place % 4) + 0.01 * (place % 7) for place in range(40)],
+    )
+    both = entries(
+        sized([*x, *range(1, 11)], [*y, *range(1, 11)], [0] * 40 + [1] * 10),
+        models=("linear",),
+        fit="means",
+    )
+    assert [(entry["uid"], entry["fit"], entry["rows"]) for entry in both] == [
+        ("f", "calls", 40),
+        ("g", "means", 10),
+    ]
 
 
 def test_the_first_calls_of_an_execution_are_no_part_of_the_means() -> None:
     x, y = noisy_line(100)
     rows = Resources(
-        names=["f"], uid=[0] * 200, execution=[0] * 100 + [1] * 100, iteration=[*range(100), *range(100)], size=[*x, *x],
-        metrics={"duration": [*[value * (9.0 if place < 10 else 1.0) for place, value in enumerate(y)] * 2]},
-    )  # fmt: skip
+        names=["f"],
+        uid=[0] * 200,
+        execution=[0] * 100 + [1] * 100,
+        iteration=[*range(100), *range(100)],
+        size=[*x, *x],
+        metrics={
+            "duration": [
+                *[value * (9.0 if place < 10 else 1.0) for place, value in enumerate(y)] * 2
+            ]
+        },
+    )
     profile = sample_profile(
-        resources=rows, metrics={"duration": Metric("s")}, job=Job(name="calls", collector="complexity", cmd="./calls")
+        resources=rows,
+        metrics={"duration": Metric("s")},
+        job=Job(name="calls", collector="complexity", cmd="./calls"),
     )
     warm = sized([*x[10:], *x[10:]], [*y[10:], *y[10:]])
     assert entries(profile, fit="means") == entries(warm, fit="means")
@@ -233,7 +325,10 @@ def test_growth_that_caches_may_have_made_is_no_order() -> None:
     size = [float(2**power) for power in range(4, 15) for _ in range(5)]
     slower = best(sized(size, [1e-7 + 5e-9 * math.log(n) for n in size]), fit="means")
     assert (slower["model"], slower["order"]) == ("logarithmic", "O(1)")
-    assert best(sized(size, [1e-8 + 5e-9 * math.log(n) for n in size]), fit="means")["order"] == "O(log n)"
+    assert (
+        best(sized(size, [1e-8 + 5e-9 * math.log(n) for n in size]), fit="means")["order"]
+        == "O(log n)"
+    )
 
 
 # what no model fits
@@ -250,7 +345,9 @@ def test_many_zeros_stay_and_leave_out_the_models() -> None:
     x, y = noisy_line(100)
     found = best(sized([0.0] * 20 + x, [2e-6] * 20 + y))
     assert found["rows"] == 120
-    assert found["omitted"] == dict.fromkeys(("logarithmic", "power", "linearised power"), "a size is 0 or below")
+    assert found["omitted"] == dict.fromkeys(
+        ("logarithmic", "power", "linearised power"), "a size is 0 or below"
+    )
 
 
 @pytest.mark.parametrize(
@@ -261,20 +358,32 @@ def test_many_zeros_stay_and_leave_out_the_models() -> None:
             [1.0, 2, 3, 4, 5, 7],
             {"logarithmic": "a size is 0 or below", "linearithmic": "a size is below 0"},
         ),
-        ([1.0, 2, 3, 4, 5, 6], [-1.0, 2, 3, 4, 5, 7], {"linearised exponential": "a value is 0 or below"}),
-        ([3.0] * 6, [1.0, 2, 3, 4, 5, 7], {"linear": "all rows have one size", "power": "all rows have one size"}),
+        (
+            [1.0, 2, 3, 4, 5, 6],
+            [-1.0, 2, 3, 4, 5, 7],
+            {"linearised exponential": "a value is 0 or below"},
+        ),
+        (
+            [3.0] * 6,
+            [1.0, 2, 3, 4, 5, 7],
+            {"linear": "all rows have one size", "power": "all rows have one size"},
+        ),
         ([1.0, 2.0], [1.0, 2.0], {"linear": "2 rows: it needs three"}),
         ([1.0], [1.0], {"linear": "1 row: it needs three"}),
     ],
 )
-def test_models_that_cannot_be_fitted_are_named_with_the_reason(x: list[float], y: list[float], omitted: dict[str, str]) -> None:
+def test_models_that_cannot_be_fitted_are_named_with_the_reason(
+    x: list[float], y: list[float], omitted: dict[str, str]
+) -> None:
     found = best(sized(x, y))
     assert omitted.items() <= found["omitted"].items()
     assert "constant" not in found["omitted"]
 
 
 @pytest.mark.parametrize("choice", ["aicc", "r2"])
-def test_a_quadratic_with_all_terms_stands_beside_the_others_and_is_never_the_best(choice: str) -> None:
+def test_a_quadratic_with_all_terms_stands_beside_the_others_and_is_never_the_best(
+    choice: str,
+) -> None:
     x = np.arange(1.0, 101)
     y = 500 - 9 * x + 0.1 * x**2 + np.random.default_rng(3).standard_normal(100)
     profile = sized(x.tolist(), y.tolist())
@@ -283,12 +392,18 @@ def test_a_quadratic_with_all_terms_stands_beside_the_others_and_is_never_the_be
     assert found[FULL_QUADRATIC]["r2"] > 0.999
     assert not found[FULL_QUADRATIC]["best"]
     without = entries(profile, choice=choice, models=MODELS)
-    assert [entry["model"] for entry in without if entry["best"]] == [entry["model"] for entry in found.values() if entry["best"]]
+    assert [entry["model"] for entry in without if entry["best"]] == [
+        entry["model"] for entry in found.values() if entry["best"]
+    ]
 
 
 def test_a_quadratic_with_all_terms_needs_four_rows_of_three_sizes() -> None:
-    assert best(sized([1.0, 2, 3], [1.0, 2, 4]))["omitted"] == {FULL_QUADRATIC: "3 rows: it needs four"}
-    assert best(sized([1.0, 2, 1, 2], [1.0, 2, 1.5, 2.5]))["omitted"][FULL_QUADRATIC].startswith("it needs three sizes")
+    assert best(sized([1.0, 2, 3], [1.0, 2, 4]))["omitted"] == {
+        FULL_QUADRATIC: "3 rows: it needs four"
+    }
+    assert best(sized([1.0, 2, 1, 2], [1.0, 2, 1.5, 2.5]))["omitted"][FULL_QUADRATIC].startswith(
+        "it needs three sizes"
+    )
     with pytest.raises(UsageError, match="name others beside it"):
         Regression(models=(FULL_QUADRATIC,))
 
@@ -301,22 +416,45 @@ def test_points_at_which_a_model_is_not_defined_can_be_dropped_from_it_alone(str
     x, y = np.append(x, [-1.0, 5.0, -2.0]), np.append(y, [2e-6, 0.0, 1e-6])
     profile = sized(x.tolist(), y.tolist())
     steps = {"strategy": strategy, "steps": 1, "undefined": "drop"}
-    found = {entry["model"]: entry for entry in entries(profile, **steps) if entry["x"][1] == x.max()}
+    found = {
+        entry["model"]: entry for entry in entries(profile, **steps) if entry["x"][1] == x.max()
+    }
     plain = {entry["model"]: entry for entry in entries(profile, strategy=strategy, steps=1)}
     assert {name: entry.get("dropped", 0) for name, entry in found.items()} == {
-        "constant": 0, "linear": 0, "quadratic": 0, "cubic": 0, "exponential": 0, FULL_QUADRATIC: 0, "linearithmic": 2, "logarithmic": 2,
-        "power": 2, "linearised power": 3, "linearised exponential": 1,
-    }  # fmt: skip
-    assert set(found) - set(plain) == {"linearithmic", "logarithmic", "power", "linearised power", "linearised exponential"}
+        "constant": 0,
+        "linear": 0,
+        "quadratic": 0,
+        "cubic": 0,
+        "exponential": 0,
+        FULL_QUADRATIC: 0,
+        "linearithmic": 2,
+        "logarithmic": 2,
+        "power": 2,
+        "linearised power": 3,
+        "linearised exponential": 1,
+    }
+    assert set(found) - set(plain) == {
+        "linearithmic",
+        "logarithmic",
+        "power",
+        "linearised power",
+        "linearised exponential",
+    }
     assert all(entry.get("dropped", 0) + entry["rows"] == 203 for entry in found.values())
     assert all(found[name]["coefficients"] == plain[name]["coefficients"] for name in plain)
-    assert [name for name, entry in found.items() if entry["best"]] == [name for name, entry in plain.items() if entry["best"]]
+    assert [name for name, entry in found.items() if entry["best"]] == [
+        name for name, entry in plain.items() if entry["best"]
+    ]
     logarithmic = sm.OLS(y[x > 0], sm.add_constant(np.log(x[x > 0]))).fit()
-    assert found["logarithmic"]["coefficients"] == pytest.approx(logarithmic.params.tolist(), rel=1e-9)
+    assert found["logarithmic"]["coefficients"] == pytest.approx(
+        logarithmic.params.tolist(), rel=1e-9
+    )
     assert found["logarithmic"]["r2"] == pytest.approx(logarithmic.rsquared, rel=1e-9)
     both = (x > 0) & (y > 0)
     power = sm.OLS(np.log(y[both]), sm.add_constant(np.log(x[both]))).fit()
-    assert found["linearised power"]["coefficients"] == pytest.approx([math.exp(power.params[0]), power.params[1]], rel=1e-9)
+    assert found["linearised power"]["coefficients"] == pytest.approx(
+        [math.exp(power.params[0]), power.params[1]], rel=1e-9
+    )
     assert found["linearised power"]["log_r2"] == pytest.approx(power.rsquared, rel=1e-9)
     assert found["linearised power"]["x"] == [x[both].min(), x[both].max()]
 
@@ -327,7 +465,9 @@ def test_means_too_are_dropped_and_what_too_few_rows_are_left_for_stays_omitted(
     assert found["logarithmic"]["dropped"] == 1
     assert found["linear"]["rows"] == 40
     assert "zeros" not in found["linear"]
-    few = best(sized([0.0, 0, 1, 2], [1.0, 1, 2, 3]), undefined="drop", models=("linear", "logarithmic"))
+    few = best(
+        sized([0.0, 0, 1, 2], [1.0, 1, 2, 3]), undefined="drop", models=("linear", "logarithmic")
+    )
     assert few["omitted"] == {"logarithmic": "a size is 0 or below"}
 
 
@@ -347,9 +487,13 @@ def test_overflow_leaves_a_model_out() -> None:
 
 
 @pytest.mark.parametrize("fit", ["means", "calls"])
-@pytest.mark.parametrize("strategy", ["full", "iterative", "initial-guess", "interval", "bisection"])
+@pytest.mark.parametrize(
+    "strategy", ["full", "iterative", "initial-guess", "interval", "bisection"]
+)
 @pytest.mark.parametrize("power", [-700, 700])
-def test_values_whose_squares_no_float_holds_are_fitted_as_others(power: int, strategy: str, fit: str) -> None:
+def test_values_whose_squares_no_float_holds_are_fitted_as_others(
+    power: int, strategy: str, fit: str
+) -> None:
     x, y = noisy_line()
     unit = 2.0**power
     plain = entries(sized(x, y), fit=fit, strategy=strategy)
@@ -366,7 +510,9 @@ def test_values_whose_squares_no_float_holds_are_fitted_as_others(power: int, st
             assert other[column] == pytest.approx(wanted, rel=1e-6)
         assert other["r2"] == pytest.approx(one["r2"], abs=1e-9)
         shares = fit == "means" and strategy == "full"  # of the level: they have no unit
-        assert other["aicc"] == pytest.approx(one["aicc"] + (0 if shares else 2 * one["rows"] * math.log(unit)), rel=1e-9)
+        assert other["aicc"] == pytest.approx(
+            one["aicc"] + (0 if shares else 2 * one["rows"] * math.log(unit)), rel=1e-9
+        )
 
 
 def test_equal_values_are_a_constant_without_error() -> None:
@@ -383,7 +529,9 @@ def test_equal_values_are_a_constant_without_error() -> None:
 @given(
     st.lists(
         st.tuples(
-            st.none() | st.floats(allow_nan=False, allow_infinity=False) | st.integers(-3, 50).map(float),
+            st.none()
+            | st.floats(allow_nan=False, allow_infinity=False)
+            | st.integers(-3, 50).map(float),
             st.none() | st.floats(allow_nan=False, allow_infinity=False),
             st.integers(0, 1),
         ),
@@ -407,7 +555,9 @@ def test_whatever_the_rows_the_profile_can_be_written(
 
 def test_a_second_time_replaces_the_first() -> None:
     other = OpenEntry({"postprocessor": "other", "uid": "f"})
-    profile = sample_profile(resources=sized(*noisy_line()).resources, metrics={"duration": Metric("s")}, models=[other])
+    profile = sample_profile(
+        resources=sized(*noisy_line()).resources, metrics={"duration": Metric("s")}, models=[other]
+    )
     once = Regression(strategy="interval").apply(profile)
     again = Regression(models=("linear",)).apply(once)
     assert again.models[0] == other
@@ -462,7 +612,9 @@ def test_a_wrong_option_names_the_cure(options: dict[str, Any], cure: str) -> No
         ({"by": "duration"}, "no metric with a better direction"),
     ],
 )
-def test_a_profile_without_what_is_needed_names_the_cure(options: dict[str, Any], cure: str) -> None:
+def test_a_profile_without_what_is_needed_names_the_cure(
+    options: dict[str, Any], cure: str
+) -> None:
     nothing: list[float | None] = [None] * 3
     profile = sized(nothing, [1.0, 2, 3], empty=nothing, full=[1.0, 2.0, 3.0])
     with pytest.raises(UsageError, match=cure):

@@ -1,4 +1,6 @@
-"""Links to the forge, guessed from the remote or given, and the pages of branches and pull requests."""
+"""Links to the forge, guessed from the remote or given, and the pages of branches and pull
+requests.
+"""
 
 from __future__ import annotations
 
@@ -23,37 +25,120 @@ HASH = "0123456789abcdef0123456789abcdef01234567"
 @pytest.mark.parametrize(
     ("address", "commit", "request_7"),
     [
-        ("https://github.com/ada/engine.git", "https://github.com/ada/engine/commit/HASH", "https://github.com/ada/engine/pull/7"),
-        ("git@github.com:ada/engine.git", "https://github.com/ada/engine/commit/HASH", "https://github.com/ada/engine/pull/7"),
-        ("ssh://git@github.com:443/ada/engine", "https://github.com/ada/engine/commit/HASH", "https://github.com/ada/engine/pull/7"),
-        ("git://github.com/ada/engine/", "https://github.com/ada/engine/commit/HASH", "https://github.com/ada/engine/pull/7"),
-        ("https://github.example.org:8443/a/b", "https://github.example.org:8443/a/b/commit/HASH", "https://github.example.org:8443/a/b/pull/7"),
-        ("git@gitlab.com:group/sub/b.git", "https://gitlab.com/group/sub/b/-/commit/HASH", "https://gitlab.com/group/sub/b/-/merge_requests/7"),
-        ("https://gitlab.example.org/a/b.git", "https://gitlab.example.org/a/b/-/commit/HASH", "https://gitlab.example.org/a/b/-/merge_requests/7"),
-        ("http://gitlab.local/a/b", "http://gitlab.local/a/b/-/commit/HASH", "http://gitlab.local/a/b/-/merge_requests/7"),
-        ("git@bitbucket.org:a/b.git", "https://bitbucket.org/a/b/commits/HASH", "https://bitbucket.org/a/b/pull-requests/7"),
-        ("https://codeberg.org/a/b.git", "https://codeberg.org/a/b/commit/HASH", "https://codeberg.org/a/b/pulls/7"),
-        ("ssh://gitea@gitea.example.org:2222/a/b.git", "https://gitea.example.org/a/b/commit/HASH", "https://gitea.example.org/a/b/pulls/7"),
+        (
+            "https://github.com/ada/engine.git",
+            "https://github.com/ada/engine/commit/HASH",
+            "https://github.com/ada/engine/pull/7",
+        ),
+        (
+            "git@github.com:ada/engine.git",
+            "https://github.com/ada/engine/commit/HASH",
+            "https://github.com/ada/engine/pull/7",
+        ),
+        (
+            "ssh://git@github.com:443/ada/engine",
+            "https://github.com/ada/engine/commit/HASH",
+            "https://github.com/ada/engine/pull/7",
+        ),
+        (
+            "git://github.com/ada/engine/",
+            "https://github.com/ada/engine/commit/HASH",
+            "https://github.com/ada/engine/pull/7",
+        ),
+        (
+            "https://github.example.org:8443/a/b",
+            "https://github.example.org:8443/a/b/commit/HASH",
+            "https://github.example.org:8443/a/b/pull/7",
+        ),
+        (
+            "git@gitlab.com:group/sub/b.git",
+            "https://gitlab.com/group/sub/b/-/commit/HASH",
+            "https://gitlab.com/group/sub/b/-/merge_requests/7",
+        ),
+        (
+            "https://gitlab.example.org/a/b.git",
+            "https://gitlab.example.org/a/b/-/commit/HASH",
+            "https://gitlab.example.org/a/b/-/merge_requests/7",
+        ),
+        (
+            "http://gitlab.local/a/b",
+            "http://gitlab.local/a/b/-/commit/HASH",
+            "http://gitlab.local/a/b/-/merge_requests/7",
+        ),
+        (
+            "git@bitbucket.org:a/b.git",
+            "https://bitbucket.org/a/b/commits/HASH",
+            "https://bitbucket.org/a/b/pull-requests/7",
+        ),
+        (
+            "https://codeberg.org/a/b.git",
+            "https://codeberg.org/a/b/commit/HASH",
+            "https://codeberg.org/a/b/pulls/7",
+        ),
+        (
+            "ssh://gitea@gitea.example.org:2222/a/b.git",
+            "https://gitea.example.org/a/b/commit/HASH",
+            "https://gitea.example.org/a/b/pulls/7",
+        ),
         ("git@git.sr.ht:~ada/engine", "https://git.sr.ht/~ada/engine/commit/HASH", ""),
-        ("https://GitHub.com/Ada/Engine", "https://github.com/Ada/Engine/commit/HASH", "https://github.com/Ada/Engine/pull/7"),
+        (
+            "https://GitHub.com/Ada/Engine",
+            "https://github.com/Ada/Engine/commit/HASH",
+            "https://github.com/Ada/Engine/pull/7",
+        ),
         # names and passwords stay behind
-        ("https://ada:pass%40word@github.com/a/b.git", "https://github.com/a/b/commit/HASH", "https://github.com/a/b/pull/7"),
-        ("https://x-access-token:ghs_0@github.com/a/b", "https://github.com/a/b/commit/HASH", "https://github.com/a/b/pull/7"),
-        ("https://oauth2:glpat@gitlab.com/a/b?token=secret#x", "https://gitlab.com/a/b/-/commit/HASH", "https://gitlab.com/a/b/-/merge_requests/7"),
+        (
+            "https://ada:pass%40word@github.com/a/b.git",
+            "https://github.com/a/b/commit/HASH",
+            "https://github.com/a/b/pull/7",
+        ),
+        (
+            "https://x-access-token:ghs_0@github.com/a/b",
+            "https://github.com/a/b/commit/HASH",
+            "https://github.com/a/b/pull/7",
+        ),
+        (
+            "https://oauth2:glpat@gitlab.com/a/b?token=secret#x",
+            "https://gitlab.com/a/b/-/commit/HASH",
+            "https://gitlab.com/a/b/-/merge_requests/7",
+        ),
         # what is not a word of an address is written as one
-        ('https://github.com/a/b"onmouseover=x', "https://github.com/a/b%22onmouseover%3Dx/commit/HASH", "https://github.com/a/b%22onmouseover%3Dx/pull/7"),
+        (
+            'https://github.com/a/b"onmouseover=x',
+            "https://github.com/a/b%22onmouseover%3Dx/commit/HASH",
+            "https://github.com/a/b%22onmouseover%3Dx/pull/7",
+        ),
         # nobody knows
-        *((address, "", "") for address in (
-            "https://example.org/a/b.git", "/srv/git/a.git", "../forge", "file:///srv/github.com/a/b", "javascript://github.com/a/b",
-            "https://github.com.evil.example/a/b", "https://evil.example/github.com/a/b", "https://github.com@evil.example/a/b",
-            "https://github.com/a", "https://github.com/../b", "https://github.com/a/..", "https://github.com:port/a/b", "https://[::1/a/b",
-            "ext::sh -c github.com/a/b", "github.com", "", "C:\\github.com\\a",
-                "https://github.com/a/b\u202ec", "data:text/html,github.com/a/b",
-            "git@git-hub:a/b",
-        )),
+        *(
+            (address, "", "")
+            for address in (
+                "https://example.org/a/b.git",
+                "/srv/git/a.git",
+                "../forge",
+                "file:///srv/github.com/a/b",
+                "javascript://github.com/a/b",
+                "https://github.com.evil.example/a/b",
+                "https://evil.example/github.com/a/b",
+                "https://github.com@evil.example/a/b",
+                "https://github.com/a",
+                "https://github.com/../b",
+                "https://github.com/a/..",
+                "https://github.com:port/a/b",
+                "https://[::1/a/b",
+                "ext::sh -c github.com/a/b",
+                "github.com",
+                "",
+                "C:\\github.com\\a",
+                "https://github.com/a/b\u202ec",
+                "data:text/html,github.com/a/b",
+                "git@git-hub:a/b",
+            )
+        ),
     ],
-)  # fmt: skip
-def test_the_forge_is_known_by_the_address_of_the_remote(address: str, commit: str, request_7: str) -> None:
+)
+def test_the_forge_is_known_by_the_address_of_the_remote(
+    address: str, commit: str, request_7: str
+) -> None:
     found = guessed(address)
     assert found.of_commit(HASH) == commit.replace("HASH", HASH)
     assert found.of_request(7) == request_7
@@ -63,7 +148,13 @@ def test_the_forge_is_known_by_the_address_of_the_remote(address: str, commit: s
 @drawn(
     st.one_of(
         st.text(),
-        st.builds("{}{}github.com{}{}".format, st.text(), st.sampled_from(["@", "://", ""]), st.sampled_from("/:"), st.text()),
+        st.builds(
+            "{}{}github.com{}{}".format,
+            st.text(),
+            st.sampled_from(["@", "://", ""]),
+            st.sampled_from("/:"),
+            st.text(),
+        ),
     )
 )
 def test_whatever_a_remote_is_called_a_link_leads_to_a_page_of_a_known_host(address: str) -> None:
@@ -79,11 +170,25 @@ def test_a_template_can_be_given() -> None:
 
 @pytest.mark.parametrize(
     "template",
-    ["javascript:alert('{id}')", "https://example.org/", "//example.org/{id}", "{id}", "data:text/html,{id}", "https:///{id}", "",
-     "https://example.org/\n{id}", "ftp://example.org/{id}", "https://[::1/{id}", "JavaScript://%0aalert(1)/{id}"],
-)  # fmt: skip
+    [
+        "javascript:alert('{id}')",
+        "https://example.org/",
+        "//example.org/{id}",
+        "{id}",
+        "data:text/html,{id}",
+        "https:///{id}",
+        "",
+        "https://example.org/\n{id}",
+        "ftp://example.org/{id}",
+        "https://[::1/{id}",
+        "JavaScript://%0aalert(1)/{id}",
+    ],
+)
 def test_a_template_that_is_not_the_address_of_a_commit_is_refused(template: str) -> None:
-    with pytest.raises(UsageError, match=r"--commit-url .*is not the address of a commit: give one like https://example\.org/"):
+    with pytest.raises(
+        UsageError,
+        match=r"--commit-url .*is not the address of a commit: give one like https://example\.org/",
+    ):
         given(template)
 
 
@@ -99,19 +204,27 @@ def page(path: str) -> Any:
 
 
 def everything() -> str:
-    return "".join(path.read_text(errors="replace") for path in Path("site").rglob("*") if path.is_file())
+    return "".join(
+        path.read_text(errors="replace") for path in Path("site").rglob("*") if path.is_file()
+    )
 
 
-def test_commits_are_linked_to_the_forge_and_no_password_is_written(project: Project, perf: Perf) -> None:
+def test_commits_are_linked_to_the_forge_and_no_password_is_written(
+    project: Project, perf: Perf
+) -> None:
     commits = grow(project, 40)
     store(*measured(commits, stepped(40, 25)))
     project.git("remote", "add", "origin", "https://ada:hunter2@github.com/ada/engine.git")
     said = perf("publish", "site", "--profiles", "0")
     assert "hunter2" not in everything() + said.out + said.err
     assert (
-        f'href="https://github.com/ada/engine/commit/{commits[25]}"' in Path(f"site/commits/{commits[25][:10]}.html").read_text()
+        f'href="https://github.com/ada/engine/commit/{commits[25]}"'
+        in Path(f"site/commits/{commits[25][:10]}.html").read_text()
     )
-    assert f'href="https://github.com/ada/engine/commit/{commits[25]}"' in Path("site/changes.html").read_text()
+    assert (
+        f'href="https://github.com/ada/engine/commit/{commits[25]}"'
+        in Path("site/changes.html").read_text()
+    )
     assert perf("publish", "site", "--profiles", "0").out.startswith("wrote 0 of ")
     project.git("remote", "set-url", "origin", "https://gitlab.com/ada/engine")
     perf("publish", "site", "--profiles", "0")
@@ -123,11 +236,17 @@ def test_commits_are_linked_to_the_forge_and_no_password_is_written(project: Pro
 
 @pytest.fixture
 def branched(project: Project) -> dict[str, str]:
-    """A measured line, and beside it a slower branch, a request that changes nothing, and a branch that nobody measured."""
+    """A measured line, and beside it a slower branch, a request that changes nothing, and a branch
+    that nobody measured.
+    """
     line = grow(project, 30)
     store(*measured(line, [0.010] * 30, spread=0.001))
     found = {"base": line[-2]}
-    for name, level, number in (("slow & <b>", 0.013, 1), ("same", 0.010, 2), ("unmeasured", None, 3)):
+    for name, level, number in (
+        ("slow & <b>", 0.013, 1),
+        ("same", 0.010, 2),
+        ("unmeasured", None, 3),
+    ):
         project.git("checkout", "--quiet", "--detach", line[-2])
         found[name] = project.commit(f"work on {name}")
         if level is not None:
@@ -140,7 +259,9 @@ def branched(project: Project) -> dict[str, str]:
     return found
 
 
-def test_branches_and_requests_that_were_measured_have_pages(project: Project, perf: Perf, branched: dict[str, str]) -> None:
+def test_branches_and_requests_that_were_measured_have_pages(
+    project: Project, perf: Perf, branched: dict[str, str]
+) -> None:
     project.git("remote", "add", "origin", "git@github.com:ada/engine.git")
     perf("publish", "site", "--profiles", "0")
     listed = {one["name"]: one for one in page("branches.html")["branches"]}
@@ -163,10 +284,14 @@ def test_branches_and_requests_that_were_measured_have_pages(project: Project, p
     assert perf("publish", "site", "--profiles", "0").out.startswith("wrote 0 of ")
 
 
-def test_a_branch_and_a_commit_say_what_they_do_to_their_judge(project: Project, perf: Perf) -> None:
+def test_a_branch_and_a_commit_say_what_they_do_to_their_judge(
+    project: Project, perf: Perf
+) -> None:
     tables = '[[job]]\nname = "work"\ncmd = "true"\n'
     base = project.commit("base", **{"perf.toml": tables})
-    tip = project.commit("in a hurry", **{"perf.toml": f'{tables}[[check]]\ndelta = "1000%"\n', "work.py": "slow"})
+    tip = project.commit(
+        "in a hurry", **{"perf.toml": f'{tables}[[check]]\ndelta = "1000%"\n', "work.py": "slow"}
+    )
     last = project.commit("after", **{"work.py": "slower"})
     store(*measured([base, tip, last], [0.010, 0.010, 0.010], spread=0.001))
     project.git("switch", "--quiet", "--create", "loose", base)
@@ -175,14 +300,22 @@ def test_a_branch_and_a_commit_say_what_they_do_to_their_judge(project: Project,
     project.git("switch", "--quiet", "main")
     perf("publish", "site", "--profiles", "0")
     said = "This change also changes how it is judged: "
-    assert said + "perf.toml (new [[check]] delta 1000%, ignored)." in page(f"commits/{tip[:10]}.html")["sentence"]
-    assert [said in page(f"commits/{one[:10]}.html")["sentence"] for one in (base, last)] == [False, False]
+    assert (
+        said + "perf.toml (new [[check]] delta 1000%, ignored)."
+        in page(f"commits/{tip[:10]}.html")["sentence"]
+    )
+    assert [said in page(f"commits/{one[:10]}.html")["sentence"] for one in (base, last)] == [
+        False,
+        False,
+    ]
     (branch,) = page("branches.html")["branches"]
     assert branch["sentence"].endswith(f"{said}the benchmark bench/run.sh")
     assert said in Path("site", branch["url"]).read_text()
 
 
-def test_a_branch_that_was_merged_is_no_longer_listed(project: Project, perf: Perf, branched: dict[str, str]) -> None:
+def test_a_branch_that_was_merged_is_no_longer_listed(
+    project: Project, perf: Perf, branched: dict[str, str]
+) -> None:
     perf("publish", "site", "--profiles", "0")
     pages = len(list(Path("site/branches").glob("*.html")))
     project.git("merge", "--quiet", "-m", "Merge", branched["same"])

@@ -1,4 +1,6 @@
-"""`perf publish`: a static site of the history, of which only what moved is written, in a folder that is nobody else's."""
+"""`perf publish`: a static site of the history, of which only what moved is written, in a folder
+that is nobody else's.
+"""
 
 from __future__ import annotations
 
@@ -63,13 +65,21 @@ def series(site: str = "site") -> list[dict[str, Any]]:
 
 def stamps(site: str = "site") -> dict[str, int]:
     """When every file was written."""
-    return {str(path.relative_to(site)): path.stat().st_mtime_ns for path in Path(site).rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(site)): path.stat().st_mtime_ns
+        for path in Path(site).rglob("*")
+        if path.is_file()
+    }
 
 
 def moved(before: dict[str, int], site: str = "site") -> set[str]:
     """The pages that were written since, without their JSON."""
     after = stamps(site)
-    return {path for path in after if after[path] != before.get(path) and path.endswith((".html", ".atom", ".svg"))}
+    return {
+        path
+        for path in after
+        if after[path] != before.get(path) and path.endswith((".html", ".atom", ".svg"))
+    }
 
 
 class Anatomy(HTMLParser):
@@ -84,7 +94,9 @@ class Anatomy(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.addresses += [value for name, value in attrs if name in ("href", "src") and value is not None]
+        self.addresses += [
+            value for name, value in attrs if name in ("href", "src") and value is not None
+        ]
         self.handlers += [name for name, _ in attrs if name.startswith("on")]
         self.images += [dict(attrs).get("src")] if tag == "img" else []
         if tag == "script":
@@ -96,13 +108,19 @@ def commits(project: Project) -> list[str]:
     return grow(project, 40)
 
 
-# -- what is written -----------------------------------------------------------------------------------------------------------------
+# -- what is written -------------------------------------------------------------------------------
 
 
-def test_every_series_and_commit_has_a_page_and_every_link_leads_somewhere(commits: list[str], perf: Perf) -> None:
-    store(*measured(commits, stepped(40, 25)), *measured(commits[10:], [0.02] * 30, seed=2, job=PARSE))
+def test_every_series_and_commit_has_a_page_and_every_link_leads_somewhere(
+    commits: list[str], perf: Perf
+) -> None:
+    store(
+        *measured(commits, stepped(40, 25)), *measured(commits[10:], [0.02] * 30, seed=2, job=PARSE)
+    )
     assert perf("publish", "site", *QUICK).out.startswith("wrote 45 of 45 pages to site\n")
-    assert {path.stem for path in Path("site/commits").glob("*.html")} == {commit[:10] for commit in commits}
+    assert {path.stem for path in Path("site/commits").glob("*.html")} == {
+        commit[:10] for commit in commits
+    }
     assert [page["benchmark"] for page in series()] == ["parse --fast: sort", "sort"]
     pages = list(Path("site").rglob("*.html"))
     for page in pages:
@@ -110,10 +128,15 @@ def test_every_series_and_commit_has_a_page_and_every_link_leads_somewhere(commi
         for address in Anatomy(page.read_text()).addresses:
             assert not re.match(r"(?:[a-z]+:)?//|/", address), address
             target = unquote(address.partition("#")[0])
-            assert not target or target.startswith("data:") or (page.parent / target).is_file(), (page, address)
+            assert not target or target.startswith("data:") or (page.parent / target).is_file(), (
+                page,
+                address,
+            )
 
 
-def test_the_level_of_a_commit_has_the_interval_that_scipy_gives(project: Project, perf: Perf) -> None:
+def test_the_level_of_a_commit_has_the_interval_that_scipy_gives(
+    project: Project, perf: Perf
+) -> None:
     commit = project.commit()
     walls = [0.010, 0.011, 0.0125, 0.0131]
     store(sample_profile(walls, commit=commit))
@@ -121,7 +144,9 @@ def test_the_level_of_a_commit_has_the_interval_that_scipy_gives(project: Projec
     (track,) = series()[0]["tracks"]
     logs = np.log(walls)
     ends = np.exp(stats.t.interval(0.99, 3, logs.mean(), stats.sem(logs)))
-    assert (track["levels"][0], track["low"][0], track["high"][0]) == pytest.approx((np.exp(logs.mean()), *ends), rel=1e-5)
+    assert (track["levels"][0], track["low"][0], track["high"][0]) == pytest.approx(
+        (np.exp(logs.mean()), *ends), rel=1e-5
+    )
     assert track["executions"] == [4]
     assert "One commit was measured: no history yet." in series()[0]["notes"]
 
@@ -144,45 +169,82 @@ def test_a_change_counts_once_in_several_environments_and_benchmarks_of_a_commit
     commits = grow(project, 40)
     for name in ("sort", "parse"):
         for seed, place in enumerate((OTHER, sample_profile().environment)):
-            store(*measured(commits, stepped(40, 25), seed=seed, environment=place, job=Job(name, "time", f"./{name}")))
+            store(
+                *measured(
+                    commits,
+                    stepped(40, 25),
+                    seed=seed,
+                    environment=place,
+                    job=Job(name, "time", f"./{name}"),
+                )
+            )
     perf("publish", "site", *QUICK)
     front = data("index.html")
-    assert front["open"] == 2 and front["sentence"].startswith("2 open degradations from 1 commit at ")
+    assert front["open"] == 2 and front["sentence"].startswith(
+        "2 open degradations from 1 commit at "
+    )
     (group,) = data("changes.html")["open"]
     assert sorted(step["benchmark"] for step in group["steps"]) == ["parse: sort", "sort"]
-    assert all(len(step["also"]) == 1 and step["also"][0]["environment"] != step["environment"] for step in group["steps"])
+    assert all(
+        len(step["also"]) == 1 and step["also"][0]["environment"] != step["environment"]
+        for step in group["steps"]
+    )
     (overall,) = group["overall"]
-    assert (overall["metric"], overall["direction"], overall["benchmarks"]) == ("wall time", "degradation", 2)
-    assert overall["effect"] == pytest.approx(0.1, abs=0.01) and "2 benchmarks" in Path("site/changes.html").read_text()
+    assert (overall["metric"], overall["direction"], overall["benchmarks"]) == (
+        "wall time",
+        "degradation",
+        2,
+    )
+    assert (
+        overall["effect"] == pytest.approx(0.1, abs=0.01)
+        and "2 benchmarks" in Path("site/changes.html").read_text()
+    )
     assert "2 open degradations" in Path("site/badge.svg").read_text()
 
 
-def test_an_environment_in_which_nothing_is_measured_any_more_is_retired(project: Project, perf: Perf) -> None:
+def test_an_environment_in_which_nothing_is_measured_any_more_is_retired(
+    project: Project, perf: Perf
+) -> None:
     commits = grow(project, 60, days=1)
     store(*measured(commits[:20], stepped(20, 10)))
     store(*measured(commits, [0.02] * 60, seed=3, environment=OTHER))
     perf("publish", "site", *QUICK)
     front = data("index.html")
-    assert front["sentence"].startswith(f"No open degradation at {commits[59][:10]}") and front["over"] == 1
+    assert (
+        front["sentence"].startswith(f"No open degradation at {commits[59][:10]}")
+        and front["over"] == 1
+    )
     day = project.git("log", "-1", "--format=%as", commits[19]).strip()
     assert [one["retired"] for one in front["environments"]] == ["", day], "it stands last"
     html = Path("site/index.html").read_text()
-    assert f"last measured {day}" in html.split('<details class="retired"')[1].split("</summary>")[0]
+    assert (
+        f"last measured {day}" in html.split('<details class="retired"')[1].split("</summary>")[0]
+    )
     (past,) = [step for group in data("changes.html")["past"] for step in group["steps"]]
     assert past["reason"] == f"not measured since {day}"
 
 
-def test_an_environment_that_was_measured_lately_is_not_retired(project: Project, perf: Perf) -> None:
+def test_an_environment_that_was_measured_lately_is_not_retired(
+    project: Project, perf: Perf
+) -> None:
     commits = grow(project, 60, days=1)
     store(*measured(commits[:45], stepped(45, 20)))
     store(*measured(commits, [0.02] * 60, seed=3, environment=OTHER))
     perf("publish", "site", *QUICK)
-    assert data("index.html")["open"] == 1 and not any(one["retired"] for one in data("index.html")["environments"])
+    assert data("index.html")["open"] == 1 and not any(
+        one["retired"] for one in data("index.html")["environments"]
+    )
 
 
-def test_several_sessions_of_a_commit_are_one_level_with_their_own_scatter(project: Project, perf: Perf) -> None:
+def test_several_sessions_of_a_commit_are_one_level_with_their_own_scatter(
+    project: Project, perf: Perf
+) -> None:
     commit = project.commit()
-    profiles = [profile for seed in (1, 2, 3) for profile in measured([commit], [0.01 * (1 + 0.1 * seed)], seed=seed)]
+    profiles = [
+        profile
+        for seed in (1, 2, 3)
+        for profile in measured([commit], [0.01 * (1 + 0.1 * seed)], seed=seed)
+    ]
     store(*profiles)
     perf("publish", "site", *QUICK)
     (track,) = series()[0]["tracks"]
@@ -193,7 +255,9 @@ def test_several_sessions_of_a_commit_are_one_level_with_their_own_scatter(proje
     assert track["executions"] == [9]
 
 
-def test_a_change_that_lasts_is_open_on_all_pages_until_it_is_undone(project: Project, perf: Perf) -> None:
+def test_a_change_that_lasts_is_open_on_all_pages_until_it_is_undone(
+    project: Project, perf: Perf
+) -> None:
     commits = grow(project, 60)
     repository = store(*measured(commits[:40], stepped(40, 25)))
     perf("publish", "site", *QUICK, "HEAD~20")
@@ -212,7 +276,10 @@ def test_a_change_that_lasts_is_open_on_all_pages_until_it_is_undone(project: Pr
     perf("publish", "site", *QUICK)
     assert data("index.html")["sentence"].startswith(f"No open degradation at {commits[59][:10]}")
     past = [step for group in data("changes.html")["past"] for step in group["steps"]]
-    assert [(step["word"], step["state"]) for step in past] == [("improvement", "improvement"), ("degradation", "over")]
+    assert [(step["word"], step["state"]) for step in past] == [
+        ("improvement", "improvement"),
+        ("degradation", "over"),
+    ]
     assert past[1]["reason"] == f"undone by {commits[40][:10]}"
     assert "no open degradation" in Path("site/badge.svg").read_text()
 
@@ -230,7 +297,17 @@ def test_a_commit_that_a_change_may_be_as_well_says_so(project: Project, perf: P
         own = commits[place] == step["commit"]["id"]
         assert page["steps"] == ([step] if own else [])
         named = {
-            name: step[name] for name in ("word", "direction", "state", "benchmark", "metric", "environment", "url", "commit")
+            name: step[name]
+            for name in (
+                "word",
+                "direction",
+                "state",
+                "benchmark",
+                "metric",
+                "environment",
+                "url",
+                "commit",
+            )
         }
         assert page["may"] == ([] if own else [{**named, "rises": True}])
 
@@ -242,7 +319,9 @@ def test_a_change_that_is_half_undone_is_still_open(project: Project, perf: Perf
     assert data("index.html")["open"] == 1
 
 
-def test_an_accepted_change_is_listed_apart_with_its_reason(commits: list[str], project: Project, perf: Perf) -> None:
+def test_an_accepted_change_is_listed_apart_with_its_reason(
+    commits: list[str], project: Project, perf: Perf
+) -> None:
     store(*measured(commits, stepped(40, 25)))
     accept(project, "1a", 0.12, commits[24], commits[25], "the parser checks its input")
     perf("publish", "site", *QUICK)
@@ -253,7 +332,9 @@ def test_an_accepted_change_is_listed_apart_with_its_reason(commits: list[str], 
     assert (step["state"], step["reason"]) == ("accepted", "the parser checks its input")
 
 
-def test_a_change_is_accepted_by_a_comparison_of_versions_further_apart(commits: list[str], project: Project, perf: Perf) -> None:
+def test_a_change_is_accepted_by_a_comparison_of_versions_further_apart(
+    commits: list[str], project: Project, perf: Perf
+) -> None:
     store(*measured(commits, stepped(40, 25)))
     accept(project, "1a", 0.12, commits[10], commits[39], "known since the release")
     perf("publish", "site", *QUICK)
@@ -261,7 +342,9 @@ def test_a_change_is_accepted_by_a_comparison_of_versions_further_apart(commits:
 
 
 @pytest.mark.parametrize(
-    ("effect", "baseline", "target"), [(0.03, 24, 25), (0.12, 5, 15), (0.12, 30, 39)], ids=["smaller", "earlier", "later"]
+    ("effect", "baseline", "target"),
+    [(0.03, 24, 25), (0.12, 5, 15), (0.12, 30, 39)],
+    ids=["smaller", "earlier", "later"],
 )
 def test_an_acceptance_of_less_or_of_other_commits_accepts_nothing(
     commits: list[str], project: Project, perf: Perf, effect: float, baseline: int, target: int
@@ -272,15 +355,26 @@ def test_an_acceptance_of_less_or_of_other_commits_accepts_nothing(
     assert data("index.html")["open"] == 1
 
 
-def accept(project: Project, name: str, effect: float, baseline: str, target: str, reason: str) -> None:
-    lines = ['benchmark = "sort"', 'uid = "sort"', 'metric = "wall"', f"effect = {effect}", f'reason = "{reason}"']
+def accept(
+    project: Project, name: str, effect: float, baseline: str, target: str, reason: str
+) -> None:
+    lines = [
+        'benchmark = "sort"',
+        'uid = "sort"',
+        'metric = "wall"',
+        f"effect = {effect}",
+        f'reason = "{reason}"',
+    ]
     lines += [f'baseline = "{baseline}"', f'target = "{target}"']
     project.write("perf-accepted.toml", "".join(f"{name}.{line}\n" for line in lines))
 
 
 def test_a_series_that_ended_has_nothing_open(project: Project, perf: Perf) -> None:
     commits = grow(project, 50)
-    store(*measured(commits[:40], stepped(40, 25)), *measured(commits[40:], [0.011] * 10, seed=2, environment=OTHER))
+    store(
+        *measured(commits[:40], stepped(40, 25)),
+        *measured(commits[40:], [0.011] * 10, seed=2, environment=OTHER),
+    )
     perf("publish", "site", *QUICK)
     (step,) = [step for group in data("changes.html")["past"] for step in group["steps"]]
     assert step["state"] == "over"
@@ -290,14 +384,20 @@ def test_a_series_that_ended_has_nothing_open(project: Project, perf: Perf) -> N
     assert "cpu" in new["began"]
 
 
-def test_the_chart_compares_each_version_with_the_measured_one_before(commits: list[str], perf: Perf) -> None:
+def test_the_chart_compares_each_version_with_the_measured_one_before(
+    commits: list[str], perf: Perf
+) -> None:
     levels = [0.010] * 38 + [0.013, 0.0131]
     store(*measured(commits, levels), *measured(commits[::2], [0.02] * 20, seed=3, job=PARSE))
     perf("publish", "site", *QUICK, "--newest", "3")
     front = data("index.html")
     assert [[version["id"] for version in own] for own in front["versions"]] == [commits[:-4:-1]]
     rows = {row["benchmark"]: row for row in front["rows"]}
-    assert [cell["word"] for cell in rows["sort"]["cells"]] == ["inconclusive", "suspected", "inconclusive"]
+    assert [cell["word"] for cell in rows["sort"]["cells"]] == [
+        "inconclusive",
+        "suspected",
+        "inconclusive",
+    ]
     cell = rows["sort"]["cells"][1]
     assert re.fullmatch(r"\+[23]\d\.\d %", cell["text"])
     assert cell["low"] < cell["effect"] < cell["high"]
@@ -307,43 +407,78 @@ def test_the_chart_compares_each_version_with_the_measured_one_before(commits: l
     assert (moved["benchmark"], moved["since"]["id"], moved["cell"]) == ("sort", commits[37], cell)
 
 
-def test_environments_that_measured_other_commits_have_versions_of_their_own(commits: list[str], perf: Perf) -> None:
-    store(*measured(commits[::2], [0.01] * 20), *measured(commits[1:4:2], [0.02] * 2, seed=2, environment=OTHER))
+def test_environments_that_measured_other_commits_have_versions_of_their_own(
+    commits: list[str], perf: Perf
+) -> None:
+    store(
+        *measured(commits[::2], [0.01] * 20),
+        *measured(commits[1:4:2], [0.02] * 2, seed=2, environment=OTHER),
+    )
     perf("publish", "site", *QUICK, "--newest", "3")
     found = data("index.html")
     versions = [[version and version["id"] for version in own] for own in found["versions"]]
     assert not found["shared"]
     assert [environment["name"] for environment in found["environments"]] == ["another", "test"]
     assert versions == [[commits[3], commits[1], None], [commits[38], commits[36], commits[34]]]
-    assert [[cell["word"] == "missing" for cell in row["cells"]] for row in found["rows"]] == [[False, False, True], [False] * 3]
+    assert [[cell["word"] == "missing" for cell in row["cells"]] for row in found["rows"]] == [
+        [False, False, True],
+        [False] * 3,
+    ]
 
 
-def test_a_metric_of_which_more_is_better_gets_worse_when_it_falls(commits: list[str], perf: Perf) -> None:
-    store(*turns(commits[:2], [1.0, 0.7], metrics={"wall": Metric("op/s", "higher"), "cpu": Metric("s")}))
+def test_a_metric_of_which_more_is_better_gets_worse_when_it_falls(
+    commits: list[str], perf: Perf
+) -> None:
+    store(
+        *turns(
+            commits[:2], [1.0, 0.7], metrics={"wall": Metric("op/s", "higher"), "cpu": Metric("s")}
+        )
+    )
     perf("publish", "site", *QUICK)
     assert cells()[-1][0] == "degradation"
     assert cells(metric="CPU time")[-1][0] == "improvement"
 
 
 def test_environments_are_named_by_what_tells_them_apart(commits: list[str], perf: Perf) -> None:
-    store(*measured(commits, [0.01] * 40), *measured(commits, [0.02] * 40, seed=2, environment=OTHER))
+    store(
+        *measured(commits, [0.01] * 40), *measured(commits, [0.02] * 40, seed=2, environment=OTHER)
+    )
     perf("publish", "site", *QUICK)
     front = data("index.html")
     assert [environment["name"] for environment in front["environments"]] == ["another", "test"]
-    assert [front["environments"][row["environment"]]["name"] for row in front["rows"]] == ["another", "test"]
+    assert [front["environments"][row["environment"]]["name"] for row in front["rows"]] == [
+        "another",
+        "test",
+    ]
     assert [track["environment"]["name"] for track in series()[0]["tracks"]] == ["test", "another"]
 
 
 def test_other_metrics_and_sizes_of_a_benchmark_are_linked(commits: list[str], perf: Perf) -> None:
-    rows = Resources(["sort"], [0, 0], [0, 1], size=[1.0, 2.0], metrics={"wall": [0.01, 0.02], "cpu": [0.01, 0.02]})
-    store(sample_profile(commit=commits[0], resources=rows, metrics={"wall": Metric("s"), "cpu": Metric("s")}))
+    rows = Resources(
+        ["sort"],
+        [0, 0],
+        [0, 1],
+        size=[1.0, 2.0],
+        metrics={"wall": [0.01, 0.02], "cpu": [0.01, 0.02]},
+    )
+    store(
+        sample_profile(
+            commit=commits[0], resources=rows, metrics={"wall": Metric("s"), "cpu": Metric("s")}
+        )
+    )
     perf("publish", "site", *QUICK)
     pages = series()
     assert [page["benchmark"] for page in pages] == ["sort [1]", "sort [1]", "sort [2]", "sort [2]"]
-    assert [link["name"] for link in pages[1]["siblings"]] == ["sort [2], wall time", "sort [1], CPU time", "sort [2], CPU time"]
+    assert [link["name"] for link in pages[1]["siblings"]] == [
+        "sort [2], wall time",
+        "sort [1], CPU time",
+        "sort [2], CPU time",
+    ]
 
 
-def test_commits_that_are_no_line_of_first_parents_are_counted_in_words(project: Project, perf: Perf) -> None:
+def test_commits_that_are_no_line_of_first_parents_are_counted_in_words(
+    project: Project, perf: Perf
+) -> None:
     first = project.commit("first")
     project.git("switch", "--quiet", "--create", "side")
     side = project.commit("side", a="1")
@@ -352,13 +487,17 @@ def test_commits_that_are_no_line_of_first_parents_are_counted_in_words(project:
     project.git("merge", "--quiet", "--no-edit", "side")
     store(*measured([first, side, project.git("rev-parse", "HEAD")], [0.01] * 3))
     perf("publish", "site", *QUICK)
-    assert data("index.html")["notes"] == ["1 measured commit is on a branch that was merged, and not on this line."]
+    assert data("index.html")["notes"] == [
+        "1 measured commit is on a branch that was merged, and not on this line."
+    ]
 
 
 def test_values_without_a_logarithm_are_counted_in_words(commits: list[str], perf: Perf) -> None:
     store(*measured(commits[:2], [0.01, 0.02]), *measured(commits[2:4], [0.0, 0.0], seed=2))
     perf("publish", "site", *QUICK)
-    assert data("index.html")["notes"] == ["Left out: 2 values with a zero, negative or infinite measurement."]
+    assert data("index.html")["notes"] == [
+        "Left out: 2 values with a zero, negative or infinite measurement."
+    ]
 
 
 def test_a_page_has_room_for_so_much_and_says_what_it_left_out(
@@ -369,17 +508,30 @@ def test_a_page_has_room_for_so_much_and_says_what_it_left_out(
     monkeypatch.setattr(front, "MOST_CELLS", 24)
     monkeypatch.setattr(site_commits, "MOST_CHANGES", 3)
     monkeypatch.setattr(front, "PAGES", 0)
-    places = [OTHER, Environment({"cpu": "third"}, "c" * 12), Environment({"cpu": "fourth"}, "d" * 12)]
+    places = [
+        OTHER,
+        Environment({"cpu": "third"}, "c" * 12),
+        Environment({"cpu": "fourth"}, "d" * 12),
+    ]
     for seed, place in enumerate(places):
-        store(*measured(commits, stepped(40, 20) if seed else stepped(40, 30), seed=seed, environment=place))
+        store(
+            *measured(
+                commits, stepped(40, 20) if seed else stepped(40, 30), seed=seed, environment=place
+            )
+        )
     store(*measured(commits[:30], stepped(30, 20), seed=5))
     perf("publish", "site", *QUICK)
     (page,) = series()
     assert page["notes"] == [
-        "Of 4 environments, the 2 measured last are shown.", "The figures show the newest 25 of 40 commits."
-    ]  # fmt: skip
+        "Of 4 environments, the 2 measured last are shown.",
+        "The figures show the newest 25 of 40 commits.",
+    ]
     assert [len(track["places"]) for track in page["tracks"]] == [25, 25]
-    assert all(0 <= mark["first"] <= mark["place"] <= mark["last"] < 25 for track in page["tracks"] for mark in track["steps"])
+    assert all(
+        0 <= mark["first"] <= mark["place"] <= mark["last"] < 25
+        for track in page["tracks"]
+        for mark in track["steps"]
+    )
     assert len(page["steps"]) == 4
     found = data("index.html")
     assert (len(found["rows"]), found["left_out"]) == (2, 2)
@@ -389,30 +541,47 @@ def test_a_page_has_room_for_so_much_and_says_what_it_left_out(
     assert (sum(1 + len(step["also"]) for step in steps), listed["left_out"]) == (3, 1)
 
 
-def test_a_clone_without_its_history_says_so(commits: list[str], project: Project, perf: Perf) -> None:
+def test_a_clone_without_its_history_says_so(
+    commits: list[str], project: Project, perf: Perf
+) -> None:
     store(*measured(commits, [0.01] * 40))
     project.write(".git/shallow", commits[35] + "\n")
     perf("publish", "site", *QUICK)
-    assert "This was published from a clone without its whole history: older commits are missing." in data("index.html")["notes"]
+    assert (
+        "This was published from a clone without its whole history: older commits are missing."
+        in data("index.html")["notes"]
+    )
 
 
-# -- the feed and the badge ----------------------------------------------------------------------------------------------------------
+# -- the feed and the badge ------------------------------------------------------------------------
 
 
 def test_the_feed_has_an_entry_per_commit_with_its_date(commits: list[str], perf: Perf) -> None:
     store(*measured(commits, stepped(40, 25)))
-    perf("publish", "site", *QUICK, "--title", "Sorting & more", "--base-url", "https://example.org/perf/")
+    perf(
+        "publish",
+        "site",
+        *QUICK,
+        "--title",
+        "Sorting & more",
+        "--base-url",
+        "https://example.org/perf/",
+    )
     root = ElementTree.fromstring(Path("site/changes.atom").read_text())
     assert root.findtext(f"{ATOM}title") == "Sorting & more"
     assert root.findtext(f"{ATOM}id") == "https://example.org/perf/"
     (entry,) = root.findall(f"{ATOM}entry")
     assert entry.findtext(f"{ATOM}title") == f"{commits[25][:10]} Change 25: 1 degradation"
     assert entry.findtext(f"{ATOM}updated") == "2023-11-14T22:13:20Z"
-    assert entry.findtext(f"{ATOM}id") == f"https://example.org/perf/commits/{commits[25][:10]}.html"
+    assert (
+        entry.findtext(f"{ATOM}id") == f"https://example.org/perf/commits/{commits[25][:10]}.html"
+    )
     assert "degradation sort, wall time" in (entry.findtext(f"{ATOM}content") or "")
 
 
-def test_without_an_address_the_feed_has_lasting_ids_and_relative_links(commits: list[str], perf: Perf) -> None:
+def test_without_an_address_the_feed_has_lasting_ids_and_relative_links(
+    commits: list[str], perf: Perf
+) -> None:
     store(*measured(commits, stepped(40, 25)))
     perf("publish", "site", *QUICK)
     perf("publish", "elsewhere", *QUICK)
@@ -425,7 +594,11 @@ def test_without_an_address_the_feed_has_lasting_ids_and_relative_links(commits:
 
 @pytest.mark.parametrize(
     ("when", "moment"),
-    [("2024-05-01T10:00:00+02:00", "2024-05-01T08:00:00Z"), ("yesterday", feed.EPOCH), ("0001-01-01T00:00:00+14:00", feed.EPOCH)],
+    [
+        ("2024-05-01T10:00:00+02:00", "2024-05-01T08:00:00Z"),
+        ("yesterday", feed.EPOCH),
+        ("0001-01-01T00:00:00+14:00", feed.EPOCH),
+    ],
 )
 def test_dates_of_the_feed_are_in_utc(when: str, moment: str) -> None:
     assert feed.moment(when) == moment
@@ -438,7 +611,7 @@ def test_the_badge_is_svg_that_says_its_text_aloud(commits: list[str], perf: Per
     assert root.attrib["aria-label"] == "performance: no open degradation"
 
 
-# -- only what moved is written --------------------------------------------------------------------------------------------------------
+# -- only what moved is written --------------------------------------------------------------------
 
 
 def test_nothing_is_written_again_when_nothing_moved(commits: list[str], perf: Perf) -> None:
@@ -451,7 +624,10 @@ def test_nothing_is_written_again_when_nothing_moved(commits: list[str], perf: P
 
 def test_one_more_commit_writes_only_the_pages_it_is_on(project: Project, perf: Perf) -> None:
     commits = grow(project, 80)
-    repository = store(*measured(commits[:79], [0.01] * 79), *measured(commits[:79], [0.02] * 79, seed=2, job=PARSE))
+    repository = store(
+        *measured(commits[:79], [0.01] * 79),
+        *measured(commits[:79], [0.02] * 79, seed=2, job=PARSE),
+    )
     perf("publish", "site", *QUICK)
     before = stamps()
     repository.store.add(measured(commits[79:], [0.01], seed=3), "One more")
@@ -475,7 +651,9 @@ def test_a_site_is_the_same_however_it_came_about(project: Project, perf: Perf) 
     assert "wrote 0 of" in perf("publish", "site", *QUICK).out
 
 
-def test_another_title_writes_every_page_and_an_address_only_the_feed(commits: list[str], perf: Perf) -> None:
+def test_another_title_writes_every_page_and_an_address_only_the_feed(
+    commits: list[str], perf: Perf
+) -> None:
     store(*measured(commits, stepped(40, 25)))
     perf("publish", "site", *QUICK)
     before = stamps()
@@ -497,10 +675,16 @@ def test_the_order_of_files_is_not_the_users(project: Project, perf: Perf) -> No
     perf("publish", "again", *QUICK)
     page = f"commits/{commits[2][:10]}.json"
     assert Path("again", page).read_bytes() == Path("site", page).read_bytes()
-    assert [file["path"] for file in data(page.replace(".json", ".html"))["files"]] == ["a", "b", "c"]
+    assert [file["path"] for file in data(page.replace(".json", ".html"))["files"]] == [
+        "a",
+        "b",
+        "c",
+    ]
 
 
-def test_a_page_that_was_deleted_or_cut_off_is_written_again(commits: list[str], perf: Perf) -> None:
+def test_a_page_that_was_deleted_or_cut_off_is_written_again(
+    commits: list[str], perf: Perf
+) -> None:
     store(*measured(commits, stepped(40, 25)))
     perf("publish", "site", *QUICK)
     Path("site/index.html").unlink()
@@ -509,7 +693,9 @@ def test_a_page_that_was_deleted_or_cut_off_is_written_again(commits: list[str],
     assert Path("site/about.html").read_text().rstrip().endswith("</html>")
 
 
-def test_pages_that_are_gone_are_removed_unless_somebody_changed_them(commits: list[str], perf: Perf) -> None:
+def test_pages_that_are_gone_are_removed_unless_somebody_changed_them(
+    commits: list[str], perf: Perf
+) -> None:
     store(*measured(commits, stepped(40, 25)))
     perf("publish", "site", *QUICK)
     edited, gone = (Path(f"site/commits/{commit[:10]}.html") for commit in commits[38:])
@@ -521,18 +707,22 @@ def test_pages_that_are_gone_are_removed_unless_somebody_changed_them(commits: l
     assert not gone.exists()
 
 
-def test_a_revision_before_the_newest_makes_the_site_of_its_past(commits: list[str], perf: Perf) -> None:
+def test_a_revision_before_the_newest_makes_the_site_of_its_past(
+    commits: list[str], perf: Perf
+) -> None:
     store(*measured(commits, stepped(40, 25)))
     perf("publish", "site", commits[29], *QUICK)
     assert data("index.html")["newest"]["id"] == commits[29]
     assert data("index.html")["commits"] == 30
 
 
-# -- verdicts of `perf check` ------------------------------------------------------------------------------------------------------------
+# -- verdicts of `perf check` ----------------------------------------------------------------------
 
 
 def turns(commits: Sequence[str], factors: Sequence[float], **overrides: Any) -> list[Any]:
-    """Versions that were measured in turns on a machine whose rounds differ by a tenth, which only pairs see through."""
+    """Versions that were measured in turns on a machine whose rounds differ by a tenth, which only
+    pairs see through.
+    """
     rounds = 0.1 * np.exp(np.random.default_rng(8).normal(0, 0.1, 12))
     noise = np.exp(np.random.default_rng(9).normal(0, 0.002, (len(factors), 12)))
     walls = [(rounds * factor * own).tolist() for factor, own in zip(factors, noise, strict=True)]
@@ -541,7 +731,11 @@ def turns(commits: Sequence[str], factors: Sequence[float], **overrides: Any) ->
 
 def cells(benchmark: str = "sort", metric: str = "wall time") -> list[tuple[str, str]]:
     """Words and texts of the front page's cells, the oldest commit first."""
-    (row,) = [row for row in data("index.html")["rows"] if (row["benchmark"], row["metric"]) == (benchmark, metric)]
+    (row,) = [
+        row
+        for row in data("index.html")["rows"]
+        if (row["benchmark"], row["metric"]) == (benchmark, metric)
+    ]
     return [(cell["word"], cell["text"]) for cell in row["cells"]][::-1]
 
 
@@ -552,7 +746,11 @@ def test_pages_say_of_neighbours_what_perf_check_says(commits: list[str], perf: 
     (url,) = [path.name for path in Path("site/series").glob("*wall*.html")]
     report = json.loads(perf("check", "--json", commits[0], commits[1], code=3).out)
     (change,) = [one for one in report["changes"] if one["metric"] == "wall"]
-    (row,) = [row for row in data(f"commits/{commits[1][:10]}.html")["moved"] if row["metric"] == "wall time"]
+    (row,) = [
+        row
+        for row in data(f"commits/{commits[1][:10]}.html")["moved"]
+        if row["metric"] == "wall time"
+    ]
     assert row["cell"]["word"] == "degradation"
     track = data(f"series/{url}")["tracks"][0]
     assert track["words"] == ["new", "degradation", "same", "improvement"]
@@ -567,51 +765,84 @@ def test_pages_say_of_neighbours_what_perf_check_says(commits: list[str], perf: 
     assert cells()[1][1] == told
 
 
-def test_verdicts_hold_in_the_environment_in_which_they_were_measured(commits: list[str], perf: Perf) -> None:
-    store(*turns(commits[:2], [1.0, 1.05]), *turns(commits[:2], [1.0, 1.0], session="other", environment=OTHER))
+def test_verdicts_hold_in_the_environment_in_which_they_were_measured(
+    commits: list[str], perf: Perf
+) -> None:
+    store(
+        *turns(commits[:2], [1.0, 1.05]),
+        *turns(commits[:2], [1.0, 1.0], session="other", environment=OTHER),
+    )
     perf("publish", "site", *QUICK)
     rows = [row for row in data("index.html")["rows"] if row["metric"] == "wall time"]
-    assert sorted([cell["word"] for cell in row["cells"]] for row in rows) == [["degradation", "new"], ["same", "new"]]
+    assert sorted([cell["word"] for cell in row["cells"]] for row in rows) == [
+        ["degradation", "new"],
+        ["same", "new"],
+    ]
 
 
-# -- pages of profiles -----------------------------------------------------------------------------------------------------------------
+# -- pages of profiles -----------------------------------------------------------------------------
 
 
-def test_the_newest_profile_of_each_job_has_a_page_of_its_own(commits: list[str], perf: Perf) -> None:
+def test_the_newest_profile_of_each_job_has_a_page_of_its_own(
+    commits: list[str], perf: Perf
+) -> None:
     store(*measured(commits[:3], [0.01] * 3), *measured(commits[1:2], [0.02], seed=2, job=PARSE))
     perf("publish", "site")
     links = {page["benchmark"]: page["tracks"][0]["profile"] for page in series()}
-    assert sorted(f"profiles/{path.name}" for path in Path("site/profiles").glob("*.html")) == sorted(links.values())
+    assert sorted(
+        f"profiles/{path.name}" for path in Path("site/profiles").glob("*.html")
+    ) == sorted(links.values())
     page = Path("site", links["sort"])
     beside = json.loads(page.with_suffix(".json").read_text())
-    assert [profile["job"]["name"] for profile in beside["target"]] == ["sort"] and not beside["baseline"]
+    assert [profile["job"]["name"] for profile in beside["target"]] == ["sort"] and not beside[
+        "baseline"
+    ]
     back = re.findall(r'<a href="([^"#]+)"', page.read_text())
-    assert (page.parent / back[0]).resolve() == Path("site/index.html").resolve() and back[2] == page.with_suffix(".json").name
+    assert (page.parent / back[0]).resolve() == Path("site/index.html").resolve() and back[
+        2
+    ] == page.with_suffix(".json").name
     assert "sort" in (page.parent / back[1]).read_text()
     assert f"sort at {commits[2][:10]}, test" in Path("site", links["sort"]).read_text()
-    assert f"parse --fast: sort at {commits[1][:10]}, test" in Path("site", links["parse --fast: sort"]).read_text()
+    assert (
+        f"parse --fast: sort at {commits[1][:10]}, test"
+        in Path("site", links["parse --fast: sort"]).read_text()
+    )
 
 
-def test_a_metric_of_two_collectors_has_two_names_from_then_on(commits: list[str], perf: Perf) -> None:
+def test_a_metric_of_two_collectors_has_two_names_from_then_on(
+    commits: list[str], perf: Perf
+) -> None:
     store(*measured(commits[:3], [0.01] * 3))
     perf("publish", "site", *QUICK)
     assert {page["benchmark"] for page in series()} == {"sort"}
     again = Job("sort", "counters", "./sort", engine="proc+launcher/1")
-    store(*measured(commits[:3], [0.01] * 3), *measured(commits[1:3], [0.02] * 2, seed=2, job=again))
+    store(
+        *measured(commits[:3], [0.01] * 3), *measured(commits[1:3], [0.02] * 2, seed=2, job=again)
+    )
     perf("publish", "site", *QUICK)
     assert {page["benchmark"] for page in series()} == {"sort (time)", "sort (counters)"}
-    assert {row["benchmark"] for row in data("index.html")["rows"]} == {"sort (time)", "sort (counters)"}
+    assert {row["benchmark"] for row in data("index.html")["rows"]} == {
+        "sort (time)",
+        "sort (counters)",
+    }
 
 
-def test_of_many_jobs_only_profiles_with_more_than_executions_have_pages(commits: list[str], perf: Perf) -> None:
+def test_of_many_jobs_only_profiles_with_more_than_executions_have_pages(
+    commits: list[str], perf: Perf
+) -> None:
     other = Job("calls", "complexity", "./calls", engine="fentry/1")
     store(*(sample_profile(commit=commits[0], job=job) for job in (SORT, PARSE, other)))
     perf("publish", "site", "--profiles", "2")
-    assert [path.name.startswith("calls-complexity-") for path in Path("site/profiles").iterdir()] == [True, True]
-    assert perf("publish", "site", "--profiles", "0").out.splitlines()[1] == "removed 2 files of pages that are gone"
+    assert [
+        path.name.startswith("calls-complexity-") for path in Path("site/profiles").iterdir()
+    ] == [True, True]
+    assert (
+        perf("publish", "site", "--profiles", "0").out.splitlines()[1]
+        == "removed 2 files of pages that are gone"
+    )
 
 
-# -- a folder that is nobody else's ------------------------------------------------------------------------------------------------------
+# -- a folder that is nobody else's ----------------------------------------------------------------
 
 
 @pytest.fixture
@@ -671,10 +902,15 @@ def test_files_beside_ours_are_left_alone_and_none_is_overwritten(perf: Perf) ->
     [
         ("{", "is damaged"),
         ("[]", "is damaged"),
-        ('{"format": "perfvcs-site/99", "generator": ""}', "was published by another version (perfvcs-site/99)"),
+        (
+            '{"format": "perfvcs-site/99", "generator": ""}',
+            "was published by another version (perfvcs-site/99)",
+        ),
     ],
 )
-def test_a_list_of_files_that_cannot_be_read_is_refused(perf: Perf, text: str, message: str) -> None:
+def test_a_list_of_files_that_cannot_be_read_is_refused(
+    perf: Perf, text: str, message: str
+) -> None:
     perf("publish", "site", *QUICK)
     Path("site/.perfvcs-site.json").write_text(text)
     assert message in refused(perf)
@@ -686,7 +922,15 @@ def test_a_hostile_list_of_files_removes_nothing_outside(perf: Perf, tmp_path: P
     victim.write_text("precious")
     perf("publish", "site", *QUICK)
     manifest = json.loads(Path("site/.perfvcs-site.json").read_text())
-    names = [str(victim), "../../victim", "commits/../../../victim", "../victim", ".", "", "nowhere/x.html"]
+    names = [
+        str(victim),
+        "../../victim",
+        "commits/../../../victim",
+        "../victim",
+        ".",
+        "",
+        "nowhere/x.html",
+    ]
     manifest["files"] |= {name: ["0", 8, "0"] for name in names}
     manifest["pending"] = names
     Path("site/.perfvcs-site.json").write_text(json.dumps(manifest))
@@ -716,7 +960,9 @@ def test_links_in_the_folder_are_not_followed(perf: Perf, tmp_path: Path) -> Non
 
 
 @pytest.mark.usefixtures("ready")
-def test_a_folder_in_the_place_of_a_page_is_refused_and_one_of_a_half_written_file_left(perf: Perf) -> None:
+def test_a_folder_in_the_place_of_a_page_is_refused_and_one_of_a_half_written_file_left(
+    perf: Perf,
+) -> None:
     perf("publish", "site", *QUICK)
     Path("site/.index.html.perfvcs-part").mkdir()
     perf("publish", "site", *QUICK)
@@ -740,7 +986,9 @@ def test_a_list_of_files_that_is_a_link_or_a_pipe_is_refused(perf: Perf, tmp_pat
 
 
 @pytest.mark.usefixtures("ready")
-def test_the_folder_itself_may_be_a_link_and_is_made_with_its_parents(perf: Perf, tmp_path: Path) -> None:
+def test_the_folder_itself_may_be_a_link_and_is_made_with_its_parents(
+    perf: Perf, tmp_path: Path
+) -> None:
     (tmp_path / "real").mkdir()
     Path("site").symlink_to(tmp_path / "real")
     perf("publish", "site", *QUICK)
@@ -762,7 +1010,9 @@ def test_a_folder_that_cannot_be_made_is_reported_in_one_line(perf: Perf) -> Non
     Path("other").symlink_to("one")
     for name in ("y" * 300, "one/site", "/proc/site"):
         said = perf("publish", name, code=2).err
-        assert "cannot be made (" in said and "name another folder" in said and said.count("\n") == 1
+        assert (
+            "cannot be made (" in said and "name another folder" in said and said.count("\n") == 1
+        )
 
 
 @pytest.mark.parametrize(
@@ -779,7 +1029,10 @@ def test_a_folder_that_cannot_be_made_is_reported_in_one_line(perf: Perf) -> Non
 )
 @pytest.mark.usefixtures("ready")
 def test_an_address_below_which_nothing_can_be_found_is_refused(perf: Perf, address: str) -> None:
-    assert "give one like https://example.org/perf/" in perf("publish", "site", "--base-url", address, code=2).err
+    assert (
+        "give one like https://example.org/perf/"
+        in perf("publish", "site", "--base-url", address, code=2).err
+    )
     assert not Path("site").exists()
 
 
@@ -789,13 +1042,17 @@ def test_two_at_once_are_refused(perf: Perf) -> None:
     descriptor = os.open("site", os.O_RDONLY)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     try:
-        assert "another process is publishing to site: run the command again" in refused(perf, code=11)
+        assert "another process is publishing to site: run the command again" in refused(
+            perf, code=11
+        )
     finally:
         os.close(descriptor)
 
 
 @pytest.mark.usefixtures("ready")
-def test_what_a_failure_left_half_done_is_ours_and_gets_done(perf: Perf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_failure_left_half_done_is_ours_and_gets_done(
+    perf: Perf, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put = Folder._put
     written = 0
 
@@ -812,12 +1069,16 @@ def test_what_a_failure_left_half_done_is_ours_and_gets_done(perf: Perf, monkeyp
     assert json.loads(Path("site/.perfvcs-site.json").read_text())["files"] == {}
     perf("publish", "site", *QUICK)
     perf("publish", "whole", *QUICK)
-    assert {path.name for path in Path("site").rglob("*")} == {path.name for path in Path("whole").rglob("*")}
+    assert {path.name for path in Path("site").rglob("*")} == {
+        path.name for path in Path("whole").rglob("*")
+    }
     assert json.loads(Path("site/.perfvcs-site.json").read_text())["pending"] == []
 
 
 @pytest.mark.usefixtures("ready")
-def test_a_page_that_cannot_be_put_in_its_place_leaves_nothing_behind(perf: Perf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_cannot_be_put_in_its_place_leaves_nothing_behind(
+    perf: Perf, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as patch:
         patch.setattr("os.rename", failing_rename)
         assert "the disk quota is used up" in perf("publish", "site", *QUICK, code=1).err
@@ -829,7 +1090,9 @@ def failing_rename(*_: object, **__: object) -> None:
 
 
 @pytest.mark.usefixtures("ready")
-def test_a_link_in_the_place_of_a_page_that_is_gone_is_left(perf: Perf, tmp_path: Path, ready: list[str]) -> None:
+def test_a_link_in_the_place_of_a_page_that_is_gone_is_left(
+    perf: Perf, tmp_path: Path, ready: list[str]
+) -> None:
     perf("publish", "site", *QUICK)
     page = Path(f"site/commits/{ready[2][:10]}.html")
     page.rename(tmp_path / "page")
@@ -845,20 +1108,30 @@ def test_a_kill_at_any_moment_leaves_whole_pages(project: Project, perf: Perf) -
     command = [sys.executable, "-m", "perfvcs", "publish", "site", *QUICK]
     for turn in range(4):
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-            assert happens(lambda turn=turn: len(list(Path("site/commits").glob("*.html"))) > 40 * turn)  # type: ignore[misc]
+            assert happens(
+                lambda turn=turn: len(list(Path("site/commits").glob("*.html"))) > 40 * turn
+            )  # type: ignore[misc]
             process.send_signal(signal.SIGKILL)
         for path in Path("site").rglob("*.html"):
             assert path.read_bytes() == Path("whole", path.relative_to("site")).read_bytes()
     perf("publish", "site", *QUICK)
-    assert {path.name for path in Path("site").rglob("*")} == {path.name for path in Path("whole").rglob("*")}
+    assert {path.name for path in Path("site").rglob("*")} == {
+        path.name for path in Path("whole").rglob("*")
+    }
 
 
 @pytest.mark.usefixtures("ready")
 @pytest.mark.needs("mount")
-def test_a_full_disk_at_any_level_leaves_a_folder_that_can_be_published_to(perf: Perf, tmp_path: Path) -> None:
+def test_a_full_disk_at_any_level_leaves_a_folder_that_can_be_published_to(
+    perf: Perf, tmp_path: Path
+) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)], capture_output=True, check=False).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)],
+        capture_output=True,
+        check=False,
+    ).returncode:
         lack("the right to mount a file system")
     try:
         failed = 0
@@ -883,7 +1156,9 @@ def test_a_full_disk_at_any_level_leaves_a_folder_that_can_be_published_to(perf:
 
 @pytest.mark.usefixtures("ready")
 def test_a_kill_before_the_first_page_leaves_a_folder_that_can_be_published_to(perf: Perf) -> None:
-    """The moments are those at which folders and files are made, one after the other, from the first on."""
+    """The moments are those at which folders and files are made, one after the other, from the
+    first on.
+    """
     killed = (
         "import os, signal, sys\n"
         "left = int(sys.argv.pop(1))\n"
@@ -898,7 +1173,9 @@ def test_a_kill_before_the_first_page_leaves_a_folder_that_can_be_published_to(p
         "group(['publish', 'site', '--profiles', '0'])\n"
     )
     for moment in range(1, 16):
-        done = subprocess.run([sys.executable, "-c", killed, str(moment)], capture_output=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-c", killed, str(moment)], capture_output=True, check=False
+        )
         assert done.returncode == -signal.SIGKILL, done.stderr
         perf("publish", "site", *QUICK)
         shutil.rmtree("site")
@@ -930,11 +1207,19 @@ def test_a_commit_says_the_newest_changes_that_may_be_its(commits: list[str]) ->
     """Against the simplest way to find them."""
     chance = Random(3)
     levels = [0.01 * 1.1 ** (number // 10) for number in range(40)]
-    jobs = [Job(name=f"job{number}", collector="time", cmd="true", engine="launcher/1") for number in range(12)]
+    jobs = [
+        Job(name=f"job{number}", collector="time", cmd="true", engine="launcher/1")
+        for number in range(12)
+    ]
     for job in jobs:
         kept = sorted(chance.sample(range(40), 26))
         store(
-            *measured([commits[place] for place in kept], [levels[place] for place in kept], seed=chance.randrange(99), job=job)
+            *measured(
+                [commits[place] for place in kept],
+                [levels[place] for place in kept],
+                seed=chance.randrange(99),
+                job=job,
+            )
         )
     repository = store(*measured(commits, levels))
     contents = Contents(repository, record.read(repository, "HEAD"))
@@ -955,7 +1240,7 @@ def test_a_commit_says_the_newest_changes_that_may_be_its(commits: list[str]) ->
     assert sum(map(len, own.values())) == len(contents.found)
 
 
-# -- names ---------------------------------------------------------------------------------------------------------------------------
+# -- names -----------------------------------------------------------------------------------------
 
 
 def test_hostile_names_are_only_text_on_every_page(project: Project, perf: Perf) -> None:
@@ -964,22 +1249,52 @@ def test_hostile_names_are_only_text_on_every_page(project: Project, perf: Perf)
         name = re.sub(r"[/\0\ud800-\udfff]", "", attack)[:80].strip() or "space"
         project.write(name, str(number))
         project.git("add", "--all")
-        message, author = attack.replace("\0", ""), re.sub(r"[<>\n\0]", "", attack).strip(" .'`;:") or "Ada"
-        project.git("commit", "--quiet", "--message", message if message.strip() else "x", "--author", f"{author[:200]} <a@b>")
+        message, author = (
+            attack.replace("\0", ""),
+            re.sub(r"[<>\n\0]", "", attack).strip(" .'`;:") or "Ada",
+        )
+        project.git(
+            "commit",
+            "--quiet",
+            "--message",
+            message if message.strip() else "x",
+            "--author",
+            f"{author[:200]} <a@b>",
+        )
         commits.append(project.git("rev-parse", "HEAD"))
     chance = np.random.default_rng(1)
     profiles = []
     for turn, commit in enumerate(commits):
         for fingerprint in ("0123456789ab", ATTACKS[0]):
-            values = [0.01 * (1 + (turn >= 6)) * value for value in chance.lognormal(0, 0.001, 3 * len(ATTACKS)).tolist()]
+            values = [
+                0.01 * (1 + (turn >= 6)) * value
+                for value in chance.lognormal(0, 0.001, 3 * len(ATTACKS)).tolist()
+            ]
             uids = [number for number in range(len(ATTACKS)) for _ in range(3)]
-            rows = Resources(list(ATTACKS), uids, [0, 1, 2] * len(ATTACKS), metrics={"wall": values})
-            where = Environment({ATTACKS[0]: ATTACKS[1], "cpu": f"{ATTACKS[0]}{fingerprint}"}, fingerprint)
+            rows = Resources(
+                list(ATTACKS), uids, [0, 1, 2] * len(ATTACKS), metrics={"wall": values}
+            )
+            where = Environment(
+                {ATTACKS[0]: ATTACKS[1], "cpu": f"{ATTACKS[0]}{fingerprint}"}, fingerprint
+            )
             job = Job(ATTACKS[0], "time", "./x", ATTACKS[1], ATTACKS[3], engine="launcher/1")
             metrics = {"wall": Metric(ATTACKS[0])}
-            profiles.append(sample_profile(commit=commit, job=job, environment=where, resources=rows, metrics=metrics))
+            profiles.append(
+                sample_profile(
+                    commit=commit, job=job, environment=where, resources=rows, metrics=metrics
+                )
+            )
     store(*profiles)
-    perf("publish", "site", "--profiles", "1", "--title", ATTACKS[0], "--base-url", "https://example.org/a&b'c/")
+    perf(
+        "publish",
+        "site",
+        "--profiles",
+        "1",
+        "--title",
+        ATTACKS[0],
+        "--base-url",
+        "https://example.org/a&b'c/",
+    )
     front = data("index.html")
     assert len(front["rows"]) == 2 * len(ATTACKS)
     assert front["open"] == len(ATTACKS), "a change counts once in however many environments"
@@ -992,22 +1307,33 @@ def test_hostile_names_are_only_text_on_every_page(project: Project, perf: Perf)
             anatomy = Anatomy(path.read_text())
             assert set(anatomy.images) <= {"badge.svg"}
             assert not anatomy.handlers
-            assert all(set(script) <= {"src", "defer"} or script["type"] == "application/json" for script in anatomy.scripts)
+            assert all(
+                set(script) <= {"src", "defer"} or script["type"] == "application/json"
+                for script in anatomy.scripts
+            )
     ElementTree.fromstring(Path("site/changes.atom").read_text())
     for page in series():
         (embedded,) = re.findall(
-            r'<script type="application/json" id="data">(.*?)</script>', Path("site", front["rows"][0]["url"]).read_text(), re.S
+            r'<script type="application/json" id="data">(.*?)</script>',
+            Path("site", front["rows"][0]["url"]).read_text(),
+            re.S,
         )
         assert "<" not in embedded
         assert len(page["tracks"]) == 2
 
 
 def test_addresses_are_readable_safe_and_lasting() -> None:
-    assert template.slug("Sort --Reverse Data/1k.txt", "wall", of="x") == "sort-reverse-data-1k.txt-wall-ba2df4903a"
+    assert (
+        template.slug("Sort --Reverse Data/1k.txt", "wall", of="x")
+        == "sort-reverse-data-1k.txt-wall-ba2df4903a"
+    )
     assert template.slug("../..", "CON", of="x") == "con-ba2df4903a"
     found = {template.slug(attack, of=attack) for attack in ATTACKS}
     assert len(found) == len(ATTACKS)
-    assert all(re.fullmatch(r"[a-z0-9._-]{10,60}", name) and not name.startswith((".", "-")) for name in found)
+    assert all(
+        re.fullmatch(r"[a-z0-9._-]{10,60}", name) and not name.startswith((".", "-"))
+        for name in found
+    )
 
 
 def test_commits_whose_short_ids_are_the_same_keep_their_full_ones() -> None:
@@ -1017,13 +1343,23 @@ def test_commits_whose_short_ids_are_the_same_keep_their_full_ones() -> None:
 
 def test_environments_that_differ_in_nothing_are_distinguished_by_their_fingerprints() -> None:
     found = template.environments(
-        [Environment({"cpu": "x"}, "aaaaaaaa"), Environment({"cpu": "x"}, "bbbbbbbb"), Environment({}, "")]
+        [
+            Environment({"cpu": "x"}, "aaaaaaaa"),
+            Environment({"cpu": "x"}, "bbbbbbbb"),
+            Environment({}, ""),
+        ]
     )
-    assert {mark: one.name for mark, one in found.items()} == {"aaaaaaaa": "x aaaaaa", "bbbbbbbb": "x bbbbbb", "": "no cpu"}
-    assert [one.name for one in template.environments([Environment({}, "cccc")]).values()] == ["cccc"]
+    assert {mark: one.name for mark, one in found.items()} == {
+        "aaaaaaaa": "x aaaaaa",
+        "bbbbbbbb": "x bbbbbb",
+        "": "no cpu",
+    }
+    assert [one.name for one in template.environments([Environment({}, "cccc")]).values()] == [
+        "cccc"
+    ]
 
 
-# -- files of commits ------------------------------------------------------------------------------------------------------------------
+# -- files of commits ------------------------------------------------------------------------------
 
 
 def test_the_files_of_commits_are_those_against_their_first_parents(project: Project) -> None:
@@ -1038,7 +1374,10 @@ def test_the_files_of_commits_are_those_against_their_first_parents(project: Pro
     merge = project.git("rev-parse", "HEAD")
     diffs = Diffs(Git.find(project.root))
     diffs.fetch([first, second, empty, merge])
-    told = [[(file.status, file.path) for file in diffs.of(commit).files] for commit in (first, second, empty, merge)]
+    told = [
+        [(file.status, file.path) for file in diffs.of(commit).files]
+        for commit in (first, second, empty, merge)
+    ]
     assert told == [
         [("A", "␞nasty␊name"), ("A", "a b.txt"), ("A", "deep/c")],
         [("M", "a b.txt"), ("D", "deep/c")],
@@ -1056,25 +1395,36 @@ def test_of_very_many_files_the_first_are_listed_and_the_others_counted(project:
     assert (len(diff.first(8).files), diff.first(8).more) == (8, 412)
 
 
-# -- what cannot be published ----------------------------------------------------------------------------------------------------------
+# -- what cannot be published ----------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("commits")
 def test_a_history_without_profiles_is_reported_and_makes_no_folder(perf: Perf) -> None:
     store()
-    assert "no commit on the way to HEAD has profiles: measure some with `perf collect`" in perf("publish", "site", code=4).err
+    assert (
+        "no commit on the way to HEAD has profiles: measure some with `perf collect`"
+        in perf("publish", "site", code=4).err
+    )
     assert not Path("site").exists()
 
 
-def test_a_history_of_zeros_has_no_logarithm_and_that_is_reported(commits: list[str], perf: Perf) -> None:
+def test_a_history_of_zeros_has_no_logarithm_and_that_is_reported(
+    commits: list[str], perf: Perf
+) -> None:
     store(*measured(commits[:3], [0.0] * 3))
-    assert "no commit on the way to HEAD has values above 0, of which a history is drawn" in perf("publish", "site", code=4).err
+    assert (
+        "no commit on the way to HEAD has values above 0, of which a history is drawn"
+        in perf("publish", "site", code=4).err
+    )
     assert not Path("site").exists()
 
 
 def test_profiles_of_uncommitted_changes_are_not_published(commits: list[str], perf: Perf) -> None:
     store(*measured(commits[:1], [0.01], dirty="a" * 64))
-    assert "those of uncommitted changes do not count, commit them" in perf("publish", "site", code=4).err
+    assert (
+        "those of uncommitted changes do not count, commit them"
+        in perf("publish", "site", code=4).err
+    )
 
 
 @pytest.mark.usefixtures("ready")
@@ -1084,7 +1434,9 @@ def test_an_unknown_revision_is_reported(perf: Perf) -> None:
 
 
 @pytest.mark.usefixtures("ready")
-def test_a_folder_that_git_would_take_for_a_change_is_reported(project: Project, perf: Perf, tmp_path: Path) -> None:
+def test_a_folder_that_git_would_take_for_a_change_is_reported(
+    project: Project, perf: Perf, tmp_path: Path
+) -> None:
     out = perf("publish", "site", *QUICK).out
     assert "takes site for an uncommitted change: add it to .gitignore" in " ".join(out.split())
     assert all(len(line) <= 80 for line in out.splitlines())
@@ -1094,11 +1446,15 @@ def test_a_folder_that_git_would_take_for_a_change_is_reported(project: Project,
 
 
 def curve(commits: Sequence[str]) -> list[Profile]:
-    """Two commits measured in turns: a job as a whole, and its function at six sizes, which becomes linear."""
+    """Two commits measured in turns: a job as a whole, and its function at six sizes, which becomes
+    linear.
+    """
     found = []
     for slower, profile in enumerate(interleaved(commits, [[0.01] * 10, [0.02] * 10])):
         random = Random(slower)
-        calls = [(turn, size) for turn in range(10) for size in (10.0, 20.0, 40.0, 80.0, 160.0, 320.0)]
+        calls = [
+            (turn, size) for turn in range(10) for size in (10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
+        ]
         times = [1e-6 * (1 + slower * size) * random.uniform(0.99, 1.01) for _, size in calls]
         rows = Resources(
             ["sort", "insert"],
@@ -1107,7 +1463,9 @@ def curve(commits: Sequence[str]) -> list[Profile]:
             size=[None] * 10 + [size for _, size in calls],
             metrics={"wall": [*profile.resources.metrics["wall"], *times]},
         )
-        found.append(msgspec.structs.replace(profile, resources=rows, metrics={"wall": Metric("s")}))
+        found.append(
+            msgspec.structs.replace(profile, resources=rows, metrics={"wall": Metric("s")})
+        )
     return found
 
 

@@ -1,4 +1,6 @@
-"""A published site in a real browser: quiet, narrow and wide, light and dark, by mouse and by keyboard, whatever the names are."""
+"""A published site in a real browser: quiet, narrow and wide, light and dark, by mouse and by
+keyboard, whatever the names are.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,10 @@ return [...document.querySelectorAll(".dot, .mark, .level, .mean, .bold")].filte
 }}).map(one => one.getAttribute("class"));
 """
 VISIBLE = "[...document.querySelectorAll('tr[data-item]')].filter(row => row.offsetParent)"
-SIGHT = "document.querySelector('#history .reach').textContent.match(/(\\d+) of \\d+ commits in sight/)?.[1]"
+SIGHT = (
+    "document.querySelector('#history .reach').textContent.match(/(\\d+) of \\d+ commits in"
+    " sight/)?.[1]"
+)
 
 
 def grown(project: Project, titles: Sequence[str], author: str = "Ada Lovelace") -> list[str]:
@@ -88,9 +93,19 @@ def grown(project: Project, titles: Sequence[str], author: str = "Ada Lovelace")
     stream = b""
     for number, title in enumerate(titles):
         name = title.replace("\x00", "") or "blank"
-        data, path = name.encode(), json.dumps(f"src/{number} {name}"[:180].replace("\n", " "), ensure_ascii=False).encode()
+        data, path = (
+            name.encode(),
+            json.dumps(
+                f"src/{number} {name}"[:180].replace("\n", " "), ensure_ascii=False
+            ).encode(),
+        )
         person = f"{author} <ada@example.org> {1_790_000_000 + 86_400 * number} +0000".encode()
-        stream += b"commit refs/heads/main\nauthor %b\ncommitter %b\ndata %d\n%b\n" % (person, person, len(data), data)
+        stream += b"commit refs/heads/main\nauthor %b\ncommitter %b\ndata %d\n%b\n" % (
+            person,
+            person,
+            len(data),
+            data,
+        )
         stream += b"M 100644 inline %b\ndata 1\nx\n" % path
     subprocess.run(["git", "fast-import", "--quiet"], cwd=project.root, input=stream, check=True)
     project.git("reset", "--quiet", "--hard", "main")
@@ -98,14 +113,23 @@ def grown(project: Project, titles: Sequence[str], author: str = "Ada Lovelace")
 
 
 def profiles(
-    commits: Sequence[str], job: Job, names: Sequence[str], seed: int, units: Sequence[str] = ("s", "B")
+    commits: Sequence[str],
+    job: Job,
+    names: Sequence[str],
+    seed: int,
+    units: Sequence[str] = ("s", "B"),
 ) -> Iterator[Profile]:
-    """On every commit, in both environments, ten executions of some units under two metrics; the first job's time has three steps."""
+    """On every commit, in both environments, ten executions of some units under two metrics; the
+    first job's time has three steps.
+    """
     random = Random(seed)
     for number, commit in enumerate(commits):
         for turn, environment in enumerate(PLACES):
             collected = Collected(
-                f"20261120T093000-{seed:02}{turn}{number:03}", "2026-11-20T09:30:00Z", "2026-11-20T09:30:02Z", "perfvcs 0.1.0"
+                f"20261120T093000-{seed:02}{turn}{number:03}",
+                "2026-11-20T09:30:00Z",
+                "2026-11-20T09:30:02Z",
+                "perfvcs 0.1.0",
             )
             runs = 1 if number % 7 == 3 else 10
             level = (
@@ -122,13 +146,18 @@ def profiles(
                 wall += [here * random.lognormvariate(0, 0.002) for _ in range(runs)]
                 memory += [20.5e6 * random.lognormvariate(0, 0.001) for _ in range(runs)]
             yield sample_profile(
-                commit=commit, job=job, environment=environment, collected=collected,
+                commit=commit,
+                job=job,
+                environment=environment,
+                collected=collected,
                 metrics={"wall": Metric(units[0]), "maxrss": Metric(units[1])},
                 resources=Resources(
-                    list(names), [unit for unit in range(len(names)) for _ in range(runs)], list(range(runs)) * len(names),
+                    list(names),
+                    [unit for unit in range(len(names)) for _ in range(runs)],
+                    list(range(runs)) * len(names),
                     metrics={"wall": wall, "maxrss": memory},
                 ),
-            )  # fmt: skip
+            )
 
 
 def published(project: Project, *found: Profile, profiles: int = 0) -> Path:
@@ -144,17 +173,32 @@ def published(project: Project, *found: Profile, profiles: int = 0) -> Path:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site of three benchmarks in two environments with an open, an accepted and a past change, and a better level."""
+    """A site of three benchmarks in two environments with an open, an accepted and a past change,
+    and a better level.
+    """
     project = Project(tmp_path_factory.mktemp("site") / "sorter")
     commits = grown(project, [f"Change {number}" for number in range(COMMITS)])
-    jobs = {name: Job(name, "time", f"./{name}", args="--fast", engine="launcher/1") for name in ("sort", "parse", "render")}
+    jobs = {
+        name: Job(name, "time", f"./{name}", args="--fast", engine="launcher/1")
+        for name in ("sort", "parse", "render")
+    }
     accepted = {
-        "benchmark": "sort --fast", "uid": "sort", "metric": "wall", "effect": 0.12, "unit": "s", "baseline": commits[ACCEPTED - 1],
-        "target": commits[ACCEPTED], "reason": REASON,
-    }  # fmt: skip
+        "benchmark": "sort --fast",
+        "uid": "sort",
+        "metric": "wall",
+        "effect": 0.12,
+        "unit": "s",
+        "baseline": commits[ACCEPTED - 1],
+        "target": commits[ACCEPTED],
+        "reason": REASON,
+    }
     lines = "".join(f"3f9c2a1.{name} = {json.dumps(value)}\n" for name, value in accepted.items())
     project.write("perf-accepted.toml", lines)
-    found = [one for seed, (name, job) in enumerate(jobs.items()) for one in profiles(commits, job, [name], seed)]
+    found = [
+        one
+        for seed, (name, job) in enumerate(jobs.items())
+        for one in profiles(commits, job, [name], seed)
+    ]
     return published(project, *found, profiles=len(jobs) * len(PLACES))
 
 
@@ -165,7 +209,14 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     commits = grown(project, [*ATTACKS, *ATTACKS], author="' onmouseover='alert(3)")
     PLACES[1].fields[ATTACKS[0]] = ATTACKS[1]
     try:
-        job = Job(ATTACKS[0], "time", ATTACKS[1], args=ATTACKS[3], workload=ATTACKS[2], engine="launcher/1")
+        job = Job(
+            ATTACKS[0],
+            "time",
+            ATTACKS[1],
+            args=ATTACKS[3],
+            workload=ATTACKS[2],
+            engine="launcher/1",
+        )
         return published(project, *profiles(commits, job, ATTACKS, 0, (ATTACKS[0], ATTACKS[6])))
     finally:
         del PLACES[1].fields[ATTACKS[0]]
@@ -175,15 +226,24 @@ class Tab:
     """A page of a site in the browser."""
 
     def __init__(
-        self, driver: Any, path: Path, anchor: str = "", *, width: int = 1400, scheme: str = "light", height: int = 1000
+        self,
+        driver: Any,
+        path: Path,
+        anchor: str = "",
+        *,
+        width: int = 1400,
+        scheme: str = "light",
+        height: int = 1000,
     ) -> None:
         self.driver = driver
         self.width = width
         driver.execute_cdp_cmd(
-            "Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
         )
         driver.execute_cdp_cmd(
-            "Emulation.setEmulatedMedia", {"media": "", "features": [{"name": "prefers-color-scheme", "value": scheme}]}
+            "Emulation.setEmulatedMedia",
+            {"media": "", "features": [{"name": "prefers-color-scheme", "value": scheme}]},
         )
         watch = driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": WATCH})
         driver.get_log("browser")
@@ -193,10 +253,14 @@ class Tab:
         self.settle()
 
     def run(self, script: str) -> Any:
-        return self.driver.execute_script(script if script.lstrip().startswith(("const ", "return ")) else f"return {script}")
+        return self.driver.execute_script(
+            script if script.lstrip().startswith(("const ", "return ")) else f"return {script}"
+        )
 
     def settle(self) -> None:
-        self.driver.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+        self.driver.execute_async_script(
+            "requestAnimationFrame(() => requestAnimationFrame(arguments[0]))"
+        )
 
     def press(self, *keys: str) -> None:
         from selenium.webdriver.common.action_chains import ActionChains
@@ -205,7 +269,9 @@ class Tab:
         self.settle()
 
     def point(self, *places: tuple[float, float], down: bool = False, clicks: int = 0) -> None:
-        """Moves the pointer over these places of the window, with its button down from the first on, or clicks at the last."""
+        """Moves the pointer over these places of the window, with its button down from the first
+        on, or clicks at the last.
+        """
         from selenium.webdriver.common.action_chains import ActionChains
 
         actions = ActionChains(self.driver, duration=20)
@@ -235,13 +301,18 @@ class Tab:
     def wait(self, condition: str) -> None:
         from selenium.webdriver.support.ui import WebDriverWait
 
-        WebDriverWait(self.driver, 30).until(lambda driver: driver.execute_script(f"return {condition}"))
+        WebDriverWait(self.driver, 30).until(
+            lambda driver: driver.execute_script(f"return {condition}")
+        )
 
     def problems(self) -> list[str]:
-        """What the console says, what the policy refused, and what was asked of anybody but the site's own folder."""
+        """What the console says, what the policy refused, and what was asked of anybody but the
+        site's own folder.
+        """
         said = [entry["message"] for entry in self.driver.get_log("browser")]
         asked = self.run(
-            "performance.getEntriesByType('resource').map(entry => entry.name).filter(name => !/^file:.*\\/assets\\//.test(name))"
+            "performance.getEntriesByType('resource').map(entry => entry.name).filter(name =>"
+            " !/^file:.*\\/assets\\//.test(name))"
         )
         refused: list[str] = self.run("window.violations ?? []")
         return said + refused + asked
@@ -263,7 +334,8 @@ def tab(browser: Any) -> Open:
 def pages(site: Path) -> list[Path]:
     """One page of each kind, those with most to show."""
     largest = [
-        max(site.glob(f"{folder}/*.html"), key=lambda path: (path.stat().st_size, path)) for folder in ("series", "commits")
+        max(site.glob(f"{folder}/*.html"), key=lambda path: (path.stat().st_size, path))
+        for folder in ("series", "commits")
     ]
     return [site / "index.html", site / "changes.html", site / "about.html", *largest]
 
@@ -289,7 +361,8 @@ def test_every_kind_of_page_is_quiet_fits_the_window_and_can_be_read(
         assert opened.run("document.querySelectorAll('h1').length") == 1
         assert (
             opened.run(
-                "document.querySelectorAll('main img:not(.badge), main b:not(.chip), main iframe, main style, main script').length"
+                "document.querySelectorAll('main img:not(.badge), main b:not(.chip), main iframe,"
+                " main style, main script').length"
             )
             == 0
         )
@@ -299,7 +372,9 @@ def test_every_kind_of_page_is_quiet_fits_the_window_and_can_be_read(
 @pytest.mark.parametrize("which", ["site", "hostile"])
 def test_every_link_leads_to_a_page_of_the_site(request: pytest.FixtureRequest, which: str) -> None:
     site: Path = request.getfixturevalue(which)
-    ids = {path: set(re.findall(r' id="([^"]+)"', path.read_text())) for path in site.rglob("*.html")}
+    ids = {
+        path: set(re.findall(r' id="([^"]+)"', path.read_text())) for path in site.rglob("*.html")
+    }
     found = 0
     for path in ids:
         if path.parent.name == "profiles":  # a page of `perf show`
@@ -316,17 +391,26 @@ def test_every_link_leads_to_a_page_of_the_site(request: pytest.FixtureRequest, 
 
 def test_the_front_page_says_how_things_stand(tab: Open, site: Path) -> None:
     opened = tab(site / "index.html")
-    assert "1 open degradation from 1 commit" in opened.run("document.querySelector('h1').textContent")
+    assert "1 open degradation from 1 commit" in opened.run(
+        "document.querySelector('h1').textContent"
+    )
     said = opened.run("document.querySelector('#open + ul').textContent")
-    assert said.count("wall time +9") == 1 and all(place in said for place in ("AMD EPYC 7B13", "Arm Neoverse"))
+    assert said.count("wall time +9") == 1 and all(
+        place in said for place in ("AMD EPYC 7B13", "Arm Neoverse")
+    )
     assert opened.run("document.querySelectorAll('table.summary .cell').length") == 12 * 12
     assert opened.run("document.querySelectorAll('.cell.degradation a').length") >= 2
     assert opened.run(
-        "[...document.querySelectorAll('.cell.degradation a')].every(one => /^▲ \\+\\d/.test(one.textContent.trim()))"
+        "[...document.querySelectorAll('.cell.degradation a')].every(one => /^▲"
+        " \\+\\d/.test(one.textContent.trim()))"
     )
     assert opened.run("document.querySelectorAll('.trace path').length") == 12
-    links = opened.run("[...document.querySelectorAll('.cell a')].map(one => one.getAttribute('href'))")
-    assert len(links) == 144 and all(re.fullmatch(r"series/[\w.-]+\.html#at=[0-9a-f]+&in=[0-9a-f]{12}", link) for link in links)
+    links = opened.run(
+        "[...document.querySelectorAll('.cell a')].map(one => one.getAttribute('href'))"
+    )
+    assert len(links) == 144 and all(
+        re.fullmatch(r"series/[\w.-]+\.html#at=[0-9a-f]+&in=[0-9a-f]{12}", link) for link in links
+    )
 
 
 def test_a_search_begins_with_a_slash_and_stands_in_the_address(tab: Open, site: Path) -> None:
@@ -336,11 +420,15 @@ def test_a_search_begins_with_a_slash_and_stands_in_the_address(tab: Open, site:
     everything = opened.run(f"{VISIBLE}.length")
     opened.press("/", "Par")
     assert opened.run("document.activeElement.id") == "search"
-    assert opened.run(f"{VISIBLE}.map(row => row.querySelector('th').textContent.includes('parse'))") == [True] * 4
+    assert (
+        opened.run(f"{VISIBLE}.map(row => row.querySelector('th').textContent.includes('parse'))")
+        == [True] * 4
+    )
     assert opened.run("location.hash") == "#q=Par"
     again = tab(site / "index.html", "#q=Par")
     assert (
-        again.run(f"{VISIBLE}.length") == 4 and again.run("document.querySelector('output').textContent") == f"4 of {everything}"
+        again.run(f"{VISIBLE}.length") == 4
+        and again.run("document.querySelector('output').textContent") == f"4 of {everything}"
     )
     again.press("/", Keys.ESCAPE)
     assert again.run(f"{VISIBLE}.length") == everything and again.run("location.hash") == ""
@@ -350,11 +438,20 @@ def test_a_search_begins_with_a_slash_and_stands_in_the_address(tab: Open, site:
 def test_filters_narrow_the_chart_and_clear_takes_them_back(tab: Open, site: Path) -> None:
     opened = tab(site / "index.html", "#metric=wall+time&verdict=open")
     assert opened.run(f"{VISIBLE}.length") == 2
-    assert opened.run("[...document.querySelectorAll('select')].map(one => one.value)") == ["wall time", "", "open"]
+    assert opened.run("[...document.querySelectorAll('select')].map(one => one.value)") == [
+        "wall time",
+        "",
+        "open",
+    ]
     nothing = tab(site / "index.html", "#metric=peak+memory&verdict=open")
     assert nothing.run(f"{VISIBLE}.length") == 0
     assert nothing.run("document.querySelector('[data-list] > p:last-child').offsetHeight") > 0
-    assert nothing.run("[...document.querySelectorAll('tbody')].filter(one => one.offsetHeight).length") == 0
+    assert (
+        nothing.run(
+            "[...document.querySelectorAll('tbody')].filter(one => one.offsetHeight).length"
+        )
+        == 0
+    )
     nothing.click(".filters .chip")
     assert nothing.run(f"{VISIBLE}.length") == 12
     assert tab(site / "index.html", "#metric=nonsense").run(f"{VISIBLE}.length") == 12
@@ -367,17 +464,27 @@ def test_a_choice_made_by_hand_stands_in_the_address(tab: Open, site: Path) -> N
     opened.press("improvement")
     assert opened.run("location.hash") == "#change=improvement"
     assert opened.run(f"{VISIBLE}.length") == 1
-    assert opened.run("[...document.querySelectorAll('.group')].filter(one => one.offsetHeight).length") == 1
+    assert (
+        opened.run(
+            "[...document.querySelectorAll('.group')].filter(one => one.offsetHeight).length"
+        )
+        == 1
+    )
 
 
 def test_arrow_keys_go_from_cell_to_cell_and_enter_opens(tab: Open, site: Path) -> None:
     from selenium.webdriver.common.keys import Keys
 
     opened = tab(site / "index.html")
-    assert opened.run("document.querySelectorAll('table.summary tbody [tabindex=\"0\"]').length") == 1
+    assert (
+        opened.run("document.querySelectorAll('table.summary tbody [tabindex=\"0\"]').length") == 1
+    )
     opened.run("document.querySelector('table.summary tbody [tabindex=\"0\"]').focus()")
     opened.press(Keys.ARROW_DOWN, Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
-    where = "[document.activeElement.closest('tr').sectionRowIndex, document.activeElement.parentElement.cellIndex]"
+    where = (
+        "[document.activeElement.closest('tr').sectionRowIndex,"
+        " document.activeElement.parentElement.cellIndex]"
+    )
     assert opened.run(where) == [2, 5]
     opened.press(Keys.END)
     assert opened.run(where) == [2, 15]
@@ -391,29 +498,45 @@ def test_arrow_keys_go_from_cell_to_cell_and_enter_opens(tab: Open, site: Path) 
 def test_a_cell_opens_its_series_with_the_numbers_of_its_version(tab: Open, site: Path) -> None:
     opened = tab(site / "index.html")
     opened.click(".cell.degradation a")
-    assert opened.run("document.querySelector('.tip.pinned strong').textContent").endswith(f"Change {OPEN}")
-    assert "lasting degradation +9" in opened.run("document.querySelector('.tip.pinned').textContent")
+    assert opened.run("document.querySelector('.tip.pinned strong').textContent").endswith(
+        f"Change {OPEN}"
+    )
+    assert "lasting degradation +9" in opened.run(
+        "document.querySelector('.tip.pinned').textContent"
+    )
     opened.click(".tip.pinned a")
     assert "/commits/" in opened.run("location.pathname")
     assert opened.run("document.querySelector('h1').textContent") == f"Change {OPEN}"
     assert opened.problems() == []
 
 
-def test_the_history_has_levels_steps_intervals_and_words_for_the_axis(tab: Open, site: Path) -> None:
+def test_the_history_has_levels_steps_intervals_and_words_for_the_axis(
+    tab: Open, site: Path
+) -> None:
     opened = tab(series(site))
     assert opened.run("document.querySelectorAll('#history .level').length") == 2
-    assert opened.run("[...document.querySelectorAll('#history .effect')].map(one => one.textContent)")[1].startswith("✓ +1")
+    assert opened.run(
+        "[...document.querySelectorAll('#history .effect')].map(one => one.textContent)"
+    )[1].startswith("✓ +1")
     assert opened.run("document.querySelectorAll('#history .step').length") == 3
     assert (
-        opened.run("[...document.querySelectorAll('#history .step title')].map(one => one.textContent).join()").count(REASON) == 2
+        opened.run(
+            "[...document.querySelectorAll('#history .step title')].map(one =>"
+            " one.textContent).join()"
+        ).count(REASON)
+        == 2
     )
     words = opened.run("document.querySelector('#history .reach').textContent")
     assert re.search(
-        r"Values range over up to \d+\.\d % in one environment; the axis does not begin at zero\. 48 commits in sight\.", words
+        r"Values range over up to \d+\.\d % in one environment; the axis does not begin at zero\."
+        r" 48 commits in sight\.",
+        words,
     )
     assert opened.run("document.querySelector('#history .axis').textContent") == "ms"
     assert opened.run("document.querySelectorAll('.chips a[href^=\"../profiles/\"]').length") == 2
-    assert "lasting degradation" in opened.run("document.querySelector('svg.main').getAttribute('aria-label')")
+    assert "lasting degradation" in opened.run(
+        "document.querySelector('svg.main').getAttribute('aria-label')"
+    )
 
 
 def test_hovering_a_commit_tells_its_numbers(tab: Open, site: Path) -> None:
@@ -438,7 +561,8 @@ def test_dragging_zooms_and_a_double_click_shows_all_again(tab: Open, site: Path
     assert opened.run(SIGHT) is None
     opened.run("document.querySelector('svg.main').focus()")
     opened.driver.execute_cdp_cmd(
-        "Input.dispatchMouseEvent", {"type": "mouseWheel", "x": middle[0], "y": middle[1], "deltaX": 0, "deltaY": -100}
+        "Input.dispatchMouseEvent",
+        {"type": "mouseWheel", "x": middle[0], "y": middle[1], "deltaX": 0, "deltaY": -100},
     )
     opened.settle()
     assert int(opened.run(SIGHT)) < COMMITS
@@ -455,10 +579,18 @@ def test_the_overview_moves_and_widens_what_is_in_sight(tab: Open, site: Path) -
     assert first < COMMITS
     start = float(opened.run("document.querySelector('.overview .window').getAttribute('x')"))
     opened.point((box["x"] + 200, y), (box["x"] + 300, y), (box["x"] + 400, y), down=True)
-    assert float(opened.run("document.querySelector('.overview .window').getAttribute('x')")) > start + 100
+    assert (
+        float(opened.run("document.querySelector('.overview .window').getAttribute('x')"))
+        > start + 100
+    )
     opened.point((right - 5, y), clicks=1)
-    assert float(opened.run("document.querySelector('.overview .window').getAttribute('x')")) > start + 400
-    edge = opened.run("document.querySelector('.overview .handle').getBoundingClientRect().toJSON()")
+    assert (
+        float(opened.run("document.querySelector('.overview .window').getAttribute('x')"))
+        > start + 400
+    )
+    edge = opened.run(
+        "document.querySelector('.overview .handle').getBoundingClientRect().toJSON()"
+    )
     opened.point((edge["x"] + 3, y), (edge["x"] - 100, y), (edge["x"] - 200, y), down=True)
     assert int(opened.run(SIGHT)) > first
 
@@ -487,17 +619,36 @@ def test_the_history_can_be_read_with_the_keyboard_alone(tab: Open, site: Path) 
     assert opened.run("document.activeElement.textContent") == "what changed in this commit"
     opened.press(Keys.ESCAPE)
     assert opened.run("document.querySelector('.tip').hidden")
-    assert opened.run("document.activeElement.classList.contains('main')") and opened.problems() == []
+    assert (
+        opened.run("document.activeElement.classList.contains('main')") and opened.problems() == []
+    )
 
 
 def test_the_legend_hides_environments_intervals_levels_and_changes(tab: Open, site: Path) -> None:
     opened = tab(series(site))
-    labels = opened.run("[...document.querySelectorAll('#history .bar button')].map(one => one.textContent)")
-    assert len(labels) == 8 and labels[2:] == ["99 % intervals", "levels", "changes", "log axis", "from zero", "show all"]
+    labels = opened.run(
+        "[...document.querySelectorAll('#history .bar button')].map(one => one.textContent)"
+    )
+    assert len(labels) == 8 and labels[2:] == [
+        "99 % intervals",
+        "levels",
+        "changes",
+        "log axis",
+        "from zero",
+        "show all",
+    ]
     for number, (shown, left) in enumerate(
-        [(".main .track1", 0), (".main .track0", 0), (".main .whisker, .main .band", 0), (".level", 0), (".step", 0)]
+        [
+            (".main .track1", 0),
+            (".main .track0", 0),
+            (".main .whisker, .main .band", 0),
+            (".level", 0),
+            (".step", 0),
+        ]
     ):
-        count = f"document.querySelectorAll('#history {shown}').length".replace(", .main", ", #history .main")
+        count = f"document.querySelectorAll('#history {shown}').length".replace(
+            ", .main", ", #history .main"
+        )
         turn = 1 - number if number < 2 else number
         opened.run("document.querySelectorAll('#history .bar button')[0].ariaPressed")
         before = opened.run(count)
@@ -505,33 +656,49 @@ def test_the_legend_hides_environments_intervals_levels_and_changes(tab: Open, s
         assert (labels[turn], opened.run(count)) == (labels[turn], left) and before > 0
         opened.click(f"#history .bar button:nth-child({turn + 1})")
         assert opened.run(count) == before
-    ticks = "[...document.querySelectorAll('#history text.tick[text-anchor=end]')].map(one => one.textContent)"
+    ticks = (
+        "[...document.querySelectorAll('#history text.tick[text-anchor=end]')].map(one =>"
+        " one.textContent)"
+    )
     before = opened.run(ticks)
     opened.click("#history .bar button:nth-child(7)")
     assert opened.run(ticks)[0] == "0" and before[0] != "0"
     assert "zero" not in opened.run("document.querySelector('#history .reach').textContent")
     opened.click("#history .bar button:nth-child(7)")
     opened.click("#history .bar button:nth-child(6)")
-    assert opened.run("document.querySelectorAll('#history .bar button')[5].getAttribute('aria-pressed')") == "true"
+    assert (
+        opened.run(
+            "document.querySelectorAll('#history .bar button')[5].getAttribute('aria-pressed')"
+        )
+        == "true"
+    )
     assert len(opened.run(ticks)) >= 2
     opened.click("#history .bar button:nth-child(1)")
     opened.click("#history .bar button:nth-child(2)")  # nothing is in sight, on a logarithmic axis
-    assert opened.run("document.querySelectorAll('#history .level').length") == 0 and opened.problems() == []
+    assert (
+        opened.run("document.querySelectorAll('#history .level').length") == 0
+        and opened.problems() == []
+    )
 
 
-def test_the_detailed_chart_joins_versions_that_differ_by_a_bold_line(tab: Open, site: Path) -> None:
+def test_the_detailed_chart_joins_versions_that_differ_by_a_bold_line(
+    tab: Open, site: Path
+) -> None:
     opened = tab(series(site))
     assert opened.run("document.querySelectorAll('#detail .version').length") == COMMITS
     assert opened.run("document.querySelectorAll('#detail line.bold').length") >= 3
     assert opened.run("document.querySelectorAll('#detail line.bold.accepted').length") == 1
     assert opened.run("document.querySelectorAll('#detail .mean.alone').length") == 7
-    assert "differ from the one before" in opened.run("document.querySelector('svg.detail').getAttribute('aria-label')")
+    assert "differ from the one before" in opened.run(
+        "document.querySelector('svg.detail').getAttribute('aria-label')"
+    )
     opened.run("document.querySelector('#detail select').focus()")
     opened.press("Arm")
     assert opened.run("document.querySelector('#detail select').value") == "1"
     narrow = tab(series(site), width=400)
     assert narrow.run(
-        "const one = document.querySelector('#detail .scroll'); return one.scrollWidth > one.clientWidth && one.scrollLeft > 0;"
+        "const one = document.querySelector('#detail .scroll'); return one.scrollWidth >"
+        " one.clientWidth && one.scrollLeft > 0;"
     )
     assert narrow.wide() == 0
 
@@ -545,26 +712,48 @@ def test_a_commit_shows_its_effects_with_intervals_and_its_files(tab: Open, site
         > 1
     )
     assert opened.run("document.querySelectorAll('td.forest svg .reach').length") >= 2
-    assert re.fullmatch(r"−\d+\.\d %0\+\d+\.\d %", opened.run("document.querySelector('th.forest').textContent"))
+    assert re.fullmatch(
+        r"−\d+\.\d %0\+\d+\.\d %", opened.run("document.querySelector('th.forest').textContent")
+    )
     opened.click("details.files summary")
-    assert f"src/{OPEN} Change {OPEN}" in opened.run("document.querySelector('details.files').textContent")
+    assert f"src/{OPEN} Change {OPEN}" in opened.run(
+        "document.querySelector('details.files').textContent"
+    )
     opened.click("a[rel=prev]")
-    assert opened.run("document.querySelector('h1').textContent") == f"Change {OPEN - 1}" and opened.problems() == []
+    assert (
+        opened.run("document.querySelector('h1').textContent") == f"Change {OPEN - 1}"
+        and opened.problems() == []
+    )
 
 
 def test_what_a_series_shows_stands_in_its_address(tab: Open, site: Path) -> None:
-    state = "[...document.querySelectorAll('#history .bar button')].map(one => one.getAttribute('aria-pressed'))"
+    state = (
+        "[...document.querySelectorAll('#history .bar button')].map(one =>"
+        " one.getAttribute('aria-pressed'))"
+    )
     opened = tab(series(site))
     opened.click("#history .bar button:nth-child(1)")
     for name in ("levels", "log axis", "from zero"):
-        opened.run(f"[...document.querySelectorAll('#history .bar button')].find(one => one.textContent === '{name}').click()")
+        opened.run(
+            "[...document.querySelectorAll('#history .bar button')].find(one => one.textContent"
+            f" === '{name}').click()"
+        )
     opened.run("document.querySelector('svg.main').focus()")
     opened.press("+")
     opened.wait("location.hash.includes('from=')")
     hash_, pressed, sight = opened.run("location.hash"), opened.run(state), opened.run(SIGHT)
-    assert all(part in hash_ for part in ("environment=", "off=means", "axis=logarithmic", "axis=zero")) and int(sight) < COMMITS
+    assert (
+        all(
+            part in hash_ for part in ("environment=", "off=means", "axis=logarithmic", "axis=zero")
+        )
+        and int(sight) < COMMITS
+    )
     again = tab(series(site), hash_)
-    assert (again.run(state), again.run(SIGHT), again.run("location.hash")) == (pressed, sight, hash_)
+    assert (again.run(state), again.run(SIGHT), again.run("location.hash")) == (
+        pressed,
+        sight,
+        hash_,
+    )
     assert again.problems() == []
     again.run("document.querySelector('#history .bar .all').click()")
     again.wait("!location.hash.includes('from=')")
@@ -575,17 +764,30 @@ def test_every_change_has_a_label_and_no_two_overlap(tab: Open, site: Path, widt
     opened = tab(site / "about.html", width=width)
     at = [3, 4, 5, 9, 11, 30, 31, 58]
     steps = [
-        {"place": one, "first": one, "last": one, "effect": 0.1 + number / 100, "before": 1, "after": 1.1}
+        {
+            "place": one,
+            "first": one,
+            "last": one,
+            "effect": 0.1 + number / 100,
+            "before": 1,
+            "after": 1.1,
+        }
         for number, one in enumerate(at)
     ]
     drawn(opened, track("a", [1.0] * 60, *steps))
-    boxes = opened.run("[...document.querySelectorAll('#history .effect')].map(one => one.getBoundingClientRect().toJSON())")
+    boxes = opened.run(
+        "[...document.querySelectorAll('#history .effect')].map(one =>"
+        " one.getBoundingClientRect().toJSON())"
+    )
     assert len(boxes) == len(at)
     for turn, one in enumerate(boxes):
         for other in boxes[:turn]:
             apart = one["left"] >= other["right"] or other["left"] >= one["right"]
             assert apart or one["top"] >= other["bottom"] - 3 or other["top"] >= one["bottom"] - 3
-    marks = opened.run("[...document.querySelectorAll('#history .step .mark')].map(one => one.getBoundingClientRect().top)")
+    marks = opened.run(
+        "[...document.querySelectorAll('#history .step .mark')].map(one =>"
+        " one.getBoundingClientRect().top)"
+    )
     assert max(box["bottom"] for box in boxes) <= min(marks) + 3, "no label lies on a mark"
 
 
@@ -614,18 +816,36 @@ def test_a_group_of_changes_opens_where_an_address_leads_to_it(tab: Open, site: 
 
 def test_a_telephone_shows_the_name_of_the_project(tab: Open, site: Path) -> None:
     opened = tab(site / "index.html", width=420)
-    assert opened.run("(one => one.clientWidth > 200)(document.querySelector('.top .home'))") and opened.wide() == 0
+    assert (
+        opened.run("(one => one.clientWidth > 200)(document.querySelector('.top .home'))")
+        and opened.wide() == 0
+    )
 
 
 def test_a_name_in_the_chart_ends_with_what_tells_it_apart_and_has_the_whole_on_hover() -> None:
     def parts(name: str) -> tuple[str, str]:
         row = RowData(
-            benchmark=name, metric="", unit="", better="", environment=0, url="", level="", state="", trace=[], cells=[]
-        )  # fmt: skip
+            benchmark=name,
+            metric="",
+            unit="",
+            better="",
+            environment=0,
+            url="",
+            level="",
+            state="",
+            trace=[],
+            cells=[],
+        )
         return row.parts
 
-    assert parts("db: query.filter.Benchmark.time_filter") == ("db: query.filter.Benchmark.", "time_filter")
-    assert parts("tests: tests/test_a.py::test_x[1-2]") == ("tests: tests/test_a.py::", "test_x[1-2]")
+    assert parts("db: query.filter.Benchmark.time_filter") == (
+        "db: query.filter.Benchmark.",
+        "time_filter",
+    )
+    assert parts("tests: tests/test_a.py::test_x[1-2]") == (
+        "tests: tests/test_a.py::",
+        "test_x[1-2]",
+    )
     assert parts("sort") == ("", "sort") and parts("a.b") == ("", "a.b")
 
 
@@ -636,7 +856,10 @@ def test_a_scheme_that_was_chosen_holds_on_the_next_page(tab: Open, site: Path) 
     try:
         opened.click("#scheme")
         dark = opened.run(paper)
-        assert dark != "rgb(255, 255, 255)" and opened.run("document.getElementById('scheme').ariaPressed") == "true"
+        assert (
+            dark != "rgb(255, 255, 255)"
+            and opened.run("document.getElementById('scheme').ariaPressed") == "true"
+        )
         assert tab(site / "about.html", scheme="light").run(paper) == dark
     finally:
         opened.run("localStorage.clear()")
@@ -648,7 +871,10 @@ def test_a_search_on_another_page_goes_to_the_front_page(tab: Open, site: Path) 
     opened = tab(series(site))
     opened.press("/", "render", Keys.ENTER)
     opened.settle()
-    assert opened.run("location.pathname").endswith("/index.html") and opened.run(f"{VISIBLE}.length") == 4
+    assert (
+        opened.run("location.pathname").endswith("/index.html")
+        and opened.run(f"{VISIBLE}.length") == 4
+    )
 
 
 @contextmanager
@@ -675,7 +901,9 @@ def test_a_printed_page_has_all_of_the_chart_and_no_controls(tab: Open, site: Pa
     opened = tab(site / "index.html", scheme="dark", width=1000)
     opened.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     assert opened.run("document.getElementById('search').offsetHeight") == 0
-    assert opened.run("getComputedStyle(document.querySelector('.scroll.tall')).overflow") == "visible"
+    assert (
+        opened.run("getComputedStyle(document.querySelector('.scroll.tall')).overflow") == "visible"
+    )
     assert opened.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert opened.run(PALE) == []
 
@@ -685,9 +913,14 @@ def test_the_tab_key_reaches_every_control(tab: Open, site: Path) -> None:
 
     opened = tab(series(site))
     kinds = "a:not([tabindex='-1']), button:not(:disabled), input, select, summary, svg.main"
-    wanted = f'[...document.querySelectorAll("{kinds}")].filter(one => one.getBoundingClientRect().width > 0)'
+    wanted = (
+        f'[...document.querySelectorAll("{kinds}")].filter(one => one.getBoundingClientRect().width'
+        " > 0)"
+    )
     count = opened.run(f"(window.wanted = {wanted}).length")
-    opened.run("addEventListener('focusin', event => (window.reached ??= new Set()).add(event.target))")
+    opened.run(
+        "addEventListener('focusin', event => (window.reached ??= new Set()).add(event.target))"
+    )
     opened.press(*[Keys.TAB] * (count + 20))
     assert opened.run("wanted.filter(one => !reached.has(one)).map(one => one.outerHTML)") == []
 
@@ -699,7 +932,9 @@ def test_hostile_names_are_text_in_tooltips_and_lists(tab: Open, hostile: Path) 
     for number in range(12):
         opened.point((box["x"] + 70 + number * (box["width"] - 100) / 12, box["y"] + 150))
     opened.point((box["x"] + 62 + (box["width"] - 78) * 12.5 / 24, box["y"] + 150), clicks=1)
-    assert "<img src=x onerror=alert(1)>" in opened.run("document.querySelector('.tip.pinned').textContent")
+    assert "<img src=x onerror=alert(1)>" in opened.run(
+        "document.querySelector('.tip.pinned').textContent"
+    )
     assert opened.run("document.querySelectorAll('.tip img, .tip b').length") == 0
     front = tab(hostile / "index.html")
     front.press("/", "<img")
@@ -721,36 +956,73 @@ def test_a_history_of_one_commit_says_so(tab: Open, tmp_path: Path) -> None:
         assert tab(site / name).problems() == []
 
 
-def track(name: str, levels: Sequence[float], *steps: dict[str, Any], began: str = "") -> dict[str, Any]:
+def track(
+    name: str, levels: Sequence[float], *steps: dict[str, Any], began: str = ""
+) -> dict[str, Any]:
     """A track as the data of a page has it."""
     count = len(levels)
     marks = [marked(**one) for one in steps]
     return {
-        "environment": {"name": name, "fingerprint": name}, "places": list(range(count)), "levels": list(levels), "low": [None] * count,
-        "high": [None] * count, "executions": [1] * count, "effects": [None] * count, "words": ["same"] * count, "began": began,
-        "steps": msgspec.to_builtins(marks), "lines": msgspec.to_builtins(outline.between(marks, 0, count - 1)),
-    }  # fmt: skip
+        "environment": {"name": name, "fingerprint": name},
+        "places": list(range(count)),
+        "levels": list(levels),
+        "low": [None] * count,
+        "high": [None] * count,
+        "executions": [1] * count,
+        "effects": [None] * count,
+        "words": ["same"] * count,
+        "began": began,
+        "steps": msgspec.to_builtins(marks),
+        "lines": msgspec.to_builtins(outline.between(marks, 0, count - 1)),
+    }
 
 
 def marked(
-    place: int, first: int, last: int, *, effect: float, before: float, after: float, word: str = "degradation", drift: bool = False,
-    state: ChangeState = "open", reason: str = "",
-) -> Mark:  # fmt: skip
+    place: int,
+    first: int,
+    last: int,
+    *,
+    effect: float,
+    before: float,
+    after: float,
+    word: str = "degradation",
+    drift: bool = False,
+    state: ChangeState = "open",
+    reason: str = "",
+) -> Mark:
     """A change as the data of a page has it."""
     return Mark(
-        place=place, first=first, last=last, word=word, drift=drift, state=state, reason=reason, effect=effect, low=None, high=None,
-        before=before, after=after, look=outline.appearance(word, drift=drift, accepted=False),
+        place=place,
+        first=first,
+        last=last,
+        word=word,
+        drift=drift,
+        state=state,
+        reason=reason,
+        effect=effect,
+        low=None,
+        high=None,
+        before=before,
+        after=after,
+        look=outline.appearance(word, drift=drift, accepted=False),
         **outline.edges(place, first - 0.5 if drift else None),
-    )  # fmt: skip
+    )
 
 
 def drawn(opened: Tab, *tracks: dict[str, Any]) -> None:
     """Draws a history of these tracks on a page that has none."""
     count = max(len(one["places"]) for one in tracks)
     page = {
-        "benchmark": "b", "unit": "s", "better": "lower", "authors": ["Ada"], "author": [0] * count, "days": ["2026-01-01"] * count,
-        "ids": [f"c{number}" for number in range(count)], "titles": [""] * count, "tracks": tracks,
-    }  # fmt: skip
+        "benchmark": "b",
+        "unit": "s",
+        "better": "lower",
+        "authors": ["Ada"],
+        "author": [0] * count,
+        "days": ["2026-01-01"] * count,
+        "ids": [f"c{number}" for number in range(count)],
+        "titles": [""] * count,
+        "tracks": tracks,
+    }
     opened.run(f"""const place = document.createElement("div");
     place.id = "history";
     document.querySelector("main").prepend(place);
@@ -758,7 +1030,9 @@ def drawn(opened: Tab, *tracks: dict[str, Any]) -> None:
     opened.settle()
 
 
-def test_of_many_environments_the_longest_and_those_with_open_changes_are_drawn_at_first(tab: Open, site: Path) -> None:
+def test_of_many_environments_the_longest_and_those_with_open_changes_are_drawn_at_first(
+    tab: Open, site: Path
+) -> None:
     opened = tab(site / "about.html")
     step = {"place": 5, "first": 5, "last": 5, "effect": 0.1, "before": 1, "after": 1.1}
     drawn(
@@ -770,17 +1044,22 @@ def test_of_many_environments_the_longest_and_those_with_open_changes_are_drawn_
         track("e", []),
     )
     assert opened.run(
-        "[...document.querySelectorAll('#history .main [class^=track]')].map(one => one.getAttribute('class'))"
-    ) == [
-        "track1",
-        "track2",
-    ]
-    assert "2 of 5 environments" in opened.run("document.querySelector('#history .reach').textContent")
+        "[...document.querySelectorAll('#history .main [class^=track]')].map(one =>"
+        " one.getAttribute('class'))"
+    ) == ["track1", "track2"]
+    assert "2 of 5 environments" in opened.run(
+        "document.querySelector('#history .reach').textContent"
+    )
     opened.click("#history .bar button:nth-child(4)")
-    assert opened.run("document.querySelectorAll('#history .main .track3').length") == 1 and opened.problems() == []
+    assert (
+        opened.run("document.querySelectorAll('#history .main .track3').length") == 1
+        and opened.problems() == []
+    )
 
 
-def test_a_drift_is_slanted_what_is_in_doubt_is_shaded_and_a_new_beginning_is_named(tab: Open, site: Path) -> None:
+def test_a_drift_is_slanted_what_is_in_doubt_is_shaded_and_a_new_beginning_is_named(
+    tab: Open, site: Path
+) -> None:
     opened = tab(site / "about.html")
     gradual = {
         "place": 8,
@@ -793,33 +1072,64 @@ def test_a_drift_is_slanted_what_is_in_doubt_is_shaded_and_a_new_beginning_is_na
         "state": "over",
         "reason": "undone",
     }
-    sudden = {"place": 14, "first": 12, "last": 14, "effect": -0.1, "before": 1.2, "after": 1.08, "word": "improvement"}
+    sudden = {
+        "place": 14,
+        "first": 12,
+        "last": 14,
+        "effect": -0.1,
+        "before": 1.2,
+        "after": 1.08,
+        "word": "improvement",
+    }
     levels = [1.0] * 4 + [1, 1.05, 1.1, 1.15, 1.2] + [1.2] * 5 + [1.08] * 6
     drawn(opened, track("a", levels, gradual, sudden, began="cpu differs"))
-    assert opened.run("document.querySelector('#history .level').getAttribute('d').match(/L/g).length") == 1
+    assert (
+        opened.run("document.querySelector('#history .level').getAttribute('d').match(/L/g).length")
+        == 1
+    )
     assert opened.run("document.querySelectorAll('#history .doubt').length") == 2
-    titles = opened.run("[...document.querySelectorAll('#history title')].map(one => one.textContent).join(' ')")
-    assert "drift +20.0 %: 1 s → 1.2 s; over 5 commits c4..c8; over: undone" in titles and "one of 3 commits c12..c14" in titles
+    titles = opened.run(
+        "[...document.querySelectorAll('#history title')].map(one => one.textContent).join(' ')"
+    )
+    assert (
+        "drift +20.0 %: 1 s → 1.2 s; over 5 commits c4..c8; over: undone" in titles
+        and "one of 3 commits c12..c14" in titles
+    )
     assert "begins anew: cpu differs" in titles and opened.problems() == []
 
 
 def test_enormous_intervals_are_cut_off_and_reported(tab: Open, site: Path) -> None:
     opened = tab(site / "about.html")
-    wild = track("a", [1.0, 1.1, 1.05, 1.02]) | {"low": [0.5, None, 1.0, 1.0], "high": [9.0, None, 1.1, 1.1]}
+    wild = track("a", [1.0, 1.1, 1.05, 1.02]) | {
+        "low": [0.5, None, 1.0, 1.0],
+        "high": [9.0, None, 1.1, 1.1],
+    }
     drawn(opened, wild)
-    words = "Values range over 10.0 %; the axis does not begin at zero; 1 interval reaches beyond the figure. 4 commits in sight."
+    words = (
+        "Values range over 10.0 %; the axis does not begin at zero; 1 interval reaches beyond the"
+        " figure. 4 commits in sight."
+    )
     assert opened.run("document.querySelector('#history .reach').textContent") == words
     assert [
         float(one)
-        for one in opened.run("[...document.querySelectorAll('#history text.tick[text-anchor=end]')].map(one => one.textContent)")
+        for one in opened.run(
+            "[...document.querySelectorAll('#history text.tick[text-anchor=end]')].map(one =>"
+            " one.textContent)"
+        )
     ][-1] < 1.3
     opened.run(
-        "perf.intervals.draw(document.querySelector('#history'), {unit: 's', tracks: [0]}, {name: 'a', points: [1, 2].map(turn => ({"
-        "x: turn, turn, level: 1, low: .5, high: turn * 9, executions: 2, effect: null, word: 'same', track: {marks: []},"
-        "commit: {short: 'c', title: '', author: '', day: '', url: 'x.html'}}))})"
+        "perf.intervals.draw(document.querySelector('#history'), {unit: 's', tracks: [0]}, {name:"
+        " 'a', points: [1, 2].map(turn => ({x: turn, turn, level: 1, low: .5, high: turn * 9,"
+        " executions: 2, effect: null, word: 'same', track: {marks: []},commit: {short: 'c', title:"
+        " '', author: '', day: '', url: 'x.html'}}))})"
     )
-    assert "2 intervals reach beyond the figure" in opened.run("document.querySelector('#history').textContent")
-    assert opened.run("[...document.querySelectorAll('.span')].every(one => Number(one.getAttribute('height')) <= 216)")
+    assert "2 intervals reach beyond the figure" in opened.run(
+        "document.querySelector('#history').textContent"
+    )
+    assert opened.run(
+        "[...document.querySelectorAll('.span')].every(one => Number(one.getAttribute('height')) <="
+        " 216)"
+    )
     assert opened.problems() == []
 
 
@@ -827,11 +1137,15 @@ def test_values_of_zero_and_below_have_no_logarithmic_axis(tab: Open, site: Path
     opened = tab(site / "about.html")
     drawn(opened, track("a", [0, -1, 2, 3, 0]))
     assert "log axis" not in opened.run("document.querySelector('#history .bar').textContent")
-    assert "Some values are zero or below." in opened.run("document.querySelector('#history .reach').textContent")
+    assert "Some values are zero or below." in opened.run(
+        "document.querySelector('#history .reach').textContent"
+    )
     equal = tab(site / "about.html")
     drawn(equal, track("a", [5.0] * 3))
     assert (
-        "Values range over 0 %" in equal.run("document.querySelector('#history .reach').textContent") and equal.problems() == []
+        "Values range over 0 %"
+        in equal.run("document.querySelector('#history .reach').textContent")
+        and equal.problems() == []
     )
 
 
@@ -856,10 +1170,16 @@ UNITS = [
 
 
 def numbers() -> Iterator[float]:
-    """Numbers of all sizes: with few digits and with all, at the edges of prefixes and of digits, and halfway between two texts."""
+    """Numbers of all sizes: with few digits and with all, at the edges of prefixes and of digits,
+    and halfway between two texts.
+    """
     random = Random(1)
     for power in range(-18, 18):
-        yield from (sign * digits * 10.0**power for sign in (1, -1) for digits in (1, 9.995, 9.9995, 9.99951, 99.96, 2.5))
+        yield from (
+            sign * digits * 10.0**power
+            for sign in (1, -1)
+            for digits in (1, 9.995, 9.9995, 9.99951, 99.96, 2.5)
+        )
         yield from (random.uniform(-10, 10) * 10.0**power for _ in range(6))
     yield from (turn / 16 for turn in range(-64, 200, 3))
     yield from (turn + 0.5 for turn in range(990, 1010))
@@ -870,13 +1190,16 @@ def test_numbers_read_as_everywhere_else(tab: Open, site: Path) -> None:
     values = list(numbers())
     opened = tab(site / "about.html")
     texts = opened.run(
-        f"(() => {{const values = {json.dumps(values)};"
-        f"const quantities = {json.dumps(UNITS)}.map(unit => values.map(one => perf.number.quantity(one, unit)));"
-        "return [quantities, values.map(perf.number.percent)]})()"
+        f"(() => {{const values = {json.dumps(values)};const quantities ="
+        f" {json.dumps(UNITS)}.map(unit => values.map(one => perf.number.quantity(one,"
+        " unit)));return [quantities, values.map(perf.number.percent)]})()"
     )
     asked = [*((one, unit) for unit in UNITS for one in values), *((one, "%") for one in values)]
     with quantity.micro_sign():
-        expected = [quantity.percent(one) if unit == "%" else quantity.quantity(one, unit) for one, unit in asked]
+        expected = [
+            quantity.percent(one) if unit == "%" else quantity.quantity(one, unit)
+            for one, unit in asked
+        ]
     found = zip(asked, chain(*texts[0], texts[1]), expected, strict=True)
     assert [row for row in found if row[1] != row[2]] == []
     assert len(asked) > 9_000
@@ -884,7 +1207,9 @@ def test_numbers_read_as_everywhere_else(tab: Open, site: Path) -> None:
 
 def test_ticks_are_round_and_within_their_range(tab: Open, site: Path) -> None:
     opened = tab(site / "about.html")
-    ticks: Callable[..., list[float]] = lambda *args: opened.run(f"perf.number.ticks(...{json.dumps(args)})")  # noqa: E731
+    ticks: Callable[..., list[float]] = lambda *args: opened.run(  # noqa: E731
+        f"perf.number.ticks(...{json.dumps(args)})"
+    )
     assert ticks(12.9, 15.1, 5) == [13, 13.5, 14, 14.5, 15]
     assert ticks(0, 1, 4) == [0, 0.5, 1] or len(ticks(0, 1, 4)) >= 3
     assert ticks(0.001, 1000, 5, True)[0] == 0.001 and ticks(3, 3, 5) == [3]
@@ -894,7 +1219,9 @@ def test_ticks_are_round_and_within_their_range(tab: Open, site: Path) -> None:
 
 @pytest.fixture(scope="module")
 def slips(once: Once) -> Path:
-    """The site of the demo's skip list, measured in short: recorded calls of three functions in four versions."""
+    """The site of the demo's skip list, measured in short: recorded calls of three functions in
+    four versions.
+    """
     return once("slips", _slips) / "site"
 
 
@@ -909,7 +1236,9 @@ def _slips(folder: Path) -> None:
 
     run(sys.executable, str(build), "python", str(project), place=folder)
     settings = (project / "perf.toml").read_text()
-    (project / "perf.toml").write_text(settings.replace('"python work.py"', '"python work.py 40 150"'))
+    (project / "perf.toml").write_text(
+        settings.replace('"python work.py"', '"python work.py 40 150"')
+    )
     run(*perf, "collect", "--quiet", "--executions", "3", "v1", "v2", "v3", "v4")
     run(*perf, "publish", str(folder / "site"))
 
@@ -920,7 +1249,11 @@ def test_every_page_of_a_measured_project_is_quiet(slips: Path, tab: Open, width
     assert {path.parent.name for path in found} == {"site", "series", "commits", "profiles"}
     for path in found:
         opened = tab(path, width=width)
-        said = [one for one in opened.problems() if "[bokeh" not in one or "setting log level" not in one]
+        said = [
+            one
+            for one in opened.problems()
+            if "[bokeh" not in one or "setting log level" not in one
+        ]
         assert (path.name, said) == (path.name, [])
         assert (path.name, opened.wide()) == (path.name, 0)
         assert path.with_suffix(".json").is_file() and path.stat().st_size < LIMIT

@@ -1,4 +1,6 @@
-"""The postprocessors that draw curves without a model: against closed forms, numpy and statsmodels, and on rows that make no curve."""
+"""The postprocessors that draw curves without a model: against closed forms, numpy and statsmodels,
+and on rows that make no curve.
+"""
 
 from __future__ import annotations
 
@@ -36,17 +38,25 @@ SMOOTHERS = [
 ]
 
 
-def timed(x: Sequence[Any], y: Sequence[Any], units: Sequence[int] | None = None, **columns: Any) -> Profile:
+def timed(
+    x: Sequence[Any], y: Sequence[Any], units: Sequence[int] | None = None, **columns: Any
+) -> Profile:
     """A profile with the durations ``y`` at the sizes ``x`` of the units ``f0``, ``f1``, ..."""
     codes = list(units or [0] * len(x))
     resources = Resources(
-        names=[f"f{code}" for code in range(max(codes, default=0) + 1)], uid=codes, execution=[0] * len(codes),
-        size=list(x), metrics={"duration": list(y)}, **columns,
-    )  # fmt: skip
+        names=[f"f{code}" for code in range(max(codes, default=0) + 1)],
+        uid=codes,
+        execution=[0] * len(codes),
+        size=list(x),
+        metrics={"duration": list(y)},
+        **columns,
+    )
     return sample_profile(resources=resources, metrics={"duration": Metric("s")})
 
 
-def curve(seed: int = 1, rows: int = 300, sizes: int = 60, noise: float = 0.1) -> tuple[list[float], list[float]]:
+def curve(
+    seed: int = 1, rows: int = 300, sizes: int = 60, noise: float = 0.1
+) -> tuple[list[float], list[float]]:
     """Rising durations with noise."""
     rng = np.random.default_rng(seed)
     x = rng.integers(1, sizes + 1, rows).astype(float)
@@ -80,18 +90,26 @@ def test_rows_of_one_size_are_never_separated() -> None:
     assert points(wider)[1].tolist() == pytest.approx([4.0, 8.0, 13.0])
 
 
-@pytest.mark.parametrize(("option", "alpha"), [("alpha", 0.3), ("com", 7 / 3), ("span", 17 / 3), ("halflife", 1.943358)])
+@pytest.mark.parametrize(
+    ("option", "alpha"), [("alpha", 0.3), ("com", 7 / 3), ("span", 17 / 3), ("halflife", 1.943358)]
+)
 def test_an_exponential_average_weighs_what_is_before(option: str, alpha: float) -> None:
     y = np.random.default_rng(2).random(40)
-    found = MovingAverage(kind="exponential", **{option: alpha}).apply(timed(list(range(40)), y.tolist()))
+    found = MovingAverage(kind="exponential", **{option: alpha}).apply(
+        timed(list(range(40)), y.tolist())
+    )
     weights = 0.7 ** np.arange(40)
-    expected = [(weights[: n + 1][::-1] * y[: n + 1]).sum() / weights[: n + 1].sum() for n in range(40)]
+    expected = [
+        (weights[: n + 1][::-1] * y[: n + 1]).sum() / weights[: n + 1].sum() for n in range(40)
+    ]
     assert points(found)[1] == pytest.approx(np.array(expected), rel=1e-6)
     assert found.models[0].alpha == pytest.approx(0.3, rel=1e-6)
 
 
 def test_an_exponential_average_begins_anew_in_each_unit() -> None:
-    found = MovingAverage(kind="exponential", alpha=0.5).apply(timed([1, 2, 1, 2], [1.0, 4.0, 10.0, 40.0], [0, 0, 1, 1]))
+    found = MovingAverage(kind="exponential", alpha=0.5).apply(
+        timed([1, 2, 1, 2], [1.0, 4.0, 10.0, 40.0], [0, 0, 1, 1])
+    )
     assert points(found, 0)[1] == pytest.approx([1.0, 3.0])
     assert points(found, 1)[1] == pytest.approx([10.0, 30.0])
 
@@ -125,12 +143,16 @@ def test_a_noisier_curve_has_a_wider_window_and_a_smaller_alpha() -> None:
     assert quiet.alpha > loud.alpha
 
 
-@pytest.mark.parametrize("rule", ["auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges"])
+@pytest.mark.parametrize(
+    "rule", ["auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges"]
+)
 def test_buckets_are_those_of_numpys_rules(rule: str) -> None:
     rng = np.random.default_rng(5)
     parts = [rng.lognormal(3, 0.5, 400), rng.normal(100, 5, 50), np.arange(1.0, 8)]
     units = np.repeat([0, 1, 2], [len(part) for part in parts]).tolist()
-    found = Regressogram(buckets=rule).apply(timed(np.concatenate(parts).tolist(), [1.0] * len(units), units))
+    found = Regressogram(buckets=rule).apply(
+        timed(np.concatenate(parts).tolist(), [1.0] * len(units), units)
+    )
     expected = [len(np.histogram_bin_edges(part, rule)) - 1 for part in parts]
     assert [entry.buckets for entry in found.models] == expected
 
@@ -168,14 +190,20 @@ def test_kernel_regression_is_that_of_statsmodels(estimate: str) -> None:
 @pytest.mark.parametrize("estimate", ["ll", "lc"])
 @pytest.mark.parametrize("criterion", ["cv_ls", "aic"])
 @pytest.mark.filterwarnings("ignore:After 0.17:FutureWarning")
-def test_the_bandwidth_of_the_estimator_is_that_of_statsmodels(criterion: str, estimate: str) -> None:
+def test_the_bandwidth_of_the_estimator_is_that_of_statsmodels(
+    criterion: str, estimate: str
+) -> None:
     from statsmodels.nonparametric.kernel_regression import KernelReg
 
     rng = np.random.default_rng(7)
     x = np.linspace(1, 60, 40)
     y = np.sin(x / 6) + 0.2 * rng.standard_normal(40)
     profile = timed(x.tolist(), y.tolist())
-    found = KernelRegression(mode="estimator", criterion=criterion, estimate=estimate).apply(profile).models[0]
+    found = (
+        KernelRegression(mode="estimator", criterion=criterion, estimate=estimate)
+        .apply(profile)
+        .models[0]
+    )
     assert found.bandwidth_by == criterion
     with np.errstate(all="ignore"):  # where no other row is within reach
         expected = abs(KernelReg(y, x, "c", estimate, criterion).bw[0])
@@ -191,8 +219,13 @@ def test_the_criteria_of_the_search_are_those_of_statsmodels(estimate: str) -> N
     x, y = np.sort(rng.uniform(0, 10, 60)), rng.standard_normal(60)
     width = np.array([0.8])
     theirs = KernelReg(y, x, "c", estimate, width)
-    expected = {"cv_ls": theirs.cv_loo(width, theirs.est[estimate])[0], "aic": theirs.aic_hurvich(width)[0]}
-    ours = {criterion: _kernel._criterion(x, y, estimate, criterion)(width) for criterion in expected}
+    expected = {
+        "cv_ls": theirs.cv_loo(width, theirs.est[estimate])[0],
+        "aic": theirs.aic_hurvich(width)[0],
+    }
+    ours = {
+        criterion: _kernel._criterion(x, y, estimate, criterion)(width) for criterion in expected
+    }
     assert ours == pytest.approx(expected, rel=1e-9)
 
 
@@ -268,14 +301,22 @@ values = st.floats(-1e3, 1e3).map(lambda value: round(value, 3))
 
 @pytest.mark.parametrize("smoother", SMOOTHERS, ids=repr)
 @settings(max_examples=25, deadline=None)
-@given(data=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9), values), min_size=1, max_size=30), seed=st.randoms())
-def test_neither_the_order_of_rows_nor_that_of_units_matters(smoother: Any, data: list[Any], seed: Any) -> None:
+@given(
+    data=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 9), values), min_size=1, max_size=30),
+    seed=st.randoms(),
+)
+def test_neither_the_order_of_rows_nor_that_of_units_matters(
+    smoother: Any, data: list[Any], seed: Any
+) -> None:
     def found(rows: list[Any], names: dict[int, int]) -> dict[str, Any]:
         units, x, y = zip(*rows, strict=True)
         made = smoother.apply(timed(x, y, [names[unit] for unit in units]))
         assert decode(made.encode()).models == made.models
         back = {f"f{new}": f"f{old}" for old, new in names.items()}
-        return {back[entry.uid]: as_written(msgspec.structs.replace(entry, uid="")) for entry in made.models}
+        return {
+            back[entry.uid]: as_written(msgspec.structs.replace(entry, uid=""))
+            for entry in made.models
+        }
 
     expected = found(data, {0: 0, 1: 1, 2: 2})
     mixed = list(data)
@@ -283,7 +324,9 @@ def test_neither_the_order_of_rows_nor_that_of_units_matters(smoother: Any, data
     again = found(mixed, {0: 2, 1: 0, 2: 1})
     assert again.keys() == expected.keys()
     for uid, entry in expected.items():
-        assert list(again[uid].pop("points")) == [pytest.approx(column, rel=1e-9, abs=1e-9) for column in entry.pop("points")]
+        assert list(again[uid].pop("points")) == [
+            pytest.approx(column, rel=1e-9, abs=1e-9) for column in entry.pop("points")
+        ]
         assert again[uid].pop("r2") == pytest.approx(entry.pop("r2"), abs=1e-6)
         assert again[uid] == entry
 
@@ -303,7 +346,9 @@ def test_neither_the_order_of_rows_nor_that_of_units_matters(smoother: Any, data
     ],
     ids=["one row", "one size", "one value", "zeros", "negative", "huge", "tiny", "missing"],
 )
-def test_rows_that_make_no_curve_are_reported_in_finite_numbers(smoother: Any, x: list[Any], y: list[Any]) -> None:
+def test_rows_that_make_no_curve_are_reported_in_finite_numbers(
+    smoother: Any, x: list[Any], y: list[Any]
+) -> None:
     found = smoother.apply(timed(x, y))
     assert decode(found.encode()).models == found.models
     usable = np.isfinite(np.array(x, dtype=float)) & np.isfinite(np.array(y, dtype=float))
@@ -316,7 +361,11 @@ def test_rows_that_do_not_count_are_left_out() -> None:
     x, y = [1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 900.0, 4.0]
     marked = timed(x, y, mark=[0, 0, REPEATED, 1])
     assert points(MovingAverage(window=1).apply(marked))[0].tolist() == [1.0, 2.0, 4.0]
-    resources = replace(marked.resources, mark=None, metrics={"duration": y, "duration.outlier": [0.0, 0.0, 1.0, None]})
+    resources = replace(
+        marked.resources,
+        mark=None,
+        metrics={"duration": y, "duration.outlier": [0.0, 0.0, 1.0, None]},
+    )
     metrics = {"duration": Metric("s"), "duration.outlier": Metric("", "none")}
     outlying = msgspec.structs.replace(marked, resources=resources, metrics=metrics)
     assert points(MovingAverage(window=1).apply(outlying))[0].tolist() == [1.0, 2.0, 4.0]
@@ -324,17 +373,25 @@ def test_rows_that_do_not_count_are_left_out() -> None:
 
 def test_very_many_units_have_short_curves() -> None:
     units = np.repeat(np.arange(10_000), 20)
-    found = MovingAverage(window=1).apply(timed(np.tile(np.arange(20.0), 10_000).tolist(), [1.0] * 200_000, units.tolist()))
+    found = MovingAverage(window=1).apply(
+        timed(np.tile(np.arange(20.0), 10_000).tolist(), [1.0] * 200_000, units.tolist())
+    )
     assert {len(entry.points[0]) for entry in found.models} == {16}
     assert {(entry.points[0][0], entry.points[0][-1]) for entry in found.models} == {(0.0, 19.0)}
 
 
 def test_another_metric_can_be_x() -> None:
     profile = timed([1.0, 2.0], [5.0, 7.0])
-    resources = replace(profile.resources, size=None, metrics={"duration": [5.0, 7.0], "bytes": [10.0, 30.0]})
-    profile = msgspec.structs.replace(profile, resources=resources, metrics={"duration": Metric("s"), "bytes": Metric("B")})
+    resources = replace(
+        profile.resources, size=None, metrics={"duration": [5.0, 7.0], "bytes": [10.0, 30.0]}
+    )
+    profile = msgspec.structs.replace(
+        profile, resources=resources, metrics={"duration": Metric("s"), "bytes": Metric("B")}
+    )
     found = MovingAverage(window=1, by="bytes").apply(profile)
-    assert [(entry.metric, entry.by, entry.x) for entry in found.models] == [("duration", "bytes", (10.0, 30.0))]
+    assert [(entry.metric, entry.by, entry.x) for entry in found.models] == [
+        ("duration", "bytes", (10.0, 30.0))
+    ]
     with pytest.raises(UsageError, match="has no sizes"):
         MovingAverage().apply(profile)
 
@@ -369,7 +426,14 @@ def test_the_band_of_lowess_holds_a_line_about_as_often_as_it_says() -> None:
         y = 10 + x + rng.standard_normal(len(x))
         (entry,) = Lowess(confidence=0.9).apply(timed(x.tolist(), y.tolist())).models
         assert isinstance(entry, LowessEntry) and entry.band is not None
-        held.append(np.mean([low <= 10 + size <= high for size, low, high in zip(entry.points[0], *entry.band, strict=True)]))
+        held.append(
+            np.mean(
+                [
+                    low <= 10 + size <= high
+                    for size, low, high in zip(entry.points[0], *entry.band, strict=True)
+                ]
+            )
+        )
     assert 0.8 < np.mean(held) < 0.96
 
 
@@ -379,9 +443,16 @@ def test_the_band_of_lowess_is_as_wide_as_executions_differ() -> None:
     x = np.tile(np.arange(1.0, 31), 10)
     y = 100 + x + 5 * rng.standard_normal(10)[execution] + 0.1 * rng.standard_normal(300)
     profile = timed(x.tolist(), y.tolist())
-    runs = msgspec.structs.replace(profile, resources=replace(profile.resources, execution=execution.tolist()))
+    runs = msgspec.structs.replace(
+        profile, resources=replace(profile.resources, execution=execution.tolist())
+    )
     apart, alike = (Lowess().apply(one).models[0] for one in (runs, profile))
-    assert isinstance(apart, LowessEntry) and isinstance(alike, LowessEntry) and apart.band and alike.band
+    assert (
+        isinstance(apart, LowessEntry)
+        and isinstance(alike, LowessEntry)
+        and apart.band
+        and alike.band
+    )
     wide, narrow = (np.subtract(*one.band[::-1]) for one in (apart, alike) if one.band)
     assert (wide > 2 * narrow).all()
 
@@ -389,15 +460,25 @@ def test_the_band_of_lowess_is_as_wide_as_executions_differ() -> None:
 def test_very_many_units_have_no_band() -> None:
     x, units = np.tile([1.0, 2.0, 3.0], 101), np.repeat(np.arange(101), 3)
     found = Lowess().apply(timed(x.tolist(), (x + 1).tolist(), units.tolist()))
-    assert len(found.models) == 101 and {one.band for one in found.models if isinstance(one, LowessEntry)} == {None}
+    assert len(found.models) == 101 and {
+        one.band for one in found.models if isinstance(one, LowessEntry)
+    } == {None}
 
 
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
         ("moving-average", {"kind": "men"}, "kind cannot be 'men'; did you mean `mean`"),
-        ("moving-average", {"window": 0}, "window is 0: give a whole number from 1 to 1e.09, such as 20"),
-        ("moving-average", {"kind": "exponential", "alpha": 0}, "alpha is 0.0: give a number above 0, at most 1"),
+        (
+            "moving-average",
+            {"window": 0},
+            "window is 0: give a whole number from 1 to 1e.09, such as 20",
+        ),
+        (
+            "moving-average",
+            {"kind": "exponential", "alpha": 0},
+            "alpha is 0.0: give a number above 0, at most 1",
+        ),
         ("moving-average", {"kind": "exponential", "alpha": 0.5, "span": 3}, "alpha and span"),
         ("moving-average", {"com": 2}, "belongs to kind"),
         ("moving-average", {"kind": "exponential", "window": 5}, "no window"),
@@ -408,11 +489,17 @@ def test_very_many_units_have_no_band() -> None:
         ("lowess", {"robust": 1.5}, "robust"),
         ("kernel-regression", {"mode": "user"}, "needs a bandwidth"),
         ("kernel-regression", {"bandwidth": 3}, 'needs mode = "user"'),
-        ("kernel-regression", {"mode": "user", "bandwidth": -1}, "bandwidth is -1.0: give a number above 0, such as 50"),
+        (
+            "kernel-regression",
+            {"mode": "user", "bandwidth": -1},
+            "bandwidth is -1.0: give a number above 0, such as 50",
+        ),
         ("kernel-regression", {"rule": "scot"}, "did you mean `scott`"),
     ],
 )
-def test_an_option_that_cannot_be_is_named_with_its_place(name: str, options: dict[str, Any], message: str) -> None:
+def test_an_option_that_cannot_be_is_named_with_its_place(
+    name: str, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(UsageError, match=message) as found:
         plugins.build("postprocessors", name, options, "job `sort`")
     assert str(found.value).startswith("job `sort`: ")

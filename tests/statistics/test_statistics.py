@@ -28,7 +28,9 @@ def test_welch_is_scipys_and_its_interval_is_statsmodels() -> None:
     expected = stats.ttest_ind(B, A, axis=1, equal_var=False)
     np.testing.assert_allclose(found.p, expected.pvalue, rtol=1e-9)
     np.testing.assert_allclose(found.df, expected.df, rtol=1e-9)
-    bounds = CompareMeans(DescrStatsW(B[3]), DescrStatsW(A[3])).tconfint_diff(alpha=0.01, usevar="unequal")
+    bounds = CompareMeans(DescrStatsW(B[3]), DescrStatsW(A[3])).tconfint_diff(
+        alpha=0.01, usevar="unequal"
+    )
     np.testing.assert_allclose((found.low[3], found.high[3]), bounds, rtol=1e-9)
 
 
@@ -37,7 +39,11 @@ def test_paired_is_scipys() -> None:
     for group in range(len(A)):
         expected = stats.ttest_rel(C[group], A[group])
         bounds = expected.confidence_interval(0.95)
-        np.testing.assert_allclose((found.p[group], found.low[group], found.high[group]), (expected.pvalue, *bounds), rtol=1e-9)
+        np.testing.assert_allclose(
+            (found.p[group], found.low[group], found.high[group]),
+            (expected.pvalue, *bounds),
+            rtol=1e-9,
+        )
 
 
 def test_an_additional_variance_joins_the_others_with_its_degrees_of_freedom() -> None:
@@ -46,7 +52,9 @@ def test_an_additional_variance_joins_the_others_with_its_degrees_of_freedom() -
     df = parts.sum() ** 2 / (parts**2 / [9, 6, 4]).sum()
     assert found.df[0] == pytest.approx(df)
     assert found.error[0] == pytest.approx(sqrt(parts.sum()))
-    assert found.p[0] == pytest.approx(2 * stats.t.sf(abs(B[0].mean() - A[0].mean()) / sqrt(parts.sum()), df))
+    assert found.p[0] == pytest.approx(
+        2 * stats.t.sf(abs(B[0].mean() - A[0].mean()) / sqrt(parts.sum()), df)
+    )
     wider = paired(A, C, extra=np.full(40, 0.02), extra_df=4)
     assert (wider.high - wider.low > paired(A, C).high - paired(A, C).low).all()
 
@@ -95,12 +103,17 @@ def test_two_sample_permutation_counts_all_arrangements(m: int, k: int) -> None:
     for group, p in enumerate(two_sample(first, second)):
         total, observed = pooled[group].sum(), abs(first[group].mean() - second[group].mean())
         chosen = [pooled[group][list(rows)].sum() for rows in combinations(range(m + k), m)]
-        assert p == pytest.approx(np.mean([abs(one / m - (total - one) / k) >= observed - 1e-12 for one in chosen]))
+        assert p == pytest.approx(
+            np.mean([abs(one / m - (total - one) / k) >= observed - 1e-12 for one in chosen])
+        )
 
 
 def test_two_sample_permutation_agrees_with_scipys() -> None:
     expected = stats.permutation_test(
-        (A[0, :6], C[0, :6]), lambda x, y, axis: x.mean(axis=axis) - y.mean(axis=axis), vectorized=True, n_resamples=np.inf
+        (A[0, :6], C[0, :6]),
+        lambda x, y, axis: x.mean(axis=axis) - y.mean(axis=axis),
+        vectorized=True,
+        n_resamples=np.inf,
     )
     assert two_sample(A[:1, :6], C[:1, :6])[0] == pytest.approx(expected.pvalue)
 
@@ -128,7 +141,11 @@ def test_equal_values_permute_to_one() -> None:
 
 
 def test_the_smallest_permutation_p_is_the_one_that_separated_samples_reach() -> None:
-    assert smallest(5, 5) == 2 / comb(10, 5) == two_sample([[1.0, 2, 3, 4, 5]], [[6.0, 7, 8, 9, 10]])[0]
+    assert (
+        smallest(5, 5)
+        == 2 / comb(10, 5)
+        == two_sample([[1.0, 2, 3, 4, 5]], [[6.0, 7, 8, 9, 10]])[0]
+    )
     assert smallest(5) == 2 / 32 == sign_flips([[1.0, 2, 3, 4, 5]])[0]
     assert smallest(1) == smallest(1, 1) == 1
 
@@ -149,13 +166,21 @@ def test_looks_are_early_and_strict_or_last() -> None:
     assert multiplicity.schedule(7) == (5, 6, 7)
     assert multiplicity.schedule(5) == (5,)
     assert multiplicity.schedule(3) == (3,)
-    assert [multiplicity.level(pairs) for pairs in multiplicity.schedule()] == [0.001] * 25 + [0.0095]
-    assert [multiplicity.level(pairs, 7) for pairs in multiplicity.schedule(7)] == [0.001, 0.001, 0.0095]
+    assert [multiplicity.level(pairs) for pairs in multiplicity.schedule()] == [0.001] * 25 + [
+        0.0095
+    ]
+    assert [multiplicity.level(pairs, 7) for pairs in multiplicity.schedule(7)] == [
+        0.001,
+        0.001,
+        0.0095,
+    ]
 
 
 @pytest.mark.simulation
 @pytest.mark.parametrize("heavy", [False, True], ids=["normal", "t with 3 degrees of freedom"])
-def test_all_looks_together_have_at_most_17_false_alarms_in_1000_and_lose_no_power(heavy: bool) -> None:
+def test_all_looks_together_have_at_most_17_false_alarms_in_1000_and_lose_no_power(
+    heavy: bool,
+) -> None:
     rng = np.random.default_rng(9)
     shape = (20_000, multiplicity.PAIRS)
     gaps = rng.standard_t(3, shape) if heavy else rng.standard_normal(shape)
@@ -199,19 +224,23 @@ def test_one_step_of_the_code_hardly_widens_a_short_history(count: int) -> None:
     rng = np.random.default_rng(count)
     means = rng.standard_normal((4000, count))
     sound, stepped = (
-        [sessions.between(one) for one in series.tolist()] for series in (means, means + 50 * (np.arange(count) == count - 1))
+        [sessions.between(one) for one in series.tolist()]
+        for series in (means, means + 50 * (np.arange(count) == count - 1))
     )
     before, after = (np.array([one.variance for one in found if one]) for found in (sound, stepped))
     assert before.mean() == pytest.approx(1, rel=0.07)
     assert after.mean() < 2.5 * before.mean()
-    # the target's own difference is among those that the variance comes from, and never the reason for an alarm
+    # the target's own difference is among those that the variance comes from, and never the reason
+    # for an alarm
     assert sound[0] is not None
     gap = np.abs(means[:, -1] - means[:, -2])
     assert (2 * stats.t.sf(gap / np.sqrt(2 * before), sound[0].df) <= 0.01).mean() < 0.01
 
 
 def test_sessions_that_were_all_alike_but_one_have_that_ones_step() -> None:
-    assert sessions.between([1.0, 1.0, 1.0, 1.0, 3.0]) == sessions.Spread(pytest.approx(0.5), pytest.approx(2.4))
+    assert sessions.between([1.0, 1.0, 1.0, 1.0, 3.0]) == sessions.Spread(
+        pytest.approx(0.5), pytest.approx(2.4)
+    )
 
 
 def test_repeats_of_a_commit_say_more_than_neighbours() -> None:
@@ -227,7 +256,9 @@ def test_repeats_of_a_commit_say_more_than_neighbours() -> None:
 
 def test_what_is_known_from_inside_sessions_is_taken_away() -> None:
     means = [0.0, 1.0, 0.0, 1.0, 0.0]
-    assert sessions.between(means, within=0.2) == sessions.Spread(pytest.approx(0.5 / 0.565 - 0.2), pytest.approx(1.8))
+    assert sessions.between(means, within=0.2) == sessions.Spread(
+        pytest.approx(0.5 / 0.565 - 0.2), pytest.approx(1.8)
+    )
     assert sessions.between(means, within=7.0) == sessions.Spread(0.0, pytest.approx(1.8))
     assert sessions.between(means[:4]) is None
     assert sessions.between([1.0] * 20) == sessions.Spread(0.0, pytest.approx(11.4))
@@ -240,7 +271,9 @@ def test_an_aa_floor_needs_three_measurements() -> None:
 
 
 def test_student_s_last_digit_does_not_depend_on_what_it_is_computed_with():
-    """Pages are written anew where anything that they say has moved, and so by far more than one new value."""
+    """Pages are written anew where anything that they say has moved, and so by far more than one
+    new value.
+    """
     from perfvcs.statistics.student import quantile, two_sided
 
     df = np.concatenate([np.arange(1, 60), np.linspace(0.3, 400, 300)])
@@ -262,7 +295,8 @@ def test_student_s_distribution_is_that_of_scipy():
     df = np.array([0.4, 1.0, 1.7, 2.0, 4.0, 9.0, 18.3, 57.0, 299.0, 301.0, 4321.0, 1e9])[:, None]
     expected = 2 * stdtr(df, -t)
     usual = expected > 1e-60
-    np.testing.assert_allclose(two_sided(t, df)[usual], expected[usual], rtol=2e-9, atol=0)  # near 0 scipy is the less exact
+    # near 0 scipy is the less exact
+    np.testing.assert_allclose(two_sided(t, df)[usual], expected[usual], rtol=2e-9, atol=0)
     np.testing.assert_allclose(two_sided(-t, df), two_sided(t, df))
     for p in (0.6, 0.95, 0.995, 0.9999):
         np.testing.assert_allclose(quantile(p, df), stdtrit(df, p), rtol=1e-9)

@@ -1,4 +1,6 @@
-"""Warm-up of executions and clusters of observations, against what was simulated and closed forms."""
+"""Warm-up of executions and clusters of observations, against what was simulated and closed
+forms.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +16,20 @@ from perfvcs.statistics.clusters import clusters, compare, fit
 def execution(seed: int, *levels: tuple[int, float], spread: float = 0.01) -> NDArray[np.float64]:
     """Measurements about levels, each (how many, level)."""
     plain = np.concatenate([np.full(count, level) for count, level in levels])
-    found: NDArray[np.float64] = plain * np.exp(spread * np.random.default_rng(seed).standard_normal(len(plain)))
+    found: NDArray[np.float64] = plain * np.exp(
+        spread * np.random.default_rng(seed).standard_normal(len(plain))
+    )
     return found
 
 
 def test_the_warm_up_of_each_execution_is_its_own() -> None:
-    found = warmup([execution(1, (8, 2.0), (40, 1.0)), execution(2, (15, 3.0), (5, 1.5), (80, 1.0)), execution(3, (50, 1.0))])
+    found = warmup(
+        [
+            execution(1, (8, 2.0), (40, 1.0)),
+            execution(2, (15, 3.0), (5, 1.5), (80, 1.0)),
+            execution(3, (50, 1.0)),
+        ]
+    )
     assert found.counts.tolist() == [8, 20, 0]
     assert found.steady.all()
     assert found.needed == 20
@@ -57,8 +67,12 @@ def test_warm_up_of_few_and_of_equal_measurements() -> None:
             warmup(runs)
 
 
-def hits_and_misses(seed: int, hit: float = 1.0, misses: float = 0.3, runs: int = 10) -> list[NDArray[np.float64]]:
-    """Logarithms of executions of 100 operations, each a cache hit or a miss that takes eight times as long."""
+def hits_and_misses(
+    seed: int, hit: float = 1.0, misses: float = 0.3, runs: int = 10
+) -> list[NDArray[np.float64]]:
+    """Logarithms of executions of 100 operations, each a cache hit or a miss that takes eight times
+    as long.
+    """
     rng = np.random.default_rng(seed)
     missed = rng.random((runs, 100)) < misses
     return list(
@@ -80,7 +94,9 @@ def test_hits_and_misses_are_two_clusters() -> None:
 def test_the_number_of_clusters_is_found() -> None:
     rng = np.random.default_rng(2)
     for k in (1, 2, 3, 4):
-        found = [len(clusters(rng.normal(6 * rng.integers(k, size=400), 1)).centres) for _ in range(5)]
+        found = [
+            len(clusters(rng.normal(6 * rng.integers(k, size=400), 1)).centres) for _ in range(5)
+        ]
         assert np.mean(np.array(found) == k) >= 0.8
 
 
@@ -88,7 +104,8 @@ def test_the_bic_of_one_cluster_is_that_of_a_normal_distribution() -> None:
     values = np.random.default_rng(3).normal(5, 2, 50)
     expected = -2 * stats.norm.logpdf(values, values.mean(), values.std()).sum() + 2 * np.log(50)
     assert fit(values, 1).bic == pytest.approx(expected)
-    # BIC does not depend on the unit of the values, but for the constant that it adds to all models alike.
+    # BIC does not depend on the unit of the values, but for the constant that it adds to all models
+    # alike.
     two, one = fit(values, 2).bic, fit(values, 1).bic
     assert fit(values * 1000, 2).bic - fit(values * 1000, 1).bic == pytest.approx(two - one)
 
@@ -97,12 +114,18 @@ def test_the_mixtures_likelihood_is_scipys() -> None:
     values = np.concatenate(hits_and_misses(4))
     found = fit(values, 2)
     density = found.shares * stats.norm.pdf(values[:, None], found.centres, found.spreads)
-    assert found.bic == pytest.approx(-2 * np.log(density.sum(axis=1)).sum() + 5 * np.log(len(values)), rel=1e-6)
+    assert found.bic == pytest.approx(
+        -2 * np.log(density.sum(axis=1)).sum() + 5 * np.log(len(values)), rel=1e-6
+    )
 
 
 def test_clusters_of_equal_few_and_discrete_values() -> None:
     same = clusters([0.1] * 9)
-    assert (same.centres.tolist(), same.spreads.tolist(), same.labels.tolist()) == ([0.1], [0.0], [0] * 9)
+    assert (same.centres.tolist(), same.spreads.tolist(), same.labels.tolist()) == (
+        [0.1],
+        [0.0],
+        [0] * 9,
+    )
     assert len(clusters([1.0]).centres) == 1
     ticks = clusters(np.repeat([10.0, 11.0, 13.0], [30, 50, 20]))
     assert ticks.centres == pytest.approx([10, 11, 13])

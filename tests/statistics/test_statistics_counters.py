@@ -1,4 +1,6 @@
-"""Many counters over time: what is redundant, what belongs together, what a model of the rest predicts, and what has regressed."""
+"""Many counters over time: what is redundant, what belongs together, what a model of the rest
+predicts, and what has regressed.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,31 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist, squareform
 
 from perfvcs.statistics.multivariate.counters import compare, structure
-from perfvcs.statistics.multivariate.prediction import cross_errors, matrix, prediction_error, target, thresholds
-from perfvcs.statistics.multivariate.redundancy import distances, redundant, standardised, tree, varying
+from perfvcs.statistics.multivariate.prediction import (
+    cross_errors,
+    matrix,
+    prediction_error,
+    target,
+    thresholds,
+)
+from perfvcs.statistics.multivariate.redundancy import (
+    distances,
+    redundant,
+    standardised,
+    tree,
+    varying,
+)
 from perfvcs.statistics.ranks import kolmogorov_smirnov
 
 Matrix = NDArray[np.float64]
-KEPT = ["CPU Privileged", "CPU User", "IO read byte/sec", "IO write byte/sec", "IO write op/sec", "Memory Private byte KB"]
+KEPT = [
+    "CPU Privileged",
+    "CPU User",
+    "IO read byte/sec",
+    "IO write byte/sec",
+    "IO write op/sec",
+    "Memory Private byte KB",
+]
 
 
 @pytest.fixture(scope="module")
@@ -28,20 +49,31 @@ def shang() -> tuple[list[str], Matrix, Matrix]:
         rows = list(csv.DictReader(file))
     names = [name for name in rows[0] if name not in ("version", "time")]
     old, new = (
-        np.array([[float(row[name]) for name in names] for row in rows if row["version"] == version])
+        np.array(
+            [[float(row[name]) for name in names] for row in rows if row["version"] == version]
+        )
         for version in ("old", "new")
     )
     return names, old, new
 
 
 def load(random: np.random.Generator, times: int = 60, level: float = 10.0) -> Matrix:
-    """A run of seven counters: three that follow the load, two that follow another thing, one alone, one constant."""
+    """A run of seven counters: three that follow the load, two that follow another thing, one
+    alone, one constant.
+    """
     wave, other = level + random.normal(0, 1, times), 5 + random.normal(0, 1, times)
     noise = random.normal(0, 0.5, (times, 5))
     return np.column_stack(
-        [2 * wave + noise[:, 0], 3 * wave + noise[:, 1], 30 - wave + noise[:, 2], other, other + noise[:, 3], 50 + noise[:, 4],
-         np.full(times, 7.0)]
-    )  # fmt: skip
+        [
+            2 * wave + noise[:, 0],
+            3 * wave + noise[:, 1],
+            30 - wave + noise[:, 2],
+            other,
+            other + noise[:, 3],
+            50 + noise[:, 4],
+            np.full(times, 7.0),
+        ]
+    )
 
 
 NAMES = ["cpu", "requests", "idle", "read", "write", "rss", "threads"]
@@ -50,13 +82,17 @@ NAMES = ["cpu", "requests", "idle", "read", "write", "rss", "threads"]
 # The published example.
 
 
-def test_the_published_example_loses_its_redundant_counters(shang: tuple[list[str], Matrix, Matrix]) -> None:
+def test_the_published_example_loses_its_redundant_counters(
+    shang: tuple[list[str], Matrix, Matrix],
+) -> None:
     names, old, new = shang
     gone = redundant(np.concatenate([old, new]))
     assert [names[place] for place in gone] == ["IO read op/sec", "Memory Working set KB"]
 
 
-def test_the_published_distances_come_out_to_two_decimals(shang: tuple[list[str], Matrix, Matrix]) -> None:
+def test_the_published_distances_come_out_to_two_decimals(
+    shang: tuple[list[str], Matrix, Matrix],
+) -> None:
     names, old, new = shang
     pooled = np.concatenate([old, new])[:, [names.index(name) for name in KEPT]]
     lower = [
@@ -72,7 +108,9 @@ def test_the_published_distances_come_out_to_two_decimals(shang: tuple[list[str]
     assert found == pytest.approx(found.T) and not found.diagonal().any()
 
 
-def test_the_published_tree_is_cut_into_the_published_clusters(shang: tuple[list[str], Matrix, Matrix]) -> None:
+def test_the_published_tree_is_cut_into_the_published_clusters(
+    shang: tuple[list[str], Matrix, Matrix],
+) -> None:
     names, old, new = shang
     found = structure([[old], [new]], names, distance="shang2015")
     assert list(found.counters) == KEPT
@@ -83,7 +121,9 @@ def test_the_published_tree_is_cut_into_the_published_clusters(shang: tuple[list
     ]
 
 
-def test_the_published_targets_errors_and_verdicts_come_out(shang: tuple[list[str], Matrix, Matrix]) -> None:
+def test_the_published_targets_errors_and_verdicts_come_out(
+    shang: tuple[list[str], Matrix, Matrix],
+) -> None:
     names, old, new = shang
     found = compare([old], new, names, distance="shang2015").clusters
     assert {cluster.target: round(100 * cluster.error) for cluster in found} == {
@@ -95,7 +135,9 @@ def test_the_published_targets_errors_and_verdicts_come_out(shang: tuple[list[st
     assert {cluster.threshold for cluster in found} == {0.3}
 
 
-def test_both_choices_of_distance_find_the_published_regression(shang: tuple[list[str], Matrix, Matrix]) -> None:
+def test_both_choices_of_distance_find_the_published_regression(
+    shang: tuple[list[str], Matrix, Matrix],
+) -> None:
     names, old, new = shang
     (regressed,) = [cluster for cluster in compare([old], new, names).clusters if cluster.regressed]
     assert (regressed.target, regressed.error, regressed.fitted) == ("IO read byte/sec", 1, 0)
@@ -106,7 +148,9 @@ def test_a_counter_that_swings_in_the_old_version_needs_more_than_the_published_
 ) -> None:
     names, old, new = shang
     published, own = (
-        {one.target: one for one in compare([old], new, names, choice=choice).clusters}["IO write byte/sec"]  # type: ignore[arg-type]
+        {one.target: one for one in compare([old], new, names, choice=choice).clusters}[
+            "IO write byte/sec"
+        ]  # type: ignore[arg-type]
         for choice in ("shang2015", "learned")
     )
     assert published.error == pytest.approx(0.334, abs=5e-4) and published.threshold == 0.3
@@ -125,8 +169,12 @@ def test_what_r2_says_is_what_a_regression_says() -> None:
     while True:
         r2 = []
         for place in left:
-            rest = np.column_stack([np.ones(len(values)), values[:, [other for other in left if other != place]]])
-            residual = values[:, place] - rest @ np.linalg.lstsq(rest, values[:, place], rcond=None)[0]
+            rest = np.column_stack(
+                [np.ones(len(values)), values[:, [other for other in left if other != place]]]
+            )
+            residual = (
+                values[:, place] - rest @ np.linalg.lstsq(rest, values[:, place], rcond=None)[0]
+            )
             r2.append(1 - residual.var() / values[:, place].var())
         if max(r2) <= 0.7:
             break
@@ -137,7 +185,9 @@ def test_what_r2_says_is_what_a_regression_says() -> None:
 def test_many_redundant_counters_go_one_by_one_until_the_rest_stands_alone() -> None:
     random = np.random.default_rng(2)
     base = random.normal(size=(300, 5))
-    values = np.column_stack([base, *(base @ random.normal(size=5) + random.normal(0, 0.01, 300) for _ in range(12))])
+    values = np.column_stack(
+        [base, *(base @ random.normal(size=5) + random.normal(0, 0.01, 300) for _ in range(12))]
+    )
     gone = redundant(values)
     left = [place for place in range(17) if place not in gone]
     assert len(gone) == len(set(gone)) and 1 <= len(left) <= 5
@@ -147,7 +197,9 @@ def test_many_redundant_counters_go_one_by_one_until_the_rest_stands_alone() -> 
 
 def test_of_duplicates_the_first_stays() -> None:
     counter = np.random.default_rng(3).normal(size=20)
-    values = np.column_stack([counter, 2 * counter, -counter + 1e6, np.random.default_rng(4).normal(size=20)])
+    values = np.column_stack(
+        [counter, 2 * counter, -counter + 1e6, np.random.default_rng(4).normal(size=20)]
+    )
     assert sorted(redundant(values)) == [1, 2]
     assert redundant(values, threshold=1) == []
 
@@ -170,7 +222,14 @@ def test_constants_are_never_redundant_and_foreign_values_are_refused() -> None:
 
 
 def test_rounding_is_not_variance() -> None:
-    values = np.column_stack([np.full(4, 0.1), [0.1, 0.1 + 1e-17, 0.1, 0.1], [1e-300, 2e-300, 1e-300, 0], [1, 2, np.nan, 3]])
+    values = np.column_stack(
+        [
+            np.full(4, 0.1),
+            [0.1, 0.1 + 1e-17, 0.1, 0.1],
+            [1e-300, 2e-300, 1e-300, 0],
+            [1, 2, np.nan, 3],
+        ]
+    )
     assert varying(values).tolist() == [False, False, True, False]
     assert varying(np.empty((0, 2))).tolist() == [False, False]
 
@@ -178,13 +237,17 @@ def test_rounding_is_not_variance() -> None:
 def test_the_largest_and_smallest_floats_have_correlations() -> None:
     values = np.column_stack([[1e308, -1e308, 1e307], [1e-308, -1e-308, 1e-309]])
     unit = standardised(values)
-    assert (unit**2).sum(axis=0) == pytest.approx([1, 1]) and unit[:, 0] @ unit[:, 1] == pytest.approx(1)
+    assert (unit**2).sum(axis=0) == pytest.approx([1, 1]) and unit[:, 0] @ unit[
+        :, 1
+    ] == pytest.approx(1)
 
 
 # Distances, tree, cut.
 
 
-def test_counters_that_move_against_each_other_are_together_by_default_and_apart_as_published() -> None:
+def test_counters_that_move_against_each_other_are_together_by_default_and_apart_as_published() -> (
+    None
+):
     values = np.column_stack([np.arange(5.0), -np.arange(5.0), [1.0, 1, 1, 1, 1]])
     assert distances(values)[0].tolist() == pytest.approx([0, 0, 1])
     assert distances(values, "shang2015")[0].tolist() == pytest.approx([0, 1, 1])
@@ -206,11 +269,16 @@ def test_the_tree_is_scipys_and_its_index_that_of_the_points_themselves(seed: in
     squares = squareform(pdist(points)) ** 2
     found = tree(squares)
     steps = linkage(squareform(squares), "average")
-    assert found.merges.tolist() == steps[:, :2].astype(int).tolist() and found.heights == pytest.approx(steps[:, 2])
+    assert found.merges.tolist() == steps[:, :2].astype(
+        int
+    ).tolist() and found.heights == pytest.approx(steps[:, 2])
     assert len(found.clusters) == 3 and len({tuple(leaves) for leaves in found.clusters}) == 3
     for k in range(2, 12):
         labels = fcluster(steps, k, "maxclust")
-        inside = sum(((points[labels == label] - points[labels == label].mean(axis=0)) ** 2).sum() for label in range(1, k + 1))
+        inside = sum(
+            ((points[labels == label] - points[labels == label].mean(axis=0)) ** 2).sum()
+            for label in range(1, k + 1)
+        )
         between = ((points - points.mean(axis=0)) ** 2).sum() - inside
         assert found.score[k] == pytest.approx((between / (k - 1)) / (inside / (12 - k)))
     assert np.isnan(found.score[[0, 1, 12]]).all()
@@ -256,7 +324,8 @@ def test_the_target_has_the_smallest_p_of_scipys_test() -> None:
 def test_equal_p_are_distinguished_by_the_standardised_shift() -> None:
     old = np.column_stack([np.arange(200.0), np.arange(200.0), np.arange(200.0), np.zeros(200)])
     shifts = [1e3, 1e4, 1e4, 0.0]
-    assert target(old, old + shifts) == 1  # all three are apart, with p below the smallest float; the first of the two furthest
+    # all three are apart, with p below the smallest float; the first of the two furthest
+    assert target(old, old + shifts) == 1
     constant = np.column_stack([np.arange(3.0), np.zeros(3)])
     assert target(constant, constant + 100) == 1  # a constant that moved is infinitely far
     assert target(constant, constant) == 0
@@ -269,7 +338,10 @@ def test_the_error_is_that_of_a_least_squares_fit() -> None:
     random = np.random.default_rng(9)
     old, new = load(random), load(random, 30, 12)
     design = np.column_stack([np.ones(60), old[:, 1:3]])
-    predicted = np.column_stack([np.ones(30), new[:, 1:3]]) @ np.linalg.lstsq(design, old[:, 0], rcond=None)[0]
+    predicted = (
+        np.column_stack([np.ones(30), new[:, 1:3]])
+        @ np.linalg.lstsq(design, old[:, 0], rcond=None)[0]
+    )
     expected = np.abs((predicted - new[:, 0]) / new[:, 0]).mean()
     assert prediction_error(old, new, 0, [1, 2]) == pytest.approx(expected)
 
@@ -298,11 +370,19 @@ def test_good_runs_that_write_in_other_bursts_are_alike() -> None:
 
     def run() -> Matrix:
         requests = random.uniform(50, 150, 40)
-        bursts = np.where(random.random(40) < 0.5, random.uniform(0.5, 1.5, 40), random.uniform(0, 0.04, 40)) * requests
-        return np.column_stack([requests * random.normal(1, 0.02, 40), bursts, requests * random.normal(3, 0.1, 40)])
+        bursts = (
+            np.where(
+                random.random(40) < 0.5, random.uniform(0.5, 1.5, 40), random.uniform(0, 0.04, 40)
+            )
+            * requests
+        )
+        return np.column_stack(
+            [requests * random.normal(1, 0.02, 40), bursts, requests * random.normal(3, 0.1, 40)]
+        )
 
     found = [compare([run() for _ in range(5)], run(), NAMES[:3]) for _ in range(200)]
-    assert sum(any(cluster.regressed for cluster in one.clusters) for one in found) <= 4  # 11 by observation
+    # 11 by observation
+    assert sum(any(cluster.regressed for cluster in one.clusters) for one in found) <= 4
 
 
 def test_what_was_constant_predicts_nothing() -> None:
@@ -321,7 +401,9 @@ def test_more_counters_than_observations_have_a_defined_model() -> None:
 
 def test_the_largest_floats_have_an_error() -> None:
     old, new = np.array([[1e308, 1.0], [-1e308, 2.0]]), np.array([[1.7e308, 5e-324]])
-    assert np.isfinite(prediction_error(old, new, 0, [1])) and np.isfinite(prediction_error(old, new, 1, [0]))
+    assert np.isfinite(prediction_error(old, new, 0, [1])) and np.isfinite(
+        prediction_error(old, new, 1, [0])
+    )
 
 
 # Thresholds.
@@ -370,8 +452,12 @@ def test_five_good_runs_are_alike_and_a_regression_is_named() -> None:
         assert found.structure.constant == ("threads",) and found.observations == (240, 60)
     worse = load(random)
     worse[:, 5] *= 1.3
-    (regressed,) = [cluster for cluster in compare(good, worse, NAMES).clusters if cluster.regressed]
-    assert regressed.target == "rss" and regressed.after / regressed.before == pytest.approx(1.3, rel=0.01)
+    (regressed,) = [
+        cluster for cluster in compare(good, worse, NAMES).clusters if cluster.regressed
+    ]
+    assert regressed.target == "rss" and regressed.after / regressed.before == pytest.approx(
+        1.3, rel=0.01
+    )
     assert regressed.error > 4 * regressed.threshold and len(regressed.errors) == 5
     assert regressed.p < 1e-12 and regressed.statistic == 1 and regressed.fitted < regressed.error
 
@@ -396,7 +482,9 @@ def test_counters_that_differ_between_all_runs_do_not_hide_a_regression_beside_t
 
     good, new = [run() for _ in range(5)], run(1.5)
     names = ["base", "memory", "noise"]
-    published = [cluster.target for cluster in compare(good, new, names, choice="shang2015").clusters]
+    published = [
+        cluster.target for cluster in compare(good, new, names, choice="shang2015").clusters
+    ]
     learned = compare(good, new, names).clusters
     assert "memory" in {cluster.target for cluster in learned if cluster.regressed}
     assert len(published) == len(learned)
@@ -416,8 +504,14 @@ def test_missing_values_cost_their_rows_and_missing_counters_their_column() -> N
     old[3, 0], old[4, 1], new[:40, 2] = np.nan, -np.inf, np.nan
     found = compare([old], new, NAMES)
     assert found.structure.unknown == ("idle",) and found.observations == (58, 60)
-    whole = compare([np.delete(old, [3, 4], axis=0)[:, [0, 1, 3, 4, 5, 6]]], new[:, [0, 1, 3, 4, 5, 6]], NAMES[:2] + NAMES[3:])
-    assert [cluster.error for cluster in whole.clusters] == [cluster.error for cluster in found.clusters]
+    whole = compare(
+        [np.delete(old, [3, 4], axis=0)[:, [0, 1, 3, 4, 5, 6]]],
+        new[:, [0, 1, 3, 4, 5, 6]],
+        NAMES[:2] + NAMES[3:],
+    )
+    assert [cluster.error for cluster in whole.clusters] == [
+        cluster.error for cluster in found.clusters
+    ]
 
 
 @pytest.mark.parametrize("rows", [1, 2])
@@ -432,7 +526,11 @@ def test_one_and_two_observations_are_defined(rows: int) -> None:
 def test_nothing_that_changes_is_no_cluster() -> None:
     same = np.ones((5, 3))
     found = compare([same, same], same, ["a", "b", "c"])
-    assert found.clusters == () and found.structure.constant == ("a", "b", "c") and found.structure.tree.clusters == []
+    assert (
+        found.clusters == ()
+        and found.structure.constant == ("a", "b", "c")
+        and found.structure.tree.clusters == []
+    )
     assert compare([np.empty((2, 0))], np.empty((2, 0)), []).clusters == ()
 
 
@@ -451,5 +549,7 @@ def test_what_does_not_fit_is_refused() -> None:
 
 def test_one_version_alone_has_a_structure() -> None:
     found = structure([[load(np.random.default_rng(19))]], NAMES)
-    assert {frozenset(found.counters[leaf] for leaf in leaves) for leaves in found.tree.clusters} >= {frozenset({"rss"})}
+    assert {
+        frozenset(found.counters[leaf] for leaf in leaves) for leaves in found.tree.clusters
+    } >= {frozenset({"rss"})}
     assert structure([], ["a"]).counters == ()

@@ -1,4 +1,6 @@
-"""Values at one level of a covariate: the slope is that of analysis of covariance, and nothing else moves."""
+"""Values at one level of a covariate: the slope is that of analysis of covariance, and nothing else
+moves.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from hypothesis import strategies as st
 from perfvcs.statistics.sessions import adjusted, far_apart
 
 
-def modes(random: np.random.Generator, executions: int, calls: int) -> tuple[np.ndarray, np.ndarray]:
+def modes(
+    random: np.random.Generator, executions: int, calls: int
+) -> tuple[np.ndarray, np.ndarray]:
     """The pace of each execution's calls, fast or 1.6 times as slow, and their executions."""
     execution = np.repeat(np.arange(executions), calls)
     slow = np.where(random.random(executions) < 0.5, 1.0, 1.6)
@@ -34,11 +38,16 @@ def test_the_slope_is_that_of_ordinary_least_squares_with_a_level_for_each_cell(
     random = np.random.default_rng(2)
     pace, execution = modes(random, 10, 40)
     cell = execution % 3
-    y = np.array([0.0, 1.0, 5.0])[cell] + 0.7 * np.log(pace) + np.clip(random.normal(0, 0.001, len(pace)), -2e-3, 2e-3)
+    y = (
+        np.array([0.0, 1.0, 5.0])[cell]
+        + 0.7 * np.log(pace)
+        + np.clip(random.normal(0, 0.001, len(pace)), -2e-3, 2e-3)
+    )
     design = np.column_stack([np.log(pace), *(cell == one for one in range(3))]).astype(float)
     slope = sm.OLS(y, design).fit().params[0]
     found = adjusted(np.exp(y), pace, cell, np.zeros(len(pace), dtype=int))
-    assert np.polyfit(np.log(pace), y - np.log(found), 1)[0] == pytest.approx(slope, rel=5e-3)  # the tails are cut
+    # the tails are cut
+    assert np.polyfit(np.log(pace), y - np.log(found), 1)[0] == pytest.approx(slope, rel=5e-3)
 
 
 def test_readings_that_are_inexact_do_not_flatten_the_slope() -> None:
@@ -62,18 +71,30 @@ def test_calls_that_were_interrupted_do_not_rule_the_slope() -> None:
     pace, execution = modes(random, 20, 200)
     value = pace * np.exp(random.normal(0, 0.02, len(pace)))
     struck = (pace > 1.3) & (random.random(len(pace)) < 0.02)
-    found = adjusted(np.where(struck, 1000 * value, value), pace, np.zeros(len(pace), dtype=int), execution)[~struck]
-    assert np.median(found[pace[~struck] > 1.3]) == pytest.approx(np.median(found[pace[~struck] < 1.3]), rel=0.02)
+    found = adjusted(
+        np.where(struck, 1000 * value, value), pace, np.zeros(len(pace), dtype=int), execution
+    )[~struck]
+    assert np.median(found[pace[~struck] > 1.3]) == pytest.approx(
+        np.median(found[pace[~struck] < 1.3]), rel=0.02
+    )
 
 
 def test_a_pace_that_tells_nothing_changes_nothing() -> None:
     random = np.random.default_rng(5)
     pace, _ = modes(random, 20, 50)
     against = 1 / pace  # faster on a slow machine: chance, or it measures something else
-    assert adjusted(against, pace, np.zeros(len(pace), dtype=int), np.arange(len(pace))) == pytest.approx(against, rel=1e-12)
+    assert adjusted(
+        against, pace, np.zeros(len(pace), dtype=int), np.arange(len(pace))
+    ) == pytest.approx(against, rel=1e-12)
     value = random.lognormal(size=100)
-    assert adjusted(value, np.full(100, 1e-6), np.zeros(100, dtype=int), np.arange(100)).tolist() == value.tolist()
-    assert adjusted(value, np.full(100, np.nan), np.zeros(100, dtype=int), np.arange(100)).tolist() == value.tolist()
+    assert (
+        adjusted(value, np.full(100, 1e-6), np.zeros(100, dtype=int), np.arange(100)).tolist()
+        == value.tolist()
+    )
+    assert (
+        adjusted(value, np.full(100, np.nan), np.zeros(100, dtype=int), np.arange(100)).tolist()
+        == value.tolist()
+    )
 
 
 def test_the_slope_is_bounded() -> None:
@@ -84,7 +105,10 @@ def test_the_slope_is_bounded() -> None:
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from([0.0, -1.0, np.nan, 1e-300, 1.0, 2.5, 1e300]), st.sampled_from([np.nan, 0.0, 1.0, 1.7])),
+        st.tuples(
+            st.sampled_from([0.0, -1.0, np.nan, 1e-300, 1.0, 2.5, 1e300]),
+            st.sampled_from([np.nan, 0.0, 1.0, 1.7]),
+        ),
         max_size=30,
     )
 )

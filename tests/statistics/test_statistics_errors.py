@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from perfvcs.statistics.regression.errors import absolute, leverage, mean_squared, relative, studentized
+from perfvcs.statistics.regression.errors import (
+    absolute,
+    leverage,
+    mean_squared,
+    relative,
+    studentized,
+)
 from perfvcs.statistics.regression.fitting import fit
 
 SIZES = np.arange(1.0, 1201.0)
@@ -20,7 +26,9 @@ CURVES = {
 
 def noisy(curve: str, seed: int) -> np.ndarray:
     """One percent of multiplicative noise, as in chapter 6."""
-    return CURVES[curve](SIZES) * (1 + 0.01 * np.random.default_rng(seed).standard_normal(len(SIZES)))
+    return CURVES[curve](SIZES) * (
+        1 + 0.01 * np.random.default_rng(seed).standard_normal(len(SIZES))
+    )
 
 
 def test_the_formulas_by_hand() -> None:
@@ -30,13 +38,17 @@ def test_the_formulas_by_hand() -> None:
     assert mean_squared(target, baseline) == 6
     assert leverage(target) == pytest.approx([9 / 26 + 1 / 3, 1 / 26 + 1 / 3, 16 / 26 + 1 / 3])
     others = np.array([(1 + 16) / 2, (1 + 16) / 2, (1 + 1) / 2])
-    assert studentized(target, baseline) == pytest.approx([1, 1, 4] / np.sqrt(others * (1 - leverage(target))))
+    assert studentized(target, baseline) == pytest.approx(
+        [1, 1, 4] / np.sqrt(others * (1 - leverage(target)))
+    )
 
 
 @pytest.mark.parametrize("model", CURVES)
 def test_table_6_1_the_root_of_the_mean_squared_error_is_the_constant_error(model: str) -> None:
     baseline = fit(SIZES, noisy(model, 1))[model].predict(SIZES)
-    assert np.sqrt(mean_squared(noisy(model, 2) + 10000, baseline)) == pytest.approx(10000, rel=0.006)
+    assert np.sqrt(mean_squared(noisy(model, 2) + 10000, baseline)) == pytest.approx(
+        10000, rel=0.006
+    )
 
 
 @pytest.mark.parametrize("model", CURVES)

@@ -1,4 +1,6 @@
-"""Evidence for open-ended measuring: its expectation, its validity under optional stopping, and e-BH."""
+"""Evidence for open-ended measuring: its expectation, its validity under optional stopping, and
+e-BH.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,12 @@ def test_evidence_is_expected_to_be_one_without_a_difference(n: int, prior: floa
 
 def test_evidence_is_the_likelihood_ratio_of_t_under_a_normal_effect_size() -> None:
     n, t = 8, 2.7
-    mixed = integrate.quad(lambda d: stats.nct.pdf(t, n - 1, d * sqrt(n)) * stats.norm.pdf(d), -10, 10)[0]
-    assert evidence_of(np.array([t]), n)[0] == pytest.approx(mixed / stats.t.pdf(t, n - 1), rel=1e-6)
+    mixed = integrate.quad(
+        lambda d: stats.nct.pdf(t, n - 1, d * sqrt(n)) * stats.norm.pdf(d), -10, 10
+    )[0]
+    assert evidence_of(np.array([t]), n)[0] == pytest.approx(
+        mixed / stats.t.pdf(t, n - 1), rel=1e-6
+    )
 
 
 def test_however_often_one_looks_few_comparisons_without_a_difference_reach_the_bound() -> None:

@@ -1,4 +1,6 @@
-"""Huber's paired shift: against statsmodels, Student's test where nothing is an outlier, and its level and power."""
+"""Huber's paired shift: against statsmodels, Student's test where nothing is an outlier, and its
+level and power.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,12 @@ def test_without_outliers_it_is_students_test() -> None:
     untouched = (paired(np.zeros_like(gaps), gaps).gaps == gaps).all(axis=1)
     assert 0.5 < untouched.mean() < 1
     for name in ("estimate", "low", "high", "p", "error", "df"):
-        np.testing.assert_allclose(getattr(found, name)[untouched], getattr(student, name)[untouched], rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(
+            getattr(found, name)[untouched],
+            getattr(student, name)[untouched],
+            rtol=1e-12,
+            atol=1e-15,
+        )
 
 
 def test_the_estimate_and_its_error_are_those_of_statsmodels_with_the_same_scale() -> None:
@@ -42,7 +49,14 @@ def test_the_estimate_and_its_error_are_those_of_statsmodels_with_the_same_scale
     found = shift(gaps)
     for group, (values, scale) in enumerate(zip(gaps, spread(gaps), strict=True)):
         model = sm.RLM(values, np.ones(len(values)), M=sm.robust.norms.HuberT(BEND))
-        fitted = model.fit(maxiter=500, tol=1e-12, conv="coefs", start_params=[0.0], start_scale=scale, update_scale=False)
+        fitted = model.fit(
+            maxiter=500,
+            tol=1e-12,
+            conv="coefs",
+            start_params=[0.0],
+            start_scale=scale,
+            update_scale=False,
+        )
         assert found.estimate[group] == pytest.approx(fitted.params[0], rel=1e-8)
         assert found.error[group] == pytest.approx(fitted.bse[0], rel=1e-6)
 
@@ -91,14 +105,21 @@ def test_equal_pairs_keep_their_zero_for_the_flips_of_signs() -> None:
 
 @pytest.mark.parametrize(
     ("gaps", "estimate", "p"),
-    [([0.0] * 10, 0.0, 1.0), ([0.5] * 10, 0.5, 0.0), ([0.3], 0.3, np.nan), ([np.nan] * 9, np.nan, np.nan)],
+    [
+        ([0.0] * 10, 0.0, 1.0),
+        ([0.5] * 10, 0.5, 0.0),
+        ([0.3], 0.3, np.nan),
+        ([np.nan] * 9, np.nan, np.nan),
+    ],
 )
 def test_odd_groups_have_defined_answers(gaps: list[float], estimate: float, p: float) -> None:
     found = shift(np.array([gaps]))
     np.testing.assert_array_equal(found.estimate, [estimate])
     np.testing.assert_array_equal(found.p, [p])
     bounds = [estimate] * 2 if np.isfinite(p) else [-np.inf, np.inf]
-    assert [found.low[0], found.high[0]] == (bounds if np.isfinite(p) or np.isnan(estimate) else [-np.inf, np.inf])
+    assert [found.low[0], found.high[0]] == (
+        bounds if np.isfinite(p) or np.isnan(estimate) else [-np.inf, np.inf]
+    )
 
 
 def test_infinite_and_huge_values_raise_no_warning() -> None:
@@ -123,7 +144,9 @@ def test_the_spread_of_many_values_is_a_normal_standard_deviation() -> None:
 def test_the_level_is_kept(pairs: int, kind: str) -> None:
     rng = np.random.default_rng(5)
     shape = (20_000, pairs)
-    gaps = {"normal": rng.standard_normal(shape), "bursts": contaminated(rng, *shape)}.get(kind, rng.standard_t(3, shape))
+    gaps = {"normal": rng.standard_normal(shape), "bursts": contaminated(rng, *shape)}.get(
+        kind, rng.standard_t(3, shape)
+    )
     found = shift(gaps)
     assert (found.p <= 0.01).mean() < 0.0125
     assert (found.p <= 0.001).mean() < 0.002
@@ -132,7 +155,12 @@ def test_the_level_is_kept(pairs: int, kind: str) -> None:
 
 def test_power_is_students_on_normal_noise_and_far_more_among_bursts() -> None:
     rng = np.random.default_rng(6)
-    for gaps, least, most in ((0.03 * rng.standard_normal((4000, 15)), -0.01, 0.01), (contaminated(rng, 4000, 15), 0.3, 1)):
+    for gaps, least, most in (
+        (0.03 * rng.standard_normal((4000, 15)), -0.01, 0.01),
+        (contaminated(rng, 4000, 15), 0.3, 1),
+    ):
         moved = gaps + 0.05
-        gain = (shift(moved).p <= 0.01).mean() - (difference.paired(np.zeros_like(moved), moved).p <= 0.01).mean()
+        gain = (shift(moved).p <= 0.01).mean() - (
+            difference.paired(np.zeros_like(moved), moved).p <= 0.01
+        ).mean()
         assert least <= gain <= most

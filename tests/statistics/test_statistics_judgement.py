@@ -52,12 +52,15 @@ def test_a_value_that_is_only_rather_rare_is_suspected_until_the_next_one_confir
 
 @pytest.mark.simulation
 def test_tails_are_learned_from_many_values() -> None:
-    """At .5 % false alarms, a t-test finds this in 68 % of normal histories; the likeliest of several tails of 64 values in 63 %."""
+    """At .5 % false alarms, a t-test finds this in 68 % of normal histories; the likeliest of
+    several tails of 64 values in 63 %.
+    """
     rng = np.random.default_rng(3)
     plain = [rng.choice([0.02, 0.05, 0.08]) * rng.standard_normal(300) for _ in range(400)]
     moved = [np.append(one[:-1], one[-1] + log(1.2)) for one in plain]
     false, found = (
-        [one.newest is not None and one.newest.word != "usual" for one in judge_all(series)] for series in (plain, moved)
+        [one.newest is not None and one.newest.word != "usual" for one in judge_all(series)]
+        for series in (plain, moved)
     )
     assert np.mean(false) <= 0.01
     assert np.mean(found) >= 0.6
@@ -65,7 +68,13 @@ def test_tails_are_learned_from_many_values() -> None:
 
 def test_a_step_settled_in_turns_is_a_step_however_short_the_series() -> None:
     (step,) = judge([0.0, 1.0], evidence=[1]).steps
-    assert (step.place, step.first, step.last, step.word, step.detectors) == (1, 1, 1, "step", ("turns",))
+    assert (step.place, step.first, step.last, step.word, step.detectors) == (
+        1,
+        1,
+        1,
+        "step",
+        ("turns",),
+    )
     assert step.effect == 1.0
 
 
@@ -93,7 +102,11 @@ def test_series_that_say_nothing(values: list[float]) -> None:
 
 def test_many_series_are_judged_as_each() -> None:
     series = [noisy(seed, (40, 0.0), (40, 0.1)) for seed in range(3)]
-    assert judge_all(series, evidence=[[], [10], []]) == [judge(series[0]), judge(series[1], evidence=[10]), judge(series[2])]
+    assert judge_all(series, evidence=[[], [10], []]) == [
+        judge(series[0]),
+        judge(series[1], evidence=[10]),
+        judge(series[2]),
+    ]
 
 
 def test_wrong_shapes_and_places_are_refused() -> None:
@@ -118,7 +131,10 @@ def test_a_newest_value_that_is_less_sure_is_allowed_more() -> None:
     values = noisy(6, (60, 0.0))
     values[-1] = 0.08
     own = np.full(60, 1e-6)
-    sure, vague = judge(values, variance=own).newest, judge(values, variance=np.append(own[:-1], 0.01)).newest
+    sure, vague = (
+        judge(values, variance=own).newest,
+        judge(values, variance=np.append(own[:-1], 0.01)).newest,
+    )
     assert sure is not None
     assert vague is not None
     assert (sure.word, vague.word) == ("changed", "usual")
@@ -162,7 +178,9 @@ def test_long_plateaus_between_the_same_levels_are_steps() -> None:
     lengths = [40, 75, 31, 28, 45, 36, 40, 33, 52, 38, 30, 41, 36, 44, 29, 37, 48, 34, 30, 39, 14]
     values = noisy(9, *((length, 0.13 * (turn % 2)) for turn, length in enumerate(lengths)))
     found = judge(values)
-    assert [step.place for step in found.steps] == pytest.approx(np.cumsum(lengths)[:-1].tolist(), abs=1)
+    assert [step.place for step in found.steps] == pytest.approx(
+        np.cumsum(lengths)[:-1].tolist(), abs=1
+    )
     assert found.switching is None
 
 
@@ -178,7 +196,9 @@ def test_a_step_of_all_components_of_a_mixture_is_one() -> None:
 
 
 def test_steps_of_all_components_are_not_switching_even_there_and_back() -> None:
-    """Mixed from commit to commit, with steps that are larger than the levels are apart, and back."""
+    """Mixed from commit to commit, with steps that are larger than the levels are apart, and
+    back.
+    """
     rng = np.random.default_rng(16)
     values = np.where(rng.random(700) < 0.25, 0.09, 0.0) + 0.01 * rng.standard_normal(700)
     values[200:550] += 0.14
@@ -204,7 +224,9 @@ def test_a_spike_at_the_start_is_not_a_level() -> None:
 
 def test_it_is_said_since_when_a_series_switches() -> None:
     rng = np.random.default_rng(11)
-    values = 0.01 * rng.standard_normal(600) + np.where((np.arange(600) >= 250) & (rng.random(600) < 0.3), 0.2, 0.0)
+    values = 0.01 * rng.standard_normal(600) + np.where(
+        (np.arange(600) >= 250) & (rng.random(600) < 0.3), 0.2, 0.0
+    )
     switching = judge(values).switching
     assert switching is not None
     assert switching.first == pytest.approx(250, abs=12)
@@ -217,7 +239,10 @@ def test_a_change_of_the_spread_is_no_step() -> None:
     assert found.steps == ()
     (noisier,) = found.noisier
     assert noisier.place == pytest.approx(250, abs=15)
-    assert (noisier.before, noisier.after) == (pytest.approx(0.01, rel=0.25), pytest.approx(0.025, rel=0.25))
+    assert (noisier.before, noisier.after) == (
+        pytest.approx(0.01, rel=0.25),
+        pytest.approx(0.025, rel=0.25),
+    )
 
 
 @pytest.mark.parametrize("length", [1, 3, 5])
@@ -228,15 +253,27 @@ def test_spikes_of_up_to_five_values_are_no_steps(length: int) -> None:
 
 
 def test_dependence_does_not_grow_when_steps_are_removed() -> None:
-    """Many plateaus: each removal would have left longer residuals that resemble each other more."""
+    """Many plateaus: each removal would have left longer residuals that resemble each other
+    more.
+    """
     values = noisy(14, *((30, 0.13 * (turn % 3)) for turn in range(25)))
-    assert [step.place for step in judge(values).steps] == pytest.approx(list(range(30, 750, 30)), abs=1)
+    assert [step.place for step in judge(values).steps] == pytest.approx(
+        list(range(30, 750, 30)), abs=1
+    )
 
 
 @pytest.mark.parametrize("between", [(), (0.5,), (0.3,), (0.2, 0.5), (0.3, 0.7)])
 @pytest.mark.parametrize("spread", [0.0007, 0.003, 0.01])
-def test_commits_on_the_way_from_one_level_to_the_next_hide_no_step(spread: float, between: tuple[float, ...]) -> None:
-    values = noisy(5, (20, 0.0), *((1, share * 0.09) for share in between), (20 - len(between), 0.09), spread=spread)
+def test_commits_on_the_way_from_one_level_to_the_next_hide_no_step(
+    spread: float, between: tuple[float, ...]
+) -> None:
+    values = noisy(
+        5,
+        (20, 0.0),
+        *((1, share * 0.09) for share in between),
+        (20 - len(between), 0.09),
+        spread=spread,
+    )
     (step,) = judge(values).steps
     assert step.word == "step"
     assert 20 <= step.first <= step.last <= 20 + len(between)
@@ -266,7 +303,14 @@ def test_a_step_of_nearly_equal_readings_is_found() -> None:
         np.repeat([0.0, -700.0, 700.0], 30),
         np.array([0.0] * 50 + [1e-300]),
     ],
-    ids=["5,000 of two values", "5,000 almost equal", "huge ratios", "extremes in turn", "extreme plateaus", "denormal"],
+    ids=[
+        "5,000 of two values",
+        "5,000 almost equal",
+        "huge ratios",
+        "extremes in turn",
+        "extreme plateaus",
+        "denormal",
+    ],
 )
 def test_odd_series_are_judged(values: NDArray[np.float64]) -> None:
     found = judge(values)

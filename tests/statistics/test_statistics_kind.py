@@ -1,4 +1,6 @@
-"""The kind of an error: named rightly on the grid of Stupinsky 2018, measured rightly, and nothing where there is none."""
+"""The kind of an error: named rightly on the grid of Stupinsky 2018, measured rightly, and nothing
+where there is none.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,12 @@ BASELINES = {
     "power": lambda x: 3 * x**1.5,
     "exponential": lambda x: 50 * 1.01**x,
 }
-SHARES = {"none": 0.0, "constant": 0.1, "linear": 0.1 * SIZES / 500, "quadratic": 0.1 * (SIZES / 500) ** 2}
+SHARES = {
+    "none": 0.0,
+    "constant": 0.1,
+    "linear": 0.1 * SIZES / 500,
+    "quadratic": 0.1 * (SIZES / 500) ** 2,
+}
 
 
 def rights(noise: float, groups: int, family: tuple[str, ...] = PUBLISHED) -> dict[str, float]:
@@ -69,10 +76,15 @@ def test_equal_curves_on_few_sizes_and_wide_ranges_are_equal(grid: str, scatter:
     x, number = np.tile(sizes, groups), np.repeat(np.arange(groups), len(sizes))
     for curve in STEEP.values():
         level = np.tile(curve(sizes), groups)
-        deviation = {"level": level, "root": np.sqrt(level * level.min()), "clock": level.min() + 0 * level}[scatter]
+        deviation = {
+            "level": level,
+            "root": np.sqrt(level * level.min()),
+            "clock": level.min() + 0 * level,
+        }[scatter]
         y1, y2 = level + 0.05 * deviation * random.standard_normal((2, len(x)))
         alarms.append(np.mean(kind(x, y1, x, y2, number, number).index != 0))
-    assert np.mean(alarms) <= 0.012, dict(zip(STEEP, alarms, strict=True))  # 1 % and a standard error and a half of 1,500
+    # 1 % and a standard error and a half of 1,500
+    assert np.mean(alarms) <= 0.012, dict(zip(STEEP, alarms, strict=True))
     assert max(alarms) <= 0.03
 
 
@@ -84,7 +96,10 @@ def test_a_constant_error_on_few_sizes_is_a_constant(count: int) -> None:
         x, number = np.tile(sizes, groups), np.repeat(np.arange(groups), count)
         for curve in STEEP.values():
             level = np.tile(curve(sizes), groups)
-            y1, y2 = (one * (1 + 0.01 * random.standard_normal(len(x))) for one in (level, level + 0.1 * level.max()))
+            y1, y2 = (
+                one * (1 + 0.01 * random.standard_normal(len(x)))
+                for one in (level, level + 0.1 * level.max())
+            )
             found = kind(x, y1, x, y2, number, number)
             assert np.mean(found.index == KINDS.index("constant")) >= 0.9
 
@@ -94,7 +109,9 @@ def test_few_steps_leave_several_laws_of_the_noise_and_many_leave_the_right_one(
     for count, wide in ((6, False), (400, True)):
         x = np.linspace(10, 300, count)
         y1, y2 = x * (1 + 0.05 * random.standard_normal((2, count)))
-        others = [weights for _, weights in ScatterLaws(pair(x, y1, x, y2)).others(np.ones(1, dtype=bool))]
+        others = [
+            weights for _, weights in ScatterLaws(pair(x, y1, x, y2)).others(np.ones(1, dtype=bool))
+        ]
         ratios = [weights[0] / weights[-1] for weights in others]
         assert len(others) >= 1
         assert (min(ratios) > 100) if wide else (min(ratios) < 100), ratios
@@ -170,7 +187,9 @@ def test_every_kind_is_found_among_all(name: str, error, coefficient: float, sha
     assert found.coefficient[0] == pytest.approx(coefficient, rel=0.02)
     assert found.low[0] <= coefficient <= found.high[0]
     assert found.shape[0] == pytest.approx(shape, rel=0.01, nan_ok=True)
-    assert found.predict([10.0, 300.0]) == pytest.approx(error(np.array([10.0, 300.0])), abs=0.1, rel=0.01)
+    assert found.predict([10.0, 300.0]) == pytest.approx(
+        error(np.array([10.0, 300.0])), abs=0.1, rel=0.01
+    )
 
 
 def test_a_linear_error_that_a_cache_bends_a_little_is_linear_and_n_log_n_is_not() -> None:
@@ -181,7 +200,14 @@ def test_a_linear_error_that_a_cache_bends_a_little_is_linear_and_n_log_n_is_not
     bent = 0.4 * np.polyval(np.polyfit(x, steep, 1), x) + 0.6 * steep
     family = ("constant", "logarithmic", "linear", "linearithmic", "quadratic")
     names = [
-        kind(x, base * scatter[0], x, (base + error) * scatter[1], family=family, doubted=("logarithmic", "linearithmic")).name()
+        kind(
+            x,
+            base * scatter[0],
+            x,
+            (base + error) * scatter[1],
+            family=family,
+            doubted=("logarithmic", "linearithmic"),
+        ).name()
         for error in (bent, steep)
     ]
     assert names == ["linear", "linearithmic"]
@@ -226,7 +252,12 @@ def test_unknown_kinds_and_uneven_columns_are_refused() -> None:
 
 
 def test_sizes_in_common_are_paired_and_the_others_left_out() -> None:
-    found = pair([3.0, 1, 1, 2, 4, 5], [30.0, 10, 12, 20, 40, 50], [1.0, 2, 3, 4, 5, 9], [11.5, 22, 33, 44, 55, 99])
+    found = pair(
+        [3.0, 1, 1, 2, 4, 5],
+        [30.0, 10, 12, 20, 40, 50],
+        [1.0, 2, 3, 4, 5, 9],
+        [11.5, 22, 33, 44, 55, 99],
+    )
     assert found.x.tolist() == [1, 2, 3, 4, 5]
     assert found.difference == pytest.approx([0.5, 2, 3, 4, 5])
     assert found.counts.tolist() == [[2, 1], [1, 1], [1, 1], [1, 1], [1, 1]]
@@ -239,7 +270,8 @@ def test_sizes_apart_are_compared_along_the_common_curve() -> None:
     found = pair(x1, 5 + 3 * x1, x2, 5 + 3 * x2)
     assert len(found.x) == 25
     assert found.difference == pytest.approx(np.zeros(25), abs=1e-9)
-    stepped = pair(x1, np.floor(x1 / 50), x2, np.floor(x2 / 50))  # no model is near: straight lines between the means
+    # no model is near: straight lines between the means
+    stepped = pair(x1, np.floor(x1 / 50), x2, np.floor(x2 / 50))
     assert np.abs(stepped.difference).max() < 0.2
 
 

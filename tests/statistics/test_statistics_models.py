@@ -1,4 +1,6 @@
-"""Models of a value against a size: against statsmodels and scipy, on bad input, and the choice among them."""
+"""Models of a value against a size: against statsmodels and scipy, on bad input, and the choice
+among them.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ CURVES = {
 }
 
 
-def noisy(curve: str, n: int, noise: float, seed: int = 1, groups: int = 1) -> tuple[NDArray[np.float64], ...]:
+def noisy(
+    curve: str, n: int, noise: float, seed: int = 1, groups: int = 1
+) -> tuple[NDArray[np.float64], ...]:
     """Sizes, values and group numbers, with multiplicative noise."""
     x = np.tile(np.linspace(10, 1000, n), groups)
     y = CURVES[curve](x) * (1 + noise * np.random.default_rng(seed).standard_normal(len(x)))
@@ -84,7 +88,9 @@ def test_linearised_models_are_statsmodels_on_the_logarithms(n: int, weighted: b
         shape = known.params[1] if "power" in model else np.exp(known.params[1])
         assert ours.coefficients[0] == pytest.approx([np.exp(known.params[0]), shape], rel=1e-9)
         slope = known.bse[1] if "power" in model else known.bse[1] * shape
-        assert ours.errors[0] == pytest.approx([np.exp(known.params[0]) * known.bse[0], slope], rel=1e-9)
+        assert ours.errors[0] == pytest.approx(
+            [np.exp(known.params[0]) * known.bse[0], slope], rel=1e-9
+        )
         curve, mean = np.exp(known.fittedvalues), np.average(y, weights=weights)
         share = 1 - np.sum(weights * (y - curve) ** 2) / np.sum(weights * (y - mean) ** 2)
         assert ours.r2[0] == pytest.approx(share, rel=1e-9)  # on the original scale
@@ -93,20 +99,28 @@ def test_linearised_models_are_statsmodels_on_the_logarithms(n: int, weighted: b
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("n", "away"), [(4, 0.0), (10, 0.0), (1000, 0.0), (1000, 1e6)])
-def test_a_quadratic_with_all_its_terms_is_statsmodels_least_squares(n: int, away: float, weighted: bool) -> None:
+def test_a_quadratic_with_all_its_terms_is_statsmodels_least_squares(
+    n: int, away: float, weighted: bool
+) -> None:
     random = np.random.default_rng(n)
     u = random.uniform(1, 1000, n)
     y = (50 - 3 * u + 0.02 * u * u) * np.exp(0.05 * random.standard_normal(n))
     weights = random.uniform(0.5, 2, n) if weighted else np.ones(n)
-    ours = fit(np.tile(u + away, 2), np.tile(y, 2), np.repeat([0, 1], n), weights=np.tile(weights, 2), models=[FULL_QUADRATIC])[
-        FULL_QUADRATIC
-    ]
+    ours = fit(
+        np.tile(u + away, 2),
+        np.tile(y, 2),
+        np.repeat([0, 1], n),
+        weights=np.tile(weights, 2),
+        models=[FULL_QUADRATIC],
+    )[FULL_QUADRATIC]
     known = sm.WLS(y, sm.add_constant(np.stack([u, u**2], axis=1)), weights=weights).fit()
     for group in (0, 1):
         assert ours.coefficients[group, 2] == pytest.approx(known.params[2], rel=1e-9)
         assert ours.errors[group, 2] == pytest.approx(known.bse[2], rel=1e-9)
         assert ours.r2[group] == pytest.approx(known.rsquared, rel=1e-9)
-        assert ours.predict(u[:4] + away, group) == pytest.approx(known.fittedvalues[:4], rel=1e-6, abs=1e-2)
+        assert ours.predict(u[:4] + away, group) == pytest.approx(
+            known.fittedvalues[:4], rel=1e-6, abs=1e-2
+        )
         if not away:
             assert ours.coefficients[group] == pytest.approx(known.params, rel=1e-8)
             assert ours.errors[group] == pytest.approx(known.bse, rel=1e-8)
@@ -116,12 +130,18 @@ def test_a_quadratic_with_all_its_terms_is_statsmodels_least_squares(n: int, awa
 
 def test_a_quadratic_with_all_its_terms_wants_three_sizes_and_is_never_chosen() -> None:
     two = fit([5.0, 5, 9, 9, 9], [1.0, 2, 3, 4, 5], models=[FULL_QUADRATIC])[FULL_QUADRATIC]
-    near = fit([1e9, 1e9 + 1, 1e9 + 1, 1e9], [1.0, 2, 3, 4], models=[FULL_QUADRATIC])[FULL_QUADRATIC]
+    near = fit([1e9, 1e9 + 1, 1e9 + 1, 1e9], [1.0, 2, 3, 4], models=[FULL_QUADRATIC])[
+        FULL_QUADRATIC
+    ]
     assert not two.known.any() and not near.known.any()
     for start in (0.1, 7.0, 1e9):
         for sizes in ([start], [start, start + 1]):
-            for n in (5, 133, 134, 1000):  # their mean is rounded in other ways, by processors in other ways again
-                x, y = np.resize(sizes, n), 3e-6 * np.exp(0.05 * np.random.default_rng(n).standard_normal(n))
+            # their mean is rounded in other ways, by processors in other ways again
+            for n in (5, 133, 134, 1000):
+                x, y = (
+                    np.resize(sizes, n),
+                    3e-6 * np.exp(0.05 * np.random.default_rng(n).standard_normal(n)),
+                )
                 assert not fit(x, y, models=[FULL_QUADRATIC])[FULL_QUADRATIC].known.any()
     x, y, group = noisy("quadratic", 80, 0.05, groups=5)
     with_it, without = (
@@ -180,11 +200,15 @@ def test_many_groups_are_fitted_as_each_alone() -> None:
         here = group == number
         alone = fit(x[here], y[here], weights=weights[here])
         for model, ours in found.items():
-            assert ours.coefficients[number] == pytest.approx(alone[model].coefficients[0], rel=1e-7, nan_ok=True), model
+            assert ours.coefficients[number] == pytest.approx(
+                alone[model].coefficients[0], rel=1e-7, nan_ok=True
+            ), model
     for ours in found.values():
         assert ours.n[40:].tolist() == [0, 0]
         assert not ours.known[40:].any()
-    assert fit(x, y, group * 1700, weights)["linear"].coefficients[17 * 1700] == pytest.approx(found["linear"].coefficients[17])
+    assert fit(x, y, group * 1700, weights)["linear"].coefficients[17 * 1700] == pytest.approx(
+        found["linear"].coefficients[17]
+    )
 
 
 def test_large_sizes_far_from_zero_lose_nothing() -> None:
@@ -287,15 +311,24 @@ def test_the_variance_of_a_prediction_of_free_shape_follows_the_gradient(model: 
     scale = np.log if model in LINEARISED else np.asarray
     plain = model.removeprefix("linearised ")
     start = fit(x, y)[model].coefficients[0]
-    _, covariance = curve_fit(lambda x, a, b: scale(evaluate(plain, x, a, b)), x, scale(y), p0=start)
+    _, covariance = curve_fit(
+        lambda x, a, b: scale(evaluate(plain, x, a, b)), x, scale(y), p0=start
+    )
     at, (a, b) = 400.0, start
-    gradient = [evaluate(plain, at, 1, b), a * at**b * np.log(at) if plain == "power" else a * at * b ** (at - 1)]
-    assert fit(x, y)[model].predict_variance(at) == pytest.approx(gradient @ covariance @ gradient, rel=1e-3)
+    gradient = [
+        evaluate(plain, at, 1, b),
+        a * at**b * np.log(at) if plain == "power" else a * at * b ** (at - 1),
+    ]
+    assert fit(x, y)[model].predict_variance(at) == pytest.approx(
+        gradient @ covariance @ gradient, rel=1e-3
+    )
 
 
 @pytest.mark.parametrize("curve", CURVES)
 @pytest.mark.parametrize(("noise", "n"), [(0.01, 20), (0.05, 100), (0.1, 500)])
-def test_the_right_model_is_chosen_under_weights_of_the_level(curve: str, noise: float, n: int) -> None:
+def test_the_right_model_is_chosen_under_weights_of_the_level(
+    curve: str, noise: float, n: int
+) -> None:
     x, y, group = noisy(curve, n, noise, seed=7, groups=50)
     found = choose(fit(x, y, group, 1 / level(x, y, group) ** 2))
     counts = Counter(found.model(number) for number in range(50))
@@ -309,7 +342,8 @@ def test_flat_values_are_constant() -> None:
     found = choose(fit(x, y, group))
     assert (found.index == 0).mean() >= 0.995
     assert np.mean(found.p < 0.001) < 0.005
-    assert (choose(fit(x, y, group), "r2").index == 0).mean() < 0.01  # the published rule never stays flat
+    # the published rule never stays flat
+    assert (choose(fit(x, y, group), "r2").index == 0).mean() < 0.01
 
 
 def test_a_curve_too_shallow_to_matter_is_constant() -> None:
@@ -341,14 +375,21 @@ def test_a_power_that_no_fixed_curve_comes_near_is_called_one() -> None:
     random = np.random.default_rng(11)
     x = np.linspace(10, 1000, 60)
     assert choose(fit(x, x**1.5 * (1 + 0.03 * random.standard_normal(60)))).model() == "power"
-    assert choose(fit(x, x**1.25)).model() == "power", "little more is explained, but nothing is left"
+    assert choose(fit(x, x**1.25)).model() == "power", (
+        "little more is explained, but nothing is left"
+    )
 
 
-@pytest.mark.parametrize(("exponent", "said"), [(0.33, "logarithmic"), (1.88, "quadratic"), (2.87, "cubic")])
+@pytest.mark.parametrize(
+    ("exponent", "said"), [(0.33, "logarithmic"), (1.88, "quadratic"), (2.87, "cubic")]
+)
 def test_a_power_near_a_curve_of_fixed_shape_is_that_curve(exponent: float, said: str) -> None:
     random = np.random.default_rng(12)
     x = np.tile(np.linspace(20, 400, 30), 20)
-    y, group = x**exponent * (1 + 0.02 * random.standard_normal(len(x))), np.repeat(np.arange(20), 30)
+    y, group = (
+        x**exponent * (1 + 0.02 * random.standard_normal(len(x))),
+        np.repeat(np.arange(20), 30),
+    )
     fits = fit(x, y, group, 1 / level(x, y, group) ** 2)
     assert (choose(fits).index == MODELS.index(said)).mean() >= 0.9
     assert (choose(fits, gain=0).index == MODELS.index("power")).mean() >= 0.5
@@ -370,7 +411,9 @@ def test_a_logarithm_that_hardly_rises_is_no_order_of_growth() -> None:
     assert [slow.model(), slow.order(), slow.order(shape=True)] == ["logarithmic", "O(1)", "O(1)"]
     assert [fast.model(), fast.order()] == ["logarithmic", "O(log n)"]
     assert [slow.grows.tolist(), fast.grows.tolist()] == [[False], [True]]
-    assert slow.predict(1000.0) == pytest.approx(100 + 6 * np.log(1000)), "the curve is there all the same"
+    assert slow.predict(1000.0) == pytest.approx(100 + 6 * np.log(1000)), (
+        "the curve is there all the same"
+    )
 
 
 def test_growth_by_little_has_to_be_unlike_a_logarithm_beyond_doubt() -> None:
@@ -380,7 +423,9 @@ def test_growth_by_little_has_to_be_unlike_a_logarithm_beyond_doubt() -> None:
     assert [clear.model(), clear.order()] == ["linear", "O(n)"]
     noisy = choose(fit(x, (1000 + 0.3 * x) * (1 + 0.03 * random.standard_normal(50))))
     assert [noisy.model(), noisy.order()] == ["linear", "O(1)"]
-    assert choose(fit(x, 1000 + x, models=["constant", "linear"])).order() == "O(1)", "nothing to compare with"
+    assert choose(fit(x, 1000 + x, models=["constant", "linear"])).order() == "O(1)", (
+        "nothing to compare with"
+    )
 
 
 def test_a_curve_that_falls_is_of_no_order() -> None:
@@ -402,8 +447,15 @@ def test_a_choice_among_some_models_only() -> None:
 
 def test_orders_of_growth() -> None:
     assert [ORDERS[model] for model in MODELS] == [
-        "O(1)", "O(log n)", "O(n)", "O(n log n)", "O(n^2)", "O(n^3)", "O(n^b)", "O(b^n)",
-    ]  # fmt: skip
+        "O(1)",
+        "O(log n)",
+        "O(n)",
+        "O(n log n)",
+        "O(n^2)",
+        "O(n^3)",
+        "O(n^b)",
+        "O(b^n)",
+    ]
     assert [rank(model) for model in MODELS] == list(range(8))
     assert rank("linearised power") == rank("power")
     assert order("linearised power", 1.5234) == "O(n^1.52)"
@@ -415,9 +467,19 @@ def test_orders_of_growth() -> None:
 
 def test_powers_and_exponentials_grow_as_their_shapes_say() -> None:
     rising = [
-        growth("exponential", 0.5), growth("power", -1), growth("constant"), growth("logarithmic"), growth("power", 0.5), growth("linear"),
-        growth("linearithmic"), growth("power", 1.5), growth("quadratic"), growth("cubic"), growth("power"), growth("exponential"),
-    ]  # fmt: skip
+        growth("exponential", 0.5),
+        growth("power", -1),
+        growth("constant"),
+        growth("logarithmic"),
+        growth("power", 0.5),
+        growth("linear"),
+        growth("linearithmic"),
+        growth("power", 1.5),
+        growth("quadratic"),
+        growth("cubic"),
+        growth("power"),
+        growth("exponential"),
+    ]
     assert rising == sorted(rising)
     assert len(set(rising)) == len(rising)
     assert growth("exponential", 1.0) == growth("constant") == growth("power", 0.0)

@@ -1,4 +1,6 @@
-"""The effect of the place within a pair: removed where it is known, and no reason for a verdict where it is not."""
+"""The effect of the place within a pair: removed where it is known, and no reason for a verdict
+where it is not.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +115,11 @@ def test_an_outlier_in_either_order_is_drawn_in() -> None:
 def test_power_under_outliers_is_kept() -> None:
     rng = np.random.default_rng(7)
     shape = (1000, 10)
-    gaps = 0.05 + 0.02 * rng.standard_normal(shape) + (rng.random(shape) < 0.15) * rng.normal(0, 0.3, shape)
+    gaps = (
+        0.05
+        + 0.02 * rng.standard_normal(shape)
+        + (rng.random(shape) < 0.15) * rng.normal(0, 0.3, shape)
+    )
     assert called(huber.paired(0 * gaps, gaps)).mean() >= 0.6
 
 
@@ -163,7 +169,11 @@ def test_what_is_not_computed_is_what_all_patterns_would_give(n: int) -> None:
 
 def test_of_drawn_patterns_none_reaches_differences_of_one_sign() -> None:
     rng = np.random.default_rng(10)
-    gaps = 0.05 + 0.02 * rng.standard_normal((60, 15)) + (rng.random((60, 15)) < 0.1) * np.abs(rng.normal(0, 0.3, (60, 15)))
+    gaps = (
+        0.05
+        + 0.02 * rng.standard_normal((60, 15))
+        + (rng.random((60, 15)) < 0.1) * np.abs(rng.normal(0, 0.3, (60, 15)))
+    )
     clear = (gaps > 0).all(axis=1) & huber.paired(0 * gaps, gaps).drawn
     assert clear.sum() > 10
     signs = rng.choice([-1.0, 1.0], (500, 15))

@@ -1,4 +1,6 @@
-"""Variance components, optimal counts, impact factor and robust resampling against the papers, closed forms and statsmodels."""
+"""Variance components, optimal counts, impact factor and robust resampling against the papers,
+closed forms and statsmodels.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +15,33 @@ from numpy.typing import NDArray
 from scipy import optimize, stats
 
 from perfvcs.statistics import resampling
-from perfvcs.statistics.components import Components, components, cost, executions, measurements, observations, variance
+from perfvcs.statistics.components import (
+    Components,
+    components,
+    cost,
+    executions,
+    measurements,
+    observations,
+    variance,
+)
 from perfvcs.statistics.resampling import resample
 from perfvcs.statistics.runs import _distinct, impact
 
 
-def drawn(seed: int, shape: tuple[int, int, int], spreads: tuple[float, float, float]) -> NDArray[np.float64]:
-    """Measurements of l binaries x m executions x n, with the standard deviations of these levels."""
+def drawn(
+    seed: int, shape: tuple[int, int, int], spreads: tuple[float, float, float]
+) -> NDArray[np.float64]:
+    """Measurements of l binaries x m executions x n, with the standard deviations of these
+    levels.
+    """
     rng = np.random.default_rng(seed)
     builds, runs, _ = shape
     found: NDArray[np.float64] = 100 + spreads[0] * rng.standard_normal((builds, 1, 1))
-    return found + spreads[1] * rng.standard_normal((builds, runs, 1)) + spreads[2] * rng.standard_normal(shape)
+    return (
+        found
+        + spreads[1] * rng.standard_normal((builds, runs, 1))
+        + spreads[2] * rng.standard_normal(shape)
+    )
 
 
 def of(values: NDArray[np.float64]) -> Components:
@@ -39,10 +57,18 @@ def test_the_three_variances_are_the_papers() -> None:
     found = of(DRAWN)
     executions, binaries = DRAWN.mean(axis=2), DRAWN.mean(axis=(1, 2))
     assert found.mean[0] == pytest.approx(DRAWN.mean())
-    assert found.within[0] == pytest.approx(((DRAWN - executions[:, :, None]) ** 2).sum() / (6 * 4 * 4))
-    assert found.executions[0] == pytest.approx(((executions - binaries[:, None]) ** 2).sum() / (6 * 3))
+    assert found.within[0] == pytest.approx(
+        ((DRAWN - executions[:, :, None]) ** 2).sum() / (6 * 4 * 4)
+    )
+    assert found.executions[0] == pytest.approx(
+        ((executions - binaries[:, None]) ** 2).sum() / (6 * 3)
+    )
     assert found.binaries[0] == pytest.approx(binaries.var(ddof=1))
-    assert (found.values_count[0], found.executions_count[0], found.binaries_count[0]) == pytest.approx((120, 24, 6))
+    assert (
+        found.values_count[0],
+        found.executions_count[0],
+        found.binaries_count[0],
+    ) == pytest.approx((120, 24, 6))
 
 
 def test_the_interval_is_equation_17_with_either_quantile() -> None:
@@ -50,7 +76,9 @@ def test_the_interval_is_equation_17_with_either_quantile() -> None:
     error = sqrt(found.within[0] / 120 + found.executions[0] / 24 + found.binaries[0] / 6)
     for quantile, point in (("normal", stats.norm.ppf(0.995)), ("t", stats.t.ppf(0.995, 5))):
         interval = found.interval(0.99, quantile)  # type: ignore[arg-type]
-        assert (interval.low[0], interval.high[0]) == pytest.approx((DRAWN.mean() - point * error, DRAWN.mean() + point * error))
+        assert (interval.low[0], interval.high[0]) == pytest.approx(
+            (DRAWN.mean() - point * error, DRAWN.mean() + point * error)
+        )
 
 
 def test_with_one_binary_the_interval_has_two_levels() -> None:
@@ -75,7 +103,9 @@ def test_what_each_level_adds_is_what_a_mixed_model_finds() -> None:
 
 def test_three_levels_are_taken_apart() -> None:
     found = of(drawn(3, (400, 10, 10), (3.0, 2.0, 1.0))).separate()
-    assert (found.within[0], found.executions[0], found.binaries[0]) == pytest.approx((1.0, 4.0, 9.0), rel=0.1)
+    assert (found.within[0], found.executions[0], found.binaries[0]) == pytest.approx(
+        (1.0, 4.0, 9.0), rel=0.1
+    )
 
 
 def test_the_interval_covers_the_mean_as_often_as_it_says_with_few_binaries() -> None:
@@ -140,8 +170,14 @@ def test_the_optimal_counts_are_the_minimum_of_the_variance_at_equal_cost() -> N
         price = cost(1, runs, times, warmup, build, part)
         return float(price * variance(within, between, above, 1, runs, times))
 
-    best = np.exp(optimize.minimize(spread, [1.0, 1.0], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12}).x)
-    assert float(executions(between, above, warmup, build, part)) == pytest.approx(best[0], rel=1e-4)
+    best = np.exp(
+        optimize.minimize(
+            spread, [1.0, 1.0], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12}
+        ).x
+    )
+    assert float(executions(between, above, warmup, build, part)) == pytest.approx(
+        best[0], rel=1e-4
+    )
     assert float(measurements(within, between, warmup)) == pytest.approx(best[1], rel=1e-4)
 
 
@@ -170,7 +206,9 @@ def test_the_impact_factor_is_the_ratio_of_the_spreads_and_its_control_tends_to_
 
 
 def test_without_random_effects_the_impact_factor_is_one() -> None:
-    assert impact(drawn(5, (1, 60, 200), (0.0, 0.0, 1.0))[0], iterations=4000).factor == pytest.approx(1, abs=0.03)
+    assert impact(
+        drawn(5, (1, 60, 200), (0.0, 0.0, 1.0))[0], iterations=4000
+    ).factor == pytest.approx(1, abs=0.03)
 
 
 def test_the_control_stays_away_from_one_where_the_start_changes_the_spread() -> None:
@@ -194,7 +232,11 @@ def test_the_impact_of_constant_runs_is_one_or_infinite() -> None:
 
 
 def test_runs_must_be_there_and_finite() -> None:
-    for runs, message in (([], "needs a measurement"), ([[1.0], []], "needs a measurement"), ([[1.0, np.inf]], "finite")):
+    for runs, message in (
+        ([], "needs a measurement"),
+        ([[1.0], []], "needs a measurement"),
+        ([[1.0, np.inf]], "finite"),
+    ):
         with pytest.raises(ValueError, match=message):
             impact(runs)
 
@@ -214,7 +256,9 @@ def test_resampling_agrees_with_mean_and_variance_of_clean_runs() -> None:
     assert found.sizes.tolist() == [300] * 20
     whole = found.components()
     assert whole.mean[0] == pytest.approx(values.mean(), abs=0.02)
-    half = stats.norm.ppf(0.995) * sqrt((300 * found.means.var(ddof=1) + found.variances.mean()) / (20 * 300))
+    half = stats.norm.ppf(0.995) * sqrt(
+        (300 * found.means.var(ddof=1) + found.variances.mean()) / (20 * 300)
+    )
     assert whole.interval(0.99, "normal").high[0] - whole.mean[0] == pytest.approx(half)
 
 
@@ -222,7 +266,9 @@ def test_resampling_agrees_with_mean_and_variance_of_clean_runs() -> None:
 def test_one_outlier_is_in_the_median_resample_as_often_as_the_binomial_says(share: float) -> None:
     spoilt = np.append(np.ones(99), 1e6)
     seen = [resample(spoilt, [100], share=share, seed=seed).means[0] > 1 for seed in range(200)]
-    assert np.mean(seen) == pytest.approx(stats.binom.sf(49, 100, 1 - 0.99 ** (100 * share)), abs=0.1)
+    assert np.mean(seen) == pytest.approx(
+        stats.binom.sf(49, 100, 1 - 0.99 ** (100 * share)), abs=0.1
+    )
 
 
 def test_an_outlier_of_one_execution_leaves_the_others_as_they_are() -> None:
@@ -256,9 +302,11 @@ def test_benchmarks_are_resampled_together_as_each_alone(monkeypatch: pytest.Mon
         one = alone.components()
         assert whole.interval().high[number] == pytest.approx(one.interval().high[0])
         assert whole.within[number] == pytest.approx(one.within[0], nan_ok=True)
-    monkeypatch.setattr(resampling, "CHUNK_MEASUREMENTS", 500)  # a few executions at a time, the same draws
+    # a few executions at a time, the same draws
+    monkeypatch.setattr(resampling, "CHUNK_MEASUREMENTS", 500)
     assert np.array_equal(resample(values, counts, group).means, together.means)
-    monkeypatch.setattr(resampling, "CHUNK_MEASUREMENTS", 50)  # a few draws of one execution at a time
+    # a few draws of one execution at a time
+    monkeypatch.setattr(resampling, "CHUNK_MEASUREMENTS", 50)
     parts = resample(values, counts, group)
     assert parts.means == pytest.approx(together.means, abs=1)
     assert np.array_equal(parts.means[counts == 1], values[ends - 1][counts == 1])
@@ -279,6 +327,8 @@ def test_executions_of_one_benchmark_are_drawn_apart() -> None:
         ([np.nan], [1], None, "finite"),
     ],
 )
-def test_executions_that_cannot_be_resampled_are_refused(values: Any, counts: Any, group: Any, message: str) -> None:
+def test_executions_that_cannot_be_resampled_are_refused(
+    values: Any, counts: Any, group: Any, message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         resample(values, counts, group)

@@ -1,4 +1,6 @@
-"""Rank tests, normality, the bootstrap of the ratio and signed ranks against scipy, R, closed forms and their degenerate cases."""
+"""Rank tests, normality, the bootstrap of the ratio and signed ranks against scipy, R, closed forms
+and their degenerate cases.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,14 @@ import pytest
 from scipy import stats
 
 from perfvcs.statistics.permutation import depth, signed_rank
-from perfvcs.statistics.ranks import TRANSFORMS, kolmogorov_smirnov, kruskal_wallis, mann_whitney, normality, transform
+from perfvcs.statistics.ranks import (
+    TRANSFORMS,
+    kolmogorov_smirnov,
+    kruskal_wallis,
+    mann_whitney,
+    normality,
+    transform,
+)
 from perfvcs.statistics.resampling import ratio
 
 RNG = np.random.default_rng(20261121)
@@ -19,7 +28,11 @@ B = RNG.lognormal(0.05, 0.2, (12, 7))
 
 @pytest.mark.parametrize(
     ("test", "scipys"),
-    [(mann_whitney, stats.mannwhitneyu), (kolmogorov_smirnov, stats.ks_2samp), (kruskal_wallis, stats.kruskal)],
+    [
+        (mann_whitney, stats.mannwhitneyu),
+        (kolmogorov_smirnov, stats.ks_2samp),
+        (kruskal_wallis, stats.kruskal),
+    ],
 )
 def test_tests_by_rank_are_scipys(test, scipys) -> None:  # type: ignore[no-untyped-def]
     found = test(A, B)
@@ -35,7 +48,9 @@ def test_mann_whitney_is_exact_where_it_can_be_whatever_the_other_groups_are() -
     tied[0][1, :3] = tied[1][1, :3] = 1.0
     found = mann_whitney(*tied)
     assert found.p[0] == pytest.approx(stats.mannwhitneyu(A[0], B[0], method="exact").pvalue)
-    assert found.p[1] == pytest.approx(stats.mannwhitneyu(tied[0][1], tied[1][1], method="asymptotic").pvalue)
+    assert found.p[1] == pytest.approx(
+        stats.mannwhitneyu(tied[0][1], tied[1][1], method="asymptotic").pvalue
+    )
 
 
 def test_the_smallest_p_of_five_against_five_is_two_in_252() -> None:
@@ -44,7 +59,9 @@ def test_the_smallest_p_of_five_against_five_is_two_in_252() -> None:
 
 @pytest.mark.parametrize("test", [mann_whitney, kolmogorov_smirnov, kruskal_wallis])
 def test_equal_single_and_missing_values_have_a_p(test) -> None:  # type: ignore[no-untyped-def]
-    found = test([[2.0] * 3, [2.0, np.nan, 1.0], [1.0, 2.0, 3.0]], [[2.0] * 4, [1.0] * 4, [np.inf] * 4])
+    found = test(
+        [[2.0] * 3, [2.0, np.nan, 1.0], [1.0, 2.0, 3.0]], [[2.0] * 4, [1.0] * 4, [np.inf] * 4]
+    )
     assert found.p[0] == 1
     assert np.isnan(found.p[1:]).all()
     single = test([[1.0], [1.0]], [[2.0], [1.0]])
@@ -58,12 +75,23 @@ def test_normality_is_scipys_under_each_transformation() -> None:
     found = normality(A)
     for name in TRANSFORMS:
         expected = stats.shapiro(transform(A, name)[3])
-        assert (found.w[name][3], found.p[name][3]) == (pytest.approx(expected.statistic), pytest.approx(expected.pvalue))
+        assert (found.w[name][3], found.p[name][3]) == (
+            pytest.approx(expected.statistic),
+            pytest.approx(expected.pvalue),
+        )
 
 
 def test_the_transformation_that_makes_values_normal_is_chosen() -> None:
     normal = stats.norm.ppf((np.arange(60) + 0.5) / 60)
-    found = normality([10 + normal, np.exp(2 * normal), 1 / (2.7 + normal), np.exp(np.exp(normal)), np.full(60, 0.1)])
+    found = normality(
+        [
+            10 + normal,
+            np.exp(2 * normal),
+            1 / (2.7 + normal),
+            np.exp(np.exp(normal)),
+            np.full(60, 0.1),
+        ]
+    )
     assert found.choice()[:3] == ["none", "log", "1/x"]
     assert found.choice()[3:] == [None, None]
 
@@ -109,12 +137,17 @@ def test_the_bootstrap_of_equal_single_and_negative_values() -> None:
 
 
 def test_signed_ranks_give_rs_published_example() -> None:
-    # R: wilcox.test(x, y, paired = TRUE, conf.int = TRUE) on the depression data of Hollander and Wolfe: V = 40, p-value = 0.03906
+    # R: wilcox.test(x, y, paired = TRUE, conf.int = TRUE) on the depression data of Hollander and
+    # Wolfe: V = 40, p-value = 0.03906
     x = [1.83, 0.50, 1.62, 2.48, 1.68, 1.88, 1.55, 3.06, 1.30]
     y = [0.878, 0.647, 0.598, 2.05, 1.06, 1.29, 1.06, 3.14, 1.29]
     found = signed_rank([y], [x], confidence=0.95)
     assert found.p[0] == pytest.approx(0.0390625)
-    assert (found.estimate[0], found.low[0], found.high[0]) == (pytest.approx(0.46), pytest.approx(0.01), pytest.approx(0.786))
+    assert (found.estimate[0], found.low[0], found.high[0]) == (
+        pytest.approx(0.46),
+        pytest.approx(0.01),
+        pytest.approx(0.786),
+    )
 
 
 def test_signed_ranks_are_scipys_exact_test() -> None:
@@ -128,7 +161,12 @@ def test_tied_and_zero_differences_use_all_flips_of_their_ranks() -> None:
     gaps = np.array([1.0, 1.0, 1.0, -2.0, 0.0, 3.0, -1.0, 4.0, 4.0])
     ranks = stats.rankdata(np.abs(gaps[gaps != 0]))
     plus = ranks[gaps[gaps != 0] > 0].sum()
-    sums = np.array([sum(rank for rank, up in zip(ranks, ups, strict=True) if up) for ups in product((0, 1), repeat=8)])
+    sums = np.array(
+        [
+            sum(rank for rank, up in zip(ranks, ups, strict=True) if up)
+            for ups in product((0, 1), repeat=8)
+        ]
+    )
     least = min(plus, ranks.sum() - plus)
     expected = 2 * np.mean(sums <= least)
     assert signed_rank([np.zeros(9)], [gaps]).p[0] == pytest.approx(expected)
@@ -138,7 +176,8 @@ def test_tied_and_zero_differences_use_all_flips_of_their_ranks() -> None:
 
 
 def test_the_interval_of_signed_ranks_needs_eight_pairs_for_99_percent() -> None:
-    assert [depth(n) for n in (7, 8, 10, 15)] == [0, 1, 4, 16]  # tables: Hollander, Wolfe, Chicken 2014, A.4
+    # tables: Hollander, Wolfe, Chicken 2014, A.4
+    assert [depth(n) for n in (7, 8, 10, 15)] == [0, 1, 4, 16]
     assert signed_rank([[0.0] * 7], [[1.0, 2, 3, 4, 5, 6, 7]]).high[0] == np.inf
 
 
@@ -151,7 +190,9 @@ def test_interval_and_p_agree() -> None:
 
 
 def test_signed_ranks_of_equal_missing_and_many_pairs() -> None:
-    found = signed_rank([[1.0, 2.0], [1.0, np.nan], [1.0, np.inf]], [[1.0, 2.0], [1.0, 2.0], [1.0, np.inf]])
+    found = signed_rank(
+        [[1.0, 2.0], [1.0, np.nan], [1.0, np.inf]], [[1.0, 2.0], [1.0, 2.0], [1.0, np.inf]]
+    )
     assert (found.estimate[0], found.p[0]) == (0.0, 1.0)
     assert np.isnan([found.estimate[1:], found.p[1:]]).all()
     assert found.low[1] == -np.inf
@@ -162,7 +203,8 @@ def test_signed_ranks_of_equal_missing_and_many_pairs() -> None:
 
 
 def test_samples_of_one_size_that_differ_least_have_a_p_of_one() -> None:
-    found = kolmogorov_smirnov([[1.0, 2, 3, 4, 5]], [[1.5, 2.5, 3.5, 4.5, 5.5]])  # scipy 1.17 warns here
+    # scipy 1.17 warns here
+    found = kolmogorov_smirnov([[1.0, 2, 3, 4, 5]], [[1.5, 2.5, 3.5, 4.5, 5.5]])
     assert (found.statistic[0], found.p[0]) == (pytest.approx(0.2), 1.0)
 
 

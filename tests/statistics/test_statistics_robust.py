@@ -1,4 +1,6 @@
-"""Models of means per size of which a few are far off: against the curve that the others were made from."""
+"""Models of means per size of which a few are far off: against the curve that the others were made
+from.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,16 @@ CURVES: dict[str, Callable[[Floats], Floats]] = {
 }
 
 
-def many(curve: str, x: Floats = SIZES, groups: int = 20, noise: float = 0.03) -> tuple[Floats, Floats, NDArray[np.intp]]:
+def many(
+    curve: str, x: Floats = SIZES, groups: int = 20, noise: float = 0.03
+) -> tuple[Floats, Floats, NDArray[np.intp]]:
     random = np.random.default_rng([list(CURVES).index(curve), len(x)])
     every = np.tile(x, groups)
-    return every, CURVES[curve](every) * np.exp(noise * random.standard_normal(len(every))), np.repeat(np.arange(groups), len(x))
+    return (
+        every,
+        CURVES[curve](every) * np.exp(noise * random.standard_normal(len(every))),
+        np.repeat(np.arange(groups), len(x)),
+    )
 
 
 def test_without_anything_far_off_it_is_the_choice_among_all() -> None:

@@ -49,7 +49,9 @@ def test_autocorrelations_are_statsmodels() -> None:
     found = autocorrelation(values, 8)
     for row in range(3):
         assert found.coefficients[row] == pytest.approx(acf(values[row], nlags=8))
-        assert found.p()[row] == pytest.approx(acorr_ljungbox(values[row], lags=[8])["lb_pvalue"].iloc[0], rel=1e-9)
+        assert found.p()[row] == pytest.approx(
+            acorr_ljungbox(values[row], lags=[8])["lb_pvalue"].iloc[0], rel=1e-9
+        )
     assert found.bound == pytest.approx(1.96 / np.sqrt(80), rel=1e-4)
 
 
@@ -79,10 +81,17 @@ def test_segments_are_the_best_of_all_that_exist(shortest: int) -> None:
         values = rng.standard_normal(9) + 2 * (np.arange(9) > rng.integers(9))
         penalty = rng.uniform(0.2, 4)
         every = [
-            steps for count in range(9) for steps in combinations(range(1, 9), count) if min(np.diff([0, *steps, 9])) >= shortest
+            steps
+            for count in range(9)
+            for steps in combinations(range(1, 9), count)
+            if min(np.diff([0, *steps, 9])) >= shortest
         ]
         best = min(
-            every, key=lambda steps: sum(part.var() * len(part) for part in np.split(values, steps)) + penalty * len(steps)
+            every,
+            key=lambda steps: (
+                sum(part.var() * len(part) for part in np.split(values, steps))
+                + penalty * len(steps)
+            ),
         )
         assert segment(values, penalty, shortest) == list(best)
 
@@ -103,7 +112,12 @@ def test_starts_that_are_left_out_never_win(seed: int) -> None:
         costs = [0.0]
         for end in range(1, n + 1):
             parts = [values[start:end] for start in range(end)]
-            costs.append(min(costs[start] + penalty + ((part - part.mean()) ** 2).sum() for start, part in enumerate(parts)))
+            costs.append(
+                min(
+                    costs[start] + penalty + ((part - part.mean()) ** 2).sum()
+                    for start, part in enumerate(parts)
+                )
+            )
         found = segment(values, penalty)
         squares = sum(((part - part.mean()) ** 2).sum() for part in np.split(values, found))
         assert squares + penalty * (len(found) + 1) == pytest.approx(costs[n], rel=1e-9)
@@ -181,7 +195,10 @@ def test_perfect_steps_and_lines() -> None:
 def test_horvaths_statistic_is_the_papers() -> None:
     values = noisy(19, (20, 0.0), (12, 0.03))
     n = len(values)
-    every = {k: n * log(values.var()) - k * log(values[:k].var()) - (n - k) * log(values[k:].var()) for k in range(2, n - 1)}
+    every = {
+        k: n * log(values.var()) - k * log(values[:k].var()) - (n - k) * log(values[k:].var())
+        for k in range(2, n - 1)
+    }
     place = max(every, key=lambda k: every[k])
     found = ratio(values)
     assert (found.place, found.statistic) == (place, pytest.approx(np.sqrt(every[place])))
@@ -216,7 +233,9 @@ def test_a_step_is_reported_with_its_size_interval_and_range() -> None:
 
 
 def test_the_range_of_commits_is_wider_where_the_step_is_less_clear() -> None:
-    clear, vague = (steps(noisy(23, (60, 0.0), (60, 0.05), spread=spread))[0] for spread in (0.003, 0.02))
+    clear, vague = (
+        steps(noisy(23, (60, 0.0), (60, 0.05), spread=spread))[0] for spread in (0.003, 0.02)
+    )
     assert (clear.first, clear.last) == (60, 60)
     assert vague.last > vague.first
 
@@ -231,9 +250,17 @@ def test_a_ramp_is_one_drift() -> None:
 
 def test_drifts_that_follow_each_other_in_one_direction_are_one() -> None:
     drift = ChangePoint(50, 10, 89, 0.0, 0.1, 0.1, 0.01, 80.0, 1e-8, "drift", ("series",))
-    further = replace(drift, place=120, first=90, last=150, before=0.1, after=0.3, effect=0.2, df=60.0, p=1e-9)
+    further = replace(
+        drift, place=120, first=90, last=150, before=0.1, after=0.3, effect=0.2, df=60.0, p=1e-9
+    )
     (joined,) = join([drift, further])
-    assert (joined.place, joined.first, joined.last, joined.before, joined.after) == (120, 10, 150, 0.0, 0.3)
+    assert (joined.place, joined.first, joined.last, joined.before, joined.after) == (
+        120,
+        10,
+        150,
+        0.0,
+        0.3,
+    )
     assert (joined.effect, joined.df, joined.error) == (0.3, 60.0, pytest.approx(0.01 * 2**0.5))
     assert len(join([drift, replace(further, first=95)])) == 2
     assert len(join([drift, replace(further, effect=-0.2)])) == 2
@@ -241,29 +268,51 @@ def test_drifts_that_follow_each_other_in_one_direction_are_one() -> None:
 
 def test_a_staircase_is_no_ramp() -> None:
     found = steps(noisy(26, (50, 0.0), (40, 0.05), (40, 0.1), (50, 0.15)))
-    assert [(step.place, step.word) for step in found] == [(50, "step"), (90, "step"), (130, "step")]
+    assert [(step.place, step.word) for step in found] == [
+        (50, "step"),
+        (90, "step"),
+        (130, "step"),
+    ]
 
 
 def test_a_ramp_is_fitted_exactly() -> None:
     found = ramp(np.concatenate([np.full(5, 1.0), 1 + np.arange(1, 5) / 4, np.full(6, 2.0)]))
-    assert (found.first, found.last, found.before, found.after) == (4, 8, pytest.approx(1), pytest.approx(2))
+    assert (found.first, found.last, found.before, found.after) == (
+        4,
+        8,
+        pytest.approx(1),
+        pytest.approx(2),
+    )
     assert found.squares == pytest.approx(0, abs=1e-12)
 
 
 @pytest.mark.parametrize("before", [60, 400])
 def test_a_step_ten_commits_before_the_end_is_found(before: int) -> None:
     series = [noisy(seed, (before, 0.0), (10, 0.05), spread=0.02) for seed in range(60)]
-    found = [any(step.word == "step" and abs(step.place - before) <= 2 for step in one.steps) for one in judge_all(series)]
+    found = [
+        any(step.word == "step" and abs(step.place - before) <= 2 for step in one.steps)
+        for one in judge_all(series)
+    ]
     assert np.mean(found) >= 0.85
 
 
 def test_a_step_of_one_standard_deviation_is_found_between_long_levels() -> None:
     found = judge_all([noisy(seed, (200, 0.0), (200, 0.02), spread=0.02) for seed in range(30)])
-    assert np.mean([any(step.first <= 200 <= step.last and step.word == "step" for step in one.steps) for one in found]) >= 0.85
+    assert (
+        np.mean(
+            [
+                any(step.first <= 200 <= step.last and step.word == "step" for step in one.steps)
+                for one in found
+            ]
+        )
+        >= 0.85
+    )
 
 
 def test_a_slow_ramp_is_one_drift() -> None:
-    found = judge_all([noisy(seed, (400, 0.0), spread=0.02) + np.linspace(0, 0.1, 400) for seed in range(20)])
+    found = judge_all(
+        [noisy(seed, (400, 0.0), spread=0.02) + np.linspace(0, 0.1, 400) for seed in range(20)]
+    )
     words = [[step.word for step in one.steps] for one in found]
     assert words.count(["drift"]) >= 18
 
@@ -271,7 +320,8 @@ def test_a_slow_ramp_is_one_drift() -> None:
 def test_the_evidence_against_wandering_is_that_of_dense_matrices() -> None:
     rng = np.random.default_rng(41)
     n, places = 90, [30, 70]
-    # no outlier: all values are within a standard deviation of the levels that the segments are given
+    # no outlier: all values are within a standard deviation of the levels that the segments are
+    # given
     values = np.repeat([0.0, 1.5, -0.5], [30, 40, 20]) + rng.uniform(-1, 1, n)
     segments = Segments(values, np.full(n, 1.5))
     z = np.diff(values) / 1.5
@@ -288,7 +338,9 @@ def test_the_evidence_against_wandering_is_that_of_dense_matrices() -> None:
             found.append((n - 1) * log(rest @ rest) + price)
         return min(found)
 
-    expected = [cost([place for place in places if place != one]) - cost(places) - log(n) for one in places]
+    expected = [
+        cost([place for place in places if place != one]) - cost(places) - log(n) for one in places
+    ]
     assert evidence(segments, places, 1.0) == pytest.approx(expected, rel=1e-9)
 
 
@@ -299,14 +351,25 @@ def test_a_walk_has_fewer_steps_than_it_is_cut_into_and_sudden_steps_stay() -> N
     cut = [100, 200, 300]
     left = [sudden(Segments(walk, np.ones(n)), cut, 1.0) for walk in walks]
     assert np.mean([not one for one in left]) >= 0.8
-    assert all(sudden(Segments(walk, np.ones(n)), cut, 1.0, settled={200}).count(200) == 1 for walk in walks)
-    stepped_ = [sudden(Segments(rng.standard_normal(n) + 2 * (np.arange(n) >= 200), np.ones(n)), [200], 1.0) for _ in range(20)]
+    assert all(
+        sudden(Segments(walk, np.ones(n)), cut, 1.0, settled={200}).count(200) == 1
+        for walk in walks
+    )
+    stepped_ = [
+        sudden(Segments(rng.standard_normal(n) + 2 * (np.arange(n) >= 200), np.ones(n)), [200], 1.0)
+        for _ in range(20)
+    ]
     assert stepped_ == [[200]] * 20
 
 
 def test_a_steady_wander_is_no_staircase() -> None:
     rng = np.random.default_rng(43)
-    found = judge_all([0.02 * (rng.standard_normal(200) + np.cumsum(0.05 * rng.standard_normal(200))) for _ in range(40)])
+    found = judge_all(
+        [
+            0.02 * (rng.standard_normal(200) + np.cumsum(0.05 * rng.standard_normal(200)))
+            for _ in range(40)
+        ]
+    )
     assert np.mean([any(step.word == "step" for step in one.steps) for one in found]) <= 0.4
 
 
@@ -320,7 +383,9 @@ def test_intervals_of_many_steps_are_those_of_each() -> None:
 
 
 def test_other_results_need_another_version() -> None:
-    """Steps that were kept are used as long as the version stays: raise ``steps.VERSION`` whenever this fails."""
+    """Steps that were kept are used as long as the version stays: raise ``steps.VERSION`` whenever
+    this fails.
+    """
     rng = np.random.default_rng(31)
     found = []
     for _ in range(12):
@@ -370,7 +435,11 @@ def test_odd_series_give_sound_steps() -> None:
             np.cumsum(rng.standard_normal(n)),
             np.repeat(rng.standard_normal(n // 5 + 1), 5)[:n],
             rng.integers(0, 3, n).astype(np.float64),
-            np.where(rng.random(n) < 0.3, np.nan, np.cumsum((rng.random(n) < 0.05) * rng.standard_normal(n))),
+            np.where(
+                rng.random(n) < 0.3,
+                np.nan,
+                np.cumsum((rng.random(n) < 0.05) * rng.standard_normal(n)),
+            ),
             np.tile([1.0, 2.0, 1.0, 5.0], n)[:n] + np.linspace(0, turn / 10, n),
         )[turn % 5]
         for step in steps(values):

@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 
 from perfvcs.statistics.regression.fitting import fit
 from perfvcs.statistics.regression.models import LINEARISED, MODELS
-from perfvcs.statistics.regression.strategies import LEAST_SAMPLE, FittedPieces, ModelPoints, Strategy, run
+from perfvcs.statistics.regression.strategies import (
+    LEAST_SAMPLE,
+    FittedPieces,
+    ModelPoints,
+    Strategy,
+    run,
+)
 
 ALL = MODELS + LINEARISED
 STRATEGIES: tuple[Strategy, ...] = ("full", "iterative", "initial-guess", "interval", "bisection")
@@ -27,8 +33,14 @@ def points(*curves: NDArray[np.float64], noise: float = 0.02, seed: int = 1) -> 
 
 
 SIZES = np.arange(1.0, 401)
-LINE, LOGARITHM, SQUARE, FLAT = 5 + 3 * SIZES, 20 + 4 * np.log(SIZES), 5 + 0.01 * SIZES**2, np.full(400, 7.0)
-BENT = np.where(SIZES <= 200, 50.0, 50 + 2 * (SIZES - 200))  # two pieces that no single model describes
+LINE, LOGARITHM, SQUARE, FLAT = (
+    5 + 3 * SIZES,
+    20 + 4 * np.log(SIZES),
+    5 + 0.01 * SIZES**2,
+    np.full(400, 7.0),
+)
+# two pieces that no single model describes
+BENT = np.where(SIZES <= 200, 50.0, 50 + 2 * (SIZES - 200))
 
 
 def models(found: FittedPieces) -> list[str | None]:
@@ -55,7 +67,8 @@ def test_iterative_ends_with_all_rows_and_tells_what_was_best_on_the_way() -> No
     assert [step.rows.tolist() for step in found.steps] == [[100, 3], [200, 5], [300, 8], [400, 10]]
     assert [step.choice.model(0) for step in found.steps] == ["linear"] * 4
     np.testing.assert_array_equal(
-        found.fits["linear"].coefficients, run("full", points(LINE, FLAT[:10]), ALL, "aicc", 1, 1).fits["linear"].coefficients
+        found.fits["linear"].coefficients,
+        run("full", points(LINE, FLAT[:10]), ALL, "aicc", 1, 1).fits["linear"].coefficients,
     )
 
 
@@ -64,8 +77,12 @@ def test_an_initial_guess_fits_one_model_to_all_rows() -> None:
     found = run("initial-guess", data, ALL, "aicc", 10, 1)
     assert found.steps[0].rows.tolist() == [40, 40]
     whole = fit(data.x, data.y, data.group)
-    np.testing.assert_allclose(found.fits["linear"].coefficients[0], whole["linear"].coefficients[0], rtol=1e-12)
-    np.testing.assert_allclose(found.choice.coefficients[1], whole["quadratic"].coefficients[1], rtol=1e-12)
+    np.testing.assert_allclose(
+        found.fits["linear"].coefficients[0], whole["linear"].coefficients[0], rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        found.choice.coefficients[1], whole["quadratic"].coefficients[1], rtol=1e-12
+    )
     assert found.fits["linear"].known.tolist() == [True, False]
     assert found.fits["quadratic"].known.tolist() == [False, True]
 
@@ -105,7 +122,8 @@ def test_bisection_halves_again_while_that_helps() -> None:
 
 
 def test_bisection_by_r2_needs_a_higher_one_in_both_halves() -> None:
-    wave = np.concatenate([SIZES, 400 - SIZES + 1])  # up and down again: a line describes each half and nothing of the whole
+    # up and down again: a line describes each half and nothing of the whole
+    wave = np.concatenate([SIZES, 400 - SIZES + 1])
     found = run("bisection", points(wave, LINE), ["constant", "linear"], "r2", 1, 1)
     assert found.owner.tolist() == [0, 0, 1]
 
@@ -117,7 +135,9 @@ def test_values_without_noise_are_not_halved_for_their_rounding() -> None:
 
 def test_halves_of_few_sizes_or_near_the_whole_are_not_cut_off() -> None:
     several = np.repeat(np.arange(1.0, 201), 10)
-    data = ModelPoints(several, 100 + several + 30 * np.log(several), np.zeros(2000, dtype=np.intp), 1)
+    data = ModelPoints(
+        several, 100 + several + 30 * np.log(several), np.zeros(2000, dtype=np.intp), 1
+    )
     found = run("bisection", data, ALL, "aicc", 30, 1)
     assert 1 < len(found.owner) <= 4
     by_r2 = run("bisection", data, ALL, "r2", 30, 1).fits["linear"].n
@@ -127,15 +147,21 @@ def test_halves_of_few_sizes_or_near_the_whole_are_not_cut_off() -> None:
     assert len(run("bisection", nearly, ALL, "aicc", 30, 1).owner) == 1
 
 
-@pytest.mark.parametrize("strategy", ["full", "interval", "bisection"])  # which rows the others draw depends on all groups
+# which rows the others draw depends on all groups
+@pytest.mark.parametrize("strategy", ["full", "interval", "bisection"])
 def test_a_group_is_fitted_as_if_it_were_alone(strategy: Strategy) -> None:
     both, alone = points(BENT, SQUARE), points(BENT, SQUARE)
     alone = alone.of(alone.group == 1)
-    found, expected = run(strategy, both, ALL, "aicc", 4, 1), run(strategy, alone, ALL, "aicc", 4, 1)
+    found, expected = (
+        run(strategy, both, ALL, "aicc", 4, 1),
+        run(strategy, alone, ALL, "aicc", 4, 1),
+    )
     mine = found.owner == 1
     for model in ALL:
         np.testing.assert_allclose(
-            found.fits[model].coefficients[mine], expected.fits[model].coefficients[expected.owner == 1], rtol=1e-12
+            found.fits[model].coefficients[mine],
+            expected.fits[model].coefficients[expected.owner == 1],
+            rtol=1e-12,
         )
 
 
@@ -162,5 +188,11 @@ def test_weights_are_those_of_the_squares() -> None:
     weighted = ModelPoints(data.x, data.y, data.group, 2, 1 / data.y**2)
     whole = run("full", weighted, ALL, "aicc", 3, 1)
     expected = fit(data.x, data.y, data.group, 1 / data.y**2)
-    np.testing.assert_array_equal(whole.fits["linear"].coefficients, expected["linear"].coefficients)
-    assert run("bisection", weighted, ["constant", "linear"], "aicc", 3, 1).owner.tolist() == [0, 1, 1]
+    np.testing.assert_array_equal(
+        whole.fits["linear"].coefficients, expected["linear"].coefficients
+    )
+    assert run("bisection", weighted, ["constant", "linear"], "aicc", 3, 1).owner.tolist() == [
+        0,
+        1,
+        1,
+    ]

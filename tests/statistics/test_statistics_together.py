@@ -37,7 +37,9 @@ def test_what_all_units_of_an_execution_share_stays() -> None:
     shared = np.exp(RNG.normal(0, 0.1, 7))
     steady = np.exp(RNG.normal(-6, 3, (40, 1))) * np.ones((1, 7))
     total = together(steady * shared, steady * 1.03)
-    assert total.baseline / total.baseline.mean() == pytest.approx(shared / shared.mean(), rel=1e-12)
+    assert total.baseline / total.baseline.mean() == pytest.approx(
+        shared / shared.mean(), rel=1e-12
+    )
     assert np.ptp(np.log(total.target)) == pytest.approx(0, abs=1e-12)
 
 

@@ -1,4 +1,6 @@
-"""What a clone may bring: a ``.perf`` of an attacker's making is refused in one line, and nothing outside it is touched."""
+"""What a clone may bring: a ``.perf`` of an attacker's making is refused in one line, and nothing
+outside it is touched.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,32 @@ from perfvcs.repository import Repository
 
 Perf = Callable[..., Said]
 COMMANDS = [
-    ("status",), ("log",), ("check",), ("show", "--text"), ("history",), ("plan",), ("publish", "out"), ("fsck",), ("gc",),
-    ("collect", "-n1", "--", "true"), ("import", "a.csv"), ("export", "HEAD", "-o", "x.json"), ("rm", "abcd"),
+    ("status",),
+    ("log",),
+    ("check",),
+    ("show", "--text"),
+    ("history",),
+    ("plan",),
+    ("publish", "out"),
+    ("fsck",),
+    ("gc",),
+    ("collect", "-n1", "--", "true"),
+    ("import", "a.csv"),
+    ("export", "HEAD", "-o", "x.json"),
+    ("rm", "abcd"),
     ("accept", "abcd", "--reason", "x"),
-    ("process", "HEAD", "outliers"), ("init",), ("init", "--adopt"), ("check", "--measure", "-n1"), ("hook", "run", "post-commit"),
-]  # fmt: skip
+    ("process", "HEAD", "outliers"),
+    ("init",),
+    ("init", "--adopt"),
+    ("check", "--measure", "-n1"),
+    ("hook", "run", "post-commit"),
+]
 READING = [command for command in COMMANDS if command[0] not in ("hook", "init")]
-FOREIGN = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n\tsshCommand = 'touch {pwned} ;'\n\tfsmonitor = 'touch {pwned} ;'\n" \
-    "[extensions]\n\tpartialClone = o\n[remote \"o\"]\n\tpromisor = true\n\turl = ssh://x/y\n"  # fmt: skip
+FOREIGN = (
+    "[core]\n\trepositoryformatversion = 1\n\tbare = true\n\tsshCommand = 'touch {pwned}"
+    " ;'\n\tfsmonitor = 'touch {pwned} ;'\n[extensions]\n\tpartialClone = o\n[remote"
+    ' "o"]\n\tpromisor = true\n\turl = ssh://x/y\n'
+)
 
 
 class Victim:
@@ -42,7 +62,11 @@ class Victim:
         self.secret.write_text("ssh-ed25519 kept\n")
 
     def untouched(self) -> bool:
-        return self.keys.read_text() == "kept" and self.secret.read_text() == "ssh-ed25519 kept\n" and not self.pwned.exists()
+        return (
+            self.keys.read_text() == "kept"
+            and self.secret.read_text() == "ssh-ed25519 kept\n"
+            and not self.pwned.exists()
+        )
 
 
 def store_with_a_missing_blob(perf: Path, victim: Victim) -> None:
@@ -111,9 +135,20 @@ RECIPES = {
     "many at once": many_at_once,
 }
 TOGETHER = (
-    "commondir", "worktrees", "tmp", "making", "aside", "lock", "process lock", "accept lock", "index", "pages", "log file", "write lock",
+    "commondir",
+    "worktrees",
+    "tmp",
+    "making",
+    "aside",
+    "lock",
+    "process lock",
+    "accept lock",
+    "index",
+    "pages",
+    "log file",
+    "write lock",
     "alternates",
-)  # fmt: skip
+)
 
 
 @pytest.fixture
@@ -125,7 +160,9 @@ def attack(tmp_path: Path, victim: Victim, recipe: str) -> Project:
     """The attacker's repository, with one profile and a prepared ``.perf`` in its working tree."""
     attacker = Project(tmp_path / "attacker")
     commit = attacker.commit(**{"a.txt": "a"})
-    attacker.write("perf.toml", '[[job]]\nname = "work"\ncmd = "true"\nexecutions = 1\nwarmup = 0\n')
+    attacker.write(
+        "perf.toml", '[[job]]\nname = "work"\ncmd = "true"\nexecutions = 1\nwarmup = 0\n'
+    )
     attacker.write("a.csv", "uid,wall\na,1\n")
     Repository.find(attacker.root, create=True).store.add([sample_profile(commit=commit)], "test")
     RECIPES[recipe](attacker.root / ".perf", victim)
@@ -140,9 +177,18 @@ def runs(victim: Victim, perf: Perf, *commands: tuple[str, ...]) -> list[Said]:
 def left(victim: Victim) -> list[Path]:
     """The links in the folder, and what its store borrows from elsewhere."""
     perf = victim.clone / ".perf"
-    links = [path for path in perf.rglob("*") if path.is_symlink() and path.parts[-3:-2] != ("worktrees",)]
+    links = [
+        path
+        for path in perf.rglob("*")
+        if path.is_symlink() and path.parts[-3:-2] != ("worktrees",)
+    ]
     return links + [
-        path for path in (perf / "store" / "objects" / "info" / "alternates", perf / "store" / "commondir") if path.exists()
+        path
+        for path in (
+            perf / "store" / "objects" / "info" / "alternates",
+            perf / "store" / "commondir",
+        )
+        if path.exists()
     ]
 
 
@@ -183,7 +229,10 @@ def test_a_perf_folder_from_an_archive_is_refused_and_can_be_adopted_without_har
     said = perf("init", "--adopt", code=10 if recipe == "itself" else 0)
     assert recipe == "itself" or "adopted " in said.out
     if recipe == "lazy fetch":
-        assert "dropped store/config: core.sshcommand, core.fsmonitor, extensions.partialclone, remote.o." in said.out
+        assert (
+            "dropped store/config: core.sshcommand, core.fsmonitor, extensions.partialclone,"
+            " remote.o." in said.out
+        )
         assert "0 profiles" in said.out
     if recipe not in ("itself", "lazy fetch", "store"):
         assert perf("fsck").out == "1 profile can be read, all intact; the index is rebuilt\n"
@@ -196,12 +245,20 @@ def test_a_perf_folder_from_an_archive_is_refused_and_can_be_adopted_without_har
 
 
 @pytest.mark.parametrize("name", ["index.db", "lock", "verdicts.db", "store/config", "tmp"])
-def test_a_pipe_in_the_place_of_a_file_is_refused_and_nothing_waits_for_it(project: Project, name: str) -> None:
+def test_a_pipe_in_the_place_of_a_file_is_refused_and_nothing_waits_for_it(
+    project: Project, name: str
+) -> None:
     project.commit()
     home = Repository.find(create=True).home
     (home / name).unlink(missing_ok=True)
     os.mkfifo(home / name)
-    done = subprocess.run([sys.executable, "-m", "perfvcs", "status"], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "perfvcs", "status"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 10
     assert name in done.stderr
     assert done.stderr.count("\n") == 1
@@ -248,14 +305,18 @@ def test_another_users_files_are_refused(project: Project, perf: Perf) -> None:
         "DROP TABLE verdicts",
     ],
 )
-def test_a_database_with_another_schema_is_made_anew(project: Project, perf: Perf, statement: str) -> None:
+def test_a_database_with_another_schema_is_made_anew(
+    project: Project, perf: Perf, statement: str
+) -> None:
     commit = project.commit()
     repository = Repository.find(create=True)
     repository.store.add([sample_profile(commit=commit)], "test")
     perf("status")
     for name in ("index.db", "verdicts.db"):
         with sqlite3.connect(repository.home / name) as database:
-            database.execute(statement.replace("verdicts", "mirror") if name == "index.db" else statement)
+            database.execute(
+                statement.replace("verdicts", "mirror") if name == "index.db" else statement
+            )
         database.close()
     assert "1 profile" in perf("status").out
     for name in ("index.db", "verdicts.db"):
@@ -266,10 +327,19 @@ def test_a_database_with_another_schema_is_made_anew(project: Project, perf: Per
 
 
 @pytest.mark.parametrize(
-    "column", ["commits SET text", "profiles SET details", "profiles SET commit_id", "jobs SET text", "mirror SET head"]
+    "column",
+    [
+        "commits SET text",
+        "profiles SET details",
+        "profiles SET commit_id",
+        "jobs SET text",
+        "mirror SET head",
+    ],
 )
 @pytest.mark.parametrize("value", ["12", "'x'", "x'ff'", "9e999"])
-def test_an_index_with_values_of_other_types_is_made_anew(project: Project, perf: Perf, column: str, value: str) -> None:
+def test_an_index_with_values_of_other_types_is_made_anew(
+    project: Project, perf: Perf, column: str, value: str
+) -> None:
     commit = project.commit()
     repository = Repository.find(create=True)
     repository.store.add([sample_profile(commit=commit)], "test")
@@ -310,7 +380,9 @@ def test_a_bare_repository_inside_a_clone_is_refused(
 
 
 def planted(folder: Path, **files: str) -> None:
-    """Files below a folder, such as those of a git folder that can be committed; ``__`` stands for a slash."""
+    """Files below a folder, such as those of a git folder that can be committed; ``__`` stands for
+    a slash.
+    """
     for name, text in files.items():
         path = folder / name.replace("__", "/")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -322,8 +394,14 @@ def test_a_repository_in_a_bare_one_in_a_clone_is_refused(
 ) -> None:
     attacker = Project(tmp_path / "attacker")
     head = {"HEAD": "ref: refs/heads/main\n", "objects__info__keep": "", "refs__heads__keep": ""}
-    planted(attacker.root / "outer", config="[core]\n\trepositoryformatversion = 0\n\tbare = true\n", **head)
-    settings = f"[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = 'touch {victim.pwned}; false'\n"
+    planted(
+        attacker.root / "outer",
+        config="[core]\n\trepositoryformatversion = 0\n\tbare = true\n",
+        **head,
+    )
+    settings = (
+        f"[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = 'touch {victim.pwned}; false'\n"
+    )
     planted(attacker.root / "outer" / "inner", config=settings, **head)
     attacker.git("add", "--force", ".")
     attacker.commit("a trap")
@@ -332,7 +410,10 @@ def test_a_repository_in_a_bare_one_in_a_clone_is_refused(
         monkeypatch.chdir(victim.clone / place)
         for command in COMMANDS:
             said = perf(*command, code=10)
-            assert "came with the repository around it" in said.err or "this is git's own folder" in said.err
+            assert (
+                "came with the repository around it" in said.err
+                or "this is git's own folder" in said.err
+            )
     assert victim.untouched()
 
 
@@ -340,11 +421,20 @@ def test_a_git_folder_that_borrows_the_clones_own_is_refused(
     tmp_path: Path, victim: Victim, perf: Perf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     attacker = Project(tmp_path / "attacker")
-    settings = f"[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = 'touch {victim.pwned}; false'\n"
-    planted(attacker.root / "sub", HEAD="ref: refs/heads/main\n", commondir="../.git\n", **{"config.worktree": settings})
+    settings = (
+        f"[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = 'touch {victim.pwned}; false'\n"
+    )
+    planted(
+        attacker.root / "sub",
+        HEAD="ref: refs/heads/main\n",
+        commondir="../.git\n",
+        **{"config.worktree": settings},
+    )
     attacker.commit("a trap")
     subprocess.run(["git", "clone", "--quiet", attacker.root, victim.clone], check=True)
-    subprocess.run(["git", "config", "extensions.worktreeConfig", "true"], cwd=victim.clone, check=True)
+    subprocess.run(
+        ["git", "config", "extensions.worktreeConfig", "true"], cwd=victim.clone, check=True
+    )
     monkeypatch.chdir(victim.clone)
     perf("collect", "--", "true")
     monkeypatch.chdir(victim.clone / "sub")
@@ -354,7 +444,9 @@ def test_a_git_folder_that_borrows_the_clones_own_is_refused(
 
 
 @pytest.mark.parametrize("place", ["objects/pack", "objects/00", "refs/heads", "refs/heads/main"])
-def test_links_deeper_in_the_store_are_refused(tmp_path: Path, project: Project, perf: Perf, place: str) -> None:
+def test_links_deeper_in_the_store_are_refused(
+    tmp_path: Path, project: Project, perf: Perf, place: str
+) -> None:
     project.commit()
     perf("collect", "--", "true")
     path = project.root / ".perf" / "store" / place
@@ -362,7 +454,8 @@ def test_links_deeper_in_the_store_are_refused(tmp_path: Path, project: Project,
     path.symlink_to(tmp_path)
     assert str(path) in perf("status", code=10).err
     assert (
-        "a symbolic link" in perf("init", "--adopt", code=None).out + perf("init", "--adopt", code=None).err
+        "a symbolic link"
+        in perf("init", "--adopt", code=None).out + perf("init", "--adopt", code=None).err
         or not path.is_symlink()
     )
     assert not path.is_symlink()
@@ -381,7 +474,11 @@ def test_pipes_and_depths_in_a_store_keep_no_adoption_waiting(project: Project, 
         top.mkdir(exist_ok=True)
         subprocess.run(["mkdir", "-p", deep], cwd=top, check=True)
     done = subprocess.run(
-        [sys.executable, "-m", "perfvcs", "init", "--adopt"], capture_output=True, text=True, timeout=100, check=False
+        [sys.executable, "-m", "perfvcs", "init", "--adopt"],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
     )
     assert "Traceback" not in done.stderr
     assert done.returncode == (12 if name == "refs/heads/main" else 0), done
@@ -401,7 +498,9 @@ def test_a_deep_folder_of_scratch_is_swept(project: Project, perf: Perf) -> None
 
 @pytest.mark.parametrize("target", ["/proc/self/mem", "/proc/self/pagemap", "/dev/zero"])
 @pytest.mark.parametrize("name", ["perf.toml", "perf-accepted.toml", "Cargo.toml"])
-def test_links_to_files_that_cannot_be_read_are_one_line_at_most(project: Project, perf: Perf, name: str, target: str) -> None:
+def test_links_to_files_that_cannot_be_read_are_one_line_at_most(
+    project: Project, perf: Perf, name: str, target: str
+) -> None:
     project.commit()
     perf("collect", "--", "true")
     (project.root / name).symlink_to(target)
@@ -411,7 +510,9 @@ def test_links_to_files_that_cannot_be_read_are_one_line_at_most(project: Projec
 
 
 @pytest.mark.parametrize("goal", [".git/commondir", ".perf/index.db-journal", "../outside"])
-def test_an_acceptance_is_not_written_where_git_or_we_keep_data(project: Project, goal: str) -> None:
+def test_an_acceptance_is_not_written_where_git_or_we_keep_data(
+    project: Project, goal: str
+) -> None:
     from perfvcs.check import register
 
     project.commit()
@@ -423,47 +524,72 @@ def test_an_acceptance_is_not_written_where_git_or_we_keep_data(project: Project
     assert not (project.root / goal).exists()
 
 
-def test_commits_whose_names_are_not_utf_8_can_be_listed_as_json(project: Project, perf: Perf) -> None:
+def test_commits_whose_names_are_not_utf_8_can_be_listed_as_json(
+    project: Project, perf: Perf
+) -> None:
     project.commit()
     tree = project.git("rev-parse", "HEAD^{tree}")
-    text = b"tree %s\nauthor A\xff\x1f <a@x> 1700000000 +0000\ncommitter C <c@x> 1700000000 +0000\n\nt\xff\n" % tree.encode()
-    made = subprocess.run(["git", "hash-object", "-t", "commit", "-w", "--stdin"], input=text, capture_output=True, check=True)
+    text = (
+        b"tree %s\nauthor A\xff\x1f <a@x> 1700000000 +0000\ncommitter C <c@x> 1700000000"
+        b" +0000\n\nt\xff\n" % tree.encode()
+    )
+    made = subprocess.run(
+        ["git", "hash-object", "-t", "commit", "-w", "--stdin"],
+        input=text,
+        capture_output=True,
+        check=True,
+    )
     project.git("reset", "--quiet", "--hard", made.stdout.decode().strip())
     perf("collect", "--", "true")
     for command in (("log", "--json"), ("log",), ("status", "--json"), ("status",)):
         assert "2023-11-14" in perf(*command).out or command[0] == "status"
 
 
-def test_a_gitignore_that_shows_the_folder_to_git_changes_nothing(project: Project, perf: Perf) -> None:
+def test_a_gitignore_that_shows_the_folder_to_git_changes_nothing(
+    project: Project, perf: Perf
+) -> None:
     project.commit(**{".gitignore": "!/.perf\n"})
     perf("collect", "--", "true")
     assert "with uncommitted changes" not in perf("status").out
 
 
 @pytest.mark.parametrize("name", [b"st\xff", b"a" * 300, b"/proc/nothing"])
-def test_a_folder_that_cannot_be_made_is_not_remembered(project: Project, perf: Perf, name: bytes) -> None:
+def test_a_folder_that_cannot_be_made_is_not_remembered(
+    project: Project, perf: Perf, name: bytes
+) -> None:
     project.commit()
-    place = os.fsdecode(name if name.startswith(b"/") else os.fsencode(project.root.parent) + b"/" + name)
+    place = os.fsdecode(
+        name if name.startswith(b"/") else os.fsencode(project.root.parent) + b"/" + name
+    )
     assert perf("init", "--store", place, code=2).err.count("\n") == 1
     perf("collect", "--", "true")
     assert "1 profile" in perf("status").out
 
 
 @pytest.mark.parametrize("first", ["main tree", "linked tree"])
-def test_all_working_trees_share_one_folder_whatever_the_layout(tmp_path: Path, project: Project, perf: Perf, first: str) -> None:
+def test_all_working_trees_share_one_folder_whatever_the_layout(
+    tmp_path: Path, project: Project, perf: Perf, first: str
+) -> None:
     project.commit()
     separate, bare = tmp_path / "separate", tmp_path / "bare"
-    subprocess.run(["git", "clone", "--quiet", f"--separate-git-dir={tmp_path}/gd", project.root, separate], check=True)
+    subprocess.run(
+        ["git", "clone", "--quiet", f"--separate-git-dir={tmp_path}/gd", project.root, separate],
+        check=True,
+    )
     subprocess.run(["git", "clone", "--quiet", "--bare", project.root, bare / ".git"], check=True)
     for main in (separate, bare):
         tree = tmp_path / f"{main.name}-tree"
-        subprocess.run(["git", "worktree", "add", "--quiet", tree], cwd=main, check=True, capture_output=True)
+        subprocess.run(
+            ["git", "worktree", "add", "--quiet", tree], cwd=main, check=True, capture_output=True
+        )
         one, other = (main, tree) if first == "main tree" else (tree, main)
         perf("-C", str(one), "collect", "HEAD", "--", "true")
         assert "1 profile" in perf("-C", str(other), "log").out
 
 
-def test_links_to_files_of_the_project_are_not_written_through(tmp_path: Path, project: Project, perf: Perf) -> None:
+def test_links_to_files_of_the_project_are_not_written_through(
+    tmp_path: Path, project: Project, perf: Perf
+) -> None:
     outside = tmp_path / "outside"
     (project.root / "perf.toml").symlink_to(outside)
     project.commit()
@@ -482,7 +608,9 @@ def test_links_to_files_of_the_project_are_not_written_through(tmp_path: Path, p
 # what may be unusual and is not an attack
 
 
-def test_worktrees_copies_and_moves_of_a_repository_keep_working(tmp_path: Path, project: Project, perf: Perf) -> None:
+def test_worktrees_copies_and_moves_of_a_repository_keep_working(
+    tmp_path: Path, project: Project, perf: Perf
+) -> None:
     project.commit()
     perf("collect", "--", "true")
     project.git("worktree", "add", "--quiet", str(tmp_path / "tree"))
@@ -491,7 +619,9 @@ def test_worktrees_copies_and_moves_of_a_repository_keep_working(tmp_path: Path,
     for place in ("moved", "copy"):
         assert "the store holds 1 profile" in perf("-C", str(tmp_path / place), "status").out
     subprocess.run(
-        ["git", "-C", tmp_path / "moved", "worktree", "repair", "--", tmp_path / "tree"], check=True, capture_output=True
+        ["git", "-C", tmp_path / "moved", "worktree", "repair", "--", tmp_path / "tree"],
+        check=True,
+        capture_output=True,
     )
     assert "the store holds 1 profile" in perf("-C", str(tmp_path / "tree"), "status").out
 
@@ -502,10 +632,16 @@ def test_a_submodule_and_a_bare_clone_with_worktrees_have_folders_of_their_own(
     inner = Project(tmp_path / "inner")
     inner.commit()
     project.commit()
-    project.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner.root), "sub")
-    subprocess.run(["git", "clone", "--quiet", "--bare", inner.root, tmp_path / "bare.git"], check=True)
+    project.git(
+        "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner.root), "sub"
+    )
     subprocess.run(
-        ["git", "-C", tmp_path / "bare.git", "worktree", "add", "--quiet", tmp_path / "tree"], check=True, capture_output=True
+        ["git", "clone", "--quiet", "--bare", inner.root, tmp_path / "bare.git"], check=True
+    )
+    subprocess.run(
+        ["git", "-C", tmp_path / "bare.git", "worktree", "add", "--quiet", tmp_path / "tree"],
+        check=True,
+        capture_output=True,
     )
     for place in (project.root / "sub", tmp_path / "tree"):
         perf("-C", str(place), "collect", "--", "true")
@@ -528,7 +664,9 @@ def test_a_folder_that_was_only_begun_or_deleted_is_made_anew(project: Project, 
     assert "the store holds 1 profile" in perf("status").out
 
 
-def test_profiles_can_be_on_another_disk_by_request_only(tmp_path: Path, project: Project, perf: Perf) -> None:
+def test_profiles_can_be_on_another_disk_by_request_only(
+    tmp_path: Path, project: Project, perf: Perf
+) -> None:
     project.commit()
     disk, link = tmp_path / "disk", project.root / ".perf"
     disk.mkdir()
@@ -555,7 +693,9 @@ def test_profiles_can_be_on_another_disk_by_request_only(tmp_path: Path, project
     assert "the store holds 1 profile" in perf("status").out
 
 
-def test_a_store_on_another_disk_is_moved_and_never_left_behind(tmp_path: Path, project: Project, perf: Perf) -> None:
+def test_a_store_on_another_disk_is_moved_and_never_left_behind(
+    tmp_path: Path, project: Project, perf: Perf
+) -> None:
     project.commit()
     perf("collect", "--", "true")
     disk = tmp_path / "disk"
@@ -567,24 +707,36 @@ def test_a_store_on_another_disk_is_moved_and_never_left_behind(tmp_path: Path, 
     assert "not a folder" in perf("init", "--store", str(project.write("../file", "")), code=2).err
     other = Project(tmp_path / "other")
     other.commit()
-    assert "was not made for this repository" in perf("-C", str(other.root), "init", "--store", str(disk), code=10).err
+    assert (
+        "was not made for this repository"
+        in perf("-C", str(other.root), "init", "--store", str(disk), code=10).err
+    )
     (project.root / ".perf").unlink()
     disk.rename(project.root / ".perf")
     perf("-C", str(project.root), "init", "--store", ".perf")
     assert "the store holds 1 profile" in perf("status").out
 
 
-def test_adoption_reports_what_it_drops_and_keeps_whole_profiles(project: Project, perf: Perf) -> None:
+def test_adoption_reports_what_it_drops_and_keeps_whole_profiles(
+    project: Project, perf: Perf
+) -> None:
     commit = project.commit()
     repository = Repository.find(create=True)
-    repository.store.add([sample_profile(commit=commit), sample_profile([0.2], commit=commit)], "test")
+    repository.store.add(
+        [sample_profile(commit=commit), sample_profile([0.2], commit=commit)], "test"
+    )
     git = ["git", f"--git-dir={repository.store.path}"]
     blob = (
-        subprocess.run([*git, "hash-object", "-w", "--stdin"], input=b"x", capture_output=True, check=True)
+        subprocess.run(
+            [*git, "hash-object", "-w", "--stdin"], input=b"x", capture_output=True, check=True
+        )
         .stdout.decode()
         .strip()
     )
-    stream = f"commit refs/heads/main\ncommitter a <a> 0 +0000\ndata 0\nfrom refs/heads/main^0\nM 100644 {blob} evil\ndone\n"
+    stream = (
+        "commit refs/heads/main\ncommitter a <a> 0 +0000\ndata 0\nfrom refs/heads/main^0\nM 100644"
+        f" {blob} evil\ndone\n"
+    )
     subprocess.run([*git, "fast-import", "--quiet", "--done"], input=stream.encode(), check=True)
     subprocess.run([*git, "config", "alias.x", "!touch y"], check=True)
     (project.root / ".git" / "perfvcs").unlink()
@@ -602,16 +754,26 @@ def test_adoption_reports_what_it_drops_and_keeps_whole_profiles(project: Projec
 
 def test_a_store_is_adopted_by_two_at_once(project: Project, perf: Perf) -> None:
     commit = project.commit()
-    Repository.find(create=True).store.add([sample_profile([n], commit=commit) for n in (1.0, 2.0, 3.0)], "test")
+    Repository.find(create=True).store.add(
+        [sample_profile([n], commit=commit) for n in (1.0, 2.0, 3.0)], "test"
+    )
     (project.root / ".git" / "perfvcs").unlink()
     command = [sys.executable, "-m", "perfvcs", "init", "--adopt"]
-    both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    both = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
     said = [(*process.communicate(), process.returncode) for process in both]
-    assert all("3 profiles, nothing dropped" in out and not err and status == 0 for out, err, status in said), said
+    assert all(
+        "3 profiles, nothing dropped" in out and not err and status == 0
+        for out, err, status in said
+    ), said
     assert "the store holds 3 profiles" in perf("status").out
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"token":"x"}', '{"token":"' + 64 * "a" + '","store":""}', 70000 * "x"])
+@pytest.mark.parametrize(
+    "text", ["", "{", '{"token":"x"}', '{"token":"' + 64 * "a" + '","store":""}', 70000 * "x"]
+)
 def test_a_damaged_record_is_named_with_its_cure(project: Project, perf: Perf, text: str) -> None:
     project.commit()
     perf("collect", "--", "true")

@@ -1,4 +1,6 @@
-"""What the working tree changes against HEAD, its hash, and what becomes of profiles when it is committed."""
+"""What the working tree changes against HEAD, its hash, and what becomes of profiles when it is
+committed.
+"""
 
 from __future__ import annotations
 
@@ -90,7 +92,9 @@ def test_names_of_files_may_hold_line_ends(project: Tree) -> None:
     assert changes == difference(Project.find(), "HEAD^", project.commit())
 
 
-def test_a_sparse_checkout_has_the_changes_of_what_it_holds_and_of_what_it_does_not(project: Tree) -> None:
+def test_a_sparse_checkout_has_the_changes_of_what_it_holds_and_of_what_it_does_not(
+    project: Tree,
+) -> None:
     project.write("in/file", "x")
     project.write("out/file", "x")
     project.commit()
@@ -109,7 +113,9 @@ def test_what_was_staged_and_taken_back_is_no_change(project: Tree) -> None:
     assert hashed() is None
 
 
-def test_staged_and_taken_back_is_no_change_but_staged_and_changed_again_is(project: Tree, perf: Perf) -> None:
+def test_staged_and_taken_back_is_no_change_but_staged_and_changed_again_is(
+    project: Tree, perf: Perf
+) -> None:
     project.commit(file="x")
     perf("init")
     project.git("add", "--all")
@@ -125,7 +131,9 @@ def test_staged_and_taken_back_is_no_change_but_staged_and_changed_again_is(proj
 def test_a_submodule_is_its_commit(project: Tree, tmp_path: Path) -> None:
     other = Tree(tmp_path / "other")
     other.commit(file="x")
-    project.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other.root), "sub")
+    project.git(
+        "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other.root), "sub"
+    )
     project.commit()
     project.write("sub/file", "y")
     assert hashed() is None
@@ -163,7 +171,10 @@ def test_a_tracked_file_that_grew_large_is_not_read_either(project: Tree) -> Non
 
 def test_many_files_that_are_large_together_are_not_read(project: Tree) -> None:
     project.commit()
-    paths = [sized(project.root / "data" / str(number), LARGE_FILE) for number in range(MOST_CHANGED_BYTES // LARGE_FILE + 1)]
+    paths = [
+        sized(project.root / "data" / str(number), LARGE_FILE)
+        for number in range(MOST_CHANGED_BYTES // LARGE_FILE + 1)
+    ]
     before = hashed()
     os.utime(paths[0], ns=(0, 0))
     assert hashed() != before
@@ -173,7 +184,9 @@ def test_many_files_that_are_large_together_are_not_read(project: Tree) -> None:
     assert hashed() == before, "there is one fewer, and all are read"
 
 
-def test_a_large_file_that_is_just_being_changed_equals_nothing(project: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_file_that_is_just_being_changed_equals_nothing(
+    project: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project.commit()
     now = sized(project.root / "data", 2 * LARGE_FILE).stat().st_ctime_ns
     ticks = iter(range(now, now + 1000))
@@ -193,18 +206,27 @@ def test_what_is_no_file_is_not_opened(project: Tree) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_a_file_that_cannot_be_read_is_a_change_and_a_checkout_needs_it_ignored(project: Tree) -> None:
+def test_a_file_that_cannot_be_read_is_a_change_and_a_checkout_needs_it_ignored(
+    project: Tree,
+) -> None:
     commit = project.commit()
     project.write("secret", "x").chmod(0)
     assert hashed() == hashed() is not None
     with (
         pytest.raises(CheckoutError, match=r"secret cannot be copied: Permission denied.*ignore"),
-        checkout(Project.find(), commit, project.root / ".perf" / "worktrees" / "one", changes=WorkingChanges(Project.find())),
+        checkout(
+            Project.find(),
+            commit,
+            project.root / ".perf" / "worktrees" / "one",
+            changes=WorkingChanges(Project.find()),
+        ),
     ):
         pass
 
 
-def test_large_changes_measured_before_the_commit_belong_to_it_afterwards(project: Tree, perf: Perf) -> None:
+def test_large_changes_measured_before_the_commit_belong_to_it_afterwards(
+    project: Tree, perf: Perf
+) -> None:
     project.configure('cmd = "test -s data"')
     base = project.commit("base", script="1")
     project.write("script", "2")
@@ -217,7 +239,9 @@ def test_large_changes_measured_before_the_commit_belong_to_it_afterwards(projec
     assert [(one.commit, one.dirty) for one in stored(head)] == [(head, None)]
 
 
-def test_many_changes_measured_before_the_commit_belong_to_it_afterwards(project: Tree, perf: Perf) -> None:
+def test_many_changes_measured_before_the_commit_belong_to_it_afterwards(
+    project: Tree, perf: Perf
+) -> None:
     project.configure('cmd = "true"')
     base = project.commit("base")
     for number in range(20):
@@ -229,7 +253,9 @@ def test_many_changes_measured_before_the_commit_belong_to_it_afterwards(project
     assert stored(base) == []
 
 
-def test_a_large_file_that_was_written_again_before_the_commit_is_not_what_was_measured(project: Tree, perf: Perf) -> None:
+def test_a_large_file_that_was_written_again_before_the_commit_is_not_what_was_measured(
+    project: Tree, perf: Perf
+) -> None:
     project.configure('cmd = "true"')
     base = project.commit("base")
     path = project.write("data", "y" * 2 * LARGE_FILE)
@@ -242,7 +268,9 @@ def test_a_large_file_that_was_written_again_before_the_commit_is_not_what_was_m
     assert stored(base)[0].dirty
 
 
-def test_a_commit_of_what_was_staged_before_is_not_what_was_measured(project: Tree, perf: Perf) -> None:
+def test_a_commit_of_what_was_staged_before_is_not_what_was_measured(
+    project: Tree, perf: Perf
+) -> None:
     project.configure('cmd = "true"')
     base = project.commit("base")
     project.write("data", "y" * 2 * LARGE_FILE)
@@ -298,7 +326,9 @@ def test_one_command_without_jobs_ignores_the_same_files(project: Tree, perf: Pe
     assert [one.dirty is None for one in (*stored("HEAD~1"), *stored())] == [True, False]
 
 
-def test_status_with_a_broken_perf_toml_says_what_is_wrong_with_it(project: Tree, perf: Perf) -> None:
+def test_status_with_a_broken_perf_toml_says_what_is_wrong_with_it(
+    project: Tree, perf: Perf
+) -> None:
     project.configure('cmd = "true"')
     project.commit()
     perf("init")
@@ -324,7 +354,9 @@ def test_holes_of_a_large_file_are_not_filled_when_it_is_copied(project: Tree) -
     assert path.stat().st_size == 1 << 30, "the copy is not the file itself"
 
 
-def test_what_changes_while_it_is_copied_is_not_stored_as_what_was_there_before(project: Tree, perf: Perf) -> None:
+def test_what_changes_while_it_is_copied_is_not_stored_as_what_was_there_before(
+    project: Tree, perf: Perf
+) -> None:
     project.configure('cmd = "true"')
     project.write(".gitattributes", "slow filter=slow")
     project.commit("one", slow="x", file="x")

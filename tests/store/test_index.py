@@ -45,29 +45,45 @@ def commit(number: int) -> str:
     return f"{number:040x}"
 
 
-def at(number: int, minute: int = 0, wall: tuple[float, ...] = (1.0, 2.0), job: Job | None = None, session: str = "s") -> Profile:
+def at(
+    number: int,
+    minute: int = 0,
+    wall: tuple[float, ...] = (1.0, 2.0),
+    job: Job | None = None,
+    session: str = "s",
+) -> Profile:
     """A profile on a numbered commit, taken at a minute."""
-    collected = Collected(session, f"2026-11-20T09:{minute:02}:00Z", f"2026-11-20T09:{minute:02}:01Z", "perfvcs 0.1.0")
-    return sample_profile(wall, commit=commit(number), collected=collected, **({"job": job} if job else {}))
+    collected = Collected(
+        session, f"2026-11-20T09:{minute:02}:00Z", f"2026-11-20T09:{minute:02}:01Z", "perfvcs 0.1.0"
+    )
+    return sample_profile(
+        wall, commit=commit(number), collected=collected, **({"job": job} if job else {})
+    )
 
 
 def git(store: Store, *args: str, data: bytes = b"") -> str:
-    done = subprocess.run(["git", f"--git-dir={store.path}", *args], input=data, capture_output=True, check=True)
+    done = subprocess.run(
+        ["git", f"--git-dir={store.path}", *args], input=data, capture_output=True, check=True
+    )
     return done.stdout.decode().strip()
 
 
 def put(store: Store, path: str, content: bytes) -> None:
     """Commit a file with plain git."""
-    stream = b"commit refs/heads/main\ncommitter E <e@example.org> 1800000000 +0000\ndata 1\nx\nfrom refs/heads/main^0\n"
+    stream = (
+        b"commit refs/heads/main\ncommitter E <e@example.org> 1800000000 +0000\ndata 1\nx\nfrom"
+        b" refs/heads/main^0\n"
+    )
     git(
         store,
         "fast-import",
         "--quiet",
-        data=stream + b'M 100644 inline "%s"\ndata %d\n%s\n' % (path.encode(), len(content), content),
+        data=stream
+        + b'M 100644 inline "%s"\ndata %d\n%s\n' % (path.encode(), len(content), content),
     )
 
 
-# -- following the store ---------------------------------------------------------------------------------------------------------------
+# -- following the store ---------------------------------------------------------------------------
 
 
 def test_the_index_knows_what_was_stored(store: Store, index: Index) -> None:
@@ -78,7 +94,9 @@ def test_the_index_knows_what_was_stored(store: Store, index: Index) -> None:
         expected[:2], key=lambda one: one.header.path
     )
     assert index.measured([commit(2), commit(3)]) == expected[2:]
-    assert {header.path: header for header in index.headers()} == {one.header.path: one.header for one in expected}
+    assert {header.path: header for header in index.headers()} == {
+        one.header.path: one.header for one in expected
+    }
     assert index.counts([commit(1), commit(2), commit(3)]) == {commit(1): 2, commit(2): 1}
     assert index.commits() == {commit(1), commit(2)}
     assert index.total() == 3
@@ -86,21 +104,34 @@ def test_the_index_knows_what_was_stored(store: Store, index: Index) -> None:
 
 def test_everything_of_a_profile_that_matters_survives(store: Store, index: Index) -> None:
     rows = Resources(
-        names=["a\0b", "🦊"], uid=[0, 1, 0, 1], execution=[7, 7, 2**60, 0], size=[1.5, None, 1.5, None],
+        names=["a\0b", "🦊"],
+        uid=[0, 1, 0, 1],
+        execution=[7, 7, 2**60, 0],
+        size=[1.5, None, 1.5, None],
         metrics={"wall": [1.0, 2.5, 3.0, None], "ops": [1.0, 1.0, 1.0, 1.0]},
-    )  # fmt: skip
+    )
     profile = sample_profile(
         resources=rows,
         metrics={"ops": Metric("1/s", "higher"), "wall": WALL},
         dirty="ab" * 32,
-        environment=Environment({"cpu": "x"}, "abcdefabcdef", {"load": "3.1"}, ["a noisy neighbour"]),
-        job=Job("sort", "time", "./sort", params={"n": 3, "x": None, "y": 1.5}, options={"deep": {"er": [1]}}),
+        environment=Environment(
+            {"cpu": "x"}, "abcdefabcdef", {"load": "3.1"}, ["a noisy neighbour"]
+        ),
+        job=Job(
+            "sort",
+            "time",
+            "./sort",
+            params={"n": 3, "x": None, "y": 1.5},
+            options={"deep": {"er": [1]}},
+        ),
     )
     (path,) = store.add([profile], "One")
     assert index.measured([profile.commit]) == [Measured.of(profile, path)]
 
 
-def test_only_what_changed_is_read_again(store: Store, index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_what_changed_is_read_again(
+    store: Store, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first, _ = store.add([at(1), at(2)], "Two")
     index.refresh()
     read: list[str] = []
@@ -108,7 +139,8 @@ def test_only_what_changed_is_read_again(store: Store, index: Index, monkeypatch
     monkeypatch.setattr(store, "documents", lambda blobs: read.extend(blobs) or documents(blobs))
     (third,) = store.add([at(3)], "One more")
     store.remove([first], "One less")
-    assert index.total() == 2  # asked for once, the index is not brought up to date by every question
+    # asked for once, the index is not brought up to date by every question
+    assert index.total() == 2
     index.refresh()
     assert read == [third]
     assert index.commits() == {commit(2), commit(3)}
@@ -129,7 +161,13 @@ def test_a_second_process_sees_the_first_ones_work_without_reading(
 
 def test_without_a_store_the_index_is_empty(tmp_path: Path) -> None:
     index = Index(Store(tmp_path / "none"), tmp_path / "index.db")
-    assert (index.headers(), index.commits(), index.series(), index.find("0"), index.damaged()) == ([], set(), [], [], {})
+    assert (index.headers(), index.commits(), index.series(), index.find("0"), index.damaged()) == (
+        [],
+        set(),
+        [],
+        [],
+        {},
+    )
     index.close()
 
 
@@ -185,7 +223,7 @@ def test_a_batch_is_no_limit(store: Store, index: Index, monkeypatch: pytest.Mon
     assert sorted(header.path for header in index.headers()) == sorted(paths[11:])
 
 
-# -- questions -------------------------------------------------------------------------------------------------------------------------
+# -- questions -------------------------------------------------------------------------------------
 
 
 def test_headers_come_in_the_order_asked_and_then_by_time(store: Store, index: Index) -> None:
@@ -210,7 +248,12 @@ def test_series_are_the_distinct_jobs(store: Store, index: Index) -> None:
 
 
 def test_history_has_one_entry_per_commit_and_session(store: Store, index: Index) -> None:
-    profiles = [at(1, 1, (1.0,), session="a"), at(1, 2, (2.0,), session="b"), at(2, 3, (3.0,), session="b"), at(2, 4, job=SEARCH)]
+    profiles = [
+        at(1, 1, (1.0,), session="a"),
+        at(1, 2, (2.0,), session="b"),
+        at(2, 3, (3.0,), session="b"),
+        at(2, 4, job=SEARCH),
+    ]
     paths = store.add(profiles, "Four")
     key = profiles[0].job.key
     found = index.history(key)
@@ -222,7 +265,11 @@ def test_history_has_one_entry_per_commit_and_session(store: Store, index: Index
     assert [entry.path for entry in found] == paths[:3]
     assert found[0].environment == "0123456789ab"
     assert found[0].dirty is None
-    assert [entry.commit for entry in index.history(key, [commit(2), commit(1)])] == [commit(2), commit(1), commit(1)]
+    assert [entry.commit for entry in index.history(key, [commit(2), commit(1)])] == [
+        commit(2),
+        commit(1),
+        commit(1),
+    ]
     assert index.history(key, uid="sort", metric="wall") == found
     assert index.history(key, uid="sort", metric="cpu") == []
     assert index.history(key, []) == []
@@ -238,7 +285,7 @@ def test_profiles_are_found_by_their_beginnings(store: Store, index: Index) -> N
     assert index.find("tim") == index.find("") == index.find("%") == index.find("zzz") == []
 
 
-# -- the file --------------------------------------------------------------------------------------------------------------------------
+# -- the file --------------------------------------------------------------------------------------
 
 
 def test_the_file_can_be_deleted_at_any_time(store: Store, index: Index) -> None:
@@ -252,9 +299,13 @@ def test_the_file_can_be_deleted_at_any_time(store: Store, index: Index) -> None
     second.close()
 
 
-@pytest.mark.parametrize("damage", ["garbage", "truncated", "flipped", "empty", "foreign", "folder"])
+@pytest.mark.parametrize(
+    "damage", ["garbage", "truncated", "flipped", "empty", "foreign", "folder"]
+)
 def test_a_damaged_file_is_made_anew(store: Store, index: Index, damage: str) -> None:
-    store.add((at(number, wall=tuple(float(n + 1) for n in range(30))) for number in range(60)), "Sixty")
+    store.add(
+        (at(number, wall=tuple(float(n + 1) for n in range(30))) for number in range(60)), "Sixty"
+    )
     index.refresh()
     index.close()
     file = store.path.with_name("index.db")
@@ -287,7 +338,9 @@ def test_a_damaged_file_is_made_anew(store: Store, index: Index, damage: str) ->
 
 
 def test_damage_that_shows_up_later_is_repaired_too(store: Store, index: Index) -> None:
-    store.add((at(number, wall=tuple(float(n + 1) for n in range(50))) for number in range(200)), "Many")
+    store.add(
+        (at(number, wall=tuple(float(n + 1) for n in range(50))) for number in range(200)), "Many"
+    )
     index.refresh()
     index.close()
     file = store.path.with_name("index.db")
@@ -311,7 +364,9 @@ def test_damage_that_shows_up_later_is_repaired_too(store: Store, index: Index) 
         "DROP TABLE names",
     ],
 )
-def test_changed_values_are_noticed_where_they_can_be(store: Store, index: Index, change: str) -> None:
+def test_changed_values_are_noticed_where_they_can_be(
+    store: Store, index: Index, change: str
+) -> None:
     (path,) = store.add([at(1)], "One")
     index.refresh()
     index.close()
@@ -347,10 +402,16 @@ def test_an_index_of_another_version_is_made_anew(store: Store, index: Index) ->
 
 
 @pytest.mark.needs("mount")
-def test_where_nothing_can_be_written_memory_serves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nothing_can_be_written_memory_serves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)], capture_output=True, check=False).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)],
+        capture_output=True,
+        check=False,
+    ).returncode:
         lack("the right to mount a file system")
     try:
         store = Store.create(disk / "store")
@@ -362,7 +423,9 @@ def test_where_nothing_can_be_written_memory_serves(tmp_path: Path, monkeypatch:
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
         read: list[str] = []
         documents = store.documents
-        monkeypatch.setattr(store, "documents", lambda blobs: read.extend(blobs) or documents(blobs))
+        monkeypatch.setattr(
+            store, "documents", lambda blobs: read.extend(blobs) or documents(blobs)
+        )
         for path, expected in ((disk / "index.db", 1), (disk / "none.db", 2)):
             read.clear()
             index = Index(store, path)
@@ -375,7 +438,9 @@ def test_where_nothing_can_be_written_memory_serves(tmp_path: Path, monkeypatch:
         subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
-def test_an_index_that_stays_locked_is_copied(store: Store, index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_that_stays_locked_is_copied(
+    store: Store, index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store.add([at(1)], "One")
     index.refresh()
     store.add([at(2)], "Two")
@@ -423,7 +488,7 @@ def test_a_kill_while_building_leaves_an_index_that_goes_on(store: Store, index:
     assert len(index.headers()) == 2000
 
 
-# -- one state -------------------------------------------------------------------------------------------------------------------------
+# -- one state -------------------------------------------------------------------------------------
 
 
 def test_what_others_store_is_not_seen_until_the_next_refresh(store: Store, index: Index) -> None:
@@ -433,7 +498,12 @@ def test_what_others_store_is_not_seen_until_the_next_refresh(store: Store, inde
     store.add([at(2), at(2, job=SEARCH)], "Two")
     other = another(store)
     assert other.total() == 3
-    assert (index.total(), index.commits(), len(index.lines()), index.head) == (1, {commit(1)}, 1, head)
+    assert (index.total(), index.commits(), len(index.lines()), index.head) == (
+        1,
+        {commit(1)},
+        1,
+        head,
+    )
     index.refresh()
     assert (index.total(), len(index.lines()), index.head) == (3, 2, store.head())
     store.add([at(3)], "Three")
@@ -458,7 +528,9 @@ def test_a_slower_process_does_not_undo_what_a_faster_one_indexed(
     other.close()
 
 
-def test_a_file_that_turns_out_damaged_between_two_reads_is_read_anew_for_both(store: Store, index: Index) -> None:
+def test_a_file_that_turns_out_damaged_between_two_reads_is_read_anew_for_both(
+    store: Store, index: Index
+) -> None:
     """Its rows have other numbers then."""
     store.add([at(2, job=SEARCH)], "Search first")
     index.refresh()
@@ -486,13 +558,19 @@ def test_profiles_are_read_as_they_were_when_the_index_was(store: Store, index: 
     store.remove([path], "Gone")
     assert store.paths() == []
     assert store.paths(at=head) == [path]
-    assert [profile for _, profile in store.read_many([path], at=head)] == [store.read(path, at=head)] == [at(1)]
+    assert (
+        [profile for _, profile in store.read_many([path], at=head)]
+        == [store.read(path, at=head)]
+        == [at(1)]
+    )
 
 
 def test_removed_profiles_take_their_levels_along_and_no_others(store: Store, index: Index) -> None:
     paths = store.add([at(number, minute) for number in range(1, 150) for minute in (0, 1)], "Many")
     index.refresh()
-    store.replace([(paths[0], at(1, 2, wall=(5.0, 6.0))), (paths[2], at(2, 2, wall=(7.0,)))], "Newer ones")
+    store.replace(
+        [(paths[0], at(1, 2, wall=(5.0, 6.0))), (paths[2], at(2, 2, wall=(7.0,)))], "Newer ones"
+    )
     store.remove(paths[4:296:2], "Old")
     index.refresh()
     commits = [commit(number) for number in range(150)]
@@ -505,12 +583,17 @@ def test_removed_profiles_take_their_levels_along_and_no_others(store: Store, in
     assert len(anew.position) == index.total() == 298 - 146
 
 
-# -- verdicts --------------------------------------------------------------------------------------------------------------------------
+# -- verdicts --------------------------------------------------------------------------------------
 
 
 def report(*words: str) -> bytes:
     return msgspec.json.encode(
-        {"baseline": "x", "target": "y", "method": "log-median", "changes": [{"word": word} for word in words]}
+        {
+            "baseline": "x",
+            "target": "y",
+            "method": "log-median",
+            "changes": [{"word": word} for word in words],
+        }
     )
 
 
@@ -554,6 +637,11 @@ def test_verdicts_survive_a_new_index(store: Store, index: Index) -> None:
 
 def test_the_index_needs_no_numerical_library() -> None:
     heavy = ("numpy", "scipy", "git", "rich", "bokeh")
-    script = f"import sys, perfvcs.index, perfvcs.store; print([name for name in {heavy} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    script = (
+        f"import sys, perfvcs.index, perfvcs.store; print([name for name in {heavy} if name in"
+        " sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "[]\n"

@@ -23,7 +23,11 @@ def commit(project: Project) -> str:
     head = project.commit()
     other = Job(name="parse", collector="time", cmd="./parse")
     Repository.find(create=True).store.add(
-        [sample_profile(noisy(0.01), commit=head), sample_profile(noisy(0.02), commit=head, job=other)], "test"
+        [
+            sample_profile(noisy(0.01), commit=head),
+            sample_profile(noisy(0.02), commit=head, job=other),
+        ],
+        "test",
     )
     return head
 
@@ -58,7 +62,9 @@ def test_fsck_tells_a_whole_store_and_rebuilds_the_index(project: Project, perf:
 
 
 @pytest.mark.usefixtures("commit")
-def test_fsck_names_what_is_damaged_and_the_others_can_be_used(project: Project, perf: Perf) -> None:
+def test_fsck_names_what_is_damaged_and_the_others_can_be_used(
+    project: Project, perf: Perf
+) -> None:
     store = project.root / ".perf" / "store"
     blob = project.git("-C", str(store), "rev-parse", f"main:{paths()[0]}")
     loose = store / "objects" / blob[:2] / blob[2:]
@@ -81,7 +87,9 @@ def test_gc_packs_the_store(perf: Perf) -> None:
 
 
 @pytest.mark.usefixtures("project")
-def test_files_are_imported_and_broken_ones_do_not_stop_the_others(project: Project, perf: Perf, tmp_path: Path) -> None:
+def test_files_are_imported_and_broken_ones_do_not_stop_the_others(
+    project: Project, perf: Perf, tmp_path: Path
+) -> None:
     head = project.commit()
     good, bad = tmp_path / "good.json", tmp_path / "bad.json"
     good.write_bytes(sample_profile(commit=head).encode())
@@ -94,7 +102,9 @@ def test_files_are_imported_and_broken_ones_do_not_stop_the_others(project: Proj
     assert len(paths()) == 1
 
 
-def test_a_store_that_cannot_be_written_is_reported_in_one_line(project: Project, perf: Perf) -> None:
+def test_a_store_that_cannot_be_written_is_reported_in_one_line(
+    project: Project, perf: Perf
+) -> None:
     project.configure('cmd = "true"')
     project.commit()
     perf("init")
@@ -104,10 +114,14 @@ def test_a_store_that_cannot_be_written_is_reported_in_one_line(project: Project
     objects.mkdir()
     said = perf("collect", code=12)
     assert "is not a complete store" in said.err
-    assert [line for line in said.err.splitlines() if line.startswith("perf: ")] == said.err.splitlines()[-1:]
+    assert [
+        line for line in said.err.splitlines() if line.startswith("perf: ")
+    ] == said.err.splitlines()[-1:]
 
 
-def test_init_makes_the_folder_and_a_configuration_and_keeps_both(project: Project, perf: Perf) -> None:
+def test_init_makes_the_folder_and_a_configuration_and_keeps_both(
+    project: Project, perf: Perf
+) -> None:
     project.commit()
     assert "wrote perf.toml" in perf("init").out
     assert project.git("status", "--porcelain") == "?? perf.toml"
@@ -117,14 +131,18 @@ def test_init_makes_the_folder_and_a_configuration_and_keeps_both(project: Proje
 
 
 @pytest.mark.parametrize("name", ["a\"b'c d.py", "a\nb.py", "a\udcffb.py", "a\x7fb.py", "{n}.sh"])
-def test_whatever_a_script_is_called_the_first_configuration_can_be_read(project: Project, perf: Perf, name: str) -> None:
+def test_whatever_a_script_is_called_the_first_configuration_can_be_read(
+    project: Project, perf: Perf, name: str
+) -> None:
     (project.root / "bench").mkdir()
     (project.root / "bench" / name).touch()
     perf("init")
     assert matrix(load(project.root / "perf.toml"))
 
 
-def test_a_folder_called_like_a_file_of_a_build_system_is_none(project: Project, perf: Perf) -> None:
+def test_a_folder_called_like_a_file_of_a_build_system_is_none(
+    project: Project, perf: Perf
+) -> None:
     (project.root / "Cargo.toml").mkdir()
     assert "found nothing to run" in perf("init").out
 
@@ -138,23 +156,43 @@ def test_a_folder_called_like_a_file_of_a_build_system_is_none(project: Project,
         ({"configure": "", "Makefile": "check:\n"}, "make bench", ("./configure", "make -j2")),
         (
             {
-                "CMakeLists.txt": "cmake_dependent_option(MY_BUILD_TESTS x OFF)\noption(MY_WITHOUT_TESTS x)\noption(TEST_WITH_VALGRIND x)"
+                "CMakeLists.txt": (
+                    "cmake_dependent_option(MY_BUILD_TESTS x OFF)\noption(MY_WITHOUT_TESTS"
+                    " x)\noption(TEST_WITH_VALGRIND x)"
+                )
             },
             "ctest --test-dir build --no-tests=error",
-            ("cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DMY_BUILD_TESTS=ON", "cmake --build build -j2"),
+            (
+                "cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DMY_BUILD_TESTS=ON",
+                "cmake --build build -j2",
+            ),
         ),
         (
-            {"CMakeLists.txt": "option(MY_BENCHMARKS x OFF)", "perf/CMakeLists.txt": "add_executable( sort_bench sort.cc)"},
+            {
+                "CMakeLists.txt": "option(MY_BENCHMARKS x OFF)",
+                "perf/CMakeLists.txt": "add_executable( sort_bench sort.cc)",
+            },
             "build/perf/sort_bench",
-            ("cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DMY_BENCHMARKS=ON", "cmake --build build -j2 --target sort_bench"),
+            (
+                "cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DMY_BENCHMARKS=ON",
+                "cmake --build build -j2 --target sort_bench",
+            ),
         ),
-        ({"meson.build": ""}, "meson test -C build --benchmark", ("meson setup build --buildtype=release", "ninja -C build")),
+        (
+            {"meson.build": ""},
+            "meson test -C build --benchmark",
+            ("meson setup build --buildtype=release", "ninja -C build"),
+        ),
         (
             {"Cargo.toml": '[package]\nname = "fast"\n'},
             "cargo test --release --quiet",
             ("cargo test --release --quiet --no-run",),
         ),
-        ({"Cargo.toml": '[package]\nname = "fast"\n', "benches/a.rs": ""}, "cargo bench", ("cargo bench --no-run",)),
+        (
+            {"Cargo.toml": '[package]\nname = "fast"\n', "benches/a.rs": ""},
+            "cargo bench",
+            ("cargo bench --no-run",),
+        ),
         ({"go.mod": ""}, "go run . --help", ("go build ./...",)),
         (
             {"go.mod": "", "sort/a_test.go": "func BenchmarkSort(b *testing.B) {"},
@@ -171,11 +209,23 @@ def test_a_folder_called_like_a_file_of_a_build_system_is_none(project: Project,
             "npm test --silent",
             ("npm ci --no-audit --no-fund",),
         ),
-        ({"package.json": "not JSON"}, "node -e \"import('./index.js').catch(() => require('.'))\"", ()),
+        (
+            {"package.json": "not JSON"},
+            "node -e \"import('./index.js').catch(() => require('.'))\"",
+            (),
+        ),
         ({"pyproject.toml": "", "tests/test_a.py": ""}, "python -m pytest tests", ()),
-        ({"pyproject.toml": "", "demo/__init__.py": "", "demo/tests/parse_test.py": ""}, "python -m pytest demo/tests", ()),
+        (
+            {"pyproject.toml": "", "demo/__init__.py": "", "demo/tests/parse_test.py": ""},
+            "python -m pytest demo/tests",
+            (),
+        ),
         ({"pyproject.toml": "", "benchmarks/test_a.py": ""}, "python -m pytest benchmarks", ()),
-        ({"pyproject.toml": "", "src/mypackage/__init__.py": ""}, 'python -c "import mypackage"', ()),
+        (
+            {"pyproject.toml": "", "src/mypackage/__init__.py": ""},
+            'python -c "import mypackage"',
+            (),
+        ),
         ({"setup.py": "", "benchmarks/parse.py": ""}, "python benchmarks/parse.py", ()),
         ({"bench_sort.py": ""}, "python bench_sort.py", ()),
         ({"bench/run all.sh": ""}, "sh 'bench/run all.sh'", ()),
@@ -190,7 +240,9 @@ def test_the_first_configuration_fits_the_project(
     config = load(project.root / "perf.toml")
     assert matrix(config)[0].cmd == cmd
     assert config.build == build
-    assert (config.python is not None) == any(name in files for name in ("setup.py", "pyproject.toml"))
+    assert (config.python is not None) == any(
+        name in files for name in ("setup.py", "pyproject.toml")
+    )
     assert all((project.root / entry).exists() for entry in config.overlay)
 
 

@@ -33,7 +33,9 @@ def uncovered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def attacked(*words: str) -> str:
     """What an attack prints; it must find nothing."""
-    done = subprocess.run([sys.executable, str(ATTACKS), *words], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, str(ATTACKS), *words], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -43,13 +45,18 @@ def limited(blocks: int, *words: str) -> subprocess.CompletedProcess[str]:
     limit = ["sh", "-c", f'ulimit -f {blocks}; exec "$@"', "sh"]
     # Python would keep what it could write of a compiled module, and fail on it from then on
     env = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.run([*limit, *PERF, *words], env=env, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [*limit, *PERF, *words], env=env, capture_output=True, text=True, check=False
+    )
 
 
 def profile(commit: str) -> Profile:
     """A profile whose document is longer than a block."""
     rows = Resources(
-        names=["x"], uid=[0] * 500, execution=list(range(500)), metrics={"wall": [1.0 + row / 7 for row in range(500)]}
+        names=["x"],
+        uid=[0] * 500,
+        execution=list(range(500)),
+        metrics={"wall": [1.0 + row / 7 for row in range(500)]},
     )
     when = Collected("session", "2026-11-20T09:30:00Z", "2026-11-20T09:30:02Z", "perfvcs")
     return Profile(
@@ -77,7 +84,9 @@ def test_writers_at_once_lose_nothing() -> None:
 
 def test_commits_measured_by_the_hook_lose_nothing() -> None:
     out = attacked("soak", "--count", "8", "--seed", "3")
-    reported, there = re.search(r"^(\d+) profiles were reported as stored, (\d+) are there", out, re.MULTILINE).groups()  # type: ignore[union-attr]
+    reported, there = re.search(
+        r"^(\d+) profiles were reported as stored, (\d+) are there", out, re.MULTILINE
+    ).groups()  # type: ignore[union-attr]
     assert 0 < int(reported) <= int(there)
 
 
@@ -187,8 +196,11 @@ def test_a_full_disk_is_not_a_git_folder_that_is_not_ours(project: Project) -> N
     before = sorted((project.root / ".git").iterdir())
     done = subprocess.run(
         ["sh", "-c", f"trap '' XFSZ; ulimit -f 0; exec '{sys.executable}' -m perfvcs init"],
-        cwd=project.root, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=project.root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 1
     assert "raise the limit" in done.stderr
     assert sorted((project.root / ".git").iterdir()) == before
@@ -257,7 +269,9 @@ def test_a_push_on_a_full_disk_is_one_line_and_goes_through_later(project: Proje
         assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
     # where git has no room for its own reference
     (project.root / ".perf/remotes/known/refs").chmod(0o500)
-    done = subprocess.run([*PERF, "push", "../remote.git"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*PERF, "push", "../remote.git"], capture_output=True, text=True, check=False
+    )
     (project.root / ".perf/remotes/known/refs").chmod(0o700)
     assert "Traceback" not in done.stderr
     assert limited(100_000, "push", "../remote.git").returncode == 0

@@ -1,4 +1,6 @@
-"""The profile's document: what goes in comes out, and what is not a profile is named with its place."""
+"""The profile's document: what goes in comes out, and what is not a profile is named with its
+place.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import WALL, sample_profile
 
-from perfvcs.profile import Collected, Design, Environment, Job, Metric, Processed, Profile, Resources, Stacks, decode
+from perfvcs.profile import (
+    Collected,
+    Design,
+    Environment,
+    Job,
+    Metric,
+    Processed,
+    Profile,
+    Resources,
+    Stacks,
+    decode,
+)
 from perfvcs.profile.models import OpenEntry
 from perfvcs.profile.validity import Malformed
 
@@ -19,7 +32,11 @@ text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 texts = st.dictionaries(text, text, max_size=3)
 number = st.floats(allow_nan=False, allow_infinity=False)
 scalar = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | number | text
-things = st.recursive(scalar, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3), max_leaves=8)
+things = st.recursive(
+    scalar,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
+    max_leaves=8,
+)
 hexadecimal = st.text("0123456789abcdef", min_size=40, max_size=40)
 metric_name = st.from_regex(r"[A-Za-z][A-Za-z0-9_.:-]{0,15}", fullmatch=True).filter(
     lambda name: name not in ("uid", "size", "execution", "binary", "iteration", "mark", "trace")
@@ -41,7 +58,11 @@ def profiles(draw: st.DrawFn) -> Profile:
 
     names = draw(st.lists(text, min_size=1, max_size=4, unique=True))
     metrics = draw(
-        st.dictionaries(metric_name, st.builds(Metric, text, st.sampled_from(["lower", "higher", "none"])), max_size=3)
+        st.dictionaries(
+            metric_name,
+            st.builds(Metric, text, st.sampled_from(["lower", "higher", "none"])),
+            max_size=3,
+        )
     )
     stacks = Stacks(["main (a.c:1)"], [[0]]) if draw(st.booleans()) else None
     resources = Resources(
@@ -55,7 +76,16 @@ def profiles(draw: st.DrawFn) -> Profile:
         size=column(st.none() | number) if draw(st.booleans()) else None,
         metrics={name: column(st.none() | number) for name in metrics},
     )
-    job = st.builds(Job, text, text, text, text, text, st.dictionaries(text, scalar, max_size=3), st.dictionaries(text, things))
+    job = st.builds(
+        Job,
+        text,
+        text,
+        text,
+        text,
+        text,
+        st.dictionaries(text, scalar, max_size=3),
+        st.dictionaries(text, things),
+    )
     return Profile(
         commit=draw(hexadecimal),
         dirty=draw(st.none() | st.text("0123456789abcdef", min_size=64, max_size=64)),
@@ -66,8 +96,14 @@ def profiles(draw: st.DrawFn) -> Profile:
         metrics=metrics,
         resources=resources,
         stacks=stacks,
-        models=draw(st.lists(st.builds(OpenEntry, st.dictionaries(text, things, max_size=3)), max_size=2)),
-        postprocessors=draw(st.lists(st.builds(Processed, text, st.dictionaries(text, things, max_size=2)), max_size=2)),
+        models=draw(
+            st.lists(st.builds(OpenEntry, st.dictionaries(text, things, max_size=3)), max_size=2)
+        ),
+        postprocessors=draw(
+            st.lists(
+                st.builds(Processed, text, st.dictionaries(text, things, max_size=2)), max_size=2
+            )
+        ),
     )
 
 
@@ -81,7 +117,9 @@ def test_every_profile_comes_back_as_it_was(profile: Profile) -> None:
 
 @given(profiles(), st.data())
 @settings(max_examples=100, deadline=None)
-def test_a_mutated_document_is_a_profile_or_malformed_and_nothing_else(profile: Profile, data: st.DataObject) -> None:
+def test_a_mutated_document_is_a_profile_or_malformed_and_nothing_else(
+    profile: Profile, data: st.DataObject
+) -> None:
     document = json.loads(profile.encode())
     _mutate(document, data)
     _decoded_or_malformed(json.dumps(document).encode())
@@ -89,7 +127,9 @@ def test_a_mutated_document_is_a_profile_or_malformed_and_nothing_else(profile: 
 
 @given(profiles(), st.data())
 @settings(max_examples=100, deadline=None)
-def test_flipped_bytes_make_a_profile_or_malformed_and_nothing_else(profile: Profile, data: st.DataObject) -> None:
+def test_flipped_bytes_make_a_profile_or_malformed_and_nothing_else(
+    profile: Profile, data: st.DataObject
+) -> None:
     document = bytearray(profile.encode())
     for _ in range(data.draw(st.integers(1, 3))):
         document[data.draw(st.integers(0, len(document) - 1))] = data.draw(st.integers(0, 255))
@@ -112,7 +152,13 @@ def _mutate(document: Any, data: st.DataObject) -> None:
     places: list[tuple[Any, Any]] = []
 
     def visit(value: Any) -> None:
-        for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        for key in (
+            value
+            if isinstance(value, dict)
+            else range(len(value))
+            if isinstance(value, list)
+            else ()
+        ):
             places.append((value, key))
             visit(value[key])
 
@@ -164,7 +210,9 @@ def _changed(*path: str | int, to: object) -> bytes:
         (("postprocessors",), [{"params": {}}], "$.postprocessors[0]"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(path: tuple[str | int, ...], value: object, place: str) -> None:
+def test_what_is_wrong_is_said_with_its_place(
+    path: tuple[str | int, ...], value: object, place: str
+) -> None:
     with pytest.raises(Malformed) as caught:
         decode(_changed(*path, to=value))
     assert place in str(caught.value)
@@ -172,7 +220,17 @@ def test_what_is_wrong_is_said_with_its_place(path: tuple[str | int, ...], value
 
 @pytest.mark.parametrize(
     "document",
-    [b"", b"null", b"[]", b"{", b"\xff\xfe", b'"' + b"\xff" * 9, b"[" * 200_000, b'{"a":' * 200_000, b'{"format": 1}'],
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"{",
+        b"\xff\xfe",
+        b'"' + b"\xff" * 9,
+        b"[" * 200_000,
+        b'{"a":' * 200_000,
+        b'{"format": 1}',
+    ],
 )
 def test_what_is_no_document_is_malformed(document: bytes) -> None:
     _decoded_or_malformed(document)
@@ -189,7 +247,11 @@ def test_depth_is_bounded(place: str, depth: int) -> None:
         target = target[key]
     target[last] = "@"
     with pytest.raises(Malformed):
-        decode(json.dumps(document).replace('"@"', nested if last != "options" else f'{{"a": {nested}}}').encode())
+        decode(
+            json.dumps(document)
+            .replace('"@"', nested if last != "options" else f'{{"a": {nested}}}')
+            .encode()
+        )
 
 
 def test_a_profile_that_could_not_be_read_is_not_written() -> None:
@@ -214,15 +276,34 @@ def test_names_that_are_not_text_are_malformed_when_written() -> None:
 
 
 def test_the_series_key_ignores_the_order_of_keys_and_nothing_else() -> None:
-    first = Job(name="sort", collector="time", cmd="./sort", params={"n": 1, "kind": "int"}, engine="launcher/1")
+    first = Job(
+        name="sort",
+        collector="time",
+        cmd="./sort",
+        params={"n": 1, "kind": "int"},
+        engine="launcher/1",
+    )
     second = msgspec.structs.replace(first, params={"kind": "int", "n": 1})
     assert first.key == second.key
-    for change in ({"name": "x"}, {"args": "-r"}, {"engine": "spawn/1"}, {"params": {"n": 2}}, {"source": {"a": "0" * 16}}):
+    for change in (
+        {"name": "x"},
+        {"args": "-r"},
+        {"engine": "spawn/1"},
+        {"params": {"n": 2}},
+        {"source": {"a": "0" * 16}},
+    ):
         assert msgspec.structs.replace(first, **change).key != first.key
 
 
 def test_the_label_names_what_distinguishes() -> None:
-    job = Job(name="sort", collector="time", cmd="./sort", args="-r", workload="10", params={"n": 10, "python": "3.11"})
+    job = Job(
+        name="sort",
+        collector="time",
+        cmd="./sort",
+        args="-r",
+        workload="10",
+        params={"n": 10, "python": "3.11"},
+    )
     assert job.label == "sort -r 10 python=3.11"
 
 

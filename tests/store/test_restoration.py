@@ -27,7 +27,9 @@ def store(tmp_path: Path) -> Store:
 
 
 def git(store: Store, *words: str, given: bytes = b"") -> str:
-    done = subprocess.run(["git", f"--git-dir={store.path}", *words], input=given, capture_output=True, check=True)
+    done = subprocess.run(
+        ["git", f"--git-dir={store.path}", *words], input=given, capture_output=True, check=True
+    )
     return done.stdout.decode().strip()
 
 
@@ -50,13 +52,19 @@ def lose(store: Store, *names: str) -> None:
         (["main~5"], "", 5),
     ],
 )
-def test_what_can_be_read_is_kept_whatever_is_missing(store: Store, names: Sequence[str], state: str, kept: int) -> None:
+def test_what_can_be_read_is_kept_whatever_is_missing(
+    store: Store, names: Sequence[str], state: str, kept: int
+) -> None:
     paths = store.paths()
     whole = git(store, "rev-parse", state) if state else None
     lose(store, *names)
     assert store.fsck()
     restored = Store(store.path, WHO).restore()
-    assert (restored.state.commit if restored.state else None, restored.kept, restored.lost) == (whole, kept, ())
+    assert (restored.state.commit if restored.state else None, restored.kept, restored.lost) == (
+        whole,
+        kept,
+        (),
+    )
     assert store.paths() == paths
     assert store.fsck() == []
     assert store.gc()
@@ -74,7 +82,9 @@ def test_a_missing_profile_is_named_and_all_others_stay(store: Store) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 41, b"0" * 40 + b"\n", None])
-def test_a_branch_that_a_power_cut_destroyed_is_found_again(store: Store, content: bytes | None) -> None:
+def test_a_branch_that_a_power_cut_destroyed_is_found_again(
+    store: Store, content: bytes | None
+) -> None:
     paths, tip = store.paths(), git(store, "rev-parse", "main")
     branch = store.path / "refs/heads/main"
     if content is None:
@@ -123,23 +133,31 @@ def test_a_newer_store_is_not_touched(store: Store) -> None:
         Store(store.path, WHO).restore()
 
 
-def test_the_command_names_the_last_whole_state_and_goes_back_to_it(project: Project, perf: Callable[..., Said]) -> None:
+def test_the_command_names_the_last_whole_state_and_goes_back_to_it(
+    project: Project, perf: Callable[..., Said]
+) -> None:
     head = project.commit()
     store = Repository.find(create=True).store
     for job in ("one", "two", "three"):
-        store.add([sample_profile(commit=head, job=Job(name=job, collector="time", cmd="./x"))], job)
+        store.add(
+            [sample_profile(commit=head, job=Job(name=job, collector="time", cmd="./x"))], job
+        )
     last = git(store, "rev-parse", "main~1")
     lose(store, "main", "main^{tree}")
     said = perf("fsck", code=12)
     assert "`perf fsck --restore` goes back to its last whole state, 20" in said.err
     assert last[:10] in said.err
     assert "perf fsck" in perf("log", code=12).err
-    assert perf("fsck", "--restore").out.endswith("3 profiles can be read, all intact; the index is rebuilt\n")
+    assert perf("fsck", "--restore").out.endswith(
+        "3 profiles can be read, all intact; the index is rebuilt\n"
+    )
     assert "nothing to restore" in perf("fsck", "--restore").out
     assert "3" in perf("log").out
 
 
-def test_a_store_without_anything_to_read_says_so(project: Project, perf: Callable[..., Said]) -> None:
+def test_a_store_without_anything_to_read_says_so(
+    project: Project, perf: Callable[..., Said]
+) -> None:
     project.commit()
     store = Repository.find(create=True).store
     shutil.rmtree(store.path / "objects")

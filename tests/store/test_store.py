@@ -40,7 +40,9 @@ def store(tmp_path: Path) -> Store:
 
 
 def git(store: Store, *args: str, data: bytes = b"") -> str:
-    done = subprocess.run(["git", f"--git-dir={store.path}", *args], input=data, capture_output=True, check=True)
+    done = subprocess.run(
+        ["git", f"--git-dir={store.path}", *args], input=data, capture_output=True, check=True
+    )
     return done.stdout.decode().strip()
 
 
@@ -49,16 +51,21 @@ def commits(store: Store) -> int:
 
 
 def many(count: int, start: int = 0) -> Iterator[Profile]:
-    return (sample_profile([1.0 + number, 2.0], commit=f"{number % 7:040x}") for number in range(start, start + count))
+    return (
+        sample_profile([1.0 + number, 2.0], commit=f"{number % 7:040x}")
+        for number in range(start, start + count)
+    )
 
 
 def child(script: str, *args: object) -> subprocess.Popen[str]:
     """A Python process that has the tests' modules at hand."""
     text = f"import sys; sys.path.insert(0, {str(TESTS)!r})\n{script}"
-    return subprocess.Popen([sys.executable, "-c", text, *map(str, args)], stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", text, *map(str, args)], stdout=subprocess.PIPE, text=True
+    )
 
 
-# -- storing and reading ---------------------------------------------------------------------------------------------------------------
+# -- storing and reading ---------------------------------------------------------------------------
 
 
 def test_a_stored_profile_is_read_as_it_was(store: Store) -> None:
@@ -78,7 +85,9 @@ def test_many_profiles_are_one_commit_and_come_back_in_the_order_asked(store: St
     assert len(set(paths)) == 250
     assert commits(store) == 2
     backwards = paths[::-1]
-    assert list(store.read_many(iter(backwards))) == list(zip(backwards, profiles[::-1], strict=True))
+    assert list(store.read_many(iter(backwards))) == list(
+        zip(backwards, profiles[::-1], strict=True)
+    )
     assert sorted(store.paths()) == sorted(paths)
     assert sorted(store.paths("0" * 39 + "3")) == sorted(
         path for path in paths if "/0000000000000000000000000000000000000003/" in path
@@ -86,7 +95,9 @@ def test_many_profiles_are_one_commit_and_come_back_in_the_order_asked(store: St
     assert store.paths("f" * 40) == []
 
 
-def test_large_documents_are_stored_like_small_ones(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_documents_are_stored_like_small_ones(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     profiles = [sample_profile([wall] * count) for wall, count in ((1.0, 1), (2.0, 500), (3.0, 1))]
     monkeypatch.setattr(stream, "LARGE_BLOB", 2000)
     paths = store.add(profiles, "add")
@@ -110,7 +121,10 @@ def test_nothing_to_add_or_remove_makes_no_commit(store: Store) -> None:
 
 def test_the_one_who_writes_and_why_are_recorded(store: Store) -> None:
     store.add([sample_profile()], "Collect naïve\0 things\n\nfrom refs/heads/x")
-    assert git(store, "log", "-1", "--format=%an <%ae>|%s", "main") == "Ada <ada@example.org>|Collect naïve  things"
+    assert (
+        git(store, "log", "-1", "--format=%an <%ae>|%s", "main")
+        == "Ada <ada@example.org>|Collect naïve  things"
+    )
 
 
 def test_removed_profiles_stay_in_the_history(store: Store) -> None:
@@ -133,7 +147,10 @@ def test_changes_between_two_states_are_exact(store: Store) -> None:
     new = store.head()
     assert new is not None
     content = blob_id(store.raw(third))
-    assert set(store.changes(old, new)) == {(first, _blob(old, store, first), None), (third, None, content)}
+    assert set(store.changes(old, new)) == {
+        (first, _blob(old, store, first), None),
+        (third, None, content),
+    }
     assert sorted(moved.path for moved in store.changes(None, new)) == sorted([second, third])
     with pytest.raises(Damaged):
         list(store.changes("1" * 40, new))
@@ -152,12 +169,29 @@ def test_a_profile_that_cannot_be_written_stores_none_of_its_batch(store: Store)
     assert store.fsck() == []
 
 
-# -- hostile names ---------------------------------------------------------------------------------------------------------------------
+# -- hostile names ---------------------------------------------------------------------------------
 
 HOSTILE = [
-    "../../x", "/etc/passwd", "..", ".git", ".gitmodules", "a\0b", "a\nb", 'a"b\\', "x" * 10_000, "🦊 fox", "$(reboot)",
-    "-rf", " ", "ÄÖ", "con", "a/b", "\u202e", "a\tb", "A.B_c",
-]  # fmt: skip
+    "../../x",
+    "/etc/passwd",
+    "..",
+    ".git",
+    ".gitmodules",
+    "a\0b",
+    "a\nb",
+    'a"b\\',
+    "x" * 10_000,
+    "🦊 fox",
+    "$(reboot)",
+    "-rf",
+    " ",
+    "ÄÖ",
+    "con",
+    "a/b",
+    "\u202e",
+    "a\tb",
+    "A.B_c",
+]
 
 
 @pytest.mark.parametrize("name", HOSTILE, ids=lambda name: ascii(name)[:20])
@@ -183,7 +217,20 @@ def test_folding_is_as_documented() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["../../etc/passwd", "a\nb", 'quote"d', "", "x" * 10_000, "-p", "a\0b", "x" * 200_000, "ů\udcff", "format/x", "8c"]
+    "path",
+    [
+        "../../etc/passwd",
+        "a\nb",
+        'quote"d',
+        "",
+        "x" * 10_000,
+        "-p",
+        "a\0b",
+        "x" * 200_000,
+        "ů\udcff",
+        "format/x",
+        "8c",
+    ],
 )
 def test_any_path_can_be_asked_for(store: Store, path: str) -> None:
     store.add([sample_profile()], "One")
@@ -194,7 +241,7 @@ def test_any_path_can_be_asked_for(store: Store, path: str) -> None:
         assert len(str(caught.value).splitlines()) == 1
 
 
-# -- creating --------------------------------------------------------------------------------------------------------------------------
+# -- creating --------------------------------------------------------------------------------------
 
 
 def test_creating_again_changes_nothing(store: Store) -> None:
@@ -211,7 +258,10 @@ def test_the_store_has_the_documented_form(store: Store) -> None:
 
 def test_a_kill_while_creating_is_repaired_by_the_next_call(tmp_path: Path) -> None:
     generator = random.Random(20261120)
-    script = "from pathlib import Path; from perfvcs.store import Store; Store.create(Path(sys.argv[1])); print('made')"
+    script = (
+        "from pathlib import Path; from perfvcs.store import Store;"
+        " Store.create(Path(sys.argv[1])); print('made')"
+    )
     for attempt in range(6):
         path = tmp_path / str(attempt) / "store"
         process = child(script, path)
@@ -222,14 +272,18 @@ def test_a_kill_while_creating_is_repaired_by_the_next_call(tmp_path: Path) -> N
         (stored,) = store.add([sample_profile()], "One")
         assert store.read(stored) == sample_profile()
         assert store.fsck() == []
-        for left in path.parent.glob("store.new-*"):  # git outlived the one that was killed, and gc takes what is old
+        # git outlived the one that was killed, and gc takes what is old
+        for left in path.parent.glob("store.new-*"):
             os.utime(left, (0, 0))
         store.gc()
         assert [left.name for left in path.parent.iterdir()] == ["store"]
 
 
 def test_several_processes_create_one_store(tmp_path: Path) -> None:
-    script = "from pathlib import Path; from perfvcs.store import Store; print(Store.create(Path(sys.argv[1])).head())"
+    script = (
+        "from pathlib import Path; from perfvcs.store import Store;"
+        " print(Store.create(Path(sys.argv[1])).head())"
+    )
     processes = [child(script, tmp_path / "store") for _ in range(4)]
     assert len({process.communicate()[0] for process in processes}) == 1
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("store")] == ["store"]
@@ -239,7 +293,11 @@ def test_no_store_is_said_so(tmp_path: Path) -> None:
     nowhere = Store(tmp_path / "store")
     assert nowhere.head() is None
     assert nowhere.paths() == []
-    for attempt in (lambda: nowhere.add([sample_profile()], "x"), lambda: nowhere.remove(["x"], "x"), nowhere.gc):
+    for attempt in (
+        lambda: nowhere.add([sample_profile()], "x"),
+        lambda: nowhere.remove(["x"], "x"),
+        nowhere.gc,
+    ):
         with pytest.raises(UsageError, match="perf init"):
             attempt()
 
@@ -254,10 +312,12 @@ def test_something_else_at_the_place_of_the_store_is_left_alone(tmp_path: Path) 
     assert Store.create(tmp_path / "empty").head() is not None
 
 
-# -- the environment -------------------------------------------------------------------------------------------------------------------
+# -- the environment -------------------------------------------------------------------------------
 
 
-def test_inside_a_git_hook_only_the_store_is_touched(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inside_a_git_hook_only_the_store_is_touched(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     head = project.commit("first", a="1")
     for name, value in {
         "GIT_DIR": project.root / ".git",
@@ -271,13 +331,21 @@ def test_inside_a_git_hook_only_the_store_is_touched(project: Project, monkeypat
     (path,) = store.add([sample_profile()], "One")
     assert store.read(path) == sample_profile()
     assert store.fsck() == []
-    for name in ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_QUARANTINE_PATH", "GIT_OBJECT_DIRECTORY"):
+    for name in (
+        "GIT_DIR",
+        "GIT_INDEX_FILE",
+        "GIT_WORK_TREE",
+        "GIT_QUARANTINE_PATH",
+        "GIT_OBJECT_DIRECTORY",
+    ):
         monkeypatch.delenv(name)
     assert project.git("rev-parse", "HEAD") == head
     assert project.git("status", "--porcelain", "--untracked-files=no") == ""
 
 
-def test_settings_of_the_user_do_not_reach_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_of_the_user_do_not_reach_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hooks = tmp_path / "hooks"
     hooks.mkdir()
     (hooks / "reference-transaction").write_text("#!/bin/sh\nexit 1\n")
@@ -290,7 +358,12 @@ def test_settings_of_the_user_do_not_reach_the_store(tmp_path: Path, monkeypatch
         "[user]\nname = Grace <H>\nemail = grace@example.org\n"
     )
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
-    for name in ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"):
+    for name in (
+        "GIT_AUTHOR_NAME",
+        "GIT_AUTHOR_EMAIL",
+        "GIT_COMMITTER_NAME",
+        "GIT_COMMITTER_EMAIL",
+    ):
         monkeypatch.delenv(name)
     store = Store.create(tmp_path / "store")
     store.add([sample_profile()], "One")
@@ -299,8 +372,15 @@ def test_settings_of_the_user_do_not_reach_the_store(tmp_path: Path, monkeypatch
     assert store.fsck() == []
 
 
-def test_the_projects_own_identity_is_used_and_none_is_no_failure(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"):
+def test_the_projects_own_identity_is_used_and_none_is_no_failure(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (
+        "GIT_AUTHOR_NAME",
+        "GIT_AUTHOR_EMAIL",
+        "GIT_COMMITTER_NAME",
+        "GIT_COMMITTER_EMAIL",
+    ):
         monkeypatch.delenv(name)
     store = Store.create(project.root / ".perf/store")
     assert store.who == "perfvcs <perfvcs@localhost>"
@@ -309,20 +389,26 @@ def test_the_projects_own_identity_is_used_and_none_is_no_failure(project: Proje
     assert Store(store.path).add([sample_profile()], "One")
 
 
-def test_without_git_there_is_one_line(tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_git_there_is_one_line(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(GitMissing, match="install git"):
         store.paths()
 
 
-# -- faults ----------------------------------------------------------------------------------------------------------------------------
+# -- faults ----------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
 def small_disk(path: Path, size: str) -> Iterator[Path]:
     """A file system of its own; skips where we may not mount one."""
     path.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(path)], capture_output=True, check=False)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(path)],
+        capture_output=True,
+        check=False,
+    )
     if mounted.returncode:
         lack("the right to mount a file system")
     try:
@@ -339,11 +425,17 @@ def test_a_full_disk_keeps_the_old_state(tmp_path: Path) -> None:
         head = store.head()
         noise = random.Random(1)
         with pytest.raises(Unwritable, match=r"No space left on device.*free some space"):
-            store.add((sample_profile([noise.random() for _ in range(20_000)]) for _ in range(20)), "Too much")
+            store.add(
+                (sample_profile([noise.random() for _ in range(20_000)]) for _ in range(20)),
+                "Too much",
+            )
         assert store.head() == head
         assert [profile for _, profile in store.read_many(paths)] == list(many(3))
         (disk / "store/objects/pack").mkdir(exist_ok=True)
-        for left in [*(disk / "store").glob("objects/pack/*"), *(disk / "store").glob("fast_import_crash*")]:
+        for left in [
+            *(disk / "store").glob("objects/pack/*"),
+            *(disk / "store").glob("fast_import_crash*"),
+        ]:
             left.unlink()
         assert store.fsck() == []
 
@@ -356,7 +448,11 @@ def test_a_read_only_store_can_be_read_and_says_so(tmp_path: Path) -> None:
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
         assert store.read(path) == sample_profile()
         assert store.fsck() == []
-        for attempt in (lambda: store.add(many(1), "x"), lambda: store.remove([path], "x"), store.gc):
+        for attempt in (
+            lambda: store.add(many(1), "x"),
+            lambda: store.remove([path], "x"),
+            store.gc,
+        ):
             with pytest.raises(Unwritable, match=r"Read-only file system.*make it writable"):
                 attempt()
         with pytest.raises(Unwritable, match="Read-only file system"):
@@ -383,10 +479,17 @@ def test_a_limit_on_file_sizes_keeps_the_old_state(store: Store) -> None:
 def test_a_store_of_a_newer_format_asks_for_an_update(store: Store) -> None:
     (path,) = store.add([sample_profile()], "One")
     commit_file(store, "format", b"perfvcs-store/2\n")
-    for attempt in (lambda: store.add(many(1), "x"), lambda: store.read(path), store.paths, store.gc):
+    for attempt in (
+        lambda: store.add(many(1), "x"),
+        lambda: store.read(path),
+        store.paths,
+        store.gc,
+    ):
         with pytest.raises(Damaged, match="update perfvcs"):
             attempt()
-    assert [str(problem) for problem in store.fsck()] == [f"{store.path} is of format perfvcs-store/2: update perfvcs"]
+    assert [str(problem) for problem in store.fsck()] == [
+        f"{store.path} is of format perfvcs-store/2: update perfvcs"
+    ]
 
 
 def test_a_damaged_format_file_is_said_so(store: Store) -> None:
@@ -405,7 +508,10 @@ def test_a_lock_that_a_killed_git_left_is_taken_away(store: Store) -> None:
     assert not lock.exists()
 
 
-@pytest.mark.parametrize("name", ["packed-refs.lock", "objects/info/commit-graph.lock", "gc.pid.lock", "refs/heads/main.lock"])
+@pytest.mark.parametrize(
+    "name",
+    ["packed-refs.lock", "objects/info/commit-graph.lock", "gc.pid.lock", "refs/heads/main.lock"],
+)
 def test_a_lock_that_a_killed_git_left_keeps_nobody_from_packing(
     store: Store, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -429,7 +535,7 @@ def test_a_lock_that_stays_ends_in_one_line(store: Store, monkeypatch: pytest.Mo
     assert store.paths() == []
 
 
-# -- several at once, and kills --------------------------------------------------------------------------------------------------------
+# -- several at once, and kills --------------------------------------------------------------------
 
 ADDING = """
 from pathlib import Path
@@ -525,7 +631,7 @@ def test_gc_knows_when_it_is_crowded(store: Store, monkeypatch: pytest.MonkeyPat
     assert not store.gc(only_when_crowded=True)
 
 
-# -- fsck ------------------------------------------------------------------------------------------------------------------------------
+# -- fsck ------------------------------------------------------------------------------------------
 
 
 def commit_file(store: Store, path: str, content: bytes | None, mode: str = "100644") -> None:
@@ -534,14 +640,27 @@ def commit_file(store: Store, path: str, content: bytes | None, mode: str = "100
     env = {**os.environ, "GIT_INDEX_FILE": str(index)}
 
     def run(*args: str, data: bytes | None = None) -> str:
-        done = subprocess.run(["git", f"--git-dir={store.path}", *args], input=data, env=env, capture_output=True, check=True)
+        done = subprocess.run(
+            ["git", f"--git-dir={store.path}", *args],
+            input=data,
+            env=env,
+            capture_output=True,
+            check=True,
+        )
         return done.stdout.decode().strip()
 
     try:
         head = run("rev-parse", "main")
         run("read-tree", head)
-        blob = run("hash-object", "-w", "--stdin", data=content) if content is not None else "0" * 40
-        run("update-index", "--add", "--index-info", data=f"{'0' if content is None else mode} {blob}\t{path}\n".encode())
+        blob = (
+            run("hash-object", "-w", "--stdin", data=content) if content is not None else "0" * 40
+        )
+        run(
+            "update-index",
+            "--add",
+            "--index-info",
+            data=f"{'0' if content is None else mode} {blob}\t{path}\n".encode(),
+        )
         commit = run("commit-tree", "-p", head, "-m", "foreign", run("write-tree"))
         run("update-ref", "refs/heads/main", commit, head)
     finally:
@@ -593,7 +712,9 @@ def test_a_missing_object_is_found(store: Store) -> None:
     problems = store.fsck()
     assert any(problem.path == victim and "missing" in problem.reason for problem in problems)
     assert any("git fsck" in problem.reason for problem in problems)
-    documents = dict(store.documents({victim: _blob("main", store, victim), other: _blob("main", store, other)}))
+    documents = dict(
+        store.documents({victim: _blob("main", store, victim), other: _blob("main", store, other)})
+    )
     assert isinstance(documents[victim], Fault)
     assert isinstance(documents[other], bytes)
 
@@ -659,7 +780,9 @@ def test_an_enormous_document_is_not_loaded(store: Store, monkeypatch: pytest.Mo
     assert store.read(small) == sample_profile([1.0])
 
 
-def test_a_git_that_somebody_ended_is_no_sign_of_damage(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_git_that_somebody_ended_is_no_sign_of_damage(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store.add([sample_profile()], "One")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "git").write_text("#!/bin/sh\nkill -KILL $$\n")

@@ -50,7 +50,9 @@ def test_a_file_is_made_and_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("anywhere")
-def test_what_cannot_be_written_whole_leaves_the_old_file_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_written_whole_leaves_the_old_file_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"old")
     really = os.write

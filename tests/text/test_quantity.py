@@ -30,19 +30,37 @@ def test_a_tiny_number_keeps_its_power_of_ten(value: float) -> None:
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
-        (1e-5, "s", "10 us"), (0.9996, "s", "999.6 ms"), (90.0, "s", "90 s"), (4500.0, "s", "4,500 s"), (3e-10, "s", "0.3 ns"),
+        (1e-5, "s", "10 us"),
+        (0.9996, "s", "999.6 ms"),
+        (90.0, "s", "90 s"),
+        (4500.0, "s", "4,500 s"),
+        (3e-10, "s", "0.3 ns"),
         (1e-14, "s", "0.01 ps"),
-        (999.0, "B", "999 B"), (20_480.0, "B", "20.48 kB"), (0.5, "B", "0.5 B"), (5e-8, "B", "50 ×10⁻⁹ B"),
-        (3e9, "", "3 G"), (0.0, "s", "0 s"),
-        (12.0, "ms", "12 ms"), (1e-7, "ms", "0.1 ns"), (6e-4, "us", "0.6 ns"), (7.6e4, "op/s", "76 kop/s"), (-0.02, "s", "-20 ms"),
-        (math.inf, "s", "inf s"), (0.25, "", "0.25"), (1e-5, "", "10 ×10⁻⁶"), (2.5e-8, "s/op", "25 ns/op"), (1e20, "s", "1.000e+20 s"),
+        (999.0, "B", "999 B"),
+        (20_480.0, "B", "20.48 kB"),
+        (0.5, "B", "0.5 B"),
+        (5e-8, "B", "50 ×10⁻⁹ B"),
+        (3e9, "", "3 G"),
+        (0.0, "s", "0 s"),
+        (12.0, "ms", "12 ms"),
+        (1e-7, "ms", "0.1 ns"),
+        (6e-4, "us", "0.6 ns"),
+        (7.6e4, "op/s", "76 kop/s"),
+        (-0.02, "s", "-20 ms"),
+        (math.inf, "s", "inf s"),
+        (0.25, "", "0.25"),
+        (1e-5, "", "10 ×10⁻⁶"),
+        (2.5e-8, "s/op", "25 ns/op"),
+        (1e20, "s", "1.000e+20 s"),
     ],
-)  # fmt: skip
+)
 def test_a_value_has_a_prefix_that_suits_it(value: float, unit: str, text: str) -> None:
     assert quantity(value, unit) == text
 
 
-@given(st.floats(min_value=1e-12, max_value=1e12), st.sampled_from(["s", "B", "", "op/s", "ms", "J"]))
+@given(
+    st.floats(min_value=1e-12, max_value=1e12), st.sampled_from(["s", "B", "", "op/s", "ms", "J"])
+)
 def test_no_ordinary_value_has_an_exponent(value: float, unit: str) -> None:
     assert "e" not in quantity(value, unit).replace(unit, "")
     assert "e" not in number(value * scale(value, unit).factor)
@@ -50,7 +68,14 @@ def test_no_ordinary_value_has_an_exponent(value: float, unit: str) -> None:
 
 @pytest.mark.parametrize(
     ("effect", "text"),
-    [(0.05, "+5.0 %"), (-0.2, "-20.0 %"), (0.0051, "+0.51 %"), (1e-9, "0 %"), (99.0, "+9,900 %"), (math.nan, "nan %")],
+    [
+        (0.05, "+5.0 %"),
+        (-0.2, "-20.0 %"),
+        (0.0051, "+0.51 %"),
+        (1e-9, "0 %"),
+        (99.0, "+9,900 %"),
+        (math.nan, "nan %"),
+    ],
 )
 def test_a_change_has_a_sign(effect: float, text: str) -> None:
     assert percent(effect) == text
@@ -61,7 +86,12 @@ def test_a_change_without_interval_has_no_brackets() -> None:
 
 
 def test_small_and_large_numbers_stay_readable() -> None:
-    assert [number(value) for value in (1e-9, 0.001234, 123456.0, math.nan)] == ["1e-09", "0.001234", "123,456", "nan"]
+    assert [number(value) for value in (1e-9, 0.001234, 123456.0, math.nan)] == [
+        "1e-09",
+        "0.001234",
+        "123,456",
+        "nan",
+    ]
 
 
 @given(st.text(), st.integers(4, 60))
@@ -73,13 +103,26 @@ def test_a_shortened_name_is_one_bounded_line(name: str, width: int) -> None:
 
 
 def unseen(text: str) -> list[str]:
-    """The characters of a text that a terminal obeys or does not draw, save line ends and what isolates names from right to left."""
+    """The characters of a text that a terminal obeys or does not draw, save line ends and what
+    isolates names from right to left.
+    """
     categories = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp")
-    marks = {*map(chr, range(0xFE00, 0xFE10)), *map(chr, range(0xE0100, 0xE01F0)), *"\u034f\u115f\u1160\u3164\uffa0"}
-    return [one for one in text if one not in "\n\u2068\u2069" and (unicodedata.category(one) in categories or one in marks)]
+    marks = {
+        *map(chr, range(0xFE00, 0xFE10)),
+        *map(chr, range(0xE0100, 0xE01F0)),
+        *"\u034f\u115f\u1160\u3164\uffa0",
+    }
+    return [
+        one
+        for one in text
+        if one not in "\n\u2068\u2069" and (unicodedata.category(one) in categories or one in marks)
+    ]
 
 
-@given(st.text(st.characters(categories=None)) | st.text("a\n\u05d0\u2068\u2069\u202e\u200d\ufe0f\U0001f469\U000e0041\ud800"))
+@given(
+    st.text(st.characters(categories=None))
+    | st.text("a\n\u05d0\u2068\u2069\u202e\u200d\ufe0f\U0001f469\U000e0041\ud800")
+)
 def test_what_is_printed_has_nothing_that_nobody_sees(text: str) -> None:
     assert unseen(printable(text)) == unseen(visible(text)) == unseen(shorten(text)) == []
     assert visible(text) == visible(visible(text))
@@ -103,7 +146,9 @@ def test_legible_text_stays_legible() -> None:
 
 def test_joiners_elsewhere_and_hidden_messages_are_shown() -> None:
     assert visible("a\u200db \u200d\u200d") == "a\ufffdb \ufffd\ufffd"
-    assert visible("tag" + "".join(chr(0xE0000 + ord(one)) for one in "evil")) == "tag" + 4 * "\ufffd"
+    assert (
+        visible("tag" + "".join(chr(0xE0000 + ord(one)) for one in "evil")) == "tag" + 4 * "\ufffd"
+    )
     assert visible("😀" + "\U000e0141\U000e0142") == "😀\ufffd\ufffd"
 
 

@@ -1,4 +1,6 @@
-"""One metric in several units: what is compared, shown and followed is the same whatever prefix it was written with."""
+"""One metric in several units: what is compared, shown and followed is the same whatever prefix it
+was written with.
+"""
 
 from __future__ import annotations
 
@@ -38,18 +40,46 @@ def test_the_examples_hold() -> None:
 @pytest.mark.parametrize(
     ("unit", "plain", "factor"),
     [
-        ("ms", "s", 1e-3), ("µs", "s", 1e-6), ("μs", "s", 1e-6), ("min", "s", 60), ("h", "s", 3600), ("MiB", "B", 1 << 20),
-        ("kB", "B", 1000), ("Mbit/s", "bit/s", 1e6), ("ns/op", "s/op", 1e-9), ("kops/s", "ops/s", 1000), ("GHz", "Hz", 1e9),
-        ("1/ms", "1/s", 1000), ("mJ", "J", 1e-3), ("ms/request", "s/request", 1e-3), ("s", "s", 1), ("", "", 1),
+        ("ms", "s", 1e-3),
+        ("µs", "s", 1e-6),
+        ("μs", "s", 1e-6),
+        ("min", "s", 60),
+        ("h", "s", 3600),
+        ("MiB", "B", 1 << 20),
+        ("kB", "B", 1000),
+        ("Mbit/s", "bit/s", 1e6),
+        ("ns/op", "s/op", 1e-9),
+        ("kops/s", "ops/s", 1000),
+        ("GHz", "Hz", 1e9),
+        ("1/ms", "1/s", 1000),
+        ("mJ", "J", 1e-3),
+        ("ms/request", "s/request", 1e-3),
+        ("s", "s", 1),
+        ("", "", 1),
     ],
-)  # fmt: skip
+)
 def test_a_prefix_becomes_a_factor(unit: str, plain: str, factor: float) -> None:
     found = base(unit)
     assert (found.unit, found.times / found.over) == (plain, pytest.approx(factor, rel=1e-15))
 
 
 @pytest.mark.parametrize(
-    "unit", ["KB", "cycles", "%", "faults", "frames/ms2", "m", "k", "/", "ms/", "Ms", "mB", "s" * 10_000, "\x1b"]
+    "unit",
+    [
+        "KB",
+        "cycles",
+        "%",
+        "faults",
+        "frames/ms2",
+        "m",
+        "k",
+        "/",
+        "ms/",
+        "Ms",
+        "mB",
+        "s" * 10_000,
+        "\x1b",
+    ],
 )
 def test_what_is_ambiguous_or_unknown_is_left_alone(unit: str) -> None:
     assert base(unit).times == base(unit).over == 1
@@ -65,22 +95,40 @@ def test_no_unit_is_converted_twice(unit: str) -> None:
 def test_ms_on_one_side_and_s_on_the_other_are_compared() -> None:
     plain = verdict(STEADY[0].tolist(), SLOWER)
     mixed = verdict(profile(in_ms(STEADY[0].tolist()), metric=MS), profile(SLOWER, 1))
-    assert (mixed.word, mixed.unit, mixed.baseline) == ("degradation", "s", pytest.approx(plain.baseline))
-    assert (mixed.effect, mixed.low, mixed.p) == (pytest.approx(plain.effect), pytest.approx(plain.low), pytest.approx(plain.p))
+    assert (mixed.word, mixed.unit, mixed.baseline) == (
+        "degradation",
+        "s",
+        pytest.approx(plain.baseline),
+    )
+    assert (mixed.effect, mixed.low, mixed.p) == (
+        pytest.approx(plain.effect),
+        pytest.approx(plain.low),
+        pytest.approx(plain.p),
+    )
 
 
-@pytest.mark.parametrize("method", ["student", "t-test", "ks", "clusters", "average-amount", "absolute-error"])
+@pytest.mark.parametrize(
+    "method", ["student", "t-test", "ks", "clusters", "average-amount", "absolute-error"]
+)
 def test_methods_that_open_the_rows_see_the_same_unit(method: str) -> None:
-    mixed = verdict(profile(in_ms(STEADY[0].tolist()), metric=MS), profile(SLOWER, 1), method=method)
+    mixed = verdict(
+        profile(in_ms(STEADY[0].tolist()), metric=MS), profile(SLOWER, 1), method=method
+    )
     plain = verdict(STEADY[0].tolist(), SLOWER, method=method)
-    assert (mixed.word, mixed.effect) == (plain.word, plain.effect if plain.effect is None else pytest.approx(plain.effect))
+    assert (mixed.word, mixed.effect) == (
+        plain.word,
+        plain.effect if plain.effect is None else pytest.approx(plain.effect),
+    )
 
 
 def test_sessions_of_one_side_may_differ_in_their_unit() -> None:
     old = [profile(STEADY[0].tolist()), profile(in_ms(STEADY[0].tolist()), session="s2", metric=MS)]
     new = [profile(SLOWER, 1), profile(in_ms(SLOWER), 1, session="s2", metric=MS)]
     (change,) = compare(old, new).changes
-    assert (change.executions, change.effect) == ((20, 20), pytest.approx(verdict(STEADY[0].tolist(), SLOWER).effect))
+    assert (change.executions, change.effect) == (
+        (20, 20),
+        pytest.approx(verdict(STEADY[0].tolist(), SLOWER).effect),
+    )
 
 
 def test_a_session_whose_metric_meant_something_else_does_not_count() -> None:
@@ -100,18 +148,26 @@ def sessions(*parts: tuple[Metric, float]) -> list[Profile]:
     """A session of its own for each, on commits of their own."""
     return [
         sample_profile(
-            [level, level * 1.001], commit=f"{number:040}", metrics={"wall": metric},
-            collected=Collected(f"s{number}", f"2026-01-{number + 1:02}T00:00:00Z", "2026-02-01T00:00:00Z", "test"),
+            [level, level * 1.001],
+            commit=f"{number:040}",
+            metrics={"wall": metric},
+            collected=Collected(
+                f"s{number}", f"2026-01-{number + 1:02}T00:00:00Z", "2026-02-01T00:00:00Z", "test"
+            ),
         )
         for number, (metric, level) in enumerate(parts)
-    ]  # fmt: skip
+    ]
 
 
 def test_a_past_survives_another_prefix_and_begins_anew_with_another_direction() -> None:
     seconds, reversed_ = Metric("s"), Metric("s", better="higher")
-    ((_, past),) = earlier_sessions(map(Measured.of, sessions((seconds, 0.01), (MS, 10.0), (seconds, 0.01)))).items()
+    ((_, past),) = earlier_sessions(
+        map(Measured.of, sessions((seconds, 0.01), (MS, 10.0), (seconds, 0.01)))
+    ).items()
     assert past.means == pytest.approx([past.means[0]] * 3)
-    ((_, past),) = earlier_sessions(map(Measured.of, sessions((seconds, 0.01), (seconds, 0.01), (reversed_, 0.03)))).items()
+    ((_, past),) = earlier_sessions(
+        map(Measured.of, sessions((seconds, 0.01), (seconds, 0.01), (reversed_, 0.03)))
+    ).items()
     assert len(past.means) == len(past.commits) == 1
 
 
@@ -137,9 +193,13 @@ def test_a_history_goes_on_where_the_unit_changes_half_way(project: Project, per
 def test_two_tables_in_different_units_are_one_benchmark(project: Project, perf: Perf) -> None:
     commits = [project.commit("one"), project.commit("two")]
     sides = noisy(0.0131, seed=1), noisy(0.0131 * 1.1, seed=2)
-    for name, column, values in (("old", "wall [ms]", in_ms(sides[0])), ("new", "wall [s]", sides[1])):
+    for name, column, values in (
+        ("old", "wall [ms]", in_ms(sides[0])),
+        ("new", "wall [s]", sides[1]),
+    ):
         Path(f"{name}.csv").write_text(
-            f"uid,run,{column}\n" + "".join(f"sort,{run},{value}\n" for run, value in enumerate(values))
+            f"uid,run,{column}\n"
+            + "".join(f"sort,{run},{value}\n" for run, value in enumerate(values))
         )
     both = [part for commit in commits for part in ("--commit", commit)]
     perf("import", "old.csv", "new.csv", *both, "--name", "weekly", "--in-turns")
@@ -148,4 +208,6 @@ def test_two_tables_in_different_units_are_one_benchmark(project: Project, perf:
     (change,) = json.loads(perf("check", *commits, "--json", code=3).out)["changes"]
     assert (change["word"], change["unit"]) == ("degradation", "s")
     stored = Repository.find()
-    assert {one.metrics["wall"].unit for _, one in stored.store.read_many(stored.store.paths())} == {"s", "ms"}
+    assert {
+        one.metrics["wall"].unit for _, one in stored.store.read_many(stored.store.paths())
+    } == {"s", "ms"}

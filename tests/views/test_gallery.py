@@ -19,7 +19,9 @@ def gallery() -> ModuleType:
 
 
 @pytest.mark.parametrize("view", plugins.names("views"))
-def test_every_view_has_a_picture_and_the_command_that_draws_it(gallery: ModuleType, view: str) -> None:
+def test_every_view_has_a_picture_and_the_command_that_draws_it(
+    gallery: ModuleType, view: str
+) -> None:
     section = re.search(rf"^### {view}\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL)
     assert section is not None, f"docs/views.md has no section of `{view}`"
     command = gallery.PICTURES[view].command
@@ -29,7 +31,9 @@ def test_every_view_has_a_picture_and_the_command_that_draws_it(gallery: ModuleT
 
 def test_the_pictures_are_those_that_the_script_draws(gallery: ModuleType) -> None:
     drawn = {f"{name}.png" for name in gallery.PICTURES}
-    assert drawn == {path.name for path in gallery.IMAGES.glob("*.png")}, "run: python docs/gallery.py"
+    assert drawn == {path.name for path in gallery.IMAGES.glob("*.png")}, (
+        "run: python docs/gallery.py"
+    )
     assert drawn == set(re.findall(r"\]\(images/views/(.+?)\)", PAGE))
     assert all((gallery.IMAGES / name).stat().st_size <= 80_000 for name in drawn)
 

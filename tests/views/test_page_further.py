@@ -37,7 +37,11 @@ def test_a_page_says_what_perf_check_says_in_its_order_before_anything_else() ->
     unit = said.changes[0].name
     job = unit.partition(":")[0]
     known = {(job, job): ["work in work.py: +3 calls"]}
-    html = page.render(Subject("a → b", ten.target, ten.baseline, ten.report, causes=known, following=["Next: do this"]))
+    html = page.render(
+        Subject(
+            "a → b", ten.target, ten.baseline, ten.report, causes=known, following=["Next: do this"]
+        )
+    )
     parts = [f'class="sentence">{said.sentence}.<', unit, said.rest[0][:30], "Next: do this"]
     top = [html.index(part) for part in parts]
     assert top == sorted(top) and top[-1] < html.index('<dl class="facts">') < html.index("<h2")
@@ -50,7 +54,9 @@ def test_pairs_without_a_figure_travel_as_the_medians_of_their_executions() -> N
     assert counted is not None and int(counted[1]) == len(found) > 200
     assert len(html.encode()) < LIMIT and "are not drawn" not in html
     one = found[-1]
-    profile = next(one_profile for one_profile in HUNDRED.target if one_profile.job.label == one["name"])
+    profile = next(
+        one_profile for one_profile in HUNDRED.target if one_profile.job.label == one["name"]
+    )
     assert [len(side) for side in one["sides"]] == [profile.design.executions] * 2
     assert "%" in one["said"] and "→" in one["said"]
 
@@ -58,7 +64,9 @@ def test_pairs_without_a_figure_travel_as_the_medians_of_their_executions() -> N
 def test_what_has_no_room_at_all_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("perfvcs.pictures.sections.ROOM", 2_000)
     html = page.render(pictures.two(40))
-    missing = re.search(r"(\d+) more pairs of benchmark and metric are not drawn, to keep this page small", html)
+    missing = re.search(
+        r"(\d+) more pairs of benchmark and metric are not drawn, to keep this page small", html
+    )
     assert missing is not None and int(missing[1]) > 50
     assert 0 < len(numbers(html)) < 100
 
@@ -73,12 +81,18 @@ def test_the_reader_chooses_a_pair_and_sees_its_executions(browser: Any, tmp_pat
     opened = Opened(browser, tmp_path, hundred(), width=400)
     opened.wait("document.querySelectorAll('.further option').length > 1")
     browser.execute_script(
-        "const s = document.querySelector('.further select'); s.value = 5; s.dispatchEvent(new Event('change'))"
+        "const s = document.querySelector('.further select'); s.value = 5; s.dispatchEvent(new"
+        " Event('change'))"
     )
     opened.wait("document.querySelector('.further svg')")
-    dots = opened.run("['circle', 'rect'].map(name => document.querySelectorAll('.further svg ' + name).length)")
+    dots = opened.run(
+        "['circle', 'rect'].map(name => document.querySelectorAll('.further svg ' + name).length)"
+    )
     chosen = numbers((tmp_path / "page.html").read_text(encoding="utf-8"))[5]
     assert dots == [len(side) for side in chosen["sides"]]
-    assert opened.run("document.querySelector('.further h3').textContent") == f"{chosen['name']}: {chosen['metric']}"
+    assert (
+        opened.run("document.querySelector('.further h3').textContent")
+        == f"{chosen['name']}: {chosen['metric']}"
+    )
     assert opened.run("document.documentElement.scrollWidth") <= 400
     assert opened.problems() == []

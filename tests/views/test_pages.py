@@ -26,7 +26,9 @@ from perfvcs.views.comparison import Comparison
 
 def test_a_page_of_one_revision_has_facts_table_and_all_that_fits() -> None:
     html = page.render(pictures.one(iterations=5))
-    assert set(views(html)) == {"executions"}, "diagnostics have nothing to say of measurements that are all alike"
+    assert set(views(html)) == {"executions"}, (
+        "diagnostics have nothing to say of measurements that are all alike"
+    )
     for text in (
         "8c7f8c7f",
         "AMD EPYC 7B13",
@@ -66,7 +68,10 @@ def test_an_unknown_view_is_refused_with_a_suggestion() -> None:
 
 
 def test_a_view_that_does_not_fit_names_those_that_do() -> None:
-    with pytest.raises(UsageError, match=r"draws the comparison of two revisions; these do: executions, .*distribution"):
+    with pytest.raises(
+        UsageError,
+        match=r"draws the comparison of two revisions; these do: executions, .*distribution",
+    ):
         page.render(pictures.one(), "effects")
     with pytest.raises(UsageError, match="no other does: collect something first"):
         page.render(Subject("nothing"), "history")
@@ -92,9 +97,16 @@ def test_a_page_without_figures_says_why(subject: Subject, words: str) -> None:
 
 
 def test_verdicts_without_an_effect_stand_in_the_table() -> None:
-    before, after = [pictures.measured("old", commit=pictures.BASELINE)], [pictures.measured("young")]
+    before, after = (
+        [pictures.measured("old", commit=pictures.BASELINE)],
+        [pictures.measured("young")],
+    )
     html = page.render(Subject("x", report=pictures.report(before, after)))
-    assert "no comparison has an effect" in html and "new</strong>" in html and "missing</strong>" in html
+    assert (
+        "no comparison has an effect" in html
+        and "new</strong>" in html
+        and "missing</strong>" in html
+    )
 
 
 def test_one_execution_is_a_page_with_words() -> None:
@@ -131,13 +143,17 @@ def test_a_million_rows_are_drawn_with_a_note_below_the_limit() -> None:
 
 def test_more_benchmarks_than_rows_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("perfvcs.pictures.head.MOST_TABLE_ROWS", 3)
-    assert "2 more benchmarks are not listed" in page.render(replace(pictures.two(5), target=(), baseline=()))
+    assert "2 more benchmarks are not listed" in page.render(
+        replace(pictures.two(5), target=(), baseline=())
+    )
 
 
 def test_several_environments_and_builds_are_distinguished() -> None:
     first = pictures.measured()
     design = Design(binaries=2, executions=10)
-    second = pictures.measured(environment=sample_profile().environment, design=design, dirty="a" * 64)
+    second = pictures.measured(
+        environment=sample_profile().environment, design=design, dirty="a" * 64
+    )
     html = page.render(Subject("x", [first, second]))
     assert html.count(">sort in 0123456789ab<") == 1 and html.count(">sort in 9b1c6d0f42aa<") == 1
     assert "of 2 builds" in html and "with uncommitted changes" in html
@@ -147,7 +163,9 @@ def test_names_are_escaped_everywhere() -> None:
     for subject in (pictures.hostile(), pictures.hostile_history()):
         html = page.render(subject)
         body = html[: html.index("<script>")]
-        assert "<img" not in body and "<b>" not in body and "\u202e" not in body and "\x00" not in body
+        assert (
+            "<img" not in body and "<b>" not in body and "\u202e" not in body and "\x00" not in body
+        )
         assert "&lt;/script&gt;&lt;img" in body
         html.encode()
 
@@ -186,7 +204,9 @@ def test_a_closed_section_is_drawn_when_its_link_is_followed(browser: Any, tmp_p
 def luminance(colour: str) -> float:
     """Relative luminance of #rrggbb, by WCAG 2.2."""
     parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
@@ -202,7 +222,9 @@ def schemes(html: str) -> list[dict[str, str]]:
 
 
 def swaps(html: str) -> list[dict[str, str]]:
-    """What the page's script puts in the place of the figures' colours, in the light scheme and in the dark one."""
+    """What the page's script puts in the place of the figures' colours, in the light scheme and in
+    the dark one.
+    """
     lists = re.search(r"new Map\(dark\s*\? (\[\[.*?\]\])\s*: (\[\[.*?\]\])\)", html, re.S)
     assert lists is not None
     return [dict(json.loads(lists[place])) for place in (2, 1)]
@@ -233,12 +255,20 @@ def labels(html: str) -> list[str]:
 def test_every_figure_says_in_words_whose_it_is_what_its_numbers_are_and_how_to_read_it() -> None:
     html = page.render(pictures.two(2))
     assert len(labels(html)) == len(views(html))
-    assert labels(html)[0] == "All changes, wall time: 1 degradation, 1 inconclusive. " + str(effects.__doc__).partition("\n")[0]
-    assert labels(html)[3].startswith(
-        "benchmark 1 --with data/1k.txt, wall time: degradation +26.6 % [+22.5,\u00a0+30.8], 13.27 → 16.80 ms. "
+    assert (
+        labels(html)[0]
+        == "All changes, wall time: 1 degradation, 1 inconclusive. "
+        + str(effects.__doc__).partition("\n")[0]
     )
-    (history, *_) = labels(page.render(pictures.history(9)))
-    assert history.startswith("sort, wall time: 12.92 ms, last improvement at 00000004. ") and "▁" not in history
+    assert labels(html)[3].startswith(
+        "benchmark 1 --with data/1k.txt, wall time: degradation +26.6 % [+22.5,\u00a0+30.8], 13.27"
+        " → 16.80 ms. "
+    )
+    history, *_ = labels(page.render(pictures.history(9)))
+    assert (
+        history.startswith("sort, wall time: 12.92 ms, last improvement at 00000004. ")
+        and "▁" not in history
+    )
 
 
 def test_a_page_without_figures_carries_no_drawing_script() -> None:
@@ -263,12 +293,17 @@ def test_what_is_packed_is_what_bokeh_itself_would_write() -> None:
 
 
 def _numbered(document: Any, root: str) -> Any:
-    """A document of bokeh's with the root's number f1, and those of all other models counted from 1 where they are met."""
+    """A document of bokeh's with the root's number f1, and those of all other models counted from 1
+    where they are met.
+    """
     numbers = {root: "f1"}
 
     def of(value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: numbers.setdefault(one, str(len(numbers))) if key == "id" else of(one) for key, one in value.items()}
+            return {
+                key: numbers.setdefault(one, str(len(numbers))) if key == "id" else of(one)
+                for key, one in value.items()
+            }
         return [of(one) for one in value] if isinstance(value, list) else value
 
     return of(document)
@@ -277,7 +312,9 @@ def _numbered(document: Any, root: str) -> Any:
 def test_a_view_cuts_the_subject_once_and_each_piece_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Subject] = []
     cut = Comparison.cut
-    monkeypatch.setattr(Comparison, "cut", lambda view, subject: asked.append(subject) or cut(view, subject))
+    monkeypatch.setattr(
+        Comparison, "cut", lambda view, subject: asked.append(subject) or cut(view, subject)
+    )
     html = page.render(pictures.two(3, metrics=["wall", "cpu"]))
     assert views(html).count("comparison") == 6
     assert len({id(subject) for subject in asked}) == len(asked)
@@ -294,18 +331,30 @@ def test_a_view_cuts_the_subject_once_and_each_piece_once(monkeypatch: pytest.Mo
     ]  # the whole, all changes of a metric, each benchmark's
 
 
-def test_pieces_without_data_are_not_drawn_and_leave_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pieces_without_data_are_not_drawn_and_leave_room_for_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("perfvcs.pictures.sections.FIGURES", 2)
     empty = [pictures.measured(f"empty{number}", metrics=["wall"]) for number in range(4)]
     for profile in empty:
         profile.resources.metrics["wall"] = [None] * len(profile.resources)
-    html = page.render(Subject("x", [*empty, pictures.measured("sort", metrics=["wall"])]), "executions")
-    assert views(html) == ["executions"] and "no row has a value" not in html and "not drawn" not in html
+    html = page.render(
+        Subject("x", [*empty, pictures.measured("sort", metrics=["wall"])]), "executions"
+    )
+    assert (
+        views(html) == ["executions"]
+        and "no row has a value" not in html
+        and "not drawn" not in html
+    )
 
 
 def test_of_metrics_that_are_folded_one_view_is_drawn() -> None:
     html = page.render(pictures.one(metrics=["wall", "cpu", "maxrss", "faults"], iterations=3))
-    rest = html[html.index('<details class="rest">') : html.index("</details>", html.index('<details class="rest">'))]
+    rest = html[
+        html.index('<details class="rest">') : html.index(
+            "</details>", html.index('<details class="rest">')
+        )
+    ]
     assert views(rest) == ["executions"]
 
 
@@ -331,16 +380,27 @@ def test_the_table_is_sorted_and_searched_by_keyboard(browser: Any, tmp_path: Pa
     keys(browser, Keys.ENTER, Keys.TAB)
     assert opened.run("document.activeElement.type") == "search"
     keys(browser, "1K.txt DEGRADATION")
-    assert opened.run(ORDER) == [1] and opened.run("document.querySelector('output').textContent") == "1 of 6 rows"
+    assert (
+        opened.run(ORDER) == [1]
+        and opened.run("document.querySelector('output').textContent") == "1 of 6 rows"
+    )
     keys(browser, Keys.BACKSPACE * 20, Keys.TAB)
     assert opened.run("document.activeElement.textContent") == "Benchmark"
     keys(browser, Keys.ENTER)
-    assert opened.run(ORDER) == [0, 1, 2, 3, 4, 5] and opened.run("document.activeElement.closest('th').ariaSort") == "ascending"
+    assert (
+        opened.run(ORDER) == [0, 1, 2, 3, 4, 5]
+        and opened.run("document.activeElement.closest('th').ariaSort") == "ascending"
+    )
     keys(browser, Keys.ENTER)
     assert opened.run(ORDER) == [5, 4, 3, 2, 1, 0]
     keys(browser, Keys.TAB, Keys.SPACE)
-    effects = "[...document.querySelectorAll('tbody tr')].map(row => Number(row.cells[1].dataset.order))"
-    assert opened.run(effects) == sorted(opened.run(effects), reverse=True) and opened.run(ORDER) != listed
+    effects = (
+        "[...document.querySelectorAll('tbody tr')].map(row => Number(row.cells[1].dataset.order))"
+    )
+    assert (
+        opened.run(effects) == sorted(opened.run(effects), reverse=True)
+        and opened.run(ORDER) != listed
+    )
     assert opened.run("document.querySelectorAll('th[aria-sort]').length") == 1
     assert opened.problems() == []
 
@@ -352,25 +412,32 @@ def test_on_a_telephone_the_table_is_sorted_by_a_list(browser: Any, tmp_path: Pa
     listed = opened.run(ORDER)
     for value, order in (("0,true", [5, 4, 3, 2, 1, 0]), ("-1,false", listed)):
         browser.execute_script(
-            "const list = document.querySelector('.tools select'); list.value = arguments[0]; list.dispatchEvent(new Event('change'));",
+            "const list = document.querySelector('.tools select'); list.value = arguments[0];"
+            " list.dispatchEvent(new Event('change'));",
             value,
         )
         assert opened.run(ORDER) == order
     opened.run("document.querySelector('.tools input').focus()")
     keys(browser, "degradation")
     assert (
-        opened.run("[...document.querySelectorAll('tbody tr')].filter(row => row.checkVisibility()).length")
+        opened.run(
+            "[...document.querySelectorAll('tbody tr')].filter(row => row.checkVisibility()).length"
+        )
         == len(opened.run(ORDER))
         < 6
     )
 
 
 @BROWSER
-def test_in_the_complete_table_what_is_missing_comes_last_whichever_way_it_is_sorted(browser: Any, tmp_path: Path) -> None:
+def test_in_the_complete_table_what_is_missing_comes_last_whichever_way_it_is_sorted(
+    browser: Any, tmp_path: Path
+) -> None:
     path = tmp_path / "table.html"
     path.write_text(page.render(pictures.history(8, labels=["sort"]), "table"))
     browser.get(path.as_uri())
-    low = "[...document.querySelectorAll('tbody tr')].map(row => row.cells[5].dataset.order ?? null)"
+    low = (
+        "[...document.querySelectorAll('tbody tr')].map(row => row.cells[5].dataset.order ?? null)"
+    )
     for _ in range(2):
         browser.execute_script("document.querySelectorAll('thead button')[5].click()")
         found = browser.execute_script(f"return {low}")
@@ -378,11 +445,16 @@ def test_in_the_complete_table_what_is_missing_comes_last_whichever_way_it_is_so
 
 
 @BROWSER
-def test_a_printed_page_has_tables_and_figures_and_no_controls(browser: Any, tmp_path: Path) -> None:
+def test_a_printed_page_has_tables_and_figures_and_no_controls(
+    browser: Any, tmp_path: Path
+) -> None:
     opened = Opened(browser, tmp_path, pictures.two(6), height=900)
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
-        visible = "[...document.querySelectorAll('.tools, .skip, nav')].filter(one => one.checkVisibility()).length"
+        visible = (
+            "[...document.querySelectorAll('.tools, .skip, nav')].filter(one =>"
+            " one.checkVisibility()).length"
+        )
         assert opened.run(visible) == 0
         assert opened.run("document.querySelector('table.listing').checkVisibility()")
     finally:
@@ -402,7 +474,11 @@ def test_a_bokeh_without_its_private_attributes_packs_the_same_document(monkeypa
         archive = packing.FigureArchive(backend)
         assert archive.add(plot, "here") == 1
         root = drawn(archive.text())[0]["doc"]["roots"][0]
-        return {name: value for name, value in root["attributes"].items() if not isinstance(value, dict | list)}
+        return {
+            name: value
+            for name, value in root["attributes"].items()
+            if not isinstance(value, dict | list)
+        }
 
     sparse, whole = document(private=True), document(private=False)
     assert sparse == whole

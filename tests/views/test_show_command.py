@@ -58,7 +58,9 @@ def test_a_page_goes_where_it_is_reported(perf: Perf, tmp_path: Path) -> None:
     perf("show", "-o", str(tmp_path / "page.html"))
     assert (tmp_path / "page.html").stat().st_size > 100_000
     assert list(tmp_path.glob(".*part")) == []
-    assert "choose another -o" in perf("show", "-o", str(tmp_path / "none" / "page.html"), code=2).err
+    assert (
+        "choose another -o" in perf("show", "-o", str(tmp_path / "none" / "page.html"), code=2).err
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,7 +74,9 @@ def test_a_page_goes_where_it_is_reported(perf: Perf, tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.usefixtures("history")
-def test_what_cannot_be_shown_names_the_cure(perf: Perf, arguments: tuple[str, ...], code: int, cure: str) -> None:
+def test_what_cannot_be_shown_names_the_cure(
+    perf: Perf, arguments: tuple[str, ...], code: int, cure: str
+) -> None:
     said = perf("show", *arguments, code=code)
     assert cure in said.err
     assert said.err.count("\n") == 1
@@ -84,19 +88,28 @@ def test_a_revision_without_profiles_says_how_to_measure_it(project: Project, pe
     assert "perf collect" in perf("show", code=4).err
 
 
-def test_a_job_that_only_uncommitted_changes_have_is_shown_with_them(project: Project, perf: Perf) -> None:
+def test_a_job_that_only_uncommitted_changes_have_is_shown_with_them(
+    project: Project, perf: Perf
+) -> None:
     commit = project.commit()
     project.write("changed", "")
     repository = Repository.find(create=True)
     repository.store.add([sample_profile(commit=commit, dirty=repository.changes.hash())], "test")
     said = perf("show", "sort", code=4).err
-    assert said.startswith("perf: no commit up to HEAD has profiles of `sort`: `perf show` draws those of HEAD as it is now")
+    assert said.startswith(
+        "perf: no commit up to HEAD has profiles of `sort`: `perf show` draws those of HEAD as it"
+        " is now"
+    )
     assert said.count("\n") == 1
 
 
-def test_a_revision_without_measurements_has_nothing_to_draw_with_characters_either(project: Project, perf: Perf) -> None:
+def test_a_revision_without_measurements_has_nothing_to_draw_with_characters_either(
+    project: Project, perf: Perf
+) -> None:
     commit = project.commit()
-    Repository.find(create=True).store.add([sample_profile(wall=(), commit=commit, design=Design())], "test")
+    Repository.find(create=True).store.add(
+        [sample_profile(wall=(), commit=commit, design=Design())], "test"
+    )
     assert "Nothing to draw: the profiles have no measurements." in perf("show", "--text").out
 
 
@@ -107,9 +120,13 @@ def test_a_revision_against_itself_is_drawn(project: Project, perf: Perf) -> Non
     assert "wrote" in perf("show", "HEAD", "HEAD").out
 
 
-def test_commits_with_one_execution_have_a_history_without_intervals(project: Project, perf: Perf) -> None:
+def test_commits_with_one_execution_have_a_history_without_intervals(
+    project: Project, perf: Perf
+) -> None:
     commits = [project.commit(f"{number}") for number in range(2)]
-    Repository.find(create=True).store.add([sample_profile([0.01], commit=commit) for commit in commits], "test")
+    Repository.find(create=True).store.add(
+        [sample_profile([0.01], commit=commit) for commit in commits], "test"
+    )
     perf("show", "sort")
     assert "sort: history" in (project.root / ".perf" / "pages" / "sort.html").read_text()
 
@@ -131,9 +148,12 @@ def test_all_sizes_of_a_curve_have_its_verdict(project: Project) -> None:
     for number, (commit, slope) in enumerate(zip(commits, (1e-4, 2e-4), strict=True)):
         walls = [[slope * size * luck for size in sizes] for luck in noisy(1, seed=number)]
         rows = Resources(
-            names=["search"], uid=[0] * 60, execution=[place // 6 for place in range(60)], size=[*sizes] * 10,
+            names=["search"],
+            uid=[0] * 60,
+            execution=[place // 6 for place in range(60)],
+            size=[*sizes] * 10,
             metrics={"wall": [value for curve in walls for value in curve]},
-        )  # fmt: skip
+        )
         design = Design(executions=10, order="interleaved", version=number, versions=commits)
         profiles.append(sample_profile(commit=commit, design=design, resources=rows))
     repository = Repository.find(create=True)
@@ -157,7 +177,9 @@ def test_all_sizes_of_a_curve_have_its_verdict(project: Project) -> None:
     ],
 )
 @pytest.mark.usefixtures("history")
-def test_the_terminal_shows_what_suits_what_was_named(perf: Perf, arguments: tuple[str, ...], words: list[str]) -> None:
+def test_the_terminal_shows_what_suits_what_was_named(
+    perf: Perf, arguments: tuple[str, ...], words: list[str]
+) -> None:
     said = perf("show", "--text", *arguments).out
     assert all(word in said for word in words)
     assert max(map(len, said.splitlines())) <= 80
@@ -165,13 +187,19 @@ def test_the_terminal_shows_what_suits_what_was_named(perf: Perf, arguments: tup
 
 
 @pytest.mark.usefixtures("history")
-def test_a_wider_terminal_has_more_columns_and_a_plain_one_no_braille(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wider_terminal_has_more_columns_and_a_plain_one_no_braille(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "160")
     command = [PERF, "show", "--text", "sort"]
-    wide = subprocess.run(command, cwd=project.root, capture_output=True, text=True, check=True).stdout
+    wide = subprocess.run(
+        command, cwd=project.root, capture_output=True, text=True, check=True
+    ).stdout
     assert 80 < max(map(len, wide.splitlines())) <= 160 and "Commits" not in wide
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
-    plain = subprocess.run(command, cwd=project.root, capture_output=True, text=True, check=True).stdout
+    plain = subprocess.run(
+        command, cwd=project.root, capture_output=True, text=True, check=True
+    ).stdout
     assert plain.isascii() and "commit, oldest first" in plain
 
 
@@ -184,14 +212,28 @@ def test_text_is_written_to_a_file_as_it_is_printed(perf: Perf, tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("history")
-def test_json_has_the_profiles_as_they_are_stored_and_the_report(perf: Perf, tmp_path: Path) -> None:
+def test_json_has_the_profiles_as_they_are_stored_and_the_report(
+    perf: Perf, tmp_path: Path
+) -> None:
     perf("show", "HEAD~1", "HEAD", "-o", str(tmp_path / "page.json"))
     found = json.loads((tmp_path / "page.json").read_text())
     assert found["format"] == "perfvcs-subject/1"
-    assert list(found) == ["format", "title", "facts", "warnings", "notes", "baseline", "target", "report", "history"]
+    assert list(found) == [
+        "format",
+        "title",
+        "facts",
+        "warnings",
+        "notes",
+        "baseline",
+        "target",
+        "report",
+        "history",
+    ]
     (profile,) = found["target"]
     assert decode(json.dumps(profile).encode()).resources.metrics["wall"] == noisy(0.012, seed=3)
-    assert found["report"]["counts"] == {"degradation": 2} and found["facts"]["environment"] == ["test · 0123456789ab"]
+    assert found["report"]["counts"] == {"degradation": 2} and found["facts"]["environment"] == [
+        "test · 0123456789ab"
+    ]
     perf("show", "sort", "-o", str(tmp_path / "series.json"))
     series = json.loads((tmp_path / "series.json").read_text())["history"]
     assert [point["executions"] for point in series[0]["points"]] == [10, 10, 10]
@@ -200,17 +242,26 @@ def test_json_has_the_profiles_as_they_are_stored_and_the_report(perf: Perf, tmp
 @pytest.mark.parametrize(
     ("arguments", "cure"),
     [
-        (("-o", "page.pgn"), "`.pgn` is not an ending that `perf show` writes; did you mean `.png`?"),
+        (
+            ("-o", "page.pgn"),
+            "`.pgn` is not an ending that `perf show` writes; did you mean `.png`?",
+        ),
         (("-o", "page"), "page has no ending; there are: .html"),
         (("-o", "."), ". is a folder: name a file in it, such as page.html"),
         (("-o", "file.txt/page.html"), "cannot write"),
         (("--text", "-o", "page.html"), "--text writes .txt files: leave it out"),
-        (("--text", "--view", "executions"), "view `executions` cannot be drawn with characters; these can: table"),
+        (
+            ("--text", "--view", "executions"),
+            "view `executions` cannot be drawn with characters; these can: table",
+        ),
         (("--set", "points"), "write FIELD=VALUE"),
         (("--set", "=3"), "write FIELD=VALUE"),
         (("--set", "pionts=3"), "no view that is drawn has this field; did you mean `points`?"),
         (("--set", "points=many"), "points: give a whole number"),
-        (("--view", "executions", "--set", "points=0"), "points: give a whole number of at least 1"),
+        (
+            ("--view", "executions", "--set", "points=0"),
+            "points: give a whole number of at least 1",
+        ),
         (("--text", "--set", "nothing=3"), "no view that is drawn has this field"),
         (("-o", f"{'y' * 300}.html"), "cannot write yyy"),
         (("--view", "scater", "-o", "page.json"), "did you mean `scatter`"),
@@ -222,7 +273,9 @@ def test_json_has_the_profiles_as_they_are_stored_and_the_report(perf: Perf, tmp
     ],
 )
 @pytest.mark.usefixtures("history")
-def test_what_cannot_be_written_names_the_cure(project: Project, perf: Perf, arguments: tuple[str, ...], cure: str) -> None:
+def test_what_cannot_be_written_names_the_cure(
+    project: Project, perf: Perf, arguments: tuple[str, ...], cure: str
+) -> None:
     project.write("file.txt", "not a folder")
     said = perf("show", *arguments, code=2)
     assert cure in said.err and said.err.count("\n") == 1
@@ -233,11 +286,15 @@ def test_a_field_is_set_on_every_view_that_has_it(perf: Perf, tmp_path: Path) ->
     perf("show", "-o", str(tmp_path / "few.html"), "--view", "executions", "--set", "points=4")
     perf("show", "-o", str(tmp_path / "all.html"), "--view", "executions")
     few, many = ((tmp_path / name).read_text() for name in ("few.html", "all.html"))
-    assert "rows drawn" in json.dumps(documents(few)) and "rows drawn" not in json.dumps(documents(many))
+    assert "rows drawn" in json.dumps(documents(few)) and "rows drawn" not in json.dumps(
+        documents(many)
+    )
 
 
 @pytest.mark.usefixtures("history")
-def test_a_file_that_is_there_is_replaced_as_a_whole_and_a_pipe_gets_a_page(project: Project, perf: Perf, tmp_path: Path) -> None:
+def test_a_file_that_is_there_is_replaced_as_a_whole_and_a_pipe_gets_a_page(
+    project: Project, perf: Perf, tmp_path: Path
+) -> None:
     path = tmp_path / "page.html"
     path.write_text("old")
     perf("show", "-o", str(path))
@@ -249,11 +306,18 @@ def test_a_file_that_is_there_is_replaced_as_a_whole_and_a_pipe_gets_a_page(proj
 
 
 @pytest.mark.usefixtures("history")
-def test_an_output_that_goes_to_a_file_is_written_through_its_descriptor(project: Project, tmp_path: Path) -> None:
+def test_an_output_that_goes_to_a_file_is_written_through_its_descriptor(
+    project: Project, tmp_path: Path
+) -> None:
     path = tmp_path / "page"
     with path.open("wb") as file:
         done = subprocess.run(
-            [PERF, "show", "-o", "/proc/self/fd/1"], cwd=project.root, stdout=file, stderr=subprocess.PIPE, text=True, check=True
+            [PERF, "show", "-o", "/proc/self/fd/1"],
+            cwd=project.root,
+            stdout=file,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=True,
         )
     assert path.read_text().startswith("<!DOCTYPE html>") and path.read_text().endswith("</html>")
     assert done.stderr == "wrote /proc/self/fd/1\n"
@@ -266,7 +330,9 @@ def test_pages_that_cannot_be_kept_ask_for_a_file(project: Project, perf: Perf) 
 
 
 def on_a_terminal(project: Project, browser: str | None, **environment: str) -> str:
-    """What `perf show` prints on a terminal; ``browser`` is the program that opens pages, None where there is none."""
+    """What `perf show` prints on a terminal; ``browser`` is the program that opens pages, None
+    where there is none.
+    """
     folder = project.root.parent / "bin"
     folder.mkdir()
     for tool in ("git", "sh", "env"):
@@ -275,12 +341,20 @@ def on_a_terminal(project: Project, browser: str | None, **environment: str) -> 
         opener = folder / "xdg-open"
         opener.write_text(browser)
         opener.chmod(0o755)
-    variables = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")}
+    variables = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    }
     main, terminal = pty.openpty()
     command = [PERF, "show"]
     with subprocess.Popen(
-        command, cwd=project.root, stdout=terminal, stderr=terminal, env=variables | {"PATH": str(folder)} | environment
-    ) as process:  # fmt: skip
+        command,
+        cwd=project.root,
+        stdout=terminal,
+        stderr=terminal,
+        env=variables | {"PATH": str(folder)} | environment,
+    ) as process:
         os.close(terminal)
         said = b""
         with suppress(OSError):  # the end of a terminal
@@ -299,9 +373,14 @@ def test_a_page_is_opened_where_there_is_a_display(project: Project) -> None:
     assert opened.read_text() == f"{project.root}/.perf/pages/HEAD.html\n"
 
 
-@pytest.mark.parametrize(("display", "why"), [({}, "there is no display"), ({"DISPLAY": ":9"}, "no browser could be started")])
+@pytest.mark.parametrize(
+    ("display", "why"),
+    [({}, "there is no display"), ({"DISPLAY": ":9"}, "no browser could be started")],
+)
 @pytest.mark.usefixtures("history")
-def test_without_display_or_browser_the_page_is_written_all_the_same(project: Project, display: dict[str, str], why: str) -> None:
+def test_without_display_or_browser_the_page_is_written_all_the_same(
+    project: Project, display: dict[str, str], why: str
+) -> None:
     said = on_a_terminal(project, None, **display)
     assert said.splitlines() == [
         f"wrote {project.root}/.perf/pages/HEAD.html",

@@ -31,7 +31,9 @@ BROWSER = pytest.mark.needs("chromium")
 def measured(project: Project) -> list[str]:
     """Two commits, the second a fifth slower."""
     commits = [project.commit(f"version {number}") for number in range(2)]
-    Repository.find(create=True).store.add(interleaved(commits, [noisy(0.01), noisy(0.012, seed=2)]), "test")
+    Repository.find(create=True).store.add(
+        interleaved(commits, [noisy(0.01), noisy(0.012, seed=2)]), "test"
+    )
     return commits
 
 
@@ -46,7 +48,10 @@ def colours(image: Image.Image) -> set[tuple[int, ...]]:
 def test_a_png_is_the_page_and_with_a_view_its_figures_alone(perf: Perf, tmp_path: Path) -> None:
     perf("show", "HEAD~1", "HEAD", "-o", str(tmp_path / "page.png"))
     perf("show", "HEAD~1", "HEAD", "--view", "effects", "-o", str(tmp_path / "effects.png"))
-    page, effects = (Image.open(io.BytesIO((tmp_path / name).read_bytes())) for name in ("page.png", "effects.png"))
+    page, effects = (
+        Image.open(io.BytesIO((tmp_path / name).read_bytes()))
+        for name in ("page.png", "effects.png")
+    )
     assert page.width == effects.width == 2 * screenshot.PICTURE_WIDTH["canvas"]
     assert 400 < effects.height < page.height
     assert (0xD5, 0x5E, 0x00) in colours(effects)
@@ -57,24 +62,47 @@ def test_a_png_is_the_page_and_with_a_view_its_figures_alone(perf: Perf, tmp_pat
 def test_an_svg_holds_the_figures_as_lines_and_text() -> None:
     root = ElementTree.fromstring(screenshot.svg(pictures.two(2), "effects"))
     text = " ".join(found for element in root.iter() if (found := (element.text or "").strip()))
-    assert "All changes · wall time" in text and "CPU time" in text and "benchmark 1 --with data/1k.txt" in text
+    assert (
+        "All changes · wall time" in text
+        and "CPU time" in text
+        and "benchmark 1 --with data/1k.txt" in text
+    )
     assert float(root.get("height", "0")) > 400
-    assert {element.tag.rpartition("}")[2] for element in root.iter()} & {"script", "image", "foreignObject"} == set()
+    assert {element.tag.rpartition("}")[2] for element in root.iter()} & {
+        "script",
+        "image",
+        "foreignObject",
+    } == set()
 
 
 @BROWSER
 def test_hostile_names_are_text_in_an_svg() -> None:
     root = ElementTree.fromstring(screenshot.svg(pictures.hostile(), "comparison"))
     tags = {element.tag.rpartition("}")[2] for element in root.iter()}
-    assert tags <= {"svg", "g", "defs", "clipPath", "path", "text", "rect", "tspan", "linearGradient", "stop"}
-    assert not [name for element in root.iter() for name in element.attrib if name.lower().startswith("on")]
+    assert tags <= {
+        "svg",
+        "g",
+        "defs",
+        "clipPath",
+        "path",
+        "text",
+        "rect",
+        "tspan",
+        "linearGradient",
+        "stop",
+    }
+    assert not [
+        name for element in root.iter() for name in element.attrib if name.lower().startswith("on")
+    ]
     assert any("<img src=x" in (element.text or "") for element in root.iter())
 
 
 @BROWSER
 def test_the_axes_of_an_svg_have_room() -> None:
     root = ElementTree.fromstring(screenshot.svg(pictures.one(), "executions"))
-    (figure, *_) = (element for element in root.iter() if element.tag.endswith("}svg") and element is not root)
+    figure, *_ = (
+        element for element in root.iter() if element.tag.endswith("}svg") and element is not root
+    )
     texts = [element for element in figure.iter() if element.tag.endswith("}text")]
     numbers = [element for element in texts if (element.text or "").replace(".", "").isdigit()]
     assert len({round(float(element.get("y", "0"))) for element in numbers}) > 4
@@ -96,7 +124,10 @@ def test_a_page_without_figures_is_a_picture_too() -> None:
 
 @BROWSER
 def test_nothing_is_left_of_the_browser_even_after_an_error() -> None:
-    with pytest.raises(BrowserFailed, match="the page could not be drawn: Error: broken"), Chromium.started() as browser:
+    with (
+        pytest.raises(BrowserFailed, match="the page could not be drawn: Error: broken"),
+        Chromium.started() as browser,
+    ):
         pid = browser.pid
         with pytest.raises(BrowserFailed, match="the page could not be drawn: no reason"):
             browser.run("Promise.reject('no reason')")
@@ -113,7 +144,10 @@ def group(process: psutil.Process) -> int | None:
 
 @BROWSER
 def test_a_command_that_the_browser_does_not_know_is_named() -> None:
-    with pytest.raises(BrowserFailed, match=r"the browser refused Page\.fly"), Chromium.started() as browser:
+    with (
+        pytest.raises(BrowserFailed, match=r"the browser refused Page\.fly"),
+        Chromium.started() as browser,
+    ):
         browser.call("Page.fly")
 
 
@@ -128,10 +162,15 @@ def pretend(monkeypatch: pytest.MonkeyPatch, folder: Path, script: str | None) -
 
 
 @pytest.mark.usefixtures("measured")
-def test_without_a_browser_the_cure_is_named(perf: Perf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_browser_the_cure_is_named(
+    perf: Perf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pretend(monkeypatch, tmp_path, None)
     said = perf("show", "-o", "page.png", code=2)
-    assert "needs Chromium or Chrome, and there is none on PATH: install one, or write a page: -o FILE.html" in said.err
+    assert (
+        "needs Chromium or Chrome, and there is none on PATH: install one, or write a page: -o"
+        " FILE.html" in said.err
+    )
     assert said.err.count("\n") == 1 and not Path("page.png").exists()
 
 
@@ -155,11 +194,17 @@ def test_a_browser_that_does_not_work_is_reported_in_a_line(
     assert words in said.err and said.err.count("\n") == 1
 
 
-def test_a_browser_that_does_not_listen_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_browser_that_does_not_listen_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pretend(monkeypatch, tmp_path, "#!/bin/sh\nsleep 60\n")
     monkeypatch.setattr(screenshot, "ANSWER_SECONDS", 0.3)
     monkeypatch.setattr(screenshot, "END_SECONDS", 0.3)
-    monkeypatch.setattr(Chromium, "_open", lambda browser: browser.call("Page.setDocumentContent", html="x" * 10_000_000))
+    monkeypatch.setattr(
+        Chromium,
+        "_open",
+        lambda browser: browser.call("Page.setDocumentContent", html="x" * 10_000_000),
+    )
     with pytest.raises(BrowserFailed, match="does not listen"), Chromium.started():
         pass
 

@@ -16,7 +16,11 @@ ANY = st.floats(allow_nan=True, allow_infinity=True)
 
 def drawn(plot: Plot) -> list[str]:
     """The lines between the axes, without the vertical one."""
-    return [line[line.index("│" if "│" in line else "┤") + 1 :] for line in plot.lines() if "│" in line or "┤" in line]
+    return [
+        line[line.index("│" if "│" in line else "┤") + 1 :]
+        for line in plot.lines()
+        if "│" in line or "┤" in line
+    ]
 
 
 def test_a_plot_has_its_labels_its_ticks_and_a_dot_where_a_point_is() -> None:
@@ -68,12 +72,16 @@ def test_an_axis_is_as_wide_as_asked_for_so_that_noise_is_no_mountain() -> None:
     assert (narrow.low, narrow.high) == pytest.approx((99.0495, 101.0505))
     assert Axis.over([1.0, 50.0, float("nan")], least=0.02).high == 50.0
     assert Axis.over([5.0, 5.0]).low < 5.0 < Axis.over([5.0, 5.0]).high
-    assert Axis.over([0.0]).ticks(3) and Axis.over([]).ticks(3) and Axis.over([-1.0], log=True).low > 0
+    assert (
+        Axis.over([0.0]).ticks(3) and Axis.over([]).ticks(3) and Axis.over([-1.0], log=True).low > 0
+    )
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(ANY, max_size=5), st.booleans(), st.integers(1, 90), st.integers(1, 9))
-def test_any_values_can_be_drawn_at_any_width(values: list[float], log: bool, width: int, height: int) -> None:
+def test_any_values_can_be_drawn_at_any_width(
+    values: list[float], log: bool, width: int, height: int
+) -> None:
     axis = Axis.over(values, "values", log=log)
     plot = Plot(axis, axis, width, height)
     plot.points(values, values)
@@ -81,7 +89,8 @@ def test_any_values_can_be_drawn_at_any_width(values: list[float], log: bool, wi
     plot.whiskers(values, values, values)
     lines = plot.lines()
     assert len({line.count("\n") for line in lines} - {0}) == 0
-    assert all(columns(line) <= max(width, 36) for line in lines)  # eight columns and the longest number always stand
+    # eight columns and the longest number always stand
+    assert all(columns(line) <= max(width, 36) for line in lines)
     assert len(rail(axis, width, values[0] if values else None, None, None, "●")) == width
 
 
@@ -89,9 +98,15 @@ def test_a_row_has_its_interval_its_zero_its_band_and_arrows_at_the_edges() -> N
     axis = Axis(-10, 10, "change, %")
     assert rail(axis, 21, 5, 2, 8, "●", zero=0) == "          │ ├──●──┤  "
     assert rail(axis, 21, 0, -30, 30, "●", zero=0) == "←─────────●─────────→"
-    assert rail(axis, 21, 50, None, None, "●").rstrip()[-1] == "→" and rail(axis, 21, -50, None, None, "●")[0] == "←"
+    assert (
+        rail(axis, 21, 50, None, None, "●").rstrip()[-1] == "→"
+        and rail(axis, 21, -50, None, None, "●")[0] == "←"
+    )
     assert rail(axis, 21, None, None, None, "●", zero=0, band=1) == "         ░│░         "
-    assert [line.rstrip() for line in foot(axis, 21)] == ["┬─────────┬─────────┬", "-10       0        10"]
+    assert [line.rstrip() for line in foot(axis, 21)] == [
+        "┬─────────┬─────────┬",
+        "-10       0        10",
+    ]
 
 
 @pytest.mark.parametrize("name", [*pictures.ATTACKS, "漢字" * 40, "e\u0301" * 40])
@@ -100,7 +115,9 @@ def test_a_name_keeps_to_its_columns(name: str, width: int) -> None:
     assert columns(fitted(name, width)) <= width
     assert columns(padded(name, width)) == width
     assert columns(cut(name, width)) <= width
-    assert all(columns(line) <= width for line in [*wrapped([name], width), *beside([name, name], width)])
+    assert all(
+        columns(line) <= width for line in [*wrapped([name], width), *beside([name, name], width)]
+    )
 
 
 def test_entries_stand_beside_one_another_while_there_is_room() -> None:

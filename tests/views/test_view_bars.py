@@ -1,4 +1,6 @@
-"""Bars of units: from zero, beside their baseline, divided into parts, and never more than a reader can take."""
+"""Bars of units: from zero, beside their baseline, divided into parts, and never more than a reader
+can take.
+"""
 
 from __future__ import annotations
 
@@ -21,18 +23,26 @@ from perfvcs.pictures.page import render
 from perfvcs.profile import REPEATED, Collected, Design, Job, Metric, Profile, Resources
 from perfvcs.views.bars import Bars
 
-SESSION = Collected("20261120T093000-4f2a91", "2026-11-20T09:30:00Z", "2026-11-20T09:30:02Z", "perfvcs 0.1.0")
+SESSION = Collected(
+    "20261120T093000-4f2a91", "2026-11-20T09:30:00Z", "2026-11-20T09:30:02Z", "perfvcs 0.1.0"
+)
 
 
-def made(rows: Sequence[tuple[str, int, float]], *, name: str = "work", **overrides: Any) -> Profile:
+def made(
+    rows: Sequence[tuple[str, int, float]], *, name: str = "work", **overrides: Any
+) -> Profile:
     """A profile of rows: unit, execution, seconds."""
     names = list(dict.fromkeys(uid for uid, _, _ in rows))
     columns: dict[str, Any] = {
         "execution": [execution for _, execution, _ in rows],
         "metrics": {"wall": [value for _, _, value in rows]},
     }
-    resources = Resources(names, [names.index(uid) for uid, _, _ in rows], **columns | overrides.pop("columns", {}))
-    return sample_profile(**{"resources": resources, "job": Job(name, "time", f"./{name}")} | overrides)
+    resources = Resources(
+        names, [names.index(uid) for uid, _, _ in rows], **columns | overrides.pop("columns", {})
+    )
+    return sample_profile(
+        **{"resources": resources, "job": Job(name, "time", f"./{name}")} | overrides
+    )
 
 
 def drawn(subject: Subject, **options: Any) -> list[figure]:
@@ -50,16 +60,24 @@ def bars(plot: figure) -> dict[str, list[float]]:
     for item in (item for legend in plot.select({"type": Legend}) for item in legend.items):
         if type(item.renderers[0].glyph).__name__ == "HBar":
             data = item.renderers[0].data_source.data
-            found[item.label.value] = np.round(np.asarray(data["right"]) - np.asarray(data["left"]), 5).tolist()
+            found[item.label.value] = np.round(
+                np.asarray(data["right"]) - np.asarray(data["left"]), 5
+            ).tolist()
     return found
 
 
 def column(plot: figure, name: str) -> list[Any]:
-    return next(list(one.data[name]) for one in plot.select({"type": ColumnDataSource}) if name in one.data)
+    return next(
+        list(one.data[name]) for one in plot.select({"type": ColumnDataSource}) if name in one.data
+    )
 
 
 def names(plot: figure) -> list[str]:
-    return next(list(one.data["name"]) for one in plot.select({"type": ColumnDataSource}) if "numbers" in one.data)
+    return next(
+        list(one.data["name"])
+        for one in plot.select({"type": ColumnDataSource})
+        if "numbers" in one.data
+    )
 
 
 TWICE = [("a", 0, 1.0), ("a", 1, 4.0), ("b", 0, 3.0), ("b", 1, 3.0)]
@@ -67,9 +85,13 @@ TWICE = [("a", 0, 1.0), ("a", 1, 4.0), ("b", 0, 3.0), ("b", 1, 3.0)]
 
 def test_each_unit_has_a_bar_from_zero_the_largest_first() -> None:
     (plot,) = drawn(Subject("x", [made(TWICE)]))
-    assert names(plot) == ["b", "a"] and bars(plot) == {"mean": pytest.approx([3.0, 2.0])}  # geometric means, as elsewhere
+    # geometric means, as elsewhere
+    assert names(plot) == ["b", "a"] and bars(plot) == {"mean": pytest.approx([3.0, 2.0])}
     assert plot.x_range.start == 0 and plot.x_range.end > 3
-    assert "wall time of 2 units" in pictures.said(plot) and plot.xaxis[0].axis_label == "wall time (s)"
+    assert (
+        "wall time of 2 units" in pictures.said(plot)
+        and plot.xaxis[0].axis_label == "wall time (s)"
+    )
 
 
 def test_whiskers_are_the_interval_over_executions_and_one_execution_has_none() -> None:
@@ -121,7 +143,10 @@ def test_what_is_beyond_the_top_is_one_bar_and_counted() -> None:
     [("mean", 7 / 3), ("median", 2.0), ("sum", 7.0), ("min", 1.0), ("max", 4.0), ("auto", 2.0)],
 )
 def test_the_rows_of_an_execution_become_one_number(aggregate: Any, expected: float) -> None:
-    profile = made([("a", 0, 1.0), ("a", 0, 2.0), ("a", 0, 4.0), ("b", 0, 10.0)], columns={"iteration": [0, 1, 2, 0]})
+    profile = made(
+        [("a", 0, 1.0), ("a", 0, 2.0), ("a", 0, 4.0), ("b", 0, 10.0)],
+        columns={"iteration": [0, 1, 2, 0]},
+    )
     (plot,) = drawn(Subject("x", [profile]), aggregate=aggregate)
     assert bars(plot)["mean"] == pytest.approx([10.0, expected], rel=1e-4)
 
@@ -137,7 +162,9 @@ def test_recorded_calls_are_summed_up_each_for_as_many_as_it_stands_for() -> Non
         metrics={"duration": [1.0, 2.0, 4.0], "rate": [1.0, 10.0, 1.0], "pace": [1.0, 1.0, 1.0]},
     )  # fmt: skip
     metrics = {"duration": Metric("s"), "rate": Metric("", "none"), "pace": Metric("s", "none")}
-    profile = sample_profile(resources=rows, metrics=metrics, job=Job("work", "complexity", "./work"), design=Design(1))
+    profile = sample_profile(
+        resources=rows, metrics=metrics, job=Job("work", "complexity", "./work"), design=Design(1)
+    )
     (plot,) = drawn(Subject("x", [profile]), by="uid")
     assert names(plot) == ["f", "g"] and bars(plot) == {"mean": [21.0, 4.0]}
     assert "sum of the rows" in pictures.said(plot)
@@ -146,7 +173,13 @@ def test_recorded_calls_are_summed_up_each_for_as_many_as_it_stands_for() -> Non
 
 def test_call_stacks_are_summed_up_by_function_and_a_sum_that_is_missing_is_zero() -> None:
     subject = Subject(
-        "x", [pictures.sampled({("main (a.py)", "f (a.py)"): 10, ("f (a.py)",): 5, ("g (b.py)",): 1}, {("f (a.py)",): 9})]
+        "x",
+        [
+            pictures.sampled(
+                {("main (a.py)", "f (a.py)"): 10, ("f (a.py)",): 5, ("g (b.py)",): 1},
+                {("f (a.py)",): 9},
+            )
+        ],
     )
     (plot,) = drawn(subject)
     assert names(plot) == ["f (a.py)", "g (b.py)"]
@@ -164,8 +197,15 @@ def test_sizes_executions_and_sessions_keep_their_order() -> None:
     (plot,) = drawn(Subject("x", [sized]), by="size")
     assert names(plot) == ["size 2", "size 10", "no size"]
     (by_execution,) = drawn(Subject("x", [made(TWICE)]), by="execution")
-    assert names(by_execution) == ["execution 1", "execution 2"] and bars(by_execution) == {"mean": [4.0, 7.0]}
-    later = made(TWICE, collected=Collected("20261121T093000-aaaaaa", "2026-11-21T09:30:00Z", "2026-11-21T09:30:02Z", "perfvcs"))
+    assert names(by_execution) == ["execution 1", "execution 2"] and bars(by_execution) == {
+        "mean": [4.0, 7.0]
+    }
+    later = made(
+        TWICE,
+        collected=Collected(
+            "20261121T093000-aaaaaa", "2026-11-21T09:30:00Z", "2026-11-21T09:30:02Z", "perfvcs"
+        ),
+    )
     (by_session,) = drawn(Subject("x", [later, made(TWICE)]), by="session")
     assert names(by_session) == ["session 20261120T…000-4f2a91", "session 20261121T…000-aaaaaa"]
 
@@ -175,32 +215,46 @@ def test_a_bar_is_divided_into_parts_that_add_up() -> None:
     assert bars(plot) == {"b": [3.0, 3.0], "a": [1.0, 4.0]}
     assert column(plot, "numbers") == ["4 s", "7 s"]
     (whole,) = drawn(Subject("x", [made(TWICE)]), by="session", stacked="unit")
-    assert column(whole, "numbers")[0].startswith("5.5 s [") and column(whole, "low")[0] < 5.5 < column(whole, "high")[0]
+    assert (
+        column(whole, "numbers")[0].startswith("5.5 s [")
+        and column(whole, "low")[0] < 5.5 < column(whole, "high")[0]
+    )
 
 
 def test_parts_of_two_revisions_stand_above_one_another_with_their_shares() -> None:
-    after, before = [made([("a", 0, 3.0), ("b", 0, 1.0)])], [made([("a", 0, 1.0), ("b", 0, 1.0)], commit=pictures.BASELINE)]
+    after, before = (
+        [made([("a", 0, 3.0), ("b", 0, 1.0)])],
+        [made([("a", 0, 1.0), ("b", 0, 1.0)], commit=pictures.BASELINE)],
+    )
     (plot,) = drawn(Subject("x", after, before), by="session", stacked="uid")
     assert "above: baseline, below: target" in pictures.said(plot)
-    amounts = [text for one in plot.select({"type": ColumnDataSource}) for text in one.data.get("amount", [])]
+    amounts = [
+        text
+        for one in plot.select({"type": ColumnDataSource})
+        for text in one.data.get("amount", [])
+    ]
     assert set(amounts) == {"1 s, 50.0 %", "3 s, 75.0 %", "1 s, 25.0 %"}
 
 
 def test_parts_below_zero_go_to_the_left() -> None:
-    (plot,) = drawn(Subject("x", [made([("a", 0, 3.0), ("b", 0, -2.0)])]), by="session", stacked="unit")
+    (plot,) = drawn(
+        Subject("x", [made([("a", 0, 3.0), ("b", 0, -2.0)])]), by="session", stacked="unit"
+    )
     assert plot.x_range.start < -1.9 and "parts below zero go to the left" not in bars(plot)
-    assert "parts below zero go to the left" in pictures.said(plot) and sorted(value[0] for value in bars(plot).values()) == [
-        -2.0,
-        3.0,
-    ]
+    assert "parts below zero go to the left" in pictures.said(plot) and sorted(
+        value[0] for value in bars(plot).values()
+    ) == [-2.0, 3.0]
 
 
 def test_metrics_of_one_unit_of_measurement_are_put_together() -> None:
     profile = pictures.measured(metrics=["wall", "cpu", "maxrss"], executions=3)
     (plot,) = drawn(Subject("x", [profile]), stacked="metric", metrics="wall,cpu")
-    assert list(bars(plot)) == ["wall time", "CPU time"] and "together of 1 unit" in pictures.said(plot)
+    assert list(bars(plot)) == ["wall time", "CPU time"] and "together of 1 unit" in pictures.said(
+        plot
+    )
     seconds, *others = drawn(Subject("x", [profile]), by="metric")
-    assert names(seconds) == ["wall time", "CPU time"] and not others  # a single metric in bytes has nothing beside it
+    # a single metric in bytes has nothing beside it
+    assert names(seconds) == ["wall time", "CPU time"] and not others
     assert 'data-view="bars"' in render(Subject("x", [profile]), "bars", {"by": "metric"})
 
 
@@ -208,21 +262,32 @@ def test_jobs_stand_side_by_side_when_they_are_asked_for_and_environments_do_not
     subject = pictures.one(executions=3)
     assert [len(names(plot)) for plot in drawn(subject)] == [2, 2, 2]
     assert names(drawn(subject)[0]) == ["parse", "sort --reverse data/10k.txt"]
-    assert 'data-view="bars"' not in render(subject) and 'data-view="bars"' in render(subject, "bars")
-    elsewhere = [msgspec.structs.replace(one, environment=sample_profile().environment) for one in subject.target]
+    assert 'data-view="bars"' not in render(subject) and 'data-view="bars"' in render(
+        subject, "bars"
+    )
+    elsewhere = [
+        msgspec.structs.replace(one, environment=sample_profile().environment)
+        for one in subject.target
+    ]
     assert len(drawn(Subject("x", [*subject.target, *elsewhere]))) == 6
 
 
 def test_a_baseline_from_elsewhere_is_taken_where_there_is_no_other() -> None:
     after, before = pictures.one(executions=2).target, pictures.one(executions=2).target
-    before = [msgspec.structs.replace(one, environment=sample_profile().environment) for one in before]
+    before = [
+        msgspec.structs.replace(one, environment=sample_profile().environment) for one in before
+    ]
     assert set(bars(drawn(Subject("x", after, before))[0])) == {"baseline", "target"}
     assert set(bars(drawn(Subject("x", [], before))[0])) == {"mean"}
 
 
 def test_of_a_job_with_several_settings_the_newest_count() -> None:
-    newer = Collected("20261121T093000-aaaaaa", "2026-11-21T09:30:00Z", "2026-11-21T09:30:02Z", "perfvcs")
-    changed = made([("a", 0, 8.0), ("b", 0, 9.0)], collected=newer, job=Job("work", "time", "./work --other"))
+    newer = Collected(
+        "20261121T093000-aaaaaa", "2026-11-21T09:30:00Z", "2026-11-21T09:30:02Z", "perfvcs"
+    )
+    changed = made(
+        [("a", 0, 8.0), ("b", 0, 9.0)], collected=newer, job=Job("work", "time", "./work --other")
+    )
     (plot,) = drawn(Subject("x", [changed, made(TWICE)]))
     assert bars(plot) == {"mean": [9.0, 8.0]}
 
@@ -239,19 +304,36 @@ def test_repeated_executions_do_not_count() -> None:
     [
         (Subject("x"), {}, "there are no measurements"),
         (Subject("x", [sample_profile(wall=())]), {}, "there are no measurements"),
-        (Subject("x", [sample_profile()]), {}, "it draws bars side by side, and there is only one unit"),
-        (Subject("x", [sample_profile()]), {"by": "session", "stacked": "uid"},
-         "it draws bars side by side, and there is only one session or uid"),
-        (Subject("x", [sample_profile()]), {"metrics": "no such"}, "it draws bars side by side, and there is only one unit"),
-        (Subject("x", [pictures.counted(only=("rss",))]), {}, "`flow` draws what was measured over time"),
+        (
+            Subject("x", [sample_profile()]),
+            {},
+            "it draws bars side by side, and there is only one unit",
+        ),
+        (
+            Subject("x", [sample_profile()]),
+            {"by": "session", "stacked": "uid"},
+            "it draws bars side by side, and there is only one session or uid",
+        ),
+        (
+            Subject("x", [sample_profile()]),
+            {"metrics": "no such"},
+            "it draws bars side by side, and there is only one unit",
+        ),
+        (
+            Subject("x", [pictures.counted(only=("rss",))]),
+            {},
+            "`flow` draws what was measured over time",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_fit_says_why(subject: Subject, options: dict[str, Any], reason: str) -> None:
     assert pictures.refusal(Bars(**options), subject) == reason
 
 
 def test_options_out_of_range_are_refused() -> None:
-    with pytest.raises(UsageError, match="--set: view `bars`: top: give a whole number of at least 1"):
+    with pytest.raises(
+        UsageError, match="--set: view `bars`: top: give a whole number of at least 1"
+    ):
         plugins.build("views", "bars", {"top": 0}, "--set")
     with pytest.raises(UsageError, match="is 'color': give "):
         plugins.build("views", "bars", {"by": "color"}, "--set")

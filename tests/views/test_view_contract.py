@@ -1,4 +1,6 @@
-"""Every view against every kind of subject: it draws or says why not, what it draws is only ever text and numbers, and stays small."""
+"""Every view against every kind of subject: it draws or says why not, what it draws is only ever
+text and numbers, and stays small.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def of(wall: list[float | None], **overrides: Any) -> Subject:
 
 
 def few(*, factor: float = 1.0) -> list[Profile]:
-    """Repeated measurements, some over sizes, some over time, and call stacks: as few as every view can draw."""
+    """Repeated measurements, some over sizes, some over time, and call stacks: as few as every view
+    can draw.
+    """
     folded = {("main (a.py)",): 5.0, ("main (a.py)", "f (b.py)"): 7.0 * factor}
     return [
         pictures.measured(executions=5, iterations=6, metrics=["wall"], factor=factor),
@@ -66,7 +70,12 @@ def both(made: Callable[[], Subject]) -> Callable[[], Subject]:
 
     def subject() -> Subject:
         found = made()
-        return replace(found, baseline=[msgspec.structs.replace(one, commit=pictures.BASELINE) for one in found.target])
+        return replace(
+            found,
+            baseline=[
+                msgspec.structs.replace(one, commit=pictures.BASELINE) for one in found.target
+            ],
+        )
 
     return subject
 
@@ -77,7 +86,10 @@ def stretched(value: float) -> Subject:
     def odd(profile: Profile) -> Profile:
         rows = profile.resources
         columns = {
-            name: [value if row % 10 == 3 and one is not None else one for row, one in enumerate(column)]
+            name: [
+                value if row % 10 == 3 and one is not None else one
+                for row, one in enumerate(column)
+            ]
             for name, column in rows.metrics.items()
         }
         return msgspec.structs.replace(profile, resources=replace(rows, metrics=columns))
@@ -91,8 +103,9 @@ def level(value: float) -> Subject:
     for profile in profiles:
         rows = profile.resources
         rows.metrics = {
-            name: [None if one is None else value for one in column] for name, column in rows.metrics.items()
-        }  # fmt: skip
+            name: [None if one is None else value for one in column]
+            for name, column in rows.metrics.items()
+        }
     return Subject("equal", profiles)
 
 
@@ -116,7 +129,11 @@ def taken(profile: Profile, kept: list[int]) -> Profile:
     """These rows of a profile."""
     rows = profile.resources
     names = ("uid", "execution", "iteration", "mark", "trace", "size")
-    cut = {name: [column[row] for row in kept] for name in names if (column := getattr(rows, name)) is not None}
+    cut = {
+        name: [column[row] for row in kept]
+        for name in names
+        if (column := getattr(rows, name)) is not None
+    }
     metrics = {name: [column[row] for row in kept] for name, column in rows.metrics.items()}
     return msgspec.structs.replace(profile, resources=replace(rows, metrics=metrics, **cut))
 
@@ -124,7 +141,9 @@ def taken(profile: Profile, kept: list[int]) -> Profile:
 def first_executions() -> Subject:
     """All that was measured in the first execution."""
     executions = [one.resources.execution for one in few()]
-    rows = [[row for row, execution in enumerate(column) if execution == 0] for column in executions]
+    rows = [
+        [row for row, execution in enumerate(column) if execution == 0] for column in executions
+    ]
     return Subject("one execution", [taken(*pair) for pair in zip(few(), rows, strict=True)])
 
 
@@ -132,18 +151,27 @@ def first_rows() -> Subject:
     """Of every collector a single row."""
     profiles = few()
     valued = [zip(*one.resources.metrics.values(), strict=True) for one in profiles]
-    rows = [next(row for row, values in enumerate(column) if values != (None,) * len(values)) for column in valued]
-    return Subject("one row each", [taken(one, [row]) for one, row in zip(profiles, rows, strict=True)])
+    rows = [
+        next(row for row, values in enumerate(column) if values != (None,) * len(values))
+        for column in valued
+    ]
+    return Subject(
+        "one row each", [taken(one, [row]) for one, row in zip(profiles, rows, strict=True)]
+    )
 
 
 def hostile_of_two() -> Subject:
-    before, after = [[pictures.attacked(one) for one in few(factor=factor)] for factor in (1.0, 1.3)]
+    before, after = [
+        [pictures.attacked(one) for one in few(factor=factor)] for factor in (1.0, 1.3)
+    ]
     return Subject(pictures.ATTACKS[6], after, before, pictures.report(before, after))
 
 
 def in_two_places() -> Subject:
     other = Environment({"cpu": "other"}, "ffff")
-    return Subject("places", [*few(), *(msgspec.structs.replace(one, environment=other) for one in few())])
+    return Subject(
+        "places", [*few(), *(msgspec.structs.replace(one, environment=other) for one in few())]
+    )
 
 
 SUBJECTS: Mapping[str, Callable[[], Subject]] = {
@@ -172,17 +200,23 @@ SUBJECTS: Mapping[str, Callable[[], Subject]] = {
     "several environments": in_two_places,
     "two revisions": lambda: pictures.two(4),
     "only a report": lambda: replace(pictures.two(4), target=(), baseline=()),
-    "an empty report": lambda: Subject("empty", report=Report(baseline="a", target="b", method="auto", changes=[])),
+    "an empty report": lambda: Subject(
+        "empty", report=Report(baseline="a", target="b", method="auto", changes=[])
+    ),
     "one revision as every collector saw it": pictures.all_of_one,
     "two revisions as every collector saw them": pictures.all_of_two,
     "a history": lambda: pictures.history(30),
     "a history of one commit": lambda: pictures.history(1),
     "a history of nothing": lambda: Subject("none", history=[NO_SERIES]),
     "a history in two places": lambda: pictures.history(30, environments=2),
-    "hostile history": lambda: replace(pictures.hostile_history(), history=pictures.hostile_history().history[:4]),
-    "everything hostile": lambda: Subject(pictures.ATTACKS[0] * 20, [pictures.attacked(one) for one in few()]),
+    "hostile history": lambda: replace(
+        pictures.hostile_history(), history=pictures.hostile_history().history[:4]
+    ),
+    "everything hostile": lambda: Subject(
+        pictures.ATTACKS[0] * 20, [pictures.attacked(one) for one in few()]
+    ),
     "everything hostile of two": hostile_of_two,
-}  # fmt: skip
+}
 
 
 @cache
@@ -203,7 +237,9 @@ def packed(name: str, layout: Any) -> dict[str, Any]:
 
 
 def texts(part: object, *, data: bool = True) -> Iterator[str]:
-    """Every text in a document that is not packed numbers; without ``data`` those that bokeh might take for a formula."""
+    """Every text in a document that is not packed numbers; without ``data`` those that bokeh might
+    take for a formula.
+    """
     if isinstance(part, str):
         yield part
     elif isinstance(part, list):
@@ -238,7 +274,8 @@ def check_reason(reason: str) -> None:
 
 def check_numbers(document: dict[str, Any]) -> None:
     """No text of a document says what is not a number."""
-    found = [text for text in texts(document) if text not in ("nan", "inf", "-inf")]  # numbers in JSON
+    # numbers in JSON
+    found = [text for text in texts(document) if text not in ("nan", "inf", "-inf")]
     assert [text for text in found if re.search(r"\b(nan|inf|None)\b", text)] == []
 
 
@@ -271,7 +308,9 @@ def test_hostile_names_are_only_ever_text(name: str) -> None:
     reasons = {about: pictures.refusal(built(name), subject(about)) for about in HOSTILE}
     for reason in filter(None, reasons.values()):
         check_reason(reason)
-    for about in [subject(about) for about, reason in reasons.items() if reason is None] or [pictures.hostile()]:
+    for about in [subject(about) for about, reason in reasons.items() if reason is None] or [
+        pictures.hostile()
+    ]:
         document = drawn(name, about)
         check_numbers(document)
         said = list(texts(document))
@@ -280,12 +319,18 @@ def test_hostile_names_are_only_ever_text(name: str) -> None:
             said = re.sub(r"</?(table|caption|tr|th|td)>", "\n", table).split("\n")
             assert not any("<" in text for text in said)
         else:
-            formulas = [text for text in texts(document, data=False) if any(mark in text for mark in ("$$", "\\(", "\\["))]
+            formulas = [
+                text
+                for text in texts(document, data=False)
+                if any(mark in text for mark in ("$$", "\\(", "\\["))
+            ]
             assert formulas == []
         for text in said:
             assert len(text) <= SENTENCE and "\x00" not in text and "\u202e" not in text
         packed = json.dumps(document)
-        forbidden = r"CustomJS\w*|MathText|TeX|Ascii|MathML|PreText|HTML|RawHTML" + ("" if name == "table" else "|Div")
+        forbidden = r"CustomJS\w*|MathText|TeX|Ascii|MathML|PreText|HTML|RawHTML" + (
+            "" if name == "table" else "|Div"
+        )
         assert not re.search(rf'"name": "({forbidden})"', packed)
         for tooltips in re.findall(r'"tooltips": (\[\[.*?\]\])', packed):
             assert "<" not in tooltips and "onerror" not in tooltips
@@ -295,12 +340,21 @@ def odd(kind: str) -> list[Any]:
     """Values of an option that somebody may try, by its annotation."""
     if "Literal" in kind or "bool" in kind:
         return [True, False]
-    numbers: list[Any] = [0, 1, -1, 10**9] if "int" in kind else [0.0, -1.0, 1e300, 1e-300] if "float" in kind else []
+    numbers: list[Any] = (
+        [0, 1, -1, 10**9]
+        if "int" in kind
+        else [0.0, -1.0, 1e300, 1e-300]
+        if "float" in kind
+        else []
+    )
     return numbers + ([] if numbers else ["", "wall", "no such name", pictures.ATTACKS[0]])
 
 
 OPTIONS = [
-    (name, field.name, value) for name in VIEWS for field in fields(plugins.find("views", name)) for value in odd(str(field.type))
+    (name, field.name, value)
+    for name in VIEWS
+    for field in fields(plugins.find("views", name))
+    for value in odd(str(field.type))
 ]
 
 
@@ -309,9 +363,14 @@ def smallest(name: str) -> Subject:
     """The smallest subject that a view fits."""
     ones = [Subject("one", [profile]) for profile in few()]
     before, after = few(), few(factor=1.5)
-    twos = [Subject("two", [new], [old], pictures.report([old], [new])) for old, new in zip(before, after, strict=True)]
+    twos = [
+        Subject("two", [new], [old], pictures.report([old], [new]))
+        for old, new in zip(before, after, strict=True)
+    ]
     others = [pictures.two(1, metrics=["wall"]), pictures.history(12, labels=["sort"])]
-    return next(about for about in [*ones, *twos, *others] if pictures.refusal(built(name), about) is None)
+    return next(
+        about for about in [*ones, *twos, *others] if pictures.refusal(built(name), about) is None
+    )
 
 
 @pytest.mark.parametrize(("name", "option", "value"), OPTIONS)
@@ -346,14 +405,22 @@ def test_what_a_terminal_gets_fits_its_width(name: str) -> None:
                 odd = [
                     letter
                     for letter in line
-                    if unicodedata.category(letter) in ("Cc", "Cs") or letter in "\u202a\u202b\u202d\u202e"
+                    if unicodedata.category(letter) in ("Cc", "Cs")
+                    or letter in "\u202a\u202b\u202d\u202e"
                 ]
                 assert not odd, f"{about}: {line}"
 
 
 def test_only_these_views_have_a_text() -> None:
-    every = {name: next(about for about in SUBJECTS if pictures.refusal(built(name), subject(about)) is None) for name in VIEWS}
-    asked = {name: built(name).text(built(name).cut(subject(about)), 80) for name, about in every.items()}
+    every = {
+        name: next(
+            about for about in SUBJECTS if pictures.refusal(built(name), subject(about)) is None
+        )
+        for name in VIEWS
+    }
+    asked = {
+        name: built(name).text(built(name).cut(subject(about)), 80) for name, about in every.items()
+    }
     assert sorted(name for name, text in asked.items() if text is not None) == sorted(TERSE)
 
 
@@ -364,29 +431,39 @@ def test_a_view_that_does_not_exist_gets_a_suggestion(name: str) -> None:
         page.render(subject("one row"), wrong)
 
 
-@pytest.mark.parametrize("name", [name for name in VIEWS if name != "table"])  # which lists whatever was measured
+# which lists whatever was measured
+@pytest.mark.parametrize("name", [name for name in VIEWS if name != "table"])
 def test_a_view_that_does_not_fit_says_which_do(name: str) -> None:
     view = built(name)
     others = ("a history", "two revisions", "one row")
-    about, reason = next((about, reason) for about in others if (reason := pictures.refusal(view, subject(about))))
+    about, reason = next(
+        (about, reason) for about in others if (reason := pictures.refusal(view, subject(about)))
+    )
     with pytest.raises(UsageError, match=re.escape(reason)) as refused:
         page.render(subject(about), name)
     fitting = str(refused.value).rpartition("these do: ")[2].split(", ")
-    assert fitting and all(pictures.refusal(built(other), subject(about)) is None for other in fitting)
+    assert fitting and all(
+        pictures.refusal(built(other), subject(about)) is None for other in fitting
+    )
 
 
 MANY: Mapping[str, Callable[[int], Subject]] = {
-    "measurements": lambda rows: Subject("many", [pictures.measured(executions=100, iterations=rows // 100, metrics=["wall"])]),
+    "measurements": lambda rows: Subject(
+        "many", [pictures.measured(executions=100, iterations=rows // 100, metrics=["wall"])]
+    ),
     "calls": lambda rows: Subject("many", [pictures.called(executions=5, calls=rows // 10)]),
     "moments": lambda rows: Subject(
-        "many", [pictures.counted(executions=5, moments=rows // 10, only=("rss", "cpu_use", "threads"))]
+        "many",
+        [pictures.counted(executions=5, moments=rows // 10, only=("rss", "cpu_use", "threads"))],
     ),
 }
 
 
 @pytest.mark.parametrize("about", MANY)
 def test_a_million_rows_are_a_small_page_that_says_what_it_left_out(about: str) -> None:
-    """Each view draws a million rows of the first kind that it fits, and a tenth of them of the others."""
+    """Each view draws a million rows of the first kind that it fits, and a tenth of them of the
+    others.
+    """
     many, fewer = MANY[about](ROWS), MANY[about](FEWER)
     assert len(many.target[0].resources) >= ROWS and len(fewer.target[0].resources) >= FEWER
     fitting = [name for name in VIEWS if pictures.refusal(built(name), fewer) is None]
@@ -396,6 +473,12 @@ def test_a_million_rows_are_a_small_page_that_says_what_it_left_out(about: str) 
     for name in fitting:
         html = page.render(many if name in first else fewer, name)
         assert len(html.encode()) < LIMIT, name
-        told = " ".join(" ".join(text.split()) for document in documents(html) for text in texts(document, data=False))
+        told = " ".join(
+            " ".join(text.split())
+            for document in documents(html)
+            for text in texts(document, data=False)
+        )
         counted = re.compile(COUNTED % (7 if name in first else 6))
-        assert name == "table" or counted.search(told), f"{name} does not say how many rows it stands for"
+        assert name == "table" or counted.search(told), (
+            f"{name} does not say how many rows it stands for"
+        )

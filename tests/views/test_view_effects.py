@@ -17,24 +17,46 @@ from perfvcs.text.characters import columns
 from perfvcs.views.effects import Effects
 
 
-def change(effect: float | None, name: str = "sort", *, reach: float | None = 0.02, **more: object) -> Change:
+def change(
+    effect: float | None, name: str = "sort", *, reach: float | None = 0.02, **more: object
+) -> Change:
     ends = (None, None) if reach is None or effect is None else (effect - reach, effect + reach)
-    fields = {"word": "degradation", "uid": name, "metric": "wall", "unit": "s", "better": "lower", "series": "k"} | more
+    fields = {
+        "word": "degradation",
+        "uid": name,
+        "metric": "wall",
+        "unit": "s",
+        "better": "lower",
+        "series": "k",
+    } | more
     return Change(job=name, effect=effect, low=ends[0], high=ends[1], **fields)  # type: ignore[arg-type]
 
 
 def subject(*changes: Change) -> Subject:
-    return Subject("x", report=Report(baseline="a", target="b", method="auto", changes=list(changes)))
+    return Subject(
+        "x", report=Report(baseline="a", target="b", method="auto", changes=list(changes))
+    )
 
 
 def test_every_change_has_a_row_with_its_sign_interval_and_number() -> None:
-    lines = pictures.written(Effects(), subject(change(0.1), change(-0.2, "parse", word="improvement")), 80).split("\n")
+    lines = pictures.written(
+        Effects(), subject(change(0.1), change(-0.2, "parse", word="improvement")), 80
+    ).split("\n")
     assert lines[0] == "wall time: all 2 comparisons"
     worse, better = lines[1:3]
-    assert worse.startswith("▲ sort ") and worse.endswith("  +10.0 % [+8.0, +12.0]") and "├" in worse and "┤" in worse
-    assert better.startswith("▼ parse") and better.index("▼", 1) < better.index("│") == worse.index("│") < worse.index("▲", 1)
+    assert (
+        worse.startswith("▲ sort ")
+        and worse.endswith("  +10.0 % [+8.0, +12.0]")
+        and "├" in worse
+        and "┤" in worse
+    )
+    assert better.startswith("▼ parse") and better.index("▼", 1) < better.index("│") == worse.index(
+        "│"
+    ) < worse.index("▲", 1)
     assert lines[3].strip("─┬ ") == "" and lines[4].split() == ["-20", "0", "+20"]
-    assert "better ←  change, %  → worse" in lines[5] and "▲ degradation   ▼ improvement" in lines[5]
+    assert (
+        "better ←  change, %  → worse" in lines[5] and "▲ degradation   ▼ improvement" in lines[5]
+    )
     assert "within ±1.0 %" in "\n".join(lines[5:])
 
 
@@ -53,16 +75,25 @@ def test_the_part_that_does_not_matter_is_shaded() -> None:
 
 
 def test_metrics_stand_below_one_another_and_say_which_way_is_better() -> None:
-    parts = pictures.written(Effects(), subject(change(0.1, metric="rate", better="higher"), change(0.1)), 80).split("\n\n")
+    parts = pictures.written(
+        Effects(), subject(change(0.1, metric="rate", better="higher"), change(0.1)), 80
+    ).split("\n\n")
     assert [part.split(":")[0] for part in parts] == ["wall time", "rate"]
     assert "worse ←  change, %  → better" in parts[1]
 
 
 def test_what_is_not_drawn_is_counted() -> None:
-    lines = pictures.written(Effects(rows=2), subject(*[change(0.1, f"b{number}") for number in range(3)]), 80).split("\n")
+    lines = pictures.written(
+        Effects(rows=2), subject(*[change(0.1, f"b{number}") for number in range(3)]), 80
+    ).split("\n")
     assert lines[0] == "wall time: 2 of 3 comparisons" and "b2" not in "\n".join(lines)
-    lines = pictures.written(Effects(), subject(change(0.1), change(None, "new", word="new")), 80).split("\n")
-    assert lines[0] == "wall time: 1 comparison" and lines[1] == "1 more without an effect: see the table"
+    lines = pictures.written(
+        Effects(), subject(change(0.1), change(None, "new", word="new")), 80
+    ).split("\n")
+    assert (
+        lines[0] == "wall time: 1 comparison"
+        and lines[1] == "1 more without an effect: see the table"
+    )
 
 
 def test_a_change_beyond_the_edge_is_an_arrow_and_its_number_is_true() -> None:
@@ -76,7 +107,9 @@ def test_a_change_beyond_the_edge_is_an_arrow_and_its_number_is_true() -> None:
 
 def test_an_accepted_change_and_one_without_an_interval_have_a_row() -> None:
     lines = pictures.written(
-        Effects(), subject(change(0.1, accepted="a known cost"), change(0.2, "parse", reach=None)), 80
+        Effects(),
+        subject(change(0.1, accepted="a known cost"), change(0.2, "parse", reach=None)),
+        80,
     ).split("\n")
     assert lines[1].startswith("✓ sort") and "✓ accepted" in "\n".join(lines[4:])
     assert lines[2].endswith("+20.0 %") and "├" not in lines[2]
@@ -96,18 +129,28 @@ def test_options_out_of_range_are_refused() -> None:
 def test_nothing_with_an_effect_is_no_figure_and_says_so() -> None:
     assert pictures.refusal(Effects(), Subject("x")) == "it draws the comparison of two revisions"
     assert pictures.refusal(Effects(), subject()) == "nothing was compared"
-    assert pictures.refusal(Effects(), subject(change(None))) == "no comparison has an effect to draw"
+    assert (
+        pictures.refusal(Effects(), subject(change(None))) == "no comparison has an effect to draw"
+    )
     assert msgspec.structs.asdict(change(None))["low"] is None
 
 
-def test_half_and_double_are_equally_far_from_nothing_and_no_axis_goes_below_minus_a_hundred_percent() -> None:
+def test_half_and_double_are_equally_far_from_nothing_and_no_axis_goes_below_minus_a_hundred_percent() -> (
+    None
+):
     both = subject(change(1.0, reach=None), change(-0.5, "parse", reach=None, word="improvement"))
     plot, *_ = figures("effects", both)
-    drawn = [one.data_source.data["at"][0] for one in plot.renderers if one.glyph.__class__.__name__ == "Scatter"]
+    drawn = [
+        one.data_source.data["at"][0]
+        for one in plot.renderers
+        if one.glyph.__class__.__name__ == "Scatter"
+    ]
     assert sorted(drawn) == pytest.approx([-math.log(2), math.log(2)])
     assert plot.x_range.start == -plot.x_range.end
     assert list(plot.xaxis[0].major_label_overrides.values()) == ["-50", "0", "+100"]
-    lines = pictures.written(Effects(), subject(change(7.0), change(-0.5, "parse", word="improvement")), 80)
+    lines = pictures.written(
+        Effects(), subject(change(7.0), change(-0.5, "parse", word="improvement")), 80
+    )
     assert "-75" in lines and "+300" in lines and "-100" not in lines
 
 

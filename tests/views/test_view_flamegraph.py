@@ -1,4 +1,6 @@
-"""Flame graphs: the tree of stacks, what is drawn of it, and the page around them, where it is searched and zoomed."""
+"""Flame graphs: the tree of stacks, what is drawn of it, and the page around them, where it is
+searched and zoomed.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,10 @@ def boxes(plot: figure) -> dict[str, Any]:
 def texts_of_boxes(plot: figure) -> list[dict[str, str]]:
     data = boxes(plot)
     columns = ("name", "file", "total", "own", "fill", "label")
-    return [dict(zip(columns, row, strict=True)) for row in zip(*(data[column] for column in columns), strict=True)]
+    return [
+        dict(zip(columns, row, strict=True))
+        for row in zip(*(data[column] for column in columns), strict=True)
+    ]
 
 
 # the tree
@@ -48,14 +53,30 @@ def test_a_tree_has_totals_and_what_is_the_frames_own() -> None:
     tree = stacks.tree(Subject("x", [sampled(MAIN)]), "samples")
     names = ["all", *(tree.frames[frame] for frame in tree.frame[1:])]
     assert names == ["all", "main (a.py)", "f (a.py)", "h (b.py)", "g (b.py)"]
-    assert tree.total[:, 1].tolist() == [100, 100, 35, 60, 25] and tree.own[:, 1].tolist() == [0, 5, 10, 60, 25]
-    assert tree.parent.tolist() == [-1, 0, 1, 1, 2] and tree.depth.tolist() == [0, 1, 2, 2, 3] and not tree.deeper
-    assert tree.counts == (0, 100) and tree.shares[:, 1].tolist() == [1, 1, 0.35, 0.6, 0.25] and not tree.shares[:, 0].any()
+    assert tree.total[:, 1].tolist() == [100, 100, 35, 60, 25] and tree.own[:, 1].tolist() == [
+        0,
+        5,
+        10,
+        60,
+        25,
+    ]
+    assert (
+        tree.parent.tolist() == [-1, 0, 1, 1, 2]
+        and tree.depth.tolist() == [0, 1, 2, 2, 3]
+        and not tree.deeper
+    )
+    assert (
+        tree.counts == (0, 100)
+        and tree.shares[:, 1].tolist() == [1, 1, 0.35, 0.6, 0.25]
+        and not tree.shares[:, 0].any()
+    )
 
 
 def test_executions_are_averaged_and_repeated_ones_left_out() -> None:
     profile = sampled({("f (x)",): 10}, {("f (x)",): 30}, {("f (x)",): 1000})
-    profile.resources.mark = [REPEATED if execution == 2 else 0 for execution in profile.resources.execution]
+    profile.resources.mark = [
+        REPEATED if execution == 2 else 0 for execution in profile.resources.execution
+    ]
     tree = stacks.tree(Subject("x", [profile]), "samples")
     assert tree.total[:, 1].tolist() == [20, 20] and tree.counts == (0, 40)
     twice = stacks.tree(Subject("x", [profile, sampled({("f (x)",): 50})]), "samples")
@@ -63,8 +84,11 @@ def test_executions_are_averaged_and_repeated_ones_left_out() -> None:
 
 
 FOLDED = st.dictionaries(
-    st.lists(st.sampled_from(["a (x)", "b (x)", "c (y)"]), min_size=1, max_size=6).map(tuple), st.integers(1, 1000), min_size=1, max_size=20
-)  # fmt: skip
+    st.lists(st.sampled_from(["a (x)", "b (x)", "c (y)"]), min_size=1, max_size=6).map(tuple),
+    st.integers(1, 1000),
+    min_size=1,
+    max_size=20,
+)
 
 
 @settings(max_examples=100, deadline=None)
@@ -98,11 +122,15 @@ def test_every_frame_is_its_own_and_its_callees(before: Folded, after: Folded) -
 @pytest.mark.parametrize(
     ("frame", "parts"),
     [
-        ("f (a.py)", ("f", "a.py")), ("f (a.c:22)", ("f", "a.c")), ("[kernel]", ("[kernel]", "")), ("malloc", ("malloc", "")),
-        ("(anonymous namespace)::f (a b (1).c)", ("(anonymous namespace)::f (a b", "1).c")), (" (x)", (" (x)", "")),
+        ("f (a.py)", ("f", "a.py")),
+        ("f (a.c:22)", ("f", "a.c")),
+        ("[kernel]", ("[kernel]", "")),
+        ("malloc", ("malloc", "")),
+        ("(anonymous namespace)::f (a b (1).c)", ("(anonymous namespace)::f (a b", "1).c")),
+        (" (x)", (" (x)", "")),
         ("f (C:x)", ("f", "C:x")),
     ],
-)  # fmt: skip
+)
 def test_a_frame_is_function_and_file(frame: str, parts: tuple[str, str]) -> None:
     assert stacks.split(frame) == parts
 
@@ -114,9 +142,19 @@ def test_one_revision_shows_amounts_and_shares() -> None:
     (plot,) = drawn(Subject("x", [sampled(MAIN)]))
     assert plot.title.text == "work · samples, by perf-dwarf/1\n100 in all executions"
     rows = {row["name"]: row for row in texts_of_boxes(plot)}
-    assert rows["f"]["total"] == "35 (35.00 %)" and rows["f"]["own"] == "10 (10.00 %)" and rows["f"]["file"] == "a.py"
+    assert (
+        rows["f"]["total"] == "35 (35.00 %)"
+        and rows["f"]["own"] == "10 (10.00 %)"
+        and rows["f"]["file"] == "a.py"
+    )
     assert rows["all"]["total"] == "100 (100.00 %)" and rows["all"]["file"] == "–"
-    assert rows["f"]["fill"] == rows["main"]["fill"] != rows["h"]["fill"] == rows["g"]["fill"] == TINTS[0]
+    assert (
+        rows["f"]["fill"]
+        == rows["main"]["fill"]
+        != rows["h"]["fill"]
+        == rows["g"]["fill"]
+        == TINTS[0]
+    )
     labels = [item.label.value for legend in plot.select({"type": Legend}) for item in legend.items]
     assert labels == ["b.py", "a.py", "others"]
     assert boxes(plot)["bottom"].tolist() == [1, 2, 3, 3, 4]
@@ -125,11 +163,17 @@ def test_one_revision_shows_amounts_and_shares() -> None:
 def test_several_metrics_of_the_stacks_are_several_figures() -> None:
     profile = sampled(MAIN)
     rows = profile.resources
-    values = {"share": rows.metrics["share"], "site_bytes": rows.metrics["samples"], "calls": [None] * len(rows)}
+    values = {
+        "share": rows.metrics["share"],
+        "site_bytes": rows.metrics["samples"],
+        "calls": [None] * len(rows),
+    }
     profile = sample_profile(
-        stacks=profile.stacks, job=profile.job, metrics={"share": Metric(""), "site_bytes": Metric("B"), "calls": Metric("")},
+        stacks=profile.stacks,
+        job=profile.job,
+        metrics={"share": Metric(""), "site_bytes": Metric("B"), "calls": Metric("")},
         resources=Resources(rows.names, rows.uid, rows.execution, trace=rows.trace, metrics=values),
-    )  # fmt: skip
+    )
     (plot,) = drawn(Subject("x", [profile]))
     assert "site_bytes" in pictures.said(plot) and "100 B per execution" in pictures.said(plot)
     assert not stacks.tree(Subject("x", [profile]), "other").total.any()
@@ -140,13 +184,20 @@ def test_a_file_has_one_colour_in_all_figures_of_a_job() -> None:
     profile.resources.metrics["site_peak"] = [
         None if value is None else 1 / value for value in profile.resources.metrics["site_peak"]
     ]
-    first, second = ({row["file"]: row["fill"] for row in texts_of_boxes(plot)} for plot in drawn(Subject("x", [profile])))
+    first, second = (
+        {row["file"]: row["fill"] for row in texts_of_boxes(plot)}
+        for plot in drawn(Subject("x", [profile]))
+    )
     assert first == second and len(set(first.values())) == 3
 
 
 def test_files_of_the_project_come_first_where_only_allocators_have_anything() -> None:
     system = [f"/usr/include/c++/12/part{number}.h" for number in range(9)]
-    stack = ("main (work.cpp)", *(f"f{number} ({file}:3)" for number, file in enumerate(system)), "malloc")
+    stack = (
+        "main (work.cpp)",
+        *(f"f{number} ({file}:3)" for number, file in enumerate(system)),
+        "malloc",
+    )
     (plot,) = drawn(Subject("x", [sampled({stack: 5.0})]))
     assert {row["file"]: row["fill"] for row in texts_of_boxes(plot)}["work.cpp"] == TINTS[0]
     labels = [item.label.value for legend in plot.select({"type": Legend}) for item in legend.items]
@@ -159,23 +210,41 @@ def many(count: int, commit: str = pictures.TARGET, seed: int = 3) -> Profile:
     frames = [f"function{number} (file{number % 50}.c)" for number in range(3000)]
     table = [[0, *row] for row in random.integers(1, 3000, (count, 12)).tolist()]
     rows = Resources(
-        ["work"], [0] * count, [0] * count, trace=list(range(count)), metrics={"samples": random.pareto(1, count).tolist()}
+        ["work"],
+        [0] * count,
+        [0] * count,
+        trace=list(range(count)),
+        metrics={"samples": random.pareto(1, count).tolist()},
     )
-    return sampled(MAIN, commit=commit, resources=rows, metrics={"samples": Metric("", "none")}, stacks=Stacks(frames, table))
+    return sampled(
+        MAIN,
+        commit=commit,
+        resources=rows,
+        metrics={"samples": Metric("", "none")},
+        stacks=Stacks(frames, table),
+    )
 
 
 def test_a_hundred_thousand_stacks_stay_bounded_and_say_so() -> None:
     profile = many(100_000)
     (plot,) = drawn(Subject("x", [profile]), points=500)
     assert 13 < len(boxes(plot)["left"]) <= 500
-    assert " frames drawn, the widest" in pictures.said(plot) and "500 of" not in plot.title.text.split("\n")[1]
+    assert (
+        " frames drawn, the widest" in pictures.said(plot)
+        and "500 of" not in plot.title.text.split("\n")[1]
+    )
     assert len(page.render(Subject("x", [profile]), "flamegraph").encode()) < 3_000_000
 
 
 def test_series_of_different_engines_have_figures_of_their_own() -> None:
-    other = sampled(MAIN, commit=pictures.BASELINE, job=Job("work", "samples", "./work", engine="py-spy/1"))
+    other = sampled(
+        MAIN, commit=pictures.BASELINE, job=Job("work", "samples", "./work", engine="py-spy/1")
+    )
     titles = [plot.title.text for plot in drawn(Subject("x", [sampled(MAIN)], [other]))]
-    assert sorted(title.splitlines()[0] for title in titles) == ["work · samples, by perf-dwarf/1", "work · samples, by py-spy/1"]
+    assert sorted(title.splitlines()[0] for title in titles) == [
+        "work · samples, by perf-dwarf/1",
+        "work · samples, by py-spy/1",
+    ]
     assert [title.splitlines()[1] for title in sorted(titles)] == [
         "100 in all executions",
         "100 in all executions, of the baseline",
@@ -183,9 +252,14 @@ def test_series_of_different_engines_have_figures_of_their_own() -> None:
 
 
 def test_equal_frames_beyond_the_bound_are_left_out_together() -> None:
-    (plot,) = drawn(Subject("x", [sampled({(f"f{number} (a)",): 1.0 for number in range(100)})]), points=50)
+    (plot,) = drawn(
+        Subject("x", [sampled({(f"f{number} (a)",): 1.0 for number in range(100)})]), points=50
+    )
     assert [row["name"] for row in texts_of_boxes(plot)] == ["all"]
-    (plot,) = drawn(Subject("x", [sampled({(f"f{number} (a)",): 1.0 + number for number in range(100)})]), points=50)
+    (plot,) = drawn(
+        Subject("x", [sampled({(f"f{number} (a)",): 1.0 + number for number in range(100)})]),
+        points=50,
+    )
     assert len(texts_of_boxes(plot)) == 50
 
 
@@ -199,7 +273,13 @@ def test_a_deep_recursion_is_cut_and_counted_at_the_cut() -> None:
 
 @pytest.mark.parametrize(
     ("name", "letters", "shown"),
-    [("work", 10.0, "work"), ("work", 5.0, "work"), ("worker", 5.0, "wor…"), ("work", 3.9, ""), ("w", 0.0, "")],
+    [
+        ("work", 10.0, "work"),
+        ("work", 5.0, "work"),
+        ("worker", 5.0, "wor…"),
+        ("work", 3.9, ""),
+        ("w", 0.0, ""),
+    ],
 )
 def test_a_label_is_as_long_as_its_frame_has_room(name: str, letters: float, shown: str) -> None:
     assert clip(name, letters) == shown
@@ -208,13 +288,31 @@ def test_a_label_is_as_long_as_its_frame_has_room(name: str, letters: float, sho
 @pytest.mark.parametrize(
     "subject",
     [
-        Subject("nothing"), pictures.one(), Subject("without a row", [sampled({})]),
-        Subject("zero", [sampled({("f (a)",): 0.0, ("g (a)",): 1.0}, resources=Resources(["work"], [0], [0], trace=[-1], metrics={
-            "busy": [1.0], "samples": [1.0], "share": [None]}))]),
+        Subject("nothing"),
+        pictures.one(),
+        Subject("without a row", [sampled({})]),
+        Subject(
+            "zero",
+            [
+                sampled(
+                    {("f (a)",): 0.0, ("g (a)",): 1.0},
+                    resources=Resources(
+                        ["work"],
+                        [0],
+                        [0],
+                        trace=[-1],
+                        metrics={"busy": [1.0], "samples": [1.0], "share": [None]},
+                    ),
+                )
+            ],
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_has_no_stacks_is_refused(subject: Subject) -> None:
-    assert pictures.refusal(Flamegraph(), subject) == "it draws call stacks, such as the collector `samples` takes"
+    assert (
+        pictures.refusal(Flamegraph(), subject)
+        == "it draws call stacks, such as the collector `samples` takes"
+    )
 
 
 # the page
@@ -235,14 +333,18 @@ def test_a_judged_metric_of_a_function_is_still_drawn() -> None:
 
 def test_the_view_alone_can_be_asked_for_and_says_when_it_cannot() -> None:
     assert views(page.render(Subject("x", [sampled(MAIN)]), "flamegraph")) == ["flamegraph"]
-    with pytest.raises(UsageError, match="view `flamegraph` does not fit here, it draws call stacks"):
+    with pytest.raises(
+        UsageError, match="view `flamegraph` does not fit here, it draws call stacks"
+    ):
         page.render(pictures.one(), "flamegraph")
     with pytest.raises(UsageError, match=r"it draws one revision, not two; these do: .*flamediff"):
         page.render(Subject("x", [sampled(MAIN)], [sampled(MAIN)]), "flamegraph")
 
 
 def test_a_name_that_begins_several_views_suggests_all_of_them() -> None:
-    with pytest.raises(UsageError, match="there is no view `flame`; did you mean `flamediff` or `flamegraph`"):
+    with pytest.raises(
+        UsageError, match="there is no view `flame`; did you mean `flamediff` or `flamegraph`"
+    ):
         page.render(Subject("x", [sampled(MAIN)]), "flame")
 
 
@@ -256,18 +358,30 @@ def attacked() -> Subject:
 def test_names_are_never_taken_for_markup_or_formulas() -> None:
     (plot,) = drawn(attacked())
     for row in texts_of_boxes(plot):
-        assert len(row["name"]) <= 162 and not any(mark in row["name"] for mark in ("\x00", "\n", "\u202e", "$$"))
+        assert len(row["name"]) <= 162 and not any(
+            mark in row["name"] for mark in ("\x00", "\n", "\u202e", "$$")
+        )
 
 
 # in a browser
 
-PLOTS = "Bokeh.documents.flatMap(one => one.roots()).flatMap(one => one.name === 'flame' ? [one] : one.children ?? [])"
+PLOTS = (
+    "Bokeh.documents.flatMap(one => one.roots()).flatMap(one => one.name === 'flame' ? [one] :"
+    " one.children ?? [])"
+)
 
 
 class Flames(Opened):
     """A page with nothing but flame graphs, and what is asked of the first of them."""
 
-    def __init__(self, browser: Any, folder: Path, subject: Subject, width: int = 600, view: str = "flamegraph") -> None:
+    def __init__(
+        self,
+        browser: Any,
+        folder: Path,
+        subject: Subject,
+        width: int = 600,
+        view: str = "flamegraph",
+    ) -> None:
         render = page.render
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("test_pages.page.render", lambda subject: render(subject, view))
@@ -275,7 +389,10 @@ class Flames(Opened):
 
     def column(self, name: str, plot: int = 0) -> Any:
         """A column of the boxes."""
-        return self.run(f"Array.from({PLOTS}[{plot}].renderers.find(one => one.name === 'frames').data_source.data.{name})")
+        return self.run(
+            f"Array.from({PLOTS}[{plot}].renderers.find(one => one.name ==="
+            f" 'frames').data_source.data.{name})"
+        )
 
     def range(self, plot: int = 0) -> tuple[float, float]:
         """What is shown, from 0 to 1."""
@@ -284,7 +401,10 @@ class Flames(Opened):
 
     def choose(self, row: int) -> None:
         """Click on a box."""
-        self.run(f"{PLOTS}[0].renderers.find(one => one.name === 'frames').data_source.selected.indices = [{row}]")
+        self.run(
+            f"{PLOTS}[0].renderers.find(one => one.name === 'frames').data_source.selected.indices"
+            f" = [{row}]"
+        )
 
     def type(self, *keys: str, place: str = ".search input") -> None:
         """Press keys in an element."""
@@ -311,7 +431,9 @@ NARROW = {("main (a)", "narrowest (a)"): 1.0, ("main (a)", "wide (a)"): 99.0}
 
 @BROWSER
 @pytest.mark.parametrize("width", [1400, 400])
-def test_hostile_frames_are_drawn_quietly_and_fit_the_window(browser: Any, tmp_path: Path, width: int) -> None:
+def test_hostile_frames_are_drawn_quietly_and_fit_the_window(
+    browser: Any, tmp_path: Path, width: int
+) -> None:
     opened = Flames(browser, tmp_path, attacked(), width)
     assert opened.run("document.documentElement.dataset.failed") is None
     assert opened.problems() == []
@@ -326,9 +448,16 @@ def test_a_click_zooms_and_words_are_found(browser: Any, tmp_path: Path) -> None
     opened = Flames(browser, tmp_path, Subject("x", [sampled(NARROW)]))
     assert opened.column("label") == ["all  100 (100.00 %)", "main  100.0 %", "", "wide  99.0 %"]
     opened.choose(2)
-    assert opened.column("label")[2] == "narrowest  1.0 %" and opened.range() == pytest.approx((0, 0.01), abs=2**-16)
+    assert opened.column("label")[2] == "narrowest  1.0 %" and opened.range() == pytest.approx(
+        (0, 0.01), abs=2**-16
+    )
     opened.type(" WIDE")
-    assert opened.said == "99.0 % with what it calls" and opened.column("alpha") == [0.25, 0.25, 0.25, 1]
+    assert opened.said == "99.0 % with what it calls" and opened.column("alpha") == [
+        0.25,
+        0.25,
+        0.25,
+        1,
+    ]
     opened.type(Keys.ENTER)
     assert opened.range() == pytest.approx((0.01, 1), abs=2**-16)
     opened.type(Keys.ESCAPE)
@@ -346,7 +475,9 @@ def test_a_graph_is_walked_and_zoomed_with_keys(browser: Any, tmp_path: Path) ->
     opened.press(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
     assert opened.said == "wide · a · 99 (99.00 %)"
     opened.press(Keys.ARROW_LEFT, Keys.ENTER)
-    assert opened.said.startswith("narrowest") and opened.range() == pytest.approx((0, 0.01), abs=2**-16)
+    assert opened.said.startswith("narrowest") and opened.range() == pytest.approx(
+        (0, 0.01), abs=2**-16
+    )
     opened.press(Keys.ARROW_RIGHT)
     assert opened.said.startswith("wide") and opened.range() == (0, 1)
     opened.press(Keys.ARROW_LEFT, Keys.ENTER, Keys.ESCAPE)
@@ -359,13 +490,20 @@ def test_every_graph_of_a_page_has_a_search_of_its_own(browser: Any, tmp_path: P
     other = sampled(NARROW, job=Job("other", "samples", "./other", engine="py-spy/1"))
     opened = Flames(browser, tmp_path, Subject("x", [sampled(MAIN), other, pictures.heaped()]))
     opened.wait("document.querySelectorAll('.figure.drawn').length === 3")
-    boxes = opened.run("[...document.querySelectorAll('.figure')].map(one => one.querySelectorAll('.search').length)")
+    boxes = opened.run(
+        "[...document.querySelectorAll('.figure')].map(one =>"
+        " one.querySelectorAll('.search').length)"
+    )
     assert boxes == [1, 1, 1]
     opened.type("wide", place=".section:nth-of-type(2) .search input")
-    told = opened.run("[...document.querySelectorAll('.search span')].map(one => one.textContent.trim())")
+    told = opened.run(
+        "[...document.querySelectorAll('.search span')].map(one => one.textContent.trim())"
+    )
     assert told == ["", "99.0 % with what it calls", ""]
     opened.type("g", place=".section:nth-of-type(3) .search input")
-    told = opened.run("[...document.querySelectorAll('.search span')].map(one => one.textContent.trim())")
+    told = opened.run(
+        "[...document.querySelectorAll('.search span')].map(one => one.textContent.trim())"
+    )
     assert told[2] == "site_bytes 25.0 %, site_peak 25.0 % with what it calls"
     assert opened.problems() == []
 
@@ -374,10 +512,16 @@ def test_every_graph_of_a_page_has_a_search_of_its_own(browser: Any, tmp_path: P
 
 
 def test_a_function_has_its_own_share_its_callers_and_its_callees() -> None:
-    rows = {row.function: row for row in functions(stacks.tree(Subject("x", [sampled(MAIN)]), "samples"), 1)}
+    rows = {
+        row.function: row
+        for row in functions(stacks.tree(Subject("x", [sampled(MAIN)]), "samples"), 1)
+    }
     assert [(name, row.own, row.total) for name, row in rows.items()] == [
-        ("h", 0.6, 0.6), ("g", 0.25, 0.25), ("f", 0.1, 0.35), ("main", 0.05, 1.0),
-    ]  # fmt: skip
+        ("h", 0.6, 0.6),
+        ("g", 0.25, 0.25),
+        ("f", 0.1, 0.35),
+        ("main", 0.05, 1.0),
+    ]
     assert rows["f"].callers == [("main", 0.35)]
     assert rows["f"].callees == [("g", 0.25)]
     assert rows["main"].callees == [("h", 0.6), ("f", 0.35)]
@@ -386,7 +530,9 @@ def test_a_function_has_its_own_share_its_callers_and_its_callees() -> None:
 
 def test_a_recursive_function_counts_once_in_each_stack() -> None:
     profile = sampled({("f (x)", "g (x)", "f (x)", "g (x)"): 30, ("f (x)", "h (x)"): 70})
-    rows = {row.function: row for row in functions(stacks.tree(Subject("x", [profile]), "samples"), 1)}
+    rows = {
+        row.function: row for row in functions(stacks.tree(Subject("x", [profile]), "samples"), 1)
+    }
     assert (rows["f"].total, rows["g"].total, rows["g"].own) == pytest.approx((1.0, 0.3, 0.3))
 
 
@@ -399,7 +545,12 @@ def test_no_function_has_more_than_all(folded: Folded) -> None:
 
 
 def test_a_page_has_the_table_below_the_flame_graph() -> None:
-    html = page.render(Subject("x", [sampled({("main (a.py)", "<b>f</b> (a.py)"): 35, ("main (a.py)", "h (b.py)"): 65})]))
+    html = page.render(
+        Subject(
+            "x",
+            [sampled({("main (a.py)", "<b>f</b> (a.py)"): 35, ("main (a.py)", "h (b.py)"): 65})],
+        )
+    )
     table = html[html.index('<th scope="col">Function</th>') :]
     assert "shares of 100 per execution" in html
     assert "&lt;b&gt;f&lt;/b&gt;" in table

@@ -1,4 +1,6 @@
-"""Heat maps: what a cell stands for, counters and memory over time, measurements by execution and size, and the page around them."""
+"""Heat maps: what a cell stands for, counters and memory over time, measurements by execution and
+size, and the page around them.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,10 @@ def boxes(plot: figure) -> list[dict[str, Any]]:
     """What is told of each cell."""
     (found,) = plot.select({"name": "cells"})
     data = found.data_source.data
-    return [dict(zip(data, row, strict=True)) for row in zip(*(list(column) for column in data.values()), strict=True)]
+    return [
+        dict(zip(data, row, strict=True))
+        for row in zip(*(list(column) for column in data.values()), strict=True)
+    ]
 
 
 def title(plot: figure) -> str:
@@ -50,17 +55,26 @@ def rows(plot: figure) -> list[str]:
     return [labels[place] for place in sorted(labels)]
 
 
-def counters(values: dict[str, list[float | None]], *, interval: float = 0.5, executions: int = 1, **overrides: Any) -> Profile:
+def counters(
+    values: dict[str, list[float | None]],
+    *,
+    interval: float = 0.5,
+    executions: int = 1,
+    **overrides: Any,
+) -> Profile:
     """A profile with these counters, a value for each interval and execution."""
     count = len(next(iter(values.values())))
     fields: dict[str, Any] = {
         "job": Job("shop", "counters", "./shop", options={"interval": interval}),
         "metrics": {name: Metric("B" if name == "rss" else "", "none") for name in values},
         "resources": Resources(
-            ["shop"], [0] * count, np.repeat(np.arange(executions), count // executions).tolist(),
-            iteration=[*range(1, count // executions + 1)] * executions, metrics=values,
+            ["shop"],
+            [0] * count,
+            np.repeat(np.arange(executions), count // executions).tolist(),
+            iteration=[*range(1, count // executions + 1)] * executions,
+            metrics=values,
         ),
-    }  # fmt: skip
+    }
     return sample_profile(**(fields | overrides))
 
 
@@ -83,40 +97,83 @@ def test_a_mean_lies_between_the_ends(values: np.ndarray[Any, np.dtype[np.float6
     assert found.low[0, 0] == values.min() <= found.mean[0, 0] <= values.max() == found.high[0, 0]
 
 
-@pytest.mark.parametrize(("first", "last", "most"), [(1, 10, 4), (0, 0, 200), (5, 204, 200), (0, 10**15, 7)])
+@pytest.mark.parametrize(
+    ("first", "last", "most"), [(1, 10, 4), (0, 0, 200), (5, 204, 200), (0, 10**15, 7)]
+)
 def test_bins_are_few_equal_and_cover_all_numbers(first: int, last: int, most: int) -> None:
     (columns,) = numbered([np.array([first, last])], most)
-    assert columns.count <= most and columns.place(np.array([first, last])).tolist() == [0, columns.count - 1]
-    assert set(np.diff(columns.edges)) == {columns.step} and columns.edges[0] == first <= last < columns.edges[-1]
+    assert columns.count <= most and columns.place(np.array([first, last])).tolist() == [
+        0,
+        columns.count - 1,
+    ]
+    assert (
+        set(np.diff(columns.edges)) == {columns.step}
+        and columns.edges[0] == first <= last < columns.edges[-1]
+    )
 
 
 def test_both_sides_have_bins_of_one_width() -> None:
-    long, short, nothing = numbered([np.arange(1, 101), np.arange(1, 41), np.empty(0, np.int64)], 50)
-    assert (long.count, short.count, nothing.count) == (50, 20, 1) and long.step == short.step == nothing.step == 2
+    long, short, nothing = numbered(
+        [np.arange(1, 101), np.arange(1, 41), np.empty(0, np.int64)], 50
+    )
+    assert (long.count, short.count, nothing.count) == (
+        50,
+        20,
+        1,
+    ) and long.step == short.step == nothing.step == 2
 
 
 @pytest.mark.parametrize("wrong", [None, "0.5", True, 0, -1, float("inf")])
 def test_an_interval_that_is_none_is_the_usual_one(wrong: Any) -> None:
-    assert interval(sample_profile(job=Job("shop", "counters", "./shop", options={"interval": wrong}))) == 0.1
-    assert interval(sample_profile(job=Job("shop", "counters", "./shop", options={"interval": 2}))) == 2.0
+    assert (
+        interval(sample_profile(job=Job("shop", "counters", "./shop", options={"interval": wrong})))
+        == 0.1
+    )
+    assert (
+        interval(sample_profile(job=Job("shop", "counters", "./shop", options={"interval": 2})))
+        == 2.0
+    )
 
 
 # over time
 
 
 def test_each_counter_is_coloured_by_its_own_range() -> None:
-    (plot,) = drawn(Subject("x", [counters({"rss": [1e6, 3e6, 2e6], "load": [0.5, 0.5, 0.1], "threads": [8.0, 8.0, 8.0]})]))
+    (plot,) = drawn(
+        Subject(
+            "x",
+            [
+                counters(
+                    {"rss": [1e6, 3e6, 2e6], "load": [0.5, 0.5, 0.1], "threads": [8.0, 8.0, 8.0]}
+                )
+            ],
+        )
+    )
     assert rows(plot) == ["rss\n1 to 3 MB", "load\n0.1 to 0.5"]
     assert [box["shade"] for box in boxes(plot)] == pytest.approx([0, 1, 0.5, 1, 1, 0])
-    assert [box["at"] for box in boxes(plot)][:2] == ["0 s to 500 ms", "500 ms to 1 s"] and boxes(plot)[1]["text"] == "3 MB"
-    assert plot.xaxis[0].axis_label == "time (s)" and (plot.x_range.start, plot.x_range.end) == (0, 1.5)
-    for words in ("shop · counters over time", "1 constant, left out: threads", "colours: each row by its own range"):
+    assert [box["at"] for box in boxes(plot)][:2] == ["0 s to 500 ms", "500 ms to 1 s"] and boxes(
+        plot
+    )[1]["text"] == "3 MB"
+    assert plot.xaxis[0].axis_label == "time (s)" and (plot.x_range.start, plot.x_range.end) == (
+        0,
+        1.5,
+    )
+    for words in (
+        "shop · counters over time",
+        "1 constant, left out: threads",
+        "colours: each row by its own range",
+    ):
         assert words in title(plot)
 
 
 def test_executions_are_averaged_and_their_ends_stated() -> None:
-    (plot,) = drawn(Subject("x", [counters({"rss": [1e6, 5e6, 3e6, 6e6], "load": [1, 2, 3, 4]}, executions=2)]))
-    assert [box["text"] for box in boxes(plot)][:2] == ["2 MB, 1 MB to 3 MB in 2", "5.5 MB, 5 MB to 6 MB in 2"]
+    (plot,) = drawn(
+        Subject("x", [counters({"rss": [1e6, 5e6, 3e6, 6e6], "load": [1, 2, 3, 4]}, executions=2)])
+    )
+    assert [box["text"] for box in boxes(plot)][:2] == [
+        "2 MB, 1 MB to 3 MB in 2",
+        "5.5 MB, 5 MB to 6 MB in 2",
+    ]
     assert "means of 2 executions" in title(plot)
 
 
@@ -124,7 +181,9 @@ def test_many_samples_share_cells_and_the_title_says_so() -> None:
     values: list[float | None] = [*map(float, range(1000))]
     (plot,) = drawn(Subject("x", [counters({"rss": values, "load": values})]))
     assert len(boxes(plot)) == 400 and "1 execution, 5 samples to a cell" in title(plot)
-    assert boxes(plot)[0]["text"] == "2 B, 0 B to 4 B in 5" and boxes(plot)[0]["at"] == "0 s to 2.5 s"
+    assert (
+        boxes(plot)[0]["text"] == "2 B, 0 B to 4 B in 5" and boxes(plot)[0]["at"] == "0 s to 2.5 s"
+    )
 
 
 def test_more_rows_than_can_be_drawn_are_counted() -> None:
@@ -137,21 +196,32 @@ def test_more_rows_than_can_be_drawn_are_counted() -> None:
 
 def test_a_missing_sample_is_hatched_and_not_zero() -> None:
     (plot,) = drawn(Subject("x", [counters({"rss": [0.0, None, 2.0], "load": [1.0, 2.0, 3.0]})]))
-    assert [box["at"] for box in boxes(plot) if box["name"] == "rss"] == ["0 s to 500 ms", "1 s to 1.5 s"]
+    assert [box["at"] for box in boxes(plot) if box["name"] == "rss"] == [
+        "0 s to 500 ms",
+        "1 s to 1.5 s",
+    ]
     assert "hatched: no value" in title(plot)
     assert any(getattr(renderer.glyph, "hatch_pattern", None) == "/" for renderer in plot.renderers)
 
 
 def test_counters_that_never_change_are_reported_and_not_drawn() -> None:
-    (plot,) = drawn(Subject("x", [counters({f"counter{number}": [1.0, 1.0] for number in range(6)})]))
-    assert "6 constant, left out: counter0, counter1, counter2, counter3 and 2 more" in title(plot) and not plot.renderers
+    (plot,) = drawn(
+        Subject("x", [counters({f"counter{number}": [1.0, 1.0] for number in range(6)})])
+    )
+    assert (
+        "6 constant, left out: counter0, counter1, counter2, counter3 and 2 more" in title(plot)
+        and not plot.renderers
+    )
 
 
 def test_counters_of_several_units_have_both_names() -> None:
     profile = counted(executions=1)
     profile.resources.metrics["machine_busy"] = [1.0 + row for row in range(len(profile.resources))]
     (plot,) = drawn(Subject("x", [profile]))
-    assert [name.partition("\n")[0] for name in rows(plot)][-2:] == ["shop · machine_busy", "machine · machine_busy"]
+    assert [name.partition("\n")[0] for name in rows(plot)][-2:] == [
+        "shop · machine_busy",
+        "machine · machine_busy",
+    ]
     assert "rss" in [name.partition("\n")[0] for name in rows(plot)]
 
 
@@ -159,7 +229,9 @@ def test_two_revisions_stand_side_by_side_under_one_scale_and_time() -> None:
     before = counters({"rss": [1.0, 2.0], "load": [1.0, 2.0]}, commit=BASELINE)
     after = counters({"rss": [1.0, 2.0, 5.0], "load": [1.0, 2.0, 2.0]})
     first, second = drawn(Subject("x", [after], [before]))
-    assert first.title.text.startswith("baseline\nshop") and second.title.text.startswith("target\nshop")
+    assert first.title.text.startswith("baseline\nshop") and second.title.text.startswith(
+        "target\nshop"
+    )
     assert [box["shade"] for box in boxes(first)][:2] == pytest.approx([0, 0.25])
     assert [box["shade"] for box in boxes(second)][:3] == pytest.approx([0, 0.25, 1])
     assert first.x_range is second.x_range and second.x_range.end == 1.5
@@ -167,19 +239,23 @@ def test_two_revisions_stand_side_by_side_under_one_scale_and_time() -> None:
 
 
 def test_environments_have_figures_of_their_own() -> None:
-    other = counters({"rss": [1.0, 2.0], "load": [2.0, 1.0]}, environment=Environment({}, "fedcba987654"))
+    other = counters(
+        {"rss": [1.0, 2.0], "load": [2.0, 1.0]}, environment=Environment({}, "fedcba987654")
+    )
     plots = drawn(Subject("x", [counters({"rss": [1.0, 2.0], "load": [2.0, 1.0]}), other]))
-    assert sorted(found for plot in plots for found in re.findall(r"in [0-9a-f]{12}", title(plot))) == [
-        "in 0123456789ab",
-        "in fedcba987654",
-    ]
+    assert sorted(
+        found for plot in plots for found in re.findall(r"in [0-9a-f]{12}", title(plot))
+    ) == ["in 0123456789ab", "in fedcba987654"]
 
 
 def test_revisions_of_very_different_lengths_have_axes_of_their_own() -> None:
     before = counters({"rss": [1.0, 2.0], "load": [1.0, 2.0]}, commit=BASELINE)
     values: list[float | None] = [*map(float, range(600))]
     first, second = drawn(Subject("x", [counters({"rss": values, "load": values})], [before]))
-    assert (first.x_range.end, second.x_range.end) == (1, 300) and "1 and 3 samples to a cell" in title(first)
+    assert (first.x_range.end, second.x_range.end) == (
+        1,
+        300,
+    ) and "1 and 3 samples to a cell" in title(first)
     assert "note the time axes: the lengths differ greatly" in title(second)
 
 
@@ -195,7 +271,9 @@ def test_memory_is_drawn_by_function_in_bytes_from_zero() -> None:
 
 def test_moments_that_stand_still_are_parts() -> None:
     profile = heaped(moments=3)
-    profile.resources.metrics["moment"] = [None if value is None else 1.0 for value in profile.resources.metrics["moment"]]
+    profile.resources.metrics["moment"] = [
+        None if value is None else 1.0 for value in profile.resources.metrics["moment"]
+    ]
     (plot,) = drawn(Subject("x", [profile]))
     assert plot.xaxis[0].axis_label == "part" and boxes(plot)[1]["at"] == "part 1"
     (plot,) = drawn(Subject("x", [profile]), columns=2)
@@ -203,11 +281,18 @@ def test_moments_that_stand_still_are_parts() -> None:
 
 
 def test_logarithms_tell_small_values_apart() -> None:
-    (plot,) = drawn(Subject("x", [counters({"rss": [1.0, 10.0, 100.0, 0.0], "load": [1.0, 2.0, 3.0, 4.0]})]), log=True)
-    assert [box["shade"] for box in boxes(plot) if box["name"] == "rss"] == pytest.approx([0, 0.5, 1])
+    (plot,) = drawn(
+        Subject("x", [counters({"rss": [1.0, 10.0, 100.0, 0.0], "load": [1.0, 2.0, 3.0, 4.0]})]),
+        log=True,
+    )
+    assert [box["shade"] for box in boxes(plot) if box["name"] == "rss"] == pytest.approx(
+        [0, 0.5, 1]
+    )
     assert "by logarithms" in title(plot) and "hatched: no value, or none above zero" in title(plot)
     profile = heaped(moments=4)
-    profile.resources.metrics["live"] = [None if value is None else -1.0 for value in profile.resources.metrics["live"]]
+    profile.resources.metrics["live"] = [
+        None if value is None else -1.0 for value in profile.resources.metrics["live"]
+    ]
     (plot,) = drawn(Subject("x", [profile]), log=True)
     assert "no value has a logarithm" in title(plot) and not boxes(plot)
 
@@ -217,18 +302,33 @@ def test_logarithms_tell_small_values_apart() -> None:
 
 def test_measurements_by_execution_have_a_row_each_and_say_how_far_they_reach() -> None:
     values = {"wall": [0.010, 0.011, 0.012, 0.010, 0.010, 0.015]}
-    table = Resources(["sort"], [0] * 6, [0, 0, 0, 1, 1, 1], iteration=[0, 1, 2, 0, 1, 2], metrics={**values})
+    table = Resources(
+        ["sort"], [0] * 6, [0, 0, 0, 1, 1, 1], iteration=[0, 1, 2, 0, 1, 2], metrics={**values}
+    )
     (plot,) = drawn(Subject("x", [sample_profile(resources=table)]), by="execution")
-    assert rows(plot) == ["1", "2"] and plot.yaxis[0].axis_label == "execution" and plot.xaxis[0].axis_label == "measurement"
+    assert (
+        rows(plot) == ["1", "2"]
+        and plot.yaxis[0].axis_label == "execution"
+        and plot.xaxis[0].axis_label == "measurement"
+    )
     assert [box["shade"] for box in boxes(plot)] == pytest.approx([0, 0.2, 0.4, 0, 0, 1], abs=2**-9)
     assert boxes(plot)[5]["at"] == "measurement 3" and boxes(plot)[5]["text"] == "15 ms"
-    assert "colours from 10 ms to 15 ms, +50.0 %" in title(plot) and (plot.x_range.start, plot.x_range.end) == (0.5, 3.5)
+    assert "colours from 10 ms to 15 ms, +50.0 %" in title(plot) and (
+        plot.x_range.start,
+        plot.x_range.end,
+    ) == (0.5, 3.5)
 
 
 def test_many_executions_and_measurements_share_cells() -> None:
-    (plot,) = drawn(Subject("x", [measured(executions=130, iterations=450, metrics=["wall"])]), by="execution")
+    (plot,) = drawn(
+        Subject("x", [measured(executions=130, iterations=450, metrics=["wall"])]), by="execution"
+    )
     assert len(boxes(plot)) <= 60 * 200 and "3 measurements to a cell" in title(plot)
-    assert rows(plot)[0] == "1 to 3" and boxes(plot)[0]["at"] == "measurement 1 to 3" and boxes(plot)[0]["text"].endswith(" in 9")
+    assert (
+        rows(plot)[0] == "1 to 3"
+        and boxes(plot)[0]["at"] == "measurement 1 to 3"
+        and boxes(plot)[0]["text"].endswith(" in 9")
+    )
 
 
 def test_sizes_are_columns_in_their_order() -> None:
@@ -238,19 +338,30 @@ def test_sizes_are_columns_in_their_order() -> None:
     assert plot.xaxis[0].major_label_overrides == {0.5: "10", 1.5: "100", 2.5: "1,000"}
     assert boxes(plot)[1]["shade"] > boxes(plot)[0]["shade"]
     (plot,) = drawn(subject, by="size", columns=2)
-    assert [box["at"] for box in boxes(plot)][:2] == ["size 10 to 100", "size 1,000"] and "2 sizes to a cell" in title(plot)
+    assert [box["at"] for box in boxes(plot)][:2] == [
+        "size 10 to 100",
+        "size 1,000",
+    ] and "2 sizes to a cell" in title(plot)
 
 
 def test_equal_measurements_have_one_colour_and_words() -> None:
-    table = Resources(["sort"], [0] * 4, [0, 0, 1, 1], iteration=[0, 1, 0, 1], metrics={"wall": [0.01] * 4})
+    table = Resources(
+        ["sort"], [0] * 4, [0, 0, 1, 1], iteration=[0, 1, 0, 1], metrics={"wall": [0.01] * 4}
+    )
     (plot,) = drawn(Subject("x", [sample_profile(resources=table)]), by="execution")
     assert "all values are equal" in title(plot) and {box["shade"] for box in boxes(plot)} == {0}
 
 
 def test_only_the_first_benchmarks_are_drawn_by_execution() -> None:
     uids = [f"test{number}" for number in range(9)]
-    plots = drawn(Subject("x", [measured(uids=uids, iterations=2, metrics=["wall"])]), by="execution")
-    assert len(plots) == 7 and title(plots[-1]) == "at most 6 pairs of benchmark and metric are drawn, and there are more"
+    plots = drawn(
+        Subject("x", [measured(uids=uids, iterations=2, metrics=["wall"])]), by="execution"
+    )
+    assert (
+        len(plots) == 7
+        and title(plots[-1])
+        == "at most 6 pairs of benchmark and metric are drawn, and there are more"
+    )
 
 
 # what fits
@@ -259,14 +370,24 @@ def test_only_the_first_benchmarks_are_drawn_by_execution() -> None:
 @pytest.mark.parametrize(
     ("subject", "by", "words"),
     [
-        (Subject("nothing"), "time", "it draws what the collectors `counters` and `memory` record over time"),
+        (
+            Subject("nothing"),
+            "time",
+            "it draws what the collectors `counters` and `memory` record over time",
+        ),
         (pictures.one(), "time", "--set by=execution draws other measurements"),
-        (Subject("one", [counters({"rss": [1.0, 2.0]})]), "time", "it draws several names over time, and there is one"),
+        (
+            Subject("one", [counters({"rss": [1.0, 2.0]})]),
+            "time",
+            "it draws several names over time, and there is one",
+        ),
         (pictures.one(), "execution", "every execution has one measurement"),
         (pictures.one(), "size", "the measurements are not of several sizes"),
     ],
 )
-def test_a_subject_with_nothing_to_draw_gets_the_reason(subject: Subject, by: Any, words: str) -> None:
+def test_a_subject_with_nothing_to_draw_gets_the_reason(
+    subject: Subject, by: Any, words: str
+) -> None:
     assert words in (pictures.refusal(Heatmap(by=by), subject) or "")
 
 
@@ -284,14 +405,28 @@ def test_sizes_that_make_no_picture_are_refused(rows: int, columns: int, told: s
 
 
 def test_what_a_command_reports_is_no_counter() -> None:
-    profile = counters({"rss": [1.0, 2.0, 3.0], "load": [1.0, 3.0, 2.0], "latency": [1.0, 2.0, 5.0]})
-    (plot,) = drawn(Subject("x", [sample_profile(job=profile.job, resources=profile.resources, metrics={
-        **profile.metrics, "latency": Metric("s")})]))  # fmt: skip
+    profile = counters(
+        {"rss": [1.0, 2.0, 3.0], "load": [1.0, 3.0, 2.0], "latency": [1.0, 2.0, 5.0]}
+    )
+    (plot,) = drawn(
+        Subject(
+            "x",
+            [
+                sample_profile(
+                    job=profile.job,
+                    resources=profile.resources,
+                    metrics={**profile.metrics, "latency": Metric("s")},
+                )
+            ],
+        )
+    )
     assert [name.partition("\n")[0] for name in rows(plot)] == ["rss", "load"]
 
 
 def test_rows_without_a_value_are_not_drawn() -> None:
-    table = Resources(["sort"], [0] * 4, [0, 0, 1, 1], iteration=[0, 1, 0, 1], metrics={"wall": [None] * 4})
+    table = Resources(
+        ["sort"], [0] * 4, [0, 0, 1, 1], iteration=[0, 1, 0, 1], metrics={"wall": [None] * 4}
+    )
     subject = Subject("x", [sample_profile(resources=table)])
     assert pictures.refusal(Heatmap(by="execution"), subject) == "no row has a usable value"
 
@@ -300,13 +435,19 @@ def test_rows_without_a_value_are_not_drawn() -> None:
 
 
 def test_a_page_of_counters_begins_with_them_all_together() -> None:
-    found = views(page.render(Subject("x", [counted(executions=2, moments=5, only=("rss", "cpu_use"))])))
+    found = views(
+        page.render(Subject("x", [counted(executions=2, moments=5, only=("rss", "cpu_use"))]))
+    )
     assert found.count("heatmap") == 1 and found[0] == "heatmap"
 
 
 def test_options_say_what_is_drawn() -> None:
-    assert set(views(page.render(pictures.one(iterations=5), "heatmap", {"by": "execution"}))) == {"heatmap"}
-    with pytest.raises(UsageError, match="view `heatmap` does not fit here, it draws what the collectors"):
+    assert set(views(page.render(pictures.one(iterations=5), "heatmap", {"by": "execution"}))) == {
+        "heatmap"
+    }
+    with pytest.raises(
+        UsageError, match="view `heatmap` does not fit here, it draws what the collectors"
+    ):
         page.render(pictures.one(iterations=5), "heatmap")
 
 
@@ -323,10 +464,15 @@ def hostile() -> Subject:
     for commit in (BASELINE, pictures.TARGET):
         moments = [(name, moment) for name in pictures.ATTACKS for moment in range(5)]
         table = Resources(
-            list(pictures.ATTACKS), [pictures.ATTACKS.index(name) for name, _ in moments], [0] * len(moments),
+            list(pictures.ATTACKS),
+            [pictures.ATTACKS.index(name) for name, _ in moments],
+            [0] * len(moments),
             iteration=[moment for _, moment in moments],
-            metrics={"live": [float(row) for row in range(len(moments))], "moment": [float(moment) for _, moment in moments]},
-        )  # fmt: skip
+            metrics={
+                "live": [float(row) for row in range(len(moments))],
+                "moment": [float(moment) for _, moment in moments],
+            },
+        )
         job = Job(pictures.ATTACKS[0], "memory", "./x")
         metrics = {"live": Metric(pictures.ATTACKS[0], "none"), "moment": Metric("s", "none")}
         sides.append([sample_profile(resources=table, metrics=metrics, job=job, commit=commit)])
@@ -336,20 +482,22 @@ def hostile() -> Subject:
 def test_names_are_short_lines_without_formulas() -> None:
     for plot in drawn(hostile()):
         for text in [*rows(plot), *(box["name"] for box in boxes(plot))]:
-            assert len(text) <= 84 and not any(mark in text for mark in ("\x00", "\n", "\u202e", "$$"))
+            assert len(text) <= 84 and not any(
+                mark in text for mark in ("\x00", "\n", "\u202e", "$$")
+            )
 
 
 @BROWSER
 @pytest.mark.parametrize("width", [1400, 400])
 @pytest.mark.parametrize("name", ["two", "hostile"])
 def test_heat_maps_are_drawn_quietly_side_by_side_where_there_is_room(
-    browser: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    width: int,
+    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, width: int
 ) -> None:
-    subject = hostile() if name == "hostile" else Subject("x", [counted(seed=2)], [counted(commit=BASELINE)])
+    subject = (
+        hostile()
+        if name == "hostile"
+        else Subject("x", [counted(seed=2)], [counted(commit=BASELINE)])
+    )
     render = page.render
     monkeypatch.setattr("test_pages.page.render", lambda subject: render(subject, "heatmap"))
     opened = Opened(browser, tmp_path, subject, width)

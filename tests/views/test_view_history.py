@@ -1,4 +1,6 @@
-"""`perf show BENCHMARK`: the series over the commits, from the repository to the figure, the browser and the terminal."""
+"""`perf show BENCHMARK`: the series over the commits, from the repository to the figure, the
+browser and the terminal.
+"""
 
 from __future__ import annotations
 
@@ -54,23 +56,41 @@ def texts(view: str, subject: Subject, width: int = 80, **options: Any) -> str:
     return text
 
 
-def test_a_series_has_the_steps_of_perf_history_and_the_levels_between_them(project: Project) -> None:
+def test_a_series_has_the_steps_of_perf_history_and_the_levels_between_them(
+    project: Project,
+) -> None:
     commits = grow(project, 60)
     repository = store(*measured(commits, [0.010] * 20 + [0.012] * 20 + [0.011] * 20))
     found = shown(repository)
-    assert [(step.word, step.commit) for step in found.steps] == [("degradation", commits[20]), ("improvement", commits[40])]
+    assert [(step.word, step.commit) for step in found.steps] == [
+        ("degradation", commits[20]),
+        ("improvement", commits[40]),
+    ]
     assert [(level.first, level.last) for level in found.levels] == [
-        (commits[0], commits[19]), (commits[20], commits[39]), (commits[40], commits[59]),
-    ]  # fmt: skip
+        (commits[0], commits[19]),
+        (commits[20], commits[39]),
+        (commits[40], commits[59]),
+    ]
     for level, truth in zip(found.levels, (0.010, 0.012, 0.011), strict=True):
-        assert level.low is not None and level.high is not None and level.low < truth < level.high < 1.01 * level.centre
+        assert (
+            level.low is not None
+            and level.high is not None
+            and level.low < truth < level.high < 1.01 * level.centre
+        )
     assert found.steps[0].before == pytest.approx(found.levels[0].centre)
-    assert found.steps[0].low is not None and 0.18 < found.steps[0].low < 0.2 < (found.steps[0].high or 0) < 0.22
+    assert (
+        found.steps[0].low is not None
+        and 0.18 < found.steps[0].low < 0.2 < (found.steps[0].high or 0) < 0.22
+    )
 
 
 def test_a_drift_joins_two_levels_and_belongs_to_neither(project: Project) -> None:
     commits = grow(project, 150)
-    repository = store(*measured(commits, [0.010 * 1.3 ** (min(max(number - 40, 0), 70) / 70) for number in range(150)]))
+    repository = store(
+        *measured(
+            commits, [0.010 * 1.3 ** (min(max(number - 40, 0), 70) / 70) for number in range(150)]
+        )
+    )
     found = shown(repository)
     (drift,) = found.steps
     assert (drift.word, drift.direction) == ("drift", "degradation")
@@ -79,7 +99,10 @@ def test_a_drift_joins_two_levels_and_belongs_to_neither(project: Project) -> No
     plot, _ = drawn(Subject("x", history=[found]))
     assert "1 drift" in words(plot)
     (left,) = [
-        column for source in plot.select({"type": ColumnDataSource}) if "by" in source.data for column in [source.data["left"]]
+        column
+        for source in plot.select({"type": ColumnDataSource})
+        if "by" in source.data
+        for column in [source.data["left"]]
     ]
     assert left[0] == commits.index(first.last) + 0.5
 
@@ -95,19 +118,29 @@ def test_no_level_is_drawn_through_a_few_commits_that_obviously_differ(project: 
     rising = [0.0154, 0.0154, 0.0158, 0.0161, 0.0161, 0.0164, 0.0164]
     repository = store(
         *measured(commits[:7], rising, spread=0.0001),
-        *measured(commits[7:], [0.0154] * 7, seed=2, spread=0.0001, job=Job("calm", "time", "./calm")),
+        *measured(
+            commits[7:], [0.0154] * 7, seed=2, spread=0.0001, job=Job("calm", "time", "./calm")
+        ),
     )
     assert shown(repository).levels == []
-    assert [(level.first, level.last) for level in shown(repository, "calm").levels] == [(commits[7], commits[13])]
+    assert [(level.first, level.last) for level in shown(repository, "calm").levels] == [
+        (commits[7], commits[13])
+    ]
 
 
 def test_an_accepted_step_has_its_reason(project: Project) -> None:
     commits = grow(project, 40)
     repository = store(*measured(commits, stepped(40, 25)))
     accepted = Acceptance(
-        id="1234567", benchmark="sort", uid="sort", metric="wall", effect=0.11, baseline=commits[24], target=commits[25],
+        id="1234567",
+        benchmark="sort",
+        uid="sort",
+        metric="wall",
+        effect=0.11,
+        baseline=commits[24],
+        target=commits[25],
         reason="it checks its input",
-    )  # fmt: skip
+    )
     register.add(project.root / register.REGISTER_FILE, [accepted])
     found = shown(Repository.find())
     assert [step.accepted for step in found.steps] == ["it checks its input"]
@@ -118,7 +151,9 @@ def test_an_accepted_step_has_its_reason(project: Project) -> None:
     assert "✓ accepted degradation" in texts("history", Subject("x", history=[found]))
 
 
-def test_what_was_merged_is_drawn_aside_and_judged_against_what_it_branched_from(project: Project) -> None:
+def test_what_was_merged_is_drawn_aside_and_judged_against_what_it_branched_from(
+    project: Project,
+) -> None:
     main = grow(project, 4)
     project.git("checkout", "--quiet", "-b", "side", main[1])
     side = project.commit("on the side")
@@ -131,14 +166,21 @@ def test_what_was_merged_is_drawn_aside_and_judged_against_what_it_branched_from
     points = {point.commit: point for point in found.points}
     assert [point.commit for point in found.points if point.aside] == [side]
     assert (points[main[2]].verdict, points[side].verdict) == ("degradation", "same")
-    assert points[commits[-1]].verdict != "degradation"  # against the commit before it on its own line, not against the side's
+    # against the commit before it on its own line, not against the side's
+    assert points[commits[-1]].verdict != "degradation"
     plot, *_ = drawn(Subject("x", history=[found]))
     assert "1 on branches that were merged, not joined" in words(plot)
-    joined = [source.data for source in plot.select({"type": ColumnDataSource}) if set(source.data) == {"x", "y"}]
+    joined = [
+        source.data
+        for source in plot.select({"type": ColumnDataSource})
+        if set(source.data) == {"x", "y"}
+    ]
     assert [len(data["x"]) for data in joined] == [5]
 
 
-def test_commits_are_in_the_order_of_ancestry_whatever_their_dates(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commits_are_in_the_order_of_ancestry_whatever_their_dates(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     commits = []
     for number in range(4):
         monkeypatch.setenv("GIT_COMMITTER_DATE", f"{1_700_000_000 - 1000 * number} +0000")
@@ -149,14 +191,21 @@ def test_commits_are_in_the_order_of_ancestry_whatever_their_dates(project: Proj
 
 def test_a_series_that_begins_anew_says_why(project: Project) -> None:
     commits = grow(project, 10)
-    repository = store(*measured(commits[:6], [0.010] * 6), *measured(commits[6:], [0.011] * 4, seed=2, environment=OTHER))
+    repository = store(
+        *measured(commits[:6], [0.010] * 6),
+        *measured(commits[6:], [0.011] * 4, seed=2, environment=OTHER),
+    )
     subject = subject_of(repository, ["sort"])
     assert [bool(series.begins) for series in subject.history] == [False, True]
     assert "cpu" in subject.history[1].begins
     (plot,) = drawn(subject)
-    assert f"begins anew at {commits[6][:8]}: {subject.history[1].begins}" in " ".join(words(plot).split())
+    assert f"begins anew at {commits[6][:8]}: {subject.history[1].begins}" in " ".join(
+        words(plot).split()
+    )
     (beginning,) = [
-        source.data for source in plot.select({"type": ColumnDataSource}) if set(source.data) == {"x", "low", "high", "reason"}
+        source.data
+        for source in plot.select({"type": ColumnDataSource})
+        if set(source.data) == {"x", "low", "high", "reason"}
     ]
     assert (beginning["x"], beginning["reason"]) == ([5.5], [subject.history[1].begins])
     assert "begins anew" in " ".join(texts("history", subject).split())
@@ -183,7 +232,8 @@ def test_of_a_long_history_the_newest_commits_are_drawn_and_fewer_judged(
     assert [bool(point.verdict) for point in found.points] == [False] * 20 + [True] * 10
     assert found.levels[0].first == commits[0] and found.steps[0].commit == commits[25]
     assert (
-        subject.notes[0].startswith("The newest 30 of 40 measured commits") and "newest 10 commits are judged" in subject.notes[1]
+        subject.notes[0].startswith("The newest 30 of 40 measured commits")
+        and "newest 10 commits are judged" in subject.notes[1]
     )
     assert "The newest 30 of 40" in page.render(subject)
     plot, *_ = drawn(subject)
@@ -198,9 +248,14 @@ def test_verdicts_that_need_all_rows_are_made_for_the_newest_commits_only(
     profiles = []
     for number, commit in enumerate(commits):
         rows = Resources(
-            ["sort"], [0] * 30, [place // 6 for place in range(30)], size=sizes * 5,
-            metrics={"wall": [size * luck for luck in noisy(0.001, 5, seed=number) for size in sizes]},
-        )  # fmt: skip
+            ["sort"],
+            [0] * 30,
+            [place // 6 for place in range(30)],
+            size=sizes * 5,
+            metrics={
+                "wall": [size * luck for luck in noisy(0.001, 5, seed=number) for size in sizes]
+            },
+        )
         profiles.append(sample_profile(commit=commit, resources=rows))
     found = shown(store(*profiles))
     assert [bool(point.verdict) for point in found.points] == [False, False, False, True, True]
@@ -219,7 +274,9 @@ def test_what_is_left_out_is_reported(project: Project, monkeypatch: pytest.Monk
     ]
 
 
-def test_a_single_execution_and_one_commit_have_a_point_without_an_interval(project: Project) -> None:
+def test_a_single_execution_and_one_commit_have_a_point_without_an_interval(
+    project: Project,
+) -> None:
     commit = project.commit()
     found = shown(store(sample_profile([0.01], commit=commit)))
     (point,) = found.points
@@ -231,7 +288,10 @@ def test_a_single_execution_and_one_commit_have_a_point_without_an_interval(proj
 
 def test_executions_without_spread_and_with_the_largest_one_have_a_point(project: Project) -> None:
     commits = grow(project, 2)
-    repository = store(sample_profile([0.01, 0.01], commit=commits[0]), sample_profile([1e-300, 1e300], commit=commits[1]))
+    repository = store(
+        sample_profile([0.01, 0.01], commit=commits[0]),
+        sample_profile([1e-300, 1e300], commit=commits[1]),
+    )
     first, last = shown(repository).points
     assert first.low == pytest.approx(first.high) and (last.low, last.high) == (None, None)
 
@@ -239,8 +299,15 @@ def test_executions_without_spread_and_with_the_largest_one_have_a_point(project
 def test_a_commit_of_several_sessions_has_the_interval_of_their_scatter(project: Project) -> None:
     commit = project.commit()
     walls = [0.010, 0.012, 0.011], [0.013, 0.010]
-    sessions = [Collected(f"2026112{turn}T093000-4f2a91", "2026-11-20T09:30:00Z", "", "") for turn in (0, 1)]
-    repository = store(*[sample_profile(wall, commit=commit, collected=one) for wall, one in zip(walls, sessions, strict=True)])
+    sessions = [
+        Collected(f"2026112{turn}T093000-4f2a91", "2026-11-20T09:30:00Z", "", "") for turn in (0, 1)
+    ]
+    repository = store(
+        *[
+            sample_profile(wall, commit=commit, collected=one)
+            for wall, one in zip(walls, sessions, strict=True)
+        ]
+    )
     (point,) = shown(repository).points
     # the larger one of the means' own variance and that of their scatter; R: qt(.995, 3)
     logs = [np.log(wall) for wall in walls]
@@ -262,11 +329,20 @@ def test_a_curve_of_several_sizes_has_a_series_each(project: Project) -> None:
 
 def test_levels_steps_and_what_was_accepted_are_drawn_with_words_and_sizes() -> None:
     wall, wide, cpu, _, memory, _ = drawn(pictures.found(pictures.history(80, labels=["sort"])))
-    assert "1 lasting degradation" in words(wall) and "1 drift" in words(wall) and "level, 99 % interval" in words(wall)
-    assert "1 accepted degradation" in words(cpu) and ["it checks its <b>input</b>"] in list(columns(cpu, "reason"))
+    assert (
+        "1 lasting degradation" in words(wall)
+        and "1 drift" in words(wall)
+        and "level, 99 % interval" in words(wall)
+    )
+    assert "1 accepted degradation" in words(cpu) and ["it checks its <b>input</b>"] in list(
+        columns(cpu, "reason")
+    )
     assert "no lasting change" in words(memory)
     assert sorted("".join(column)[:3] for column in columns(wall, "size")) == ["+12", "-10"]
-    assert sorted(column[0].split("commits")[0] for column in columns(wall, "where")) == ["one of 3 ", "over 11 "]
+    assert sorted(column[0].split("commits")[0] for column in columns(wall, "where")) == [
+        "one of 3 ",
+        "over 11 ",
+    ]
     assert "the axis does not begin at 0" in words(wall) and "% apart" in words(wall)
     assert "drag" in words(wide)
 
@@ -280,43 +356,67 @@ def test_a_long_history_has_an_overview_that_chooses_what_is_drawn_large() -> No
 
 
 def test_sizes_are_written_beside_few_steps_only() -> None:
-    (series, *_) = pictures.found(pictures.history(50, labels=["a"])).history
+    series, *_ = pictures.found(pictures.history(50, labels=["a"])).history
     for count, named in ((1, True), (13, False)):
-        (plot,) = drawn(Subject("x", history=[replace(series, steps=list(series.steps[:1]) * count)]))
+        (plot,) = drawn(
+            Subject("x", history=[replace(series, steps=list(series.steps[:1]) * count)])
+        )
         assert any(type(renderer.glyph).__name__ == "Text" for renderer in plot.renderers) is named
 
 
 def test_values_far_apart_have_a_logarithmic_axis_too() -> None:
-    (series, *_) = pictures.history(30, labels=["a"]).history
-    wide = replace(series, points=[replace(point, centre=point.centre * 1.2**turn) for turn, point in enumerate(series.points)])
+    series, *_ = pictures.history(30, labels=["a"]).history
+    wide = replace(
+        series,
+        points=[
+            replace(point, centre=point.centre * 1.2**turn)
+            for turn, point in enumerate(series.points)
+        ],
+    )
     layout = pictures.rendered(History(), Subject("x", history=[wide]))
-    assert isinstance(layout, Tabs) and [panel.title for panel in layout.tabs] == ["linear axes", "logarithmic axes"]
+    assert isinstance(layout, Tabs) and [panel.title for panel in layout.tabs] == [
+        "linear axes",
+        "logarithmic axes",
+    ]
     assert len(drawn(Subject("x", history=[wide]), both=False)) == 1
     assert len(drawn(Subject("x", history=[series]))) == 1
 
 
 def test_equal_values_and_negative_ones_have_an_axis() -> None:
-    (series, *_) = pictures.history(10, labels=["a"]).history
-    equal = replace(series, points=[replace(point, centre=0.01, low=None, high=None) for point in series.points])
+    series, *_ = pictures.history(10, labels=["a"]).history
+    equal = replace(
+        series, points=[replace(point, centre=0.01, low=None, high=None) for point in series.points]
+    )
     (plot,) = drawn(Subject("x", history=[equal]))
     assert "all values are 10 ms" in words(plot)
     assert plot.y_range.end - plot.y_range.start == pytest.approx(0.2)
     below = replace(
-        series, points=[replace(point, centre=-turn, low=None, high=None) for turn, point in enumerate(series.points)]
+        series,
+        points=[
+            replace(point, centre=-turn, low=None, high=None)
+            for turn, point in enumerate(series.points)
+        ],
     )
     (plot,) = drawn(Subject("x", history=[below]))
     assert "values from -9 to 0" in words(plot) and "does not begin" not in words(plot)
 
 
 def test_environments_are_called_by_what_tells_them_apart() -> None:
-    (series, *_) = pictures.history(3, labels=["a"]).history
+    series, *_ = pictures.history(3, labels=["a"]).history
 
     def named(*places: str) -> list[str]:
         return environments([replace(series, environment=place) for place in places])
 
-    assert named("cpu A, kernel 6.1, ffff", "cpu A, kernel 6.2, eeee") == ["kernel 6.1", "kernel 6.2"]
+    assert named("cpu A, kernel 6.1, ffff", "cpu A, kernel 6.2, eeee") == [
+        "kernel 6.1",
+        "kernel 6.2",
+    ]
     assert named("cpu A, kernel 6.1, ffff", "cpu A, kernel 6.1, eeee") == ["ffff", "eeee"]
-    assert named("cpu A, k 1, f", "cpu A, k 2, g", "cpu B, k 1, h") == ["cpu A, k 1", "cpu A, k 2", "cpu B, k 1"]
+    assert named("cpu A, k 1, f", "cpu A, k 2, g", "cpu B, k 1, h") == [
+        "cpu A, k 1",
+        "cpu A, k 2",
+        "cpu B, k 1",
+    ]
     assert named("same", "same") == ["unknown environment", "unknown environment (2)"]
     assert named("cpu A, kernel 6.1") == ["cpu A, kernel 6.1"]
 
@@ -324,8 +424,14 @@ def test_environments_are_called_by_what_tells_them_apart() -> None:
 def test_the_newest_change_is_the_newer_of_step_and_verdict() -> None:
     found = pictures.found(pictures.history(80, labels=["a"]))
     wall, cpu, memory = found.history
-    assert latest(wall) == "drift at 0000004f" and latest(replace(wall, steps=[])) == "last improvement at 0000004b"
-    assert latest(replace(cpu, steps=cpu.steps[:1], points=cpu.points[:50])) == "accepted degradation at 00000028"
+    assert (
+        latest(wall) == "drift at 0000004f"
+        and latest(replace(wall, steps=[])) == "last improvement at 0000004b"
+    )
+    assert (
+        latest(replace(cpu, steps=cpu.steps[:1], points=cpu.points[:50]))
+        == "accepted degradation at 00000028"
+    )
     assert latest(replace(memory, points=memory.points[:30])) == "no lasting change in 30 commits"
     calm = replace(wall, points=wall.points[:30], steps=[], levels=[])
     assert latest(calm) == "no change in 30 commits"
@@ -347,7 +453,9 @@ def test_a_terminal_has_a_plot_per_environment_and_whiskers_where_there_is_room(
     first, second = [part.split("\n")[0] for part in text.split("\n\n")[1:3]]
     assert (first, second) == ("9b1c6d0f42a0", "9b1c6d0f42a1")
     assert "▲" in text and "○" in text and "□" in text
-    assert any(letter in texts("history", pictures.history(5, labels=["sort"]), 100) for letter in "⡇⢸")
+    assert any(
+        letter in texts("history", pictures.history(5, labels=["sort"]), 100) for letter in "⡇⢸"
+    )
 
 
 def test_a_terminal_has_one_line_for_what_is_beyond_its_plots() -> None:
@@ -359,7 +467,9 @@ def test_a_terminal_has_one_line_for_what_is_beyond_its_plots() -> None:
 
 def test_options_out_of_range_are_refused() -> None:
     for option, least in {"points": 1, "charts": 0}.items():
-        with pytest.raises(UsageError, match=f"view `history`: {option}: give a whole number of at least {least}"):
+        with pytest.raises(
+            UsageError, match=f"view `history`: {option}: give a whole number of at least {least}"
+        ):
             plugins.build("views", "history", {option: least - 1}, "--set")
         plugins.build("views", "history", {option: least}, "--set")
 
@@ -374,14 +484,16 @@ def test_two_thousand_commits_in_three_environments_are_a_small_page() -> None:
 def test_dragging_in_the_overview_chooses_the_commits(browser: Any, tmp_path: Path) -> None:
     from selenium.webdriver.common.action_chains import ActionChains
 
-    opened = Opened(browser, tmp_path, pictures.found(pictures.history(80, labels=["sort"])), height=1500)
+    opened = Opened(
+        browser, tmp_path, pictures.found(pictures.history(80, labels=["sort"])), height=1500
+    )
     browser.execute_script(
         "const all = view => view.frame ? [view] : (view.child_views ?? []).flatMap(all);"
         "[window.large, window.small] = Bokeh.index.roots.flatMap(all);"
     )
     left, middle, width = opened.run(
-        "(() => { const box = small.el.getBoundingClientRect(), {left, top, bottom, width} = small.frame.bbox;"
-        " return [box.left + left, box.top + (top + bottom) / 2, width]; })()"
+        "(() => { const box = small.el.getBoundingClientRect(), {left, top, bottom, width} ="
+        " small.frame.bbox; return [box.left + left, box.top + (top + bottom) / 2, width]; })()"
     )
     mouse = ActionChains(browser)
     pointer = mouse.w3c_actions.pointer_action

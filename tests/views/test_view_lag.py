@@ -1,4 +1,6 @@
-"""Each measurement against the next: dependence inside executions, clusters, and what runsequence and distribution say of these."""
+"""Each measurement against the next: dependence inside executions, clusters, and what runsequence
+and distribution say of these.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +30,22 @@ def profile(values: NDArray[np.float64], **columns: Any) -> Profile:
     """Seconds of the shape (executions, measurements)."""
     executions, inner = values.shape
     rows = Resources(
-        ["sort"], [0] * values.size, np.repeat(np.arange(executions), inner).tolist(),
-        iteration=np.tile(np.arange(inner), executions).tolist(), metrics={"wall": values.ravel().tolist()}, **columns,
-    )  # fmt: skip
+        ["sort"],
+        [0] * values.size,
+        np.repeat(np.arange(executions), inner).tolist(),
+        iteration=np.tile(np.arange(inner), executions).tolist(),
+        metrics={"wall": values.ravel().tolist()},
+        **columns,
+    )
     return sample_profile(resources=rows, design=Design(executions))
 
 
-def noisy(executions: int = 10, inner: int = 100, seed: int = 1, spread: float = 0.01) -> NDArray[np.float64]:
-    return np.asarray(0.01 * np.exp(spread * np.random.default_rng(seed).normal(size=(executions, inner))))
+def noisy(
+    executions: int = 10, inner: int = 100, seed: int = 1, spread: float = 0.01
+) -> NDArray[np.float64]:
+    return np.asarray(
+        0.01 * np.exp(spread * np.random.default_rng(seed).normal(size=(executions, inner)))
+    )
 
 
 def dependent(phi: float, executions: int = 10, inner: int = 300) -> NDArray[np.float64]:
@@ -46,9 +56,13 @@ def dependent(phi: float, executions: int = 10, inner: int = 300) -> NDArray[np.
     return np.asarray(0.01 * np.exp(noise))
 
 
-def twofold(executions: int = 10, inner: int = 100, share: float = 0.3, apart: float = 1.2) -> NDArray[np.float64]:
+def twofold(
+    executions: int = 10, inner: int = 100, share: float = 0.3, apart: float = 1.2
+) -> NDArray[np.float64]:
     """Cache hits and misses."""
-    return noisy(executions, inner) * np.where(np.random.default_rng(2).random((executions, inner)) < share, apart, 1.0)
+    return noisy(executions, inner) * np.where(
+        np.random.default_rng(2).random((executions, inner)) < share, apart, 1.0
+    )
 
 
 def drawn(view: Any, *profiles: Profile) -> list[figure]:
@@ -61,7 +75,9 @@ def drawn(view: Any, *profiles: Profile) -> list[figure]:
 
 def pairs(plot: figure) -> list[tuple[float, float]]:
     found = [one.data for one in plot.select({"type": ColumnDataSource}) if "next" in one.data]
-    return [pair for data in found for pair in zip(data["x"].tolist(), data["y"].tolist(), strict=True)]
+    return [
+        pair for data in found for pair in zip(data["x"].tolist(), data["y"].tolist(), strict=True)
+    ]
 
 
 def labels(plot: figure) -> list[str]:
@@ -86,7 +102,9 @@ def test_pairs_never_cross_from_one_execution_into_the_next() -> None:
 
 def test_one_execution_is_drawn_as_it_is() -> None:
     plot = of(drawn(Lag(), profile(noisy(1, 40))), "the next one")
-    assert plot.xaxis[0].axis_label == "wall time (ms)" and all(9 < before < 11 for before, _ in pairs(plot))
+    assert plot.xaxis[0].axis_label == "wall time (ms)" and all(
+        9 < before < 11 for before, _ in pairs(plot)
+    )
 
 
 def test_the_coefficients_are_those_of_the_executions_and_their_bound_is_reported() -> None:
@@ -94,8 +112,14 @@ def test_the_coefficients_are_those_of_the_executions_and_their_bound_is_reporte
     plots = drawn(Lag(lags=3), profile(values))
     told = title(of(plots, "the next one"))
     rest = values - values.mean(axis=1, keepdims=True)
-    expected = [float(np.mean((rest[:, lag:] * rest[:, : 300 - lag]).sum(axis=1) / (rest**2).sum(axis=1))) for lag in (1, 2, 3)]
-    assert f"autocorrelation {', '.join(f'{one:+.2f}' for one in expected)}; independent: within ±0.04" in told
+    expected = [
+        float(np.mean((rest[:, lag:] * rest[:, : 300 - lag]).sum(axis=1) / (rest**2).sum(axis=1)))
+        for lag in (1, 2, 3)
+    ]
+    assert (
+        f"autocorrelation {', '.join(f'{one:+.2f}' for one in expected)}; independent: within ±0.04"
+        in told
+    )
     assert told.startswith("a measurement depends on those before it") and expected[0] > 0.5
     stems = of(plots, "coefficient")
     (data,) = (one.data for one in stems.select({"type": ColumnDataSource}) if "text" in one.data)
@@ -104,16 +128,21 @@ def test_the_coefficients_are_those_of_the_executions_and_their_bound_is_reporte
 
 
 def test_what_is_independent_says_so() -> None:
-    assert of(drawn(Lag(), profile(noisy())), "the next one").title.text.startswith("no dependence on the measurement before")
+    assert of(drawn(Lag(), profile(noisy())), "the next one").title.text.startswith(
+        "no dependence on the measurement before"
+    )
 
 
 def test_executions_of_unequal_lengths_count_those_that_are_long_enough() -> None:
     values = noisy(1, 55).ravel()
     lengths = [30, 20, 5]
     rows = Resources(
-        ["sort"], [0] * 55, np.repeat(np.arange(3), lengths).tolist(), iteration=[n for length in lengths for n in range(length)],
+        ["sort"],
+        [0] * 55,
+        np.repeat(np.arange(3), lengths).tolist(),
+        iteration=[n for length in lengths for n in range(length)],
         metrics={"wall": values.tolist()},
-    )  # fmt: skip
+    )
     plots = drawn(Lag(), sample_profile(resources=rows, design=Design(3)))
     assert f"within ±{1.96 / np.sqrt(50):.2f}" in title(of(plots, "the next one"))
     assert len(pairs(of(plots, "the next one"))) == 52
@@ -133,7 +162,9 @@ def test_many_pairs_are_thinned_with_a_note_and_far_ones_counted() -> None:
     values = noisy(4, 1000)
     values[0, 500] = 5.0
     plot = of(drawn(Lag(points=200), profile(values)), "the next one")
-    assert 100 <= len(pairs(plot)) <= 200 and "of 3,996 pairs drawn, including the extremes" in title(plot)
+    assert 100 <= len(
+        pairs(plot)
+    ) <= 200 and "of 3,996 pairs drawn, including the extremes" in title(plot)
     assert "1 value beyond this axis" in title(plot) and plot.x_range.end < 1000
 
 
@@ -141,9 +172,18 @@ def test_many_pairs_are_thinned_with_a_note_and_far_ones_counted() -> None:
     ("subject", "reason"),
     [
         (Subject("x"), "there are no measurements"),
-        (Subject("x", [sample_profile()]), "it draws executions of at least 10 measurements, not samples over time"),
-        (Subject("x", [profile(noisy(3, 9))]), "it draws executions of at least 10 measurements, not samples over time"),
-        (Subject("x", [pictures.counted()]), "it draws executions of at least 10 measurements, not samples over time"),
+        (
+            Subject("x", [sample_profile()]),
+            "it draws executions of at least 10 measurements, not samples over time",
+        ),
+        (
+            Subject("x", [profile(noisy(3, 9))]),
+            "it draws executions of at least 10 measurements, not samples over time",
+        ),
+        (
+            Subject("x", [pictures.counted()]),
+            "it draws executions of at least 10 measurements, not samples over time",
+        ),
         (Subject("x", [profile(noisy())], [profile(noisy())]), "it draws one revision, not two"),
     ],
 )
@@ -170,24 +210,42 @@ def test_clusters_are_reported_by_all_three_views_with_markers_of_their_own() ->
     for plot in (lag, order, heap):
         assert "2 clusters: 69.0 % about 9.988 ms, 31.0 % about 11.99 ms" in title(plot)
     assert labels(lag)[:2] == labels(order)[:2] == ["in cluster 1", "in cluster 2"]
-    markers = [legend.items[number].renderers[0].glyph.marker for legend in lag.select({"type": Legend}) for number in (0, 1)]
+    markers = [
+        legend.items[number].renderers[0].glyph.marker
+        for legend in lag.select({"type": Legend})
+        for number in (0, 1)
+    ]
     assert len(set(map(str, markers))) == 2
     assert "centres of clusters" in labels(heap)
-    (centres,) = (one.data for one in heap.select({"type": ColumnDataSource}) if "bottom" in one.data and "x" in one.data)
+    (centres,) = (
+        one.data
+        for one in heap.select({"type": ColumnDataSource})
+        if "bottom" in one.data and "x" in one.data
+    )
     assert centres["x"] == pytest.approx([10, 12], rel=0.01)
 
 
 def test_the_run_sequence_hides_a_median_that_jumps_between_clusters() -> None:
     def running(found: figure) -> bool:
         items = [item for legend in found.select({"type": Legend}) for item in legend.items]
-        return bool(next(item for item in items if item.label.value.startswith("running")).renderers[0].visible)
+        return bool(
+            next(item for item in items if item.label.value.startswith("running"))
+            .renderers[0]
+            .visible
+        )
 
-    assert running(drawn(Runsequence(), profile(noisy()))[0]) and not running(drawn(Runsequence(), profile(twofold()))[0])
+    assert running(drawn(Runsequence(), profile(noisy()))[0]) and not running(
+        drawn(Runsequence(), profile(twofold()))[0]
+    )
 
 
 def test_bins_are_as_narrow_as_a_cluster_needs() -> None:
     (plot,) = drawn(Distribution(), profile(twofold()))
-    (bins,) = (one.data for one in plot.select({"type": ColumnDataSource}) if "top" in one.data and "left" in one.data)
+    (bins,) = (
+        one.data
+        for one in plot.select({"type": ColumnDataSource})
+        if "top" in one.data and "left" in one.data
+    )
     assert len(bins["top"]) > 20 and bins["top"].sum() == 1000
 
 
@@ -196,9 +254,15 @@ def test_bins_are_as_narrow_as_a_cluster_needs() -> None:
     [
         ("one heap", noisy()),
         ("a tail", 0.01 * (1 + 0.05 * np.random.default_rng(4).gamma(1, 1, (10, 100)))),
-        ("executions that differ as a whole", noisy() * np.where(np.arange(10) < 3, 1.3, 1.0)[:, None]),
+        (
+            "executions that differ as a whole",
+            noisy() * np.where(np.arange(10) < 3, 1.3, 1.0)[:, None],
+        ),
         ("few values", twofold(4, 10)),
-        ("less than a percent apart", noisy(spread=0.0005) * np.where(np.arange(100) % 2, 1.005, 1.0)),
+        (
+            "less than a percent apart",
+            noisy(spread=0.0005) * np.where(np.arange(100) % 2, 1.005, 1.0),
+        ),
         ("two outliers", np.where(np.arange(1000) < 2, 3.0, 1.0).reshape(10, 100) * noisy()),
         ("a slope", 0.01 * np.exp(np.linspace(0, 0.3, 100) + np.log(noisy() / 0.01))),
         ("zeros", np.zeros((10, 20))),
@@ -218,14 +282,24 @@ def test_three_clusters_are_three_and_every_value_is_in_one() -> None:
     (sample,) = samples([profile(values, mark=[REPEATED] * 100 + [0] * 900)])
     found = clusters(sample)
     assert found is not None and found.centres == pytest.approx([0.01, 0.012, 0.014], rel=0.01)
-    assert (found.labels[:100] == -1).all() and (found.labels[100:] == kinds.ravel()[100:]).mean() > 0.99
-    assert found.text("s").startswith("3 clusters: 33.3 % about 9.98 ms, ") and found.shares.sum() == pytest.approx(1)
+    assert (found.labels[:100] == -1).all() and (
+        found.labels[100:] == kinds.ravel()[100:]
+    ).mean() > 0.99
+    assert found.text("s").startswith(
+        "3 clusters: 33.3 % about 9.98 ms, "
+    ) and found.shares.sum() == pytest.approx(1)
 
 
 def test_independent_values_of_equal_spread_are_seldom_called_clusters() -> None:
     random = np.random.default_rng(6)
     called = 0
     for _ in range(100):
-        (sample,) = samples([profile(0.01 * np.exp(random.normal(0, 0.01, (5, 1)) + random.normal(0, 0.01, (5, 20))))])
+        (sample,) = samples(
+            [
+                profile(
+                    0.01 * np.exp(random.normal(0, 0.01, (5, 1)) + random.normal(0, 0.01, (5, 20)))
+                )
+            ]
+        )
         called += clusters(sample) is not None
     assert called <= 6

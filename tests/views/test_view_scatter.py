@@ -1,4 +1,6 @@
-"""The picture of one revision over sizes: its rows, all models, what the best one leaves, what postprocessors left, and a terminal's."""
+"""The picture of one revision over sizes: its rows, all models, what the best one leaves, what
+postprocessors left, and a terminal's.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +43,15 @@ def drawn(subject: Subject, **options: Any) -> list[figure]:
     assert pictures.refusal(Scatter(), subject) is None
     layout = pictures.rendered(Scatter(**options), subject)
     pictures.packed(layout)
-    children = [panel.child for panel in sorted(layout.select({"type": TabPanel}), key=lambda panel: panel.id)]
-    return [plot for child in children for plot in ([child] if isinstance(child, figure) else child.children)]
+    children = [
+        panel.child
+        for panel in sorted(layout.select({"type": TabPanel}), key=lambda panel: panel.id)
+    ]
+    return [
+        plot
+        for child in children
+        for plot in ([child] if isinstance(child, figure) else child.children)
+    ]
 
 
 def data(plot: figure, column: str) -> list[Any]:
@@ -51,7 +60,11 @@ def data(plot: figure, column: str) -> list[Any]:
 
 def lines(plot: figure) -> dict[str, GlyphRenderer[Any]]:
     """What a click on the legend hides, by its text."""
-    return {item.label.value: item.renderers[0] for legend in plot.select({"type": Legend}) for item in legend.items}
+    return {
+        item.label.value: item.renderers[0]
+        for legend in plot.select({"type": Legend})
+        for item in legend.items
+    }
 
 
 def test_every_model_is_there_and_the_best_is_marked_drawn_and_written_out() -> None:
@@ -60,7 +73,8 @@ def test_every_model_is_there_and_the_best_is_marked_drawn_and_written_out() -> 
     assert next(iter(models)) == "▸ logarithmic r² 1.00" and len(models) == 8
     assert list(models.values()) == [True] + [False] * 7
     assert " ns ln n, O(log n), r² 0.99" in pictures.said(above)
-    assert "means 135.8 ns to 203.3 ns, +49.6 %" in pictures.said(above)  # the axis does not begin at zero
+    # the axis does not begin at zero
+    assert "means 135.8 ns to 203.3 ns, +49.6 %" in pictures.said(above)
     assert above.y_range.only_visible and below.x_range is above.x_range
 
 
@@ -68,9 +82,9 @@ def test_rows_are_drawn_one_by_one_with_what_they_are() -> None:
     above, *_ = drawn(one())
     (rows,) = data(above, "iteration")
     assert len(rows["x"]) == 5 * 280, "the first twenty of each execution are cold"
-    assert "100 rows left out: first calls, or repeated" in pictures.said(above) and "5 executions, 1,400 rows" in pictures.said(
+    assert "100 rows left out: first calls, or repeated" in pictures.said(
         above
-    )
+    ) and "5 executions, 1,400 rows" in pictures.said(above)
     assert {int(execution) for execution in rows["execution"]} == {1, 2, 3, 4, 5}
     assert "means, quartiles" in labels(above)
 
@@ -123,7 +137,8 @@ def test_one_execution_has_no_interval_and_says_so() -> None:
 
 
 def test_values_below_zero_have_an_interval_without_logarithms() -> None:
-    profile = recorded({"f": lambda n: -1e-8 - 1e-9 * n}, np.arange(30.0, 60))  # below zero: no logarithms
+    # below zero: no logarithms
+    profile = recorded({"f": lambda n: -1e-8 - 1e-9 * n}, np.arange(30.0, 60))
     sample = durations(profile)
     (side,) = sides_of(None, sample)
     fits = replicates(sample, side)
@@ -150,25 +165,44 @@ def test_residuals_tell_how_many_rows_are_far() -> None:
 
 
 def test_residuals_of_a_curve_that_touches_zero_have_the_metrics_unit() -> None:
-    found = Residuals(np.arange(3.0), np.array([1e-3, 2e-3, 2.5e-3]), np.array([0.0, 1e-3, 2e-3]), "s")
+    found = Residuals(
+        np.arange(3.0), np.array([1e-3, 2e-3, 2.5e-3]), np.array([0.0, 1e-3, 2e-3]), "s"
+    )
     assert not found.relative and found.text(1e-3) == "1 ms"
     exact = Residuals(np.arange(3.0), np.ones(3), np.ones(3), "s")
-    assert exact.limit == 0 and exact.outside == 0 and exact.summary() == "0 % of 3 rows beyond ±0 %"
+    assert (
+        exact.limit == 0 and exact.outside == 0 and exact.summary() == "0 % of 3 rows beyond ±0 %"
+    )
 
 
 def test_residuals_are_drawn_below_with_the_medians_along_the_sizes() -> None:
     subject = one(lambda n: 1e-7 + 0 * n)
     subject.target[0].resources.metrics["duration"][700] = 1e-4
     _, below, *_ = drawn(subject)
-    assert below.title.text == "residuals of the best model" and "1 further than this axis reaches" in pictures.said(below)
-    assert labels(below) == ["rows", "medians", "±3 robust s. d."] and below.yaxis[0].axis_label == "value minus model (%)"
+    assert (
+        below.title.text == "residuals of the best model"
+        and "1 further than this axis reaches" in pictures.said(below)
+    )
+    assert (
+        labels(below) == ["rows", "medians", "±3 robust s. d."]
+        and below.yaxis[0].axis_label == "value minus model (%)"
+    )
 
 
 def test_wide_sizes_begin_on_logarithmic_axes_and_narrow_ones_on_linear() -> None:
-    for sizes, first in ((np.arange(1.0, 1001), "logarithmic axes"), (np.arange(50.0, 100), "linear axes")):
+    for sizes, first in (
+        (np.arange(1.0, 1001), "logarithmic axes"),
+        (np.arange(50.0, 100), "linear axes"),
+    ):
         tabs = pictures.rendered(Scatter(), one(sizes=sizes))
-        assert tabs.tabs[0].title == first and set(panels(tabs)) == {"logarithmic axes", "linear axes"}
-        assert {isinstance(plot.y_scale, LogScale) for plot in tabs.select({"type": figure})} == {True, False}
+        assert tabs.tabs[0].title == first and set(panels(tabs)) == {
+            "logarithmic axes",
+            "linear axes",
+        }
+        assert {isinstance(plot.y_scale, LogScale) for plot in tabs.select({"type": figure})} == {
+            True,
+            False,
+        }
     assert len(panels(pictures.rendered(Scatter(both=False), one()))) == 1
 
 
@@ -203,7 +237,10 @@ def test_executions_that_were_repeated_are_left_out() -> None:
 
 @pytest.mark.parametrize("curve", ["power", "exponential"])
 def test_the_equation_of_a_curve_of_free_shape(curve: str) -> None:
-    shapes: dict[str, Callable[[Array], Array]] = {"power": lambda n: 1e-8 * n**1.5, "exponential": lambda n: 1e-8 * 1.05**n}
+    shapes: dict[str, Callable[[Array], Array]] = {
+        "power": lambda n: 1e-8 * n**1.5,
+        "exponential": lambda n: 1e-8 * 1.05**n,
+    }
     subject = one(shapes[curve], np.arange(1.0, 101))
     sample = durations(subject.target[0])
     above, *_ = drawn(subject)
@@ -213,18 +250,30 @@ def test_the_equation_of_a_curve_of_free_shape(curve: str) -> None:
 
 
 def test_what_does_not_fit_says_why() -> None:
-    assert pictures.refusal(Scatter(), Subject("x", [sample_profile()])) == "it draws values against at least five sizes"
+    assert (
+        pictures.refusal(Scatter(), Subject("x", [sample_profile()]))
+        == "it draws values against at least five sizes"
+    )
     with pytest.raises(
-        UsageError, match="`scatter` does not fit here, it draws values against at least five sizes; these do: executions"
+        UsageError,
+        match=(
+            "`scatter` does not fit here, it draws values against at least five sizes; these do:"
+            " executions"
+        ),
     ):
         render(Subject("x", [sample_profile()]), "scatter")
     assert pictures.refusal(Scatter(), one(sizes=np.array([1.0, 2, 4, 8]))) is not None
     both = Subject("two", [recorded({"f": LOG}, SIZES)], [recorded({"f": LOG}, SIZES, 0)])
-    assert pictures.refusal(Scatter(), both) == "it draws one revision, not two: `curves` draws both"
+    assert (
+        pictures.refusal(Scatter(), both) == "it draws one revision, not two: `curves` draws both"
+    )
 
 
 def test_workloads_of_several_sizes_are_drawn_as_one_besides_their_own_figures() -> None:
-    bound = [(n, Job("sort", "time", "./sort {n}", workload=str(n), params={"n": n})) for n in (10, 20, 40, 80, 160)]
+    bound = [
+        (n, Job("sort", "time", "./sort {n}", workload=str(n), params={"n": n}))
+        for n in (10, 20, 40, 80, 160)
+    ]
     workloads = [pictures.measured(sizes=[n], job=job, metrics=["wall"]) for n, job in bound]
     assert pictures.refusal(Scatter(), Subject("x", workloads[1:])) is not None
     page = render(Subject("x", workloads))
@@ -246,7 +295,10 @@ def test_a_function_that_one_side_lacks_is_drawn_alone() -> None:
 def test_each_environment_has_a_figure_of_its_own() -> None:
     other = recorded({"search": LOG}, SIZES, environment=Environment({"cpu": "other"}, "ffff"))
     plots = drawn(Subject("places", [*one().target, other]))
-    assert len(plots) == 8 and {plot.title.text.split("\n")[0] for plot in plots[::2]} == {"in 0123456789ab", "in ffff"}
+    assert len(plots) == 8 and {plot.title.text.split("\n")[0] for plot in plots[::2]} == {
+        "in 0123456789ab",
+        "in ffff",
+    }
 
 
 def fitted(*processors: Any, curve: Callable[[Array], Array] = LOG) -> Profile:
@@ -261,7 +313,11 @@ def search(profile: Profile) -> Subject:
     """As the page narrows a subject to one unit and metric."""
     from perfvcs.pictures.parts import parts
 
-    (part,) = [one for one in parts(Subject("x", [profile]), whole=True) if (one.unit.uid, one.metric) == ("search", "duration")]
+    (part,) = [
+        one
+        for one in parts(Subject("x", [profile]), whole=True)
+        if (one.unit.uid, one.metric) == ("search", "duration")
+    ]
     return part.narrow()
 
 
@@ -269,9 +325,16 @@ def test_curves_that_postprocessors_left_are_drawn_with_what_they_are() -> None:
     profile = fitted(Regression(), MovingAverage(window=9), KernelRegression(), Regressogram())
     above, *_ = drawn(search(profile))
     assert [text for text in labels(above) if text.startswith("stored ")] == [
-        "stored regression", "stored moving average", "stored kernel regression", "stored regressogram",
-    ]  # fmt: skip
-    told = {text: line.data_source.data["details"][0] for text, line in lines(above).items() if text.startswith("stored ")}
+        "stored regression",
+        "stored moving average",
+        "stored kernel regression",
+        "stored regressogram",
+    ]
+    told = {
+        text: line.data_source.data["details"][0]
+        for text, line in lines(above).items()
+        if text.startswith("stored ")
+    }
     assert told["stored regression"].startswith("logarithmic, O(log n), r² 0.99")
     assert told["stored moving average"].startswith("kind mean, window 9, r² 0.9")
     assert type(lines(above)["stored regressogram"].glyph).__name__ == "Step"
@@ -283,7 +346,9 @@ def test_a_stored_band_is_drawn_around_its_curve() -> None:
     below = msgspec.structs.replace(profile.models[0], band=([-1.0] * len(band[0]), band[1]))
     for model, clipped in ((profile.models[0], False), (below, True)):
         for above in drawn(search(msgspec.structs.replace(profile, models=[model])))[::2]:
-            (entry,) = (item for item in above.select_one(Legend).items if "lowess" in item.label.value)
+            (entry,) = (
+                item for item in above.select_one(Legend).items if "lowess" in item.label.value
+            )
             curve, area = (one.data_source.data for one in entry.renderers)
             assert (area["low"] < curve["y"]).all() and (curve["y"] <= area["high"]).all()
             assert (area["low"] > 0).all() or (clipped and not isinstance(above.y_scale, LogScale))
@@ -304,15 +369,36 @@ def test_models_of_parts_are_one_curve_with_gaps() -> None:
 def durations_of(profile: Profile, uid: str) -> Any:
     from perfvcs.pictures.sample import samples
 
-    return next(one for one in samples([profile], whole=True) if (one.unit.uid, one.metric) == (uid, "duration"))
+    return next(
+        one
+        for one in samples([profile], whole=True)
+        if (one.unit.uid, one.metric) == (uid, "duration")
+    )
 
 
 @pytest.mark.parametrize(
     "entry",
     [
-        {"postprocessor": "regression", "best": True, "model": "septic", "coefficients": [1.0, 2.0], "x": [1.0, 2.0]},
-        {"postprocessor": "regression", "best": True, "model": "linear", "coefficients": [1.0], "x": [1.0, 2.0]},
-        {"postprocessor": "regression", "best": True, "model": "linear", "coefficients": [1.0, 2.0]},
+        {
+            "postprocessor": "regression",
+            "best": True,
+            "model": "septic",
+            "coefficients": [1.0, 2.0],
+            "x": [1.0, 2.0],
+        },
+        {
+            "postprocessor": "regression",
+            "best": True,
+            "model": "linear",
+            "coefficients": [1.0],
+            "x": [1.0, 2.0],
+        },
+        {
+            "postprocessor": "regression",
+            "best": True,
+            "model": "linear",
+            "coefficients": [1.0, 2.0],
+        },
         {"postprocessor": "regression", "best": "yes"},
         {"postprocessor": "regressogram", "points": [[1.0, 2.0], [1.0]]},
         {"postprocessor": "moving-average", "points": [[2.0, 1.0], [1.0, 1.0]]},
@@ -334,7 +420,9 @@ def durations_of(profile: Profile, uid: str) -> Any:
 )
 def test_models_that_cannot_be_read_are_counted(entry: dict[str, Any]) -> None:
     profile = recorded(
-        {"search": LOG}, SIZES, models=read_entries([{"uid": "search", "metric": "duration", "by": "size", **entry}])
+        {"search": LOG},
+        SIZES,
+        models=read_entries([{"uid": "search", "metric": "duration", "by": "size", **entry}]),
     )
     above, *_ = drawn(Subject("x", [profile]))
     assert "1 stored model cannot be read" in pictures.said(above)
@@ -343,9 +431,16 @@ def test_models_that_cannot_be_read_are_counted(entry: dict[str, Any]) -> None:
 def test_models_of_others_and_of_unknown_postprocessors_are_not_drawn() -> None:
     about = {"uid": "search", "metric": "duration"}
     models = [
-        about | {"postprocessor": "bootstrap"}, about | {"postprocessor": "moving-average", "by": "cost", "points": [[1], [2]]},
-        {"uid": "other", "metric": "duration", "postprocessor": "moving-average", "points": [[1], [2]]}, {"postprocessor": 7},
-    ]  # fmt: skip
+        about | {"postprocessor": "bootstrap"},
+        about | {"postprocessor": "moving-average", "by": "cost", "points": [[1], [2]]},
+        {
+            "uid": "other",
+            "metric": "duration",
+            "postprocessor": "moving-average",
+            "points": [[1], [2]],
+        },
+        {"postprocessor": 7},
+    ]
     profile = recorded({"search": LOG}, SIZES, models=read_entries(models))
     assert not any(text.startswith("stored") for text in labels(drawn(Subject("x", [profile]))[0]))
 
@@ -354,9 +449,14 @@ def test_rows_marked_as_outliers_and_clusters_look_otherwise() -> None:
     profile = recorded({"search": LOG}, SIZES)
     profile.resources.metrics["duration"][700] = 1e-4
     above, *_ = drawn(search(Outliers().apply(profile)))
-    assert "marked as outliers" in labels(above) and lines(above)["marked as outliers"].glyph.marker == "x"
+    assert (
+        "marked as outliers" in labels(above)
+        and lines(above)["marked as outliers"].glyph.marker == "x"
+    )
     assert "beyond this axis" in pictures.said(above)
-    clustered = Clusterizer(strategy="sliding-window", height=0.2).apply(recorded({"search": LOG}, SIZES))
+    clustered = Clusterizer(strategy="sliding-window", height=0.2).apply(
+        recorded({"search": LOG}, SIZES)
+    )
     found, *_ = drawn(search(clustered))
     assert "cluster 2" in labels(found) and "rows" not in labels(found)
     sorted_ = Clusterizer(strategy="sort-order").apply(recorded({"search": LOG}, SIZES))
@@ -364,7 +464,9 @@ def test_rows_marked_as_outliers_and_clusters_look_otherwise() -> None:
 
 
 def test_the_table_of_one_revision_names_the_order_of_growth() -> None:
-    page = render(Subject("one", [recorded({"search": LOG, "flat": lambda n: 1e-7 + 0 * n}, SIZES)]))
+    page = render(
+        Subject("one", [recorded({"search": LOG, "flat": lambda n: 1e-7 + 0 * n}, SIZES)])
+    )
     assert "O(log n), sizes 21 to 300" in page and "O(1), sizes 21 to 300" in page
 
 
@@ -374,7 +476,9 @@ def test_a_benchmark_of_few_sizes_that_is_not_recorded_keeps_its_other_figures()
     assert page.count('data-view="scatter"') == 1 and page.count('data-view="executions"') == 6
 
 
-def test_a_page_of_many_functions_says_how_many_it_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_of_many_functions_says_how_many_it_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("perfvcs.pictures.sections.FIGURES", 8)
     names = {f"f{number}": LOG for number in range(9)}
     page = render(Subject("many", [recorded(names, np.arange(1.0, 9), executions=2)]))
@@ -384,14 +488,28 @@ def test_a_page_of_many_functions_says_how_many_it_left_out(monkeypatch: pytest.
 
 def test_a_terminal_shows_points_the_best_model_and_its_equation() -> None:
     said = pictures.written(Scatter(), one(), 80)
-    assert said.startswith("skiplist · search\n") and "○" in said and "duration (ns)" in said and said.count("\n") > 14
+    assert (
+        said.startswith("skiplist · search\n")
+        and "○" in said
+        and "duration (ns)" in said
+        and said.count("\n") > 14
+    )
     assert " ns ln n, O(log n), r² 0.99" in said and "○ means at some sizes   ⠤ best model" in said
-    few = pictures.written(Scatter(), one(sizes=np.array([10.0, 100, 1000, 10_000, 100_000]), executions=1), 80)
+    few = pictures.written(
+        Scatter(), one(sizes=np.array([10.0, 100, 1000, 10_000, 100_000]), executions=1), 80
+    )
     assert "○ means at each size" in few and "100,000" in few
     flat = pictures.written(Scatter(), one(lambda n: 0 * n, np.arange(-20.0, 20)), 60)
     assert "O(1)" in flat and max(map(len, flat.split("\n"))) <= 60
 
 
 def test_a_terminal_gets_a_few_plots_and_how_many_there_are_besides() -> None:
-    many = Subject("many", [recorded({f"f{number}": LOG for number in range(TEXTS + 3)}, np.arange(1.0, 30), executions=2)])
+    many = Subject(
+        "many",
+        [
+            recorded(
+                {f"f{number}": LOG for number in range(TEXTS + 3)}, np.arange(1.0, 30), executions=2
+            )
+        ],
+    )
     assert pictures.written(Scatter(), many, 80).endswith("\n\nand 3 more")

@@ -1,4 +1,6 @@
-"""The complete table: what it lists, and that each of its forms says no more and no less, whatever the names."""
+"""The complete table: what it lists, and that each of its forms says no more and no less, whatever
+the names.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,14 @@ def complete(subject: Subject) -> Listing:
 
 def named(name: str) -> Subject:
     """One measurement of a benchmark with this name."""
-    return Subject("x", [sample_profile([0.01], job=Job(name=name, collector="time", cmd="./x", engine="launcher/1"))])
+    return Subject(
+        "x",
+        [
+            sample_profile(
+                [0.01], job=Job(name=name, collector="time", cmd="./x", engine="launcher/1")
+            )
+        ],
+    )
 
 
 def rows(text: str) -> list[dict[str, str]]:
@@ -46,13 +55,23 @@ def rows(text: str) -> list[dict[str, str]]:
 def measured(project: Project) -> list[str]:
     """Two commits, the second a fifth slower."""
     commits = [project.commit(f"version {number}") for number in range(2)]
-    Repository.find(create=True).store.add(interleaved(commits, [noisy(0.01), noisy(0.012, seed=2)]), "test")
+    Repository.find(create=True).store.add(
+        interleaved(commits, [noisy(0.01), noisy(0.012, seed=2)]), "test"
+    )
     return commits
 
 
 def test_one_revision_has_a_row_per_benchmark_and_metric_with_its_interval() -> None:
     table = complete(pictures.one())
-    assert [column.title for column in table.columns] == ["metric", "unit", "mean", "low", "high", "executions", "rows"]
+    assert [column.title for column in table.columns] == [
+        "metric",
+        "unit",
+        "mean",
+        "low",
+        "high",
+        "executions",
+        "rows",
+    ]
     assert [row.name for row in table.rows] == ["sort --reverse data/10k.txt"] * 3 + ["parse"] * 3
     values = [cell.value for cell in table.rows[0].cells if cell]
     mean, low, high = (float(value) for value in values[2:5] if value is not None)
@@ -93,9 +112,15 @@ def test_nothing_measured_is_nothing_to_list(subject: Subject) -> None:
 
 
 def test_a_changed_report_without_numbers_lists_words_alone() -> None:
-    before, after = [pictures.measured("old", commit=pictures.BASELINE)], [pictures.measured("young")]
+    before, after = (
+        [pictures.measured("old", commit=pictures.BASELINE)],
+        [pictures.measured("young")],
+    )
     table = complete(Subject("x", report=pictures.report(before, after)))
-    assert {cell.word for row in table.rows for cell in row.cells if cell and cell.word} == {"new", "missing"}
+    assert {cell.word for row in table.rows for cell in row.cells if cell and cell.word} == {
+        "new",
+        "missing",
+    }
     assert "change" not in [column.title for column in table.columns]
 
 
@@ -124,7 +149,10 @@ def test_the_terminal_has_room_for_every_line_and_names_what_it_left_out(width: 
 def test_numbers_stand_below_one_another_and_a_name_above_its_rows() -> None:
     lines = pictures.written(View(), pictures.one(), 80).splitlines()
     assert lines[2] == "sort --reverse data/10k.txt"
-    assert len({line.index("ms") + 2 for line in lines if "ms " in line and line.startswith("  wall")}) == 1
+    assert (
+        len({line.index("ms") + 2 for line in lines if "ms " in line and line.startswith("  wall")})
+        == 1
+    )
     assert lines[1].index("mean") + 4 == lines[3].index(" ms") + 3
 
 
@@ -166,18 +194,34 @@ def test_hostile_names_stay_in_their_cells(name: str) -> None:
 
 
 def test_latex_sets_every_special_character_as_it_is() -> None:
-    table = Listing("h", "c", [Column("a_b", "a")], [TableRow(("j", "", None), "n", r"\{}$&#_%^~<>|`\"--[*]", [None])], [])
+    table = Listing(
+        "h",
+        "c",
+        [Column("a_b", "a")],
+        [TableRow(("j", "", None), "n", r"\{}$&#_%^~<>|`\"--[*]", [None])],
+        [],
+    )
     line = writing.latex(table).splitlines()[-3]
     assert line.startswith(
         r"\textbackslash{}\{\}\$\&\#\_\%\textasciicircum{}\textasciitilde{}\textless{}\textgreater{}\textbar{}"
     )
     assert line.endswith(r"-{}-{[}{*}{]} &  \\")
-    assert "--" not in writing.latex(Listing("h", "c", [], [TableRow(("j", "", None), "n", "-----", [])], [])).splitlines()[-3]
+    assert (
+        "--"
+        not in writing.latex(
+            Listing("h", "c", [], [TableRow(("j", "", None), "n", "-----", [])], [])
+        ).splitlines()[-3]
+    )
 
 
-@pytest.mark.parametrize(("suffix", "start"), [(".md", "**Changes**"), (".csv", "benchmark,metric"), (".tex", "% Changes")])
+@pytest.mark.parametrize(
+    ("suffix", "start"),
+    [(".md", "**Changes**"), (".csv", "benchmark,metric"), (".tex", "% Changes")],
+)
 @pytest.mark.usefixtures("measured")
-def test_a_table_is_written_in_the_form_that_the_ending_names(perf: Perf, tmp_path: Path, suffix: str, start: str) -> None:
+def test_a_table_is_written_in_the_form_that_the_ending_names(
+    perf: Perf, tmp_path: Path, suffix: str, start: str
+) -> None:
     path = tmp_path / f"changes{suffix}"
     said = perf("show", "HEAD~1", "HEAD", "--view", "table", "-o", str(path))
     assert said.out == f"wrote {path}\n"
@@ -194,14 +238,20 @@ def test_a_file_has_all_rows_whatever_a_page_lists(perf: Perf, tmp_path: Path) -
 
 @pytest.mark.usefixtures("measured")
 def test_another_view_has_no_table(perf: Perf, tmp_path: Path) -> None:
-    said = perf("show", "HEAD~1", "HEAD", "--view", "effects", "-o", str(tmp_path / "x.csv"), code=2)
+    said = perf(
+        "show", "HEAD~1", "HEAD", "--view", "effects", "-o", str(tmp_path / "x.csv"), code=2
+    )
     assert "a .csv file holds a table: use `--view table`" in said.err
 
 
 def test_nothing_measured_makes_no_table(project: Project, perf: Perf, tmp_path: Path) -> None:
     commit = project.commit()
-    Repository.find(create=True).store.add([sample_profile(wall=(), commit=commit, design=Design())], "test")
-    assert "view `table` does not fit here" in perf("show", "-o", str(tmp_path / "x.md"), code=2).err
+    Repository.find(create=True).store.add(
+        [sample_profile(wall=(), commit=commit, design=Design())], "test"
+    )
+    assert (
+        "view `table` does not fit here" in perf("show", "-o", str(tmp_path / "x.md"), code=2).err
+    )
 
 
 def test_metrics_of_several_collectors_stand_together_and_are_distinguished() -> None:
@@ -212,4 +262,8 @@ def test_metrics_of_several_collectors_stand_together_and_are_distinguished() ->
     names = [row.cells[0].said for row in table.rows if row.cells[0] and row.name == "sort"]
     assert names[:2] == ["wall time (time)", "wall time (counters)"] and len(names) == 6
     assert [row.name for row in table.rows] == ["sort"] * 6 + ["other"] * 3
-    assert [row.cells[0].said for row in table.rows[6:] if row.cells[0]] == ["wall time", "CPU time", "peak memory"]
+    assert [row.cells[0].said for row in table.rows[6:] if row.cells[0]] == [
+        "wall time",
+        "CPU time",
+        "peak memory",
+    ]

@@ -1,4 +1,6 @@
-"""What views draw, and what they say about it; that they draw every kind of subject is in test_view_contract."""
+"""What views draw, and what they say about it; that they draw every kind of subject is in
+test_view_contract.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def built(name: str, **options: Any) -> View[Any]:
 
 
 def figures(view: str, subject: Subject, **options: Any) -> list[figure]:
-    """The figures that a view draws in the order in which it makes them, after bokeh has accepted them as a document."""
+    """The figures that a view draws in the order in which it makes them, after bokeh has accepted
+    them as a document.
+    """
     return pictures.figures(built(view, **options), subject)
 
 
@@ -46,7 +50,10 @@ def columns(plot: figure, name: str) -> Iterator[list[Any]]:
 
 
 def test_each_execution_has_its_own_strip() -> None:
-    (plot,) = figures("executions", Subject("x", [pictures.measured(executions=4, iterations=20, metrics=["wall"])]))
+    (plot,) = figures(
+        "executions",
+        Subject("x", [pictures.measured(executions=4, iterations=20, metrics=["wall"])]),
+    )
     places = np.concatenate([column for column in columns(plot, "x") if len(column)])
     assert len(places) == 80
     assert all((np.abs(places - np.round(places)) < 0.36).tolist())
@@ -54,7 +61,13 @@ def test_each_execution_has_its_own_strip() -> None:
 
 
 def test_marked_executions_are_drawn_apart_and_repeated_ones_left_out() -> None:
-    rows = Resources(["sort"], [0] * 4, [0, 1, 2, 3], mark=[0, 1, REPEATED, 0], metrics={"wall": [0.010, 0.011, 0.5, 0.012]})
+    rows = Resources(
+        ["sort"],
+        [0] * 4,
+        [0, 1, 2, 3],
+        mark=[0, 1, REPEATED, 0],
+        metrics={"wall": [0.010, 0.011, 0.5, 0.012]},
+    )
     profile = sample_profile(resources=rows)
     (plot,) = figures("executions", Subject("x", [profile]))
     assert "waited for processor" in words(plot) and "repeated, left out" in words(plot)
@@ -68,7 +81,10 @@ def test_a_profile_of_nothing_but_repeated_executions_says_so() -> None:
     subject = Subject("x", [sample_profile(resources=rows)])
     (plot,) = figures("executions", subject)
     assert "left out" in words(plot)
-    assert pictures.refusal(plugins.find("views", "distribution")(), subject) == "no row has a usable value"
+    assert (
+        pictures.refusal(plugins.find("views", "distribution")(), subject)
+        == "no row has a usable value"
+    )
 
 
 def test_one_execution_has_no_interval_and_says_so() -> None:
@@ -84,14 +100,19 @@ def test_the_centre_is_the_geometric_mean_with_students_interval() -> None:
     assert found.value == pytest.approx(np.exp(np.log(values).mean()))
     # R 4.3: exp(t.test(log(c(.010,.012,.011,.013,.010)), conf.level=.99)$conf.int)
     half = 4.604094871 * np.log(values).std(ddof=1) / np.sqrt(5)
-    assert (found.low, found.high) == pytest.approx((found.value * np.exp(-half), found.value * np.exp(half)), rel=1e-8)
+    assert (found.low, found.high) == pytest.approx(
+        (found.value * np.exp(-half), found.value * np.exp(half)), rel=1e-8
+    )
 
 
 def test_sessions_of_one_revision_are_joined_in_the_order_they_ran() -> None:
     early, late = pictures.measured(seed=1), pictures.measured(seed=2)
-    later = early.collected.__class__("second", "2026-11-21T09:30:00Z", "2026-11-21T09:30:02Z", "perfvcs 0.1.0")
+    later = early.collected.__class__(
+        "second", "2026-11-21T09:30:00Z", "2026-11-21T09:30:02Z", "perfvcs 0.1.0"
+    )
     late = sample_profile(
-        **{name: getattr(late, name) for name in late.__struct_fields__ if name != "collected"}, collected=later
+        **{name: getattr(late, name) for name in late.__struct_fields__ if name != "collected"},
+        collected=later,
     )
     wall = samples([late, early])[0]
     assert len(wall.sessions) == 2 and wall.sessions[1] == "second"
@@ -109,9 +130,13 @@ def test_few_values_are_steps_and_many_are_bins() -> None:
 def test_the_run_sequence_keeps_the_order_of_measurements() -> None:
     profile = pictures.measured(executions=3, iterations=50, metrics=["wall"])
     (plot,) = figures("runsequence", Subject("x", [profile]))
-    (order,) = [source for source in plot.select({"type": ColumnDataSource}) if "execution" in source.data]
+    (order,) = [
+        source for source in plot.select({"type": ColumnDataSource}) if "execution" in source.data
+    ]
     values = list(order.data["y"])
-    assert values == pytest.approx([1000 * value for value in profile.resources.metrics["wall"] if value is not None])
+    assert values == pytest.approx(
+        [1000 * value for value in profile.resources.metrics["wall"] if value is not None]
+    )
     assert "running median of 9" in words(plot)
 
 
@@ -120,7 +145,9 @@ def test_points_are_thinned_with_a_note_and_keep_the_extremes() -> None:
     kept = thin(values, 1000)
     assert 500 <= len(kept) <= 1000
     assert {int(values.argmax()), int(values.argmin())} <= set(kept.tolist())
-    subject = Subject("large", [pictures.measured(executions=10, iterations=10_000, metrics=["wall"])])
+    subject = Subject(
+        "large", [pictures.measured(executions=10, iterations=10_000, metrics=["wall"])]
+    )
     (plot,) = figures("executions", subject, points=500)
     assert "of 100,000 rows drawn" in words(plot)
 
@@ -129,24 +156,43 @@ def test_effects_show_all_metrics_with_words_band_and_zero() -> None:
     subject = pictures.two(12)
     wall, cpu, memory = figures("effects", subject)
     assert "wall time" in words(wall) or "beyond" in words(wall)
-    assert "degradation" in words(wall) and "improvement" in words(wall) and "within ±1.0 %" in words(wall)
-    assert len([name for column in columns(wall, "name") for name in column]) == 24  # all of them, and once more by their words
-    assert cpu.x_range.start == max(-cpu.x_range.end, -104.0) and memory.x_range.end > 0  # nothing shrinks by more than 100 %
+    assert (
+        "degradation" in words(wall)
+        and "improvement" in words(wall)
+        and "within ±1.0 %" in words(wall)
+    )
+    # all of them, and once more by their words
+    assert len([name for column in columns(wall, "name") for name in column]) == 24
+    # nothing shrinks by more than 100 %
+    assert cpu.x_range.start == max(-cpu.x_range.end, -104.0) and memory.x_range.end > 0
 
 
 def test_an_enormous_effect_does_not_hide_the_others() -> None:
     def changed(effect: float) -> Change:
         return Change(
-            word="degradation", job=f"job {effect}", uid="", metric="wall", unit="s", better="lower", series="", effect=effect,
-            low=effect * 0.9, high=effect * 1.1, baseline=0.01, target=0.01 * (1 + effect), reason="why not",
-        )  # fmt: skip
+            word="degradation",
+            job=f"job {effect}",
+            uid="",
+            metric="wall",
+            unit="s",
+            better="lower",
+            series="",
+            effect=effect,
+            low=effect * 0.9,
+            high=effect * 1.1,
+            baseline=0.01,
+            target=0.01 * (1 + effect),
+            reason="why not",
+        )
 
     changes = [changed(effect) for effect in (500.0, 0.04, 0.03, 0.02, 0.02)]
     report = Report(baseline="a", target="b", method="auto", changes=changes)
     (plot,) = figures("effects", Subject("x", report=report))
     assert plot.x_range.end < 50
     assert "1 beyond the edge" in words(plot)
-    assert "+50,000 % [+45,000, +55,000]" in [text for column in columns(plot, "numbers") for text in column]
+    assert "+50,000 % [+45,000, +55,000]" in [
+        text for column in columns(plot, "numbers") for text in column
+    ]
 
 
 def test_more_effects_than_rows_are_counted() -> None:
@@ -169,7 +215,10 @@ def test_both_sides_of_a_comparison_stand_on_one_axis_with_their_pairs() -> None
 def test_a_side_that_was_not_measured_is_named() -> None:
     before, after = sample_profile(commit=pictures.BASELINE), pictures.measured("parse")
     plots = figures("comparison", Subject("x", [after], [before]))
-    assert {plot.title.text for plot in plots} == {"only the target was measured", "only the baseline was measured"}
+    assert {plot.title.text for plot in plots} == {
+        "only the target was measured",
+        "only the baseline was measured",
+    }
 
 
 def test_different_environments_are_named_in_a_comparison() -> None:
@@ -181,20 +230,35 @@ def test_different_environments_are_named_in_a_comparison() -> None:
 
 def test_a_history_marks_its_verdicts_and_has_the_commits_text() -> None:
     plot, *_ = figures("history", pictures.history(60))
-    assert "60 commits" in words(plot) and "degradation" in words(plot) and "improvement" in words(plot)
-    markers = {r.glyph.marker for r in plot.select({"type": GlyphRenderer}) if type(r.glyph).__name__ == "Scatter"}
-    assert {"triangle", "inverted_triangle", "circle"} <= {getattr(marker, "value", marker) for marker in markers}
+    assert (
+        "60 commits" in words(plot)
+        and "degradation" in words(plot)
+        and "improvement" in words(plot)
+    )
+    markers = {
+        r.glyph.marker
+        for r in plot.select({"type": GlyphRenderer})
+        if type(r.glyph).__name__ == "Scatter"
+    }
+    assert {"triangle", "inverted_triangle", "circle"} <= {
+        getattr(marker, "value", marker) for marker in markers
+    }
     assert "Ada Lovelace" in next(columns(plot, "author"))[0]
 
 
 def test_environments_share_the_commits_in_their_order_of_ancestry() -> None:
     first, second = pictures.history(6, labels=["a"], environments=2).history[:2]
-    first, second = replace(first, points=[first.points[at] for at in (0, 2, 5)]), replace(second, points=second.points[:5])
+    first, second = (
+        replace(first, points=[first.points[at] for at in (0, 2, 5)]),
+        replace(second, points=second.points[:5]),
+    )
     (plot,) = figures("history", Subject("x", history=[first, second]))
     titles = [name[:8] for name in plot.xaxis[0].major_label_overrides.values()]
     assert titles == [f"commit {number}" for number in range(6)], "a few have room for theirs"
     (long, *_) = figures("history", pictures.history(13, labels=["a"]))
-    assert list(long.xaxis[0].major_label_overrides.values()) == [f"{number:08x}" for number in range(13)]
+    assert list(long.xaxis[0].major_label_overrides.values()) == [
+        f"{number:08x}" for number in range(13)
+    ]
 
 
 def test_a_long_history_draws_the_newest() -> None:
@@ -209,7 +273,9 @@ def test_names_are_never_taken_for_formulas() -> None:
 
 
 def test_units_have_prefixes() -> None:
-    profile = sample_profile([1.1e-5, 1.2e-5], metrics={"wall": Metric("s")}, job=Job("a", "time", "./a"))
+    profile = sample_profile(
+        [1.1e-5, 1.2e-5], metrics={"wall": Metric("s")}, job=Job("a", "time", "./a")
+    )
     (plot,) = figures("executions", Subject("x", [profile]))
     assert "wall time (us)" in words(plot) and "e-" not in words(plot)
 

@@ -1,4 +1,6 @@
-"""All views in a real browser: drawn, quiet, narrow and wide, light and dark, by mouse and by keyboard, whatever the names are."""
+"""All views in a real browser: drawn, quiet, narrow and wide, light and dark, by mouse and by
+keyboard, whatever the names are.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ EMPTY = """
 return [...document.querySelectorAll(".figure")].filter(place => !place.querySelector("table") && !plotsIn(place).some(view =>
   view.frame.bbox.width > 40 && view.frame.bbox.height > 20)).map(place => place.ariaLabel);
 """
-# A place on the screen where a glyph of a figure is that has a tooltip; the middle of one that is inside the frame.
+# A place on the screen where a glyph of a figure is that has a tooltip; the middle of one that is
+# inside the frame.
 TARGET = """
 const place = first(arguments[0]);
 place.scrollIntoView({block: "center", behavior: "instant"});
@@ -84,7 +87,10 @@ return [box.left + box.width / 2, box.top + box.height / 2];
 HIDDEN = """
 return plotsIn(first(arguments[0])).flatMap(view => view.model.renderers).filter(one => !one.visible).length;
 """
-KINDS = 'a[href], summary, button, input, select, .bk-OnOffButton, .bk-ClickButton, .bk-item[role="button"]'
+KINDS = (
+    "a[href], summary, button, input, select, .bk-OnOffButton, .bk-ClickButton,"
+    ' .bk-item[role="button"]'
+)
 CONTROLS = f"""
 const seen = one => one.getBoundingClientRect().width > 0 && getComputedStyle(one).visibility === "visible";
 window.controls = deep(document).filter(one => one.matches('{KINDS}') && seen(one) && !one.disabled);
@@ -123,25 +129,41 @@ SUBJECTS: Mapping[str, Callable[[], Subject]] = {
     "one": pictures.all_of_one,
     "two": pictures.all_of_two,
     "history": lambda: pictures.history(30, environments=2, labels=["sort"]),
-    "controls": lambda: Subject("controls", [pictures.measured(metrics=["wall"], iterations=3), pictures.sampled(pictures.MAIN)]),
+    "controls": lambda: Subject(
+        "controls",
+        [pictures.measured(metrics=["wall"], iterations=3), pictures.sampled(pictures.MAIN)],
+    ),
     "empty": lambda: Subject("nothing"),
     "single": lambda: Subject("single", [sample_profile([0.01])]),
     "hostile one": pictures.all_hostile,
     "hostile two": pictures.all_hostile_of_two,
-    "hostile history": lambda: Subject(pictures.ATTACKS[3], history=pictures.hostile_history().history[:6]),
+    "hostile history": lambda: Subject(
+        pictures.ATTACKS[3], history=pictures.hostile_history().history[:6]
+    ),
 }
 OF = {"one": "hostile one", "two": "hostile two", "history": "hostile history"}
 
 
 class Shown:
-    """A page in the browser at a width and in a scheme, with everything unfolded and every figure drawn."""
+    """A page in the browser at a width and in a scheme, with everything unfolded and every figure
+    drawn.
+    """
 
     def __init__(self, browser: Any, folder: Path, html: str, width: int, scheme: str) -> None:
         self.browser, self.width = browser, width
         path = folder / "page.html"
         path.write_text(html, encoding="utf-8")
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=TALL, deviceScaleFactor=1, mobile=False)
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=TALL,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+        self.call(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": scheme}],
+        )
         added = self.call("Page.addScriptToEvaluateOnNewDocument", source=LISTEN)
         browser.get_log("browser")
         browser.get(path.as_uri())
@@ -173,28 +195,50 @@ class Shown:
     def press(self, key: str) -> None:
         text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
         codes = {"Tab": 9, "Enter": 13, " ": 32}
-        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, windowsVirtualKeyCode=codes[key], text=text)
+        self.call(
+            "Input.dispatchKeyEvent",
+            type="keyDown",
+            key=key,
+            windowsVirtualKeyCode=codes[key],
+            text=text,
+        )
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=codes[key])
 
     def drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:
         """Press at one place, let go at another."""
         self.mouse("mousePressed", *start, button="left", clickCount=1)
         for share in (0.5, 1):
-            self.mouse("mouseMoved", *(a + share * (b - a) for a, b in zip(start, end, strict=True)), button="left")
+            self.mouse(
+                "mouseMoved",
+                *(a + share * (b - a) for a, b in zip(start, end, strict=True)),
+                button="left",
+            )
         self.mouse("mouseReleased", *end, button="left", clickCount=1)
 
     def views(self) -> list[str]:
         """The views that the page has figures of."""
-        found: list[str] = self.run("return [...new Set([...document.querySelectorAll('.figure')].map(one => one.dataset.view))]")
+        found: list[str] = self.run(
+            "return [...new Set([...document.querySelectorAll('.figure')].map(one =>"
+            " one.dataset.view))]"
+        )
         return found
 
     def assert_sound(self) -> None:
-        """Nothing failed, nothing was asked for, nothing is wider than the window, and no figure is empty."""
-        said = [entry["message"] for entry in self.browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+        """Nothing failed, nothing was asked for, nothing is wider than the window, and no figure is
+        empty.
+        """
+        said = [
+            entry["message"]
+            for entry in self.browser.get_log("browser")
+            if entry["level"] in ("SEVERE", "WARNING")
+        ]
         assert said == []
         assert self.run("return document.documentElement.dataset.failed ?? null") is None
         assert self.run("return violations") == []
-        assert self.run("return performance.getEntriesByType('resource').map(entry => entry.name)") == []
+        assert (
+            self.run("return performance.getEntriesByType('resource').map(entry => entry.name)")
+            == []
+        )
         assert self.run(FOREIGN) == []
         assert self.run("return document.documentElement.scrollWidth") <= self.width
         assert self.run(EMPTY) == []
@@ -239,7 +283,10 @@ def zoom(page: Shown, view: str) -> None:
             page.mouse("mouseWheel", *middle, deltaX=0, deltaY=-240)
         else:
             page.drag(corner, middle)
-        page.wait(f"{view} is zoomed: {icon}", lambda: page.run(FRAME, view)["range"] != pytest.approx(before))
+        page.wait(
+            f"{view} is zoomed: {icon}",
+            lambda: page.run(FRAME, view)["range"] != pytest.approx(before),
+        )
         page.wait(f"{view} is reset", lambda: reset() == pytest.approx(before))
 
 
@@ -254,11 +301,17 @@ def hide(page: Shown, view: str) -> None:
 
 def fitting(view: str) -> str:
     """The subject that a view draws."""
-    return next(name for name in OF if pictures.refusal(plugins.find("views", view)(), SUBJECTS[name]()) is None)
+    return next(
+        name
+        for name in OF
+        if pictures.refusal(plugins.find("views", view)(), SUBJECTS[name]()) is None
+    )
 
 
 @pytest.mark.parametrize("name", OF)
-def test_every_figure_is_drawn_and_answers_to_the_mouse(shown: Callable[..., Shown], name: str) -> None:
+def test_every_figure_is_drawn_and_answers_to_the_mouse(
+    shown: Callable[..., Shown], name: str
+) -> None:
     opened = shown(name)
     for view in opened.views():
         hover(opened, view)
@@ -292,15 +345,21 @@ def test_hostile_names_are_text_wherever_they_stand(shown: Callable[..., Shown],
     opened.assert_sound()
 
 
-@pytest.mark.parametrize("view", [name for name in plugins.names("views") if plugins.find("views", name).asked])
-def test_what_is_drawn_only_when_asked_for_is_drawn_as_well(shown: Callable[..., Shown], view: str) -> None:
+@pytest.mark.parametrize(
+    "view", [name for name in plugins.names("views") if plugins.find("views", name).asked]
+)
+def test_what_is_drawn_only_when_asked_for_is_drawn_as_well(
+    shown: Callable[..., Shown], view: str
+) -> None:
     shown(fitting(view), 400, "dark", view)
     opened = shown(fitting(view), view=view)
     for found in opened.views():
         hover(opened, found)
 
 
-def test_every_control_is_reached_by_the_keyboard_and_seen_to_be(shown: Callable[..., Shown]) -> None:
+def test_every_control_is_reached_by_the_keyboard_and_seen_to_be(
+    shown: Callable[..., Shown],
+) -> None:
     opened = shown("controls")
     assert opened.run(CONTROLS) > 10
     found = True
@@ -313,11 +372,18 @@ def test_every_control_is_reached_by_the_keyboard_and_seen_to_be(shown: Callable
 
 def test_a_legend_is_worked_with_keys(shown: Callable[..., Shown]) -> None:
     opened = shown("controls")
-    opened.run(f"deep(first('executions')).find(one => one.matches('{KINDS.rpartition(', ')[2]}')).focus()")
+    opened.run(
+        f"deep(first('executions')).find(one => one.matches('{KINDS.rpartition(', ')[2]}')).focus()"
+    )
     for key, hidden in (("Enter", 1), (" ", 0)):
         opened.press(key)
-        opened.wait(f"{key!r} changes what is shown", lambda hidden=hidden: opened.run(HIDDEN, "executions") == hidden)
+        opened.wait(
+            f"{key!r} changes what is shown",
+            lambda hidden=hidden: opened.run(HIDDEN, "executions") == hidden,
+        )
         opened.wait(
             "the entry keeps the focus",
-            lambda: opened.run("return deep(first('executions')).some(one => one.matches('.bk-item:focus'))"),
+            lambda: opened.run(
+                "return deep(first('executions')).some(one => one.matches('.bk-item:focus'))"
+            ),
         )

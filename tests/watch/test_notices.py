@@ -29,7 +29,9 @@ SECRET = "a key of the two sides"
 
 
 class Server:
-    """A server on this machine that answers each request with the next of its answers, and the last one from then on."""
+    """A server on this machine that answers each request with the next of its answers, and the last
+    one from then on.
+    """
 
     def __init__(self) -> None:
         self.answers: list[Any] = [200]
@@ -39,7 +41,9 @@ class Server:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                server.got.append(({key.lower(): value for key, value in self.headers.items()}, body))
+                server.got.append(
+                    ({key.lower(): value for key, value in self.headers.items()}, body)
+                )
                 answer = server.answers.pop(0) if len(server.answers) > 1 else server.answers[0]
                 if answer == "cut":
                     self.connection.close()
@@ -62,7 +66,9 @@ class Server:
         self._http.handle_error = lambda *_: None  # type: ignore[method-assign]
         self._thread = threading.Thread(target=self._http.serve_forever)
         self._thread.start()
-        self.address = f"http://127.0.0.1:{self._http.server_address[1]}/services/T000/token-in-the-path"
+        self.address = (
+            f"http://127.0.0.1:{self._http.server_address[1]}/services/T000/token-in-the-path"
+        )
 
     def close(self) -> None:
         self.over.set()
@@ -73,7 +79,14 @@ class Server:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
+    for name in (
+        "http_proxy",
+        "https_proxy",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "all_proxy",
+        "ALL_PROXY",
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(notice, "FIRST_WAIT", 0.01)
     made = Server()
@@ -136,9 +149,20 @@ def test_without_a_secret_nothing_is_signed(machine: MeasuringMachine, server: S
     assert "x-perf-signature-256" not in headers
 
 
-def test_what_was_there_before_the_first_look_is_not_announced(machine: MeasuringMachine, server: Server, tmp_path: Path) -> None:
+def test_what_was_there_before_the_first_look_is_not_announced(
+    machine: MeasuringMachine, server: Server, tmp_path: Path
+) -> None:
     machine.developer.git("clone", "--quiet", str(machine.forge), str(tmp_path / "another"))
-    machine.run("-C", str(tmp_path / "another"), "watch", "--once", "--last", "1", "--webhook", server.address)
+    machine.run(
+        "-C",
+        str(tmp_path / "another"),
+        "watch",
+        "--once",
+        "--last",
+        "1",
+        "--webhook",
+        server.address,
+    )
     assert server.got == []
 
 
@@ -153,7 +177,9 @@ def test_what_was_there_before_the_first_look_is_not_announced(machine: Measurin
         [(503, {"Retry-After": "Fri, 31"}), 200],
     ],
 )
-def test_what_passes_is_tried_again_with_the_same_document(server: Server, answers: list[Any]) -> None:
+def test_what_passes_is_tried_again_with_the_same_document(
+    server: Server, answers: list[Any]
+) -> None:
     server.answers = list(answers)
     notice.Webhook.of(server.address, SECRET).send(b'{"a": 1}', "one")
     assert len(server.got) == len(answers)
@@ -162,7 +188,15 @@ def test_what_passes_is_tried_again_with_the_same_document(server: Server, answe
 
 
 @pytest.mark.parametrize(
-    "answer", [403, 404, 422, 410, (302, {"Location": "http://127.0.0.1:9/"}), (301, {"Location": "file:///etc/passwd"})]
+    "answer",
+    [
+        403,
+        404,
+        422,
+        410,
+        (302, {"Location": "http://127.0.0.1:9/"}),
+        (301, {"Location": "file:///etc/passwd"}),
+    ],
 )
 def test_what_no_try_would_help_is_tried_once(server: Server, answer: Any) -> None:
     server.answers = [answer]
@@ -173,7 +207,9 @@ def test_what_no_try_would_help_is_tried_once(server: Server, answer: Any) -> No
     assert len(server.got) == 1
 
 
-def test_a_notice_that_is_refused_is_given_up_and_is_no_error(machine: MeasuringMachine, server: Server) -> None:
+def test_a_notice_that_is_refused_is_given_up_and_is_no_error(
+    machine: MeasuringMachine, server: Server
+) -> None:
     server.answers = [403]
     said = machine.watch("--last", "1", "--webhook", server.address)
     assert said.err.endswith(" by webhook is given up: 127.0.0.1 answers 403\n")
@@ -207,7 +243,9 @@ def test_a_notice_that_always_fails_is_given_up(
     assert machine.watch(*words).err == ""
 
 
-def test_a_server_that_drips_does_not_hold_the_watch(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_drips_does_not_hold_the_watch(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(notice, "TRY_SECONDS", 0.2)
     server.answers = ["drip"]
     with pytest.raises(notice.NotDelivered, match=r"127\.0\.0\.1 does not answer within 0 s"):
@@ -222,7 +260,9 @@ def test_nobody_there_is_no_error(machine: MeasuringMachine, server: Server) -> 
     assert "pulled 15 profiles" in said.out
 
 
-def test_waiting_is_bounded_whatever_the_other_side_asks_for(monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
+def test_waiting_is_bounded_whatever_the_other_side_asks_for(
+    monkeypatch: pytest.MonkeyPatch, server: Server
+) -> None:
     waited: list[float] = []
     monkeypatch.setattr(time, "sleep", waited.append)
     monkeypatch.setattr(notice, "FIRST_WAIT", 1.0)
@@ -232,7 +272,7 @@ def test_waiting_is_bounded_whatever_the_other_side_asks_for(monkeypatch: pytest
     assert waited == [30.0, 5.0, 4.0]
 
 
-# -- mail ----------------------------------------------------------------------------------------------------------------------------
+# -- mail ------------------------------------------------------------------------------------------
 
 
 def sendmail(folder: Path, ending: str = "") -> Path:
@@ -244,9 +284,13 @@ def sendmail(folder: Path, ending: str = "") -> Path:
     return program.parent
 
 
-def test_a_new_change_is_mailed(machine: MeasuringMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_change_is_mailed(
+    machine: MeasuringMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", f"{sendmail(tmp_path)}:{os.environ['PATH']}")
-    said = machine.watch("--last", "1", "--mail", "team@example.org", "--base-url", "https://example.org/perf/")
+    said = machine.watch(
+        "--last", "1", "--mail", "team@example.org", "--base-url", "https://example.org/perf/"
+    )
     assert said.err == ""
     assert (tmp_path / "words").read_text() == "-i -- team@example.org\n"
     mail = message_from_bytes((tmp_path / "mail").read_bytes())
@@ -259,7 +303,9 @@ def test_a_new_change_is_mailed(machine: MeasuringMachine, tmp_path: Path, monke
     assert "https://example.org/perf/series/" in body.decode()
 
 
-def test_a_title_with_line_ends_is_no_header(machine: MeasuringMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_title_with_line_ends_is_no_header(
+    machine: MeasuringMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", f"{sendmail(tmp_path)}:{os.environ['PATH']}")
     machine.clone = machine.clone.rename(tmp_path / "machine\nBcc: eve@example.org")
     machine.watch("--last", "1", "--mail", "team@example.org")
@@ -269,7 +315,9 @@ def test_a_title_with_line_ends_is_no_header(machine: MeasuringMachine, tmp_path
 def test_failed_mail_waits_and_a_webhook_is_not_called_twice(
     machine: MeasuringMachine, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PATH", f"{sendmail(tmp_path, 'echo no route >&2; exit 75')}:{os.environ['PATH']}")
+    monkeypatch.setenv(
+        "PATH", f"{sendmail(tmp_path, 'echo no route >&2; exit 75')}:{os.environ['PATH']}"
+    )
     words = ("--last", "1", "--webhook", server.address, "--mail", "ada")
     assert " by mail waits: sendmail failed: no route\n" in machine.watch(*words).err
     sendmail(tmp_path)
@@ -277,6 +325,8 @@ def test_failed_mail_waits_and_a_webhook_is_not_called_twice(
     assert len(server.got) == 1
 
 
-def test_mail_without_sendmail_is_one_line(machine: MeasuringMachine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mail_without_sendmail_is_one_line(
+    machine: MeasuringMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("shutil.which", lambda *_, **__: None)
     assert machine.watch("--mail", "ada", code=2).err.startswith("perf: --mail needs sendmail: ")

@@ -24,11 +24,13 @@ COMMAND = [sys.executable, "-P", "-m", "perfvcs", "watch"]
 LINE = [chr(letter) for letter in range(ord("a"), ord("a") + 21)]  # commits, oldest first
 
 
-# -- which commit is next ------------------------------------------------------------------------------------------------------------
+# -- which commit is next --------------------------------------------------------------------------
 
 
 def chosen(known: str, given_up: str = "", *spans: tuple[str, str]) -> str | None:
-    """The commit of ``LINE`` that is next, where those in ``known`` are measured and changes are between some."""
+    """The commit of ``LINE`` that is next, where those in ``known`` are measured and changes are
+    between some.
+    """
     places = [(LINE.index(first), LINE.index(last)) for first, last in spans]
     found = choose(LINE, set(known), set(given_up), lambda: places)
     return None if found is None else found.commit
@@ -71,17 +73,21 @@ def test_the_nearest_measured_commits_are_measured_with_it() -> None:
     st.sets(st.integers(0, 20)),
     st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)).map(sorted)),
 )
-def test_everything_is_measured_in_the_end_and_nothing_twice(known: set[int], given_up: set[int], spans: list[list[int]]) -> None:
+def test_everything_is_measured_in_the_end_and_nothing_twice(
+    known: set[int], given_up: set[int], spans: list[list[int]]
+) -> None:
     done, order = {LINE[place] for place in known}, []
     out = {LINE[place] for place in given_up}
-    while (one := choose(LINE, done, out, lambda: [(first, last) for first, last in spans])) is not None:
+    while (
+        one := choose(LINE, done, out, lambda: [(first, last) for first, last in spans])
+    ) is not None:
         assert one.commit not in done | out
         done.add(one.commit)
         order.append(one.commit)
     assert done | out == set(LINE)
 
 
-# -- a machine that watches ----------------------------------------------------------------------------------------------------------
+# -- a machine that watches ------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -90,7 +96,9 @@ def machine(tmp_path: Path, perf: Perf, monkeypatch: pytest.MonkeyPatch) -> Meas
     return MeasuringMachine(tmp_path, perf)
 
 
-def test_a_commit_that_comes_is_measured_with_the_one_before_it_and_pushed(machine: MeasuringMachine) -> None:
+def test_a_commit_that_comes_is_measured_with_the_one_before_it_and_pushed(
+    machine: MeasuringMachine,
+) -> None:
     (first,) = machine.developer.git("rev-list", "HEAD").split()
     out = machine.watch().out.splitlines()
     assert len(out) == 2
@@ -108,10 +116,18 @@ def test_a_commit_that_comes_is_measured_with_the_one_before_it_and_pushed(machi
 def test_the_working_tree_of_the_clone_is_nobody_elses_business(machine: MeasuringMachine) -> None:
     clone = Project(machine.clone)
     clone.write("work.sh", "a change that is being made\n")
-    before = clone.git("rev-parse", "HEAD"), clone.git("status", "--porcelain"), clone.git("branch", "--all")
+    before = (
+        clone.git("rev-parse", "HEAD"),
+        clone.git("status", "--porcelain"),
+        clone.git("branch", "--all"),
+    )
     machine.push("two")
     machine.watch()
-    assert (clone.git("rev-parse", "HEAD"), clone.git("status", "--porcelain"), clone.git("branch", "--all")) == before
+    assert (
+        clone.git("rev-parse", "HEAD"),
+        clone.git("status", "--porcelain"),
+        clone.git("branch", "--all"),
+    ) == before
     assert not any(header.dirty for header in Repository.find(machine.clone).index.headers())
 
 
@@ -148,15 +164,21 @@ def test_another_branch_of_another_remote(machine: MeasuringMachine) -> None:
     assert f" topic/one {topic[:10]}: measured {topic[:10]} in " in out
 
 
-def test_what_other_machines_measured_is_measured_here_all_the_same(machine: MeasuringMachine) -> None:
+def test_what_other_machines_measured_is_measured_here_all_the_same(
+    machine: MeasuringMachine,
+) -> None:
     commit = machine.developer.git("rev-parse", "HEAD")
-    Repository.find(machine.developer.root, create=True).store.add(measured([commit], [0.01]), "elsewhere")
+    Repository.find(machine.developer.root, create=True).store.add(
+        measured([commit], [0.01]), "elsewhere"
+    )
     machine.run("-C", str(machine.developer.root), "push")
     assert "pulled 1 profile, measured " in machine.watch().out
     assert len(Repository.find(machine.clone).index.headers([commit])) == 2
 
 
-def test_a_commit_that_cannot_be_measured_is_given_up_and_the_others_are_measured(machine: MeasuringMachine) -> None:
+def test_a_commit_that_cannot_be_measured_is_given_up_and_the_others_are_measured(
+    machine: MeasuringMachine,
+) -> None:
     machine.watch()
     machine.developer.write("work.sh", "exit 7\n")
     (broken,) = machine.push("broken")
@@ -174,7 +196,9 @@ def test_a_commit_that_cannot_be_measured_is_given_up_and_the_others_are_measure
     assert broken in machine.measured(), "another configuration is another attempt"
 
 
-def test_a_remote_that_is_gone_ends_neither_the_watch_nor_the_measuring(machine: MeasuringMachine) -> None:
+def test_a_remote_that_is_gone_ends_neither_the_watch_nor_the_measuring(
+    machine: MeasuringMachine,
+) -> None:
     machine.watch()
     (second,) = machine.push("two")
     Repository.find(machine.clone)
@@ -203,14 +227,21 @@ def test_a_site_is_kept(machine: MeasuringMachine, tmp_path: Path) -> None:
     assert ", wrote " in machine.watch("--publish", str(tmp_path / "site")).out
     assert (tmp_path / "site/index.html").exists()
     assert machine.watch("--publish", str(tmp_path / "site")).out.endswith(": nothing new\n")
-    assert ", wrote " in machine.watch("--publish", str(tmp_path / "another")).out.replace(": wrote", ", wrote")
+    assert ", wrote " in machine.watch("--publish", str(tmp_path / "another")).out.replace(
+        ": wrote", ", wrote"
+    )
 
 
-def test_commits_on_the_site_lead_to_the_forge_that_is_named(machine: MeasuringMachine, tmp_path: Path) -> None:
+def test_commits_on_the_site_lead_to_the_forge_that_is_named(
+    machine: MeasuringMachine, tmp_path: Path
+) -> None:
     site, (commit,) = tmp_path / "site", machine.developer.git("rev-list", "HEAD").split()
 
     def named() -> bool:
-        return any(f"https://git.example.org/work/{commit}" in path.read_text() for path in site.rglob("*.html"))
+        return any(
+            f"https://git.example.org/work/{commit}" in path.read_text()
+            for path in site.rglob("*.html")
+        )
 
     machine.watch("--publish", str(site), "--commit-url", "https://git.example.org/work/{id}")
     assert named()
@@ -222,16 +253,28 @@ def test_commits_on_the_site_lead_to_the_forge_that_is_named(machine: MeasuringM
     ("words", "code", "line"),
     [
         (("nowhere",), 2, "`nowhere` is not a remote of this repository (there is origin)"),
-        (("origin", "nothing"), 2, "perf: origin has no branch `nothing`: see `git ls-remote --heads origin`\n"),
+        (
+            ("origin", "nothing"),
+            2,
+            "perf: origin has no branch `nothing`: see `git ls-remote --heads origin`\n",
+        ),
         (("origin", "a..b"), 2, "perf: origin has no branch `a..b`"),
         (("origin", "--", "--upload-pack=x"), 2, "perf: origin has no branch"),
         (("--interval", "soon"), 2, "--interval: 'soon' is not a time"),
-        (("--webhook", "javascript:alert(1)"), 2, "--webhook is not an address: give one like https://example.org/hook"),
+        (
+            ("--webhook", "javascript:alert(1)"),
+            2,
+            "--webhook is not an address: give one like https://example.org/hook",
+        ),
         (("--webhook", "http://[::1"), 2, "--webhook is not an address"),
         (("--webhook", "http://example.org:port/"), 2, "--webhook is not an address"),
         (("--webhook", "https://ada:secret@example.org/"), 2, "--webhook has a user's name in it"),
         (("--mail", "-oQ/tmp"), 2, "--mail -oQ/tmp is not an address"),
-        (("--base-url", "javascript:alert(1)"), 2, "--base-url javascript:alert(1) is not an address"),
+        (
+            ("--base-url", "javascript:alert(1)"),
+            2,
+            "--base-url javascript:alert(1) is not an address",
+        ),
         (
             ("--commit-url", "https://example.org/commit/"),
             2,
@@ -239,7 +282,9 @@ def test_commits_on_the_site_lead_to_the_forge_that_is_named(machine: MeasuringM
         ),
     ],
 )
-def test_a_wrong_word_is_one_line(machine: MeasuringMachine, words: tuple[str, ...], code: int, line: str) -> None:
+def test_a_wrong_word_is_one_line(
+    machine: MeasuringMachine, words: tuple[str, ...], code: int, line: str
+) -> None:
     said = machine.watch(*words, code=code)
     assert line in said.err
     assert "secret" not in said.err
@@ -253,16 +298,25 @@ def test_a_branch_without_perf_toml_is_one_line(machine: MeasuringMachine) -> No
     assert said.err.startswith("perf: cannot measure: there is no perf.toml: ")
 
 
-# -- processes -----------------------------------------------------------------------------------------------------------------------
+# -- processes -------------------------------------------------------------------------------------
 
 
 def started(machine: MeasuringMachine, *words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen([*COMMAND, *words], cwd=machine.clone, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [*COMMAND, *words],
+        cwd=machine.clone,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_after_a_crash_the_session_is_finished_and_nothing_is_measured_twice(
-    machine: MeasuringMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+    machine: MeasuringMachine,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    number: signal.Signals,
 ) -> None:
     order, gate = tmp_path / "order", tmp_path / "gate"
     order.touch()
@@ -270,7 +324,9 @@ def test_after_a_crash_the_session_is_finished_and_nothing_is_measured_twice(
     monkeypatch.setenv("ORDER", str(order))
     # the third execution waits as long as the gate is there
     machine.developer.write(
-        "work.sh", f'echo x >> "$ORDER"\nwhile [ -e {gate} ] && [ $(wc -l < "$ORDER") -ge 3 ]; do sleep 0.05; done\n'
+        "work.sh",
+        f'echo x >> "$ORDER"\nwhile [ -e {gate} ] && [ $(wc -l < "$ORDER") -ge 3 ]; do sleep 0.05;'
+        " done\n",
     )
     machine.developer.configure('cmd = "sh work.sh"\nexecutions = 4')
     (tip,) = machine.push("slow")
@@ -286,7 +342,9 @@ def test_after_a_crash_the_session_is_finished_and_nothing_is_measured_twice(
     said = machine.watch("--last", "1")
     assert ": finished session " in said.out.splitlines()[0]
     assert machine.measured() == {tip: 4}
-    assert len(order.read_text().splitlines()) == 5, "two complete ones, the one that was killed, and it and the fourth again"
+    assert len(order.read_text().splitlines()) == 5, (
+        "two complete ones, the one that was killed, and it and the fourth again"
+    )
     assert recalled(machine.memory()).measuring == []
     assert recalled(machine.memory()).given_up == set()
 
@@ -309,7 +367,10 @@ def test_a_second_watch_of_the_same_branch_is_refused(machine: MeasuringMachine)
         assert process.stdout is not None
         assert "measured " in process.stdout.readline()
         said = machine.watch(code=11)
-        assert said.err == "perf: another process watches main of origin from here: end that one first\n"
+        assert (
+            said.err
+            == "perf: another process watches main of origin from here: end that one first\n"
+        )
     finally:
         process.terminate()
         process.communicate(timeout=60)

@@ -1,4 +1,6 @@
-"""Which functions of a project a Python program runs: recorded in its interpreter, and read here."""
+"""Which functions of a project a Python program runs: recorded in its interpreter, and read
+here.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,17 @@ from perfvcs.profile.validity import MAX_NAME
 
 NAMELESS_CODE = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<lambda>")
 MODULE = "<module>"
-PROCESSES = "(processes)"  # among the functions of a unit that started processes, whose own functions nobody saw
-PYTHON_PATHS, START = FUNCTIONS_INSIDE / "python", FUNCTIONS_INSIDE / "start"  # what goes on PYTHONPATH
+# among the functions of a unit that started processes, whose own functions nobody saw
+PROCESSES = "(processes)"
+# what goes on PYTHONPATH
+PYTHON_PATHS, START = FUNCTIONS_INSIDE / "python", FUNCTIONS_INSIDE / "start"
 LARGEST_FUNCTION_LIST = 1 << 26  # bytes of what an interpreter wrote
 
 
 def recording(run: Run, path: Path) -> dict[str, str]:
-    """The environment in which a Python program leaves the functions that it runs in the file ``path``."""
+    """The environment in which a Python program leaves the functions that it runs in the file
+    ``path``.
+    """
     own = run.env.get("PYTHONPATH")
     asked = [str(run.cwd), str(path)] + ([own] if own is not None else [])
     added = os.pathsep.join(filter(None, (str(START), str(PYTHON_PATHS), own)))
@@ -34,12 +40,19 @@ def recorded(path: Path, uid: str) -> Reached | None:
     except CollectError:
         return None
     first, *lines = content.decode(errors="replace").split("\n")
-    if len(content) > LARGEST_FUNCTION_LIST or first not in ("", "processes") or not lines or lines[-1]:
+    if (
+        len(content) > LARGEST_FUNCTION_LIST
+        or first not in ("", "processes")
+        or not lines
+        or lines[-1]
+    ):
         return None
     rows = [line.partition("\t") for line in lines[:-1]]
     if not all(file and name and name.isprintable() and _is_inside(file) for file, _, name in rows):
         return None
-    found = {f"{file}:{trimmed(name)}"[:MAX_NAME] for file, _, name in rows} | ({PROCESSES} if first else set())
+    found = {f"{file}:{trimmed(name)}"[:MAX_NAME] for file, _, name in rows} | (
+        {PROCESSES} if first else set()
+    )
     return reached({uid: found})
 
 
@@ -47,7 +60,9 @@ def reached(sets: Mapping[str, Iterable[str]]) -> Reached:
     """The functions of units, by their names."""
     functions = sorted(set().union(*sets.values()))
     number = {name: place for place, name in enumerate(functions)}
-    return Reached(functions, {uid: sorted(number[name] for name in names) for uid, names in sets.items()})
+    return Reached(
+        functions, {uid: sorted(number[name] for name in names) for uid, names in sets.items()}
+    )
 
 
 def trimmed(name: str) -> str:

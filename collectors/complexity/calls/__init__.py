@@ -1,4 +1,6 @@
-"""Calls of chosen functions with their sizes and durations: what the complexity collector asks for and what its engines answer."""
+"""Calls of chosen functions with their sizes and durations: what the complexity collector asks for
+and what its engines answer.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,17 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_PYTHON = re.compile(r"[\w.]+:[^:].*", re.DOTALL)  # module:qualified.name; C++ names have :: instead
+# module:qualified.name; C++ names have :: instead
+_PYTHON = re.compile(r"[\w.]+:[^:].*", re.DOTALL)
 # the = before a size is not part of ==, <=, operator= and so on
 _SIZE = re.compile(r"(?<![=<>!+\-*/%&|^~])=(?!=)")
 
 
 @dataclass(frozen=True)
 class TracedFunction:
-    """One entry of ``functions``: a function's name, and the expression of its size; None is to be guessed."""
+    """One entry of ``functions``: a function's name, and the expression of its size; None is to be
+    guessed.
+    """
 
     name: str
     size: str | None = None
@@ -40,12 +45,20 @@ def parse(text: str) -> TracedFunction:
     """
     start = text.find("operator") + len("operator") + 3 if "operator" in text else 0
     found = _SIZE.search(text, start)
-    name, size = (text[: found.start()].strip(), text[found.end() :].strip()) if found else (text.strip(), None)
+    name, size = (
+        (text[: found.start()].strip(), text[found.end() :].strip())
+        if found
+        else (text.strip(), None)
+    )
     if not name or size == "":
-        raise UsageError(f"complexity: functions has {text!r}: write a function's name, or name=size such as f=len(items)")
+        raise UsageError(
+            f"complexity: functions has {text!r}: write a function's name, or name=size such as"
+            " f=len(items)"
+        )
     if name.count(":") == 1 and "" in name.split(":"):
         raise UsageError(
-            f"complexity: functions has {text!r}: write Python's as module:function, those of C and C++ as in the source"
+            f"complexity: functions has {text!r}: write Python's as module:function, those of C and"
+            " C++ as in the source"
         )
     return TracedFunction(name, size)
 
@@ -54,10 +67,11 @@ def parse(text: str) -> TracedFunction:
 class RecordingRequest:
     """What an engine is to record.
 
-    ``functions`` is empty for ``auto``: the engine then finds those that take the most time and have a size, at most ``most`` of them.
-    ``outermost``: of calls nested in a call of the same function (in the same thread) only the outermost is recorded. ``keep``: calls
-    kept per function and bucket of sizes (a quarter of a doubling); of more a uniform random sample is kept, and each row then stands
-    for ``rate`` calls.
+    ``functions`` is empty for ``auto``: the engine then finds those that take the most time and
+    have a size, at most ``most`` of them. ``outermost``: of calls nested in a call of the same
+    function (in the same thread) only the outermost is recorded. ``keep``: calls kept per function
+    and bucket of sizes (a quarter of a doubling); of more a uniform random sample is kept, and each
+    row then stands for ``rate`` calls.
     """
 
     functions: tuple[TracedFunction, ...]
@@ -70,12 +84,15 @@ class RecordingRequest:
 class Calls:
     """What one execution gave: one row per kept call, as columns of equal length.
 
-    ``names``: the functions, unique, as they are called in profiles. ``function``: index into it. ``size``: NaN for none. ``duration``
-    in seconds, net of what the recording itself takes, never below 0; ``cost`` is what was subtracted. ``number`` counts the recorded
-    calls of a function from 0; ``rate`` is how many calls a row stands for (1 unless calls were left out). Rows of one function are in
-    order of their numbers. ``pace`` is the machine's own at that moment, NaN where it was not read: how long a fixed piece of work took, in
-    seconds (``perfvcs.launcher.execution``). ``engine`` is the way it was measured, ``warnings`` are lines for the
-    user. ``left`` counts calls without a row because an exception or a long jump left them, or they did not end.
+    ``names``: the functions, unique, as they are called in profiles. ``function``: index into it.
+    ``size``: NaN for none. ``duration`` in seconds, net of what the recording itself takes, never
+    below 0; ``cost`` is what was subtracted. ``number`` counts the recorded calls of a function
+    from 0; ``rate`` is how many calls a row stands for (1 unless calls were left out). Rows of one
+    function are in order of their numbers. ``pace`` is the machine's own at that moment, NaN where
+    it was not read: how long a fixed piece of work took, in seconds
+    (``perfvcs.launcher.execution``). ``engine`` is the way it was measured, ``warnings`` are lines
+    for the user. ``left`` counts calls without a row because an exception or a long jump left them,
+    or they did not end.
     """
 
     names: list[str]

@@ -1,9 +1,12 @@
-"""Files of records that a measured program's processes leave behind: the calls of one function each, as the engines write them.
+"""Files of records that a measured program's processes leave behind: the calls of one function
+each, as the engines write them.
 
-A file has a header of 16 bytes, ``PVCSCALL``, the version and the number of functions (both ``<u4``), and records of 48 bytes (``RECORD``).
-A record whose function has the bit ``BUCKET`` begins a bucket: its ``number`` is the number of calls seen, and the records up to the
-next such one are those kept, so each represents seen / kept calls. Records before any bucket give their rate
-themselves. One with the bit ``UNFINISHED`` has in ``number`` how many calls did not end; one with a rate of 0 is ignored.
+A file has a header of 16 bytes, ``PVCSCALL``, the version and the number of functions (both
+``<u4``), and records of 48 bytes (``RECORD``). A record whose function has the bit ``BUCKET``
+begins a bucket: its ``number`` is the number of calls seen, and the records up to the next such one
+are those kept, so each represents seen / kept calls. Records before any bucket give their rate
+themselves. One with the bit ``UNFINISHED`` has in ``number`` how many calls did not end; one with a
+rate of 0 is ignored.
 """
 
 from __future__ import annotations
@@ -23,23 +26,34 @@ if TYPE_CHECKING:
 
 HEADER_BYTES = 16  # bytes
 FIELDS = [
-    ("function", "<u4"), ("thread", "<u4"), ("number", "<u8"), ("size", "<f8"), ("duration", "<f8"), ("cost", "<f8"), ("rate", "<f8"),
-]  # fmt: skip
+    ("function", "<u4"),
+    ("thread", "<u4"),
+    ("number", "<u8"),
+    ("size", "<f8"),
+    ("duration", "<f8"),
+    ("cost", "<f8"),
+    ("rate", "<f8"),
+]
 MAX_FILES = 10_000
 MOST_CALLS = 2.0**62  # numbers that files claim may add up to any
 MAX_RECORDS = 5_000_000  # 240 MB
 MAGIC, VERSION = b"PVCSCALL", 1
 BUCKET, UNFINISHED = 1 << 31, 1 << 30
-LOWEST, HIGHEST = -16, 63  # doublings that have buckets of their own; what is beyond falls into the last
+# doublings that have buckets of their own; what is beyond falls into the last
+LOWEST, HIGHEST = -16, 63
 BUCKETS = 3 + 4 * (HIGHEST - LOWEST + 1)
 
 
-def one_sample(group: NDArray[np.int64], rate: NDArray[np.float64], keep: int) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Which rows stay, at most ``keep`` per group, and for how many calls each row that stays stands.
+def one_sample(
+    group: NDArray[np.int64], rate: NDArray[np.float64], keep: int
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Which rows stay, at most ``keep`` per group, and for how many calls each row that stays
+    stands.
 
-    ``group``: a number for each row, the same for those of one function and bucket of sizes; ``rate``: how many calls the row stands for
-    in its own sample. In each group all rows that stay have the same rate, and the sum of the rates is what it was; a group that has one
-    rate and at most ``keep`` rows stays unchanged. The same rows give the same result.
+    ``group``: a number for each row, the same for those of one function and bucket of sizes;
+    ``rate``: how many calls the row stands for in its own sample. In each group all rows that stay
+    have the same rate, and the sum of the rates is what it was; a group that has one rate and at
+    most ``keep`` rows stays unchanged. The same rows give the same result.
     """
     import numpy as np
 
@@ -51,7 +65,8 @@ def one_sample(group: NDArray[np.int64], rate: NDArray[np.float64], keep: int) -
     by_group = rate[np.argsort(group, kind="stable")]
     least, largest = np.minimum.reduceat(by_group, first), np.maximum.reduceat(by_group, first)
     random = np.random.default_rng(0)
-    # a call was kept with the probability 1 / rate: then all of a group are with that of the thinnest sample
+    # a call was kept with the probability 1 / rate: then all of a group are with that of the
+    # thinnest sample
     stays = random.random(len(group)) < rate / largest[group]
     order = np.lexsort((random.random(len(group)), ~stays, group))
     kept = np.zeros(len(group), bool)
@@ -72,7 +87,8 @@ class Interrupted(CollectError):
 class CallColumns:
     """Recorded calls of all processes of one execution, by function and in order.
 
-    ``start`` is by CLOCK_MONOTONIC, in ns; durations (net) and costs are in seconds; ``rate`` is the number of calls that a row stands for.
+    ``start`` is by CLOCK_MONOTONIC, in ns; durations (net) and costs are in seconds; ``rate`` is
+    the number of calls that a row stands for.
     """
 
     function: NDArray[np.int64]
@@ -86,17 +102,20 @@ class CallColumns:
 
 @dataclass(frozen=True)
 class Records(CallColumns):
-    """The calls that the hooks in interpreters recorded; ``unfinished`` has the number of calls that did not end, by function."""
+    """The calls that the hooks in interpreters recorded; ``unfinished`` has the number of calls
+    that did not end, by function.
+    """
 
     unfinished: NDArray[np.int64]
 
 
 def read(folder: Path, functions: int, keep: int) -> Records:
-    """The records in the files ``calls-*.bin`` of a folder, of functions 0 to ``functions`` - 1; raises CollectError.
+    """The records in the files ``calls-*.bin`` of a folder, of functions 0 to ``functions`` - 1;
+    raises CollectError.
 
-    For each function and bucket of sizes they are one uniform sample of at most ``keep``, whatever processes they ran in. Calls of a
-    function are numbered from 0 in the order of the files and of the numbers in them; where calls were left out, by as many as each row
-    stands for.
+    For each function and bucket of sizes they are one uniform sample of at most ``keep``, whatever
+    processes they ran in. Calls of a function are numbered from 0 in the order of the files and of
+    the numbers in them; where calls were left out, by as many as each row stands for.
     """
     import numpy as np
 
@@ -110,20 +129,30 @@ def read(folder: Path, functions: int, keep: int) -> Records:
         parts.append(found)
         file.append(np.full(len(found), place))
     rows = np.concatenate([*parts, np.empty(0, FIELDS)])
-    order = np.lexsort((rows["number"], np.concatenate([*file, np.empty(0, int)]), rows["function"]))
+    order = np.lexsort(
+        (rows["number"], np.concatenate([*file, np.empty(0, int)]), rows["function"])
+    )
     rows = rows[order]
     function = rows["function"].astype(np.int64)
     kept, rate = one_sample(function * BUCKETS + _buckets(rows["size"]), rows["rate"], keep)
     rows, function, rate = rows[kept], function[kept], rate[kept]
     duration = np.maximum(rows["duration"] - rows["cost"], 0) / 1e9
     return Records(
-        function, numbers(function, rate), rows["number"].astype(np.float64), rows["size"].copy(), duration,
-        rows["cost"] / 1e9, rate, unfinished,
-    )  # fmt: skip
+        function,
+        numbers(function, rate),
+        rows["number"].astype(np.float64),
+        rows["size"].copy(),
+        duration,
+        rows["cost"] / 1e9,
+        rate,
+        unfinished,
+    )
 
 
 def _buckets(size: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The numbers of the buckets in which the recorders put sizes (``bucket_of`` in inside/tracer.c, ``bucket`` in perfvcs_samples)."""
+    """The numbers of the buckets in which the recorders put sizes (``bucket_of`` in
+    inside/tracer.c, ``bucket`` in perfvcs_samples).
+    """
     import numpy as np
 
     mantissa, exponent = np.frexp(size)
@@ -133,7 +162,9 @@ def _buckets(size: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def numbers(function: NDArray[np.int64], rate: NDArray[np.float64]) -> NDArray[np.int64]:
-    """How many calls of the same function come before each row, by what these stand for; rows are sorted by function and time."""
+    """How many calls of the same function come before each row, by what these stand for; rows are
+    sorted by function and time.
+    """
     import numpy as np
 
     if not len(function):
@@ -147,7 +178,10 @@ def _content(path: Path, before: int) -> bytes:
     left = (MAX_RECORDS - before) * _size() + HEADER_BYTES
     content = read_at_most(path, left)
     if len(content) > left:
-        raise CollectError(f"over {MAX_RECORDS:,} calls were kept: lower keep, or record fewer functions or processes")
+        raise CollectError(
+            f"over {MAX_RECORDS:,} calls were kept: lower keep, or record fewer functions or"
+            " processes"
+        )
     return content
 
 
@@ -157,7 +191,9 @@ def _size() -> int:
     return np.dtype(FIELDS).itemsize
 
 
-def _rows(content: bytes, path: Path, functions: int, unfinished: NDArray[np.int64]) -> NDArray[np.void]:
+def _rows(
+    content: bytes, path: Path, functions: int, unfinished: NDArray[np.int64]
+) -> NDArray[np.void]:
     """The rows of one file with their rates; adds to ``unfinished``."""
     import numpy as np
 
@@ -165,19 +201,41 @@ def _rows(content: bytes, path: Path, functions: int, unfinished: NDArray[np.int
         raise CollectError(f"{path.name} is not a file of records: the program must leave it alone")
     version = int.from_bytes(content[8:12], "little")
     if version != VERSION:
-        raise CollectError(f"{path.name} has version {version} of the format, not {VERSION}: remove perfvcs' cache folder")
-    whole = (len(content) - HEADER_BYTES) // _size()  # a process that is killed may have written the last by half
+        raise CollectError(
+            f"{path.name} has version {version} of the format, not {VERSION}: remove perfvcs' cache"
+            " folder"
+        )
+    # a process that is killed may have written the last by half
+    whole = (len(content) - HEADER_BYTES) // _size()
     rows: NDArray[np.void] = np.frombuffer(content, FIELDS, whole, HEADER_BYTES).copy()
     rows = rows[rows["rate"] != 0]
     _add_rates(rows)
     number = rows["function"] & (UNFINISHED - 1)
     if (number >= functions).any():
-        raise CollectError(f"{path.name} has calls of a function that was not chosen: the program must leave it alone")
+        raise CollectError(
+            f"{path.name} has calls of a function that was not chosen: the program must leave it"
+            " alone"
+        )
     open_calls = (rows["function"] & UNFINISHED != 0) & (rows["function"] & BUCKET == 0)
-    np.add.at(unfinished, number[open_calls], np.minimum(rows["number"][open_calls], 1 << 40).astype(np.int64))
+    np.add.at(
+        unfinished,
+        number[open_calls],
+        np.minimum(rows["number"][open_calls], 1 << 40).astype(np.int64),
+    )
     rows = rows[rows["function"] < UNFINISHED]
-    finite = np.isfinite(rows["duration"]) & np.isfinite(rows["cost"]) & np.isfinite(rows["rate"]) & ~np.isinf(rows["size"])
-    if not (finite & (rows["duration"] >= 0) & (rows["cost"] >= 0) & (rows["rate"] >= 1) & (rows["rate"] < 1 << 53)).all():
+    finite = (
+        np.isfinite(rows["duration"])
+        & np.isfinite(rows["cost"])
+        & np.isfinite(rows["rate"])
+        & ~np.isinf(rows["size"])
+    )
+    if not (
+        finite
+        & (rows["duration"] >= 0)
+        & (rows["cost"] >= 0)
+        & (rows["rate"] >= 1)
+        & (rows["rate"] < 1 << 53)
+    ).all():
         raise CollectError(f"{path.name} has impossible values: the program must leave it alone")
     return rows
 

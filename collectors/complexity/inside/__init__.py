@@ -1,6 +1,7 @@
 """What runs in the measured program.
 
-``python`` goes on the PYTHONPATH of interpreters, which load the compiled ``tracer.c``; ``fentry`` is preloaded into other programs.
+``python`` goes on the PYTHONPATH of interpreters, which load the compiled ``tracer.c``; ``fentry``
+is preloaded into other programs.
 """
 
 from pathlib import Path

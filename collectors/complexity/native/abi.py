@@ -1,6 +1,8 @@
-"""Where a function's arguments are when it begins, by the System V calling convention of x86-64 or by debug information.
+"""Where a function's arguments are when it begins, by the System V calling convention of x86-64 or
+by debug information.
 
-Source: System V Application Binary Interface, AMD64 Architecture Processor Supplement, section 3.2.3, and the Itanium C++ ABI, 3.1.
+Source: System V Application Binary Interface, AMD64 Architecture Processor Supplement, section
+3.2.3, and the Itanium C++ ABI, 3.1.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from perfvcs.collectors.complexity.native.types import DEEPEST_TYPE, Type, numbe
 
 REGISTERS = 6  # rdi rsi rdx rcx r8 r9
 VECTORS = 8
-DWARF_REGISTERS = {5: 0, 4: 1, 1: 2, 2: 3, 8: 4, 9: 5}  # DWARF's numbers of rdi, rsi, rdx, rcx, r8, r9
+# DWARF's numbers of rdi, rsi, rdx, rcx, r8, r9
+DWARF_REGISTERS = {5: 0, 4: 1, 1: 2, 2: 3, 8: 4, 9: 5}
 FIRST_VECTOR = 17  # DWARF's number of xmm0
 
 UPPER = "upper"  # the second half of a vector of 16 bytes
@@ -32,7 +35,8 @@ class Piece:
 
 @dataclass(frozen=True)
 class ArgumentLocation:
-    """An argument: in registers, on the stack (``stack`` bytes above the return address), or, with ``pointer``, where these lead.
+    """An argument: in registers, on the stack (``stack`` bytes above the return address), or, with
+    ``pointer``, where these lead.
 
     ``constant``: what the compiler replaced it by in a copy of the function.
     """
@@ -44,18 +48,29 @@ class ArgumentLocation:
 
 
 def places(function: BinaryFunction) -> list[ArgumentLocation | None]:
-    """Where each parameter is when the function begins; None for those that the compiler removed or hid.
+    """Where each parameter is when the function begins; None for those that the compiler removed or
+    hid.
 
-    The debug information about the first instruction precedes the convention, which has cases that types do not show.
+    The debug information about the first instruction precedes the convention, which has cases that
+    types do not show.
     """
     if function.optimised:
         return [_described(function, one) for one in function.parameters]
-    return [_listed(function, one) or rule for one, rule in zip(function.parameters, _conventional(function), strict=True)]
+    return [
+        _listed(function, one) or rule
+        for one, rule in zip(function.parameters, _conventional(function), strict=True)
+    ]
 
 
 def _listed(function: BinaryFunction, parameter: Parameter) -> ArgumentLocation | None:
-    """What a list of places says of the first instruction; a single place is often one that the function fills only later."""
-    single = parameter.place is None or parameter.place.form == "DW_FORM_exprloc" or parameter.constant is not None
+    """What a list of places says of the first instruction; a single place is often one that the
+    function fills only later.
+    """
+    single = (
+        parameter.place is None
+        or parameter.place.form == "DW_FORM_exprloc"
+        or parameter.constant is not None
+    )
     return None if single else _described(function, parameter)
 
 
@@ -69,7 +84,11 @@ def _conventional(function: BinaryFunction) -> list[ArgumentLocation]:
             found.append(ArgumentLocation())
             continue
         need_integers, need_vectors = classes.count("integer"), classes.count("vector")
-        if "memory" in classes or integers + need_integers > REGISTERS or vectors + need_vectors > VECTORS:
+        if (
+            "memory" in classes
+            or integers + need_integers > REGISTERS
+            or vectors + need_vectors > VECTORS
+        ):
             size = 8 if by_pointer else max(8, -(-one.type.width // 8) * 8)
             stack += -stack % (8 if by_pointer else _alignment(one.type))
             found.append(ArgumentLocation(stack=stack, pointer=by_pointer))
@@ -94,7 +113,10 @@ def _hidden_result(result: Type) -> bool:
     if result.kind == "struct" and result.by_reference:
         return True
     return (
-        result.kind in ("struct", "array") and result.width > 0 and "memory" in _classify(result) and not _only_extended(result)
+        result.kind in ("struct", "array")
+        and result.width > 0
+        and "memory" in _classify(result)
+        and not _only_extended(result)
     )
 
 
@@ -106,7 +128,11 @@ def _only_extended(type_: Type) -> bool:
 
 def _extended(type_: Type) -> bool:
     die = type_.plain.die
-    return die is not None and tag(die) == "base_type" and (text(die) or "") in ("long double", "_Float64x")
+    return (
+        die is not None
+        and tag(die) == "base_type"
+        and (text(die) or "") in ("long double", "_Float64x")
+    )
 
 
 def _classify(type_: Type) -> list[str]:
@@ -128,7 +154,10 @@ def _classify(type_: Type) -> list[str]:
     if not _merge(type_, 0, classes, 0):
         return ["memory"]
     # an upper half is in its vector's register
-    return ["none" if one == UPPER and classes[0] == "vector" else "vector" if one == UPPER else one for one in classes]
+    return [
+        "none" if one == UPPER and classes[0] == "vector" else "vector" if one == UPPER else one
+        for one in classes
+    ]
 
 
 def _classify_other(type_: Type, width: int) -> list[str]:
@@ -160,17 +189,24 @@ def _polymorphic(type_: Type) -> bool:
 
 
 def _merge(type_: Type, offset: int, classes: list[str], depth: int) -> bool:
-    """Merge the classes of a value at an offset into those of its argument; False when it has to be in memory."""
+    """Merge the classes of a value at an offset into those of its argument; False when it has to be
+    in memory.
+    """
     kind = type_.kind
     if depth > DEEPEST_TYPE:
         return False
     if kind == "struct":
-        return all(_merge(one.type, offset + one.offset, classes, depth + 1) for one in type_.members)
+        return all(
+            _merge(one.type, offset + one.offset, classes, depth + 1) for one in type_.members
+        )
     if kind == "array" and not type_.vector:
         width = type_.target.width
-        return type_.count <= 16 and all(_merge(type_.target, offset + i * width, classes, depth + 1) for i in range(type_.count))
+        return type_.count <= 16 and all(
+            _merge(type_.target, offset + i * width, classes, depth + 1) for i in range(type_.count)
+        )
     own = _classify(type_)
-    if kind == "other" and own[0] == "vector" and _classify_width(type_) == 8:  # complex: two numbers
+    # complex: two numbers
+    if kind == "other" and own[0] == "vector" and _classify_width(type_) == 8:
         half = type_.width // 2
         for at in (offset, offset + half):
             classes[at // 8] = "integer" if classes[at // 8] == "integer" else "vector"
@@ -189,7 +225,9 @@ def _merge(type_: Type, offset: int, classes: list[str], depth: int) -> bool:
 
 
 def _alignment(type_: Type) -> int:
-    """The alignment of an argument on the stack, in bytes: 8, or 16 (and more) if the type requires it."""
+    """The alignment of an argument on the stack, in bytes: 8, or 16 (and more) if the type requires
+    it.
+    """
     die = type_.plain.die
     asked = number(die, "DW_AT_alignment") if die is not None else None
     if asked:
@@ -210,7 +248,9 @@ def _classify_width(type_: Type) -> int:
 
 
 def _described(function: BinaryFunction, parameter: Parameter) -> ArgumentLocation | None:
-    """The place that the debug information gives a parameter at the function's first instruction."""
+    """The place that the debug information gives a parameter at the function's first
+    instruction.
+    """
     if parameter.constant is not None:
         return ArgumentLocation(constant=parameter.constant)
     attribute = parameter.place
@@ -222,7 +262,11 @@ def _described(function: BinaryFunction, parameter: Parameter) -> ArgumentLocati
         expression = attribute.value
     else:
         lists: Any = debug.location_lists()
-        entries: list[Any] = lists.get_location_list_at_offset(attribute.value, function.die) if lists is not None else []
+        entries: list[Any] = (
+            lists.get_location_list_at_offset(attribute.value, function.die)
+            if lists is not None
+            else []
+        )
         base = number(function.die.cu.get_top_DIE(), "DW_AT_low_pc") or 0
         for entry in entries:
             if not hasattr(entry, "loc_expr"):
@@ -237,14 +281,24 @@ def _described(function: BinaryFunction, parameter: Parameter) -> ArgumentLocati
 
 
 def _frame_base(function: BinaryFunction) -> int | None:
-    """What the stack's operations count from: 0 for the place behind the return address, 8 less for the stack pointer; None for others."""
+    """What the stack's operations count from: 0 for the place behind the return address, 8 less for
+    the stack pointer; None for others.
+    """
     attribute = function.die.attributes.get("DW_AT_frame_base")
-    value = bytes(attribute.value) if attribute is not None and attribute.form == "DW_FORM_exprloc" else b""
+    value = (
+        bytes(attribute.value)
+        if attribute is not None and attribute.form == "DW_FORM_exprloc"
+        else b""
+    )
     return {b"\x9c": 0, b"\x57": -8}.get(value)
 
 
-def decode(expression: bytes, *, by_pointer: bool, frame_base: int | None) -> ArgumentLocation | None:
-    """Registers, one or one for each eight bytes, or what the caller put on the stack; other places are filled only later."""
+def decode(
+    expression: bytes, *, by_pointer: bool, frame_base: int | None
+) -> ArgumentLocation | None:
+    """Registers, one or one for each eight bytes, or what the caller put on the stack; other places
+    are filled only later.
+    """
     pieces: list[Piece] = []
     rest = expression
     while rest:
@@ -255,7 +309,11 @@ def decode(expression: bytes, *, by_pointer: bool, frame_base: int | None) -> Ar
         elif by_pointer and 0x70 <= rest[0] <= 0x8F and rest[1:2] == b"\0":
             register, rest = rest[0] - 0x70, rest[2:]
         else:
-            return _on_stack(rest, by_pointer=by_pointer, frame_base=frame_base) if not pieces else None
+            return (
+                _on_stack(rest, by_pointer=by_pointer, frame_base=frame_base)
+                if not pieces
+                else None
+            )
         if register in DWARF_REGISTERS:
             pieces.append(Piece("integer", DWARF_REGISTERS[register]))
         elif FIRST_VECTOR <= register < FIRST_VECTOR + VECTORS:
@@ -268,7 +326,9 @@ def decode(expression: bytes, *, by_pointer: bool, frame_base: int | None) -> Ar
     return ArgumentLocation(tuple(pieces), pointer=by_pointer) if pieces else None
 
 
-def _on_stack(expression: bytes, *, by_pointer: bool, frame_base: int | None) -> ArgumentLocation | None:
+def _on_stack(
+    expression: bytes, *, by_pointer: bool, frame_base: int | None
+) -> ArgumentLocation | None:
     bases = {0x91: frame_base, 0x77: -8}  # DW_OP_fbreg, DW_OP_breg7 (the stack pointer)
     if not expression or (base := bases.get(expression[0])) is None:
         return None
@@ -279,5 +339,9 @@ def _on_stack(expression: bytes, *, by_pointer: bool, frame_base: int | None) ->
         if not byte & 0x80:
             offset -= (1 << shift) if byte & 0x40 else 0
             whole = at == len(expression) or (by_pointer and expression[at:] == b"\x06")
-            return ArgumentLocation(stack=base + offset, pointer=by_pointer) if whole and base + offset >= 0 else None
+            return (
+                ArgumentLocation(stack=base + offset, pointer=by_pointer)
+                if whole and base + offset >= 0
+                else None
+            )
     return None

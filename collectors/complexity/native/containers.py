@@ -1,4 +1,6 @@
-"""Sizes of the C++ standard library's containers, by the names of libstdc++'s and libc++'s members rather than by their places."""
+"""Sizes of the C++ standard library's containers, by the names of libstdc++'s and libc++'s members
+rather than by their places.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +30,19 @@ INLINE = re.compile(r"__\w+")  # of the library's versions: std::__cxx11, std::_
 TREE = ("_M_node_count", "__pair3_", "__size_")
 HASH = ("_M_element_count", "__p2_", "__size_")
 COUNTED = {
-    "map": TREE, "set": TREE, "multimap": TREE, "multiset": TREE,
-    "unordered_map": HASH, "unordered_set": HASH, "unordered_multimap": HASH, "unordered_multiset": HASH,
-    "list": ("_M_size", "__size_alloc_", "__size_"), "initializer_list": ("_M_len", "__size_"), "valarray": ("_M_size",),
+    "map": TREE,
+    "set": TREE,
+    "multimap": TREE,
+    "multiset": TREE,
+    "unordered_map": HASH,
+    "unordered_set": HASH,
+    "unordered_multimap": HASH,
+    "unordered_multiset": HASH,
+    "list": ("_M_size", "__size_alloc_", "__size_"),
+    "initializer_list": ("_M_len", "__size_"),
+    "valarray": ("_M_size",),
     "basic_string_view": ("_M_len", "__size", "__size_"),
-}  # fmt: skip
+}
 PAIR, PAIRED = "__compressed_pair", "__value_"  # libc++'s pairs that store no empty member
 SMART_POINTERS = {"unique_ptr": ("_M_head_impl", "__ptr_"), "shared_ptr": ("_M_ptr", "__ptr_")}
 ADAPTERS = ("stack", "queue", "priority_queue")
@@ -42,7 +52,9 @@ NODE_BYTES = 512  # of a deque's blocks
 
 
 def container(type_: Type) -> str | None:
-    """The name of a container of std, such as ``vector``; None for all else, also for a user's class of that name."""
+    """The name of a container of std, such as ``vector``; None for all else, also for a user's
+    class of that name.
+    """
     name = _standard(type_)
     return name if name in COUNTED or name in OTHER_CONTAINERS else None
 
@@ -59,18 +71,27 @@ def _standard(type_: Type) -> str | None:
 
 def pointee(operand: Operand) -> Address:
     """What a pointer leads to, also one of std; raises Unresolved."""
-    if not isinstance(operand, StackNumber) and (held := SMART_POINTERS.get(_standard(operand.type) or "")):
+    if not isinstance(operand, StackNumber) and (
+        held := SMART_POINTERS.get(_standard(operand.type) or "")
+    ):
         for name in held:
             for found in _all_inside(operand, name, 0):  # a deleter may be held under the same name
                 stored = _unpaired(found)
                 if not isinstance(stored, StackNumber) and stored.type.kind == "pointer":
                     return dereference(stored)
-        raise Unresolved(f"{operand.type.name} is not laid out as in libstdc++ or libc++: name members instead of ->")
+        raise Unresolved(
+            f"{operand.type.name} is not laid out as in libstdc++ or libc++: name members instead"
+            " of ->"
+        )
     return dereference(operand)
 
 
 def _all_inside(operand: Operand, name: str, depth: int) -> Iterator[Operand]:
-    if isinstance(operand, StackNumber | StackPointer) or operand.type.kind != "struct" or depth > DEEPEST_STRUCT:
+    if (
+        isinstance(operand, StackNumber | StackPointer)
+        or operand.type.kind != "struct"
+        or depth > DEEPEST_STRUCT
+    ):
         return
     for one in operand.type.members:
         if one.name == name:
@@ -86,7 +107,11 @@ def inside(operand: Operand, name: str) -> Operand | None:
 
 def _unpaired(operand: Operand) -> Operand:
     """The first of a pair of libc++; any other value unchanged."""
-    paired = not isinstance(operand, StackNumber) and operand.type.kind == "struct" and _standard(operand.type) == PAIR
+    paired = (
+        not isinstance(operand, StackNumber)
+        and operand.type.kind == "struct"
+        and _standard(operand.type) == PAIR
+    )
     return (inside(operand, PAIRED) or operand) if paired else operand
 
 
@@ -100,7 +125,10 @@ def size(operand: Operand) -> StackNumber:
     """The number of elements; raises Unresolved for what has no such, or does not store it."""
     if isinstance(operand, StackNumber) or (name := container(operand.type)) is None:
         shown = "a number" if isinstance(operand, StackNumber) else operand.type.name
-        raise Unresolved(f"{shown} is not a container of std with a known size: name a member instead, such as ->count")
+        raise Unresolved(
+            f"{shown} is not a container of std with a known size: name a member instead, such as"
+            " ->count"
+        )
     if name in ADAPTERS:
         return size(_need(operand, "c"))
     if name in COUNTED:
@@ -108,16 +136,26 @@ def size(operand: Operand) -> StackNumber:
         if found is None and name == "valarray":
             return _vector(operand)
         if found is None:
-            raise Unresolved(f"{operand.type.name} does not store its size: name another expression")
+            raise Unresolved(
+                f"{operand.type.name} does not store its size: name another expression"
+            )
         return as_number(found)
-    return {"vector": _vector, "deque": _deque, "basic_string": _string, "array": _array, "span": _span}[name](operand)
+    return {
+        "vector": _vector,
+        "deque": _deque,
+        "basic_string": _string,
+        "array": _array,
+        "span": _span,
+    }[name](operand)
 
 
 def _need(operand: Operand, *names: str) -> Operand:
     found = _first(operand, *names)
     if found is None:
         shown = "" if isinstance(operand, StackNumber) else operand.type.name
-        raise Unresolved(f"{shown} is not laid out as in libstdc++ or libc++: name members instead of size()")
+        raise Unresolved(
+            f"{shown} is not laid out as in libstdc++ or libc++: name members instead of size()"
+        )
     return found
 
 
@@ -136,9 +174,12 @@ def _vector(operand: Operand) -> StackNumber:
     if (stored := inside(operand, "__size_")) is not None:  # libc++'s vector<bool>
         return as_number(_unpaired(stored))
     first, last = _need(operand, "_M_start", "__begin_"), _need(operand, "_M_finish", "__end_")
-    if not isinstance(first, StackNumber) and first.type.kind == "struct":  # vector<bool>: iterators of words and bits
+    # vector<bool>: iterators of words and bits
+    if not isinstance(first, StackNumber) and first.type.kind == "struct":
         words = _difference(_need(last, "_M_p"), _need(first, "_M_p"), 1)
-        return arithmetic(arithmetic(words, "*", constant(8)), "+", as_number(_need(last, "_M_offset")))
+        return arithmetic(
+            arithmetic(words, "*", constant(8)), "+", as_number(_need(last, "_M_offset"))
+        )
     return _difference(last, first, _element(first))
 
 
@@ -165,12 +206,17 @@ def _string(operand: Operand) -> StackNumber:
     short = inside(operand, "__s")
     if short is not None:
         return _short_or_long(short, _need(operand, "__l"))
-    # before C++11 a string is a pointer to characters, behind a head of length, capacity and references
-    return StackNumber((*load(_need(operand, "_M_p")), Instruction(Code.LOAD, 0, 8, -24)), "unsigned")
+    # before C++11 a string is a pointer to characters, behind a head of length, capacity and
+    # references
+    return StackNumber(
+        (*load(_need(operand, "_M_p")), Instruction(Code.LOAD, 0, 8, -24)), "unsigned"
+    )
 
 
 def _short_or_long(short: Operand, long: Operand) -> StackNumber:
-    """libc++'s string: a bit tells where the length is, and the length of a short one stands above it."""
+    """libc++'s string: a bit tells where the length is, and the length of a short one stands above
+    it.
+    """
     marked, length = inside(short, "__is_long_"), as_number(_need(short, "__size_"))
     if marked is None:  # before LLVM 15
         which = StackNumber((*length.steps, Instruction(Code.BITS, 0, 1)), "signed")
@@ -178,12 +224,20 @@ def _short_or_long(short: Operand, long: Operand) -> StackNumber:
     else:
         which = as_number(marked)
     other = arithmetic(constant(1), "-", which)
-    return arithmetic(arithmetic(which, "*", as_number(_need(long, "__size_"))), "+", arithmetic(other, "*", length))
+    return arithmetic(
+        arithmetic(which, "*", as_number(_need(long, "__size_"))),
+        "+",
+        arithmetic(other, "*", length),
+    )
 
 
 def _array(operand: Operand) -> StackNumber:
     elements = _first(operand, "_M_elems", "__elems_")
-    return constant(elements.type.count if isinstance(elements, Address | Registers) and elements.type.kind == "array" else 0)
+    return constant(
+        elements.type.count
+        if isinstance(elements, Address | Registers) and elements.type.kind == "array"
+        else 0
+    )
 
 
 def _span(operand: Operand) -> StackNumber:
@@ -193,5 +247,7 @@ def _span(operand: Operand) -> StackNumber:
     name = "" if isinstance(operand, StackNumber) else operand.type.plain.name
     extent = re.search(r", *(\d+)[uUlL]*>$", name)
     if extent is None:
-        raise Unresolved(f"{name} is not laid out as in libstdc++ or libc++: name members instead of size()")
+        raise Unresolved(
+            f"{name} is not laid out as in libstdc++ or libc++: name members instead of size()"
+        )
     return constant(int(extent[1]))

@@ -1,4 +1,6 @@
-"""Programs and shared libraries: their symbols, and which functions call ``__fentry__`` where they begin."""
+"""Programs and shared libraries: their symbols, and which functions call ``__fentry__`` where they
+begin.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,8 @@ if TYPE_CHECKING:
 
 COMPILER_FLAGS = ("-g", "-pg", "-mfentry")
 RECORDING_CURE = (
-    "perfvcs gives these flags to the commands of build through compilers on PATH; where a build names its compiler by its path, write "
-    "{cflags} behind it"
+    "perfvcs gives these flags to the commands of build through compilers on PATH; where a build"
+    " names its compiler by its path, write {cflags} behind it"
 )
 HOOK = b"__fentry__"
 ENDBR = b"\xf3\x0f\x1e\xfa"
@@ -43,16 +45,32 @@ def reading(path: Path) -> Iterator[None]:
     from elftools.common.exceptions import DWARFError, ELFError
     from elftools.construct import ConstructError
 
-    damage = (ELFError, DWARFError, ConstructError, struct.error, LookupError, ValueError, TypeError, AttributeError)
+    damage = (
+        ELFError,
+        DWARFError,
+        ConstructError,
+        struct.error,
+        LookupError,
+        ValueError,
+        TypeError,
+        AttributeError,
+    )
     try:
         yield
     except (*damage, AssertionError, RecursionError, OverflowError, MemoryError, OSError) as error:
-        said = "".join(character if character.isprintable() else "?" for character in f"{type(error).__name__}: {error}")[:200]
-        raise Unresolved(f"complexity: the debug information of {path} cannot be read ({said}): build it again") from error
+        said = "".join(
+            character if character.isprintable() else "?"
+            for character in f"{type(error).__name__}: {error}"
+        )[:200]
+        raise Unresolved(
+            f"complexity: the debug information of {path} cannot be read ({said}): build it again"
+        ) from error
 
 
 class _Segment(NamedTuple):
-    """A part of the file that is loaded: where, how many bytes, and from which place in the file."""
+    """A part of the file that is loaded: where, how many bytes, and from which place in the
+    file.
+    """
 
     address: int
     size: int
@@ -85,7 +103,10 @@ class Elf:
             with path.open("rb") as file:
                 about = os.fstat(file.fileno())
                 if about.st_size > LARGEST_ELF:
-                    raise Unresolved(f"{path} has over {LARGEST_ELF >> 30} GiB: build it with less debug information (-g1)")
+                    raise Unresolved(
+                        f"{path} has over {LARGEST_ELF >> 30} GiB: build it with less debug"
+                        " information (-g1)"
+                    )
                 return cls(path, file.read(), about.st_dev, about.st_ino)
         except OSError as error:
             raise Unresolved(f"cannot read {path}: {error.strerror}") from None
@@ -101,19 +122,30 @@ class Elf:
         try:
             found = ELFFile(BytesIO(self.content))
         except (ELFError, struct.error, ValueError) as error:
-            raise Unresolved(f"{self.path} is not a readable program: {error}: build it again") from None
+            raise Unresolved(
+                f"{self.path} is not a readable program: {error}: build it again"
+            ) from None
         if found["e_machine"] != "EM_X86_64" or found.elfclass != 64:
-            raise Unresolved(f"{self.path} is for {found.get_machine_arch()}: functions of C and C++ are recorded on x86-64 only")
+            raise Unresolved(
+                f"{self.path} is for {found.get_machine_arch()}: functions of C and C++ are"
+                " recorded on x86-64 only"
+            )
         return found
 
     @cached_property
     def debug(self) -> DWARFInfo | None:
         """Its debug information; None when it has none."""
-        return self.file.get_dwarf_info() if self.file.has_dwarf_info() and self.file.get_section_by_name(".debug_info") else None
+        return (
+            self.file.get_dwarf_info()
+            if self.file.has_dwarf_info() and self.file.get_section_by_name(".debug_info")
+            else None
+        )
 
     @cached_property
     def dynamic(self) -> bool:
-        """Whether a program asks for the dynamic loader: only then can something be loaded into it."""
+        """Whether a program asks for the dynamic loader: only then can something be loaded into
+        it.
+        """
         return any(segment["p_type"] == "PT_INTERP" for segment in self.file.iter_segments())
 
     @cached_property
@@ -135,7 +167,12 @@ class Elf:
             if tag.entry.d_tag in ("DT_RUNPATH", "DT_RPATH")
         ]
         origin = str(self.path.resolve().parent)
-        return [one.replace("${ORIGIN}", origin).replace("$ORIGIN", origin) for path in paths for one in path.split(":") if one]
+        return [
+            one.replace("${ORIGIN}", origin).replace("$ORIGIN", origin)
+            for path in paths
+            for one in path.split(":")
+            if one
+        ]
 
     @cached_property
     def _segments(self) -> list[_Segment]:
@@ -149,7 +186,9 @@ class Elf:
         """``count`` bytes of the image at an address; fewer at the end of what the file has."""
         for start, size, offset in self._segments:
             if start <= address < start + size:
-                return self.content[offset + address - start : offset + min(address - start + count, size)]
+                return self.content[
+                    offset + address - start : offset + min(address - start + count, size)
+                ]
         return b""
 
     @cached_property
@@ -169,10 +208,14 @@ class Elf:
     def _functions(self, section: Any) -> list[Symbol]:
         table, names = section.data(), section.stringtable.data()
         found = []
-        for name, info, _other, where, address, _size in struct.iter_unpack("<IBBHQQ", table[: len(table) // 24 * 24]):
+        for name, info, _other, where, address, _size in struct.iter_unpack(
+            "<IBBHQQ", table[: len(table) // 24 * 24]
+        ):
             if info & 15 in (2, 10) and where not in (0, 0xFFF1):  # functions, defined here
                 end = names.find(b"\0", name)
-                found.append(Symbol(names[name:end].decode(errors="replace"), address, info >> 4 == 0))
+                found.append(
+                    Symbol(names[name:end].decode(errors="replace"), address, info >> 4 == 0)
+                )
         return found
 
     @cached_property
@@ -184,7 +227,11 @@ class Elf:
             symbols: Any = self.file.get_section_by_name(".dynsym")
             if section is None or symbols is None:
                 continue
-            hooks = {number for number, symbol in enumerate(symbols.iter_symbols()) if symbol.name == HOOK.decode()}
+            hooks = {
+                number
+                for number, symbol in enumerate(symbols.iter_symbols())
+                if symbol.name == HOOK.decode()
+            }
             data = section.data()
             for offset, info, _addend in struct.iter_unpack("<QQq", data[: len(data) // 24 * 24]):
                 if info >> 32 in hooks:
@@ -211,16 +258,26 @@ class Elf:
         return target + at + 6 + struct.unpack_from("<i", stub, at + 2)[0] in self._slots
 
     def hook(self, address: int) -> tuple[int, int] | None:
-        """The call of ``__fentry__`` with which a function at ``address`` begins: its address and its return address."""
+        """The call of ``__fentry__`` with which a function at ``address`` begins: its address and
+        its return address.
+        """
         code = self.code(address, 12)
         at = 4 if code.startswith(ENDBR) else 0
         start = address + at
         if code[at : at + 1] == b"\xe8" and len(code) >= at + 5:
             end = start + 5
-            return (start, end) if self._leads_to_hook(end + struct.unpack_from("<i", code, at + 1)[0]) else None
+            return (
+                (start, end)
+                if self._leads_to_hook(end + struct.unpack_from("<i", code, at + 1)[0])
+                else None
+            )
         if code[at : at + 2] == b"\xff\x15" and len(code) >= at + 6:
             end = start + 6
-            return (start, end) if end + struct.unpack_from("<i", code, at + 2)[0] in self._slots else None
+            return (
+                (start, end)
+                if end + struct.unpack_from("<i", code, at + 2)[0] in self._slots
+                else None
+            )
         return None
 
     @cached_property
@@ -229,4 +286,6 @@ class Elf:
         if not self._slots:
             return {}
         addresses = {symbol.address for symbol in self.symbols}
-        return {address: found for address in addresses if (found := self.hook(address)) is not None}
+        return {
+            address: found for address in addresses if (found := self.hook(address)) is not None
+        }

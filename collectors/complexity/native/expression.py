@@ -1,4 +1,6 @@
-"""Sizes as users write them, ``list->count + 1``, compiled for the runtime; a parser of its own, since nothing is ever evaluated."""
+"""Sizes as users write them, ``list->count + 1``, compiled for the runtime; a parser of its own,
+since nothing is ever evaluated.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ SIZES = ("size", "length")
 
 
 def compile_size(function: BinaryFunction, expression: str) -> tuple[Instruction, ...]:
-    """The program that computes a size from a function's arguments; raises Unresolved, naming what is there."""
+    """The program that computes a size from a function's arguments; raises Unresolved, naming what
+    is there.
+    """
     try:
         return finished(_Parser(function, expression).parse())
     except Unresolved as error:
@@ -40,7 +44,9 @@ def compile_size(function: BinaryFunction, expression: str) -> tuple[Instruction
 
 
 def scope_of(function: BinaryFunction) -> dict[str, Operand | None]:
-    """What an expression may name: parameters, and members of ``this``; None for what the compiler removed."""
+    """What an expression may name: parameters, and members of ``this``; None for what the compiler
+    removed.
+    """
     found: dict[str, Operand | None] = {}
     for parameter, place in zip(function.parameters, places(function), strict=True):
         if parameter.name:
@@ -52,12 +58,17 @@ def member_of(operand: Operand, name: str) -> Operand:
     """A member, of the struct itself or of its bases; raises Unresolved."""
     if isinstance(operand, StackNumber) or operand.type.kind != "struct":
         shown = "a number" if isinstance(operand, StackNumber) else operand.type.name
-        hint = ": write -> instead of ." if not isinstance(operand, StackNumber) and operand.type.kind == "pointer" else ""
+        hint = (
+            ": write -> instead of ."
+            if not isinstance(operand, StackNumber) and operand.type.kind == "pointer"
+            else ""
+        )
         raise Unresolved(f"{shown} has no members{hint}")
     found = _search(operand, name, 0)
     if found is None:
         raise Unresolved(
-            f"{operand.type.name} has no member {name}{nearest(name, [one.name for one in _all(operand) if one.name])}"
+            f"{operand.type.name} has no member"
+            f" {name}{nearest(name, [one.name for one in _all(operand) if one.name])}"
         )
     return found
 
@@ -94,7 +105,8 @@ class _Parser:
         found = self.sum()
         if self.at < len(self.tokens):
             raise Unresolved(
-                f"{self.tokens[self.at]!r} is not understood here: write parameters, members, .size(), + - * / and numbers"
+                f"{self.tokens[self.at]!r} is not understood here: write parameters, members,"
+                " .size(), + - * / and numbers"
             )
         return found
 
@@ -154,7 +166,8 @@ class _Parser:
                 self.expect(")")
                 if name not in SIZES:
                     raise Unresolved(
-                        f"{name}() would have to be called: name a member that holds the size (only size() of std is known)"
+                        f"{name}() would have to be called: name a member that holds the size (only"
+                        " size() of std is known)"
                     )
                 found = size(found)
             else:
@@ -167,12 +180,18 @@ class _Parser:
             raise Unresolved("an index has to be a number")
         self.expect("]")
         first = dereference(operand)
-        return self.plain(type(first)(first.type, first.steps, first.offset + int(number) * first.type.width))
+        return self.plain(
+            type(first)(first.type, first.steps, first.offset + int(number) * first.type.width)
+        )
 
     @staticmethod
     def plain(operand: Operand) -> Operand:
         """A member that is a reference stands for what it refers to."""
-        return dereference(operand) if not isinstance(operand, StackNumber) and operand.type.reference else operand
+        return (
+            dereference(operand)
+            if not isinstance(operand, StackNumber) and operand.type.reference
+            else operand
+        )
 
     def primary(self) -> Operand:
         token = self.take()
@@ -181,9 +200,13 @@ class _Parser:
             self.expect(")")
             return found
         if token[:1].isdigit():
-            return constant(float(token) if "." in token else int(token, 0 if token[:2] in ("0x", "0X") else 10))
+            return constant(
+                float(token) if "." in token else int(token, 0 if token[:2] in ("0x", "0X") else 10)
+            )
         if not re.fullmatch(r"[A-Za-z_]\w*", token):
-            raise Unresolved("it ends too early" if not token else f"{token!r} is not understood here")
+            raise Unresolved(
+                "it ends too early" if not token else f"{token!r} is not understood here"
+            )
         return self.named(token)
 
     def named(self, name: str) -> Operand:
@@ -191,7 +214,8 @@ class _Parser:
             found = self.names[name]
             if found is None:
                 raise Unresolved(
-                    f"the compiler removed {name} from its arguments: add __attribute__((noipa)) or -fno-ipa-sra to it"
+                    f"the compiler removed {name} from its arguments: add __attribute__((noipa)) or"
+                    " -fno-ipa-sra to it"
                 )
             return found
         this = self.names.get("this")
@@ -210,7 +234,10 @@ def _tokens(expression: str) -> list[str]:
     while at < len(expression):
         match = TOKEN.match(expression, at)
         if match is None:
-            raise Unresolved(f"{expression[at]!r} is not understood: write parameters, members, .size(), + - * / and numbers")
+            raise Unresolved(
+                f"{expression[at]!r} is not understood: write parameters, members, .size(), + - * /"
+                " and numbers"
+            )
         found.append(match[0].strip())
         at = match.end()
     return found

@@ -1,7 +1,8 @@
-"""Calls of functions in C and C++: a preloaded runtime records those that were compiled with ``-pg -mfentry``.
+"""Calls of functions in C and C++: a preloaded runtime records those that were compiled with ``-pg
+-mfentry``.
 
-``inside/fentry`` is what runs in the program; this side finds the functions and their sizes in the program's files, and reads what was
-recorded.
+``inside/fentry`` is what runs in the program; this side finds the functions and their sizes in the
+program's files, and reads what was recorded.
 """
 
 from __future__ import annotations
@@ -20,7 +21,13 @@ from perfvcs.collectors.complexity.calls import Calls, RecordingRequest, TracedF
 from perfvcs.collectors.complexity.calls.recording import Interrupted
 from perfvcs.collectors.complexity.native.elf import Elf, Unresolved, reading
 from perfvcs.collectors.complexity.native.program import Instruction, Steps
-from perfvcs.collectors.complexity.native.selection import TraceSelection, automatic, plugins, programs, select
+from perfvcs.collectors.complexity.native.selection import (
+    TraceSelection,
+    automatic,
+    plugins,
+    programs,
+    select,
+)
 from perfvcs.launcher.execution import Execution, Pace, failure, name_command
 from perfvcs.native.compiled import NotCompiled, compiled, preloadable
 from perfvcs.plugins.collector import CollectError, Run
@@ -52,7 +59,17 @@ def write(path: Path, selection: TraceSelection, *, outermost: bool, keep: int) 
     programs: dict[Steps, int] = {(): NONE}
     steps: list[Instruction] = []
     for one in selection.objects:
-        objects.append(struct.pack("<QQIIII", one.device, one.inode, len(sites), len(one.sites), len(nops), len(one.others)))
+        objects.append(
+            struct.pack(
+                "<QQIIII",
+                one.device,
+                one.inode,
+                len(sites),
+                len(one.sites),
+                len(nops),
+                len(one.others),
+            )
+        )
         for site in one.sites:
             if site.steps not in programs:
                 programs[site.steps] = len(steps)
@@ -60,29 +77,52 @@ def write(path: Path, selection: TraceSelection, *, outermost: bool, keep: int) 
             sites.append(struct.pack("<QII", site.offset, site.function, programs[site.steps]))
         nops += [struct.pack("<Q", offset) for offset in one.others]
     head = struct.pack(
-        "<8sIIIIIIIIQ", MAGIC, VERSION, (OUTERMOST if outermost else 0) | PATCH, keep, len(selection.names),
-        len(objects), len(sites), len(nops), len(steps), 0,
-    )  # fmt: skip
-    packed = [struct.pack("<HHIq", step.code, step.argument, step.width, step.value) for step in steps]
+        "<8sIIIIIIIIQ",
+        MAGIC,
+        VERSION,
+        (OUTERMOST if outermost else 0) | PATCH,
+        keep,
+        len(selection.names),
+        len(objects),
+        len(sites),
+        len(nops),
+        len(steps),
+        0,
+    )
+    packed = [
+        struct.pack("<HHIq", step.code, step.argument, step.width, step.value) for step in steps
+    ]
     path.write_bytes(b"".join([head, *objects, *sites, *nops, *packed]))
 
 
 def record(run: Run, request: RecordingRequest) -> Calls:
-    """Execute once and record the calls of the functions; raises CollectError, with what there is when the program failed half way."""
+    """Execute once and record the calls of the functions; raises CollectError, with what there is
+    when the program failed half way.
+    """
     preloaded = runtime()
     files = tuple(_identity(path) for path in _files(run))
-    selection = _selected(files, run, request) if request.functions else _discovered(files, run, request, preloaded)
+    selection = (
+        _selected(files, run, request)
+        if request.functions
+        else _discovered(files, run, request, preloaded)
+    )
     return _calls(run, request, selection, preloaded)
 
 
 def runtime() -> Path:
     """The compiled runtime, by a path that LD_PRELOAD can hold; raises CollectError."""
     if platform.machine() != "x86_64":
-        raise CollectError(f"functions of C and C++ are recorded on x86-64 only, this is {platform.machine()}")
+        raise CollectError(
+            f"functions of C and C++ are recorded on x86-64 only, this is {platform.machine()}"
+        )
     try:
-        found = compiled(inside.COMPLEXITY_INSIDE / "fentry" / "fentry.c", flags=OPTIONS, shared=True)
+        found = compiled(
+            inside.COMPLEXITY_INSIDE / "fentry" / "fentry.c", flags=OPTIONS, shared=True
+        )
     except NotCompiled as error:
-        raise CollectError(f"complexity needs a C compiler to make its recorder: {error}", lasting=True) from None
+        raise CollectError(
+            f"complexity needs a C compiler to make its recorder: {error}", lasting=True
+        ) from None
     return preloadable(found)
 
 
@@ -107,14 +147,18 @@ def _functions(identity: BinaryIdentity) -> BinaryFunctions:
 
 
 @cache
-def _select(files: tuple[BinaryIdentity, ...], functions: tuple[TracedFunction, ...]) -> TraceSelection:
+def _select(
+    files: tuple[BinaryIdentity, ...], functions: tuple[TracedFunction, ...]
+) -> TraceSelection:
 
     everything = [_functions(file) for file in files]
     with reading(Path(files[0][0])):
         return select(functions, everything)
 
 
-def _selected(files: tuple[BinaryIdentity, ...], run: Run, request: RecordingRequest) -> TraceSelection:
+def _selected(
+    files: tuple[BinaryIdentity, ...], run: Run, request: RecordingRequest
+) -> TraceSelection:
 
     try:
         return _select(files, request.functions)
@@ -125,8 +169,12 @@ def _selected(files: tuple[BinaryIdentity, ...], run: Run, request: RecordingReq
         return _select(files + further, request.functions)
 
 
-def _discovered(files: tuple[BinaryIdentity, ...], run: Run, request: RecordingRequest, preloaded: Path) -> TraceSelection:
-    """The functions that take the most time of those with a size, found by one execution that records all of these."""
+def _discovered(
+    files: tuple[BinaryIdentity, ...], run: Run, request: RecordingRequest, preloaded: Path
+) -> TraceSelection:
+    """The functions that take the most time of those with a size, found by one execution that
+    records all of these.
+    """
     import numpy as np
 
     key = (files, run.argv, run.cwd, request.most, request.outermost)
@@ -137,22 +185,36 @@ def _discovered(files: tuple[BinaryIdentity, ...], run: Run, request: RecordingR
         candidates = automatic(everything, run.cwd)
     glance = dataclasses.replace(run, scratch=Path(tempfile.mkdtemp(dir=run.scratch)))
     calls = _calls(glance, dataclasses.replace(request, keep=GLANCE), candidates, preloaded)
-    time = np.bincount(calls.function, weights=calls.duration * calls.rate, minlength=len(calls.names))
-    spread = [len(set(calls.size[calls.function == number].tolist())) for number in range(len(calls.names))]
+    time = np.bincount(
+        calls.function, weights=calls.duration * calls.rate, minlength=len(calls.names)
+    )
+    spread = [
+        len(set(calls.size[calls.function == number].tolist()))
+        for number in range(len(calls.names))
+    ]
     ranked = sorted(range(len(calls.names)), key=lambda number: (spread[number] < 2, -time[number]))
-    best = [number for number in ranked if time[number] > SMALLEST_SHARE * time.max()][: request.most]
+    best = [number for number in ranked if time[number] > SMALLEST_SHARE * time.max()][
+        : request.most
+    ]
     if not best:
         raise CollectError(
-            "complexity: none of the program's functions with a size was called, or no call ended: name functions in functions"
+            "complexity: none of the program's functions with a size was called, or no call ended:"
+            " name functions in functions"
         )
-    entries = tuple(TracedFunction(calls.names[number], candidates.sizes[number]) for number in best)
+    entries = tuple(
+        TracedFunction(calls.names[number], candidates.sizes[number]) for number in best
+    )
     found = select(entries, everything)
     shown = ", ".join(f'"{entry.name}={entry.size}"' for entry in entries)
-    _found[key] = dataclasses.replace(found, warnings=[f"complexity: chosen by time; to keep them: functions = [{shown}]"])
+    _found[key] = dataclasses.replace(
+        found, warnings=[f"complexity: chosen by time; to keep them: functions = [{shown}]"]
+    )
     return _found[key]
 
 
-def _calls(run: Run, request: RecordingRequest, selection: TraceSelection, preloaded: Path) -> Calls:
+def _calls(
+    run: Run, request: RecordingRequest, selection: TraceSelection, preloaded: Path
+) -> Calls:
     from perfvcs.collectors.complexity.native.records import read
 
     folder = run.scratch / "fentry"
@@ -196,12 +258,13 @@ def _check_loaded(run: Run, folder: Path) -> None:
     """Raises CollectError when the runtime was not there, or stayed out of the way."""
     if (folder / "shadow").exists():
         raise CollectError(
-            f"{name_command(run.argv)} runs with a shadow stack, so returns cannot be recorded: unset GLIBC_TUNABLES (x86_shstk)"
+            f"{name_command(run.argv)} runs with a shadow stack, so returns cannot be recorded:"
+            " unset GLIBC_TUNABLES (x86_shstk)"
         )
     if not (folder / "loaded").exists():
         raise CollectError(
-            f"{name_command(run.argv)} does not load what LD_PRELOAD names: start the program itself, without sudo or setuid, and keep its "
-            "environment"
+            f"{name_command(run.argv)} does not load what LD_PRELOAD names: start the program"
+            " itself, without sudo or setuid, and keep its environment"
         )
 
 
@@ -213,12 +276,18 @@ def _remarks(selection: TraceSelection, rows: CallRows) -> list[str]:
     uncalled = [name for name, calls in zip(selection.names, count, strict=True) if not calls]
     if uncalled and len(uncalled) < len(selection.names):
         lost = any(dataclasses.astuple(rows.losses))
-        found.append(f"complexity: {', '.join(uncalled)} {'has no recorded calls' if lost else 'was not called'}")
-    sizeless = np.bincount(rows.function, weights=np.isnan(rows.size) * rows.rate, minlength=len(selection.names))
+        found.append(
+            f"complexity: {', '.join(uncalled)}"
+            f" {'has no recorded calls' if lost else 'was not called'}"
+        )
+    sizeless = np.bincount(
+        rows.function, weights=np.isnan(rows.size) * rows.rate, minlength=len(selection.names)
+    )
     for name, size, calls in zip(selection.names, selection.sizes, sizeless, strict=True):
         if size is not None and calls:
             found.append(
-                f"complexity: {name}={size} had no value in {round(calls):,} calls (a null pointer, or a division by zero)"
+                f"complexity: {name}={size} had no value in {round(calls):,} calls (a null pointer,"
+                " or a division by zero)"
             )
     return found + _rough(selection.names, rows) + _losses(rows.losses)
 
@@ -230,21 +299,32 @@ def _rough(names: list[str], rows: CallRows) -> list[str]:
         np.bincount(rows.function, weights=one * rows.rate, minlength=len(names))
         for one in (rows.duration, rows.duration + rows.cost)
     )
-    found = [name for name, own, whole in zip(names, net, gross, strict=True) if own < ROUGH * whole]
+    found = [
+        name for name, own, whole in zip(names, net, gross, strict=True) if own < ROUGH * whole
+    ]
     if not found:
         return []
     return [
-        f"complexity: most of the time measured of {', '.join(found)} was the recorder's own, which is subtracted: these durations are "
-        "rough; record fewer or longer calls"
+        f"complexity: most of the time measured of {', '.join(found)} was the recorder's own, which"
+        " is subtracted: these durations are rough; record fewer or longer calls"
     ]
 
 
 def _losses(losses: Losses) -> list[str]:
     lines = {
-        "unwound": "were left by an exception, a long jump or the thread's end and are not recorded",
+        "unwound": (
+            "were left by an exception, a long jump or the thread's end and are not recorded"
+        ),
         "switched": "left their stack (coroutines) and are not recorded",
         "missed": "were made by signal handlers that interrupted the recorder and are not recorded",
         "full": "were nested too deep (over 131,072 open calls) and are not recorded",
-        "memory": "are not recorded: there was no space, or too little allowed (ulimit -f), in the folder for temporary files",
+        "memory": (
+            "are not recorded: there was no space, or too little allowed (ulimit -f), in the folder"
+            " for temporary files"
+        ),
     }
-    return [f"complexity: {count:,} calls {line}" for name, line in lines.items() if (count := getattr(losses, name))]
+    return [
+        f"complexity: {count:,} calls {line}"
+        for name, line in lines.items()
+        if (count := getattr(losses, name))
+    ]

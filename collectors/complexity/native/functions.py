@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from perfvcs.collectors.complexity.native.elf import Elf, Symbol
-from perfvcs.collectors.complexity.native.types import DEEPEST_TYPE, STRUCTS, Type, number, original, scope, tag, text
+from perfvcs.collectors.complexity.native.types import (
+    DEEPEST_TYPE,
+    STRUCTS,
+    Type,
+    number,
+    original,
+    scope,
+    tag,
+    text,
+)
 
 FRAME = 0x91  # DW_OP_fbreg
 CLONES = (".isra", ".constprop", ".part", ".lto_priv", ".cold")
@@ -17,7 +26,9 @@ CLONES = (".isra", ".constprop", ".part", ".lto_priv", ".cold")
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter in the order of the source; ``place`` is its location attribute of this instance, None when it has none."""
+    """A parameter in the order of the source; ``place`` is its location attribute of this instance,
+    None when it has none.
+    """
 
     name: str | None
     type: Type
@@ -28,7 +39,10 @@ class Parameter:
 
 @dataclass(frozen=True)
 class BinaryFunction:
-    """One place in a program where a function begins. ``symbol`` distinguishes clones; ``file`` is the source's path as compiled."""
+    """One place in a program where a function begins.
+
+    ``symbol`` distinguishes clones; ``file`` is the source's path as compiled.
+    """
 
     elf: Elf = field(repr=False)
     die: Any = field(repr=False)
@@ -47,10 +61,14 @@ class BinaryFunction:
 
     @cached_property
     def parameters(self) -> list[Parameter]:
-        """Its parameters as the source has them; an instance that the compiler changed may list them otherwise."""
+        """Its parameters as the source has them; an instance that the compiler changed may list
+        them otherwise.
+        """
         own = [child for child in self.die.iter_children() if tag(child) == "formal_parameter"]
         source = (
-            self.die.get_DIE_from_attribute("DW_AT_abstract_origin") if "DW_AT_abstract_origin" in self.die.attributes else None
+            self.die.get_DIE_from_attribute("DW_AT_abstract_origin")
+            if "DW_AT_abstract_origin" in self.die.attributes
+            else None
         )
         if source is None:
             return [self._parameter(child, child) for child in own]
@@ -67,7 +85,13 @@ class BinaryFunction:
         artificial = "DW_AT_artificial" in original(declared, "DW_AT_artificial").attributes
         place = instance.attributes.get("DW_AT_location") if instance is not None else None
         constant = number(instance, "DW_AT_const_value") if instance is not None else None
-        return Parameter(text(original(declared, "DW_AT_name")), Type.of(source, self.find), artificial, place, constant)
+        return Parameter(
+            text(original(declared, "DW_AT_name")),
+            Type.of(source, self.find),
+            artificial,
+            place,
+            constant,
+        )
 
     @cached_property
     def result(self) -> Type:
@@ -83,25 +107,41 @@ class BinaryFunction:
     @property
     def method(self) -> bool:
         """Whether it has a ``this``."""
-        return bool(self.parameters) and self.parameters[0].artificial and self.parameters[0].name == "this"
+        return (
+            bool(self.parameters)
+            and self.parameters[0].artificial
+            and self.parameters[0].name == "this"
+        )
 
     @property
     def constructor(self) -> bool:
         """Whether it begins before its object does."""
         parts = scope(self.die)
-        return self.method and bool(parts) and parts[-1].split("<")[0] == (self.name.rsplit("::", 1)[-1]).split("<")[0]
+        return (
+            self.method
+            and bool(parts)
+            and parts[-1].split("<")[0] == (self.name.rsplit("::", 1)[-1]).split("<")[0]
+        )
 
     @property
     def optimised(self) -> bool:
-        """Whether the compiler was free to pass parameters in its own way: gcc then renames the function, clang does not."""
+        """Whether the compiler was free to pass parameters in its own way: gcc then renames the
+        function, clang does not.
+        """
         if self.clone is not None:
             return True
         local = self.symbol is None or self.symbol.local
-        return local and "clang" in (text(self.die.cu.get_top_DIE(), "DW_AT_producer") or "") and not self._in_memory
+        return (
+            local
+            and "clang" in (text(self.die.cu.get_top_DIE(), "DW_AT_producer") or "")
+            and not self._in_memory
+        )
 
     @property
     def _in_memory(self) -> bool:
-        """Whether a number or pointer has one place on the stack for good: so it is without optimisation."""
+        """Whether a number or pointer has one place on the stack for good: so it is without
+        optimisation.
+        """
         return any(
             one.place is not None
             and one.place.form == "DW_FORM_exprloc"
@@ -113,7 +153,9 @@ class BinaryFunction:
 
 @dataclass
 class BinaryFunctions:
-    """All of one file: ``found`` are those that begin with a hook, or all where hooks are not asked for."""
+    """All of one file: ``found`` are those that begin with a hook, or all where hooks are not asked
+    for.
+    """
 
     elf: Elf
     hooked: bool = True
@@ -123,7 +165,9 @@ class BinaryFunctions:
 
     @classmethod
     def read(cls, elf: Elf, *, hooked: bool = True) -> BinaryFunctions:
-        """From the debug information; with ``hooked=False`` also those that do not begin with a hook."""
+        """From the debug information; with ``hooked=False`` also those that do not begin with a
+        hook.
+        """
         functions = cls(elf, hooked)
         if elf.debug is None:
             return functions
@@ -144,7 +188,11 @@ class BinaryFunctions:
     def split(self) -> bool:
         """Whether the debug information proper is in other files."""
         units = self.elf.debug.iter_CUs() if self.elf.debug is not None else ()
-        return any(key in unit.get_top_DIE().attributes for unit in units for key in ("DW_AT_dwo_name", "DW_AT_GNU_dwo_name"))
+        return any(
+            key in unit.get_top_DIE().attributes
+            for unit in units
+            for key in ("DW_AT_dwo_name", "DW_AT_GNU_dwo_name")
+        )
 
     @cached_property
     def inlined(self) -> set[str]:
@@ -171,7 +219,15 @@ class BinaryFunctions:
             self._unhooked.append(die)
             return
         self.found.append(
-            BinaryFunction(self.elf, die, address, _name(die), _declared(die) or file, symbols.get(address), self.definition)
+            BinaryFunction(
+                self.elf,
+                die,
+                address,
+                _name(die),
+                _declared(die) or file,
+                symbols.get(address),
+                self.definition,
+            )
         )
 
     def _begin(self, die: Any) -> int | None:
@@ -189,7 +245,9 @@ class BinaryFunctions:
             for one in lists.get_range_list_at_offset(ranges, die.cu)
             if hasattr(one, "begin_offset")
         ]
-        return next((start for start in starts if start in self.elf.hooks), starts[0] if starts else None)
+        return next(
+            (start for start in starts if start in self.elf.hooks), starts[0] if starts else None
+        )
 
     @cached_property
     def _definitions(self) -> dict[tuple[str, ...], Any]:

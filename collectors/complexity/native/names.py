@@ -11,19 +11,32 @@ from perfvcs.collectors._shared.frames import without_arguments
 from perfvcs.collectors.complexity.native.containers import container
 from perfvcs.collectors.complexity.native.elf import COMPILER_FLAGS, Unresolved
 from perfvcs.collectors.complexity.native.expression import compile_size
-from perfvcs.collectors.complexity.native.functions import BinaryFunction, BinaryFunctions, Parameter
+from perfvcs.collectors.complexity.native.functions import (
+    BinaryFunction,
+    BinaryFunctions,
+    Parameter,
+)
 from perfvcs.collectors.complexity.native.program import Steps
 from perfvcs.collectors.complexity.native.types import Member, Type
 from perfvcs.errors import nearest
 
 # in order of preference
 SIZE_NAMES = [
-    re.compile(r"(n|size|len|length|count|nmemb|num|number|nelems?|n_?elements?|num_?elements?|sz|cnt)", re.IGNORECASE),
-    re.compile(r"_*(m_)?(n|size|len|length|count|num|cnt|nelems?|nitems|used|elements)_*", re.IGNORECASE),
-    re.compile(r"(n|num|nr|cnt|count|len|size)_\w+|\w+_(n|num|len|length|size|count|cnt)_?|\w+(Size|Count|Length|Len)|n[A-Z]\w*"),
+    re.compile(
+        r"(n|size|len|length|count|nmemb|num|number|nelems?|n_?elements?|num_?elements?|sz|cnt)",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"_*(m_)?(n|size|len|length|count|num|cnt|nelems?|nitems|used|elements)_*", re.IGNORECASE
+    ),
+    re.compile(
+        r"(n|num|nr|cnt|count|len|size)_\w+|\w+_(n|num|len|length|size|count|cnt)_?|\w+(Size|Count|Length|Len)|n[A-Z]\w*"
+    ),
     re.compile(r"order|degree|dim|rows|cols|height|depth|m|k", re.IGNORECASE),
 ]
-CAPACITIES = re.compile(r"cap|alloc|max|elem_?size|item_?size|type_?size|obj_?size|stride|bytes_per", re.IGNORECASE)
+CAPACITIES = re.compile(
+    r"cap|alloc|max|elem_?size|item_?size|type_?size|obj_?size|stride|bytes_per", re.IGNORECASE
+)
 IN_FILE = re.compile(r"(?P<file>[^:()<>]+\.[A-Za-z+]{1,4}):(?!:)(?P<name>.+)")
 BESIDE_FILE = re.compile(r"(?P<name>.*\S)\s+\((?P<file>[^:()<>]+\.[A-Za-z+]{1,4})\)")
 
@@ -31,9 +44,11 @@ BESIDE_FILE = re.compile(r"(?P<name>.*\S)\s+\((?P<file>[^:()<>]+\.[A-Za-z+]{1,4}
 def guess(function: BinaryFunction, fits: Callable[[Steps], bool] = bool) -> str | None:
     """An expression for the size, the likeliest first; None where nothing looks like one.
 
-    In this order: an integer parameter named like a size; a container of std, or a struct with a member named like a size or one that
-    is a container, by value, by reference or behind a pointer; the same of ``this`` (not in constructors, where it has no value yet);
-    an integer parameter with a weaker name. Capacities and sizes of elements are not sizes. ``fits`` may refuse a size's program.
+    In this order: an integer parameter named like a size; a container of std, or a struct with a
+    member named like a size or one that is a container, by value, by reference or behind a pointer;
+    the same of ``this`` (not in constructors, where it has no value yet); an integer parameter with
+    a weaker name. Capacities and sizes of elements are not sizes. ``fits`` may refuse a size's
+    program.
     """
     return next((one for one in _candidates(function) if _works(function, one, fits)), None)
 
@@ -58,9 +73,13 @@ def _candidates(function: BinaryFunction) -> list[str]:
 
 def _integers(parameters: list[Parameter], pattern: re.Pattern[str]) -> list[str]:
     return [
-        one.name for one in parameters
-        if one.name and pattern.fullmatch(one.name) and not CAPACITIES.search(one.name) and _whole(one.type)
-    ]  # fmt: skip
+        one.name
+        for one in parameters
+        if one.name
+        and pattern.fullmatch(one.name)
+        and not CAPACITIES.search(one.name)
+        and _whole(one.type)
+    ]
 
 
 def _whole(type_: Type) -> bool:
@@ -102,16 +121,22 @@ def _flat(type_: Type, depth: int) -> list[Member]:
 
 
 def chosen(name: str, everything: Sequence[BinaryFunctions]) -> list[BinaryFunction]:
-    """The functions that a name means: all overloads and all of that name in several files, unless it says which; raises Unresolved.
+    """The functions that a name means: all overloads and all of that name in several files, unless
+    it says which; raises Unresolved.
 
-    ``name`` is qualified or the end of a qualified name, with or without parameters' types and template arguments; ``file.c:name`` or
-    ``name (file.c)`` means that of one file; a linker's symbol is good too.
+    ``name`` is qualified or the end of a qualified name, with or without parameters' types and
+    template arguments; ``file.c:name`` or ``name (file.c)`` means that of one file; a linker's
+    symbol is good too.
     """
     placed = IN_FILE.fullmatch(name) or BESIDE_FILE.fullmatch(name)
     wanted = _tight(placed["name"] if placed else name)
     known = [one for functions in everything for one in functions.found]
     if placed:
-        known = [one for one in known if one.file == placed["file"] or one.file.endswith("/" + placed["file"])]
+        known = [
+            one
+            for one in known
+            if one.file == placed["file"] or one.file.endswith("/" + placed["file"])
+        ]
     for forms in (_exact, _bare, _ends):
         found = [one for one in known if wanted in forms(one)]
         if found:
@@ -127,7 +152,11 @@ def _tight(name: str) -> str:
 
 def _exact(function: BinaryFunction) -> tuple[str, ...]:
     full = _tight(function.name)
-    return full, full + _tight(function.signature), function.symbol.name if function.symbol else full
+    return (
+        full,
+        full + _tight(function.signature),
+        function.symbol.name if function.symbol else full,
+    )
 
 
 def _bare(function: BinaryFunction) -> tuple[str, ...]:
@@ -144,23 +173,34 @@ def _ends(function: BinaryFunction) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _missing(name: str, wanted: str, known: Sequence[BinaryFunction], everything: Sequence[BinaryFunctions]) -> str:
+def _missing(
+    name: str, wanted: str, known: Sequence[BinaryFunction], everything: Sequence[BinaryFunctions]
+) -> str:
     where = ", ".join(str(functions.elf.path) for functions in everything) or "the program"
     inlined = {one for functions in everything for one in functions.inlined}
     unhooked = {one for functions in everything for one in functions.unhooked}
     if _among(wanted, inlined):
         return (
-            f"complexity: {name} was inlined everywhere in {where}: put __attribute__((noinline)) before it, "
-            "or compile with -fno-inline"
+            f"complexity: {name} was inlined everywhere in {where}: put __attribute__((noinline))"
+            " before it, or compile with -fno-inline"
         )
     if _among(wanted, unhooked):
-        return f"complexity: {name} in {where} was not compiled with {' '.join(COMPILER_FLAGS)}: build its source with these flags too"
+        return (
+            f"complexity: {name} in {where} was not compiled with {' '.join(COMPILER_FLAGS)}: build"
+            " its source with these flags too"
+        )
     names = {one.name for one in known} | inlined | unhooked
     shown = [one for one in names if not one.startswith(("std::", "__"))]
     if any(functions.split for functions in everything):
-        return f"complexity: the debug information of {where} is in other files: compile without -gsplit-dwarf"
+        return (
+            f"complexity: the debug information of {where} is in other files: compile without"
+            " -gsplit-dwarf"
+        )
     if any(functions.elf.debug is None for functions in everything):
-        return f"complexity: there is no function {name} in {where}, which has no debug information (compile with -g){nearest(name, shown)}"
+        return (
+            f"complexity: there is no function {name} in {where}, which has no debug information"
+            f" (compile with -g){nearest(name, shown)}"
+        )
     return f"complexity: there is no function {name} in {where}{nearest(name, shown)}"
 
 
@@ -169,7 +209,8 @@ def _among(wanted: str, names: Iterable[str]) -> bool:
 
 
 def uids(functions: Sequence[BinaryFunction]) -> list[str]:
-    """What each is called: its name, with its parameters' types or its file behind it where the name alone is not unique.
+    """What each is called: its name, with its parameters' types or its file behind it where the
+    name alone is not unique.
 
     Copies of one function that the compiler made share a name.
     """
@@ -177,7 +218,9 @@ def uids(functions: Sequence[BinaryFunction]) -> list[str]:
     distinct = set(entities)
     by_name = Counter(name for name, _, _ in distinct)
     by_signature = Counter((name, signature) for name, signature, _ in distinct)
-    short = Counter((name, signature, file.rsplit("/", 1)[-1]) for name, signature, file in distinct)
+    short = Counter(
+        (name, signature, file.rsplit("/", 1)[-1]) for name, signature, file in distinct
+    )
     found = []
     for name, signature, file in entities:
         last = file.rsplit("/", 1)[-1]

@@ -1,4 +1,6 @@
-"""Programs for the runtime's stack machine (inside/fentry/sizes.h), put together from operands with types."""
+"""Programs for the runtime's stack machine (inside/fentry/sizes.h), put together from operands with
+types.
+"""
 
 from __future__ import annotations
 
@@ -52,9 +54,18 @@ class Instruction(NamedTuple):
 
 
 Steps = tuple[Instruction, ...]
-PUSHES = {Code.REGISTER: 1, Code.VECTOR: 1, Code.STACK: 1, Code.CONSTANT: 1, Code.COPY: 1, Code.IF_ZERO: -1} | dict.fromkeys(
-    (Code.ADD, Code.SUBTRACT, Code.MULTIPLY, Code.DIVIDE, Code.DIVIDE_UNSIGNED), -1
-) | dict.fromkeys((Code.ADD_REAL, Code.SUBTRACT_REAL, Code.MULTIPLY_REAL, Code.DIVIDE_REAL), -1)  # fmt: skip
+PUSHES = (
+    {
+        Code.REGISTER: 1,
+        Code.VECTOR: 1,
+        Code.STACK: 1,
+        Code.CONSTANT: 1,
+        Code.COPY: 1,
+        Code.IF_ZERO: -1,
+    }
+    | dict.fromkeys((Code.ADD, Code.SUBTRACT, Code.MULTIPLY, Code.DIVIDE, Code.DIVIDE_UNSIGNED), -1)
+    | dict.fromkeys((Code.ADD_REAL, Code.SUBTRACT_REAL, Code.MULTIPLY_REAL, Code.DIVIDE_REAL), -1)
+)
 
 
 @dataclass(frozen=True)
@@ -103,7 +114,10 @@ def argument(type_: Type, location: ArgumentLocation) -> Operand:
     if location.stack is not None:
         here: Operand = Address(type_, (Instruction(Code.STACK, value=location.stack),))
         if location.pointer:
-            here = Address(type_, (Instruction(Code.STACK, value=location.stack), Instruction(Code.LOAD, width=8)))
+            here = Address(
+                type_,
+                (Instruction(Code.STACK, value=location.stack), Instruction(Code.LOAD, width=8)),
+            )
     elif location.pointer:
         here = Address(type_, (Instruction(Code.REGISTER, location.pieces[0].register, 8),))
     else:
@@ -129,7 +143,11 @@ def load(operand: Operand) -> Steps:
     if isinstance(operand, Address) and type_.kind == "array":
         return (
             *operand.steps,
-            *((Instruction(Code.CONSTANT, value=operand.offset), Instruction(Code.ADD)) if operand.offset else ()),
+            *(
+                (Instruction(Code.CONSTANT, value=operand.offset), Instruction(Code.ADD))
+                if operand.offset
+                else ()
+            ),
         )
     width = _width(type_)
     if operand.bits is not None:
@@ -138,16 +156,25 @@ def load(operand: Operand) -> Steps:
         return (*operand.steps, Instruction(Code.LOAD, 0, width, operand.offset))
     which, inside = divmod(operand.offset, 8)
     if which >= len(operand.pieces):
-        raise Unresolved(f"{type_.name} is in no register that can be read: choose another expression")
+        raise Unresolved(
+            f"{type_.name} is in no register that can be read: choose another expression"
+        )
     piece = operand.pieces[which]
     if piece.kind == "none":
-        raise Unresolved("the second half of a vector register cannot be read: choose another expression")
+        raise Unresolved(
+            "the second half of a vector register cannot be read: choose another expression"
+        )
     if piece.kind == "vector":
         if inside or not width & REAL_FLAG:
-            raise Unresolved("the second half of a vector register cannot be read: choose another expression")
+            raise Unresolved(
+                "the second half of a vector register cannot be read: choose another expression"
+            )
         return (Instruction(Code.VECTOR, piece.register, width),)
     if width & REAL_FLAG:
-        raise Unresolved("a floating-point number inside an integer register cannot be read: choose another expression")
+        raise Unresolved(
+            "a floating-point number inside an integer register cannot be read: choose another"
+            " expression"
+        )
     if not inside:
         return (Instruction(Code.REGISTER, piece.register, width),)
     return (
@@ -181,7 +208,10 @@ def _width(type_: Type) -> int:
         return type_.width | (SIGNED_FLAG if type_.signed else 0)
     if type_.kind == "float" and type_.width in (4, 8):
         return type_.width | REAL_FLAG
-    raise Unresolved(f"{type_.name} is not a number: add a member such as .n, or .size() where it is a container of std")
+    raise Unresolved(
+        f"{type_.name} is not a number: add a member such as .n, or .size() where it is a container"
+        " of std"
+    )
 
 
 def _name(operand: Operand) -> str:
@@ -220,10 +250,16 @@ def constant(value: float) -> StackNumber:
         if not -(1 << 63) <= value < 1 << 64:
             raise Unresolved(f"{value} is too large")
         wrapped = value - (1 << 64) if value >= 1 << 63 else value
-        return StackNumber((Instruction(Code.CONSTANT, value=wrapped),), "signed" if value < 1 << 63 else "unsigned")
+        return StackNumber(
+            (Instruction(Code.CONSTANT, value=wrapped),),
+            "signed" if value < 1 << 63 else "unsigned",
+        )
     import struct
 
-    return StackNumber((Instruction(Code.CONSTANT, value=struct.unpack("<q", struct.pack("<d", value))[0]),), "real")
+    return StackNumber(
+        (Instruction(Code.CONSTANT, value=struct.unpack("<q", struct.pack("<d", value))[0]),),
+        "real",
+    )
 
 
 INTEGER = {"+": Code.ADD, "-": Code.SUBTRACT, "*": Code.MULTIPLY}
@@ -231,9 +267,17 @@ REAL = {"+": Code.ADD_REAL, "-": Code.SUBTRACT_REAL, "*": Code.MULTIPLY_REAL, "/
 
 
 def arithmetic(left: StackNumber, sign: str, right: StackNumber) -> StackNumber:
-    """``left sign right`` by C's rules, with all integers 64 bits wide: division cuts off, and one double makes both doubles."""
+    """``left sign right`` by C's rules, with all integers 64 bits wide: division cuts off, and one
+    double makes both doubles.
+    """
     if "real" in (left.kind, right.kind):
-        steps = (*left.steps, *right.steps, *_to_real(left, 1), *_to_real(right, 0), Instruction(REAL[sign]))
+        steps = (
+            *left.steps,
+            *right.steps,
+            *_to_real(left, 1),
+            *_to_real(right, 0),
+            Instruction(REAL[sign]),
+        )
         return StackNumber(steps, "real")
     kind = "unsigned" if "unsigned" in (left.kind, right.kind) and sign != "-" else "signed"
     code = INTEGER.get(sign) or (Code.DIVIDE if kind == "signed" else Code.DIVIDE_UNSIGNED)
@@ -243,7 +287,9 @@ def arithmetic(left: StackNumber, sign: str, right: StackNumber) -> StackNumber:
 def _to_real(number: StackNumber, below: int) -> Steps:
     if number.kind == "real":
         return ()
-    return (Instruction(Code.TO_REAL_UNSIGNED if number.kind == "unsigned" else Code.TO_REAL, below),)
+    return (
+        Instruction(Code.TO_REAL_UNSIGNED if number.kind == "unsigned" else Code.TO_REAL, below),
+    )
 
 
 def finished(size: Operand) -> Steps:

@@ -36,7 +36,8 @@ MAX_CALLS = 5_000_000
 class Losses:
     """Calls that are not among the rows.
 
-    Without memory, without a slot, left by an exception or jump, moved between stacks, or made while a signal interrupted the recorder.
+    Without memory, without a slot, left by an exception or jump, moved between stacks, or made
+    while a signal interrupted the recorder.
     """
 
     memory: int = 0
@@ -55,7 +56,9 @@ class CallRows(CallColumns):
 
 @dataclass(frozen=True)
 class _Clock:
-    """What the ticks of a process are: ``scale`` seconds each, and CLOCK_MONOTONIC was ``ns`` at ``tick``."""
+    """What the ticks of a process are: ``scale`` seconds each, and CLOCK_MONOTONIC was ``ns`` at
+    ``tick``.
+    """
 
     scale: float = 1e-9
     tick: int = 0
@@ -71,7 +74,9 @@ class _Clock:
 
 @dataclass(frozen=True)
 class _Part:
-    """The calls kept of a function for one bucket of sizes in one thread, each representing ``rate`` calls."""
+    """The calls kept of a function for one bucket of sizes in one thread, each representing
+    ``rate`` calls.
+    """
 
     function: int
     rate: float
@@ -87,10 +92,12 @@ class _Reservoir:
 
 
 def read(folder: Path, functions: int, keep: int) -> CallRows:
-    """The rows of functions 0 to ``functions`` - 1; raises CollectError for files that are not as the runtime writes them.
+    """The rows of functions 0 to ``functions`` - 1; raises CollectError for files that are not as
+    the runtime writes them.
 
-    For each function and bucket of sizes they are one uniform sample of at most ``keep``, whatever threads and processes they ran in. Calls
-    of a function are numbered from 0 in the order in which they began; where calls were left out, by as many as each row stands for.
+    For each function and bucket of sizes they are one uniform sample of at most ``keep``, whatever
+    threads and processes they ran in. Calls of a function are numbered from 0 in the order in which
+    they began; where calls were left out, by as many as each row stands for.
     """
     paths = sorted(folder.glob("fentry-*.bin"))
     if len(paths) > MAX_FILES:
@@ -103,7 +110,10 @@ def read(folder: Path, functions: int, keep: int) -> CallRows:
             rows = _kept(one, keep)
             total += len(rows)
             if total > MAX_CALLS:
-                raise CollectError(f"over {MAX_CALLS:,} calls were kept: lower keep, or record fewer functions or processes")
+                raise CollectError(
+                    f"over {MAX_CALLS:,} calls were kept: lower keep, or record fewer functions or"
+                    " processes"
+                )
             if len(rows):
                 parts.append(_Part(one.function, max(1.0, one.seen / len(rows)), rows, clock))
     return _columns(parts, keep, losses)
@@ -123,12 +133,21 @@ def _columns(parts: list[_Part], keep: int, losses: Losses) -> CallRows:
     order, rate = order[kept], rate[kept]
     rows, function, scale = rows[order], function[order], scale[order]
     return CallRows(
-        function, numbers(function, rate), starts[order], _sizes(rows), rows["ticks"] * scale, rows["cost"] * scale, rate, losses
+        function,
+        numbers(function, rate),
+        starts[order],
+        _sizes(rows),
+        rows["ticks"] * scale,
+        rows["cost"] * scale,
+        rate,
+        losses,
     )
 
 
 def _sizes(rows: NDArray[np.void]) -> NDArray[np.float64]:
-    """The sizes as numbers, by the kind in the two highest bits of the start; NaN for none and for what is not finite."""
+    """The sizes as numbers, by the kind in the two highest bits of the start; NaN for none and for
+    what is not finite.
+    """
     import numpy as np
 
     kind = rows["start"] >> TICK_BITS
@@ -143,14 +162,17 @@ def _sizes(rows: NDArray[np.void]) -> NDArray[np.float64]:
 
 
 def _buckets(rows: NDArray[np.void]) -> NDArray[np.int64]:
-    """The numbers of the buckets in which the runtime put the sizes (``bucket`` in inside/fentry/sizes.h)."""
+    """The numbers of the buckets in which the runtime put the sizes (``bucket`` in
+    inside/fentry/sizes.h).
+    """
     import numpy as np
 
     kind, raw = rows["start"] >> TICK_BITS, rows["size"]
     real = kind == REAL
     negative = (kind != UNSIGNED) & (raw >> 63 == 1)
     whole = np.where(negative, -raw, raw)
-    whole &= np.where(whole >> 53 != 0, ~np.uint64(0x7FF), ~np.uint64(0))  # what would round up to the next doubling
+    # what would round up to the next doubling
+    whole &= np.where(whole >> 53 != 0, ~np.uint64(0x7FF), ~np.uint64(0))
     bits = np.where(real, raw, whole.astype(float).view("<u8"))
     quarter = (bits >> 50 & 0x1FFF).astype(
         np.int64
@@ -166,18 +188,27 @@ def _kept(reservoir: _Reservoir, keep: int) -> NDArray[np.void]:
 
     capacity = sum(len(rows) for _, rows in reservoir.parts)
     count = min(reservoir.seen, keep, capacity)
-    rows = np.concatenate([*(rows for _, rows in sorted(reservoir.parts, key=lambda part: part[0])), np.empty(0, CALL_RECORD)])
+    rows = np.concatenate(
+        [
+            *(rows for _, rows in sorted(reservoir.parts, key=lambda part: part[0])),
+            np.empty(0, CALL_RECORD),
+        ]
+    )
     return rows[:count]
 
 
 def _content(path: Path) -> bytes:
     content = read_at_most(path, LARGEST_RECORDING)
     if len(content) > LARGEST_RECORDING:
-        raise CollectError(f"{path.name} is larger than the runtime makes it: the program must leave it alone")
+        raise CollectError(
+            f"{path.name} is larger than the runtime makes it: the program must leave it alone"
+        )
     return content
 
 
-def _file(content: bytes, path: Path, functions: int, losses: Losses) -> tuple[_Clock, list[_Reservoir]]:
+def _file(
+    content: bytes, path: Path, functions: int, losses: Losses
+) -> tuple[_Clock, list[_Reservoir]]:
     """Its clock, and the reservoirs of one file."""
     import numpy as np
 
@@ -199,7 +230,9 @@ def _file(content: bytes, path: Path, functions: int, losses: Losses) -> tuple[_
                 raise _wrong(path, "has calls of a function that was not chosen")
             one = found.setdefault(number, _Reservoir(function))
             one.seen = max(one.seen, seen)
-            one.parts.append((first, np.frombuffer(body, CALL_RECORD, (len(body) - PART.size) // 32, PART.size)))
+            one.parts.append(
+                (first, np.frombuffer(body, CALL_RECORD, (len(body) - PART.size) // 32, PART.size))
+            )
     return (_clock(about, path) if about is not None else _Clock()), list(found.values())
 
 
@@ -226,7 +259,9 @@ def _blocks(content: bytes, path: Path) -> list[tuple[int, memoryview]]:
             magic, kind, size = BLOCK_HEAD.unpack_from(view, at)
             if magic != BLOCK_MAGIC:
                 break
-            least = {PROCESS: ABOUT.size, THREAD: COUNTERS.size, CHUNK: PART.size}.get(kind, 1 << 30) + BLOCK_HEAD.size
+            least = {PROCESS: ABOUT.size, THREAD: COUNTERS.size, CHUNK: PART.size}.get(
+                kind, 1 << 30
+            ) + BLOCK_HEAD.size
             if not least <= size <= end - at:
                 raise _wrong(path, "is damaged")
             found.append((kind, view[at + BLOCK_HEAD.size : at + size]))

@@ -27,10 +27,11 @@ MOST_AUTOMATIC = 20_000  # functions of a program that are considered
 
 
 def programs(run: Run) -> list[Path]:
-    """The program that the command's first word names, else those that its other words or its script name, with their libraries.
+    """The program that the command's first word names, else those that its other words or its
+    script name, with their libraries.
 
-    Libraries count when they are below the run's folder; those that a program may load while it runs only when nothing else was compiled
-    with the flags. Raises Unresolved when none was.
+    Libraries count when they are below the run's folder; those that a program may load while it
+    runs only when nothing else was compiled with the flags. Raises Unresolved when none was.
     """
     if not os.path.lexists(run.argv[0]):
         raise CollectError(str(not_started(run.argv, errno.ENOENT)), lasting=True)
@@ -43,22 +44,28 @@ def programs(run: Run) -> list[Path]:
         if found := [path for path, elf in read.items() if elf.hooks]:
             _bear(read.values())
             return found
-    if named and Elf.read(named[0]).dynamic and (found := plugins(run, named)):  # an interpreter that loads them
+    # an interpreter that loads them
+    if named and Elf.read(named[0]).dynamic and (found := plugins(run, named)):
         return found
     raise Unresolved(_not_built(run, [Elf.read(path) for path in named]))
 
 
 def _bear(programs: Iterable[Elf]) -> None:
-    """Raises Unresolved for programs that end when something is loaded before their own libraries."""
+    """Raises Unresolved for programs that end when something is loaded before their own
+    libraries.
+    """
     for elf in programs:
         if any(name.startswith(SANITIZERS) for name in elf.needed):
             raise Unresolved(
-                f"complexity: {elf.path} was built with -fsanitize, which does not work with the recorder: build it without"
+                f"complexity: {elf.path} was built with -fsanitize, which does not work with the"
+                " recorder: build it without"
             )
 
 
 def named(run: Run) -> list[Path]:
-    """The programs that the command names and that are below its folder, else that of its first word; raises Unresolved."""
+    """The programs that the command names and that are below its folder, else that of its first
+    word; raises Unresolved.
+    """
     found = _programs(run)
     top = os.path.realpath(run.cwd) + os.sep
     own = [path for path in found if str(path).startswith(top)] or found[:1]
@@ -81,7 +88,9 @@ def is_elf(path: Path) -> bool:
 
 
 def _named(run: Run) -> Iterator[Path]:
-    """The files that a command names, first word first; of a script also those that it names itself."""
+    """The files that a command names, first word first; of a script also those that it names
+    itself.
+    """
     words = [run.argv[0], *run.argv[1:]]
     first = Path(run.argv[0])
     yield first.resolve()
@@ -122,7 +131,9 @@ def _libraries(elf: Elf, run: Run, seen: set[Path]) -> Iterator[Path]:
     top = os.path.realpath(run.cwd) + os.sep
     folders = [*elf.search, *filter(None, run.env.get("LD_LIBRARY_PATH", "").split(":"))]
     for name in elf.needed:
-        candidates = [run.cwd / name] if "/" in name else [run.cwd / folder / name for folder in folders]
+        candidates = (
+            [run.cwd / name] if "/" in name else [run.cwd / folder / name for folder in folders]
+        )
         for candidate in candidates:
             path = Path(os.path.realpath(candidate))
             if path in seen or not str(path).startswith(top) or not is_elf(path):
@@ -133,7 +144,9 @@ def _libraries(elf: Elf, run: Run, seen: set[Path]) -> Iterator[Path]:
 
 
 def plugins(run: Run, known: Iterable[Path]) -> list[Path]:
-    """Libraries below the run's folder that a program may load while it runs, as far as they were compiled with the flags."""
+    """Libraries below the run's folder that a program may load while it runs, as far as they were
+    compiled with the flags.
+    """
     taken, looked_at = set(known), 0
     found: list[Path] = []
     for folder, folders, files in os.walk(run.cwd):
@@ -143,27 +156,47 @@ def plugins(run: Run, known: Iterable[Path]) -> list[Path]:
             if looked_at > MOST_FILES:
                 return found
             path = Path(os.path.realpath(Path(folder, name)))
-            if re.search(r"\.so(\.\d+)*$", name) and path not in taken and is_elf(path) and Elf.read(path).hooks:
+            if (
+                re.search(r"\.so(\.\d+)*$", name)
+                and path not in taken
+                and is_elf(path)
+                and Elf.read(path).hooks
+            ):
                 taken.add(path)
                 found.append(path)
     return found
 
 
 def _not_built(run: Run, programs: list[Elf]) -> str:
-    own = [elf for elf in programs if str(elf.path).startswith(os.path.realpath(run.cwd) + os.sep)] or programs
+    own = [
+        elf for elf in programs if str(elf.path).startswith(os.path.realpath(run.cwd) + os.sep)
+    ] or programs
     if not own:
-        return f"complexity: {Path(run.argv[0]).name} names no program whose functions could be recorded: let cmd start the program itself"
+        return (
+            f"complexity: {Path(run.argv[0]).name} names no program whose functions could be"
+            " recorded: let cmd start the program itself"
+        )
     elf = own[0]
     if not elf.dynamic and not elf.needed:
-        return f"complexity: {elf.path} is linked statically, so nothing can be loaded into it: link it without -static"
+        return (
+            f"complexity: {elf.path} is linked statically, so nothing can be loaded into it: link"
+            " it without -static"
+        )
     if len(own) == 1 and elf.stripped and elf.refers:
-        return f"complexity: {elf.path} is stripped, its functions cannot be found: build it without -s and do not strip it"
-    return f"complexity: {elf.path} was not compiled with {' '.join(COMPILER_FLAGS)}: {RECORDING_CURE}"
+        return (
+            f"complexity: {elf.path} is stripped, its functions cannot be found: build it without"
+            " -s and do not strip it"
+        )
+    return (
+        f"complexity: {elf.path} was not compiled with {' '.join(COMPILER_FLAGS)}: {RECORDING_CURE}"
+    )
 
 
 @dataclass(frozen=True)
 class HookSite:
-    """A hook of a chosen function: where it returns to, the function's number, and the program of its size."""
+    """A hook of a chosen function: where it returns to, the function's number, and the program of
+    its size.
+    """
 
     offset: int
     function: int
@@ -199,7 +232,9 @@ class _Choice:
     guessed: bool
 
 
-def select(entries: Sequence[TracedFunction], everything: Sequence[BinaryFunctions]) -> TraceSelection:
+def select(
+    entries: Sequence[TracedFunction], everything: Sequence[BinaryFunctions]
+) -> TraceSelection:
     """The functions that entries name, with their sizes; raises Unresolved."""
     choices: dict[tuple[Path, int], _Choice] = {}
     warnings: list[str] = []
@@ -222,15 +257,21 @@ def select(entries: Sequence[TracedFunction], everything: Sequence[BinaryFunctio
 
 
 def automatic(everything: Sequence[BinaryFunctions], folder: Path) -> TraceSelection:
-    """All functions of sources below a folder for which a size can be guessed; raises Unresolved when there are none."""
+    """All functions of sources below a folder for which a size can be guessed; raises Unresolved
+    when there are none.
+    """
     top = os.path.realpath(folder) + os.sep
     found = []
     for function in [one for functions in everything for one in functions.found][:MOST_AUTOMATIC]:
-        if os.path.realpath(function.file).startswith(top) and (made := _choose(function, None)).size is not None:
+        if (
+            os.path.realpath(function.file).startswith(top)
+            and (made := _choose(function, None)).size is not None
+        ):
             found.append(made)
     if not found:
         raise Unresolved(
-            "complexity: no function of the program has parameters or members that look like a size: name them as function=expression"
+            "complexity: no function of the program has parameters or members that look like a"
+            " size: name them as function=expression"
         )
     return _selection(found, everything, [])
 
@@ -239,10 +280,17 @@ def _choose(function: BinaryFunction, size: str | None) -> _Choice:
     if size is not None:
         return _Choice(function, size, compile_size(function, size), guessed=False)
     guessed = guess(function)
-    return _Choice(function, guessed, compile_size(function, guessed) if guessed else (), guessed=guessed is not None)
+    return _Choice(
+        function,
+        guessed,
+        compile_size(function, guessed) if guessed else (),
+        guessed=guessed is not None,
+    )
 
 
-def _selection(choices: list[_Choice], everything: Sequence[BinaryFunctions], warnings: list[str]) -> TraceSelection:
+def _selection(
+    choices: list[_Choice], everything: Sequence[BinaryFunctions], warnings: list[str]
+) -> TraceSelection:
     names: list[str] = []
     sizes: list[str | None] = []
     numbers: dict[str, int] = {}
@@ -255,7 +303,9 @@ def _selection(choices: list[_Choice], everything: Sequence[BinaryFunctions], wa
         elif sizes[numbers[uid]] is None:
             sizes[numbers[uid]] = one.size
         function = one.function
-        sites.setdefault(function.elf.path, []).append(HookSite(function.elf.hooks[function.address][1], numbers[uid], one.steps))
+        sites.setdefault(function.elf.path, []).append(
+            HookSite(function.elf.hooks[function.address][1], numbers[uid], one.steps)
+        )
     objects = []
     for functions in everything:
         elf = functions.elf
@@ -264,9 +314,19 @@ def _selection(choices: list[_Choice], everything: Sequence[BinaryFunctions], wa
         others = sorted(start for start, end in elf.hooks.values() if end not in taken)
         objects.append(Object(elf.path, elf.device, elf.inode, tuple(own), tuple(others)))
     missing = [name for name, size in zip(names, sizes, strict=True) if size is None]
-    guessed = {uid: one.size for uid, one in zip(uids([one.function for one in choices]), choices, strict=True) if one.guessed}
+    guessed = {
+        uid: one.size
+        for uid, one in zip(uids([one.function for one in choices]), choices, strict=True)
+        if one.guessed
+    }
     said = list(warnings)
     if guessed:
-        said.append("complexity: sizes were guessed: " + ", ".join(f"{uid}={size}" for uid, size in sorted(guessed.items())))
-    said += [f"complexity: {name} has no parameter that looks like a size: write {name}=expression" for name in missing]
+        said.append(
+            "complexity: sizes were guessed: "
+            + ", ".join(f"{uid}={size}" for uid, size in sorted(guessed.items()))
+        )
+    said += [
+        f"complexity: {name} has no parameter that looks like a size: write {name}=expression"
+        for name in missing
+    ]
     return TraceSelection(names, sizes, objects, said)

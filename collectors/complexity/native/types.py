@@ -9,7 +9,14 @@ from typing import Any, Literal
 
 TypeKind = Literal["integer", "float", "pointer", "struct", "array", "function", "void", "other"]
 
-TRANSPARENT = ("typedef", "const_type", "volatile_type", "restrict_type", "atomic_type", "immutable_type")
+TRANSPARENT = (
+    "typedef",
+    "const_type",
+    "volatile_type",
+    "restrict_type",
+    "atomic_type",
+    "immutable_type",
+)
 POINTERS = {"pointer_type": "*", "reference_type": "&", "rvalue_reference_type": "&&"}
 STRUCTS = ("structure_type", "class_type", "union_type")
 SCOPES = (*STRUCTS, "namespace", "enumeration_type")
@@ -28,7 +35,11 @@ def tag(die: Any) -> str:
 def text(die: Any, attribute: str = "DW_AT_name") -> str | None:
     """An attribute that is a string."""
     found = die.attributes.get(attribute)
-    return found.value.decode(errors="replace") if found is not None and isinstance(found.value, bytes) else None
+    return (
+        found.value.decode(errors="replace")
+        if found is not None and isinstance(found.value, bytes)
+        else None
+    )
 
 
 def number(die: Any, attribute: str) -> int | None:
@@ -43,11 +54,20 @@ def refer(die: Any, attribute: str = "DW_AT_type") -> Any | None:
 
 
 def original(die: Any, attribute: str) -> Any:
-    """The nearest of an entry, what it is an instance of, and what that was declared as, that has an attribute; else the last of them."""
+    """The nearest of an entry, what it is an instance of, and what that was declared as, that has
+    an attribute; else the last of them.
+    """
     for _ in range(DEEPEST_TYPE):
         if attribute in die.attributes:
             break
-        further = next((key for key in ("DW_AT_abstract_origin", "DW_AT_specification") if key in die.attributes), None)
+        further = next(
+            (
+                key
+                for key in ("DW_AT_abstract_origin", "DW_AT_specification")
+                if key in die.attributes
+            ),
+            None,
+        )
         if further is None:
             break
         die = die.get_DIE_from_attribute(further)
@@ -55,9 +75,18 @@ def original(die: Any, attribute: str) -> Any:
 
 
 def scope(die: Any) -> list[str]:
-    """The namespaces and classes around an entry, outermost first; anonymous ones are ``(anonymous)``, inline ones are left in."""
+    """The namespaces and classes around an entry, outermost first; anonymous ones are
+    ``(anonymous)``, inline ones are left in.
+    """
     for _ in range(DEEPEST_TYPE):
-        further = next((key for key in ("DW_AT_specification", "DW_AT_abstract_origin") if key in die.attributes), None)
+        further = next(
+            (
+                key
+                for key in ("DW_AT_specification", "DW_AT_abstract_origin")
+                if key in die.attributes
+            ),
+            None,
+        )
         if further is None:
             break
         die = die.get_DIE_from_attribute(further)
@@ -74,7 +103,10 @@ def scope(die: Any) -> list[str]:
 
 @dataclass(frozen=True)
 class Member:
-    """A data member of a struct, or one of its bases, without a name; ``offset`` in bytes. ``bits``: place and width of a bit-field."""
+    """A data member of a struct, or one of its bases, without a name; ``offset`` in bytes.
+
+    ``bits``: place and width of a bit-field.
+    """
 
     name: str | None
     offset: int
@@ -88,7 +120,8 @@ class Type:
     """One type; ``die`` is None for void."""
 
     die: Any = field(repr=False)
-    find: Any = field(default=None, repr=False, compare=False)  # a definition for what is only declared here
+    # a definition for what is only declared here
+    find: Any = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(cls, die: Any, find: Any = None) -> Type:
@@ -97,7 +130,9 @@ class Type:
 
     @cached_property
     def plain(self) -> Type:
-        """Without typedefs and qualifiers; what is only declared is looked up where it is defined."""
+        """Without typedefs and qualifiers; what is only declared is looked up where it is
+        defined.
+        """
         die = self.die
         for _ in range(DEEPEST_TYPE):
             if die is None or tag(die) not in TRANSPARENT:
@@ -121,15 +156,26 @@ class Type:
         if named == "base_type":
             encoding = number(die, "DW_AT_encoding")
             return (
-                "float" if encoding == FLOAT else "other" if encoding == COMPLEX or self.width not in (1, 2, 4, 8) else "integer"
+                "float"
+                if encoding == FLOAT
+                else "other"
+                if encoding == COMPLEX or self.width not in (1, 2, 4, 8)
+                else "integer"
             )
-        kinds: dict[str, TypeKind] = {"enumeration_type": "integer", "array_type": "array", "subroutine_type": "function"}
+        kinds: dict[str, TypeKind] = {
+            "enumeration_type": "integer",
+            "array_type": "array",
+            "subroutine_type": "function",
+        }
         return kinds.get(named, "other")
 
     @property
     def reference(self) -> bool:
         """Whether it is a reference, which stands for what it refers to."""
-        return self.plain.die is not None and tag(self.plain.die) in ("reference_type", "rvalue_reference_type")
+        return self.plain.die is not None and tag(self.plain.die) in (
+            "reference_type",
+            "rvalue_reference_type",
+        )
 
     @cached_property
     def width(self) -> int:
@@ -145,7 +191,11 @@ class Type:
         if tag(die) == "array_type":
             return self.count * self.target.width
         further = refer(die)
-        return Type(further, self.find).width if further is not None and further.offset != die.offset else 0
+        return (
+            Type(further, self.find).width
+            if further is not None and further.offset != die.offset
+            else 0
+        )
 
     @cached_property
     def signed(self) -> bool:
@@ -155,14 +205,20 @@ class Type:
             further = refer(die)
             if further is not None:
                 return Type(further).signed
-            return any((number(child, "DW_AT_const_value") or 0) < 0 for child in die.iter_children())
+            return any(
+                (number(child, "DW_AT_const_value") or 0) < 0 for child in die.iter_children()
+            )
         return number(die, "DW_AT_encoding") in SIGNED
 
     @cached_property
     def counts(self) -> bool:
         """Whether it is an integer that can count something: no truth value, no character."""
         die = self.plain.die
-        return self.kind == "integer" and number(die, "DW_AT_encoding") not in (BOOLEAN, UTF) and text(die) != "char"
+        return (
+            self.kind == "integer"
+            and number(die, "DW_AT_encoding") not in (BOOLEAN, UTF)
+            and text(die) != "char"
+        )
 
     @cached_property
     def target(self) -> Type:
@@ -176,7 +232,13 @@ class Type:
         for child in self.plain.die.iter_children():
             if tag(child) == "subrange_type":
                 count, top = number(child, "DW_AT_count"), number(child, "DW_AT_upper_bound")
-                product *= count if count is not None else top + 1 if top is not None and top < 1 << 62 else 0
+                product *= (
+                    count
+                    if count is not None
+                    else top + 1
+                    if top is not None and top < 1 << 62
+                    else 0
+                )
         return product
 
     @property
@@ -204,13 +266,19 @@ class Type:
                 place = number(child, "DW_AT_data_bit_offset")
                 if place is None:  # DWARF 4 of old: counted from the other end of the unit
                     unit = number(child, "DW_AT_byte_size") or Type.of(child).width
-                    place = 8 * ((offset or 0) + unit) - (number(child, "DW_AT_bit_offset") or 0) - width
+                    place = (
+                        8 * ((offset or 0) + unit)
+                        - (number(child, "DW_AT_bit_offset") or 0)
+                        - width
+                    )
                 offset, bits = place // 8, (place % 8, width)
             if offset is None and "DW_AT_data_member_location" in child.attributes:
                 continue  # of a virtual base: computed while the program runs
             if named == "inheritance" and "DW_AT_virtuality" in child.attributes:
                 continue
-            yield Member(text(child), offset or 0, Type.of(child, self.find), named == "inheritance", bits)
+            yield Member(
+                text(child), offset or 0, Type.of(child, self.find), named == "inheritance", bits
+            )
 
     @cached_property
     def scope(self) -> list[str]:
@@ -243,7 +311,9 @@ class Type:
 
     @property
     def by_reference(self) -> bool:
-        """Whether C++ passes and returns it through a pointer to a copy because copying or destroying it runs code."""
+        """Whether C++ passes and returns it through a pointer to a copy because copying or
+        destroying it runs code.
+        """
         die = self.plain.die
         convention = number(die, "DW_AT_calling_convention")
         if convention is not None:
@@ -255,14 +325,26 @@ class Type:
 
 def _runs_code(child: Any) -> bool:
     """Whether a declaration is a destructor or a copy or move constructor that somebody wrote."""
-    if tag(child) != "subprogram" or "DW_AT_artificial" in child.attributes or number(child, "DW_AT_defaulted") == 1:
+    if (
+        tag(child) != "subprogram"
+        or "DW_AT_artificial" in child.attributes
+        or number(child, "DW_AT_defaulted") == 1
+    ):
         return False
     name = text(child) or ""
     if name.startswith("~"):
         return True
     around = text(child.get_parent()) or ""
-    given = [one for one in child.iter_children() if tag(one) == "formal_parameter" and "DW_AT_artificial" not in one.attributes]
+    given = [
+        one
+        for one in child.iter_children()
+        if tag(one) == "formal_parameter" and "DW_AT_artificial" not in one.attributes
+    ]
     if name != around.split("<")[0] or len(given) != 1:
         return False
     type_ = Type.of(given[0])
-    return type_.reference and type_.target.plain.die is not None and type_.target.plain.die.offset == child.get_parent().offset
+    return (
+        type_.reference
+        and type_.target.plain.die is not None
+        and type_.target.plain.die.offset == child.get_parent().offset
+    )

@@ -1,6 +1,8 @@
-"""Calls of Python functions: the program's own interpreters record them, with probes put into the functions' bodies.
+"""Calls of Python functions: the program's own interpreters record them, with probes put into the
+functions' bodies.
 
-``collectors/complexity/inside/python`` is what runs there; this side names the functions to it, and reads what it wrote.
+``collectors/complexity/inside/python`` is what runs there; this side names the functions to it, and
+reads what it wrote.
 """
 
 from __future__ import annotations
@@ -34,10 +36,14 @@ SEPARATOR, END = "\x1f", "\x1e"  # as perfvcs_hook has them
 
 
 def record(run: Run, request: RecordingRequest) -> Calls:
-    """Execute once and record the calls of the functions; raises CollectError, with what there is when the program failed half way."""
+    """Execute once and record the calls of the functions; raises CollectError, with what there is
+    when the program failed half way.
+    """
     places, lines = [FunctionLocation.of(function) for function in request.functions], list[str]()
     if not places:
-        places = discover(run, request.most, lambda: _timed(run), lambda some: _sizes(run, request, some))
+        places = discover(
+            run, request.most, lambda: _timed(run), lambda some: _sizes(run, request, some)
+        )
         lines.append(entries(places))
     calls, _ = _recorded(run, request, places, run.scratch / "calls")
     calls.warnings[:0] = lines
@@ -60,7 +66,9 @@ def _recorded(
     except CollectError as error:
         raise CollectError(f"{name_command(run.argv)}: {error}") from None
     slow = [f"{SLOW_RECORDING}: {line}" for line in dict.fromkeys(notes.slow)]
-    calls = _calls(places, notes, records, execution.pace, [reason_for_none] if reason_for_none else slow)
+    calls = _calls(
+        places, notes, records, execution.pace, [reason_for_none] if reason_for_none else slow
+    )
     if reason is not None:
         raise Interrupted(reason, calls, lasting=execution.timed_out)
     return calls, notes
@@ -70,7 +78,9 @@ def _timed(run: Run) -> list[Timed]:
     """What all functions of the project took in one execution."""
     folder = run.scratch / "discovery"
     folder.mkdir()
-    (folder / "request").write_text(SEPARATOR.join(("discover", str(run.cwd))) + END, encoding="utf-8", errors="surrogateescape")
+    (folder / "request").write_text(
+        SEPARATOR.join(("discover", str(run.cwd))) + END, encoding="utf-8", errors="surrogateescape"
+    )
     execution = execute(run, folder)
     if reason := failure(run.argv, execution, run.timeout):
         raise CollectError(reason, lasting=execution.timed_out)
@@ -79,21 +89,32 @@ def _timed(run: Run) -> list[Timed]:
     return notes.timed
 
 
-def _sizes(run: Run, request: RecordingRequest, places: list[FunctionLocation]) -> dict[FunctionLocation, tuple[int, str]]:
-    """How many different sizes calls of these functions had in one execution, and what is their size."""
+def _sizes(
+    run: Run, request: RecordingRequest, places: list[FunctionLocation]
+) -> dict[FunctionLocation, tuple[int, str]]:
+    """How many different sizes calls of these functions had in one execution, and what is their
+    size.
+    """
     import numpy as np
 
     calls, notes = _recorded(run, request, places, run.scratch / "sizes")
     found = {}
     for number, place in enumerate(places):
         size = calls.size[calls.function == number]
-        found[place] = (len(np.unique(size[~np.isnan(size)])), next(iter(notes.guesses[number]), ""))
+        found[place] = (
+            len(np.unique(size[~np.isnan(size)])),
+            next(iter(notes.guesses[number]), ""),
+        )
     return found
 
 
 def environment(run: Run, folder: Path) -> dict[str, str]:
-    """The environment in which interpreters record what the file ``request`` in ``folder`` asks for."""
-    path = os.pathsep.join(filter(None, (str(inside.COMPLEXITY_INSIDE / "python"), run.env.get("PYTHONPATH"))))
+    """The environment in which interpreters record what the file ``request`` in ``folder`` asks
+    for.
+    """
+    path = os.pathsep.join(
+        filter(None, (str(inside.COMPLEXITY_INSIDE / "python"), run.env.get("PYTHONPATH")))
+    )
     return {**run.env, "PYTHONPATH": path, TRACING_VARIABLE: str(folder / "request")}
 
 
@@ -106,23 +127,37 @@ def check_started(run: Run, notes: RecorderNotes) -> None:
     """Raises CollectError when no interpreter loaded the recorder."""
     if not notes.interpreters:
         raise CollectError(
-            f"{name_command(run.argv)} started no Python that loads the recorder: leave out the options -I, -E and -S, do not clear "
-            "PYTHONPATH, and use Python 3.9 or newer",
+            f"{name_command(run.argv)} started no Python that loads the recorder: leave out the"
+            " options -I, -E and -S, do not clear PYTHONPATH, and use Python 3.9 or newer",
             lasting=True,
         )
 
 
-def ask(folder: Path, places: Sequence[FunctionLocation], request: RecordingRequest, modules: Sequence[tuple[str, Path]]) -> None:
+def ask(
+    folder: Path,
+    places: Sequence[FunctionLocation],
+    request: RecordingRequest,
+    modules: Sequence[tuple[str, Path]],
+) -> None:
     """Write what the interpreters are to record."""
     folder.mkdir()
-    lines: list[Sequence[object]] = [(request.keep, int(request.outermost), *(part for pair in modules for part in pair))]
-    lines += [(number, one.module, one.name, one.line, one.size or "") for number, one in enumerate(places)]
+    lines: list[Sequence[object]] = [
+        (request.keep, int(request.outermost), *(part for pair in modules for part in pair))
+    ]
+    lines += [
+        (number, one.module, one.name, one.line, one.size or "")
+        for number, one in enumerate(places)
+    ]
     text = "".join(SEPARATOR.join(map(str, line)) + END for line in lines)
     (folder / "request").write_text(text, encoding="utf-8", errors="surrogateescape")
 
 
 def _calls(
-    places: Sequence[FunctionLocation], notes: RecorderNotes, records: Records, pace: Pace | None, lines: list[str]
+    places: Sequence[FunctionLocation],
+    notes: RecorderNotes,
+    records: Records,
+    pace: Pace | None,
+    lines: list[str],
 ) -> Calls:
     return Calls(
         names=[place.uid for place in places],
@@ -133,7 +168,8 @@ def _calls(
         number=records.number,
         rate=records.rate,
         pace=(pace or Pace()).at(records.start),
-        engine="+".join(sorted(engine.partition("/")[0] for engine in notes.engines) or ["rewrite"]) + VERSION,
+        engine="+".join(sorted(engine.partition("/")[0] for engine in notes.engines) or ["rewrite"])
+        + VERSION,
         warnings=[*lines, *remarks(places, notes, records)],
         left=int(records.unfinished.sum()),
     )

@@ -25,14 +25,18 @@ SEPARATOR, END = "\x1f", "\x1e"
 
 
 def compiled_recorder(run: Run) -> tuple[list[tuple[str, Path]], str | None]:
-    """The compiled recorder with the tag of the interpreters that can load it, in a list that is empty where there is none; and why."""
+    """The compiled recorder with the tag of the interpreters that can load it, in a list that is
+    empty where there is none; and why.
+    """
     modules, reason = extension(run, inside.COMPLEXITY_INSIDE / "tracer.c")
     return modules, f"{SLOW_RECORDING}: {reason}" if reason else None
 
 
 @dataclass(frozen=True)
 class FunctionLocation:
-    """A Python function to be recorded; ``line`` is 0 where the name is enough, ``size`` None where it is to be guessed."""
+    """A Python function to be recorded; ``line`` is 0 where the name is enough, ``size`` None where
+    it is to be guessed.
+    """
 
     module: str
     name: str
@@ -46,7 +50,8 @@ class FunctionLocation:
 
     @classmethod
     def of(cls, function: TracedFunction) -> FunctionLocation:
-        """The place that an entry names; raises UsageError if it is not a name or not an expression.
+        """The place that an entry names; raises UsageError if it is not a name or not an
+        expression.
 
         >>> FunctionLocation.of(TracedFunction("pkg.mod:List.insert@12", "len(self)"))
         FunctionLocation(module='pkg.mod', name='List.insert', line=12, size='len(self)')
@@ -54,8 +59,8 @@ class FunctionLocation:
         found = FUNCTION_NAME.fullmatch(function.name)
         if found is None:
             raise UsageError(
-                f"complexity: {function.name!r} names no Python function: write module:function, module:Class.method, or one of these "
-                "with @line behind it"
+                f"complexity: {function.name!r} names no Python function: write module:function,"
+                " module:Class.method, or one of these with @line behind it"
             )
         if function.size is not None:
             try:
@@ -63,16 +68,21 @@ class FunctionLocation:
             except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
                 reason = error.msg if isinstance(error, SyntaxError) else type(error).__name__
                 raise UsageError(
-                    f"complexity: the size of {function.name}, {function.size!r}, is not an expression: {reason}"
+                    f"complexity: the size of {function.name}, {function.size!r}, is not an"
+                    f" expression: {reason}"
                 ) from None
             if "\x1e" in function.size or "\x1f" in function.size:
-                raise UsageError(f"complexity: the size of {function.name} has control characters: remove them")
+                raise UsageError(
+                    f"complexity: the size of {function.name} has control characters: remove them"
+                )
         return cls(found["module"], found["name"], int(found["line"] or 0), function.size)
 
 
 @dataclass(frozen=True)
 class Timed:
-    """The result of discovery for one function of one process; ``line`` is that of its first decorator."""
+    """The result of discovery for one function of one process; ``line`` is that of its first
+    decorator.
+    """
 
     path: str
     line: int
@@ -83,10 +93,13 @@ class Timed:
 
 @dataclass
 class RecorderNotes:
-    """``modules``: the files of those that were instrumented. ``defined``, ``errors`` and ``guesses`` are by the functions' numbers.
+    """``modules``: the files of those that were instrumented.
 
-    ``untouched`` has modules that were loaded another way, with that; ``failed`` those that could not be instrumented, with the reason.
-    A guess is an expression, and whether there were others as good.
+    ``defined``, ``errors`` and ``guesses`` are by the functions' numbers.
+
+    ``untouched`` has modules that were loaded another way, with that; ``failed`` those that could
+    not be instrumented, with the reason. A guess is an expression, and whether there were others as
+    good.
     """
 
     interpreters: list[tuple[str, str]] = field(default_factory=list)
@@ -102,7 +115,9 @@ class RecorderNotes:
 
 
 def read_notes(folder: Path) -> RecorderNotes:
-    """The notes of all interpreters of one execution; lines that are not as they should be are left out: programs could write some."""
+    """The notes of all interpreters of one execution; lines that are not as they should be are left
+    out: programs could write some.
+    """
     notes = RecorderNotes()
     for path in sorted(folder.glob("notes-*.txt"))[:MAX_FILES]:
         for line in _content(path).decode(errors="replace").split(END)[:-1]:
@@ -130,14 +145,18 @@ def _take(notes: RecorderNotes, kind: str, fields: list[str]) -> None:
         case "guess", [number, expression, ambiguous] if number.isdecimal():
             known = notes.guesses[int(number)]
             known[expression] = known.get(expression, False) or ambiguous == "1"
-        case "timed", [path, line, module, calls, duration] if line.isdecimal() and calls.isdecimal() and duration.isdecimal():
+        case "timed", [path, line, module, calls, duration] if (
+            line.isdecimal() and calls.isdecimal() and duration.isdecimal()
+        ):
             notes.timed.append(Timed(path, int(line), module, int(calls), int(duration)))
         case "slow", [reason]:
             notes.slow.append(reason)
 
 
 def _printable(text: str) -> str:
-    return "".join(character if character.isprintable() else "?" for character in text[:LONGEST_FIELD])
+    return "".join(
+        character if character.isprintable() else "?" for character in text[:LONGEST_FIELD]
+    )
 
 
 def _content(path: Path) -> bytes:

@@ -1,4 +1,6 @@
-"""What counts allocations in the measured program: a library that is preloaded; ``python`` goes on the PYTHONPATH of interpreters."""
+"""What counts allocations in the measured program: a library that is preloaded; ``python`` goes on
+the PYTHONPATH of interpreters.
+"""
 
 from pathlib import Path
 

@@ -1,8 +1,10 @@
-"""The benchmark of the demo: what sqlparse is for (split, parse and format), on one realistic SQL script.
+"""The benchmark of the demo: what sqlparse is for (split, parse and format), on one realistic SQL
+script.
 
-The same text for every release and on every machine. Each execution does the jobs in turns, ``ROUNDS`` times, and reports every round
-through perfvcs' helper, so that a page shows the jobs beside the whole process (whose time has the interpreter's start and the import
-too). Run alone, it prints how much text it worked on.
+The same text for every release and on every machine. Each execution does the jobs in turns,
+``ROUNDS`` times, and reports every round through perfvcs' helper, so that a page shows the jobs
+beside the whole process (whose time has the interpreter's start and the import too). Run alone, it
+prints how much text it worked on.
 """
 
 from __future__ import annotations
@@ -33,17 +35,25 @@ TYPES = ("INTEGER NOT NULL", "VARCHAR(80)", "NUMERIC(12, 2) DEFAULT 0", "TIMESTA
 
 
 def script(tables: int = 4, seed: int = 1) -> str:
-    """A database's script: for each table its creation, some rows, a change, and a report over a join."""
+    """A database's script: for each table its creation, some rows, a change, and a report over a
+    join.
+    """
     chosen = random.Random(seed)
     statements = []
     for table, other in pairwise(NAMES[: tables + 1]):
         columns = ",\n  ".join(f"c{number} {chosen.choice(TYPES)}" for number in range(5))
-        rows = ",\n".join(f"({number}, 'it''s {chosen.random():.3f}', {chosen.randrange(10**6)}, NULL)" for number in range(6))
+        rows = ",\n".join(
+            f"({number}, 'it''s {chosen.random():.3f}', {chosen.randrange(10**6)}, NULL)"
+            for number in range(6)
+        )
         least, year = chosen.randrange(100), chosen.randrange(2000, 2025)
         statements += [
             f"-- the {table}s\nCREATE TABLE {table} (\n  id INTEGER PRIMARY KEY,\n  {columns}\n);",
             f"insert into {table} (id, c1, c2, c3) values\n{rows};",
-            f"update {table} set c2 = c2 * 1.1, c3 = case when c2 > {least} then 'high' else lower(c1) end where id in (1, 2, 3);",
+            (
+                f"update {table} set c2 = c2 * 1.1, c3 = case when c2 > {least} then 'high' else"
+                " lower(c1) end where id in (1, 2, 3);"
+            ),
             f"""/* the report of {year} */
 with recent as (select * from {table} where c4 >= '{year}-01-01' and c4 < '{year + 1}-01-01')
 select r.id, o.c1 as name, count(*) total, sum(coalesce(r.c2, 0) * 100) / nullif(max(o.c2), 0) as share
@@ -59,11 +69,19 @@ def main() -> None:
     if not Path(sqlparse.__file__).is_relative_to(ROOT):
         raise SystemExit(f"{sqlparse.__file__} is not the package of {ROOT}")
     text = script()
-    for _ in range(ROUNDS):  # the jobs in turns, so that a slow moment of the machine hits a round of each and no median
+    # the jobs in turns, so that a slow moment of the machine hits a round of each and no median
+    for _ in range(ROUNDS):
         repeat("split", lambda: sqlparse.split(text), iterations=1)
         repeat("parse", lambda: sqlparse.parse(text), iterations=1)
-        repeat("format", lambda: sqlparse.format(text, reindent=True, keyword_case="upper", strip_comments=True), iterations=1)
-    print(f"sqlparse {sqlparse.__version__}: {len(text)} characters in {text.count(';')} statements, {ROUNDS} rounds")
+        repeat(
+            "format",
+            lambda: sqlparse.format(text, reindent=True, keyword_case="upper", strip_comments=True),
+            iterations=1,
+        )
+    print(
+        f"sqlparse {sqlparse.__version__}: {len(text)} characters in {text.count(';')} statements,"
+        f" {ROUNDS} rounds"
+    )
 
 
 if __name__ == "__main__":

@@ -29,9 +29,18 @@ class PlainList:
                 values.append(float(line))
             except ValueError:
                 raise Malformed(f"line {number}: `{line[:40]}` is not a number") from None
-        session = f"plainlist-{sha256(document).hexdigest()[:12]}"  # the same file imported again is the same profile
+        # the same file imported again is the same profile
+        session = f"plainlist-{sha256(document).hexdigest()[:12]}"
         return Profile(
-            commit=UNKNOWN, job=Job(stem, "imported", stem), collected=Collected(session, "", "", "plainlist"),
-            metrics={"wall": Metric("s")}, design=Design(executions=len(values)),
-            resources=Resources(names=[stem], uid=[0] * len(values), execution=list(range(len(values))), metrics={"wall": values}),
-        )  # fmt: skip
+            commit=UNKNOWN,
+            job=Job(stem, "imported", stem),
+            collected=Collected(session, "", "", "plainlist"),
+            metrics={"wall": Metric("s")},
+            design=Design(executions=len(values)),
+            resources=Resources(
+                names=[stem],
+                uid=[0] * len(values),
+                execution=list(range(len(values))),
+                metrics={"wall": values},
+            ),
+        )

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fastest(PairMethod):
-    """Changed where the least values of both sides differ by more than ``delta``. Nothing is asked of noise."""
+    """Changed where the least values of both sides differ by more than ``delta``.
+
+    Nothing is asked of noise.
+    """
 
     def judge(self, pairs: Sequence[Pair]) -> list[Change]:
         """One change per pair, in their order."""
@@ -28,6 +31,19 @@ class Fastest(PairMethod):
         before, after = (min(flatten(side)) for side in (pair.baseline, pair.target))
         effect = after / before - 1 if before else None
         if effect is None:
-            return state(pair, word="inconclusive", method="fastest", centres=(before, after), reason="the least value is 0")
+            return state(
+                pair,
+                word="inconclusive",
+                method="fastest",
+                centres=(before, after),
+                reason="the least value is 0",
+            )
         word = "same" if abs(effect) <= self.delta else direction(pair.about, effect)
-        return state(pair, word=word, method="fastest", centres=(before, after), effects=(effect, None, None), delta=self.delta)
+        return state(
+            pair,
+            word=word,
+            method="fastest",
+            centres=(before, after),
+            effects=(effect, None, None),
+            delta=self.delta,
+        )

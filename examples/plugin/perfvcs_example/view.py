@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Dots(View[list[Profile]]):
-    """The rows of the target in the order in which they were measured; ``points``: at most so many."""
+    """The rows of the target in the order in which they were measured; ``points``: at most so
+    many.
+    """
 
     points: Count = 1000
 
@@ -36,7 +38,9 @@ class Dots(View[list[Profile]]):
         plots = []
         for profile in data:
             for name, values in profile.resources.metrics.items():
-                shown = [(place, value) for place, value in enumerate(values) if value is not None][: self.points]
+                shown = [(place, value) for place, value in enumerate(values) if value is not None][
+                    : self.points
+                ]
                 plot = figure(title=f"{profile.job.name}: {name}", height=250, width=600)
                 plot.scatter([place for place, _ in shown], [value for _, value in shown])
                 plots.append(plot)

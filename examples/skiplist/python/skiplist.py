@@ -1,4 +1,6 @@
-"""An ordered set as a skip list: sorted nodes, each with links on a random number of levels (Pugh 1990)."""
+"""An ordered set as a skip list: sorted nodes, each with links on a random number of levels (Pugh
+1990).
+"""
 
 from __future__ import annotations
 

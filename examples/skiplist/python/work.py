@@ -1,4 +1,5 @@
-"""Let a skip list wander between random lengths, and look all keys up in it after every step: the work that perf measures.
+"""Let a skip list wander between random lengths, and look all keys up in it after every step: the
+work that perf measures.
 
     python work.py [KEYS] [STEPS]
 
@@ -12,7 +13,9 @@ from random import Random
 from skiplist import SkipList
 
 FEWEST = 10  # keys, but at the start
-ROUNDS = 2  # how often all keys are looked up after every step: so little is left in the caches of what insert did
+# how often all keys are looked up after every step: so little is left in the caches of what insert
+# did
+ROUNDS = 2
 
 
 class Version:
@@ -28,9 +31,11 @@ class Version:
 
 
 def work(keys: int, steps: int) -> int:
-    """So many steps with at most so many keys, the same ones each time; returns how often a key was found.
+    """So many steps with at most so many keys, the same ones each time; returns how often a key was
+    found.
 
-    Three of four steps lead towards the next length, one away from it: so calls of all functions mix at every length.
+    Three of four steps lead towards the next length, one away from it: so calls of all functions
+    mix at every length.
     """
     random = Random(1)
     numbers = random.sample(range(keys), keys)
@@ -42,7 +47,8 @@ def work(keys: int, steps: int) -> int:
     for _ in range(steps):
         place = len(skiplist)
         if place == length:
-            length = round(FEWEST * (keys / FEWEST) ** random.random())  # short ones as often as long ones
+            # short ones as often as long ones
+            length = round(FEWEST * (keys / FEWEST) ** random.random())
         if place < FEWEST or (place < keys and (place < length) == (random.random() < 0.75)):
             other = random.randrange(place, keys)
             order[place], order[other] = order[other], order[place]

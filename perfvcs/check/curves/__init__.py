@@ -1,1 +1,3 @@
-"""What the methods on curves share: fitted sides, replication by executions, and the change in words."""
+"""What the methods on curves share: fitted sides, replication by executions, and the change in
+words.
+"""

@@ -21,22 +21,27 @@ if TYPE_CHECKING:
     from perfvcs.check.curves.sides import FittedCurves
 
 
-FEWEST_CONFIRMING = 5  # pairs, below which they have fewer degrees of freedom than they save variance
+# pairs, below which they have fewer degrees of freedom than they save variance
+FEWEST_CONFIRMING = 5
 SMALLEST_MULTIPLE = 10.0
 FEWEST_IN_A_ROW = 3  # sizes in a row: a pause of the machine hits one
 SHARE_OF_SIZES = 0.75  # of the sizes there must show it
 TENTH = 10
 ORDER_R2 = 0.98  # r2 from which the order of a model is named
-FARTHER = 1.25  # times as far from the values as its own model must be what an added error explains: that has more coefficients,
+# times as far from the values as its own model must be what an added error explains: that has more
+# coefficients,
+FARTHER = 1.25
 SMALLEST_SHARE = 0.001  # and by this share of the values, or it is rounding
 
 
 def borne_out(sides: Sides, error: Callable[[Floats], Floats]) -> float:
-    """The p of equal executions in the direction of an ``error``, a value at each size; 0 where there are no executions to ask.
+    """The p of equal executions in the direction of an ``error``, a value at each size; 0 where
+    there are no executions to ask.
 
-    All values of an execution share its start, so values at many sizes do not distinguish a start from an error. For each execution, the
-    multiple of the error by which it lies above the common curve is one number, and these are compared by Student in pairs, or by Welch.
-    One execution a side cannot be asked, nor can executions that have fewer than three sizes each.
+    All values of an execution share its start, so values at many sizes do not distinguish a start
+    from an error. For each execution, the multiple of the error by which it lies above the common
+    curve is one number, and these are compared by Student in pairs, or by Welch. One execution a
+    side cannot be asked, nor can executions that have fewer than three sizes each.
     """
     import numpy as np
 
@@ -49,7 +54,9 @@ def borne_out(sides: Sides, error: Callable[[Floats], Floats]) -> float:
     if not (np.isfinite(first).all() and np.isfinite(second).all()):
         return 0.0
     paired = sides.case.chosen.paired and len(first) >= FEWEST_CONFIRMING
-    p = float((difference.paired if paired else difference.welch)(first[None], second[None], None).p[0])
+    p = float(
+        (difference.paired if paired else difference.welch)(first[None], second[None], None).p[0]
+    )
     return p if np.isfinite(p) else 0.0
 
 
@@ -69,10 +76,12 @@ class _Ranges(NamedTuple):
 
 
 def multiple(lines: ExecutionLines) -> int:
-    """1 where the target's values are at least ten times the baseline's, -1 where a tenth of them at most, else 0.
+    """1 where the target's values are at least ten times the baseline's, -1 where a tenth of them
+    at most, else 0.
 
-    That must hold of every value of both sides, at three quarters of the largest tenth of the sizes, or of the smallest, or of all (at
-    least three sizes). A baseline of 0 counts as its smallest value that is not; where it has none, nothing is known of what is small.
+    That must hold of every value of both sides, at three quarters of the largest tenth of the
+    sizes, or of the smallest, or of all (at least three sizes). A baseline of 0 counts as its
+    smallest value that is not; where it has none, nothing is known of what is small.
     """
     import numpy as np
 
@@ -84,7 +93,9 @@ def multiple(lines: ExecutionLines) -> int:
         values = np.abs(lines.rows[0 if sign > 0 else 1].value)
         least = values[values > 0].min(initial=np.inf)
         magnitude = np.maximum(np.maximum(np.abs(below.low), np.abs(below.high)), least)
-        away = (above.low - below.high >= (SMALLEST_MULTIPLE - 1) * magnitude) & np.isfinite(magnitude)
+        away = (above.low - below.high >= (SMALLEST_MULTIPLE - 1) * magnitude) & np.isfinite(
+            magnitude
+        )
         if any(part.mean() >= SHARE_OF_SIZES for part in (away[-end:], away[:end], away)):
             return sign
     return 0
@@ -106,15 +117,21 @@ def _ranges(lines: ExecutionLines) -> _Ranges:
 
 
 def replaced(fits: FittedCurves, number: int, curve: Curve) -> bool:
-    """Whether the side that is above by the error outgrows the other by its own model, which explains it better than that error does.
+    """Whether the side that is above by the error outgrows the other by its own model, which
+    explains it better than that error does.
 
-    Compared are the mean distances from its means at all sizes, in shares of these: of its own model, and of the other side's with the
-    error added, be it that one's model or, which may not fit, its means. log n and a little of n looks like a power, but log n with a
-    linear error explains it better.
+    Compared are the mean distances from its means at all sizes, in shares of these: of its own
+    model, and of the other side's with the error added, be it that one's model or, which may not
+    fit, its means. log n and a little of n looks like a power, but log n with a linear error
+    explains it better.
     """
     import numpy as np
 
-    if curve.coefficient is None or not outgrows(curve, side := int(curve.coefficient > 0)) or curve.r2[side] < ORDER_R2:
+    if (
+        curve.coefficient is None
+        or not outgrows(curve, side := int(curve.coefficient > 0))
+        or curve.r2[side] < ORDER_R2
+    ):
         return False
     sizes = fits.sizes(number)
     models, measured = fits.predicted(number, sizes), fits.measured(number)

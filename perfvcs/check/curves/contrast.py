@@ -1,4 +1,6 @@
-"""The numbers behind verdicts on curves: differences at both ends and over all sizes, and the chance of the whole."""
+"""The numbers behind verdicts on curves: differences at both ends and over all sizes, and the
+chance of the whole.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ CONTRAST_COLUMNS = (2, 3, 0)  # the columns of lines: smallest sizes, largest si
 
 
 class CurveEffect(NamedTuple):
-    """The baseline's and the target's centre, target/baseline - 1 with its interval, and target - baseline with its interval."""
+    """The baseline's and the target's centre, target/baseline - 1 with its interval, and target -
+    baseline with its interval.
+    """
 
     baseline: float | None
     target: float | None
@@ -49,7 +53,9 @@ class CurveEffect(NamedTuple):
 
 @dataclass(frozen=True)
 class EffectCase:
-    """A case with what is known of it, how small an effect counts, as a share, and the finest ``step`` of its values, in their unit."""
+    """A case with what is known of it, how small an effect counts, as a share, and the finest
+    ``step`` of its values, in their unit.
+    """
 
     sides: Sides
     lines: ExecutionLines
@@ -59,11 +65,20 @@ class EffectCase:
     step: float = 0.0
 
     def relative(self, difference: float) -> float:
-        """A difference of the lines as target/baseline - 1; not below -1 where a value below 0 is none, or an error of the clock."""
+        """A difference of the lines as target/baseline - 1; not below -1 where a value below 0 is
+        none, or an error of the clock.
+        """
         if not self.lines.logarithmic:  # shares of the middle of both: 2 where the baseline is 0
             sides = self.sides
-            above = sides.case.calls or min(float(side.value.min()) for side in (sides.baseline, sides.target)) >= 0
-            return max(-1.0 if above else -inf, difference / (1 - difference / 2)) if 2 - difference > NEGLIGIBLE_SHARE else inf
+            above = (
+                sides.case.calls
+                or min(float(side.value.min()) for side in (sides.baseline, sides.target)) >= 0
+            )
+            return (
+                max(-1.0 if above else -inf, difference / (1 - difference / 2))
+                if 2 - difference > NEGLIGIBLE_SHARE
+                else inf
+            )
         return expm1(difference) if abs(difference) <= LARGEST_EXPONENT else inf
 
     @property
@@ -77,24 +92,36 @@ class EffectCase:
 
     @cached_property
     def times(self) -> int:
-        """Whether the target is many times the baseline, or a small part of it; see ``multiple``."""
+        """Whether the target is many times the baseline, or a small part of it; see
+        ``multiple``.
+        """
         return multiple(self.lines)
 
     @cached_property
     def value(self) -> float:
-        """What a step is a share of: the smaller of the levels at the smallest and at the largest sizes, on either side."""
+        """What a step is a share of: the smaller of the levels at the smallest and at the largest
+        sizes, on either side.
+        """
         low, high = self.lines.ends
         found = []
         for size, value, _, _, share in self.lines.rows:
             level = value if self.lines.logarithmic else share
-            found += [float(level[there].mean()) for there in (size <= low, size >= high) if there.any()]
+            found += [
+                float(level[there].mean()) for there in (size <= low, size >= high) if there.any()
+            ]
         return min(found, default=0.0)
 
     @property
     def bound(self) -> float:
-        """How large the effect is at most, at either end and over all, to either side, by the intervals and by what the clock can show."""
+        """How large the effect is at most, at either end and over all, to either side, by the
+        intervals and by what the clock can show.
+        """
         low, high = min(self.contrast.low), max(*self.contrast.high, self.contrast.widest)
-        reach = max(-expm1(min(low, 0.0)), expm1(min(high, LARGEST_EXPONENT))) if self.lines.logarithmic else max(-low, high)
+        reach = (
+            max(-expm1(min(low, 0.0)), expm1(min(high, LARGEST_EXPONENT)))
+            if self.lines.logarithmic
+            else max(-low, high)
+        )
         return max(reach, CLOCK_STEPS * self.step / self.value if self.value else inf)
 
     def range(self, part: int) -> tuple[float, float]:
@@ -103,9 +130,11 @@ class EffectCase:
         return ((sides.low, ends[0]), (ends[1], sides.high), (sides.low, sides.high))[part]
 
     def effect(self, part: int) -> CurveEffect:
-        """The effect at the smallest (0), at the largest (1) or over all sizes (2), in the metric's unit.
+        """The effect at the smallest (0), at the largest (1) or over all sizes (2), in the metric's
+        unit.
 
-        The baseline's centre is geometric if logarithms were compared. If the curve is at or below 0, shares of it mean nothing.
+        The baseline's centre is geometric if logarithms were compared. If the curve is at or below
+        0, shares of it mean nothing.
         """
         import numpy as np
 
@@ -116,13 +145,27 @@ class EffectCase:
         ends = self.contrast.theta[part], self.contrast.low[part], self.contrast.high[part]
         unit = self.sides.unit
         if not there.any():
-            return CurveEffect(None, None, _three(finite(self.relative(each)) for each in ends), (None, None, None))
-        centre = finite(float(np.exp(np.log(value[there]).mean()) if self.lines.logarithmic else value[there].mean()) * unit)
+            return CurveEffect(
+                None, None, _three(finite(self.relative(each)) for each in ends), (None, None, None)
+            )
+        centre = finite(
+            float(
+                np.exp(np.log(value[there]).mean())
+                if self.lines.logarithmic
+                else value[there].mean()
+            )
+            * unit
+        )
         if (level[there] >= share[there]).all():
             shares = _three(finite(self.relative(each)) for each in ends)
-            shifts = _three(None if centre is None or each is None else finite(centre * each) for each in shares)
+            shifts = _three(
+                None if centre is None or each is None else finite(centre * each) for each in shares
+            )
         else:
-            shares, shifts = (None, None, None), _three(finite(each * float(share[there].mean()) * unit) for each in ends)
+            shares, shifts = (
+                (None, None, None),
+                _three(finite(each * float(share[there].mean()) * unit) for each in ends),
+            )
         target = None if centre is None or shifts[0] is None else finite(centre + shifts[0])
         return CurveEffect(centre, target, shares, shifts)
 
@@ -134,11 +177,13 @@ def _three(values: Iterable[float | None]) -> Three:
 
 @dataclass(frozen=True)
 class Contrast:
-    """Target minus baseline at the smallest, at the largest and over all sizes, with their intervals, infinite for one execution a side.
+    """Target minus baseline at the smallest, at the largest and over all sizes, with their
+    intervals, infinite for one execution a side.
 
-    ``veto`` is the largest ``permutation_p`` that lets a change pass; nothing was permuted where it is NaN. ``widest`` is how far from 0
-    Student's intervals (90 %) reach if outliers were pulled in. ``between`` is what is known about separate sessions,
-    and a part of ``error``, the standard errors. ``order`` says who was measured first in the pairs.
+    ``veto`` is the largest ``permutation_p`` that lets a change pass; nothing was permuted where it
+    is NaN. ``widest`` is how far from 0 Student's intervals (90 %) reach if outliers were pulled
+    in. ``between`` is what is known about separate sessions, and a part of ``error``, the standard
+    errors. ``order`` says who was measured first in the pairs.
     """
 
     theta: ContrastValues
@@ -153,17 +198,26 @@ class Contrast:
     order: Order = "mixed"
 
     def stands_out(self, bar: float) -> bool:
-        """Whether it is too large for the known differences between sessions, even if too few sessions are known for a change."""
+        """Whether it is too large for the known differences between sessions, even if too few
+        sessions are known for a change.
+        """
         return self.between is not None and any(
-            abs(theta) >= max(bar, FAR_ERRORS * error) for theta, error in zip(self.theta, self.error, strict=True)
+            abs(theta) >= max(bar, FAR_ERRORS * error)
+            for theta, error in zip(self.theta, self.error, strict=True)
         )
 
     def part(self, bar: float) -> int:
-        """Where the curve changed: 1 at the largest sizes, else 0 at the smallest, else 2 over all; if unclear, the likeliest."""
+        """Where the curve changed: 1 at the largest sizes, else 0 at the smallest, else 2 over all;
+        if unclear, the likeliest.
+        """
 
         def likely(number: int) -> tuple[bool, bool, float]:
             theta, half = abs(self.theta[number]), self._half(number)
-            return self.tells(bar, number), theta >= bar, 0.0 if theta > half else theta / half if half > 0 else 0.0
+            return (
+                self.tells(bar, number),
+                theta >= bar,
+                0.0 if theta > half else theta / half if half > 0 else 0.0,
+            )
 
         return max((1, 0, 2), key=likely)
 
@@ -180,7 +234,8 @@ class Contrast:
 
 
 class _Contrasted(NamedTuple):
-    """Many curves compared at once: differences at the ``CONTRAST_COLUMNS``, and p and permutation p of the whole.
+    """Many curves compared at once: differences at the ``CONTRAST_COLUMNS``, and p and permutation
+    p of the whole.
 
     ``widest`` is how far Student's intervals reach if values were pulled in, else 0.
     """
@@ -192,11 +247,15 @@ class _Contrasted(NamedTuple):
 
 
 def contrasts(
-    members: Sequence[tuple[ExecutionLines, bool, Sequence[EarlierSessions]]], confidence: float, alpha: float
+    members: Sequence[tuple[ExecutionLines, bool, Sequence[EarlierSessions]]],
+    confidence: float,
+    alpha: float,
 ) -> list[Contrast]:
-    """One contrast per curve: its lines, whether they are paired, and what earlier sessions show; in their order.
+    """One contrast per curve: its lines, whether they are paired, and what earlier sessions show;
+    in their order.
 
-    Curves with equally many executions are computed together. Only those with p <= ``alpha`` are permuted.
+    Curves with equally many executions are computed together. Only those with p <= ``alpha`` are
+    permuted.
     """
     buckets: dict[tuple[bool, bool, int, int], list[int]] = defaultdict(list)
     for number, (lines, paired, _) in enumerate(members):
@@ -205,21 +264,32 @@ def contrasts(
     for (paired, *_), numbers in buckets.items():
         found |= zip(
             numbers,
-            _bucket([members[number] for number in numbers], paired=paired, confidence=confidence, alpha=alpha),
+            _bucket(
+                [members[number] for number in numbers],
+                paired=paired,
+                confidence=confidence,
+                alpha=alpha,
+            ),
             strict=True,
         )
     return [found[number] for number in range(len(members))]
 
 
 def _bucket(
-    members: Sequence[tuple[ExecutionLines, bool, Sequence[EarlierSessions]]], *, paired: bool, confidence: float, alpha: float
+    members: Sequence[tuple[ExecutionLines, bool, Sequence[EarlierSessions]]],
+    *,
+    paired: bool,
+    confidence: float,
+    alpha: float,
 ) -> list[Contrast]:
     import numpy as np
 
     lines = [one for one, *_ in members]
     first, second = np.stack([one.first for one in lines]), np.stack([one.second for one in lines])
     m, k = first.shape[1], second.shape[1]
-    between = [None if paired or not one.logarithmic else _between(past, one) for one, _, past in members]
+    between = [
+        None if paired or not one.logarithmic else _between(past, one) for one, _, past in members
+    ]
     if paired:
         later = [one.later for one in lines if one.later is not None]
         whole = _in_turns(first, second, later, confidence, alpha)
@@ -230,20 +300,34 @@ def _bucket(
     for number, (one, spread) in enumerate(zip(lines, between, strict=True)):
         theta, low, high, error = (
             (float(column[0][number]), float(column[1][number]), float(column[2][number]))
-            for column in ([getattr(part, name) for part in whole.parts] for name in ("estimate", "low", "high", "error"))
+            for column in (
+                [getattr(part, name) for part in whole.parts]
+                for name in ("estimate", "low", "high", "error")
+            )
         )
         order = order_of(one.later, known=one.builds or not paired)
         chances = float(whole.p[number]), float(whole.permuted[number])
-        found.append(Contrast(theta, low, high, error, *chances, veto, float(whole.widest[number]), spread, order))
+        found.append(
+            Contrast(
+                theta, low, high, error, *chances, veto, float(whole.widest[number]), spread, order
+            )
+        )
     return found
 
 
-def _in_turns(first: Floats, second: Floats, later: Sequence[NDArray[np.bool_]], confidence: float, alpha: float) -> _Contrasted:
+def _in_turns(
+    first: Floats,
+    second: Floats,
+    later: Sequence[NDArray[np.bool_]],
+    confidence: float,
+    alpha: float,
+) -> _Contrasted:
     """Curves whose executions were paired: by the differences of the pairs.
 
-    The period effect is removed where the orders are known (``later``: of all, or of none). Sign flips permute the
-    largest |t| of all columns of the lines. If they veto a change of values that were pulled in, these may have been the pairs of the
-    rarer order, and all pairs count as they are.
+    The period effect is removed where the orders are known (``later``: of all, or of none). Sign
+    flips permute the largest |t| of all columns of the lines. If they veto a change of values that
+    were pulled in, these may have been the pairs of the rarer order, and all pairs count as they
+    are.
     """
     import numpy as np
 
@@ -252,13 +336,26 @@ def _in_turns(first: Floats, second: Floats, later: Sequence[NDArray[np.bool_]],
         shifts = [period.paired(*both, np.stack(later), confidence) for both in columns]
     else:
         shifts = [huber.paired(*both, confidence) for both in columns]
-    parts, permuted = [shifts[part].difference for part in CONTRAST_COLUMNS], np.full(len(first), np.nan)
+    parts, permuted = (
+        [shifts[part].difference for part in CONTRAST_COLUMNS],
+        np.full(len(first), np.nan),
+    )
     p = _together(first, second, shifts) if first.shape[1] >= FEWEST_CONTRASTED else _least(parts)
     promising = np.flatnonzero(p <= alpha)
     if len(promising):
-        permuted[promising] = huber.chance(np.stack([one.free[promising] for one in shifts], axis=2))
-    vetoed = np.any([one.drawn for one in shifts], axis=0) & (permuted > max(VETO, smallest(first.shape[1])))
-    widest = np.max([np.where(shifts[part].drawn & ~vetoed, shifts[part].reach, 0.0) for part in CONTRAST_COLUMNS], axis=0)
+        permuted[promising] = huber.chance(
+            np.stack([one.free[promising] for one in shifts], axis=2)
+        )
+    vetoed = np.any([one.drawn for one in shifts], axis=0) & (
+        permuted > max(VETO, smallest(first.shape[1]))
+    )
+    widest = np.max(
+        [
+            np.where(shifts[part].drawn & ~vetoed, shifts[part].reach, 0.0)
+            for part in CONTRAST_COLUMNS
+        ],
+        axis=0,
+    )
     if vetoed.any():
         plain = [difference.paired(*columns[part], confidence) for part in CONTRAST_COLUMNS]
         parts = [period.chosen(vetoed, one, other) for one, other in zip(plain, parts, strict=True)]
@@ -266,7 +363,9 @@ def _in_turns(first: Floats, second: Floats, later: Sequence[NDArray[np.bool_]],
 
 
 def _together(first: Floats, second: Floats, shifts: Sequence[huber.Shift]) -> Floats:
-    """Hotelling's p of the shifts of offset and slope; where the orders are lopsided, the larger one of both orders and of all pairs."""
+    """Hotelling's p of the shifts of offset and slope; where the orders are lopsided, the larger
+    one of both orders and of all pairs.
+    """
     import numpy as np
 
     from perfvcs.statistics.period import hotelling
@@ -274,7 +373,9 @@ def _together(first: Floats, second: Floats, shifts: Sequence[huber.Shift]) -> F
     away = np.stack([shift.widened for shift in shifts[:2]], axis=2)
     none, lopsided = np.zeros_like(away), shifts[0].lopsided
     removed = lopsided | shifts[0].removed | shifts[1].removed
-    p: Floats = np.where(removed, hotelling(none, away, paired=True, lost=1), hotelling(none, away, paired=True))
+    p: Floats = np.where(
+        removed, hotelling(none, away, paired=True, lost=1), hotelling(none, away, paired=True)
+    )
     plain: Floats = hotelling(first[..., :2], second[..., :2], paired=True) if lopsided.any() else p
     found: Floats = np.where(lopsided, np.fmax(p, plain), p)
     return found
@@ -284,21 +385,32 @@ def _least(parts: Sequence[Difference]) -> Floats:
     """The p of the parts tested one by one."""
     import numpy as np
 
-    found: Floats = np.minimum(1.0, len(CONTRAST_COLUMNS) * np.min([part.p for part in parts], axis=0))
+    found: Floats = np.minimum(
+        1.0, len(CONTRAST_COLUMNS) * np.min([part.p for part in parts], axis=0)
+    )
     return found
 
 
 def _apart(
-    first: Floats, second: Floats, between: Sequence[sessions.Spread | None], confidence: float, alpha: float
+    first: Floats,
+    second: Floats,
+    between: Sequence[sessions.Spread | None],
+    confidence: float,
+    alpha: float,
 ) -> _Contrasted:
-    """Curves whose executions were not: by Welch's t of the sides' means, with the variance ``between`` sessions added."""
+    """Curves whose executions were not: by Welch's t of the sides' means, with the variance
+    ``between`` sessions added.
+    """
     import numpy as np
 
     from perfvcs.statistics.period import hotelling
 
     extra = np.array([2 * one.variance if one else 0.0 for one in between])
     free = np.array([one.df if one else 1.0 for one in between])
-    parts = [difference.welch(first[..., part], second[..., part], confidence, extra, free) for part in CONTRAST_COLUMNS]
+    parts = [
+        difference.welch(first[..., part], second[..., part], confidence, extra, free)
+        for part in CONTRAST_COLUMNS
+    ]
     p, lines = _least(parts), (first[..., :2], second[..., :2])
     if min(first.shape[1], second.shape[1]) >= FEWEST_CONTRASTED:
         p = np.where(np.array([one is None for one in between]), hotelling(*lines), p)
@@ -310,10 +422,15 @@ def _apart(
 
 
 def _between(pasts: Sequence[EarlierSessions], lines: ExecutionLines) -> sessions.Spread | None:
-    """The largest between-session variance that the histories of the curve's sizes show; None where they are too short.
+    """The largest between-session variance that the histories of the curve's sizes show; None where
+    they are too short.
 
-    The variance that is added from inside the sessions is taken away, and no more, though medians have more of it than lines have.
+    The variance that is added from inside the sessions is taken away, and no more, though medians
+    have more of it than lines have.
     """
-    within = fmean(float(side[:, 0].var(ddof=1)) / len(side) if len(side) > 1 else 0.0 for side in (lines.first, lines.second))
+    within = fmean(
+        float(side[:, 0].var(ddof=1)) / len(side) if len(side) > 1 else 0.0
+        for side in (lines.first, lines.second)
+    )
     known = [sessions.between(past.means, past.commits, within) for past in pasts]
     return max((one for one in known if one), key=lambda one: one.variance, default=None)

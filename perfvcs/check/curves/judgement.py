@@ -1,4 +1,6 @@
-"""What the published methods on curves share: one judgement a case, by thresholds, with the mean relative difference as its effect."""
+"""What the published methods on curves share: one judgement a case, by thresholds, with the mean
+relative difference as its effect.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
     from perfvcs.check.curves.sides import FittedCurves
 
 
-STEEPER = 0.25  # difference of two exponents from which two orders of growth differ; a fitted exponent is never exact
+# difference of two exponents from which two orders of growth differ; a fitted exponent is never
+# exact
+STEEPER = 0.25
 
 PER = {
     "constant": "whatever the size",
@@ -35,8 +39,12 @@ PER = {
 }
 
 SMALL_COEFFICIENT = 1e-12  # a smaller coefficient, in the metric's unit, is given per thousand
-THOUSANDS = {"linear": (1e3, "per 1,000 elements"), "quadratic": (1e6, "per 1,000 x 1,000 elements")}
-# the relative difference up to which a published rule's "no change" is believed: that of ``relative-error``
+THOUSANDS = {
+    "linear": (1e3, "per 1,000 elements"),
+    "quadratic": (1e6, "per 1,000 x 1,000 elements"),
+}
+# the relative difference up to which a published rule's "no change" is believed: that of
+# ``relative-error``
 BELIEVED_DIFFERENCE = 0.05
 NO_BOUND = "no bound, since this rule has no interval"
 NO_RATIO = "no relative change: the baseline's mean is not above 0"
@@ -63,9 +71,11 @@ def sentence(kind: str, coefficient: float, unit: str, shape: float | None = Non
 
 
 def orders(curve: Curve, *, replaced: bool = False) -> str:
-    """``O(log n) -> O(n)`` where the kind of error grows faster than the side without it, else empty; where ``replaced``, by the models.
+    """``O(log n) -> O(n)`` where the kind of error grows faster than the side without it, else
+    empty; where ``replaced``, by the models.
 
-    The models' own orders say too little: of two curves nearly alike the fit takes now this model and now that.
+    The models' own orders say too little: of two curves nearly alike the fit takes now this model
+    and now that.
     """
     if curve.kind in ("none", "power", "exponential") or curve.coefficient is None:
         return ""
@@ -103,7 +113,8 @@ def _exponent(order: str) -> float | None:
 
 @dataclass(frozen=True)
 class CurveMethod(Method):
-    """A method that looks at both sides' values over all their sizes, one change a case; the best models are those of the highest r2.
+    """A method that looks at both sides' values over all their sizes, one change a case; the best
+    models are those of the highest r2.
 
     A unit without sizes is a curve of one size. It has nothing to say of profiles of counters.
     """
@@ -124,7 +135,8 @@ class CurveMethod(Method):
 def effect(baseline: NDArray[np.float64], target: NDArray[np.float64]) -> float | None:
     """The mean relative difference of two curves' values at the same sizes.
 
-    Where the baseline is not above 0 throughout, the difference of the means relative to the baseline's; None where that is not above 0.
+    Where the baseline is not above 0 throughout, the difference of the means relative to the
+    baseline's; None where that is not above 0.
     """
     import numpy as np
 
@@ -140,17 +152,27 @@ def effect(baseline: NDArray[np.float64], target: NDArray[np.float64]) -> float 
 
 
 def unknown(sides: Sides, reason: str) -> tuple[Word, str]:
-    """The word where a rule has no answer: the same if all values are, else open for that reason."""
+    """The word where a rule has no answer: the same if all values are, else open for that
+    reason.
+    """
     return ("same", "") if sides.equal else ("inconclusive", reason)
 
 
 def undirected(effect: float | None, delta: float, reason: str) -> tuple[Word, str]:
-    """The word if a rule finds no change of its kinds: not the same if the values have moved nevertheless."""
-    return ("inconclusive", reason) if effect is not None and abs(effect) > max(delta, BELIEVED_DIFFERENCE) else ("same", "")
+    """The word if a rule finds no change of its kinds: not the same if the values have moved
+    nevertheless.
+    """
+    return (
+        ("inconclusive", reason)
+        if effect is not None and abs(effect) > max(delta, BELIEVED_DIFFERENCE)
+        else ("same", "")
+    )
 
 
 def graded(sides: Sides, effect: float | None, same: float, changed: float) -> tuple[Word, str]:
-    """The word of a relative difference by a published rule's two thresholds: up to ``same``, above ``changed``, or suspected between."""
+    """The word of a relative difference by a published rule's two thresholds: up to ``same``, above
+    ``changed``, or suspected between.
+    """
     if effect is None:
         return unknown(sides, NO_RATIO)
     if abs(effect) <= same:
@@ -173,25 +195,44 @@ def judged(
     curve: Curve | None = None,
     p: float | None = None,
 ) -> Change:
-    """The change of a case as a whole by a rule that has no interval; ``centres`` are in the values' own unit (default: their means).
+    """The change of a case as a whole by a rule that has no interval; ``centres`` are in the
+    values' own unit (default: their means).
 
-    The gate stops a degradation whose effect is at least ``delta``, or has none. An open comparison has no bound, and says so.
+    The gate stops a degradation whose effect is at least ``delta``, or has none. An open comparison
+    has no bound, and says so.
     """
     case, found = sides.case, effect if effect is None else finite(effect)
     centres = levels(centres or (sides.means[0] * sides.unit, sides.means[1] * sides.unit), found)
     return Change(
-        word=word, job=case.job, uid=case.uid, metric=case.metric, unit=case.about.unit, better=case.about.better,
-        series=case.series, environment=case.environment, effect=found, shift=None if found is None else finite(found * centres[0]),
-        baseline=finite(centres[0]), target=finite(centres[1]), p=None if p is None else finite(p), delta=delta or None,
-        executions=sides.executions, paired=case.chosen.paired, method=method, finding=finding, curve=curve,
+        word=word,
+        job=case.job,
+        uid=case.uid,
+        metric=case.metric,
+        unit=case.about.unit,
+        better=case.about.better,
+        series=case.series,
+        environment=case.environment,
+        effect=found,
+        shift=None if found is None else finite(found * centres[0]),
+        baseline=finite(centres[0]),
+        target=finite(centres[1]),
+        p=None if p is None else finite(p),
+        delta=delta or None,
+        executions=sides.executions,
+        paired=case.chosen.paired,
+        method=method,
+        finding=finding,
+        curve=curve,
         reason=f"{reason}; {NO_BOUND}" if word == "inconclusive" else reason,
         gate=word == "degradation" and (found is None or abs(found) >= delta),
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
 class DifferenceMethod(CurveMethod):
-    """By the mean relative difference of the best models: beyond 25 % changed, else suspected; the same where the models agree."""
+    """By the mean relative difference of the best models: beyond 25 % changed, else suspected; the
+    same where the models agree.
+    """
 
     name: ClassVar[str]
 
@@ -203,17 +244,32 @@ class DifferenceMethod(CurveMethod):
         if _agree(fits, number) or sides.equal:
             return judged(sides, self.name, "same", effect=found, curve=curve)
         word, reason = graded(sides, found, 0.0, CHANGED_SHARE)
-        reason = f"the models differ by at most {100 * CHANGED_SHARE:g} %" if word == "suspected" else reason
+        reason = (
+            f"the models differ by at most {100 * CHANGED_SHARE:g} %"
+            if word == "suspected"
+            else reason
+        )
         return judged(
-            sides, self.name, word, reason, effect=found, delta=self.delta, finding=self.finding(fits, number), curve=curve
+            sides,
+            self.name,
+            word,
+            reason,
+            effect=found,
+            delta=self.delta,
+            finding=self.finding(fits, number),
+            curve=curve,
         )
 
     @abstractmethod
     def finding(self, fits: FittedCurves, number: int) -> str:
         """The kind of difference, in words."""
 
-    def error(self, fits: FittedCurves, number: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Sizes spread over the common range, and the difference of the best models there, if known."""
+    def error(
+        self, fits: FittedCurves, number: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Sizes spread over the common range, and the difference of the best models there, if
+        known.
+        """
         import numpy as np
 
         grid = self._grid(fits, number)

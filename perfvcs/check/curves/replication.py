@@ -1,4 +1,6 @@
-"""A curve as its executions repeat it: of each, how far it lies above the common curve, and how that grows with the size."""
+"""A curve as its executions repeat it: of each, how far it lies above the common curve, and how
+that grows with the size.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +24,21 @@ MOST_ROUNDS = 3  # of levels and means in turn: each takes most of what the othe
 FEWEST_LEVEL_ROWS = 3  # rows of an execution whose level is taken out
 ROUNDING = 1e-12  # a level this near to 1 is one
 FEWEST_SIZES = 3
-COMMON_SHARE = 0.8  # of either side's rows at sizes that half of the executions of both sides have: the others are left out
+# of either side's rows at sizes that half of the executions of both sides have: the others are left
+# out
+COMMON_SHARE = 0.8
 TENTH = 10
 KNOTS = 6  # of the common curve where the executions had sizes of their own
 DISTANCE_ROUNDING = 1e-13  # a distance below this share of the values is their rounding
-# As a share of a curve's mean distance from 0: where it comes nearer, its own distance is not a useful scale.
+# As a share of a curve's mean distance from 0: where it comes nearer, its own distance is not a
+# useful scale.
 LEAST_DISTANCE = 0.1
 
 
 class SizeMeans(NamedTuple):
-    """The distinct sizes in rising order, the mean of the values at each, and how many these are."""
+    """The distinct sizes in rising order, the mean of the values at each, and how many these
+    are.
+    """
 
     sizes: Floats
     mean: Floats
@@ -52,10 +59,12 @@ def means(points: CasePoints) -> SizeMeans:
 
 
 def levelled(points: CasePoints) -> SizeMeans:
-    """The means of values divided by the level of their execution: what it took at its sizes over what all took there, 1 on average.
+    """The means of values divided by the level of their execution: what it took at its sizes over
+    what all took there, 1 on average.
 
-    Where executions have sizes of their own, a slow one would bend the curve at its sizes. Where all have the same ones, hardly anything
-    moves. Values that are not all above 0 are taken as they are, and so are those of executions with fewer than three rows.
+    Where executions have sizes of their own, a slow one would bend the curve at its sizes. Where
+    all have the same ones, hardly anything moves. Values that are not all above 0 are taken as they
+    are, and so are those of executions with fewer than three rows.
     """
     import numpy as np
 
@@ -67,7 +76,9 @@ def levelled(points: CasePoints) -> SizeMeans:
     level = np.ones(points.executions)
     for _ in range(MOST_ROUNDS):
         usual = np.bincount(points.execution, mean[place] * weight, points.executions)
-        found = np.bincount(points.execution, points.value * weight, points.executions) / np.where(usual > 0, usual, 1.0)
+        found = np.bincount(points.execution, points.value * weight, points.executions) / np.where(
+            usual > 0, usual, 1.0
+        )
         level = np.where((rows >= FEWEST_LEVEL_ROWS) & (found > 0), found, 1.0)
         level /= (level * share).sum() / share.sum()
         level = np.where(np.abs(level - 1) <= ROUNDING, 1.0, level)
@@ -81,11 +92,15 @@ def _rows(points: CasePoints) -> _SizeRows:
     distinct, place = np.unique(points.size, return_inverse=True)
     weight = np.ones(len(place)) if points.weight is None else points.weight.astype(np.float64)
     count = np.bincount(place, weight).astype(np.float64)
-    return _SizeRows(SizeMeans(distinct, np.bincount(place, points.value * weight) / count, count), place, weight)
+    return _SizeRows(
+        SizeMeans(distinct, np.bincount(place, points.value * weight) / count, count), place, weight
+    )
 
 
 class ExpectedRows(NamedTuple):
-    """Sizes, values and executions of rows, the values that the common curve expects, and what a share of them is of."""
+    """Sizes, values and executions of rows, the values that the common curve expects, and what a
+    share of them is of.
+    """
 
     size: Floats
     value: Floats
@@ -96,14 +111,17 @@ class ExpectedRows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ExecutionLines:
-    """The lines of both sides' executions, or of builds where they were repeated; shape (executions, 4).
+    """The lines of both sides' executions, or of builds where they were repeated; shape
+    (executions, 4).
 
-    A line is the distance from the common curve over the size (its logarithm where all sizes are above 0): of logarithms where
-    ``logarithmic``, else in shares of how far the common curve is from 0, at least a tenth of what it is on average. Its columns: the
-    offset at the centre of the sizes, the slope, and the mean distances at both ends as they were, whatever the line says: over the sizes
-    up to ``ends[0]``, a tenth of them and of the values at least, and over those from ``ends[1]``.
-    ``rows`` are those of either side that count; ``members`` the numbers of the executions that do, and ``groups`` the profile and build
-    of each. ``later`` says of each pair whether the target was measured after the baseline; None where that is not known of all.
+    A line is the distance from the common curve over the size (its logarithm where all sizes are
+    above 0): of logarithms where ``logarithmic``, else in shares of how far the common curve is
+    from 0, at least a tenth of what it is on average. Its columns: the offset at the centre of the
+    sizes, the slope, and the mean distances at both ends as they were, whatever the line says: over
+    the sizes up to ``ends[0]``, a tenth of them and of the values at least, and over those from
+    ``ends[1]``. ``rows`` are those of either side that count; ``members`` the numbers of the
+    executions that do, and ``groups`` the profile and build of each. ``later`` says of each pair
+    whether the target was measured after the baseline; None where that is not known of all.
     """
 
     first: Floats
@@ -123,9 +141,11 @@ class ExecutionLines:
 
 
 def lines(sides: Sides) -> ExecutionLines | None:
-    """The lines of a case; None where a side has fewer than three sizes in common, or in each execution.
+    """The lines of a case; None where a side has fewer than three sizes in common, or in each
+    execution.
 
-    Executions with fewer than three rows, or with one size, are left out, in pairs where the case is paired.
+    Executions with fewer than three rows, or with one size, are left out, in pairs where the case
+    is paired.
     """
     import numpy as np
 
@@ -141,7 +161,9 @@ def lines(sides: Sides) -> ExecutionLines | None:
     centre = float(np.concatenate([part[here] for part, here in zip(z, kept, strict=True)]).mean())
     ends = _ends(points, kept)
     found = []
-    for side, along, value, level, share, here in zip(points, z, values, expected, shares, kept, strict=True):
+    for side, along, value, level, share, here in zip(
+        points, z, values, expected, shares, kept, strict=True
+    ):
         away = (value - level)[here] / (1.0 if logarithmic else share[here])
         away[np.abs(away) <= DISTANCE_ROUNDING * max(1.0, float(np.abs(value).max()))] = 0.0
         line = _lines(along[here] - centre, away, side.execution[here], side.executions)
@@ -154,23 +176,38 @@ def lines(sides: Sides) -> ExecutionLines | None:
     if not all(part.any() for part in known):
         return None
     several = any(
-        (group[:, 1] != group[0, 1]).any() and len(np.unique(group, axis=0)) > len(np.unique(group[:, 0])) for group in groups
+        (group[:, 1] != group[0, 1]).any()
+        and len(np.unique(group, axis=0)) > len(np.unique(group[:, 0]))
+        for group in groups
     )
     members = np.flatnonzero(known[0]), np.flatnonzero(known[1])
     both = groups[0][members[0]], groups[1][members[1]]
-    counted = [_counted(part[here], group, builds=several) for part, here, group in zip(found, members, both, strict=True)]
+    counted = [
+        _counted(part[here], group, builds=several)
+        for part, here, group in zip(found, members, both, strict=True)
+    ]
     rows = [
         ExpectedRows(
-            side.size[here], side.value[here], side.execution[here], (share if logarithmic else level)[here], share[here]
+            side.size[here],
+            side.value[here],
+            side.execution[here],
+            (share if logarithmic else level)[here],
+            share[here],
         )
         for side, level, share, here in zip(points, expected, shares, kept, strict=True)
     ]
     later = _later(sides, members) if sides.case.chosen.paired and not several else None
-    return ExecutionLines(counted[0], counted[1], ends, logarithmic, several, (rows[0], rows[1]), members, both, later)
+    return ExecutionLines(
+        counted[0], counted[1], ends, logarithmic, several, (rows[0], rows[1]), members, both, later
+    )
 
 
-def _later(sides: Sides, members: tuple[NDArray[np.intp], NDArray[np.intp]]) -> NDArray[np.bool_] | None:
-    """For each pair, whether the target came after the baseline; None if that is not known for all."""
+def _later(
+    sides: Sides, members: tuple[NDArray[np.intp], NDArray[np.intp]]
+) -> NDArray[np.bool_] | None:
+    """For each pair, whether the target came after the baseline; None if that is not known for
+    all.
+    """
     first, second = sides.baseline.turns, sides.target.turns
     if first is None or second is None:
         return None
@@ -182,7 +219,8 @@ def _later(sides: Sides, members: tuple[NDArray[np.intp], NDArray[np.intp]]) -> 
 def coefficients(lines: ExecutionLines, kind: str, *, through: bool) -> tuple[Floats, Floats]:
     """The size of an error of that kind against the common curve, for each execution or build.
 
-    ``through`` 0 where the kind's function is 0, else with an offset. Least squares with weights 1 / share^2. NaN where unknown.
+    ``through`` 0 where the kind's function is 0, else with an offset. Least squares with weights 1
+    / share^2. NaN where unknown.
     """
     from perfvcs.statistics.regression.fitting import fit
     from perfvcs.statistics.regression.models import transform
@@ -190,20 +228,28 @@ def coefficients(lines: ExecutionLines, kind: str, *, through: bool) -> tuple[Fl
     if kind != "constant" and through:
         return along(lines, lambda size: transform(kind, size))
     sides = []
-    for (size, value, execution, level, share), members, groups in zip(lines.rows, lines.members, lines.groups, strict=True):
+    for (size, value, execution, level, share), members, groups in zip(
+        lines.rows, lines.members, lines.groups, strict=True
+    ):
         count = int(execution.max(initial=0)) + 1
-        model: Fit = fit(size, value - level, execution, 1 / share**2, groups=count, models=[kind])[kind]
+        model: Fit = fit(size, value - level, execution, 1 / share**2, groups=count, models=[kind])[
+            kind
+        ]
         every = model.coefficients[:, 0 if kind == "constant" else 1]
         sides.append(_counted(every[members, None], groups, builds=lines.builds)[:, 0])
     return sides[0], sides[1]
 
 
 def along(lines: ExecutionLines, error: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
-    """For each execution or build, how many times an error (a value at each size) it lies above the common curve; weights as there."""
+    """For each execution or build, how many times an error (a value at each size) it lies above the
+    common curve; weights as there.
+    """
     import numpy as np
 
     sides = []
-    for (size, value, execution, level, share), members, groups in zip(lines.rows, lines.members, lines.groups, strict=True):
+    for (size, value, execution, level, share), members, groups in zip(
+        lines.rows, lines.members, lines.groups, strict=True
+    ):
         f, weights, count = error(size), 1 / share**2, int(execution.max(initial=0)) + 1
         length = np.bincount(execution, weights * f * f, count)
         above = np.bincount(execution, weights * f * (value - level), count)
@@ -213,7 +259,9 @@ def along(lines: ExecutionLines, error: Callable[[Floats], Floats]) -> tuple[Flo
 
 
 def _shares(expected: tuple[Floats, Floats], kept: Sequence[NDArray[np.bool_]]) -> list[Floats]:
-    """How far the common curve is from 0 at each row, where all of it is above 0; else at least a share of what it is on average."""
+    """How far the common curve is from 0 at each row, where all of it is above 0; else at least a
+    share of what it is on average.
+    """
     import numpy as np
 
     every = np.concatenate([level[here] for level, here in zip(expected, kept, strict=True)])
@@ -221,17 +269,26 @@ def _shares(expected: tuple[Floats, Floats], kept: Sequence[NDArray[np.bool_]]) 
     return [np.maximum(np.abs(level), least) for level in expected]
 
 
-def _ends(points: tuple[CasePoints, CasePoints], kept: Sequence[NDArray[np.bool_]]) -> tuple[float, float]:
-    """Up to which size, and from which on, a tenth of the sizes lies, and of the values: a tenth of the sizes may hold few of these."""
+def _ends(
+    points: tuple[CasePoints, CasePoints], kept: Sequence[NDArray[np.bool_]]
+) -> tuple[float, float]:
+    """Up to which size, and from which on, a tenth of the sizes lies, and of the values: a tenth of
+    the sizes may hold few of these.
+    """
     import numpy as np
 
     size = np.concatenate([side.size[here] for side, here in zip(points, kept, strict=True)])
     weights = [np.ones(len(side.size)) if side.weight is None else side.weight for side in points]
     distinct, place = np.unique(size, return_inverse=True)
-    count = np.bincount(place, np.concatenate([one[here] for one, here in zip(weights, kept, strict=True)]))
+    count = np.bincount(
+        place, np.concatenate([one[here] for one, here in zip(weights, kept, strict=True)])
+    )
     tenth = max(1, len(distinct) // TENTH)
-    enough = count.sum() * tenth / max(len(distinct), tenth * TENTH)  # so many sizes have, where all are as frequent
-    low, high = (max(tenth - 1, int(np.searchsorted(np.cumsum(one), enough))) for one in (count, count[::-1]))
+    # so many sizes have, where all are as frequent
+    enough = count.sum() * tenth / max(len(distinct), tenth * TENTH)
+    low, high = (
+        max(tenth - 1, int(np.searchsorted(np.cumsum(one), enough))) for one in (count, count[::-1])
+    )
     return float(distinct[low]), float(distinct[-1 - high])
 
 
@@ -241,11 +298,14 @@ def _along(side: CasePoints, low: float) -> Floats:
     return np.log(side.size) if low > 0 else side.size
 
 
-def _expected(points: tuple[CasePoints, CasePoints], z: list[Floats], values: list[Floats]) -> tuple[Floats, Floats] | None:
-    """The common curve at each row of either side, NaN for rows that do not count; None where there are too few sizes.
+def _expected(
+    points: tuple[CasePoints, CasePoints], z: list[Floats], values: list[Floats]
+) -> tuple[Floats, Floats] | None:
+    """The common curve at each row of either side, NaN for rows that do not count; None where there
+    are too few sizes.
 
-    Where the executions had the same sizes it is the middle of both sides' means at each; else a smooth curve, since the mean of a few
-    rows would follow each of them.
+    Where the executions had the same sizes it is the middle of both sides' means at each; else a
+    smooth curve, since the mean of a few rows would follow each of them.
     """
     import numpy as np
 
@@ -258,8 +318,15 @@ def _expected(points: tuple[CasePoints, CasePoints], z: list[Floats], values: li
     if all(common[part].sum() >= COMMON_SHARE * len(part) for part in places):
         if common.sum() < FEWEST_SIZES:
             return None
-        sums = [np.bincount(part, value, len(distinct)) for part, value in zip(places, values, strict=True)]
-        level = np.where(common, sum(total / np.maximum(count, 1) for total, count in zip(sums, rows, strict=True)) / 2, np.nan)
+        sums = [
+            np.bincount(part, value, len(distinct))
+            for part, value in zip(places, values, strict=True)
+        ]
+        level = np.where(
+            common,
+            sum(total / np.maximum(count, 1) for total, count in zip(sums, rows, strict=True)) / 2,
+            np.nan,
+        )
         return level[places[0]], level[places[1]]
     if min((count > 0).sum() for count in rows) < FEWEST_SIZES:
         return None
@@ -267,7 +334,9 @@ def _expected(points: tuple[CasePoints, CasePoints], z: list[Floats], values: li
 
 
 def _smooth(z: list[Floats], values: list[Floats]) -> tuple[Floats, Floats]:
-    """A curve of straight pieces through both sides, each side with a level and a tilt of its own; the middle of the two."""
+    """A curve of straight pieces through both sides, each side with a level and a tilt of its own;
+    the middle of the two.
+    """
     import numpy as np
 
     along, value = np.concatenate(z), np.concatenate(values)
@@ -275,7 +344,14 @@ def _smooth(z: list[Floats], values: list[Floats]) -> tuple[Floats, Floats]:
     low, high = along.min(), along.max()
     x = (along - low) / ((high - low) or 1.0)
     inner = np.unique(np.quantile(x, np.linspace(0, 1, KNOTS + 2)[1:-1]))
-    basis = np.stack([np.ones(len(x)), x, *(np.maximum(x - knot, 0.0) for knot in inner[(inner > 0) & (inner < 1)])], axis=1)
+    basis = np.stack(
+        [
+            np.ones(len(x)),
+            x,
+            *(np.maximum(x - knot, 0.0) for knot in inner[(inner > 0) & (inner < 1)]),
+        ],
+        axis=1,
+    )
     columns = np.concatenate([basis, target[:, None], (target * x)[:, None]], axis=1)
     solution = np.linalg.lstsq(columns, value, rcond=None)[0]
     curve = basis @ solution[: basis.shape[1]]
@@ -283,23 +359,36 @@ def _smooth(z: list[Floats], values: list[Floats]) -> tuple[Floats, Floats]:
 
 
 def _lines(z: Floats, away: Floats, execution: NDArray[np.int64], count: int) -> Floats:
-    """Offset at z = 0 and slope of each execution by least squares; NaN for fewer than three rows or one size."""
+    """Offset at z = 0 and slope of each execution by least squares; NaN for fewer than three rows
+    or one size.
+    """
     import numpy as np
 
     n = np.bincount(execution, minlength=count)
     some = np.maximum(n, 1)
-    middle, mean = np.bincount(execution, z, count) / some, np.bincount(execution, away, count) / some
+    middle, mean = (
+        np.bincount(execution, z, count) / some,
+        np.bincount(execution, away, count) / some,
+    )
     apart = z - middle[execution]
     spread = np.bincount(execution, apart * apart, count)
     able = (n >= FEWEST_SIZES) & (spread > 1e-12 * np.maximum(middle**2, 1e-300) * some)
-    slope = np.bincount(execution, apart * (away - mean[execution]), count) / np.where(able, spread, 1.0)
+    slope = np.bincount(execution, apart * (away - mean[execution]), count) / np.where(
+        able, spread, 1.0
+    )
     return np.where(able[:, None], np.stack([mean - slope * middle, slope], axis=1), np.nan)
 
 
 def _with_ends(
-    line: Floats, z: Floats, away: Floats, execution: NDArray[np.int64], tails: tuple[NDArray[np.bool_], NDArray[np.bool_]]
+    line: Floats,
+    z: Floats,
+    away: Floats,
+    execution: NDArray[np.int64],
+    tails: tuple[NDArray[np.bool_], NDArray[np.bool_]],
 ) -> Floats:
-    """The lines, and of each execution the mean distance over the smallest and the largest sizes; by the line where it has none there."""
+    """The lines, and of each execution the mean distance over the smallest and the largest sizes;
+    by the line where it has none there.
+    """
     import numpy as np
 
     columns = [line]
@@ -312,11 +401,15 @@ def _with_ends(
 
 
 def _counted(values: Floats, groups: NDArray[np.int64], *, builds: bool) -> Floats:
-    """What counts of values (executions, n): they themselves, or the mean of each build, in the order of profiles and builds."""
+    """What counts of values (executions, n): they themselves, or the mean of each build, in the
+    order of profiles and builds.
+    """
     import numpy as np
 
     if not builds:
         return values
     _, place = np.unique(groups, axis=0, return_inverse=True)
     where = place.reshape(-1)
-    return np.stack([np.bincount(where, column) / np.bincount(where) for column in values.T], axis=1)
+    return np.stack(
+        [np.bincount(where, column) / np.bincount(where) for column in values.T], axis=1
+    )

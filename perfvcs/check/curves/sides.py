@@ -1,4 +1,6 @@
-"""The curves of a case: both sides over the sizes that they share, the models fitted to them, and words for what differs."""
+"""The curves of a case: both sides over the sizes that they share, the models fitted to them, and
+words for what differs.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,10 @@ if TYPE_CHECKING:
 
 PUBLISHED = ("constant", "linear", "quadratic")  # kinds of error
 CURVE_KINDS = ("constant", "logarithmic", "linear", "linearithmic", "quadratic")
-DOUBTED = ("logarithmic", "linearithmic")  # named only on strong evidence against the published ones
-GOOD_R2 = 0.9  # r2 from which a model stands for its values: Stupinsky 2018, 5.1, asks for a "high enough" one
+# named only on strong evidence against the published ones
+DOUBTED = ("logarithmic", "linearithmic")
+# r2 from which a model stands for its values: Stupinsky 2018, 5.1, asks for a "high enough" one
+GOOD_R2 = 0.9
 
 RANGES_APART = "sizes {} to {} and {} to {} do not overlap"
 FEWEST_POSITIVE = 5  # sizes above 0, without which size 0 counts
@@ -45,8 +49,8 @@ FEWEST_POSITIVE = 5  # sizes above 0, without which size 0 counts
 class Sides:
     """Both sides' rows of a case at the sizes from ``low`` to ``high`` that they share.
 
-    ``sized`` is False where the case has no sizes; then all are 1. Values are divided by ``unit``, the largest magnitude of both, so that
-    nothing computed from them overflows.
+    ``sized`` is False where the case has no sizes; then all are 1. Values are divided by ``unit``,
+    the largest magnitude of both, so that nothing computed from them overflows.
     """
 
     case: Case
@@ -88,7 +92,9 @@ class Sides:
 
 @dataclass(frozen=True, eq=False)
 class FittedCurves:
-    """The curves of many cases at once: the group of a number is the case at that place of ``sides``."""
+    """The curves of many cases at once: the group of a number is the case at that place of
+    ``sides``.
+    """
 
     sides: Sequence[Sides]
     baseline: ModelChoice
@@ -116,7 +122,8 @@ class FittedCurves:
     def kinds(self) -> ErrorKind:
         """The kind of error of each case, from the means at each size as if these were independent.
 
-        A logarithmic curve must not be called linear, nor n log n quadratic: the report names the order of growth.
+        A logarithmic curve must not be called linear, nor n log n quadratic: the report names the
+        order of growth.
         """
         import numpy as np
 
@@ -131,11 +138,15 @@ class FittedCurves:
 
     def shapes(self, number: int) -> tuple[float, float]:
         """The second coefficients: the exponent of a power, the base of an exponential."""
-        return float(self.baseline.coefficients[number, 1]), float(self.target.coefficients[number, 1])
+        return float(self.baseline.coefficients[number, 1]), float(
+            self.target.coefficients[number, 1]
+        )
 
     def r2(self, number: int) -> tuple[float, float]:
         """The share of the variance that either model explains; 0 where that is unknown."""
-        return finite(float(self.baseline.r2[number])) or 0.0, finite(float(self.target.r2[number])) or 0.0
+        return finite(float(self.baseline.r2[number])) or 0.0, finite(
+            float(self.target.r2[number])
+        ) or 0.0
 
     def good(self, number: int) -> bool:
         """Whether the models of both sides may stand for the values (Stupinsky 2018, 5.1)."""
@@ -146,7 +157,9 @@ class FittedCurves:
         return self.pairs.x[self._rows(number)]
 
     def values(self, number: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Both sides' values at ``sizes``: of the models where both are good, else the means of what was measured."""
+        """Both sides' values at ``sizes``: of the models where both are good, else the means of
+        what was measured.
+        """
         if self.good(number):
             return self.predicted(number, self.sizes(number))
         return self.measured(number)
@@ -163,26 +176,42 @@ class FittedCurves:
 
         return np.asarray(1 / np.sqrt(self._scatter.weights[self._rows(number)]))
 
-    def predicted(self, number: int, sizes: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def predicted(
+        self, number: int, sizes: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Both models' values at these sizes."""
         return self.baseline.predict(sizes, number), self.target.predict(sizes, number)
 
     def curve(self, number: int) -> Curve:
         """What a change says of its curves."""
         sides, kind = self.sides[number], self.kinds
-        scaled = (finite(float(column[number]) * sides.unit) for column in (kind.coefficient, kind.low, kind.high))
+        scaled = (
+            finite(float(column[number]) * sides.unit)
+            for column in (kind.coefficient, kind.low, kind.high)
+        )
         coefficient, low, high = scaled
         name = kind.name(number) or "none"
-        return msgspec.structs.replace(self.models_of(number), kind=name, coefficient=coefficient, low=low, high=high)
+        return msgspec.structs.replace(
+            self.models_of(number), kind=name, coefficient=coefficient, low=low, high=high
+        )
 
     def models_of(self, number: int) -> Curve:
         """What is said of curves that did not change: they have no kind of error."""
         sides = self.sides[number]
-        before, after = (side.order(number, shape=True) or order("constant") for side in (self.baseline, self.target))
+        before, after = (
+            side.order(number, shape=True) or order("constant")
+            for side in (self.baseline, self.target)
+        )
         return Curve(
-            models=self.models(number), orders=(before, after), r2=self.r2(number), sizes=(sides.low, sides.high), kind="none",
-            coefficient=None, low=None, high=None,
-        )  # fmt: skip
+            models=self.models(number),
+            orders=(before, after),
+            r2=self.r2(number),
+            sizes=(sides.low, sides.high),
+            kind="none",
+            coefficient=None,
+            low=None,
+            high=None,
+        )
 
     def _rows(self, number: int) -> slice:
         import numpy as np
@@ -192,7 +221,9 @@ class FittedCurves:
 
 
 def share(cases: Iterable[Case]) -> tuple[list[Sides], list[Change]]:
-    """The cases whose sides share sizes, and the changes of the others; profiles of counters are left out. Rows are read in one go."""
+    """The cases whose sides share sizes, and the changes of the others; profiles of counters are
+    left out. Rows are read in one go.
+    """
     wanted = [case for case in cases if not case.counters]
     prepare(wanted)
     found: list[Sides] = []
@@ -207,11 +238,14 @@ def share(cases: Iterable[Case]) -> tuple[list[Sides], list[Change]]:
 
 
 def fitted(sides: Sequence[Sides], rule: ChoiceRule = "aicc") -> FittedCurves:
-    """All models fitted to both sides of every case; ``rule`` chooses the best ones, see ``statistics.regression.choice``.
+    """All models fitted to both sides of every case; ``rule`` chooses the best ones, see
+    ``statistics.regression.choice``.
 
-    "r2", the published rule, fits all values unchanged. "aicc" fits the means at each size, weighted by how many values they are of
-    and by their level, since times scatter in proportion to themselves: an execution moves all of its values, they count as one, and are
-    brought to one level with the others (``means.levelled``). Sizes far from those around them are left out (``robust.described``).
+    "r2", the published rule, fits all values unchanged. "aicc" fits the means at each size,
+    weighted by how many values they are of and by their level, since times scatter in proportion to
+    themselves: an execution moves all of its values, they count as one, and are brought to one
+    level with the others (``means.levelled``). Sizes far from those around them are left out
+    (``robust.described``).
     """
     import numpy as np
 
@@ -225,11 +259,15 @@ def fitted(sides: Sequence[Sides], rule: ChoiceRule = "aicc") -> FittedCurves:
             if rule == "r2":
                 points = [(one.baseline, one.target)[side] for one in sides]
                 (size, value), group = _stacked([(one.size, one.value) for one in points])
-                choices.append(choose(fit(size, value, group, groups=len(sides), models=MODELS), rule))
+                choices.append(
+                    choose(fit(size, value, group, groups=len(sides), models=MODELS), rule)
+                )
             else:
                 (size, value, count), group = _stacked([one.levelled[side] for one in sides])
                 choices.append(described(size, value, count, group, groups=len(sides))[0])
-    return FittedCurves(sides, choices[0], choices[1], PUBLISHED if rule == "r2" else CURVE_KINDS, rule != "r2")
+    return FittedCurves(
+        sides, choices[0], choices[1], PUBLISHED if rule == "r2" else CURVE_KINDS, rule != "r2"
+    )
 
 
 def _share(case: Case) -> Sides | Change:
@@ -245,12 +283,20 @@ def _share(case: Case) -> Sides | Change:
     low = high = 1.0
     if sized[0]:
         ranges = [
-            (float(side.size[column].min()), float(side.size[column].max())) for side, column in zip(sides, known, strict=True)
+            (float(side.size[column].min()), float(side.size[column].max()))
+            for side, column in zip(sides, known, strict=True)
         ]
         low, high = max(ranges[0][0], ranges[1][0]), min(ranges[0][1], ranges[1][1])
-        kept = [column & (side.size >= low) & (side.size <= high) for side, column in zip(sides, known, strict=True)]
+        kept = [
+            column & (side.size >= low) & (side.size <= high)
+            for side, column in zip(sides, known, strict=True)
+        ]
         if not (kept[0].any() and kept[1].any()):
-            return _decided(case, "not comparable", RANGES_APART.format(*(number(bound) for both in ranges for bound in both)))
+            return _decided(
+                case,
+                "not comparable",
+                RANGES_APART.format(*(number(bound) for both in ranges for bound in both)),
+            )
         first, second = (within(side, column) for side, column in zip(sides, kept, strict=True))
     else:
         first, second = (replace(side, size=np.ones(len(side.value))) for side in sides)
@@ -261,7 +307,9 @@ def _share(case: Case) -> Sides | Change:
 
 def within(side: CasePoints, kept: NDArray[np.bool_]) -> CasePoints:
     """The rows that are kept, of the same executions."""
-    return replace(side, size=side.size[kept], value=side.value[kept], execution=side.execution[kept])
+    return replace(
+        side, size=side.size[kept], value=side.value[kept], execution=side.execution[kept]
+    )
 
 
 def _decided(case: Case, word: Word, reason: str) -> Change:
@@ -269,7 +317,9 @@ def _decided(case: Case, word: Word, reason: str) -> Change:
 
 
 class _PairColumns(NamedTuple):
-    """Sizes and means of the baseline, of the target, and the group of each of either; as ``kind`` and ``pair`` take them."""
+    """Sizes and means of the baseline, of the target, and the group of each of either; as ``kind``
+    and ``pair`` take them.
+    """
 
     baseline_sizes: Floats
     baseline_means: Floats
@@ -281,7 +331,10 @@ class _PairColumns(NamedTuple):
 
 def _columns(sides: Sequence[Sides], *, level: bool) -> _PairColumns:
     """The columns of all sides, one after the other."""
-    before, after = (_stacked([(one.levelled if level else one.grouped)[side][:2] for one in sides]) for side in (0, 1))
+    before, after = (
+        _stacked([(one.levelled if level else one.grouped)[side][:2] for one in sides])
+        for side in (0, 1)
+    )
     return _PairColumns(before[0][0], before[0][1], after[0][0], after[0][1], before[1], after[1])
 
 
@@ -291,14 +344,18 @@ def _stacked(parts: Sequence[Sequence[Floats]]) -> tuple[list[Floats], Numbers]:
 
     group = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
     width = len(parts[0]) if parts else 3
-    return [np.concatenate([np.empty(0), *(part[column] for part in parts)]) for column in range(width)], group
+    return [
+        np.concatenate([np.empty(0), *(part[column] for part in parts)]) for column in range(width)
+    ], group
 
 
 def condense(sides: Sides) -> Sides:
-    """The sides with outliers pulled in, nearby sizes merged if there are many, and a value per execution and size.
+    """The sides with outliers pulled in, nearby sizes merged if there are many, and a value per
+    execution and size.
 
-    See ``statistics.regression.condensed``; what has no sizes stays as it is. Calls at size 0 are left out, where there are five sizes
-    above: they seldom lie on the curve, and logarithms do not know them.
+    See ``statistics.regression.condensed``; what has no sizes stays as it is. Calls at size 0 are
+    left out, where there are five sizes above: they seldom lie on the curve, and logarithms do not
+    know them.
     """
     import numpy as np
 
@@ -317,5 +374,9 @@ def condense(sides: Sides) -> Sides:
     found = []
     for side in both:
         cell = cells(side.size, drawn_in(side.size, side.value), side.execution, near)
-        found.append(replace(side, size=cell.size, value=cell.value, execution=cell.execution, weight=cell.count))
+        found.append(
+            replace(
+                side, size=cell.size, value=cell.value, execution=cell.execution, weight=cell.count
+            )
+        )
     return replace(sides, baseline=found[0], target=found[1])

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.change import direction
 from perfvcs.check.curves.confirmation import borne_out
-from perfvcs.check.curves.judgement import CurveMethod, effect, judged, sentence, undirected, unknown
+from perfvcs.check.curves.judgement import (
+    CurveMethod,
+    effect,
+    judged,
+    sentence,
+    undirected,
+    unknown,
+)
 from perfvcs.statistics.regression import errors
 from perfvcs.statistics.regression.kind import KIND_ALPHA
 from perfvcs.text.quantity import quantity
@@ -18,19 +25,24 @@ if TYPE_CHECKING:
     from perfvcs.check.curves.sides import FittedCurves
 
 SHAPELESS = "the curves differ, but the errors follow no kind"
-STARTING_ERRORS = "the errors are {}, but the executions do not confirm it: each start may have shifted a whole curve"
+STARTING_ERRORS = (
+    "the errors are {}, but the executions do not confirm it: each start may have shifted a whole"
+    " curve"
+)
 TOO_FEW_FOR_ERRORS = "fewer than 3 sizes: an error of one kind cannot be distinguished from noise"
 
 
 @dataclass(frozen=True)
 class AbsoluteError(CurveMethod):
-    """Changed if the errors f(x) - f_b(x) follow a curve: constant, linear or quadratic; the same if they are only noise.
+    """Changed if the errors f(x) - f_b(x) follow a curve: constant, linear or quadratic; the same
+    if they are only noise.
 
-    If they follow none and are more than 5 % on average, it is ``inconclusive``.
-    F-tests at .8 % on the means at each size find the kind of error (``statistics.regression.kind``). With two or more executions a
-    side, these must confirm it at the same level, else it is ``inconclusive``, too: a start may move a whole curve. With a single
-    execution all values count as independent, so such a start is mistaken for an error. Below three sizes it has no answer. The effect
-    is the mean relative difference of the best models where both have r2 >= .9, else of the means at each size.
+    If they follow none and are more than 5 % on average, it is ``inconclusive``. F-tests at .8 % on
+    the means at each size find the kind of error (``statistics.regression.kind``). With two or more
+    executions a side, these must confirm it at the same level, else it is ``inconclusive``, too: a
+    start may move a whole curve. With a single execution all values count as independent, so such a
+    start is mistaken for an error. Below three sizes it has no answer. The effect is the mean
+    relative difference of the best models where both have r2 >= .9, else of the means at each size.
     Source: Stupinsky 2018, 5.1 and formulas 5.1 and 5.3, chapter 6.
     """
 
@@ -39,22 +51,47 @@ class AbsoluteError(CurveMethod):
         sides, values = fits.sides[number], fits.values(number)
         kind, found = fits.kinds.name(number), effect(*values)
         if kind is None or sides.equal:
-            return judged(sides, "absolute-error", *unknown(sides, TOO_FEW_FOR_ERRORS), effect=found)
+            return judged(
+                sides, "absolute-error", *unknown(sides, TOO_FEW_FOR_ERRORS), effect=found
+            )
         if kind == "none":
             word, reason = undirected(found, self.delta, SHAPELESS)
             return judged(
-                sides, "absolute-error", word, reason, effect=found, curve=fits.curve(number), p=float(fits.kinds.p[number])
+                sides,
+                "absolute-error",
+                word,
+                reason,
+                effect=found,
+                curve=fits.curve(number),
+                p=float(fits.kinds.p[number]),
             )
-        p = max(float(fits.kinds.p[number]), borne_out(sides, lambda sizes: fits.kinds.predict(sizes, number)))
+        p = max(
+            float(fits.kinds.p[number]),
+            borne_out(sides, lambda sizes: fits.kinds.predict(sizes, number)),
+        )
         if p >= KIND_ALPHA:
             return judged(
-                sides, "absolute-error", "inconclusive", STARTING_ERRORS.format(kind), effect=found, curve=fits.curve(number), p=p
+                sides,
+                "absolute-error",
+                "inconclusive",
+                STARTING_ERRORS.format(kind),
+                effect=found,
+                curve=fits.curve(number),
+                p=p,
             )
         mean = float(fits.kinds.predict(fits.sizes(number), number).mean())
         squared = float(errors.mean_squared(values[1], values[0]))
         size = quantity(sqrt(max(squared, 0.0)) * sides.unit, sides.case.about.unit)
-        said = sentence(kind, float(fits.kinds.coefficient[number]) * sides.unit, sides.case.about.unit)
+        said = sentence(
+            kind, float(fits.kinds.coefficient[number]) * sides.unit, sides.case.about.unit
+        )
         return judged(
-            sides, "absolute-error", direction(sides.case.about, mean), effect=found, delta=self.delta,
-            curve=fits.curve(number), p=p, finding=f"{said}; root mean square error {size}",
-        )  # fmt: skip
+            sides,
+            "absolute-error",
+            direction(sides.case.about, mean),
+            effect=found,
+            delta=self.delta,
+            curve=fits.curve(number),
+            p=p,
+            finding=f"{said}; root mean square error {size}",
+        )

@@ -24,20 +24,25 @@ FEWEST_CURVE_SIZES = 5  # sizes from which values may be a curve
 
 @dataclass(frozen=True)
 class Auto(Method):
-    """Counters for profiles of counters, the exact rule for deterministic metrics, curves where models describe them, else log-medians.
+    """Counters for profiles of counters, the exact rule for deterministic metrics, curves where
+    models describe them, else log-medians.
 
-    A sampled case is a curve where it has at least five sizes on both sides and the best models have r2 >= .9 there; a constant is no
-    curve, but one side may be flat. Calls of a function that were recorded are a curve from five sizes on, and an effect on them counts
-    from 5 % where no delta was asked for: functions take some percent more or less when the code around them moves. Those judged by
-    log-medians are one family of comparisons, the curves another, each of them once more for recorded calls. Only profiles of counters
-    and those with as many sizes are opened. Source for curves: Stupinsky 2018, 5.1.
+    A sampled case is a curve where it has at least five sizes on both sides and the best models
+    have r2 >= .9 there; a constant is no curve, but one side may be flat. Calls of a function that
+    were recorded are a curve from five sizes on, and an effect on them counts from 5 % where no
+    delta was asked for: functions take some percent more or less when the code around them moves.
+    Those judged by log-medians are one family of comparisons, the curves another, each of them once
+    more for recorded calls. Only profiles of counters and those with as many sizes are opened.
+    Source for curves: Stupinsky 2018, 5.1.
     """
 
     def compare(self, cases: Sequence[Case]) -> list[Change]:
         """The changes of all cases."""
         counters = [case for case in cases if case.counters]
         exact = [case for case in cases if not case.counters and case.about.kind == "deterministic"]
-        sampled = [case for case in cases if not case.counters and case.about.kind != "deterministic"]
+        sampled = [
+            case for case in cases if not case.counters and case.about.kind != "deterministic"
+        ]
         found: list[Change] = []
         prepare([*counters, *(case for case in sampled if case.sizes >= FEWEST_CURVE_SIZES)])
         if counters:
@@ -84,26 +89,38 @@ class Auto(Method):
 
 
 def _which(fits: FittedCurves) -> list[int]:
-    """The positions of the cases that are curves: models describe both sides well or they are flat, and one side is not flat.
+    """The positions of the cases that are curves: models describe both sides well or they are flat,
+    and one side is not flat.
 
-    Well as the best model is chosen, in proportion to the level, or else as published, on the values as they are: what grows like
-    n + n^2 is neither where it is small, but it is a curve. With very many sizes on one side only there is no other way. Recorded calls
-    are always compared along their sizes.
+    Well as the best model is chosen, in proportion to the level, or else as published, on the
+    values as they are: what grows like n + n^2 is neither where it is small, but it is a curve.
+    With very many sizes on one side only there is no other way. Recorded calls are always compared
+    along their sizes.
     """
     from perfvcs.check.curves.sides import GOOD_R2, fitted
 
     every = range(len(fits.sides))
     models = [fits.models(place) for place in every]
     fine = [
-        [model == "constant" or share >= GOOD_R2 for model, share in zip(models[place], fits.r2(place), strict=True)]
+        [
+            model == "constant" or share >= GOOD_R2
+            for model, share in zip(models[place], fits.r2(place), strict=True)
+        ]
         for place in every
     ]
     unclear = [place for place in every if not all(fine[place]) and models[place] != FLAT_MODELS]
     if unclear:
         published = fitted([fits.sides[place] for place in unclear], "r2")
         for number, place in enumerate(unclear):
-            fine[place] = [one or share >= GOOD_R2 for one, share in zip(fine[place], published.r2(number), strict=True)]
-    return [place for place in every if (all(fine[place]) and models[place] != FLAT_MODELS) or _always(fits.sides[place].case)]
+            fine[place] = [
+                one or share >= GOOD_R2
+                for one, share in zip(fine[place], published.r2(number), strict=True)
+            ]
+    return [
+        place
+        for place in every
+        if (all(fine[place]) and models[place] != FLAT_MODELS) or _always(fits.sides[place].case)
+    ]
 
 
 def _always(case: Case) -> bool:

@@ -22,10 +22,11 @@ BETWEEN_LIMITS = "the averages are neither twice nor half as large"
 
 @dataclass(frozen=True)
 class AverageAmount(Method):
-    """Changed where the average of all values is at least twice, or at most half, the baseline's; else the same.
+    """Changed where the average of all values is at least twice, or at most half, the baseline's;
+    else the same.
 
-    The effect is the ratio of the averages less 1. Nothing is asked of noise: it is blind below 100 %. Source: Perun, average amount
-    threshold.
+    The effect is the ratio of the averages less 1. Nothing is asked of noise: it is blind below 100
+    %. Source: Perun, average amount threshold.
     """
 
     def compare(self, cases: Sequence[Case]) -> list[Change]:
@@ -36,8 +37,25 @@ class AverageAmount(Method):
     def _judge(self, sides: Sides) -> Change:
         old, new = sides.means
         if old <= 0:
-            return judged(sides, "average-amount", *unknown(sides, NO_RATIO), effect=0.0 if sides.equal else None)
+            return judged(
+                sides,
+                "average-amount",
+                *unknown(sides, NO_RATIO),
+                effect=0.0 if sides.equal else None,
+            )
         ratio = new / old
         if HALVED < ratio < DOUBLED:
-            return judged(sides, "average-amount", "same", "" if ratio == 1 else BETWEEN_LIMITS, effect=ratio - 1)
-        return judged(sides, "average-amount", direction(sides.case.about, ratio - 1), effect=ratio - 1, delta=self.delta)
+            return judged(
+                sides,
+                "average-amount",
+                "same",
+                "" if ratio == 1 else BETWEEN_LIMITS,
+                effect=ratio - 1,
+            )
+        return judged(
+            sides,
+            "average-amount",
+            direction(sides.case.about, ratio - 1),
+            effect=ratio - 1,
+            delta=self.delta,
+        )

@@ -14,21 +14,24 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Change
     from perfvcs.check.curves.sides import FittedCurves
 
-STEEPER = 0.25  # difference of exponents from which a power is of another order; a fitted exponent is never exact
+# difference of exponents from which a power is of another order; a fitted exponent is never exact
+STEEPER = 0.25
 
 POOR_MODEL = "a model with r2 = {:.2f}, below .9"
 
 
 @dataclass(frozen=True)
 class BestModelOrder(CurveMethod):
-    """Changed where the model of the highest r2 is of another order: constant < logarithmic < linear < linearithmic < quadratic < cubic
-    < exponential.
+    """Changed where the model of the highest r2 is of another order: constant < logarithmic <
+    linear < linearithmic < quadratic < cubic < exponential.
 
-    A power has the place of its exponent, and is of the same order as what is less than .25 away: the source puts it between cubic and
-    exponential, whatever its exponent, by which n^1.02 -> n^2 is an improvement. Suspected where the r2 of one of the models is below
-    .9. Without sizes, and below three, both are constant: the same. The effect is the mean relative difference of the models where both
-    are good, else of the means at each size; it does not enter. Two models that fit equally well change places by noise: that is the
-    rule's own false alarm. Source: Perun, best model order equality.
+    A power has the place of its exponent, and is of the same order as what is less than .25 away:
+    the source puts it between cubic and exponential, whatever its exponent, by which n^1.02 -> n^2
+    is an improvement. Suspected where the r2 of one of the models is below .9. Without sizes, and
+    below three, both are constant: the same. The effect is the mean relative difference of the
+    models where both are good, else of the means at each size; it does not enter. Two models that
+    fit equally well change places by noise: that is the rule's own false alarm. Source: Perun, best
+    model order equality.
     """
 
     def judge(self, fits: FittedCurves, number: int) -> Change:
@@ -42,9 +45,16 @@ class BestModelOrder(CurveMethod):
             reason = "" if confidence >= GOOD_R2 else POOR_MODEL.format(confidence)
         curve = fits.curve(number) if sides.sized else None
         return judged(
-            sides, "best-model-order", word, reason, effect=effect(*fits.values(number)), curve=curve,
-            finding=f"{old} -> {new}, {curve.orders[0]} -> {curve.orders[1]}" if curve and step else "",
-        )  # fmt: skip
+            sides,
+            "best-model-order",
+            word,
+            reason,
+            effect=effect(*fits.values(number)),
+            curve=curve,
+            finding=f"{old} -> {new}, {curve.orders[0]} -> {curve.orders[1]}"
+            if curve and step
+            else "",
+        )
 
 
 def _step(models: tuple[str, str], shapes: tuple[float, float]) -> int:

@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CiOverlap(SampledMethod):
-    """Changed where the 99 % intervals of the two means do not overlap; the size is the distance of the centres.
+    """Changed where the 99 % intervals of the two means do not overlap; the size is the distance of
+    the centres.
 
-    Three levels (measurements, executions, builds) where builds were repeated, else two. As published but for the quantile: Student's at
-    the top level's degrees of freedom in place of the normal one, which is too narrow for fewer than thirty executions or builds. The
-    interval reported reaches from the lower end of one to the upper end of the other: it excludes 0 exactly where the two do not
-    overlap. Sources: Kalibera, Bulej, Tuma 2005, section 5; Kalibera 2006, ch. 7, eq. 17.
+    Three levels (measurements, executions, builds) where builds were repeated, else two. As
+    published but for the quantile: Student's at the top level's degrees of freedom in place of the
+    normal one, which is too narrow for fewer than thirty executions or builds. The interval
+    reported reaches from the lower end of one to the upper end of the other: it excludes 0 exactly
+    where the two do not overlap. Sources: Kalibera, Bulej, Tuma 2005, section 5; Kalibera 2006, ch.
+    7, eq. 17.
     """
 
     name: ClassVar[str] = "ci-overlap"
@@ -44,10 +47,17 @@ def intervals(samples: Sequence[ScaledSample], confidence: float) -> tuple[Inter
     for number in (0, 1):
         sides = [sample.sides[number] for sample in samples]
         group = np.repeat(np.arange(len(sides)), [len(side.values) for side in sides])
-        builds = [side.build[side.execution] if sample.pair.builds else np.zeros_like(side.execution)
-                  for sample, side in zip(samples, sides, strict=True)]  # fmt: skip
+        builds = [
+            side.build[side.execution] if sample.pair.builds else np.zeros_like(side.execution)
+            for sample, side in zip(samples, sides, strict=True)
+        ]
         value, execution, build = (
-            np.concatenate(column) for column in ([side.values for side in sides], [side.execution for side in sides], builds)
+            np.concatenate(column)
+            for column in (
+                [side.values for side in sides],
+                [side.execution for side in sides],
+                builds,
+            )
         )
         found.append(components(value, execution, build, group).interval(confidence))
     return found[0], found[1]

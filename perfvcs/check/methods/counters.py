@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from perfvcs.statistics.multivariate.counters import CounterComparison
 
 FEWEST_OBSERVATIONS = 5  # observations of either side
-RUNS = 3  # good runs from which what is normal is known: with two, one comparison in twenty of equal versions is beyond it
+# good runs from which what is normal is known: with two, one comparison in twenty of equal versions
+# is beyond it
+RUNS = 3
 MOST_METRICS = 3  # of a benchmark whose metrics have a direction
 MOST_NAMED_COUNTERS = 3  # counters in the finding
-# Recorded, but not compared: what others on the machine decide as much as the program, and copies of `cpu_use` in ticks of 10 ms, which
-# would predict it whatever it does.
+# Recorded, but not compared: what others on the machine decide as much as the program, and copies
+# of `cpu_use` in ticks of 10 ms, which would predict it whatever it does.
 ASIDE = ("waiting", "involuntary_switch_rate", "timeslice_rate", "user_use", "system_use")
 
 TOO_FEW_OBSERVATIONS = "too few observations with all counters: {} and {}, at least {} each"
@@ -37,15 +39,18 @@ NOTHING_CHANGES = "no counter changes over time"
 
 @dataclass(frozen=True)
 class Counters(Method):
-    """``degradation`` where a cluster of counters is no longer predicted as before; else ``same``; one change per unit.
+    """``degradation`` where a cluster of counters is no longer predicted as before; else ``same``;
+    one change per unit.
 
-    Counters have no direction: the word means that the new version behaves differently. Counters that move together are a cluster; one
-    stands for it and is predicted by the others with a linear model of the old version. The cluster
-    regressed where the error, as a share of its total, is above the threshold: what good runs of the old version show, each predicted by
-    the others (executions, or sessions where an execution is one observation), or 30 % where there is one run only. Below three good
-    runs it is ``suspected``: too little to learn from. Of profiles of counters those that only one side has are ``new`` or ``missing``.
-    It judges every benchmark of at least three metrics, or of two where none has a direction, from its rows; below five observations a side
-    it has no answer. Source: Shang et al. 2015, section 4.
+    Counters have no direction: the word means that the new version behaves differently. Counters
+    that move together are a cluster; one stands for it and is predicted by the others with a linear
+    model of the old version. The cluster regressed where the error, as a share of its total, is
+    above the threshold: what good runs of the old version show, each predicted by the others
+    (executions, or sessions where an execution is one observation), or 30 % where there is one run
+    only. Below three good runs it is ``suspected``: too little to learn from. Of profiles of
+    counters those that only one side has are ``new`` or ``missing``. It judges every benchmark of
+    at least three metrics, or of two where none has a direction, from its rows; below five
+    observations a side it has no answer. Source: Shang et al. 2015, section 4.
     """
 
     def compare(self, cases: Sequence[Case]) -> list[Change]:
@@ -57,13 +62,20 @@ class Counters(Method):
 
 def _judge(case: Case) -> Iterator[Change]:
     sides = case.chosen.sides
-    names = [name for name in case.header.metrics if all(name in one.header.metrics for side in sides for one in side)]
+    names = [
+        name
+        for name in case.header.metrics
+        if all(name in one.header.metrics for side in sides for one in side)
+    ]
     names = [name for name in names if not is_derived(name, case.header.metrics)]
     least = 2 if case.counters else MOST_METRICS
     if case.counters:
         yield from _alone(case)
-    units = [list(dict.fromkeys(uid for one in side for uid in case.rows.units(one))) for side in sides]
-    if has_totals(case.header.job, case.header.metrics):  # beside the job itself are the machine and what the program reported
+    units = [
+        list(dict.fromkeys(uid for one in side for uid in case.rows.units(one))) for side in sides
+    ]
+    # beside the job itself are the machine and what the program reported
+    if has_totals(case.header.job, case.header.metrics):
         units = [[uid for uid in side if uid == case.header.job.name] for side in units]
     for uid in dict.fromkeys([*units[0], *units[1]]):
         if uid not in units[0] or uid not in units[1]:
@@ -77,10 +89,16 @@ def _judge(case: Case) -> Iterator[Change]:
 def _alone(case: Case) -> Iterator[Change]:
     """The counters that only one side has."""
     words: tuple[Word, Word] = "missing", "new"
-    before, after = ({name: one.header for one in side for name in one.header.metrics} for side in case.chosen.sides)
+    before, after = (
+        {name: one.header for one in side for name in one.header.metrics}
+        for side in case.chosen.sides
+    )
     for ours, theirs, word in zip((before, after), (after, before), words, strict=True):
         for name in ours:
-            in_totals = has_totals(case.header.job, case.header.metrics) and ours[name].metrics[name].better != "none"
+            in_totals = (
+                has_totals(case.header.job, case.header.metrics)
+                and ours[name].metrics[name].better != "none"
+            )
             if name not in theirs and not is_derived(name, ours) and not in_totals:
                 yield decided_change(ours[name], "", None, name, word, series=case.series)
 
@@ -90,37 +108,73 @@ def _compared(case: Case, uid: str, names: Sequence[str]) -> Change:
 
     from perfvcs.statistics.multivariate.counters import compare
 
-    old, new = ([run for one in side for run in _runs(case, one, uid, names)] for side in case.chosen.sides)
+    old, new = (
+        [run for one in side for run in _runs(case, one, uid, names)] for side in case.chosen.sides
+    )
     counts = len(old), len(new)
-    if has_totals(case.header.job, case.header.metrics):  # totals and the machine's counters are in other rows
+    # totals and the machine's counters are in other rows
+    if has_totals(case.header.job, case.header.metrics):
         there = np.isfinite(np.concatenate([np.empty((0, len(names))), *old, *new])).any(axis=0)
         # a group is part of the whole and would foretell it
-        places = [place for place, name in enumerate(names) if there[place] and name not in ASIDE and "." not in name]
+        places = [
+            place
+            for place, name in enumerate(names)
+            if there[place] and name not in ASIDE and "." not in name
+        ]
         names = [names[place] for place in places]
         old, new = [run[:, places] for run in old], [run[:, places] for run in new]
     try:
         found = compare(old, np.concatenate([np.empty((0, len(names))), *new]), names)
     except ValueError:  # a version without a complete observation
-        return _change(case, uid, "inconclusive", TOO_FEW_OBSERVATIONS.format(*_complete(old, new), FEWEST_OBSERVATIONS), counts)
+        return _change(
+            case,
+            uid,
+            "inconclusive",
+            TOO_FEW_OBSERVATIONS.format(*_complete(old, new), FEWEST_OBSERVATIONS),
+            counts,
+        )
     if min(found.observations) < FEWEST_OBSERVATIONS:
-        return _change(case, uid, "inconclusive", TOO_FEW_OBSERVATIONS.format(*found.observations, FEWEST_OBSERVATIONS), counts)
+        return _change(
+            case,
+            uid,
+            "inconclusive",
+            TOO_FEW_OBSERVATIONS.format(*found.observations, FEWEST_OBSERVATIONS),
+            counts,
+        )
     if not found.clusters and found.structure.unknown:
-        return _change(case, uid, "inconclusive", TOO_FEW_OBSERVATIONS.format(*_complete(old, new), FEWEST_OBSERVATIONS), counts)
+        return _change(
+            case,
+            uid,
+            "inconclusive",
+            TOO_FEW_OBSERVATIONS.format(*_complete(old, new), FEWEST_OBSERVATIONS),
+            counts,
+        )
     if not found.clusters:
         return _change(case, uid, "same", NOTHING_CHANGES, counts, found)
     regressed = [cluster for cluster in found.clusters if cluster.regressed]
     learned = max((len(cluster.errors) for cluster in regressed), default=0)
     word: Word = "same" if not regressed else "suspected" if learned < RUNS else "degradation"
-    reason = GUESSED.format(f"{learned} good runs" if learned else "a single good run", RUNS) if word == "suspected" else ""
+    reason = (
+        GUESSED.format(f"{learned} good runs" if learned else "a single good run", RUNS)
+        if word == "suspected"
+        else ""
+    )
     return _change(case, uid, word, reason, counts, found)
 
 
-def _runs(case: Case, measured: Measured, uid: str, names: Sequence[str]) -> list[NDArray[np.float64]]:
-    """The runs of a profile, each (times, counters): its executions, or all of it where an execution is one observation."""
+def _runs(
+    case: Case, measured: Measured, uid: str, names: Sequence[str]
+) -> list[NDArray[np.float64]]:
+    """The runs of a profile, each (times, counters): its executions, or all of it where an
+    execution is one observation.
+    """
     import numpy as np
 
     table: UnitTable = case.rows.table(measured, uid)
-    values, places = np.stack([table.metrics[name] for name in names], axis=1), np.stack([table.binary, table.execution], axis=1)
+    values, places = (
+        np.stack([table.metrics[name] for name in names], axis=1),
+        np.stack([table.binary, table.execution], axis=1),
+    )
     iteration = table.iteration
     if has_totals(case.header.job, case.header.metrics):
         sampled = iteration > 0  # its totals are number 0
@@ -132,10 +186,14 @@ def _runs(case: Case, measured: Measured, uid: str, names: Sequence[str]) -> lis
     return np.split(values[order], np.cumsum(np.bincount(place.reshape(-1)))[:-1])
 
 
-def _complete(old: Sequence[NDArray[np.float64]], new: Sequence[NDArray[np.float64]]) -> tuple[int, int]:
+def _complete(
+    old: Sequence[NDArray[np.float64]], new: Sequence[NDArray[np.float64]]
+) -> tuple[int, int]:
     import numpy as np
 
-    first, second = (sum(int(np.isfinite(run).all(axis=1).sum()) for run in side) for side in (old, new))
+    first, second = (
+        sum(int(np.isfinite(run).all(axis=1).sum()) for run in side) for side in (old, new)
+    )
     return first, second
 
 
@@ -151,19 +209,38 @@ def _change(
     regressed = [one.target for one in every if one.regressed]
     behave = "behaves" if len(regressed) == 1 else "behave"
     listed = ", ".join(regressed[:MOST_NAMED_COUNTERS]) + (
-        f" and {len(regressed) - MOST_NAMED_COUNTERS} more" if len(regressed) > MOST_NAMED_COUNTERS else ""
+        f" and {len(regressed) - MOST_NAMED_COUNTERS} more"
+        if len(regressed) > MOST_NAMED_COUNTERS
+        else ""
     )
     clusters = [
         CounterCluster(
-            counters=list(one.counters), target=one.target, error=finite(one.error), threshold=finite(one.threshold) or 0.0,
+            counters=list(one.counters),
+            target=one.target,
+            error=finite(one.error),
+            threshold=finite(one.threshold) or 0.0,
             regressed=one.regressed,
         )
         for one in every
-    ]  # fmt: skip
+    ]
     return Change(
-        word=word, job=case.job, uid=uid, metric="counters", unit="", better="none", series=case.series,
-        environment=case.environment, executions=executions,
-        paired=case.chosen.paired, method="counters", reason=reason, clusters=clusters if comparison else None,
+        word=word,
+        job=case.job,
+        uid=uid,
+        metric="counters",
+        unit="",
+        better="none",
+        series=case.series,
+        environment=case.environment,
+        executions=executions,
+        paired=case.chosen.paired,
+        method="counters",
+        reason=reason,
+        clusters=clusters if comparison else None,
         gate=word == "degradation",
-        finding=f"{len(regressed)} of {len(every)} clusters of counters {behave} differently: {listed}" if regressed else "",
-    )  # fmt: skip
+        finding=(
+            f"{len(regressed)} of {len(every)} clusters of counters {behave} differently: {listed}"
+            if regressed
+            else ""
+        ),
+    )

@@ -1,4 +1,6 @@
-"""The default verdict on curves: the executions' offsets and slopes against the common curve, and what kind of error it is."""
+"""The default verdict on curves: the executions' offsets and slopes against the common curve, and
+what kind of error it is.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,8 @@ if TYPE_CHECKING:
     from perfvcs.check.case import Case
 
 LARGEST_SIZES = 1  # part of a contrast: the largest sizes
-CONSTANT_ERROR_SHARE = 1 / 3  # an error that changes by a smaller share of itself over its sizes is a constant
+# an error that changes by a smaller share of itself over its sizes is a constant
+CONSTANT_ERROR_SHARE = 1 / 3
 UNSURE = "measured apart, and not enough is known of how much sessions differ"
 NOWHERE = "the curve moved, but neither its ends nor its middle for sure"
 STARTING_POINT = "the start of a single {} may have shifted the whole curve: at least 5, better 10"
@@ -48,24 +51,30 @@ STARTING_POINT = "the start of a single {} may have shifted the whole curve: at 
 class Curves(Method):
     """Whether the whole curve shifted, with executions as replicates; one change a case.
 
-    For each execution, the logarithms of the values minus those of the common curve are a straight line over the logarithm of the size: an
-    offset and a slope. Both together are compared by Hotelling's T^2, in pairs where the sides were measured in turns. A change needs all
-    of: Benjamini and Hochberg at 5 % over all cases keep it; p <= ``alpha``; the permutation p (in pairs of the largest |t|, else of T^2)
-    is at most 1 %, or the smallest that so few executions reach; over the largest tenth of the common sizes, or the smallest, or all, the
-    effect is at least ``delta``, which is never below the A/A floor, and its interval on one side of 0. It is ``same`` where the
-    intervals of all three lie within ``delta``, unless the step of what is compared is more than a quarter of it. Below five executions a
-    side, where all is well but those intervals, and where the sides were measured apart without a history, a change is only
-    ``suspected``; with a history, the variance between sessions is added, and an effect of three standard errors that is not a change,
-    since so few of these are known, is ``suspected``. Then, and below five executions, the three are tested one by one at a third of
-    the level each. A single execution a side is suspected if ``statistics.regression.kind`` finds a difference. Ten times as much,
-    or a tenth,
-    at the largest sizes, the smallest or all is a change however few executions there are (``check.curves.multiple``). The effect is that
-    at the largest sizes, if the curve changed there, else at the smallest, else over all. The kind of error comes from the means at each
-    size, its coefficient and interval from the executions. Where a value is 0 or below, shares of the common curve's distance from 0 take
-    the place of logarithms, and there is no relative effect where it is not above 0; cases of fewer than three common sizes are judged by
-    ``log-median``. From eight pairs on, executions far from the others are pulled in as by ``log-median``, and ``same`` needs
-    Student's intervals (90 %) within ``delta`` as well. The order in the pairs counts as there. Outliers among calls are pulled in and
-    nearby sizes merged before (``statistics.regression.condensed``). If builds were repeated, they replace executions.
+    For each execution, the logarithms of the values minus those of the common curve are a straight
+    line over the logarithm of the size: an offset and a slope. Both together are compared by
+    Hotelling's T^2, in pairs where the sides were measured in turns. A change needs all of:
+    Benjamini and Hochberg at 5 % over all cases keep it; p <= ``alpha``; the permutation p (in
+    pairs of the largest |t|, else of T^2) is at most 1 %, or the smallest that so few executions
+    reach; over the largest tenth of the common sizes, or the smallest, or all, the effect is at
+    least ``delta``, which is never below the A/A floor, and its interval on one side of 0. It is
+    ``same`` where the intervals of all three lie within ``delta``, unless the step of what is
+    compared is more than a quarter of it. Below five executions a side, where all is well but those
+    intervals, and where the sides were measured apart without a history, a change is only
+    ``suspected``; with a history, the variance between sessions is added, and an effect of three
+    standard errors that is not a change, since so few of these are known, is ``suspected``. Then,
+    and below five executions, the three are tested one by one at a third of the level each. A
+    single execution a side is suspected if ``statistics.regression.kind`` finds a difference. Ten
+    times as much, or a tenth, at the largest sizes, the smallest or all is a change however few
+    executions there are (``check.curves.multiple``). The effect is that at the largest sizes, if
+    the curve changed there, else at the smallest, else over all. The kind of error comes from the
+    means at each size, its coefficient and interval from the executions. Where a value is 0 or
+    below, shares of the common curve's distance from 0 take the place of logarithms, and there is
+    no relative effect where it is not above 0; cases of fewer than three common sizes are judged by
+    ``log-median``. From eight pairs on, executions far from the others are pulled in as by
+    ``log-median``, and ``same`` needs Student's intervals (90 %) within ``delta`` as well. The
+    order in the pairs counts as there. Outliers among calls are pulled in and nearby sizes merged
+    before (``statistics.regression.condensed``). If builds were repeated, they replace executions.
     Sources: Hotelling 1931; Stupinsky 2018, 5.1; Kalibera, Jones 2013.
     """
 
@@ -85,21 +94,38 @@ class Curves(Method):
 
         known = [(place, fits.sides[place], lines(fits.sides[place])) for place in places]
         rest = [sides.case for _, sides, one in known if one is None]
-        able = [(place, sides, one, _earlier(sides.case)) for place, sides, one in known if one is not None]
-        found = contrasts([(one, sides.case.chosen.paired, past) for _, sides, one, past in able], self.confidence, self.alpha)
+        able = [
+            (place, sides, one, _earlier(sides.case))
+            for place, sides, one in known
+            if one is not None
+        ]
+        found = contrasts(
+            [(one, sides.case.chosen.paired, past) for _, sides, one, past in able],
+            self.confidence,
+            self.alpha,
+        )
         q = q_values(np.array([one.p for one in found])).tolist()
         changes = []
         for (place, sides, one, past), contrast, each in zip(able, found, q, strict=True):
             least = self.least(sides.case, sides.means[0] * sides.unit)
             delta = max([least, *(expm1(aa_floor(part.audits)) for part in past)])
-            changes.append(self._change(fits, EffectCase(sides, one, contrast, place, delta, _step(sides)), each))
+            changes.append(
+                self._change(
+                    fits, EffectCase(sides, one, contrast, place, delta, _step(sides)), each
+                )
+            )
         return changes, rest
 
     def _change(self, fits: FittedCurves, judged: EffectCase, q: float) -> Change:
         word, reason = self._word(judged, q, fits)
         bound = self._bound(judged)
-        if (word == "same" or reason is Undecided.WIDE) and is_coarse(judged.step, judged.value, judged.delta):
-            word, reason = "inconclusive", too_coarse(judged.sides.case.about, judged.step * judged.sides.unit, judged.delta)
+        if (word == "same" or reason is Undecided.WIDE) and is_coarse(
+            judged.step, judged.value, judged.delta
+        ):
+            word, reason = (
+                "inconclusive",
+                too_coarse(judged.sides.case.about, judged.step * judged.sides.unit, judged.delta),
+            )
         reason = stated(word, explained(reason, judged.delta), bound)
         sides, contrast = judged.sides, judged.contrast
         part = LARGEST_SIZES if word == "same" else contrast.part(judged.bar)
@@ -107,18 +133,47 @@ class Curves(Method):
         curve = self._curve(fits, judged) if moved else fits.models_of(judged.place)
         curve = msgspec.structs.replace(curve, at=judged.range(part)) if sides.sized else curve
         effect, case = judged.effect(part), sides.case
-        beyond = contrast.low[part] > judged.bar or contrast.high[part] < -judged.bar or judged.times != 0
+        beyond = (
+            contrast.low[part] > judged.bar
+            or contrast.high[part] < -judged.bar
+            or judged.times != 0
+        )
         return Change(
-            word=word, job=case.job, uid=case.uid, metric=case.metric, unit=case.about.unit, better=case.about.better,
-            series=case.series, environment=case.environment, effect=effect.shares[0], low=effect.shares[1],
-            high=effect.shares[2], shift=effect.shifts[0], shift_low=effect.shifts[1], shift_high=effect.shifts[2],
-            baseline=effect.baseline, target=effect.target, p=finite(contrast.p), q=finite(q), permutation_p=finite(contrast.permutation_p),
-            delta=judged.delta, bound=finite(bound), confidence=self.confidence, executions=sides.executions, paired=case.chosen.paired,
-            builds=judged.lines.counts if judged.lines.builds else None, gate=word == "degradation" and beyond, method="curves",
-            reason=reason, finding=_finding(fits, judged, curve, part) if moved else "", curve=curve,
-        )  # fmt: skip
+            word=word,
+            job=case.job,
+            uid=case.uid,
+            metric=case.metric,
+            unit=case.about.unit,
+            better=case.about.better,
+            series=case.series,
+            environment=case.environment,
+            effect=effect.shares[0],
+            low=effect.shares[1],
+            high=effect.shares[2],
+            shift=effect.shifts[0],
+            shift_low=effect.shifts[1],
+            shift_high=effect.shifts[2],
+            baseline=effect.baseline,
+            target=effect.target,
+            p=finite(contrast.p),
+            q=finite(q),
+            permutation_p=finite(contrast.permutation_p),
+            delta=judged.delta,
+            bound=finite(bound),
+            confidence=self.confidence,
+            executions=sides.executions,
+            paired=case.chosen.paired,
+            builds=judged.lines.counts if judged.lines.builds else None,
+            gate=word == "degradation" and beyond,
+            method="curves",
+            reason=reason,
+            finding=_finding(fits, judged, curve, part) if moved else "",
+            curve=curve,
+        )
 
-    def _word(self, judged: EffectCase, q: float, fits: FittedCurves) -> tuple[Word, str | Undecided]:
+    def _word(
+        self, judged: EffectCase, q: float, fits: FittedCurves
+    ) -> tuple[Word, str | Undecided]:
         contrast, bar = judged.contrast, judged.bar
         fewest, unit = min(judged.lines.counts), "build" if judged.lines.builds else "execution"
         largest = max(map(abs, contrast.theta))
@@ -129,12 +184,21 @@ class Curves(Method):
             return direction(judged.sides.case.about, judged.times), ""
         if fewest < 2:
             sure = largest >= bar and (fits.kinds.name(judged.place) or "none") != "none"
-            return ("suspected", STARTING_POINT.format(unit)) if sure else ("inconclusive", SINGLE_EXECUTION.format(unit))
+            return (
+                ("suspected", STARTING_POINT.format(unit))
+                if sure
+                else ("inconclusive", SINGLE_EXECUTION.format(unit))
+            )
         changed = (
-            q <= FALSE_DISCOVERIES and contrast.p <= self.alpha and contrast.permutation_p <= contrast.veto and largest >= bar
+            q <= FALSE_DISCOVERIES
+            and contrast.p <= self.alpha
+            and contrast.permutation_p <= contrast.veto
+            and largest >= bar
         )
         if fewest < FEWEST_EXECUTIONS:
-            return ("suspected" if changed else "inconclusive"), TOO_FEW_EXECUTIONS.format(fewest, unit)
+            return ("suspected" if changed else "inconclusive"), TOO_FEW_EXECUTIONS.format(
+                fewest, unit
+            )
         if changed and apart:
             return "suspected", FROM_DIFFERENT_SESSIONS
         if contrast.order == "one":
@@ -157,15 +221,19 @@ class Curves(Method):
     def _bound(self, judged: EffectCase) -> float | None:
         """How large the effect is at most; None where the intervals are known to be too narrow."""
         apart = not judged.sides.case.chosen.paired and judged.contrast.between is None
-        narrow = min(judged.lines.counts) < FEWEST_EXECUTIONS or apart or judged.contrast.order == "one"
+        narrow = (
+            min(judged.lines.counts) < FEWEST_EXECUTIONS or apart or judged.contrast.order == "one"
+        )
         return None if narrow or judged.times else judged.bound
 
     def _curve(self, fits: FittedCurves, judged: EffectCase) -> Curve:
-        """The curve with the kind's coefficient as estimated across executions, if there are several.
+        """The curve with the kind's coefficient as estimated across executions, if there are
+        several.
 
-        A slope on top of an offset whose interval holds 0 is not repeated by them: what is left is a constant. The starts of executions
-        move whole curves up and down, so that the difference of the means holds some of the curve itself. It is called a constant too
-        where the slope moves it by less than a third, or goes against the effect.
+        A slope on top of an offset whose interval holds 0 is not repeated by them: what is left is
+        a constant. The starts of executions move whole curves up and down, so that the difference
+        of the means holds some of the curve itself. It is called a constant too where the slope
+        moves it by less than a third, or goes against the effect.
         """
         curve = fits.curve(judged.place)
         if curve.kind == "none" or min(judged.lines.counts) < 2:
@@ -175,13 +243,19 @@ class Curves(Method):
         if through:
             return found
         open_ = found.low is None or found.high is None or found.low <= 0 <= found.high
-        against = (found.coefficient or 0.0) * judged.contrast.theta[judged.contrast.part(judged.bar)] < 0
+        against = (found.coefficient or 0.0) * judged.contrast.theta[
+            judged.contrast.part(judged.bar)
+        ] < 0
         if open_ or against or _level(fits, judged):
-            return self._repeated(judged, msgspec.structs.replace(curve, kind="constant"), through=True)
+            return self._repeated(
+                judged, msgspec.structs.replace(curve, kind="constant"), through=True
+            )
         return found
 
     def _repeated(self, judged: EffectCase, curve: Curve, *, through: bool) -> Curve:
-        """The curve with its kind's coefficient and interval from the executions, where they have it."""
+        """The curve with its kind's coefficient and interval from the executions, where they have
+        it.
+        """
         import numpy as np
 
         from perfvcs.statistics import difference
@@ -197,15 +271,21 @@ class Curves(Method):
 
 
 def _step(sides: Sides) -> float:
-    """The finest step of what is compared, in its unit: that of the mean of many readings is finer than the clock's."""
+    """The finest step of what is compared, in its unit: that of the mean of many readings is finer
+    than the clock's.
+    """
     both = sides.baseline.value, sides.target.value
     return finest(sides.case.about, lambda: (both[0].tolist(), both[1].tolist()))
 
 
 def _level(fits: FittedCurves, judged: EffectCase) -> bool:
-    """Whether the error is of one sign and of nearly one size from the smallest to the largest sizes."""
+    """Whether the error is of one sign and of nearly one size from the smallest to the largest
+    sizes.
+    """
     first, last = fits.kinds.predict([judged.sides.low, judged.sides.high], judged.place).tolist()
-    return bool(first * last > 0 and abs(last - first) < CONSTANT_ERROR_SHARE * max(abs(first), abs(last)))
+    return bool(
+        first * last > 0 and abs(last - first) < CONSTANT_ERROR_SHARE * max(abs(first), abs(last))
+    )
 
 
 def _earlier(case: Case) -> list[EarlierSessions]:
@@ -216,10 +296,16 @@ def _earlier(case: Case) -> list[EarlierSessions]:
 
 
 def _finding(fits: FittedCurves, judged: EffectCase, curve: Curve, part: int) -> str:
-    """The kind of error, the orders of growth where they changed, and at which sizes the effect is."""
+    """The kind of error, the orders of growth where they changed, and at which sizes the effect
+    is.
+    """
     new = replaced(fits, judged.place, curve)
     steps = orders(curve, replaced=new)
-    said = sentence(curve.kind, curve.coefficient, judged.sides.case.about.unit) if curve.coefficient is not None else ""
+    said = (
+        sentence(curve.kind, curve.coefficient, judged.sides.case.about.unit)
+        if curve.coefficient is not None
+        else ""
+    )
     if new and ORDERS.get(curve.kind) != curve.orders[0 if outgrows(curve, 0) else 1]:
         said = ""  # the difference of two orders of growth is of no kind
     where = f"effect {at_sizes(judged.range(part))}"
@@ -229,4 +315,6 @@ def _finding(fits: FittedCurves, judged: EffectCase, curve: Curve, part: int) ->
         sure = max(abs(other) - (contrast.high[away] - contrast.low[away]) / 2, 0.0) > 0
         if sure and abs(other) >= judged.bar and (other > 0) != (contrast.theta[part] > 0):
             where += f", {at_sizes(judged.range(1 - part))} {percent(judged.relative(other))}"
-    return "; ".join(each for each in (", ".join(each for each in (said, steps) if each), where) if each)
+    return "; ".join(
+        each for each in (", ".join(each for each in (said, steps) if each), where) if each
+    )

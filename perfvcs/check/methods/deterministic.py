@@ -23,43 +23,62 @@ if TYPE_CHECKING:
 SMALLEST_CHANGE = 0.001
 REPEATABILITY = 5
 LARGEST_REPEATABILITY = 1e9  # a better repeatability than this one does not count
-REPEATABILITY_METRIC = "repeatability"  # the metric in which an execution that was repeated inside says how well, as a share
+# the metric in which an execution that was repeated inside says how well, as a share
+REPEATABILITY_METRIC = "repeatability"
 
 
 @dataclass(frozen=True)
 class Deterministic(PairMethod):
-    """Changed where the medians differ by more than .1 % and five times the metric's own repeatability.
+    """Changed where the medians differ by more than .1 % and five times the metric's own
+    repeatability.
 
-    The repeatability is the larger relative standard deviation of the two sides' executions. A single execution shows none, but may
-    have measured it inside (the metric ``repeatability``); the largest of these counts then. Neither ``delta`` nor a p-value enters:
-    such a metric has no noise, so the code path changed.
+    The repeatability is the larger relative standard deviation of the two sides' executions. A
+    single execution shows none, but may have measured it inside (the metric ``repeatability``); the
+    largest of these counts then. Neither ``delta`` nor a p-value enters: such a metric has no
+    noise, so the code path changed.
     """
 
     def judge(self, pairs: Sequence[Pair]) -> list[Change]:
         """One change per pair, in their order."""
-        single = [min(pair.executions) == 1 and REPEATABILITY_METRIC in pair.case.header.metrics for pair in pairs]
+        single = [
+            min(pair.executions) == 1 and REPEATABILITY_METRIC in pair.case.header.metrics
+            for pair in pairs
+        ]
         prepare([pair.case for pair, alone in zip(pairs, single, strict=True) if alone])
-        return [_judge(pair, _within(pair) if alone else 0.0) for pair, alone in zip(pairs, single, strict=True)]
+        return [
+            _judge(pair, _within(pair) if alone else 0.0)
+            for pair, alone in zip(pairs, single, strict=True)
+        ]
 
 
 def _judge(pair: Pair, within: float) -> Change:
     sides = [flatten(pair.baseline), flatten(pair.target)]
-    old, new = (2 * median(value / 2 for value in side) for side in sides)  # halves, since median adds two values
+    # halves, since median adds two values
+    old, new = (2 * median(value / 2 for value in side) for side in sides)
     bar = max(SMALLEST_CHANGE, REPEATABILITY * max(within, *map(_repeatability, sides)))
     effect = new / old - 1 if old > 0 else None
-    # Relative to the smaller side, whatever its sign, so that a change and its way back have the same size.
+    # Relative to the smaller side, whatever its sign, so that a change and its way back have the
+    # same size.
     moved = abs(new - old) > bar * min(abs(old), abs(new))
     word = direction(pair.about, new - old) if moved else "same"
     change = state(
-        pair, word=word, method="deterministic", centres=(old, new), effects=(effect, None, None), delta=bar,
-        gate=word == "degradation", reason="the code path changed" if moved else "",
-    )  # fmt: skip
+        pair,
+        word=word,
+        method="deterministic",
+        centres=(old, new),
+        effects=(effect, None, None),
+        delta=bar,
+        gate=word == "degradation",
+        reason="the code path changed" if moved else "",
+    )
     # exact also where a share of the baseline has no meaning
     return msgspec.structs.replace(change, shift=finite(new - old))
 
 
 def _within(pair: Pair) -> float:
-    """The largest repeatability that executions of the job found inside themselves; 0 where none did."""
+    """The largest repeatability that executions of the job found inside themselves; 0 where none
+    did.
+    """
     job, rows = pair.case.header.job.name, pair.case.rows
     tables = [rows.table(one, job).metrics for side in pair.case.chosen.sides for one in side]
     found = [

@@ -33,13 +33,16 @@ PERHAPS = "at the edge of what the other units did (standard deviation)"
 
 @dataclass(frozen=True)
 class ExclusiveTimeOutliers(Method):
-    """Changed where a unit's difference is an outlier among those of all units of the same job and metric.
+    """Changed where a unit's difference is an outlier among those of all units of the same job and
+    metric.
 
-    The difference is that of the mean totals of an execution. Outliers: a modified z-score beyond 3.5, or more than 1.5 interquartile
-    ranges outside the quartiles; of the rest, those beyond two of their standard deviations are suspected. An outlier that moved less
-    than the others moved, or the other way, did not change by itself. Below five units it has no answer. The effect is the relative
-    difference of the totals; noise does not enter. It is meant for functions with their exclusive times. Sources: Perun, exclusive time
-    outliers; Iglewicz, Hoaglin 1993 for the modified z-score; Tukey 1977.
+    The difference is that of the mean totals of an execution. Outliers: a modified z-score beyond
+    3.5, or more than 1.5 interquartile ranges outside the quartiles; of the rest, those beyond two
+    of their standard deviations are suspected. An outlier that moved less than the others moved, or
+    the other way, did not change by itself. Below five units it has no answer. The effect is the
+    relative difference of the totals; noise does not enter. It is meant for functions with their
+    exclusive times. Sources: Perun, exclusive time outliers; Iglewicz, Hoaglin 1993 for the
+    modified z-score; Tukey 1977.
     """
 
     def compare(self, cases: Sequence[Case]) -> list[Change]:
@@ -92,7 +95,8 @@ def _words(deltas: NDArray[np.float64]) -> list[tuple[str, str]]:
         return [("few", TOO_FEW_UNITS.format(len(deltas), FEWEST_UNITS))] * len(deltas)
     middle = float(np.median(deltas))
     away = np.abs(deltas - middle)
-    # If most units did the same, the median distance is 0 and the mean distance replaces it (Iglewicz and Hoaglin).
+    # If most units did the same, the median distance is 0 and the mean distance replaces it
+    # (Iglewicz and Hoaglin).
     median, mean = float(np.median(away)), float(away.mean())
     spread = NORMAL * median if median > 0 else mean / MEAN
     scores = (deltas - middle) / (spread if spread > 0 else 1.0)
@@ -105,7 +109,9 @@ def _words(deltas: NDArray[np.float64]) -> list[tuple[str, str]]:
     perhaps = ~severe & ~ordinary & (np.abs(deltas) > DEVIATIONS * deviation) & (deviation > 0)
     alone = (np.sign(deltas) == np.sign(deltas - middle)) & (np.abs(deltas) > abs(middle))
     found = []
-    for score, far, out, edge, own in zip(scores.tolist(), severe, ordinary, perhaps, alone, strict=True):
+    for score, far, out, edge, own in zip(
+        scores.tolist(), severe, ordinary, perhaps, alone, strict=True
+    ):
         if own and (far or out):
             found.append(("surely", SEVERE.format(score) if far else ORDINARY))
         else:

@@ -22,10 +22,12 @@ GRID_POINTS = 1001
 
 @dataclass(frozen=True)
 class Integral(CurveMethod):
-    """Changed where the areas under the best models over the common sizes differ by more than 25 %, the same up to 10 %, else suspected.
+    """Changed where the areas under the best models over the common sizes differ by more than 25 %,
+    the same up to 10 %, else suspected.
 
-    The effect is the relative difference of the areas, which the largest values decide. Without sizes it is that of the means. Noise
-    does not enter, nor whether the models fit. Source: Perun, integral comparison (Stupinsky 2019).
+    The effect is the relative difference of the areas, which the largest values decide. Without
+    sizes it is that of the means. Noise does not enter, nor whether the models fit. Source: Perun,
+    integral comparison (Stupinsky 2019).
     """
 
     def judge(self, fits: FittedCurves, number: int) -> Change:
@@ -38,11 +40,18 @@ class Integral(CurveMethod):
         found = finite(areas[1] / areas[0] - 1) if areas[0] > 0 else 0.0 if sides.equal else None
         word, reason = graded(sides, found, SAME_INTEGRAL, CHANGED_SHARE)
         return judged(
-            sides, "integral", word, reason, effect=found, delta=self.delta,
+            sides,
+            "integral",
+            word,
+            reason,
+            effect=found,
+            delta=self.delta,
             curve=fits.curve(number) if sides.sized else None,
-        )  # fmt: skip
+        )
 
 
 def _area(values: NDArray[np.float64]) -> float:
     """By trapezoids, in units of the grid's step; of one value, the value."""
-    return float(values.sum() - (values[0] + values[-1]) / 2) if len(values) > 1 else float(values[0])
+    return (
+        float(values.sum() - (values[0] + values[-1]) / 2) if len(values) > 1 else float(values[0])
+    )

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class Kruskal(RankedMethod):
     """Changed where Kruskal and Wallis' H of the medians of the executions has p < .05.
 
-    Of two samples it is Mann and Whitney's test without exact tables and correction for continuity, a little more often significant.
-    Sources: Kalibera 2006, ch. 3.3; Kruskal, Wallis 1952.
+    Of two samples it is Mann and Whitney's test without exact tables and correction for continuity,
+    a little more often significant. Sources: Kalibera 2006, ch. 3.3; Kruskal, Wallis 1952.
     """
 
     name: ClassVar[str] = "kruskal"

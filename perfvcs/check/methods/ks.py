@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 class Ks(RankedMethod):
     """Changed where Kolmogorov and Smirnov's distance of the medians of the executions has p < .05.
 
-    It sees every difference of the two distributions, of their spread too; where only that differs there is no direction and the
-    word is ``inconclusive``. Sources: Kalibera 2006, ch. 3.3; Hodges 1958.
+    It sees every difference of the two distributions, of their spread too; where only that differs
+    there is no direction and the word is ``inconclusive``. Sources: Kalibera 2006, ch. 3.3; Hodges
+    1958.
     """
 
     name: ClassVar[str] = "ks"

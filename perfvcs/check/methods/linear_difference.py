@@ -13,11 +13,13 @@ STRAIGHT = 0.9  # r2 from which the line stands for the error
 
 @dataclass(frozen=True)
 class LinearDifference(DifferenceMethod):
-    """Changed where the best models differ by more than 25 % on average, same where their coefficients agree within 5 %, else suspected.
+    """Changed where the best models differ by more than 25 % on average, same where their
+    coefficients agree within 5 %, else suspected.
 
-    The difference of the best models is named by a straight line: constant where the line is flat, linear where it rises; by the best
-    of all models where a line does not explain 90 % of it. The effect is the mean relative difference of the best models. Noise does
-    not enter. Source: Perun, linear regression.
+    The difference of the best models is named by a straight line: constant where the line is flat,
+    linear where it rises; by the best of all models where a line does not explain 90 % of it. The
+    effect is the mean relative difference of the best models. Noise does not enter. Source: Perun,
+    linear regression.
     """
 
     name = "linear-difference"

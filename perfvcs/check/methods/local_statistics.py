@@ -28,13 +28,16 @@ PART = "{} of {} windows changed"
 
 @dataclass(frozen=True)
 class LocalStatistics(CurveMethod):
-    """Changed where half of up to 20 windows of sizes changed, suspected above a fifth, else the same.
+    """Changed where half of up to 20 windows of sizes changed, suspected above a fifth, else the
+    same.
 
-    In each window seven statistics of either side's values are compared: integral, mean, median, least, largest and both quartiles. One
-    changed beyond 25 %, and perhaps beyond 10 %; the window changed where half of them did in one direction, perhaps where more than a
-    fifth did at least perhaps. A window that perhaps changed counts as half. Windows hold equally many of the common sizes, at least
-    two; without sizes there is one. The effect is the mean relative difference at the common sizes. Source: Perun, local statistics
-    (Stupinsky 2019), whose windows are reported one by one; the word for all of them follows the same two shares.
+    In each window seven statistics of either side's values are compared: integral, mean, median,
+    least, largest and both quartiles. One changed beyond 25 %, and perhaps beyond 10 %; the window
+    changed where half of them did in one direction, perhaps where more than a fifth did at least
+    perhaps. A window that perhaps changed counts as half. Windows hold equally many of the common
+    sizes, at least two; without sizes there is one. The effect is the mean relative difference at
+    the common sizes. Source: Perun, local statistics (Stupinsky 2019), whose windows are reported
+    one by one; the word for all of them follows the same two shares.
     """
 
     def judge(self, fits: FittedCurves, number: int) -> Change:
@@ -54,19 +57,33 @@ class LocalStatistics(CurveMethod):
             word = direction(sides.case.about, total)
         elif np.abs(scores).mean() > SOME:
             word = "suspected"
-            reason = PART.format(np.count_nonzero(scores), len(scores)) if abs(total) > SOME else DIFFERENT
+            reason = (
+                PART.format(np.count_nonzero(scores), len(scores))
+                if abs(total) > SOME
+                else DIFFERENT
+            )
         return judged(
-            sides, "local-statistics", word, reason, effect=found, delta=self.delta,
-            finding=_windows(scores, [sides.low, *edges, sides.high]) if word != "same" and sides.sized else "",
+            sides,
+            "local-statistics",
+            word,
+            reason,
+            effect=found,
+            delta=self.delta,
+            finding=_windows(scores, [sides.low, *edges, sides.high])
+            if word != "same" and sides.sized
+            else "",
             curve=fits.curve(number) if sides.sized else None,
-        )  # fmt: skip
+        )
 
 
 def _scores(sides: Sides, edges: list[float]) -> list[float]:
     """For each window: 1 if it rose, 0.5 if perhaps, 0 if it stayed, negative if it fell."""
     import numpy as np
 
-    both = [(side, np.searchsorted(edges, side.size, side="right")) for side in (sides.baseline, sides.target)]
+    both = [
+        (side, np.searchsorted(edges, side.size, side="right"))
+        for side in (sides.baseline, sides.target)
+    ]
     found = []
     for window in range(len(edges) + 1):
         parts = [(side.size[where == window], side.value[where == window]) for side, where in both]
@@ -74,24 +91,40 @@ def _scores(sides: Sides, edges: list[float]) -> list[float]:
             continue
         old, new = (_statistics(*part) for part in parts)
         known = (old > 0) & np.isfinite(new)
-        moved = np.where(known, new / np.where(known, old, 1.0) - 1, np.where(new == old, 0.0, np.sign(new - old)))
+        moved = np.where(
+            known,
+            new / np.where(known, old, 1.0) - 1,
+            np.where(new == old, 0.0, np.sign(new - old)),
+        )
         if not sides.sized:
             moved = moved[1:]
         surely = np.sign(moved) * (np.abs(moved) > CHANGED_STATISTIC)
         perhaps = np.sign(moved) * (np.abs(moved) > SAME_STATISTIC)
         sure, maybe = float(surely.mean()), float(perhaps.mean())
-        found.append(np.sign(sure) if abs(sure) >= CHANGED_SHARE else 0.5 * np.sign(maybe) if abs(maybe) > SOME else 0.0)
+        found.append(
+            np.sign(sure)
+            if abs(sure) >= CHANGED_SHARE
+            else 0.5 * np.sign(maybe)
+            if abs(maybe) > SOME
+            else 0.0
+        )
     return found or [0.0]
 
 
 def _statistics(sizes: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Integral over the sizes (per size), mean, median, least, largest, lower and upper quartile."""
+    """Integral over the sizes (per size), mean, median, least, largest, lower and upper
+    quartile.
+    """
     import numpy as np
 
     distinct, place = np.unique(sizes, return_inverse=True)
     means = np.bincount(place, values) / np.bincount(place)
     width = np.diff(distinct)
-    area = float((width * (means[1:] + means[:-1]) / 2).sum() / width.sum()) if len(width) else float(means.mean())
+    area = (
+        float((width * (means[1:] + means[:-1]) / 2).sum() / width.sum())
+        if len(width)
+        else float(means.mean())
+    )
     lower, median, upper = np.percentile(values, (25, 50, 75))
     return np.array([area, values.mean(), median, values.min(), values.max(), lower, upper])
 

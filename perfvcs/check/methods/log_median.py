@@ -1,4 +1,6 @@
-"""The default rule for sampled metrics: the difference of log-medians, with its interval, and what makes it a change."""
+"""The default rule for sampled metrics: the difference of log-medians, with its interval, and what
+makes it a change.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,15 @@ from perfvcs.check.method import (
 )
 from perfvcs.check.samples.estimate import VETO, Estimate, estimates, newest_session
 from perfvcs.check.samples.pace import at_one_pace, disagreement
-from perfvcs.check.samples.scale import ALL_EQUAL, CLOCK_STEPS, Scaled, finest_step, is_coarse, scale, too_coarse
+from perfvcs.check.samples.scale import (
+    ALL_EQUAL,
+    CLOCK_STEPS,
+    Scaled,
+    finest_step,
+    is_coarse,
+    scale,
+    too_coarse,
+)
 from perfvcs.statistics.changepoints.newest import SUPPORT
 from perfvcs.statistics.multiplicity import q_values
 from perfvcs.statistics.sessions import aa_floor
@@ -44,28 +54,32 @@ RARE = "a single value this far from the level has a chance of {:.2g} %: below 0
 class LogMedian(PairMethod):
     """Student's (pairs measured in turns) or Welch's difference of the log-medians of executions.
 
-    A change needs all of: Benjamini and Hochberg at 5 % over all pairs keep it; p <= ``alpha``, so that word and interval never
-    disagree; the permutation p is at most 1 % (apart 3 %), or the smallest that so few executions can reach; the size is at least
-    ``delta``, which is never below the benchmark's own A/A floor. It is ``same`` when the interval lies within ``delta``. Both need 5
-    executions a side; and executions taken in turns, or else the variance between sessions, which is added. Without that a change
-    is ``suspected``, all else ``inconclusive``: the interval is known to be too narrow. Equal values everywhere are ``same``, unless
-    they are readings of a clock: equal readings show how coarse it is, and nothing else. What the finest step of the readings may hide
-    or pretend widens the interval; where it is more than a quarter of ``delta``, nothing is ``same``, and a change must be larger.
-    If a value is 0 or below, the differences are those of the values, and ``delta`` is a share of the larger side's mean.
-    If builds were repeated, they replace executions: each counts with the mean of its executions.
-    From eight pairs on, those further than 2.5 standard deviations from the others are pulled in to that distance, so a disturbance
-    of one execution does not hide a change (``student`` leaves them). A change that hits less than about 29 %
-    of the executions is an outlier, too, so that ``same`` needs Student's interval of all pairs within ``delta`` as well, that of
-    90 %: an equivalence test at 5 %.
-    The period effect is removed where the order is known and the effect evident (``statistics.period``). In pairs of
-    one order alone nothing is settled, and of five to seven pairs in an unknown order a change is ``suspected``, unless it is
-    beyond the largest period effect, 20 %.
-    A single execution is compared with the level of the history, of which the baseline must be a part: a value that chance explains in 1
-    of 1,000 cases at most is a change, or ``suspected`` where fewer than ten earlier sessions support the level.
-    Pairs that several hosts measured have the variance between hosts in their interval (``statistics.hosts``), and each host's
-    result is stated if they differ.
-    Times are adjusted to one pace of the machine, if that was read.
-    Source: Kalibera, Jones 2013; Kalibera 2006, ch. 7; Benjamini, Hochberg 1995; Huber 1981, sections 6.4-6.5.
+    A change needs all of: Benjamini and Hochberg at 5 % over all pairs keep it; p <= ``alpha``, so
+    that word and interval never disagree; the permutation p is at most 1 % (apart 3 %), or the
+    smallest that so few executions can reach; the size is at least ``delta``, which is never below
+    the benchmark's own A/A floor. It is ``same`` when the interval lies within ``delta``. Both need
+    5 executions a side; and executions taken in turns, or else the variance between sessions, which
+    is added. Without that a change is ``suspected``, all else ``inconclusive``: the interval is
+    known to be too narrow. Equal values everywhere are ``same``, unless they are readings of a
+    clock: equal readings show how coarse it is, and nothing else. What the finest step of the
+    readings may hide or pretend widens the interval; where it is more than a quarter of ``delta``,
+    nothing is ``same``, and a change must be larger. If a value is 0 or below, the differences are
+    those of the values, and ``delta`` is a share of the larger side's mean. If builds were
+    repeated, they replace executions: each counts with the mean of its executions. From eight pairs
+    on, those further than 2.5 standard deviations from the others are pulled in to that distance,
+    so a disturbance of one execution does not hide a change (``student`` leaves them). A change
+    that hits less than about 29 % of the executions is an outlier, too, so that ``same`` needs
+    Student's interval of all pairs within ``delta`` as well, that of 90 %: an equivalence test at 5
+    %. The period effect is removed where the order is known and the effect evident
+    (``statistics.period``). In pairs of one order alone nothing is settled, and of five to seven
+    pairs in an unknown order a change is ``suspected``, unless it is beyond the largest period
+    effect, 20 %. A single execution is compared with the level of the history, of which the
+    baseline must be a part: a value that chance explains in 1 of 1,000 cases at most is a change,
+    or ``suspected`` where fewer than ten earlier sessions support the level. Pairs that several
+    hosts measured have the variance between hosts in their interval (``statistics.hosts``), and
+    each host's result is stated if they differ. Times are adjusted to one pace of the machine, if
+    that was read. Source: Kalibera, Jones 2013; Kalibera 2006, ch. 7; Benjamini, Hochberg 1995;
+    Huber 1981, sections 6.4-6.5.
     """
 
     name: ClassVar[str] = "log-median"
@@ -76,7 +90,10 @@ class LogMedian(PairMethod):
         import numpy as np
 
         scaled = [scale(at_one_pace(pair), finest_step(pair)) for pair in pairs]
-        found = [_widened(each, one.rounding) for one, each in zip(scaled, self._estimates(scaled), strict=True)]
+        found = [
+            _widened(each, one.rounding)
+            for one, each in zip(scaled, self._estimates(scaled), strict=True)
+        ]
         q = q_values(np.array([result.p for result in found])).tolist()
         unlike = q_values(np.array([result.unlike for result in found])).tolist()
         return [
@@ -89,7 +106,9 @@ class LogMedian(PairMethod):
         return estimates(scaled, self.confidence, self.alpha, robust=self.robust)
 
     def _judge(self, scaled: Scaled, result: Estimate, q: float, finding: str) -> Change:
-        delta = max(self.least(scaled.pair.case, scaled.value), expm1(aa_floor(scaled.pair.past.audits)))
+        delta = max(
+            self.least(scaled.pair.case, scaled.value), expm1(aa_floor(scaled.pair.past.audits))
+        )
         bar = scaled.bar(delta)
         coarse = is_coarse(scaled.step, scaled.value, delta)
         word, reason = self._word(scaled, result, q, bar)
@@ -99,20 +118,48 @@ class LogMedian(PairMethod):
         reason = stated(word, explained(reason, delta), bound)
         beyond = result.low > bar or result.high < -bar
         return state(
-            scaled.pair, word=word, reason=reason, method=self.name, delta=delta, confidence=self.confidence,
-            centres=scaled.medians if scaled.logarithmic and result.widest is not None else scaled.centres,
-            effects=(scaled.relative(result.theta), scaled.relative(result.low), scaled.relative(result.high)),
-            shifts=(scaled.shift(result.theta), scaled.shift(result.low), scaled.shift(result.high)),
+            scaled.pair,
+            word=word,
+            reason=reason,
+            method=self.name,
+            delta=delta,
+            confidence=self.confidence,
+            centres=scaled.medians
+            if scaled.logarithmic and result.widest is not None
+            else scaled.centres,
+            effects=(
+                scaled.relative(result.theta),
+                scaled.relative(result.low),
+                scaled.relative(result.high),
+            ),
+            shifts=(
+                scaled.shift(result.theta),
+                scaled.shift(result.low),
+                scaled.shift(result.high),
+            ),
             bound=bound,
-            coarse=coarse and word == "inconclusive" and min(scaled.counts) >= FEWEST_EXECUTIONS and abs(result.theta) <= scaled.rounding,
-            chances=(result.p, q, result.permutation_p), gate=word == "degradation" and beyond,
-            builds=scaled.counts if scaled.pair.builds else None, finding=finding,
-        )  # fmt: skip
+            coarse=coarse
+            and word == "inconclusive"
+            and min(scaled.counts) >= FEWEST_EXECUTIONS
+            and abs(result.theta) <= scaled.rounding,
+            chances=(result.p, q, result.permutation_p),
+            gate=word == "degradation" and beyond,
+            builds=scaled.counts if scaled.pair.builds else None,
+            finding=finding,
+        )
 
     def _bound(self, scaled: Scaled, result: Estimate) -> float | None:
-        """How large the effect is at most, to either side; None where the interval is known to be too narrow, or has no meaning."""
+        """How large the effect is at most, to either side; None where the interval is known to be
+        too narrow, or has no meaning.
+        """
         apart = not scaled.pair.paired and scaled.between is None
-        if min(scaled.counts) < FEWEST_EXECUTIONS or apart or result.order == "one" or isnan(result.p) or not scaled.value:
+        if (
+            min(scaled.counts) < FEWEST_EXECUTIONS
+            or apart
+            or result.order == "one"
+            or isnan(result.p)
+            or not scaled.value
+        ):
             return None
         return max(
             scaled.reach(result.low, result.high),
@@ -121,12 +168,16 @@ class LogMedian(PairMethod):
         )
 
     def _alone(self, scaled: Scaled) -> Change | None:
-        """The verdict on a side of one execution, by the level of the history; None where that cannot say more than two values do."""
+        """The verdict on a side of one execution, by the level of the history; None where that
+        cannot say more than two values do.
+        """
         chosen, pair = scaled.pair.case.chosen, scaled.pair
         if min(scaled.counts) > 1 or pair.paired or pair.builds or not scaled.logarithmic:
             return None
         before, after = ({measured.header.commit for measured in side} for side in chosen.sides)
-        found = newest_session(pair.past, *before, *after) if len(before) == len(after) == 1 else None
+        found = (
+            newest_session(pair.past, *before, *after) if len(before) == len(after) == 1 else None
+        )
         if found is None or found.word == "usual":
             return None
         delta, level = self.least(pair.case, scaled.value), exp(found.expected)
@@ -134,28 +185,52 @@ class LogMedian(PairMethod):
         if abs(found.difference) < bar:
             return None
         word = direction(pair.about, found.difference) if found.word == "changed" else "suspected"
-        doubt = FEW_EARLIER.format(found.support) if found.support < SUPPORT else RARE.format(100 * found.chance)
+        doubt = (
+            FEW_EARLIER.format(found.support)
+            if found.support < SUPPORT
+            else RARE.format(100 * found.chance)
+        )
         return state(
-            pair, word=word, reason=doubt if word == "suspected" else "", method=self.name, delta=delta,
-            confidence=SINGLE, centres=(level, scaled.centres[1]),
-            effects=(scaled.relative(found.difference), scaled.relative(found.low), scaled.relative(found.high)),
+            pair,
+            word=word,
+            reason=doubt if word == "suspected" else "",
+            method=self.name,
+            delta=delta,
+            confidence=SINGLE,
+            centres=(level, scaled.centres[1]),
+            effects=(
+                scaled.relative(found.difference),
+                scaled.relative(found.low),
+                scaled.relative(found.high),
+            ),
             chances=(found.chance, None, None),
-            gate=word == "degradation" and (found.low > bar or found.high < -bar), finding=EARLIER.format(found.support),
-        )  # fmt: skip
+            gate=word == "degradation" and (found.low > bar or found.high < -bar),
+            finding=EARLIER.format(found.support),
+        )
 
-    def _word(self, scaled: Scaled, result: Estimate, q: float, bar: float) -> tuple[Word, str | Undecided]:
+    def _word(
+        self, scaled: Scaled, result: Estimate, q: float, bar: float
+    ) -> tuple[Word, str | Undecided]:
         fewest, unit = min(scaled.counts), "build" if scaled.pair.builds else "execution"
         vetoed = result.permutation_p > result.veto  # never where nothing was permuted
         # Readings without noise that are one step apart differ for sure, if not by how much.
         seen = not scaled.rounding or max(result.low, -result.high) >= -SLACK * scaled.rounding
-        changed = seen and q <= FALSE_DISCOVERIES and result.p <= self.alpha and not vetoed and abs(result.theta) >= bar
+        changed = (
+            seen
+            and q <= FALSE_DISCOVERIES
+            and result.p <= self.alpha
+            and not vetoed
+            and abs(result.theta) >= bar
+        )
         apart = not scaled.pair.paired and scaled.between is None
         if scaled.equal and fewest > 1:
             return ("inconclusive", ALL_EQUAL) if scaled.step else ("same", "")
         if fewest < 2 or isnan(result.p):
             return "inconclusive", SINGLE_EXECUTION.format(unit)
         if fewest < FEWEST_EXECUTIONS:
-            return ("suspected" if changed else "inconclusive"), TOO_FEW_EXECUTIONS.format(fewest, unit)
+            return ("suspected" if changed else "inconclusive"), TOO_FEW_EXECUTIONS.format(
+                fewest, unit
+            )
         if changed and apart:
             return "suspected", FROM_DIFFERENT_SESSIONS
         if result.order == "one":
@@ -177,7 +252,9 @@ class LogMedian(PairMethod):
 
 
 def _widened(result: Estimate, rounding: float) -> Estimate:
-    """The estimate with what the readings' finest step may hide or pretend on both sides of its interval."""
+    """The estimate with what the readings' finest step may hide or pretend on both sides of its
+    interval.
+    """
     if not rounding:
         return result
     widest = None if result.widest is None else result.widest + rounding

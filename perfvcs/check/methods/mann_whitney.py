@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MannWhitney(RankedMethod):
-    """Changed where Mann and Whitney's U (Wilcoxon's rank sum) of the medians of the executions has p < .05.
+    """Changed where Mann and Whitney's U (Wilcoxon's rank sum) of the medians of the executions has
+    p < .05.
 
-    Exact for at most 30 executions a side without ties. Sources: Kalibera 2006, ch. 3.3; Mann, Whitney 1947.
+    Exact for at most 30 executions a side without ties. Sources: Kalibera 2006, ch. 3.3; Mann,
+    Whitney 1947.
     """
 
     name: ClassVar[str] = "mann-whitney"

@@ -8,16 +8,19 @@ from typing import ClassVar
 from perfvcs.check.samples.sampled import Batch, RuleOutcome, SampledMethod
 
 P_UNREACHABLE = "so few {}s cannot reach p = {:.3g}: at least {}"
-MOST_SPLIT_REPLICATES = 30  # replicates that are looked through for the fewest that can reach a level
+# replicates that are looked through for the fewest that can reach a level
+MOST_SPLIT_REPLICATES = 30
 
 
 @dataclass(frozen=True)
 class Permutation(SampledMethod):
-    """Changed where the permutation p of the difference of the means of the executions is at most ``alpha`` (1 %).
+    """Changed where the permutation p of the difference of the means of the executions is at most
+    ``alpha`` (1 %).
 
-    Executions change sides, and where the sides were measured in turns the signs of the pairs' differences flip. All arrangements are
-    gone through where there are at most 20,000, else 10,000 random ones (always the same). The test gives no interval: that of
-    The interval is that of Student's t on the same numbers. Sources: Fisher 1935; Pitman 1937.
+    Executions change sides, and where the sides were measured in turns the signs of the pairs'
+    differences flip. All arrangements are gone through where there are at most 20,000, else 10,000
+    random ones (always the same). The test gives no interval: that of The interval is that of
+    Student's t on the same numbers. Sources: Fisher 1935; Pitman 1937.
     """
 
     name: ClassVar[str] = "permutation"
@@ -33,12 +36,26 @@ class Permutation(SampledMethod):
         reason = ""
         if smallest(old.shape[1], None if batch.paired else new.shape[1]) > self.alpha:
             fewest = next(
-                (m for m in range(2, MOST_SPLIT_REPLICATES) if smallest(m, None if batch.paired else m) <= self.alpha),
+                (
+                    m
+                    for m in range(2, MOST_SPLIT_REPLICATES)
+                    if smallest(m, None if batch.paired else m) <= self.alpha
+                ),
                 MOST_SPLIT_REPLICATES,
             )
             reason = P_UNREACHABLE.format(batch.samples[0].kind, self.alpha, fewest)
-        rows = zip(*(column.tolist() for column in (found.estimate, found.low, found.high, p)), strict=True)
+        rows = zip(
+            *(column.tolist() for column in (found.estimate, found.low, found.high, p)), strict=True
+        )
         return [
-            RuleOutcome(shift, low, high, changed=chance <= self.alpha, permutation_p=chance, p=chance, reason=reason)
+            RuleOutcome(
+                shift,
+                low,
+                high,
+                changed=chance <= self.alpha,
+                permutation_p=chance,
+                p=chance,
+                reason=reason,
+            )
             for shift, low, high, chance in rows
         ]

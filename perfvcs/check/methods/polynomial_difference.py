@@ -14,11 +14,13 @@ UNEXPLAINED = 0.05  # the share of the error (root mean square) that a polynomia
 
 @dataclass(frozen=True)
 class PolynomialDifference(DifferenceMethod):
-    """Changed where the best models differ by more than 25 % on average, same where their coefficients agree within 5 %, else suspected.
+    """Changed where the best models differ by more than 25 % on average, same where their
+    coefficients agree within 5 %, else suspected.
 
-    The difference of the best models is named by the polynomial of the lowest degree, up to 3, that leaves at most 5 % of it: constant,
-    linear, quadratic or cubic; Perun asks for a residual below a fixed number, which depends on the unit. The effect is the mean
-    relative difference of the best models. Noise does not enter. Source: Perun, polynomial regression.
+    The difference of the best models is named by the polynomial of the lowest degree, up to 3, that
+    leaves at most 5 % of it: constant, linear, quadratic or cubic; Perun asks for a residual below
+    a fixed number, which depends on the unit. The effect is the mean relative difference of the
+    best models. Noise does not enter. Source: Perun, polynomial regression.
     """
 
     name = "polynomial-difference"
@@ -37,4 +39,7 @@ class PolynomialDifference(DifferenceMethod):
             if np.sqrt(((error - columns @ coefficients) ** 2).mean()) <= UNEXPLAINED * total:
                 break
         mean = float(error.mean()) * sides.unit
-        return f"{'-' if mean < 0 else '+'}{quantity(abs(mean), sides.case.about.unit)} on average ({DEGREE_NAMES[degree]})"
+        return (
+            f"{'-' if mean < 0 else '+'}{quantity(abs(mean), sides.case.about.unit)} on average"
+            f" ({DEGREE_NAMES[degree]})"
+        )

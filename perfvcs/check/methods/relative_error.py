@@ -17,11 +17,13 @@ CHANGED_SHARE = 0.25
 
 @dataclass(frozen=True)
 class RelativeError(CurveMethod):
-    """Changed where the mean of f(x) / f_b(x) - 1 over the common sizes is beyond 25 %, the same up to 5 %, suspected between.
+    """Changed where the mean of f(x) / f_b(x) - 1 over the common sizes is beyond 25 %, the same up
+    to 5 %, suspected between.
 
-    f are the best models where both have r2 >= .9, else the means at each size; the effect is that mean. Without sizes it is the
-    relative difference of the means. Noise does not enter. Source: Stupinsky 2018, 5.1 and formula 5.2, which name no limits: these are
-    those of Perun, the tool in which the thesis was built.
+    f are the best models where both have r2 >= .9, else the means at each size; the effect is that
+    mean. Without sizes it is the relative difference of the means. Noise does not enter. Source:
+    Stupinsky 2018, 5.1 and formula 5.2, which name no limits: these are those of Perun, the tool in
+    which the thesis was built.
     """
 
     def judge(self, fits: FittedCurves, number: int) -> Change:
@@ -29,6 +31,11 @@ class RelativeError(CurveMethod):
         sides, found = fits.sides[number], effect(*fits.values(number))
         word, reason = graded(sides, found, SAME_ERROR, CHANGED_SHARE)
         return judged(
-            sides, "relative-error", word, reason, effect=found, delta=self.delta,
+            sides,
+            "relative-error",
+            word,
+            reason,
+            effect=found,
+            delta=self.delta,
             curve=fits.curve(number) if sides.sized else None,
-        )  # fmt: skip
+        )

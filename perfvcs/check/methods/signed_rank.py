@@ -24,34 +24,46 @@ INTERVAL_UNREACHABLE = "only {} pairs: an interval of {:g} % needs {}"
 
 @dataclass(frozen=True)
 class SignedRank(LogMedian):
-    """The exact signed-rank test of the paired differences of log-medians, with Hodges and Lehmann's estimate and its interval.
+    """The exact signed-rank test of the paired differences of log-medians, with Hodges and
+    Lehmann's estimate and its interval.
 
-    Changed, same and open as ``log-median`` says, without its permutation test; it asks of the differences to be symmetric, not to be
-    normal, so that outliers do not blind it. Where builds were repeated they are the pairs. With fewer than eight pairs the 99 %
-    interval is infinite and nothing is settled. Source: this project; Wilcoxon 1945; Hodges, Lehmann 1963.
+    Changed, same and open as ``log-median`` says, without its permutation test; it asks of the
+    differences to be symmetric, not to be normal, so that outliers do not blind it. Where builds
+    were repeated they are the pairs. With fewer than eight pairs the 99 % interval is infinite and
+    nothing is settled. Source: this project; Wilcoxon 1945; Hodges, Lehmann 1963.
     """
 
     name: ClassVar[str] = "signed-rank"
 
     def _estimates(self, scaled: Sequence[Scaled]) -> list[Estimate]:
-        """Of those with pairs enough, all of the same number at once; the others have a shift and no p."""
+        """Of those with pairs enough, all of the same number at once; the others have a shift and
+        no p.
+        """
         import numpy as np
 
         buckets: dict[int, list[int]] = defaultdict(list)
         for place, one in enumerate(scaled):
             if one.pair.paired and 2 <= one.counts[0] <= MOST_RANKED_PAIRS:
                 buckets[one.counts[0]].append(place)
-        results = [_estimate(mean(flatten(one.target)) - mean(flatten(one.baseline)), -inf, inf, nan) for one in scaled]
+        results = [
+            _estimate(mean(flatten(one.target)) - mean(flatten(one.baseline)), -inf, inf, nan)
+            for one in scaled
+        ]
         for places in buckets.values():
             first = np.array([flatten(scaled[place].baseline) for place in places])
             second = np.array([flatten(scaled[place].target) for place in places])
             found = signed_rank(first, second, self.confidence)
-            rows = zip(*(column.tolist() for column in (found.estimate, found.low, found.high, found.p)), strict=True)
+            rows = zip(
+                *(column.tolist() for column in (found.estimate, found.low, found.high, found.p)),
+                strict=True,
+            )
             for place, row in zip(places, rows, strict=True):
                 results[place] = _estimate(*row)
         return results
 
-    def _word(self, scaled: Scaled, result: Estimate, q: float, bar: float) -> tuple[Word, str | Undecided]:
+    def _word(
+        self, scaled: Scaled, result: Estimate, q: float, bar: float
+    ) -> tuple[Word, str | Undecided]:
         word, reason = super()._word(scaled, result, q, bar)
         fewest = min(scaled.counts)
         if word == "same" or fewest < 2:
@@ -59,7 +71,10 @@ class SignedRank(LogMedian):
         if isnan(result.p):
             return "inconclusive", TOO_MANY_PAIRS if scaled.pair.paired else UNPAIRED
         if reason is Undecided.WIDE and isinf(result.low):
-            least = next((n for n in range(fewest, MOST_RANKED_PAIRS) if depth(n, self.confidence)), MOST_RANKED_PAIRS)
+            least = next(
+                (n for n in range(fewest, MOST_RANKED_PAIRS) if depth(n, self.confidence)),
+                MOST_RANKED_PAIRS,
+            )
             return "inconclusive", INTERVAL_UNREACHABLE.format(fewest, 100 * self.confidence, least)
         return word, reason
 

@@ -10,7 +10,8 @@ from perfvcs.check.methods.log_median import LogMedian
 
 @dataclass(frozen=True)
 class Student(LogMedian):
-    """``log-median`` with Student's mean of all pairs: for changes that hit few executions hard, which are not outliers then.
+    """``log-median`` with Student's mean of all pairs: for changes that hit few executions hard,
+    which are not outliers then.
 
     Source: Student 1908; Kalibera, Jones 2013.
     """

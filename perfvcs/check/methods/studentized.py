@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.change import direction
 from perfvcs.check.curves.confirmation import borne_out
-from perfvcs.check.curves.judgement import CurveMethod, effect, judged, sentence, undirected, unknown
+from perfvcs.check.curves.judgement import (
+    CurveMethod,
+    effect,
+    judged,
+    sentence,
+    undirected,
+    unknown,
+)
 from perfvcs.statistics.regression import errors
 from perfvcs.text.quantity import number
 
@@ -30,13 +37,17 @@ KIND = "the residuals have no direction for sure, but the errors look {}"
 
 @dataclass(frozen=True)
 class Studentized(CurveMethod):
-    """Changed where the externally studentized residuals of the target against the baseline have a direction.
+    """Changed where the externally studentized residuals of the target against the baseline have a
+    direction.
 
-    The errors at each size are taken in standard deviations of the noise at its level (``statistics.regression.scatter``; without that
-    the largest sizes would decide alone). An error of one sign gives residuals about 1 (or -1), noise as many above as below 0: the mean
-    of the errors is tested by Student at 1 %, which two or more executions a side must confirm. Without a direction it is the same
-    only where the errors follow no kind of curve either (``absolute-error``). Sizes whose residual is beyond 3 are named. Below three
-    sizes it has no answer. The effect is the mean relative difference of the means at each size. Source: Stupinsky 2018, formulas 5.4 to
+    The errors at each size are taken in standard deviations of the noise at its level
+    (``statistics.regression.scatter``; without that the largest sizes would decide alone). An error
+    of one sign gives residuals about 1 (or -1), noise as many above as below 0: the mean of the
+    errors is tested by Student at 1 %, which two or more executions a side must confirm. Without a
+    direction it is the same only where the errors follow no kind of curve either
+    (``absolute-error``). Sizes whose residual is beyond 3 are named. Below three sizes it has no
+    answer. The effect is the mean relative difference of the means at each size. Source: Stupinsky
+    2018, formulas 5.4 to
     5.6; the thesis names no limit, the test and the 3 are the usual ones.
     """
 
@@ -46,7 +57,11 @@ class Studentized(CurveMethod):
 
         from perfvcs.statistics.difference import paired
 
-        sides, (before, after), sizes = fits.sides[number], fits.measured(number), fits.sizes(number)
+        sides, (before, after), sizes = (
+            fits.sides[number],
+            fits.measured(number),
+            fits.sizes(number),
+        )
         found = effect(before, after)
         if len(sizes) < FEWEST_SIZES or sides.equal:
             return judged(sides, "studentized", *unknown(sides, TOO_FEW_SIZES), effect=found)
@@ -62,12 +77,31 @@ class Studentized(CurveMethod):
             word, reason = undirected(found, self.delta, NOISE)
             if curve.kind != "none":
                 word, reason = "inconclusive", KIND.format(curve.kind)
-            return judged(sides, "studentized", word, reason or NOISE, effect=found, curve=curve, p=p, finding=named)
-        kind = sentence(curve.kind, curve.coefficient or 0.0, sides.case.about.unit) if curve.coefficient else ""
+            return judged(
+                sides,
+                "studentized",
+                word,
+                reason or NOISE,
+                effect=found,
+                curve=curve,
+                p=p,
+                finding=named,
+            )
+        kind = (
+            sentence(curve.kind, curve.coefficient or 0.0, sides.case.about.unit)
+            if curve.coefficient
+            else ""
+        )
         return judged(
-            sides, "studentized", direction(sides.case.about, mean), effect=found, delta=self.delta, curve=curve, p=p,
+            sides,
+            "studentized",
+            direction(sides.case.about, mean),
+            effect=found,
+            delta=self.delta,
+            curve=curve,
+            p=p,
             finding="; ".join(part for part in (kind, named) if part),
-        )  # fmt: skip
+        )
 
 
 def _outstanding(sizes: NDArray[np.float64], residuals: NDArray[np.float64]) -> str:

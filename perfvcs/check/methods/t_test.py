@@ -10,7 +10,8 @@ from perfvcs.check.samples.sampled import Batch, RuleOutcome, SampledMethod
 
 @dataclass(frozen=True)
 class TTest(SampledMethod):
-    """Changed where Welch's t on the means of the executions has p < .01; the interval is the test's own, at 99 %.
+    """Changed where Welch's t on the means of the executions has p < .01; the interval is the
+    test's own, at 99 %.
 
     Source: Reichelt, Kuehne 2018, section 3.3; Welch 1947.
     """
@@ -23,5 +24,11 @@ class TTest(SampledMethod):
         from perfvcs.statistics.difference import welch
 
         found = welch(batch.baseline, batch.target, self.stated)
-        rows = zip(*(column.tolist() for column in (found.estimate, found.low, found.high, found.p)), strict=True)
-        return [RuleOutcome(shift, low, high, changed=p < 1 - self.stated, p=p) for shift, low, high, p in rows]
+        rows = zip(
+            *(column.tolist() for column in (found.estimate, found.low, found.high, found.p)),
+            strict=True,
+        )
+        return [
+            RuleOutcome(shift, low, high, changed=p < 1 - self.stated, p=p)
+            for shift, low, high, p in rows
+        ]

@@ -13,10 +13,12 @@ INSIDE = "a mean lies inside the other's interval"
 
 @dataclass(frozen=True)
 class Visual(SampledMethod):
-    """Changed where the intervals of the two means are apart; the same where a mean lies inside the other's interval; else by t-test.
+    """Changed where the intervals of the two means are apart; the same where a mean lies inside the
+    other's interval; else by t-test.
 
-    The intervals are those of ``ci-overlap``, the t-test is Welch's on the means of the executions at the same level (99 % and 1 %), and
-    the interval reported is the t-test's. Sources: Jain 1991, section 13.4; Kalibera 2006, ch. 5.2.
+    The intervals are those of ``ci-overlap``, the t-test is Welch's on the means of the executions
+    at the same level (99 % and 1 %), and the interval reported is the t-test's. Sources: Jain 1991,
+    section 13.4; Kalibera 2006, ch. 5.2.
     """
 
     name: ClassVar[str] = "visual"
@@ -30,13 +32,22 @@ class Visual(SampledMethod):
         old, new = intervals(batch.samples, self.stated)
         apart = (new.low > old.high) | (new.high < old.low)
         inside = ~apart & (
-            ((old.low <= new.centre) & (new.centre <= old.high)) | ((new.low <= old.centre) & (old.centre <= new.high))
+            ((old.low <= new.centre) & (new.centre <= old.high))
+            | ((new.low <= old.centre) & (old.centre <= new.high))
         )
         test = welch(batch.baseline, batch.target, self.stated)
         changed = apart | (~inside & (test.p < 1 - self.stated))
         columns = (test.estimate, test.low, test.high, changed, inside, test.p)
         rows = zip(*(np.asarray(column).tolist() for column in columns), strict=True)
         return [
-            RuleOutcome(shift, low, high, changed=different, same=within, p=p, reason=INSIDE if within else "")
+            RuleOutcome(
+                shift,
+                low,
+                high,
+                changed=different,
+                same=within,
+                p=p,
+                reason=INSIDE if within else "",
+            )
             for shift, low, high, different, within, p in rows
         ]

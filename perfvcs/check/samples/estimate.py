@@ -31,17 +31,22 @@ if TYPE_CHECKING:
 EARLIER_SESSIONS = 10  # earlier sessions among which a usual value has some above and some below
 SOME = 2
 VETO = 0.01
-VETO_APART = 0.03  # apart, nobody drew who came first: Welch's p has the level, and the veto is for what fools it altogether
+# apart, nobody drew who came first: Welch's p has the level, and the veto is for what fools it
+# altogether
+VETO_APART = 0.03
 Shape = tuple[int, ...]  # executions per session
-Order = Literal["mixed", "unknown", "one"]  # who came first: now one, now the other; not known; the same but once at most
+# who came first: now one, now the other; not known; the same but once at most
+Order = Literal["mixed", "unknown", "one"]
 
 
 @dataclass(frozen=True)
 class NewestSession:
-    """The newest session's mean against the level of those before, as logarithms: the difference with the range that chance leaves it.
+    """The newest session's mean against the level of those before, as logarithms: the difference
+    with the range that chance leaves it.
 
-    ``word``: ``changed`` where chance is below 1 in 1,000 and at least ten sessions support the level, ``suspected`` where fewer do, or
-    chance is below 5 in 1,000, and ``usual``. ``support`` counts them.
+    ``word``: ``changed`` where chance is below 1 in 1,000 and at least ten sessions support the
+    level, ``suspected`` where fewer do, or chance is below 5 in 1,000, and ``usual``. ``support``
+    counts them.
     """
 
     word: Literal["changed", "suspected", "usual"]
@@ -56,14 +61,23 @@ class NewestSession:
 def newest_session(past: EarlierSessions, baseline: str, target: str) -> NewestSession | None:
     """The session of the commit ``target`` compared with the level of the history before it.
 
-    None where there is no such history, where the commit ``baseline`` is not at its present level, and where the target is not its newest
-    commit or has several sessions. A value with some of the ten before it above and some below is usual in any series: nothing is computed.
+    None where there is no such history, where the commit ``baseline`` is not at its present level,
+    and where the target is not its newest commit or has several sessions. A value with some of the
+    ten before it above and some below is usual in any series: nothing is computed.
     """
-    if baseline == target or baseline not in past.commits or past.commits[-1] != target or past.commits.count(target) > 1:
+    if (
+        baseline == target
+        or baseline not in past.commits
+        or past.commits[-1] != target
+        or past.commits.count(target) > 1
+    ):
         return None
     *earlier, value = past.means
     near = earlier[-EARLIER_SESSIONS:]
-    if len(near) == EARLIER_SESSIONS and min(sum(one < value for one in near), sum(one > value for one in near)) >= SOME:
+    if (
+        len(near) == EARLIER_SESSIONS
+        and min(sum(one < value for one in near), sum(one > value for one in near)) >= SOME
+    ):
         return None
     found = _judged(past.means)
     if found is None:
@@ -73,8 +87,14 @@ def newest_session(past: EarlierSessions, baseline: str, target: str) -> NewestS
         return None
     difference = newest.value - newest.expected
     return NewestSession(
-        newest.word, newest.expected, difference, newest.value - newest.high, newest.value - newest.low, newest.chance, newest.support
-    )  # fmt: skip
+        newest.word,
+        newest.expected,
+        difference,
+        newest.value - newest.high,
+        newest.value - newest.low,
+        newest.chance,
+        newest.support,
+    )
 
 
 def _judged(means: tuple[float, ...]) -> tuple[NewestValue, int] | None:
@@ -84,16 +104,22 @@ def _judged(means: tuple[float, ...]) -> tuple[NewestValue, int] | None:
     found = judge(means)
     if found.newest is None:
         return None
-    starts = [step.last if step.word == "drift" else step.place for step in found.steps if step.place < len(means) - 1]
+    starts = [
+        step.last if step.word == "drift" else step.place
+        for step in found.steps
+        if step.place < len(means) - 1
+    ]
     return found.newest, max([0, *starts])
 
 
 class Estimate(msgspec.Struct, frozen=True):
-    """Target minus baseline of one pair, on the pair's scale; NaN and infinite where a side has one execution.
+    """Target minus baseline of one pair, on the pair's scale; NaN and infinite where a side has one
+    execution.
 
-    ``veto`` is the largest ``permutation_p`` that lets a change pass: 1 % (apart 3 %), or the smallest that so few executions
-    can reach; nothing was permuted where it is NaN. ``widest`` is how far from 0 Student's interval (90 %) reaches where
-    outliers were pulled in, None if there were none. ``order`` says who was measured first in the pairs. ``by_host`` has the effect on
+    ``veto`` is the largest ``permutation_p`` that lets a change pass: 1 % (apart 3 %), or the
+    smallest that so few executions can reach; nothing was permuted where it is NaN. ``widest`` is
+    how far from 0 Student's interval (90 %) reaches where outliers were pulled in, None if there
+    were none. ``order`` says who was measured first in the pairs. ``by_host`` has the effect on
     each host if several measured, ``unlike`` the p of the test that these are the same.
     """
 
@@ -109,11 +135,13 @@ class Estimate(msgspec.Struct, frozen=True):
     unlike: float = nan
 
 
-def estimates(pairs: Sequence[Scaled], confidence: float, alpha: float, *, robust: bool = False) -> list[Estimate]:
+def estimates(
+    pairs: Sequence[Scaled], confidence: float, alpha: float, *, robust: bool = False
+) -> list[Estimate]:
     """One estimate per pair, in their order; pairs with the same counts are computed together.
 
-    ``robust``: outliers among pairs measured in turns are pulled in. Only those with p <= ``alpha`` are permuted: the permutation is a
-    veto, and it is what takes the time.
+    ``robust``: outliers among pairs measured in turns are pulled in. Only those with p <= ``alpha``
+    are permuted: the permutation is a veto, and it is what takes the time.
     """
     bend = huber.BEND if robust else inf
     buckets: dict[tuple[bool, bool, tuple[str, ...], Shape, Shape], list[int]] = defaultdict(list)
@@ -125,8 +153,14 @@ def estimates(pairs: Sequence[Scaled], confidence: float, alpha: float, *, robus
     for (together, _, names, before, after), numbers in buckets.items():
         members = [pairs[number] for number in numbers]
         if together:
-            each = [name for name, count in zip(names, before, strict=True) for _ in range(count)] if names else []
-            results = _in_turns(members, [orders[number] for number in numbers], confidence, alpha, bend, each)
+            each = (
+                [name for name, count in zip(names, before, strict=True) for _ in range(count)]
+                if names
+                else []
+            )
+            results = _in_turns(
+                members, [orders[number] for number in numbers], confidence, alpha, bend, each
+            )
         else:
             results = _apart(members, before, after, confidence, alpha)
         found |= zip(numbers, results, strict=True)
@@ -143,20 +177,30 @@ def _sides(members: list[Scaled]) -> tuple[NDArray[np.float64], NDArray[np.float
 
 
 def _in_turns(
-    members: list[Scaled], orders: Sequence[list[bool] | None], confidence: float, alpha: float, bend: float, hosts: Sequence[str]
+    members: list[Scaled],
+    orders: Sequence[list[bool] | None],
+    confidence: float,
+    alpha: float,
+    bend: float,
+    hosts: Sequence[str],
 ) -> list[Estimate]:
-    """Student's difference with outliers pulled in, and the period effect removed if the order is known (of all, or of none).
+    """Student's difference with outliers pulled in, and the period effect removed if the order is
+    known (of all, or of none).
 
     ``hosts`` measured the pairs; if there are several, the variance between them is added.
 
-    If sign flips veto a change of values that were pulled in, these may have been the pairs of the rarer order, and all
-    pairs count as they are.
+    If sign flips veto a change of values that were pulled in, these may have been the pairs of the
+    rarer order, and all pairs count as they are.
     """
     import numpy as np
 
     first, second = _sides(members)
     veto, known = smallest(first.shape[1]), [order for order in orders if order is not None]
-    shift = period.paired(first, second, known, confidence, bend) if known else huber.paired(first, second, confidence, bend)
+    shift = (
+        period.paired(first, second, known, confidence, bend)
+        if known
+        else huber.paired(first, second, confidence, bend)
+    )
     permuted = np.full(len(members), np.nan)
     promising = np.flatnonzero(shift.difference.p <= alpha)
     if len(promising):
@@ -166,7 +210,10 @@ def _in_turns(
     if vetoed.any():
         difference = chosen(vetoed, paired(first, second, confidence), difference)
     widest = np.where(shift.drawn & ~vetoed, shift.reach, np.nan)
-    mixed = [order_of(order, known=bool(one.pair.builds)) for one, order in zip(members, orders, strict=True)]
+    mixed = [
+        order_of(order, known=bool(one.pair.builds))
+        for one, order in zip(members, orders, strict=True)
+    ]
     if not hosts:
         return _rows(difference, permuted, max(VETO, veto), widest, mixed)
     from perfvcs.statistics.sessions import over
@@ -181,14 +228,22 @@ def _in_turns(
 
 
 def order_of(later: Collection[bool] | NDArray[np.bool_] | None, *, known: bool) -> Order:
-    """Who was measured first in the pairs; ``known``: that now one was and now the other, though nothing says when (as with builds)."""
+    """Who was measured first in the pairs; ``known``: that now one was and now the other, though
+    nothing says when (as with builds).
+    """
     if later is None:
         return "mixed" if known else "unknown"
     count = sum(map(bool, later))
-    return "one" if len(later) >= period.FEWEST_SETTLING and min(count, len(later) - count) <= 1 else "mixed"
+    return (
+        "one"
+        if len(later) >= period.FEWEST_SETTLING and min(count, len(later) - count) <= 1
+        else "mixed"
+    )
 
 
-def _apart(members: list[Scaled], before: Shape, after: Shape, confidence: float, alpha: float) -> list[Estimate]:
+def _apart(
+    members: list[Scaled], before: Shape, after: Shape, confidence: float, alpha: float
+) -> list[Estimate]:
     import numpy as np
 
     first, second = _sides(members)
@@ -198,35 +253,54 @@ def _apart(members: list[Scaled], before: Shape, after: Shape, confidence: float
     if len(promising):
         permuted[promising] = two_sample(first[promising], second[promising])
     veto = max(VETO_APART, smallest(sum(before), sum(after)))
-    return _rows(difference, permuted, veto, np.full(len(members), np.nan), ["mixed"] * len(members))
+    return _rows(
+        difference, permuted, veto, np.full(len(members), np.nan), ["mixed"] * len(members)
+    )
 
 
 def _rows(
-    difference: Difference, permuted: NDArray[np.float64], veto: float, widest: NDArray[np.float64], orders: Sequence[Order]
+    difference: Difference,
+    permuted: NDArray[np.float64],
+    veto: float,
+    widest: NDArray[np.float64],
+    orders: Sequence[Order],
 ) -> list[Estimate]:
     columns = difference.estimate, difference.low, difference.high, difference.p, permuted, widest
     return [
         Estimate(theta, low, high, p, chance, veto, None if isnan(far) else far, order)
-        for theta, low, high, p, chance, far, order in zip(*(column.tolist() for column in columns), orders, strict=True)
+        for theta, low, high, p, chance, far, order in zip(
+            *(column.tolist() for column in columns), orders, strict=True
+        )
     ]
 
 
 def _welch(
-    members: list[Scaled], first: NDArray[np.float64], second: NDArray[np.float64], before: Shape, after: Shape, confidence: float
+    members: list[Scaled],
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+    before: Shape,
+    after: Shape,
+    confidence: float,
 ) -> Difference:
     """Welch's difference, with what sessions differ by added once per session of a side."""
     import numpy as np
 
-    known = [(one.between.variance, one.between.df) if one.between else (0.0, 1.0) for one in members]
+    known = [
+        (one.between.variance, one.between.df) if one.between else (0.0, 1.0) for one in members
+    ]
     extra, extra_df = np.array(known).T
     old, new = _side(first, before), _side(second, after)
     gap = settle(new.mean - old.mean, first, second)
     between = extra * (1 / len(before) + 1 / len(after))
-    return combine(gap, [old.variance, new.variance, between], [old.df, new.df, extra_df], confidence)
+    return combine(
+        gap, [old.variance, new.variance, between], [old.df, new.df, extra_df], confidence
+    )
 
 
 class _Side(NamedTuple):
-    """Mean of the session means, its variance from inside the sessions (pooled over them), and the degrees of freedom, each (groups,)."""
+    """Mean of the session means, its variance from inside the sessions (pooled over them), and the
+    degrees of freedom, each (groups,).
+    """
 
     mean: NDArray[np.float64]
     variance: NDArray[np.float64]
@@ -239,6 +313,8 @@ def _side(values: NDArray[np.float64], shape: Shape) -> _Side:
     parts = [moments(values[:, start:end]) for start, end in pairwise(accumulate(shape, initial=0))]
     mean = np.mean([part.mean for part in parts], axis=0)
     df = np.sum([part.df for part in parts], axis=0)
-    squares = np.sum([np.where(part.df > 0, part.variance * part.df, 0.0) for part in parts], axis=0)
+    squares = np.sum(
+        [np.where(part.df > 0, part.variance * part.df, 0.0) for part in parts], axis=0
+    )
     variance = np.where(df > 0, squares / np.maximum(df, 1), np.nan)
     return _Side(mean, variance * sum(1 / count for count in shape) / len(shape) ** 2, df)

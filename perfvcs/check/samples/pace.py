@@ -1,4 +1,6 @@
-"""Under which conditions pairs were measured: the pace of the machine, the host, and who came first."""
+"""Under which conditions pairs were measured: the pace of the machine, the host, and who came
+first.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,16 @@ if TYPE_CHECKING:
     from perfvcs.check.samples.scale import Scaled
     from perfvcs.profile.summary import Measured
 
-DISAGREE = 0.01  # p of the test between hosts, and q over all comparisons, from which each host's result is shown
+# p of the test between hosts, and q over all comparisons, from which each host's result is shown
+DISAGREE = 0.01
 MOST_HOSTS = 6  # that a finding lists
 FEWEST_PACED = 8  # executions a side: of fewer the slope is not worth its degree of freedom
 Logs = list[list[float]]  # by session
 
 
 def later(scaled: Scaled) -> list[bool] | None:
-    """Whether the target came after the baseline, for each execution in the order of the pair's sessions; None if any is not known.
+    """Whether the target came after the baseline, for each execution in the order of the pair's
+    sessions; None if any is not known.
 
     None also where builds take the place of executions: each has some of either order.
     """
@@ -32,7 +36,10 @@ def later(scaled: Scaled) -> list[bool] | None:
     sides, found = scaled.pair.case.chosen.sides, []
     for before, after in zip(scaled.pair.before, scaled.pair.after, strict=True):
         for old, new in zip(before, after, strict=True):
-            first, second = sides[0][old.profile].turns.get(old.place), sides[1][new.profile].turns.get(new.place)
+            first, second = (
+                sides[0][old.profile].turns.get(old.place),
+                sides[1][new.profile].turns.get(new.place),
+            )
             if first is None or second is None or first == second:
                 return None
             found.append(second > first)
@@ -40,9 +47,15 @@ def later(scaled: Scaled) -> list[bool] | None:
 
 
 def hosts(pair: Pair) -> tuple[str, ...]:
-    """The host of each session of a pair measured in turns; empty where one host, or nobody knows which, measured all."""
+    """The host of each session of a pair measured in turns; empty where one host, or nobody knows
+    which, measured all.
+    """
     sides = pair.case.chosen.sides
-    names = [sides[1][session[0].profile].header.worker for session in pair.after] if pair.paired else []
+    names = (
+        [sides[1][session[0].profile].header.worker for session in pair.after]
+        if pair.paired
+        else []
+    )
     return tuple(names) if len(set(names)) > 1 else ()
 
 
@@ -52,8 +65,12 @@ def disagreement(scaled: Scaled, result: Estimate, q: float) -> str:
         return ""
     from perfvcs.text.words import counted
 
-    shown = sorted(result.by_host.items(), key=lambda item: -abs(item[1] - result.theta))[:MOST_HOSTS]
-    listed = ", ".join(f"{_effect(scaled, effect)} on {name or 'this machine'}" for name, effect in sorted(shown))
+    shown = sorted(result.by_host.items(), key=lambda item: -abs(item[1] - result.theta))[
+        :MOST_HOSTS
+    ]
+    listed = ", ".join(
+        f"{_effect(scaled, effect)} on {name or 'this machine'}" for name, effect in sorted(shown)
+    )
     rest = len(result.by_host) - len(shown)
     return f"differs by host: {listed}" + (f", and {counted(rest, 'more host')}" if rest else "")
 
@@ -64,17 +81,21 @@ def _effect(scaled: Scaled, effect: float) -> str:
 
 
 def at_one_pace(pair: Pair) -> Pair:
-    """The pair with the values of a time at the mean pace of both sides, by analysis of covariance (see ``statistics.covariate``).
+    """The pair with the values of a time at the mean pace of both sides, by analysis of covariance
+    (see ``statistics.covariate``).
 
-    The slope is that inside the sessions of each side. It is estimated too: the values' distances from the mean of their session are
-    stretched by as much as that adds to the variance of the difference. It is the pair itself without the pace of every execution, of a
-    metric that is not a time or has values of 0 and below, with fewer than eight executions a side, where the paces of the sides differ by
-    more than chance, and if the pace explains nothing.
+    The slope is that inside the sessions of each side. It is estimated too: the values' distances
+    from the mean of their session are stretched by as much as that adds to the variance of the
+    difference. It is the pair itself without the pace of every execution, of a metric that is not a
+    time or has values of 0 and below, with fewer than eight executions a side, where the paces of
+    the sides differ by more than chance, and if the pace explains nothing.
     """
     sides = pair.before, pair.after
     if pair.about.unit != "s" or min(pair.executions) < FEWEST_PACED:
         return pair
-    before, after = (_paces(side, measured) for side, measured in zip(sides, pair.case.chosen.sides, strict=True))
+    before, after = (
+        _paces(side, measured) for side, measured in zip(sides, pair.case.chosen.sides, strict=True)
+    )
     if before is None or after is None or far_apart(_flat(before), _flat(after)):
         return pair
     if not all(0 < one.value < inf for side in sides for session in side for one in session):
@@ -93,17 +114,24 @@ def at_one_pace(pair: Pair) -> Pair:
     return replace(pair, before=first, after=second)
 
 
-def _moved(session: tuple[CaseExecution, ...], by: list[float], stretch: float) -> tuple[CaseExecution, ...]:
+def _moved(
+    session: tuple[CaseExecution, ...], by: list[float], stretch: float
+) -> tuple[CaseExecution, ...]:
     logs = [log(one.value) - less for one, less in zip(session, by, strict=True)]
     middle = fmean(logs)
-    return tuple(replace(one, value=exp(middle + stretch * (value - middle))) for one, value in zip(session, logs, strict=True))
+    return tuple(
+        replace(one, value=exp(middle + stretch * (value - middle)))
+        for one, value in zip(session, logs, strict=True)
+    )
 
 
 def _paces(side: ExecutionsOfSessions, measured: list[Measured]) -> Logs | None:
     """The logarithm of the pace of each execution; None where one is not known."""
     if not all(measured[session[0].profile].paces for session in side):
         return None
-    found = [[measured[one.profile].paces.get(one.place, 0.0) for one in session] for session in side]
+    found = [
+        [measured[one.profile].paces.get(one.place, 0.0) for one in session] for session in side
+    ]
     if not all(0 < pace < inf for session in found for pace in session):
         return None
     return [[log(pace) for pace in session] for session in found]
@@ -113,10 +141,16 @@ def _flat(side: Logs) -> list[float]:
     return [pace for session in side for pace in session]
 
 
-def _slope(paces: tuple[Logs, Logs], sides: tuple[ExecutionsOfSessions, ExecutionsOfSessions]) -> tuple[float, float]:
+def _slope(
+    paces: tuple[Logs, Logs], sides: tuple[ExecutionsOfSessions, ExecutionsOfSessions]
+) -> tuple[float, float]:
     """The slope, and the factor by which it widens the difference's standard error."""
     squares = products = 0.0
-    sessions = [pair for known, side in zip(paces, sides, strict=True) for pair in zip(known, side, strict=True)]
+    sessions = [
+        pair
+        for known, side in zip(paces, sides, strict=True)
+        for pair in zip(known, side, strict=True)
+    ]
     for known, session in sessions:
         values = [log(one.value) for one in session]
         x, y = fmean(known), fmean(values)

@@ -1,4 +1,6 @@
-"""Shared by the rank tests: the medians of executions, the size of a shift, and the remark where values look normal."""
+"""Shared by the rank tests: the medians of executions, the size of a shift, and the remark where
+values look normal.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +18,22 @@ SIGNIFICANCE = 0.05
 
 
 LOOKS_NORMAL = {
-    "none": "the values look normal", "log": "the values look normal after log(x)", "1/x": "the values look normal after 1/x",
-    "1/sqrt x": "the values look normal after 1/sqrt(x)", None: "the values look normal neither as they are nor transformed",
-}  # fmt: skip
+    "none": "the values look normal",
+    "log": "the values look normal after log(x)",
+    "1/x": "the values look normal after 1/x",
+    "1/sqrt x": "the values look normal after 1/sqrt(x)",
+    None: "the values look normal neither as they are nor transformed",
+}
 
 
 @dataclass(frozen=True)
 class RankedMethod(SampledMethod):
-    """A test of the medians of executions at 5 %; the size is Hodges and Lehmann's shift with its exact 95 % interval.
+    """A test of the medians of executions at 5 %; the size is Hodges and Lehmann's shift with its
+    exact 95 % interval.
 
-    What is found beside it is whether Shapiro and Wilk's test takes both sides for normal, as they are or after log, 1/x or 1/sqrt(x):
-    then Student's t is to be trusted, too. Source: Kalibera 2006, ch. 3.3.
+    What is found beside it is whether Shapiro and Wilk's test takes both sides for normal, as they
+    are or after log, 1/x or 1/sqrt(x): then Student's t is to be trusted, too. Source: Kalibera
+    2006, ch. 3.3.
     """
 
     level: ClassVar[float | None] = SIGNIFICANCE
@@ -38,7 +45,14 @@ class RankedMethod(SampledMethod):
 
         found = shift(batch.baseline, batch.target, self.stated)
         p = self.test(batch).p.tolist()
-        rows = zip(found.centre.tolist(), found.low.tolist(), found.high.tolist(), p, _normal(batch), strict=True)
+        rows = zip(
+            found.centre.tolist(),
+            found.low.tolist(),
+            found.high.tolist(),
+            p,
+            _normal(batch),
+            strict=True,
+        )
         return [
             RuleOutcome(gap, low, high, changed=chance < SIGNIFICANCE, p=chance, finding=finding)
             for gap, low, high, chance, finding in rows
@@ -59,6 +73,13 @@ def _normal(batch: Batch) -> list[str]:
     p = np.array([[side.p[name] for name in TRANSFORMS] for side in sides]).min(axis=0)
     tested = np.isfinite(p[0])
     accepted = [
-        next((name for name, chance in zip(TRANSFORMS, row, strict=True) if chance >= SIGNIFICANCE), None) for row in p.T.tolist()
+        next(
+            (name for name, chance in zip(TRANSFORMS, row, strict=True) if chance >= SIGNIFICANCE),
+            None,
+        )
+        for row in p.T.tolist()
     ]
-    return [LOOKS_NORMAL[name] if known else "" for name, known in zip(accepted, tested.tolist(), strict=True)]
+    return [
+        LOOKS_NORMAL[name] if known else ""
+        for name, known in zip(accepted, tested.tolist(), strict=True)
+    ]

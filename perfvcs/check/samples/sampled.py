@@ -1,4 +1,6 @@
-"""What the published methods for samples share: one number per execution of both sides, and their rule's outcome as a change."""
+"""What the published methods for samples share: one number per execution of both sides, and their
+rule's outcome as a change.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ MEASURED_APART = "measured apart, which this rule makes no allowance for"
 
 @dataclass(frozen=True, eq=False)
 class SampleSide:
-    """One side's finite ``values``, the number of the ``execution`` of each (from 0, ascending), and the ``build`` of each execution."""
+    """One side's finite ``values``, the number of the ``execution`` of each (from 0, ascending),
+    and the ``build`` of each execution.
+    """
 
     values: NDArray[np.float64]
     execution: NDArray[np.int64]
@@ -49,16 +53,19 @@ class SampleSide:
         return grouped_means(self.values, self.execution)
 
     def replicates(self, *, builds: bool) -> NDArray[np.float64]:
-        """The values to compare: the means of the executions, or with ``builds`` each build's mean of these."""
+        """The values to compare: the means of the executions, or with ``builds`` each build's mean
+        of these.
+        """
         return grouped_means(self.means(), self.build) if builds else self.means()
 
 
 @dataclass(frozen=True)
 class ScaledSample:
-    """A pair with its numbers in ``unit``s of the metric's unit: a power of two that keeps squares within a float.
+    """A pair with its numbers in ``unit``s of the metric's unit: a power of two that keeps squares
+    within a float.
 
-    There is one replicate per execution; where builds were repeated one per build, the mean of its executions, since these share its
-    variance (Kalibera 2006, eq. 16).
+    There is one replicate per execution; where builds were repeated one per build, the mean of its
+    executions, since these share its variance (Kalibera 2006, eq. 16).
     """
 
     pair: Pair
@@ -85,7 +92,8 @@ class ScaledSample:
 
 @dataclass(frozen=True)
 class RuleOutcome:
-    """What a rule says of a sample: ``shift`` is target minus baseline in the sample's unit, with its interval.
+    """What a rule says of a sample: ``shift`` is target minus baseline in the sample's unit, with
+    its interval.
 
     ``same`` where the rule itself says so; otherwise that is read from the interval.
     """
@@ -103,7 +111,9 @@ class RuleOutcome:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Samples with equal counts; their replicates as ``baseline`` (samples, m) and ``target`` (samples, k)."""
+    """Samples with equal counts; their replicates as ``baseline`` (samples, m) and ``target``
+    (samples, k).
+    """
 
     samples: list[ScaledSample]
     baseline: NDArray[np.float64]
@@ -117,16 +127,19 @@ class Batch:
 
 @dataclass(frozen=True)
 class SampledMethod(PairMethod):
-    """A published rule, which decides by its own level, whatever ``delta`` is, and knows of no sessions.
+    """A published rule, which decides by its own level, whatever ``delta`` is, and knows of no
+    sessions.
 
-    What is not changed has the reach of its interval as its bound, and is ``same`` where that lies within ``delta``, or all values are
-    equal, else ``inconclusive``. ``gate`` needs the interval beyond ``delta``. Where the sides were not measured in turns the rule
-    answers anyway, and a reason warns.
+    What is not changed has the reach of its interval as its bound, and is ``same`` where that lies
+    within ``delta``, or all values are equal, else ``inconclusive``. ``gate`` needs the interval
+    beyond ``delta``. Where the sides were not measured in turns the rule answers anyway, and a
+    reason warns.
     """
 
     name: ClassVar[str]
     level: ClassVar[float | None] = None  # the rule's own; else what ``confidence`` leaves
-    medians: ClassVar[bool] = False  # of an execution's measurements and of the executions, instead of means
+    # of an execution's measurements and of the executions, instead of means
+    medians: ClassVar[bool] = False
 
     @property
     def stated(self) -> float:
@@ -146,10 +159,16 @@ class SampledMethod(PairMethod):
         """One outcome per sample, each of at least two replicates a side, not all of them equal."""
 
     def _conclude(self, sample: ScaledSample, outcome: RuleOutcome | None) -> Change:
-        """The outcome in words; a sample without one is of equal values, or has a single replicate on a side."""
-        base, target = ((median if self.medians else mean)(side.tolist()) for side in sample.replicates)
+        """The outcome in words; a sample without one is of equal values, or has a single replicate
+        on a side.
+        """
+        base, target = (
+            (median if self.medians else mean)(side.tolist()) for side in sample.replicates
+        )
         if outcome is None:
-            outcome = RuleOutcome(0.0, 0.0, 0.0) if min(sample.counts) > 1 else RuleOutcome(target - base)
+            outcome = (
+                RuleOutcome(0.0, 0.0, 0.0) if min(sample.counts) > 1 else RuleOutcome(target - base)
+            )
         reference, relative = _shares(sample, outcome, base, target)
         delta = self.least(sample.pair.case, reference * sample.unit)
         bar = delta * reference
@@ -158,55 +177,94 @@ class SampledMethod(PairMethod):
         if not outcome.changed and min(sample.counts) > 1:
             finest, level = finest_step(sample.pair), abs(reference)
             if level:
-                bound = max(-outcome.low / level, outcome.high / level, CLOCK_STEPS * finest / (level * sample.unit))
-            if (word == "same" or reason is Undecided.WIDE) and is_coarse(finest, reference * sample.unit, delta):
+                bound = max(
+                    -outcome.low / level,
+                    outcome.high / level,
+                    CLOCK_STEPS * finest / (level * sample.unit),
+                )
+            if (word == "same" or reason is Undecided.WIDE) and is_coarse(
+                finest, reference * sample.unit, delta
+            ):
                 word, text = "inconclusive", too_coarse(sample.pair.about, finest, delta)
             text = stated(word, text, bound)
         beyond = outcome.low > bar or outcome.high < -bar
         warned = not sample.pair.paired and min(sample.counts) > 1
         return state(
-            sample.pair, word=word, method=self.name, centres=(base * sample.unit, target * sample.unit), delta=delta, bound=bound,
-            effects=relative, chances=(outcome.p, None, outcome.permutation_p),
-            shifts=(outcome.shift * sample.unit, outcome.low * sample.unit, outcome.high * sample.unit),
-            confidence=self.stated, gate=word == "degradation" and beyond, builds=sample.counts if sample.pair.builds else None,
-            reason="; ".join(part for part in (text, MEASURED_APART if warned else "") if part), finding=outcome.finding,
-        )  # fmt: skip
+            sample.pair,
+            word=word,
+            method=self.name,
+            centres=(base * sample.unit, target * sample.unit),
+            delta=delta,
+            bound=bound,
+            effects=relative,
+            chances=(outcome.p, None, outcome.permutation_p),
+            shifts=(
+                outcome.shift * sample.unit,
+                outcome.low * sample.unit,
+                outcome.high * sample.unit,
+            ),
+            confidence=self.stated,
+            gate=word == "degradation" and beyond,
+            builds=sample.counts if sample.pair.builds else None,
+            reason="; ".join(part for part in (text, MEASURED_APART if warned else "") if part),
+            finding=outcome.finding,
+        )
 
-    def _word(self, sample: ScaledSample, outcome: RuleOutcome, bar: float) -> tuple[Word, str | Undecided]:
+    def _word(
+        self, sample: ScaledSample, outcome: RuleOutcome, bar: float
+    ) -> tuple[Word, str | Undecided]:
         if min(sample.counts) < 2:
             return "inconclusive", SINGLE_EXECUTION.format(sample.kind)
         if outcome.changed:
-            return (direction(sample.pair.about, outcome.shift), "") if outcome.shift else ("inconclusive", SHAPE)
+            return (
+                (direction(sample.pair.about, outcome.shift), "")
+                if outcome.shift
+                else ("inconclusive", SHAPE)
+            )
         if sample.identical or outcome.same or -bar <= outcome.low <= outcome.high <= bar:
             return "same", outcome.reason
         return "inconclusive", outcome.reason or (
-            TOO_FEW_FOR_INTERVAL.format(sample.kind) if isinf(outcome.high - outcome.low) else Undecided.WIDE
+            TOO_FEW_FOR_INTERVAL.format(sample.kind)
+            if isinf(outcome.high - outcome.low)
+            else Undecided.WIDE
         )
 
 
-def _shares(sample: ScaledSample, outcome: RuleOutcome, base: float, target: float) -> tuple[float, Three]:
-    """What delta is a share of, in the sample's unit, and the effects as shares of the baseline where these have a meaning.
+def _shares(
+    sample: ScaledSample, outcome: RuleOutcome, base: float, target: float
+) -> tuple[float, Three]:
+    """What delta is a share of, in the sample's unit, and the effects as shares of the baseline
+    where these have a meaning.
 
-    It is the baseline's centre; where values are negative or that is 0, the larger of both, whatever their signs.
+    It is the baseline's centre; where values are negative or that is 0, the larger of both,
+    whatever their signs.
     """
     known = sample.identical or min(side.values.min() for side in sample.sides) >= 0
     low, high = share(outcome.low, base), share(outcome.high, base)
     effect = share(outcome.shift, base) if known else None
     if not known or effect is None:
-        return max(abs(base), abs(target)), (effect, None, None) if outcome.low or outcome.high else (effect, effect, effect)
+        return max(abs(base), abs(target)), (
+            effect,
+            None,
+            None,
+        ) if outcome.low or outcome.high else (effect, effect, effect)
     return base, (effect, low, high)
 
 
 def samples(pairs: Sequence[Pair], *, medians: bool = False) -> list[ScaledSample]:
-    """The pairs' measurements and replicates; with ``medians`` an execution has its median alone, and no profile is opened."""
+    """The pairs' measurements and replicates; with ``medians`` an execution has its median alone,
+    and no profile is opened.
+    """
     import numpy as np
 
     if not medians:
         _prepare(pairs)
     found = []
     for pair in pairs:
-        first, second = (_medians(each) if medians else _measurements(pair, number, each)
-                         for number, each in enumerate((pair.before, pair.after)))  # fmt: skip
+        first, second = (
+            _medians(each) if medians else _measurements(pair, number, each)
+            for number, each in enumerate((pair.before, pair.after))
+        )
         largest = float(max(np.abs(first.values).max(), np.abs(second.values).max()))
         unit = 2.0 ** (frexp(largest)[1] - 1) if largest else 1.0
         sides = (
@@ -214,7 +272,14 @@ def samples(pairs: Sequence[Pair], *, medians: bool = False) -> list[ScaledSampl
             SampleSide(second.values / unit, second.execution, second.build),
         )
         builds = pair.builds is not None
-        found.append(ScaledSample(pair, sides, (sides[0].replicates(builds=builds), sides[1].replicates(builds=builds)), unit))
+        found.append(
+            ScaledSample(
+                pair,
+                sides,
+                (sides[0].replicates(builds=builds), sides[1].replicates(builds=builds)),
+                unit,
+            )
+        )
     return found
 
 
@@ -243,12 +308,18 @@ def _measurements(pair: Pair, number: int, executions: ExecutionsOfSessions) -> 
     for session in executions:
         table = pair.case.rows.table(profiles[session[0].profile], pair.case.uid)
         value = table.metrics[pair.case.metric]
-        usable = np.isfinite(value) if pair.size is None else np.isfinite(value) & (table.size == pair.size)
+        usable = (
+            np.isfinite(value)
+            if pair.size is None
+            else np.isfinite(value) & (table.size == pair.size)
+        )
         by_build: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for ordinal, execution in enumerate(session, before):
             by_build[execution.place[0]].append((execution.place[1], ordinal))
         for build, members in by_build.items():
-            known, place_of = (np.array(column, dtype=np.int64) for column in zip(*sorted(members), strict=True))
+            known, place_of = (
+                np.array(column, dtype=np.int64) for column in zip(*sorted(members), strict=True)
+            )
             rows = np.flatnonzero(usable & (table.binary == build))
             at = np.minimum(np.searchsorted(known, table.execution[rows]), len(known) - 1)
             wanted = known[at] == table.execution[rows]
@@ -261,10 +332,16 @@ def _measurements(pair: Pair, number: int, executions: ExecutionsOfSessions) -> 
 
 
 def _builds(executions: ExecutionsOfSessions) -> NDArray[np.int64]:
-    """The build of each execution, counted through all sessions in the order of their numbers, so that pairs have the same."""
+    """The build of each execution, counted through all sessions in the order of their numbers, so
+    that pairs have the same.
+    """
     import numpy as np
 
-    keys = [(number, execution.place[0]) for number, session in enumerate(executions) for execution in session]
+    keys = [
+        (number, execution.place[0])
+        for number, session in enumerate(executions)
+        for execution in session
+    ]
     numbers = {key: number for number, key in enumerate(sorted(set(keys)))}
     return np.array([numbers[key] for key in keys], dtype=np.int64)
 
@@ -293,5 +370,7 @@ def _batches(samples: Sequence[ScaledSample]) -> Iterator[Batch]:
         if min(sample.counts) > 1 and not sample.identical:
             buckets[sample.pair.paired, sample.counts].append(sample)
     for members in buckets.values():
-        first, second = (np.stack([sample.replicates[number] for sample in members]) for number in (0, 1))
+        first, second = (
+            np.stack([sample.replicates[number] for sample in members]) for number in (0, 1)
+        )
         yield Batch(members, first, second)

@@ -1,4 +1,6 @@
-"""The scale on which a pair is judged: logarithms, or where a value is 0 or below the values themselves."""
+"""The scale on which a pair is judged: logarithms, or where a value is 0 or below the values
+themselves.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +31,21 @@ SEVERAL_DF = 3  # degrees of freedom from which several sessions of the two side
 DISTINCT = 3  # values of a side from which it shows the step of its clock without the other one
 CLOCK_STEPS = 4  # of a clock that a delta must have, so that "same" can be seen
 COARSE = "{} of {} cannot show {:.3g} %"
-ALL_EQUAL = "all readings are equal: the clock is too coarse; if the metric is exact, declare it deterministic"
+ALL_EQUAL = (
+    "all readings are equal: the clock is too coarse; if the metric is exact, declare it"
+    " deterministic"
+)
 
 
 class Scaled(msgspec.Struct, frozen=True, dict=True):
-    """What of a pair is replicated, on its scale: the executions, or where builds were repeated each build's mean of them.
+    """What of a pair is replicated, on its scale: the executions, or where builds were repeated
+    each build's mean of them.
 
-    ``centres`` in the metric's unit; ``between`` is what is known of sessions that were apart. Where the scale is not ``logarithmic``,
-    its numbers are in ``unit``s of the metric's unit. ``step`` is the finest step that readings of the metric have, in its unit: 0
-    where none is to be seen, infinite where all readings are equal, so that it may be any. Source of the builds: Kalibera 2006, eq. 16:
-    executions of one build share its variance.
+    ``centres`` in the metric's unit; ``between`` is what is known of sessions that were apart.
+    Where the scale is not ``logarithmic``, its numbers are in ``unit``s of the metric's unit.
+    ``step`` is the finest step that readings of the metric have, in its unit: 0 where none is to be
+    seen, infinite where all readings are equal, so that it may be any. Source of the builds:
+    Kalibera 2006, eq. 16: executions of one build share its variance.
     """
 
     pair: Pair
@@ -59,50 +66,72 @@ class Scaled(msgspec.Struct, frozen=True, dict=True):
     def equal(self) -> bool:
         """Whether all values of both sides are."""
         first = self.baseline[0][0]
-        return all(value == first for side in (self.baseline, self.target) for session in side for value in session)
+        return all(
+            value == first
+            for side in (self.baseline, self.target)
+            for session in side
+            for value in session
+        )
 
     @property
     def medians(self) -> tuple[float, float]:
         """The medians of both sides, in the metric's unit, which outliers do not move."""
-        old, new = (2 * median(value / 2 for value in flatten(side)) for side in (self.pair.baseline, self.pair.target))
+        old, new = (
+            2 * median(value / 2 for value in flatten(side))
+            for side in (self.pair.baseline, self.pair.target)
+        )
         return old, new
 
     @property
     def reference(self) -> float:
-        """The reference of delta without logarithms: the larger of the centres, whatever their signs."""
+        """The reference of delta without logarithms: the larger of the centres, whatever their
+        signs.
+        """
         return max(map(abs, self.centres))
 
     def relative(self, difference: float) -> float | None:
-        """A difference on this scale as target/baseline - 1; infinite where it is beyond a float, None where it has no meaning."""
+        """A difference on this scale as target/baseline - 1; infinite where it is beyond a float,
+        None where it has no meaning.
+        """
         if self.logarithmic:
             return expm1(difference) if abs(difference) <= LARGEST_EXPONENT else inf
         lowest = min(map(min, (*self.baseline, *self.target)))
         return share(difference * self.unit, self.centres[0]) if lowest >= 0 or self.equal else None
 
     def shift(self, difference: float) -> float | None:
-        """A difference on this scale in the metric's unit; None where it follows from the relative one."""
+        """A difference on this scale in the metric's unit; None where it follows from the relative
+        one.
+        """
         return None if self.logarithmic else difference * self.unit
 
     def bar(self, delta: float) -> float:
-        """The smallest effect that counts, on this scale; a change and its way back have the same size."""
+        """The smallest effect that counts, on this scale; a change and its way back have the same
+        size.
+        """
         return log1p(delta) if self.logarithmic else delta * self.reference / self.unit
 
     def reach(self, low: float, high: float) -> float:
-        """How far from 0 an interval on this scale reaches, as a share, to the side where that is more; infinite where it has no end."""
+        """How far from 0 an interval on this scale reaches, as a share, to the side where that is
+        more; infinite where it has no end.
+        """
         if self.logarithmic:
             return max(-expm1(min(low, 0.0)), expm1(high) if high <= LARGEST_EXPONENT else inf)
         return max(-low, high) * self.unit / self.reference if self.reference else inf
 
     @cached_property
     def rounding(self) -> float:
-        """What the finest step of the readings can hide or pretend of a difference, on this scale."""
+        """What the finest step of the readings can hide or pretend of a difference, on this
+        scale.
+        """
         if not 0 < self.step < inf:
             return self.step
         return log1p(self.step / min(self.centres)) if self.logarithmic else self.step / self.unit
 
     @property
     def value(self) -> float:
-        """What the readings are about, in the metric's unit: a step of the clock is a share of it."""
+        """What the readings are about, in the metric's unit: a step of the clock is a share of
+        it.
+        """
         return min(self.centres) if self.logarithmic else self.reference
 
 
@@ -112,19 +141,45 @@ def scale(pair: Pair, finest: float = 0.0) -> Scaled:
     if min(map(min, sides)) > 0:
         logs = _each(pair, log)
         centres = _within(exp(_centre(logs[0])), sides[0]), _within(exp(_centre(logs[1])), sides[1])
-        return Scaled(pair, *logs, centres, True, None if pair.paired else _between(pair.past, *logs), step=finest)
+        return Scaled(
+            pair,
+            *logs,
+            centres,
+            True,
+            None if pair.paired else _between(pair.past, *logs),
+            step=finest,
+        )
     unit = max(abs(value) for side in sides for value in side) or 1.0
     shares = _each(pair, lambda value: value / unit)
-    centres = _within(_centre(shares[0]) * unit, sides[0]), _within(_centre(shares[1]) * unit, sides[1])
+    centres = (
+        _within(_centre(shares[0]) * unit, sides[0]),
+        _within(_centre(shares[1]) * unit, sides[1]),
+    )
     # A history is kept in logarithms and says nothing on this scale.
-    return Scaled(pair, *shares, centres, False, None if pair.paired else _between(None, *shares), unit, finest)
+    return Scaled(
+        pair,
+        *shares,
+        centres,
+        False,
+        None if pair.paired else _between(None, *shares),
+        unit,
+        finest,
+    )
 
 
 def share(difference: float, baseline: float) -> float | None:
-    """A difference of values none of which is negative as a share of the baseline's centre; None where that is 0, or next to it."""
+    """A difference of values none of which is negative as a share of the baseline's centre; None
+    where that is 0, or next to it.
+    """
     if isinf(difference):
         return difference
-    return difference / baseline if baseline > abs(difference) / SQUARABLE else 0.0 if difference == 0 else None
+    return (
+        difference / baseline
+        if baseline > abs(difference) / SQUARABLE
+        else 0.0
+        if difference == 0
+        else None
+    )
 
 
 def flatten(side: Sessions) -> list[float]:
@@ -140,16 +195,23 @@ def mean(values: Sequence[float]) -> float:
 
 def _each(pair: Pair, function: Callable[[float], float]) -> tuple[Sessions, Sessions]:
     """Both sides through ``function``, the executions of a build as their mean."""
-    sides = (tuple(tuple(map(function, session)) for session in side) for side in (pair.baseline, pair.target))
+    sides = (
+        tuple(tuple(map(function, session)) for session in side)
+        for side in (pair.baseline, pair.target)
+    )
     if pair.builds is None:
         first, second = sides
     else:
-        first, second = (tuple(map(_build_means, *each)) for each in zip(sides, pair.builds, strict=True))
+        first, second = (
+            tuple(map(_build_means, *each)) for each in zip(sides, pair.builds, strict=True)
+        )
     return first, second
 
 
 def _build_means(session: tuple[float, ...], builds: tuple[int, ...]) -> tuple[float, ...]:
-    """One mean per build, in the order of their numbers, so that both sides of a pair have the same."""
+    """One mean per build, in the order of their numbers, so that both sides of a pair have the
+    same.
+    """
     grouped: dict[int, list[float]] = defaultdict(list)
     for value, build in zip(session, builds, strict=True):
         grouped[build].append(value)
@@ -157,7 +219,9 @@ def _build_means(session: tuple[float, ...], builds: tuple[int, ...]) -> tuple[f
 
 
 def _within(centre: float, values: Sequence[float]) -> float:
-    """A centre freed from rounding past the values that it is of; equal values are their own centre."""
+    """A centre freed from rounding past the values that it is of; equal values are their own
+    centre.
+    """
     return min(max(centre, min(values)), max(values))
 
 
@@ -170,8 +234,12 @@ def _mean(values: Sequence[float]) -> float:
     return fsum(values) / len(values)
 
 
-def _between(past: EarlierSessions | None, baseline: Sessions, target: Sessions) -> sessions.Spread | None:
-    """The between-session variance: of the history, else of several sessions on the sides themselves, else None."""
+def _between(
+    past: EarlierSessions | None, baseline: Sessions, target: Sessions
+) -> sessions.Spread | None:
+    """The between-session variance: of the history, else of several sessions on the sides
+    themselves, else None.
+    """
     within = fmean(map(_variance_of_mean, (*baseline, *target)))
     if past is not None:
         found = sessions.between(past.means, past.commits, within)
@@ -185,7 +253,9 @@ def _between(past: EarlierSessions | None, baseline: Sessions, target: Sessions)
 
 
 def _variance_of_mean(session: tuple[float, ...]) -> float:
-    """The variance that a session's mean has from inside the session; 0 where it is unknown, which errs on the wide side."""
+    """The variance that a session's mean has from inside the session; 0 where it is unknown, which
+    errs on the wide side.
+    """
     n = len(session)
     if n < 2:
         return 0.0
@@ -194,8 +264,8 @@ def _variance_of_mean(session: tuple[float, ...]) -> float:
 
 
 def finest_step(pair: Pair) -> float:
-    """The finest step of the readings on either side, as they were taken, in the metric's unit; 0 for what is exact: counts, bytes, and
-    what is declared deterministic.
+    """The finest step of the readings on either side, as they were taken, in the metric's unit; 0
+    for what is exact: counts, bytes, and what is declared deterministic.
 
     A rate is the reciprocal of a time that was read, whose step counts if it is the coarser one.
     """
@@ -215,7 +285,9 @@ def finest(about: Metric, readings: Callable[[], tuple[list[float], list[float]]
 
 
 def _step(sides: tuple[list[float], ...]) -> float:
-    """Of each side by itself, since they may come from different clocks, or of both where neither has values enough."""
+    """Of each side by itself, since they may come from different clocks, or of both where neither
+    has values enough.
+    """
     alone = [step(side) for side in sides if len(set(side)) >= DISTINCT]
     return max(alone) if alone else step([value for side in sides for value in side])
 
@@ -229,4 +301,6 @@ def too_coarse(about: Metric, step_: float, delta: float) -> str:
     """In words, why readings of such a step settle nothing."""
     if isinf(step_):
         return ALL_EQUAL
-    return COARSE.format("a clock" if about.unit == "s" else "steps", quantity(step_, about.unit), 100 * delta)
+    return COARSE.format(
+        "a clock" if about.unit == "s" else "steps", quantity(step_, about.unit), 100 * delta
+    )

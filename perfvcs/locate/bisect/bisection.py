@@ -63,10 +63,12 @@ class Asked:
 
 @dataclass
 class Bisection:
-    """A span with what is known of it: the target (None: nothing was measured that changed), suspects, and the outcome of measuring.
+    """A span with what is known of it: the target (None: nothing was measured that changed),
+    suspects, and the outcome of measuring.
 
-    ``report`` is the verdict on the ends from which the target was chosen, if it was, among ``judged``; ``also`` changed beside it.
-    ``within`` is the bisection of what a merge brought, ``merged``: which was asked for.
+    ``report`` is the verdict on the ends from which the target was chosen, if it was, among
+    ``judged``; ``also`` changed beside it. ``within`` is the bisection of what a merge brought,
+    ``merged``: which was asked for.
     """
 
     span: Span
@@ -83,14 +85,20 @@ class Bisection:
 
     @property
     def why(self) -> str:
-        """How it ended; ``equal`` or ``unproved`` too where the ends' verdict names nothing to follow."""
+        """How it ended; ``equal`` or ``unproved`` too where the ends' verdict names nothing to
+        follow.
+        """
         if self.outcome is not None:
             return self.outcome.why
         changes = self.judged
-        return "equal" if changes and all(change.word == "same" for change in changes) else "unproved"
+        return (
+            "equal" if changes and all(change.word == "same" for change in changes) else "unproved"
+        )
 
     def shares(self) -> list[float]:
-        """Each commit's share of the prior, by what it changes; the first is that after the good one."""
+        """Each commit's share of the prior, by what it changes; the first is that after the good
+        one.
+        """
         from perfvcs.locate.bisect.posterior import Prior
 
         touched = None if self.suspects is None else [one.touches for one in self.suspects]
@@ -99,7 +107,9 @@ class Bisection:
 
     @property
     def innermost(self) -> Bisection:
-        """The one that names what is to blame: that of what a merge brought, where that holds it."""
+        """The one that names what is to blame: that of what a merge brought, where that holds
+        it.
+        """
         return self if self.within is None or self.within.status else self.within.innermost
 
     def parent(self, number: int) -> str:
@@ -125,10 +135,16 @@ def prepare(repository: Repository, asked: Asked) -> tuple[Bisection, SavedBisec
     report = None
     if target is None:
         report = _stored(repository, found)
-        chosen = worst(_fitting(report, asked.wanted), improvement=asked.wanted.improvement) if report else None
+        chosen = (
+            worst(_fitting(report, asked.wanted), improvement=asked.wanted.improvement)
+            if report
+            else None
+        )
         if chosen is not None:
             target = _as_target(chosen, asked.wanted)
-    return Bisection(found, target, None, asked.wanted.improvement, begun, report=report, merged=asked.merged), saved
+    return Bisection(
+        found, target, None, asked.wanted.improvement, begun, report=report, merged=asked.merged
+    ), saved
 
 
 def listed(repository: Repository, config: Config, asked: Asked, progress: Progress) -> Bisection:
@@ -139,9 +155,16 @@ def listed(repository: Repository, config: Config, asked: Asked, progress: Progr
 
 
 def bisect(
-    repository: Repository, config: Config, asked: Asked, request: Request, progress: Progress, executor: Make | None = None
+    repository: Repository,
+    config: Config,
+    asked: Asked,
+    request: Request,
+    progress: Progress,
+    executor: Make | None = None,
 ) -> Bisection:
-    """Measure until it is known which commit made the difference; raises UsageError, UnmeasurableEnd and what measuring raises."""
+    """Measure until it is known which commit made the difference; raises UsageError,
+    UnmeasurableEnd and what measuring raises.
+    """
     from perfvcs.locate.bisect.rounds import Search, measuring
     from perfvcs.measure.executor import LocalExecutor
 
@@ -155,17 +178,32 @@ def bisect(
         return found
     cell, found.target = chosen
     if found.begun is None or asked.afresh:
-        found.begun = saved.begin(found.span.good, found.span.bad, found.target, afresh=asked.afresh)
-        if found.report is not None and (session := _session(repository, found)) and session not in found.begun.sessions:
+        found.begun = saved.begin(
+            found.span.good, found.span.bad, found.target, afresh=asked.afresh
+        )
+        if (
+            found.report is not None
+            and (session := _session(repository, found))
+            and session not in found.begun.sessions
+        ):
             found.begun.sessions.insert(0, session)
-            found.begun.built = list(dict.fromkeys([found.span.good, found.span.bad, *found.begun.built]))
+            found.begun.built = list(
+                dict.fromkeys([found.span.good, found.span.bad, *found.begun.built])
+            )
     between, target = found.span, found.target
     search = Search(
-        repository, config, cell, between, found.begun, saved, progress,
+        repository,
+        config,
+        cell,
+        between,
+        found.begun,
+        saved,
+        progress,
         lambda progress: suspects(repository, between, target, config, progress, MOST_SOURCES),
-        least=0.01 if asked.delta is None else asked.delta, seed=request.seed,
+        least=0.01 if asked.delta is None else asked.delta,
+        seed=request.seed,
         executor=executor,
-    )  # fmt: skip
+    )
     with measuring(repository, progress, wait=request.wait) as seen:
         search.progress = seen
         found.outcome = search.run(asked.budget)
@@ -178,7 +216,11 @@ def bisect(
 
 
 def _looked_into(
-    repository: Repository, span: Span, known: list[SuspectCommit] | None, named: Sequence[int], config: Config
+    repository: Repository,
+    span: Span,
+    known: list[SuspectCommit] | None,
+    named: Sequence[int],
+    config: Config,
 ) -> list[SuspectCommit] | None:
     """The suspects, of which those that are named and were not read are looked into."""
     if known is None:
@@ -192,7 +234,9 @@ def _looked_into(
 
 
 class _ChosenEnds(NamedTuple):
-    """Both ends as full ids, and the bisection between them that was begun and fits what is asked for."""
+    """Both ends as full ids, and the bisection between them that was begun and fits what is asked
+    for.
+    """
 
     good: str
     bad: str
@@ -213,13 +257,21 @@ def _ends(repository: Repository, asked: Asked, saved: SavedBisections) -> _Chos
         good, bad = project.resolve(asked.good), project.resolve(asked.bad or "HEAD")
     else:
         good, bad = default_ends(repository, asked.wanted, asked.bad or "HEAD")
-    alike = [one for one in saved.all if (one.good, one.bad) == (good, bad) and _fits(one.target, asked.wanted)]
+    alike = [
+        one
+        for one in saved.all
+        if (one.good, one.bad) == (good, bad) and _fits(one.target, asked.wanted)
+    ]
     return _ChosenEnds(good, bad, alike[-1] if alike and not asked.afresh else None)
 
 
 def _fits(target: Target, wanted: TargetFilter) -> bool:
     return (
-        (not wanted.jobs or target.job in wanted.jobs or target.job.partition(" ")[0] in wanted.jobs)
+        (
+            not wanted.jobs
+            or target.job in wanted.jobs
+            or target.job.partition(" ")[0] in wanted.jobs
+        )
         and wanted.unit in ("", target.uid)
         and wanted.metric in ("", target.metric)
         and wanted.improvement == target.improvement
@@ -245,7 +297,16 @@ def _fitting(report: Report, wanted: TargetFilter, labels: set[str] | None = Non
 
 
 def _as_target(change: Change, wanted: TargetFilter) -> Target:
-    return Target(change.job, "", change.uid, change.size, change.metric, change.unit, change.better, wanted.improvement)
+    return Target(
+        change.job,
+        "",
+        change.uid,
+        change.size,
+        change.metric,
+        change.unit,
+        change.better,
+        wanted.improvement,
+    )
 
 
 def _chosen(
@@ -258,7 +319,9 @@ def _chosen(
     progress: Progress,
     executor: Make,
 ) -> tuple[Cell, Target] | None:
-    """The cell and the target: those that were followed before, that stored profiles name, or else that measuring both ends shows."""
+    """The cell and the target: those that were followed before, that stored profiles name, or else
+    that measuring both ends shows.
+    """
     if bisection.begun is not None:
         target = bisection.begun.target
         for cell in cells:
@@ -267,14 +330,22 @@ def _chosen(
         bisection.begun = None
     wanted, labels = asked.wanted, {cell.label for cell in cells}
     improvement = wanted.improvement
-    chosen = worst(_fitting(bisection.report, wanted, labels), improvement=improvement) if bisection.report else None
+    chosen = (
+        worst(_fitting(bisection.report, wanted, labels), improvement=improvement)
+        if bisection.report
+        else None
+    )
     if chosen is None or not chosen.paired or asked.afresh:
         few = bool(wanted.metric) and len(cells) == 1 and not asked.brought
-        bisection.report = _settled(repository, config, bisection.span, asked, request, progress, executor, few=few)
+        bisection.report = _settled(
+            repository, config, bisection.span, asked, request, progress, executor, few=few
+        )
         require_metric(bisection.report.comparisons, wanted)
         fitting = _fitting(bisection.report, wanted, labels)
         bisection.judged = fitting
-        chosen = fitting[0] if few and len(fitting) == 1 else worst(fitting, improvement=improvement)
+        chosen = (
+            fitting[0] if few and len(fitting) == 1 else worst(fitting, improvement=improvement)
+        )
     if chosen is None:
         return None
     assert bisection.report is not None
@@ -283,17 +354,30 @@ def _chosen(
 
 
 def _settled(
-    repository: Repository, config: Config, between: Span, asked: Asked, request: Request, progress: Progress, executor: Make,
-    *, few: bool,
-) -> Report:  # fmt: skip
-    """The verdict on the ends, measured in turns for that; a ``few`` pairs do where what to follow is known."""
+    repository: Repository,
+    config: Config,
+    between: Span,
+    asked: Asked,
+    request: Request,
+    progress: Progress,
+    executor: Make,
+    *,
+    few: bool,
+) -> Report:
+    """The verdict on the ends, measured in turns for that; a ``few`` pairs do where what to follow
+    is known.
+    """
     from perfvcs.locate.bisect.decision import FIRST_PAIRS
     from perfvcs.measure.campaign import settle
 
     ends = State(between.good), State(between.bad)
-    progress.say(f"measuring {between.good[:10]} and {between.bad[:10]} in turns: is there a difference?")
+    progress.say(
+        f"measuring {between.good[:10]} and {between.bad[:10]} in turns: is there a difference?"
+    )
     request = replace(request, executions=FIRST_PAIRS) if few else request
-    outcome, session = settle(repository, config, ends, request, progress, asked.delta, executor=executor)
+    outcome, session = settle(
+        repository, config, ends, request, progress, asked.delta, executor=executor
+    )
     try:
         return repository.compare(*ends, delta=asked.delta, session=session)
     except NothingToCompare:
@@ -310,7 +394,10 @@ def _session(repository: Repository, bisection: Bisection) -> Measuring | None:
     ends = [bisection.span.good, bisection.span.bad]
     for one in reversed(repository.index.measured(ends)):
         header = one.header
-        alike = (header.job.label, header.job.collector) == (bisection.target.job, bisection.target.collector)
+        alike = (header.job.label, header.job.collector) == (
+            bisection.target.job,
+            bisection.target.collector,
+        )
         if alike and header.design.versions == ends and header.dirty is None:
             return Measuring(header.collected.session, "pair")
     return None

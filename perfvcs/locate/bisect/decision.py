@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from perfvcs.locate.bisect.evidence import Evidence, EvidenceSummary
     from perfvcs.locate.bisect.posterior import Belief
 
-    Weights = Callable[[float], NDArray[np.float64]]  # of the difference of the ends: the commits' shares of the prior
+    # of the difference of the ends: the commits' shares of the prior
+    Weights = Callable[[float], NDArray[np.float64]]
 
 
 FIRST_PAIRS = 4  # of the ends, before anything else is built
 LIKELY = 2.0  # standard errors: from this difference on a candidate is measured along with the ends
-PROOF = 100.0  # the evidence that proves a difference, with at most 1 % of false alarms however often one looks
+# the evidence that proves a difference, with at most 1 % of false alarms however often one looks
+PROOF = 100.0
 MOST_PAIRS = 120
 MOST_BLOCKS = 400
 CERTAIN = 0.99
@@ -31,19 +33,25 @@ MOST_STEPS = 60  # pairs of a commit and its parent
 MOST_SETTLING = 30  # of them only so that `perf check` shows the change, too
 FINAL_OTHER_JUMPS = 0.04  # expected jumps beside those named, below which the search ends
 WORTHLESS = 0.0005  # a variance, of which 1/4 is the most where one jump is open
-BUILD = 24.0  # executions that a build is worth where these vary as much as the ends differ; fewer as fewer settle a level
+# executions that a build is worth where these vary as much as the ends differ; fewer as fewer
+# settle a level
+BUILD = 24.0
 NEGLIGIBLE = 1e-12  # a variance, by the square of the difference: rounding
-LEAST_BUILD = 2.0  # executions that it is worth at least, or else values that hardly vary lead to a build of every commit
+# executions that it is worth at least, or else values that hardly vary lead to a build of every
+# commit
+LEAST_BUILD = 2.0
 LIKELIEST = 0.95  # a probability above which a pair of neighbours is not called cheaper
 NEVER = 1e-9  # a probability next to 0
 
 
 @dataclass(frozen=True)
 class NextStep:
-    """The next thing to do: ``pair`` measures both ends, ``block`` these with a ``commit``, ``confirm`` a commit and its parent.
+    """The next thing to do: ``pair`` measures both ends, ``block`` these with a ``commit``,
+    ``confirm`` a commit and its parent.
 
-    ``ended``: nothing more; ``why`` says that the commit is found, that the ends are equal, that no difference is shown, that the good one
-    is the worse, that several commits remain that cannot be told apart, or that too much was measured.
+    ``ended``: nothing more; ``why`` says that the commit is found, that the ends are equal, that no
+    difference is shown, that the good one is the worse, that several commits remain that cannot be
+    told apart, or that too much was measured.
     """
 
     what: Literal["pair", "block", "confirm", "ended"]
@@ -53,8 +61,9 @@ class NextStep:
 
 @dataclass(frozen=True)
 class Decision:
-    """The next ``step`` and what it rests on: the ``evidence`` that the ends differ, its interval for their difference, and the belief
-    about the commits as soon as there is one. ``named`` are the commits that are certain and confirmed, the likeliest first.
+    """The next ``step`` and what it rests on: the ``evidence`` that the ends differ, its interval
+    for their difference, and the belief about the commits as soon as there is one. ``named`` are
+    the commits that are certain and confirmed, the likeliest first.
     """
 
     step: NextStep
@@ -71,7 +80,9 @@ class Decision:
 
 @dataclass(frozen=True)
 class StoppingRules:
-    """When a bisection is content: ``least`` is the smallest difference of the ends that counts, as its values are (see ``Evidence``)."""
+    """When a bisection is content: ``least`` is the smallest difference of the ends that counts, as
+    its values are (see ``Evidence``).
+    """
 
     least: float = 0.01
     most_pairs: int = MOST_PAIRS
@@ -79,7 +90,9 @@ class StoppingRules:
 
 
 def decide(seen: Evidence, weights: Weights, rules: StoppingRules | None = None) -> Decision:
-    """What to do next; ``weights`` gives the prior by the difference of the ends that was measured so far."""
+    """What to do next; ``weights`` gives the prior by the difference of the ends that was measured
+    so far.
+    """
     rules = rules or StoppingRules()
     if not seen.pairs or (not seen.exact and len(seen.pairs) < FIRST_PAIRS):
         return Decision(NextStep("pair"), 1.0, (float("-inf"), float("inf")))
@@ -106,7 +119,9 @@ def decide(seen: Evidence, weights: Weights, rules: StoppingRules | None = None)
 
 
 class EndsProof(NamedTuple):
-    """The evidence that something changed between the ends, and the interval of their difference that holds however often one looks."""
+    """The evidence that something changed between the ends, and the interval of their difference
+    that holds however often one looks.
+    """
 
     evidence: float
     low: float
@@ -114,29 +129,43 @@ class EndsProof(NamedTuple):
 
 
 def proof(evidence: Evidence) -> EndsProof:
-    """What was measured in turns so far proves; the interval is that of the pairs of the ends, in their unit.
+    """What was measured in turns so far proves; the interval is that of the pairs of the ends, in
+    their unit.
 
-    ``evidence`` is an e-value against the hypothesis that nothing changed between the ends: that of the ends' pairs, times those of the
-    pairs of single commits with their parents. Which pair comes next depends only on what was seen before, so the product stays an
-    e-value, and the proof goes on while the search does. Source: Gruenwald, de Heide, Koolen 2024, Safe testing, section 2.
+    ``evidence`` is an e-value against the hypothesis that nothing changed between the ends: that of
+    the ends' pairs, times those of the pairs of single commits with their parents. Which pair comes
+    next depends only on what was seen before, so the product stays an e-value, and the proof goes
+    on while the search does. Source: Gruenwald, de Heide, Koolen 2024, Safe testing, section 2.
     """
     from perfvcs.statistics.multiplicity import t_mixture
 
     if evidence.exact:
-        return EndsProof(PROOF if evidence.pairs[-1] else 1.0, evidence.pairs[-1], evidence.pairs[-1])
+        return EndsProof(
+            PROOF if evidence.pairs[-1] else 1.0, evidence.pairs[-1], evidence.pairs[-1]
+        )
     seen, *steps = (
-        t_mixture([[0.0] * len(values)], [values], confidence=CERTAIN) for values in (evidence.pairs, *evidence.steps.values())
+        t_mixture([[0.0] * len(values)], [values], confidence=CERTAIN)
+        for values in (evidence.pairs, *evidence.steps.values())
     )
-    return EndsProof(prod(float(one.e[0]) for one in (seen, *steps)), float(seen.low[0]), float(seen.high[0]))
+    return EndsProof(
+        prod(float(one.e[0]) for one in (seen, *steps)), float(seen.low[0]), float(seen.high[0])
+    )
 
 
 def _named(evidence: Evidence, belief: Belief, summary: EvidenceSummary) -> tuple[int, ...]:
-    """The commits that are certain and confirmed: against their parents they differ in the direction of the ends.
+    """The commits that are certain and confirmed: against their parents they differ in the
+    direction of the ends.
 
     Between ends that are neighbours, their own difference does.
     """
-    certain = [place + 1 for place in belief.change.argsort()[::-1].tolist() if belief.change[place] >= CERTAIN]
-    return tuple(commit for commit in certain if evidence.last == 1 or _is_confirmed(commit, summary))
+    certain = [
+        place + 1
+        for place in belief.change.argsort()[::-1].tolist()
+        if belief.change[place] >= CERTAIN
+    ]
+    return tuple(
+        commit for commit in certain if evidence.last == 1 or _is_confirmed(commit, summary)
+    )
 
 
 def _is_confirmed(commit: int, summary: EvidenceSummary) -> bool:
@@ -145,7 +174,9 @@ def _is_confirmed(commit: int, summary: EvidenceSummary) -> bool:
 
 
 def _is_settled(steps: list[float]) -> bool:
-    """Whether a commit's pairs alone show a change to `perf check`, or more of them are too dear."""
+    """Whether a commit's pairs alone show a change to `perf check`, or more of them are too
+    dear.
+    """
     from perfvcs.check.method import FEWEST_EXECUTIONS
     from perfvcs.statistics.difference import paired
 
@@ -160,23 +191,32 @@ def _next(evidence: Evidence, belief: Belief, named: tuple[int, ...], variance: 
     rest = float(belief.jump.sum()) - sum(float(belief.jump[commit - 1]) for commit in named)
     if named and rest <= FINAL_OTHER_JUMPS:
         unsettled = [
-            commit for commit in named if not evidence.exact and evidence.last > 1 and not _is_settled(evidence.steps[commit])
+            commit
+            for commit in named
+            if not evidence.exact and evidence.last > 1 and not _is_settled(evidence.steps[commit])
         ]
         return NextStep("confirm", unsettled[0]) if unsettled else NextStep("ended", why="found")
-    if named and rest < 0.5:  # whether a jump is the whole difference, and nothing is left for others
+    # whether a jump is the whole difference, and nothing is left for others
+    if named and rest < 0.5:
         fewest = min(named, key=lambda commit: len(evidence.steps[commit]))
         count = len(evidence.steps[fewest])
-        if not evidence.exact and len(evidence.pairs) < min(count, MOST_STEPS):  # both differences must be known as well
+        # both differences must be known as well
+        if not evidence.exact and len(evidence.pairs) < min(count, MOST_STEPS):
             return NextStep("pair")
         if count < MOST_STEPS:
             return NextStep("confirm", fewest)
-    return _most_telling(evidence, belief, named, variance) or NextStep("ended", why="found" if named and rest < 0.5 else "range")
+    return _most_telling(evidence, belief, named, variance) or NextStep(
+        "ended", why="found" if named and rest < 0.5 else "range"
+    )
 
 
-def _most_telling(evidence: Evidence, belief: Belief, named: tuple[int, ...], variance: float) -> NextStep | None:
+def _most_telling(
+    evidence: Evidence, belief: Belief, named: tuple[int, ...], variance: float
+) -> NextStep | None:
     """The block or pair of neighbours that tells most for its cost; None where none tells anything.
 
-    A pair of neighbours that turns out to be the right one would have been measured anyway, so that it costs less the likelier it is.
+    A pair of neighbours that turns out to be the right one would have been measured anyway, so that
+    it costs less the likelier it is.
     """
     import numpy as np
 
@@ -189,7 +229,9 @@ def _most_telling(evidence: Evidence, belief: Belief, named: tuple[int, ...], va
     likely = np.minimum(belief.jump, LIKELIEST)
     doubt = belief.moved * (1 - likely)
     for commit, values in evidence.steps.items():
-        doubt[commit - 1] *= _left(OF_PAIR * square / len(values)) if len(values) < MOST_STEPS else 0.0
+        doubt[commit - 1] *= (
+            _left(OF_PAIR * square / len(values)) if len(values) < MOST_STEPS else 0.0
+        )
     builds = (~built[1:]).astype(float) + ~built[:-1]
     steps = _information(doubt, OF_PAIR * square) / ((2 + build * builds) * (1 - likely))
     steps *= runs[1:] * runs[:-1] * (belief.jump >= FINAL_OTHER_JUMPS)
@@ -202,9 +244,14 @@ def _most_telling(evidence: Evidence, belief: Belief, named: tuple[int, ...], va
 
 
 def worth_of_blocks(
-    evidence: Evidence, belief: Belief, variance: float, doubt: NDArray[np.float64], flying: Sequence[int] = ()
+    evidence: Evidence,
+    belief: Belief,
+    variance: float,
+    doubt: NDArray[np.float64],
+    flying: Sequence[int] = (),
 ) -> NDArray[np.float64]:
-    """What a block of each commit between the ends tells for its cost, by the ``doubt`` of its level.
+    """What a block of each commit between the ends tells for its cost, by the ``doubt`` of its
+    level.
 
     The commits of ``flying`` are being built and measured.
     """
@@ -219,17 +266,23 @@ def worth_of_blocks(
     doubt = doubt.copy()
     for commit, values in evidence.candidates.items():
         doubt[commit - 1] *= _left(OF_CANDIDATE * square / len(values))
-    blocks: NDArray[np.float64] = _information(doubt, OF_CANDIDATE * square) / (3 + build * unlikely * ~built[1:-1])
+    blocks: NDArray[np.float64] = _information(doubt, OF_CANDIDATE * square) / (
+        3 + build * unlikely * ~built[1:-1]
+    )
     return blocks * evidence.chances()[1:-1] * (doubt >= WORTHLESS)
 
 
 def _left(variance: float) -> float:
-    """The share of a level's doubt that executions can still take away, by what they leave so far: a build's own level stays."""
+    """The share of a level's doubt that executions can still take away, by what they leave so far:
+    a build's own level stays.
+    """
     return variance / (variance + OWN_DEVIATION**2)
 
 
 def _information(doubt: NDArray[np.float64], variance: float) -> NDArray[np.float64]:
-    """About how many nats one more value tells, with that ``variance``, of whether a level has moved; ``doubt`` is p (1 - p)."""
+    """About how many nats one more value tells, with that ``variance``, of whether a level has
+    moved; ``doubt`` is p (1 - p).
+    """
     import numpy as np
 
     doubt = np.clip(doubt, 0.0, 0.25)
@@ -242,10 +295,11 @@ def _information(doubt: NDArray[np.float64], variance: float) -> NDArray[np.floa
 
 
 def together(evidence: Evidence, decision: Decision, count: int) -> list[int]:
-    """The commits of as many blocks as run at a time, that of the ``decision`` first; a commit may come twice.
+    """The commits of as many blocks as run at a time, that of the ``decision`` first; a commit may
+    come twice.
 
-    Each next one tells most once those before it are measured, where the level jumps once: what two commits' levels have in common then
-    follows from the belief.
+    Each next one tells most once those before it are measured, where the level jumps once: what two
+    commits' levels have in common then follows from the belief.
     """
     import numpy as np
 

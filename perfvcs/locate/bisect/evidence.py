@@ -1,4 +1,6 @@
-"""What a bisection has measured: blocks of both ends with a candidate, pairs of neighbours, and what could not be measured."""
+"""What a bisection has measured: blocks of both ends with a candidate, pairs of neighbours, and
+what could not be measured.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ FEWEST_FOR_OUTLIERS = 8  # residuals: with fewer, what is far off is not known
 OUTLYING = 4.0  # standard deviations: what is farther off is pulled in
 LEAST_CHANCE = 0.1  # that a commit between others that fail runs, for which it is tried
 KNOWN_DEGREES = 10**6  # degrees of freedom of a variance that is known
-OF_PAIR, OF_CANDIDATE = 2.0, 1.5  # variances of bad - good, and of candidate - (good + bad) / 2, for executions of variance 1
+# variances of bad - good, and of candidate - (good + bad) / 2, for executions of variance 1
+OF_PAIR, OF_CANDIDATE = 2.0, 1.5
 
 
 class Effect(NamedTuple):
@@ -40,7 +43,9 @@ class Effect(NamedTuple):
 def own(bisection: Bisection, number: int) -> Effect:
     """What a commit changed against its parent."""
     assert bisection.outcome is not None
-    return effect(bisection.outcome.evidence.steps.get(number) or bisection.outcome.evidence.pairs, bisection)
+    return effect(
+        bisection.outcome.evidence.steps.get(number) or bisection.outcome.evidence.pairs, bisection
+    )
 
 
 def part(bisection: Bisection, number: int) -> float | None:
@@ -53,21 +58,33 @@ def part(bisection: Bisection, number: int) -> float | None:
 
 
 def unexplained(bisection: Bisection) -> float:
-    """What share of the whole difference no named commit made; 0 if that may be chance (two standard errors) or the ends are neighbours."""
+    """What share of the whole difference no named commit made; 0 if that may be chance (two
+    standard errors) or the ends are neighbours.
+    """
     from statistics import fmean, variance
 
     assert bisection.outcome is not None
     evidence, named = bisection.outcome.evidence, bisection.outcome.decision.named
-    whole, steps = fmean(evidence.pairs), [evidence.steps[number] for number in named if evidence.steps.get(number)]
+    whole, steps = (
+        fmean(evidence.pairs),
+        [evidence.steps[number] for number in named if evidence.steps.get(number)],
+    )
     if not whole or len(steps) < len(named):
         return 0.0
     left = whole - sum(fmean(values) for values in steps)
-    error = sum(variance(values) / len(values) for values in (evidence.pairs, *steps) if len(values) > 1) ** 0.5
+    error = (
+        sum(
+            variance(values) / len(values) for values in (evidence.pairs, *steps) if len(values) > 1
+        )
+        ** 0.5
+    )
     return left / whole if left > 2 * error else 0.0
 
 
 def effect(values: list[float], bisection: Bisection) -> Effect:
-    """The mean of differences with Student's interval, back from logarithms and in the metric's own direction."""
+    """The mean of differences with Student's interval, back from logarithms and in the metric's own
+    direction.
+    """
     assert bisection.outcome is not None and bisection.target is not None
     if len(values) > 1:
         seen = paired([[0.0] * len(values)], [values])
@@ -83,11 +100,14 @@ def effect(values: list[float], bisection: Bisection) -> Effect:
 
 @dataclass
 class Evidence:
-    """Differences in the order they were measured; commits are numbers, 0 for the good end and ``last`` for the bad one.
+    """Differences in the order they were measured; commits are numbers, 0 for the good end and
+    ``last`` for the bad one.
 
-    Values are logarithms, or as they are where a metric has values that have none. ``pairs`` holds bad - good of each block,
-    ``candidates`` by commit the candidate's value minus the mean of both ends of its block, ``steps`` by commit its value minus its
-    parent's where these two were measured in turns. ``skipped`` are commits that cannot be measured. ``exact``: values repeat exactly.
+    Values are logarithms, or as they are where a metric has values that have none. ``pairs`` holds
+    bad - good of each block, ``candidates`` by commit the candidate's value minus the mean of both
+    ends of its block, ``steps`` by commit its value minus its parent's where these two were
+    measured in turns. ``skipped`` are commits that cannot be measured. ``exact``: values repeat
+    exactly.
     """
 
     last: int
@@ -97,7 +117,9 @@ class Evidence:
     steps: defaultdict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
     skipped: set[int] = field(default_factory=set)
 
-    def add(self, good: float, bad: float, candidate: int | None = None, value: float = 0.0) -> None:
+    def add(
+        self, good: float, bad: float, candidate: int | None = None, value: float = 0.0
+    ) -> None:
         """One block: both ends, and a ``candidate`` with its ``value``."""
         self.pairs.append(bad - good)
         if candidate is not None:
@@ -120,8 +142,9 @@ class Evidence:
         """The probability of each commit to run, shape (last + 1,), by those that do and do not.
 
         Commits that fail come in runs, of which every magnitude of length is as likely. So the next
-        one that is tried is the farther away, the longer the known run is, until its ends are known;
-        inside of it, one is tried that runs with a tenth or more. Commits that were tried have 1 or 0.
+        one that is tried is the farther away, the longer the known run is, until its ends are
+        known; inside of it, one is tried that runs with a tenth or more. Commits that were tried
+        have 1 or 0.
         """
         import numpy as np
 
@@ -153,24 +176,36 @@ class Evidence:
         groups += [(np.array(found), OF_CANDIDATE) for found in self.candidates.values()]
         groups += [(np.array(found), OF_PAIR) for found in self.steps.values()]
         drawn = _drawn_in(groups)
-        # of what repeats exactly, only the levels that builds have of their own vary, and these are not estimated
+        # of what repeats exactly, only the levels that builds have of their own vary, and these are
+        # not estimated
         free = KNOWN_DEGREES if self.exact else sum(len(values) - 1 for values, _ in groups)
         squares = sum(
-            float(((values - values.mean()) ** 2).sum()) / variance for values, (_, variance) in zip(drawn, groups, strict=True)
+            float(((values - values.mean()) ** 2).sum()) / variance
+            for values, (_, variance) in zip(drawn, groups, strict=True)
         )
         means = [float(values.mean()) for values in drawn]
         count = 1 + len(self.candidates)
         return EvidenceSummary(
-            effect=means[0], pairs=len(self.pairs), variance=0.0 if self.exact else squares / free if free else float("inf"), free=free,
-            candidates={one: (mean, len(self.candidates[one])) for one, mean in zip(self.candidates, means[1:count], strict=True)},
-            steps={one: (mean, len(self.steps[one])) for one, mean in zip(self.steps, means[count:], strict=True)},
-        )  # fmt: skip
+            effect=means[0],
+            pairs=len(self.pairs),
+            variance=0.0 if self.exact else squares / free if free else float("inf"),
+            free=free,
+            candidates={
+                one: (mean, len(self.candidates[one]))
+                for one, mean in zip(self.candidates, means[1:count], strict=True)
+            },
+            steps={
+                one: (mean, len(self.steps[one]))
+                for one, mean in zip(self.steps, means[count:], strict=True)
+            },
+        )
 
 
 @dataclass(frozen=True)
 class EvidenceSummary:
-    """The mean ``effect`` of ``pairs`` pairs of the ends, the ``variance`` of one execution with ``free`` degrees of freedom, and by
-    commit mean and number of the differences of ``candidates`` and ``steps``.
+    """The mean ``effect`` of ``pairs`` pairs of the ends, the ``variance`` of one execution with
+    ``free`` degrees of freedom, and by commit mean and number of the differences of ``candidates``
+    and ``steps``.
     """
 
     effect: float
@@ -182,7 +217,9 @@ class EvidenceSummary:
 
 
 def _drawn_in(groups: Iterable[tuple[NDArray[np.float64], float]]) -> list[NDArray[np.float64]]:
-    """The values of each group, those pulled in that lie farther from its median than chance explains; a group has its variance."""
+    """The values of each group, those pulled in that lie farther from its median than chance
+    explains; a group has its variance.
+    """
     import numpy as np
 
     groups = list(groups)

@@ -1,4 +1,6 @@
-"""What a bisection of times is guided by: counts of instructions, which repeat, of the same commits."""
+"""What a bisection of times is guided by: counts of instructions, which repeat, of the same
+commits.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,8 @@ CHEAP = 60.0  # seconds that counting may take in any case
 
 @dataclass(frozen=True)
 class Guide:
-    """What counts say: the difference of the ends, as a logarithm that is above 0 where the bad one is worse, and the probability of each
-    commit to have made it, shape (commits,).
+    """What counts say: the difference of the ends, as a logarithm that is above 0 where the bad one
+    is worse, and the probability of each commit to have made it, shape (commits,).
     """
 
     effect: float
@@ -44,9 +46,11 @@ class Guide:
 
 @dataclass
 class Counting:
-    """A search by counts; ``count`` gives those of some commits by number, and leaves out what cannot be counted.
+    """A search by counts; ``count`` gives those of some commits by number, and leaves out what
+    cannot be counted.
 
-    ``known`` are the counts so far. It ends by itself, mostly after as many commits as halving takes.
+    ``known`` are the counts so far. It ends by itself, mostly after as many commits as halving
+    takes.
     """
 
     last: int
@@ -57,7 +61,9 @@ class Counting:
     count: Callable[[Sequence[int]], dict[int, float]]
 
     def run(self) -> Guide | None:
-        """Count until the commits are known; None where the counts do not differ, or in the other direction."""
+        """Count until the commits are known; None where the counts do not differ, or in the other
+        direction.
+        """
         while (decision := self._decide()).step.what != "ended":
             wanted = self._wanted(decision)
             found = self.count(wanted) if wanted else {}
@@ -78,7 +84,9 @@ class Counting:
 
     def _wanted(self, decision: Decision) -> list[int]:
         step = decision.step
-        places = {"pair": [0, self.last], "confirm": [step.commit - 1, step.commit]}.get(step.what, [step.commit])
+        places = {"pair": [0, self.last], "confirm": [step.commit - 1, step.commit]}.get(
+            step.what, [step.commit]
+        )
         return [place for place in places if place not in self.known and place not in self.skipped]
 
     def _decide(self) -> Decision:
@@ -96,7 +104,9 @@ class Counting:
 
 
 def counting(cell: Cell, target: Target) -> Cell | None:
-    """The benchmark under a collector that counts its instructions; None where nothing does, or where not its time is asked for."""
+    """The benchmark under a collector that counts its instructions; None where nothing does, or
+    where not its time is asked for.
+    """
 
     from perfvcs.plugins import build
     from perfvcs.plugins.collector import Collector
@@ -108,11 +118,22 @@ def counting(cell: Cell, target: Target) -> Cell | None:
     if member.available():
         return None
     return replace(
-        cell, collector_name="instructions", collector=member, options=options, executions=1, warmup=0, binaries=1, retries=1,
-        postprocessors=(), auto=None, timeout=cell.timeout * SLOWER,
-    )  # fmt: skip
+        cell,
+        collector_name="instructions",
+        collector=member,
+        options=options,
+        executions=1,
+        warmup=0,
+        binaries=1,
+        retries=1,
+        postprocessors=(),
+        auto=None,
+        timeout=cell.timeout * SLOWER,
+    )
 
 
 def pays(seconds: float, commits: int, blocks: int) -> bool:
-    """Whether counts of some commits are worth their time, where an execution takes so many ``seconds`` and ``blocks`` are ahead."""
+    """Whether counts of some commits are worth their time, where an execution takes so many
+    ``seconds`` and ``blocks`` are ahead.
+    """
     return seconds * SLOWER * commits <= max(CHEAP, 3 * seconds * blocks)

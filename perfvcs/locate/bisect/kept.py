@@ -1,4 +1,6 @@
-"""Sites that stay from one session of a bisection to the next: each commit is checked out and built once."""
+"""Sites that stay from one session of a bisection to the next: each commit is checked out and built
+once.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ if TYPE_CHECKING:
 
 
 class KeptSites:
-    """The sites that were made so far, by commit, build and flags; they live as long as the ``stack``.
+    """The sites that were made so far, by commit, build and flags; they live as long as the
+    ``stack``.
 
     ``warm`` as in ``Sites``: sessions that share them number their cells alike.
     """
@@ -28,15 +31,27 @@ class SessionSites(Sites):
     """The sites of one session, of which those that are ``kept`` are not made again."""
 
     def __init__(self, like: Sites, kept: KeptSites) -> None:
-        super().__init__(like.project, like.home, like.config, like.cells, like.versions, like.knobs, like.changes)
+        super().__init__(
+            like.project,
+            like.home,
+            like.config,
+            like.cells,
+            like.versions,
+            like.knobs,
+            like.changes,
+        )
         self.kept, self.warm = kept, kept.warm
 
     def prepare(self, position: int, kind: SiteKind, stack: ExitStack) -> None:  # noqa: ARG002
-        """Make a version's sites of one kind, unless they are there; they outlive the session and its ``stack``."""
+        """Make a version's sites of one kind, unless they are there; they outlive the session and
+        its ``stack``.
+        """
         commit = self.versions[position].commit
         places = [(commit, binary, kind.flags) for binary in range(kind.binaries)]
         if not all(place in self.kept.known for place in places):
             super().prepare(position, kind, self.kept.stack)
-            self.kept.known |= {place: self._sites[position, place[1], kind.flags] for place in places}
+            self.kept.known |= {
+                place: self._sites[position, place[1], kind.flags] for place in places
+            }
         for place in places:
             self._sites[position, place[1], kind.flags] = self.kept.known[place]

@@ -1,9 +1,11 @@
-"""Which commits changed a level, by all that was measured: a hidden Markov chain of levels along the commits.
+"""Which commits changed a level, by all that was measured: a hidden Markov chain of levels along
+the commits.
 
-The level is 0 at the good end and 1 at the bad one. At every commit it may jump, a priori with the commit's own weight, and by at least
-``SMALLEST_NAMED_JUMP`` of the whole difference; a second jump in a range is expected in about one of ten. What lies between two
-measured commits is one link of the chain, so that ten thousand commits cost as much as there are measurements.
-Sources: Karp, Kleinberg 2007 and Ben-Or, Hassidim 2008 for noisy binary search; the chain is Baum's.
+The level is 0 at the good end and 1 at the bad one. At every commit it may jump, a priori with the
+commit's own weight, and by at least ``SMALLEST_NAMED_JUMP`` of the whole difference; a second jump
+in a range is expected in about one of ten. What lies between two measured commits is one link of
+the chain, so that ten thousand commits cost as much as there are measurements. Sources: Karp,
+Kleinberg 2007 and Ben-Or, Hassidim 2008 for noisy binary search; the chain is Baum's.
 """
 
 from __future__ import annotations
@@ -22,13 +24,15 @@ if TYPE_CHECKING:
     from perfvcs.locate.bisect.guide import Guide
 
 
-MISSED = 0.05  # culprits that seem not to touch what the benchmark runs: no prior may rule a commit out
+# culprits that seem not to touch what the benchmark runs: no prior may rule a commit out
+MISSED = 0.05
 MISLED = 0.05  # ranges in which the stored levels have been moved by something else
 FEWEST_STORED = 3  # levels: with fewer, how much they vary by themselves is not known
 JUMPS = 0.4  # expected jumps of a range beyond the one that is known
 SMALLEST_NAMED_JUMP = 0.375  # of the whole difference: a jump that is named
 SMALLEST_EXPECTATION = 0.1  # expected changes of a range that are smaller
-# of the whole difference: the standard deviation of a build's own level, which no number of executions takes away
+# of the whole difference: the standard deviation of a build's own level, which no number of
+# executions takes away
 OWN_DEVIATION = 0.1
 STEP = 0.125  # between the levels that are told apart
 LEAST, MOST = -0.25, 1.25
@@ -38,8 +42,9 @@ LEAST, MOST = -0.25, 1.25
 class Prior:
     """Shares of the prior of commits 1 to ``last``.
 
-    ``touched`` says of each whether it changes what the benchmark runs; ``stored`` has by commit (0 is the good end) the level that was
-    measured in a session of its own, as the values of ``Evidence``; ``guide`` is what counts of instructions say.
+    ``touched`` says of each whether it changes what the benchmark runs; ``stored`` has by commit (0
+    is the good end) the level that was measured in a session of its own, as the values of
+    ``Evidence``; ``guide`` is what counts of instructions say.
     """
 
     last: int
@@ -48,7 +53,9 @@ class Prior:
     guide: Guide | None = None
 
     def weights(self, effect: float) -> NDArray[np.float64]:
-        """The shares, shape (last,), place 0 for commit 1; ``effect`` is the difference of the ends."""
+        """The shares, shape (last,), place 0 for commit 1; ``effect`` is the difference of the
+        ends.
+        """
         import numpy as np
 
         even = np.full(self.last, 1 / self.last)
@@ -66,25 +73,30 @@ class Prior:
         return found
 
     def _likely(self, effect: float) -> NDArray[np.float64]:
-        """How likely the stored levels are by the place of a single step of that size; the variance of sessions is estimated from them."""
+        """How likely the stored levels are by the place of a single step of that size; the variance
+        of sessions is estimated from them.
+        """
         import numpy as np
 
         places, levels = np.array(list(self.stored)), np.array(list(self.stored.values()))
         without = levels - effect * (places >= np.arange(1, self.last + 1)[:, None])
         squares = ((without - without.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
         least = max(float(squares.min()), 1e-18)
-        found: NDArray[np.float64] = (np.maximum(squares, least) / least) ** (-(len(levels) - 1) / 2)
+        found: NDArray[np.float64] = (np.maximum(squares, least) / least) ** (
+            -(len(levels) - 1) / 2
+        )
         return found
 
 
 @dataclass(frozen=True)
 class Belief:
-    """``jump``: the probability of each commit from 1 to the last (place 0 is commit 1) that the level jumps there, ``change`` that it
-    moves there at all; ``doubt`` the variance of each one's level, as a share of the difference, and ``moved`` the mean square by which
-    its level differs from its parent's.
+    """``jump``: the probability of each commit from 1 to the last (place 0 is commit 1) that the
+    level jumps there, ``change`` that it moves there at all; ``doubt`` the variance of each one's
+    level, as a share of the difference, and ``moved`` the mean square by which its level differs
+    from its parent's.
 
-    ``effect`` is the difference of the ends with its standard ``error``; ``levels`` has by measured commit the share of the difference
-    that it has, with its standard error.
+    ``effect`` is the difference of the ends with its standard ``error``; ``levels`` has by measured
+    commit the share of the difference that it has, with its standard error.
     """
 
     jump: NDArray[np.float64]
@@ -101,7 +113,9 @@ class Belief:
 
 
 def likeliest(jump: NDArray[np.float64], share: float = 0.95) -> list[int]:
-    """The fewest commits that hold a share of the jumps that are expected, in order; ``jump`` has place 0 for commit 1."""
+    """The fewest commits that hold a share of the jumps that are expected, in order; ``jump`` has
+    place 0 for commit 1.
+    """
     found, held, whole = [], 0.0, float(jump.sum())
     for place in jump.argsort()[::-1].tolist():
         if held >= share * whole:
@@ -112,14 +126,24 @@ def likeliest(jump: NDArray[np.float64], share: float = 0.95) -> list[int]:
 
 
 def believe(summary: EvidenceSummary, weights: NDArray[np.float64]) -> Belief:
-    """The posterior by a ``summary``; ``weights`` are the commits' shares of the prior, shape (commits,), place 0 for commit 1."""
+    """The posterior by a ``summary``; ``weights`` are the commits' shares of the prior, shape
+    (commits,), place 0 for commit 1.
+    """
     import numpy as np
 
     grid, prior = _levels(), weights / weights.sum()
     before = np.concatenate([[0.0], np.cumsum(prior)])  # weight up to each commit
-    nodes = sorted({0, len(prior), *summary.candidates, *(commit for one in summary.steps for commit in (one - 1, one))})
+    nodes = sorted(
+        {
+            0,
+            len(prior),
+            *summary.candidates,
+            *(commit for one in summary.steps for commit in (one - 1, one)),
+        }
+    )
     seen = {
-        commit: _seen(mean / summary.effect + 0.5, count, grid, summary) for commit, (mean, count) in summary.candidates.items()
+        commit: _seen(mean / summary.effect + 0.5, count, grid, summary)
+        for commit, (mean, count) in summary.candidates.items()
     }
     start, end, apart, same = _ends()
     emitted = [start, *(seen.get(node, np.ones(len(grid))) for node in nodes[1:-1]), end]
@@ -128,8 +152,10 @@ def believe(summary: EvidenceSummary, weights: NDArray[np.float64]) -> Belief:
         chance = -np.expm1(-JUMPS * (before[last] - before[first]))
         drift = -np.expm1(-SMALLEST_EXPECTATION * (before[last] - before[first]))
         stay, small, jump = (
-            (1 - chance) * (1 - drift) * same, (1 - chance) * drift * _drifts(), chance * _jumps()
-        )  # fmt: skip
+            (1 - chance) * (1 - drift) * same,
+            (1 - chance) * drift * _drifts(),
+            chance * _jumps(),
+        )
         if last - first == 1 and last in summary.steps:
             mean, count = summary.steps[last]
             likely = _stepped(mean / summary.effect, count, grid, summary)
@@ -152,12 +178,22 @@ def believe(summary: EvidenceSummary, weights: NDArray[np.float64]) -> Belief:
         level = forward[place] * ahead
         moments.append((float(level @ grid / level.sum()), float(level @ grid**2 / level.sum())))
     jump, change, doubt, moved = np.empty((4, len(prior)))
-    ends = zip(pairwise(nodes), pairwise(reversed(moments)), reversed(chances), reversed(squares), strict=True)
+    ends = zip(
+        pairwise(nodes),
+        pairwise(reversed(moments)),
+        reversed(chances),
+        reversed(squares),
+        strict=True,
+    )
     for (first, last), both, (jumped, changed), square_moved in ends:
         share = (before[first + 1 : last + 1] - before[first]) / (before[last] - before[first])
         shares = share.copy()
         shares[1:] -= share[:-1]
-        jump[first:last], change[first:last], moved[first:last] = jumped * shares, changed * shares, square_moved * shares
+        jump[first:last], change[first:last], moved[first:last] = (
+            jumped * shares,
+            changed * shares,
+            square_moved * shares,
+        )
         # the level of a commit in between is that of the node before or after it
         mean, square = ((1 - share) * old + share * new for old, new in zip(*both, strict=True))
         doubt[first:last] = square - mean**2
@@ -165,7 +201,15 @@ def believe(summary: EvidenceSummary, weights: NDArray[np.float64]) -> Belief:
         commit: (mean / summary.effect + 0.5, _variance(count, 0.5, summary) ** 0.5)
         for commit, (mean, count) in summary.candidates.items()
     }
-    return Belief(jump, change, doubt, moved, summary.effect, (2 * summary.variance / summary.pairs) ** 0.5, levels)
+    return Belief(
+        jump,
+        change,
+        doubt,
+        moved,
+        summary.effect,
+        (2 * summary.variance / summary.pairs) ** 0.5,
+        levels,
+    )
 
 
 @cache
@@ -177,7 +221,9 @@ def _levels() -> NDArray[np.float64]:
 
 
 class _Ends(NamedTuple):
-    """The levels of the good end and of the bad one, the squares by which two levels differ, and which two are the same."""
+    """The levels of the good end and of the bad one, the squares by which two levels differ, and
+    which two are the same.
+    """
 
     start: NDArray[np.float64]
     end: NDArray[np.float64]
@@ -208,39 +254,56 @@ def _drifts() -> NDArray[np.float64]:
 
 @cache
 def _jumps() -> NDArray[np.float64]:
-    """Where a jump leads from each level: to that of the bad end half of the time, else anywhere."""
+    """Where a jump leads from each level: to that of the bad end half of the time, else
+    anywhere.
+    """
     import numpy as np
 
     grid = _levels()
     far = np.abs(grid[:, None] - grid) > SMALLEST_NAMED_JUMP - STEP / 2
     anywhere = far / far.sum(axis=1, keepdims=True)
     to_end = far & np.isclose(grid, 1.0)
-    found: NDArray[np.float64] = np.where(to_end.any(axis=1, keepdims=True), (to_end + anywhere) / 2, anywhere)
+    found: NDArray[np.float64] = np.where(
+        to_end.any(axis=1, keepdims=True), (to_end + anywhere) / 2, anywhere
+    )
     return found
 
 
 def _variance(count: int, share: float, summary: EvidenceSummary) -> float:
-    """The variance of a commit's level: its executions', its build's, and that of the ends it is compared with."""
+    """The variance of a commit's level: its executions', its build's, and that of the ends it is
+    compared with.
+    """
     from perfvcs.locate.bisect.evidence import OF_CANDIDATE, OF_PAIR
 
     executions = summary.variance * (OF_CANDIDATE / count + OF_PAIR * share**2 / summary.pairs)
     return executions / summary.effect**2 + OWN_DEVIATION**2
 
 
-def _seen(level: float, count: int, grid: NDArray[np.float64], summary: EvidenceSummary) -> NDArray[np.float64]:
+def _seen(
+    level: float, count: int, grid: NDArray[np.float64], summary: EvidenceSummary
+) -> NDArray[np.float64]:
     """How likely a commit's measured ``level`` is by its true one."""
     return _t((level - grid) ** 2 / _variance(count, 0.5, summary), summary.free)
 
 
-def _stepped(step: float, count: int, grid: NDArray[np.float64], summary: EvidenceSummary) -> NDArray[np.float64]:
-    """How likely the measured difference of a commit to its parent is by both of their levels, the parent's first."""
+def _stepped(
+    step: float, count: int, grid: NDArray[np.float64], summary: EvidenceSummary
+) -> NDArray[np.float64]:
+    """How likely the measured difference of a commit to its parent is by both of their levels, the
+    parent's first.
+    """
     return _t(
-        (step - (grid - grid[:, None])) ** 2 / (2 * summary.variance / count / summary.effect**2 + OWN_DEVIATION**2), summary.free
+        (step - (grid - grid[:, None])) ** 2
+        / (2 * summary.variance / count / summary.effect**2 + OWN_DEVIATION**2),
+        summary.free,
     )
 
 
 def _t(square: NDArray[np.float64], free: int) -> NDArray[np.float64]:
-    """Student's density but for a factor, at most 1: the variance is estimated. Never so small that it rules anything out."""
+    """Student's density but for a factor, at most 1: the variance is estimated.
+
+    Never so small that it rules anything out.
+    """
     import numpy as np
 
     found = (1 + square / free) ** (-(free + 1) / 2) if free < 200 else np.exp(-square / 2)

@@ -1,4 +1,6 @@
-"""A bisection that measures: sessions of blocks as ``decide`` asks for them, every one of them stored, until the commit is known."""
+"""A bisection that measures: sessions of blocks as ``decide`` asks for them, every one of them
+stored, until the commit is known.
+"""
 
 from __future__ import annotations
 
@@ -42,17 +44,21 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 
-PROVING = 300.0  # seconds for which quick benchmarks may go on where many noisy executions show little
+# seconds for which quick benchmarks may go on where many noisy executions show little
+PROVING = 300.0
 FEWEST_GUIDED = 8  # commits: of fewer, blocks are quicker
-COUNTED_MORE = 4  # commits that are counted beyond those that halving takes: the ends, and two neighbours
+# commits that are counted beyond those that halving takes: the ends, and two neighbours
+COUNTED_MORE = 4
 
 
 @dataclass
 class Outcome:
-    """How a bisection ended: ``why`` as in ``NextStep``, or ``budget``; ``executions`` with all that was measured for it before.
+    """How a bisection ended: ``why`` as in ``NextStep``, or ``budget``; ``executions`` with all
+    that was measured for it before.
 
-    ``values`` has the mean of each commit by its number, ``sides`` those of the parent and the commit where the two were measured in turns.
-    ``guide`` is what counts of instructions say, if they were taken and differ.
+    ``values`` has the mean of each commit by its number, ``sides`` those of the parent and the
+    commit where the two were measured in turns. ``guide`` is what counts of instructions say, if
+    they were taken and differ.
     """
 
     decision: Decision
@@ -68,7 +74,9 @@ class Outcome:
 
 @dataclass
 class Lane:
-    """A session of a search that is open: its step, the numbers of its commits, and what it has measured."""
+    """A session of a search that is open: its step, the numbers of its commits, and what it has
+    measured.
+    """
 
     step: NextStep
     numbers: list[int]
@@ -85,13 +93,29 @@ class Search:
     """
 
     def __init__(
-        self, repository: Repository, config: Config, cell: Cell, span: Span, begun: Begun, saved: SavedBisections,
-        progress: Progress, read: Callable[[Progress], list[SuspectCommit] | None], *,
-        least: float = 0.01, seed: int | None = None,
+        self,
+        repository: Repository,
+        config: Config,
+        cell: Cell,
+        span: Span,
+        begun: Begun,
+        saved: SavedBisections,
+        progress: Progress,
+        read: Callable[[Progress], list[SuspectCommit] | None],
+        *,
+        least: float = 0.01,
+        seed: int | None = None,
         executor: Make = LocalExecutor,
-    ) -> None:  # fmt: skip
-        self.repository, self.config, self.span, self.begun, self.saved = repository, config, span, begun, saved
-        # a fresh checkout is compared with others that have run: its first execution is slower, unless its values repeat anyway
+    ) -> None:
+        self.repository, self.config, self.span, self.begun, self.saved = (
+            repository,
+            config,
+            span,
+            begun,
+            saved,
+        )
+        # a fresh checkout is compared with others that have run: its first execution is slower,
+        # unless its values repeat anyway
         warmup = cell.warmup if cell.exact else max(1, cell.warmup)
         self.cell = replace(cell, executions=1, binaries=1, auto=None, warmup=warmup)
         self.progress, self.seed, self.least, self.executor = progress, seed, least, executor
@@ -141,10 +165,12 @@ class Search:
             self.guide,
         )
 
-    # -- what is known --------------------------------------------------------------------------------------------------------------
+    # -- what is known -----------------------------------------------------------------------------
 
     def _informed(self) -> Decision:
-        """The decision by what commits change, too; read between sessions, which are to be quiet."""
+        """The decision by what commits change, too; read between sessions, which are to be
+        quiet.
+        """
         decision = self._decide()
         if self._read is None or decision.belief is None:
             return decision
@@ -155,20 +181,26 @@ class Search:
         least = self.least
         if not self.seen.is_logarithmic():
             least *= max(abs(value) for block in self.seen.blocks for value in block.values)
-        quick = int(PROVING * len(self.seen.blocks) / self.begun.seconds) if self.begun.seconds else 0
-        rules = StoppingRules(least, max(StoppingRules.most_pairs, quick), max(StoppingRules.most_blocks, quick))
+        quick = (
+            int(PROVING * len(self.seen.blocks) / self.begun.seconds) if self.begun.seconds else 0
+        )
+        rules = StoppingRules(
+            least, max(StoppingRules.most_pairs, quick), max(StoppingRules.most_blocks, quick)
+        )
         return decide(self.seen.evidence(), self._weights, rules)
 
     def _weights(self, effect: float) -> NDArray[np.float64]:
         """The commits' shares of the prior, by the difference of the ends."""
         if self.levels is None and self.seen.series[0]:
             own = {one.session for one in self.begun.sessions}.union(self.begun.ignored)
-            self.levels = stored_levels(self.repository, self.span, self.begun.target, *self.seen.series, own)
+            self.levels = stored_levels(
+                self.repository, self.span, self.begun.target, *self.seen.series, own
+            )
         touched = None if self.suspects is None else [one.touches for one in self.suspects]
         levels = self.levels or {} if self.seen.is_logarithmic() else {}
         return Prior(self.span.last, touched, levels, self.guide).weights(effect)
 
-    # -- measuring ------------------------------------------------------------------------------------------------------------------
+    # -- measuring ---------------------------------------------------------------------------------
 
     def _announce(self, decision: Decision) -> None:
         """Say what comes next."""
@@ -179,7 +211,9 @@ class Search:
             text = f"{names[step.commit][:10]} against its parent, in turns"
         else:
             candidates = sorted({one.commit for one in self._at_once(decision)})
-            text = f"{' and '.join(names[commit][:10] for commit in candidates)}{self._left(decision)}"
+            text = (
+                f"{' and '.join(names[commit][:10] for commit in candidates)}{self._left(decision)}"
+            )
         self.progress.say(f"measuring {text}")
 
     def _left(self, decision: Decision) -> str:
@@ -190,12 +224,21 @@ class Search:
         if decision.belief is None:
             return ""
         builds, blocks = remaining(decision, self.seen.evidence())
-        per = self.begun.seconds / len(self.seen.blocks) if self.seen.blocks and self.begun.seconds else 0.0
+        per = (
+            self.begun.seconds / len(self.seen.blocks)
+            if self.seen.blocks and self.begun.seconds
+            else 0.0
+        )
         left = f", {duration(max(1.0, per * blocks))} left" if per else ""
-        return f" ({counted(len(decision.belief.range()), 'commit')} in question, {counted(builds, 'build')} to come{left})"
+        return (
+            f" ({counted(len(decision.belief.range()), 'commit')} in question,"
+            f" {counted(builds, 'build')} to come{left})"
+        )
 
     def _takes_counts(self, decision: Decision) -> bool:
-        """Whether counts of instructions are to guide the search from here on, or to say where else to look if times show nothing."""
+        """Whether counts of instructions are to guide the search from here on, or to say where else
+        to look if times show nothing.
+        """
         unproved = decision.step.why == "unproved"
         if (
             self._guided
@@ -204,10 +247,16 @@ class Search:
             or self.begun.target.metric not in TIME_METRICS
         ):
             return False
-        builds, ahead = (self.span.last.bit_length(), 0) if unproved else remaining(decision, self.seen.evidence())
+        builds, ahead = (
+            (self.span.last.bit_length(), 0)
+            if unproved
+            else remaining(decision, self.seen.evidence())
+        )
         seconds = self.seen.mean([value for block in self.seen.blocks for value in block.values])
         # what is ahead is a guess: at the latest it pays where as much was measured without
-        return bool(self.begun.counted) or pays(seconds, builds + COUNTED_MORE, max(ahead, len(self.seen.blocks)))
+        return bool(self.begun.counted) or pays(
+            seconds, builds + COUNTED_MORE, max(ahead, len(self.seen.blocks))
+        )
 
     def _count(self) -> None:
         """Count the instructions of commits until these say where to look."""
@@ -220,16 +269,24 @@ class Search:
 
         def count(numbers: Sequence[int]) -> dict[int, float]:
             found = self._counted(cell, numbers)
-            self.begun.counted |= {self.span.commits[number]: value for number, value in found.items()}
+            self.begun.counted |= {
+                self.span.commits[number]: value for number, value in found.items()
+            }
             self.begun.seconds = before + time.monotonic() - begin
             self.saved.write()
             return found
 
         self.guide = self._counting(count).run()
 
-    def _counting(self, count: Callable[[Sequence[int]], dict[int, float]] = lambda _: {}) -> Counting:
+    def _counting(
+        self, count: Callable[[Sequence[int]], dict[int, float]] = lambda _: {}
+    ) -> Counting:
         """The search by counts from those that were taken."""
-        known = {self.seen.numbers[commit]: value for commit, value in self.begun.counted.items() if commit in self.seen.numbers}
+        known = {
+            self.seen.numbers[commit]: value
+            for commit, value in self.begun.counted.items()
+            if commit in self.seen.numbers
+        }
         sign = -1 if self.begun.target.improvement else 1
         return Counting(self.span.last, known, self.seen.skipped, self._weights, sign, count)
 
@@ -239,9 +296,13 @@ class Search:
 
         states = [State(self.span.commits[number]) for number in numbers]
         versions = versions_of(self.repository, states, Request(committed=True))
-        sites = SessionSites(sites_of(self.repository, self.config, [self.cell, cell], versions), self.kept)
+        sites = SessionSites(
+            sites_of(self.repository, self.config, [self.cell, cell], versions), self.kept
+        )
         with Session(sites, Quiet(self.progress), Identity.new(self.seed)) as session:
-            self.begun.built += [state.commit for state in states if state.commit not in self.begun.built]
+            self.begun.built += [
+                state.commit for state in states if state.commit not in self.begun.built
+            ]
             session.begin({0: 1})
             session.warm_up({0: 1})  # without counting: Python compiles what it imports
             session.begin({1: 1})
@@ -252,7 +313,9 @@ class Search:
         return {number: values[0] for number, values in found.items() if values and values[0] > 0}
 
     def _measure(self, decision: Decision, deadline: float | None) -> None:
-        """Sessions, as long as the next commits to be measured are among theirs: one, or one for each of several candidates on hosts."""
+        """Sessions, as long as the next commits to be measured are among theirs: one, or one for
+        each of several candidates on hosts.
+        """
         begin, before, earlier = time.monotonic(), self.begun.seconds, list(self.seen.blocks)
         lanes: dict[NextStep, Lane] = {}
         opened: list[Lane] = []
@@ -275,29 +338,41 @@ class Search:
             self.begun.seconds = before + time.monotonic() - begin
 
     def _at_once(self, decision: Decision) -> dict[NextStep, int]:
-        """How many blocks of which steps run at the same time: as many as hosts take the time of one."""
+        """How many blocks of which steps run at the same time: as many as hosts take the time of
+        one.
+        """
         width = self.executor.width
         if decision.step.what != "block" or width == 1:
             return {decision.step: width}
 
-        return Counter(NextStep("block", commit) for commit in together(self.seen.evidence(), decision, width))
+        return Counter(
+            NextStep("block", commit) for commit in together(self.seen.evidence(), decision, width)
+        )
 
     def _open(self, step: NextStep, blocks: int, stack: ExitStack) -> Lane:
-        """Begin a session of a step; what it gives is stored when its own stack, or this one, is closed."""
+        """Begin a session of a step; what it gives is stored when its own stack, or this one, is
+        closed.
+        """
         numbers = self.seen.commits(step.what, step.commit)
         states = [State(self.span.commits[number]) for number in numbers]
         versions = versions_of(self.repository, states, Request(committed=True))
-        sites = SessionSites(sites_of(self.repository, self.config, [self.cell], versions), self.kept)
+        sites = SessionSites(
+            sites_of(self.repository, self.config, [self.cell], versions), self.kept
+        )
         identity = Identity.new(self.seed)
         outcome = CampaignOutcome()
-        about = Measuring(identity.session, step.what, self.span.commits[step.commit] if step.commit else "")
+        about = Measuring(
+            identity.session, step.what, self.span.commits[step.commit] if step.commit else ""
+        )
         self.begun.sessions.append(about)
         self.saved.write()
         own = stack.enter_context(ExitStack())
         own.callback(lambda: None if outcome.profiles else self.begun.sessions.remove(about))
         session = own.enter_context(Session(sites, self.progress, identity, executor=self.executor))
         own.enter_context(kept(self.repository, session, outcome))
-        self.begun.built += [state.commit for state in states if state.commit not in self.begun.built]
+        self.begun.built += [
+            state.commit for state in states if state.commit not in self.begun.built
+        ]
         session.begin({0: blocks})
         session.warm_up({0: blocks})
         return Lane(step, numbers, session, own)
@@ -321,13 +396,20 @@ class Search:
             lane.blocks = self.seen.read(measured, lane.step.what, lane.step.commit)
             if not lane.blocks:
                 raise UnmeasurableEnd(
-                    f"{self.begun.target.job} reports no usable {self.begun.target.metric}: name another --metric"
+                    f"{self.begun.target.job} reports no usable {self.begun.target.metric}: name"
+                    " another --metric"
                 )
 
     def _skip(self, session: Session, numbers: Sequence[int], *, ends: bool) -> None:
-        """Take commits that failed out; raises UnmeasurableEnd for one of the ``ends``, FullDisk."""
+        """Take commits that failed out; raises UnmeasurableEnd for one of the ``ends``,
+        FullDisk.
+        """
         own = ("", self.cell.collector_name)  # a collector that only guides may fail
-        reasons = {failure.version: failure.reason for failure in session.failures if failure.collector in own}
+        reasons = {
+            failure.version: failure.reason
+            for failure in session.failures
+            if failure.collector in own
+        }
         require_room(self.repository.home, reasons.values())
         for number, version in zip(numbers, session.versions, strict=True):
             if version.name not in reasons:
@@ -336,19 +418,25 @@ class Search:
                 self.begun.skipped[version.commit] = reasons[version.name]
             elif ends:
                 end = "GOOD" if number == 0 else "BAD"
-                raise UnmeasurableEnd(f"{end} {version.name} cannot be measured (see above): {CURE}")
+                raise UnmeasurableEnd(
+                    f"{end} {version.name} cannot be measured (see above): {CURE}"
+                )
         self.saved.write()
 
 
 def remaining(decision: Decision, evidence: Evidence) -> tuple[int, int]:
-    """About how many more builds and blocks a bisection takes: bits that are open, by what one block tells of them."""
+    """About how many more builds and blocks a bisection takes: bits that are open, by what one
+    block tells of them.
+    """
     from math import ceil, log2
 
     belief = decision.belief
     assert belief is not None
     shares = [float(share) for share in belief.jump / belief.jump.sum() if share > 0]
     bits = -sum(share * log2(share) for share in shares)
-    ratio = (belief.effect / belief.error) ** 2 / len(evidence.pairs) if belief.error else float("inf")
+    ratio = (
+        (belief.effect / belief.error) ** 2 / len(evidence.pairs) if belief.error else float("inf")
+    )
     per_block = min(1.0, ratio / 4)
     return ceil(bits - 0.5) if bits > 0.5 else 0, ceil((bits + 3) / max(per_block, 0.02))
 

@@ -1,4 +1,7 @@
-"""Bisections that were begun, so that they can go on: ``.perf/bisections.json``. What they measured is in the store."""
+"""Bisections that were begun, so that they can go on: ``.perf/bisections.json``.
+
+What they measured is in the store.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,8 @@ LARGEST_SAVED = 1 << 26
 
 
 class Target(msgspec.Struct, frozen=True):
-    """What is followed: a job under a collector (``job`` is its label), one unit with its size, and a metric of it.
+    """What is followed: a job under a collector (``job`` is its label), one unit with its size, and
+    a metric of it.
 
     ``improvement``: the commit is sought that made it better.
     """
@@ -47,9 +51,11 @@ class Measuring(msgspec.Struct, frozen=True):
 
 
 class Begun(msgspec.Struct):
-    """One bisection: its ends, its target, its sessions, the commits that cannot be measured with the reason, and how it ended.
+    """One bisection: its ends, its target, its sessions, the commits that cannot be measured with
+    the reason, and how it ended.
 
-    ``counted``: the instructions of commits by which it was guided. ``ignored``: the sessions of others, from which it does not learn.
+    ``counted``: the instructions of commits by which it was guided. ``ignored``: the sessions of
+    others, from which it does not learn.
     """
 
     good: str
@@ -83,7 +89,8 @@ class SavedBisections:
         return self.all[-1] if self.all and not self.all[-1].ended else None
 
     def begin(self, good: str, bad: str, target: Target, *, afresh: bool = False) -> Begun:
-        """The one with these ends and this target, as it stands, or a new one; either becomes the newest.
+        """The one with these ends and this target, as it stands, or a new one; either becomes the
+        newest.
 
         Begun ``afresh``, it learns nothing from what was measured before for these ends.
         """

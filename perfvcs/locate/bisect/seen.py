@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 class SeenBlock(NamedTuple):
-    """The values of one block in the order of its session's commits; what it was for, as ``Step`` says it."""
+    """The values of one block in the order of its session's commits; what it was for, as ``Step``
+    says it.
+    """
 
     what: str
     commit: int
@@ -24,9 +26,11 @@ class SeenBlock(NamedTuple):
 
 
 class Seen:
-    """The blocks of one bisection, all that its sessions stored included; commits are numbers in the ``span``.
+    """The blocks of one bisection, all that its sessions stored included; commits are numbers in
+    the ``span``.
 
-    ``exact``: what is measured repeats exactly. ``series`` is the job's key and its environment's fingerprint, empty before any block.
+    ``exact``: what is measured repeats exactly. ``series`` is the job's key and its environment's
+    fingerprint, empty before any block.
     """
 
     def __init__(self, span: Span, begun: Begun, *, exact: bool) -> None:
@@ -55,7 +59,10 @@ class Seen:
 
     def _is_target(self, measured: Measured) -> bool:
         job, target = measured.header.job, self.begun.target
-        return (job.label, job.collector) == (target.job, target.collector) and measured.header.dirty is None
+        return (job.label, job.collector) == (
+            target.job,
+            target.collector,
+        ) and measured.header.dirty is None
 
     def read(self, members: Sequence[Measured], what: str, commit: int) -> list[SeenBlock]:
         """The blocks that all of a session's versions have; each was measured on one host."""
@@ -64,7 +71,12 @@ class Seen:
         for one in members:
             by_host.setdefault(one.header.worker, []).append(one)
         self.series = members[0].header.job.key, members[0].header.environment.fingerprint
-        return [block for own in by_host.values() if len(own) == len(versions) for block in self._read(own, what, commit)]
+        return [
+            block
+            for own in by_host.values()
+            if len(own) == len(versions)
+            for block in self._read(own, what, commit)
+        ]
 
     def _read(self, members: Sequence[Measured], what: str, commit: int) -> list[SeenBlock]:
         """The blocks of one host."""
@@ -72,7 +84,11 @@ class Seen:
         columns = []
         for member in members:
             summary = next(
-                (one for one in member.summaries if (one.uid, one.size, one.metric) == (target.uid, target.size, target.metric)),
+                (
+                    one
+                    for one in member.summaries
+                    if (one.uid, one.size, one.metric) == (target.uid, target.size, target.metric)
+                ),
                 None,
             )
             rows = () if summary is None else zip(summary.executions, summary.medians, strict=True)
@@ -91,7 +107,7 @@ class Seen:
             return [0, self.span.last]
         return [commit] if count == 1 or (not count and self.exact) else [0, commit, self.span.last]
 
-    # -- what they say --------------------------------------------------------------------------------------------------------------
+    # -- what they say -----------------------------------------------------------------------------
 
     @property
     def skipped(self) -> set[int]:
@@ -114,7 +130,9 @@ class Seen:
             elif what == "pair":
                 evidence.add(scaled[0], scaled[1])
                 first = first or (scaled[0], scaled[1])
-            elif len(scaled) == 1 and first:  # what repeats exactly is compared with the ends as they were
+            elif (
+                len(scaled) == 1 and first
+            ):  # what repeats exactly is compared with the ends as they were
                 evidence.add(*first, commit, scaled[0])
             elif len(scaled) == 3:
                 evidence.add(scaled[0], scaled[2], commit, scaled[1])
@@ -143,7 +161,10 @@ class Seen:
             if what == "confirm" or (what == "pair" and self.span.last == 1):
                 rows_of.setdefault(commit or 1, []).append(values)
         columns = {number: list(zip(*rows, strict=True)) for number, rows in rows_of.items()}
-        return {number: (self.mean(first), self.mean(second)) for number, (first, second) in columns.items()}
+        return {
+            number: (self.mean(first), self.mean(second))
+            for number, (first, second) in columns.items()
+        }
 
     def mean(self, values: Sequence[float]) -> float:
         """A mean of logarithms where it can be."""

@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 
 MOST_COMMITS = 100_000
 ANCESTORS = 60  # measured ones that are compared with the bad end
-CURE = "name a commit on which the benchmark runs; its own files that old commits do not have go into `overlay` of perf.toml"
+CURE = (
+    "name a commit on which the benchmark runs; its own files that old commits do not have go into"
+    " `overlay` of perf.toml"
+)
 
 
 @dataclass(frozen=True)
@@ -79,16 +82,21 @@ def span(project: Project, good: str, bad: str) -> Span:
         raise UsageError(_unrelated(project, good, bad))
     if len(found) > MOST_COMMITS:
         ends = f"{good[:10]} and {bad[:10]}"
-        raise UsageError(f"{len(found):,} commits lie between {ends}: name ends closer to each other")
+        raise UsageError(
+            f"{len(found):,} commits lie between {ends}: name ends closer to each other"
+        )
     merges = {one.commit: one.parents for one in found if len(one.parents) > 1}
     return Span((good, *(one.commit for one in found)), merges)
 
 
-def brought(project: Project, between: Span, number: int, *, everything: bool) -> list[tuple[str, str]]:
-    """The ends of what a merge brought: for each parent beside, where the lines part, and the parent.
+def brought(
+    project: Project, between: Span, number: int, *, everything: bool
+) -> list[tuple[str, str]]:
+    """The ends of what a merge brought: for each parent beside, where the lines part, and the
+    parent.
 
-    Without ``everything``, only what came by its first parent. A parent that brought nothing, or has
-    no ancestor in common, has none.
+    Without ``everything``, only what came by its first parent. A parent that brought nothing, or
+    has no ancestor in common, has none.
     """
     found, on = [], between.commits[number - 1]
     for tip in between.beside(number):
@@ -124,7 +132,9 @@ class UnmeasurableEnd(PerfError):
 
 
 def require_room(home: Path, reasons: Iterable[str]) -> None:
-    """Raise FullDisk where something failed for one of the ``reasons`` on a disk without room: it is not the commit that fails."""
+    """Raise FullDisk where something failed for one of the ``reasons`` on a disk without room: it
+    is not the commit that fails.
+    """
     lacking = os.strerror(errno.ENOSPC), CURES[errno.ENOSPC]
     if any(disk_is_full(home) or any(said in reason for said in lacking) for reason in reasons):
         raise FullDisk(CURES[errno.ENOSPC])
@@ -140,7 +150,9 @@ class TargetFilter:
     improvement: bool = False
 
     def fits(self, change: Change, labels: set[str]) -> bool:
-        """Whether a change may be the target; ``labels`` are those of the jobs that are measured."""
+        """Whether a change may be the target; ``labels`` are those of the jobs that are
+        measured.
+        """
         return (
             change.job in labels
             and (not self.unit or change.uid == self.unit)
@@ -149,19 +161,40 @@ class TargetFilter:
 
 
 def resolved(repository: Repository, config: Config, wanted: TargetFilter) -> TargetFilter:
-    """The same with whole names, where parts are given; what is not stored yet stays as it is. Raises UsageError."""
-    labels = tuple(dict.fromkeys(cell.label for cell in matrix(config, wanted.jobs))) if wanted.jobs else ()
+    """The same with whole names, where parts are given; what is not stored yet stays as it is.
+
+    Raises UsageError.
+    """
+    labels = (
+        tuple(dict.fromkeys(cell.label for cell in matrix(config, wanted.jobs)))
+        if wanted.jobs
+        else ()
+    )
     if not (wanted.unit or wanted.metric):
         return replace(wanted, jobs=labels)
-    lines = [line for line in repository.index.lines().values() if not labels or line.job.label in labels]
-    units = list(dict.fromkeys((line.uid, labelled(line.job.label, line.uid, None)) for line in lines))
-    found = {units[place][0] for place in meant(wanted.unit, [Named([uid], [title]) for uid, title in units], "unit")}
+    lines = [
+        line for line in repository.index.lines().values() if not labels or line.job.label in labels
+    ]
+    units = list(
+        dict.fromkeys((line.uid, labelled(line.job.label, line.uid, None)) for line in lines)
+    )
+    found = {
+        units[place][0]
+        for place in meant(wanted.unit, [Named([uid], [title]) for uid, title in units], "unit")
+    }
     unit = found.pop() if len(found) == 1 else wanted.unit
-    return replace(wanted, jobs=labels, unit=unit, metric=metric(wanted.metric, (line.metric for line in lines)) or wanted.metric)
+    return replace(
+        wanted,
+        jobs=labels,
+        unit=unit,
+        metric=metric(wanted.metric, (line.metric for line in lines)) or wanted.metric,
+    )
 
 
 def default_ends(repository: Repository, wanted: TargetFilter, bad: str) -> tuple[str, str]:
-    """The ends where only the bad one or none is named: around the newest step of the history, else from the newest better ancestor."""
+    """The ends where only the bad one or none is named: around the newest step of the history, else
+    from the newest better ancestor.
+    """
     if step := _step(repository, wanted, bad):
         return step
     project = repository.project
@@ -169,14 +202,22 @@ def default_ends(repository: Repository, wanted: TargetFilter, bad: str) -> tupl
     for ancestor in islice(repository.measured_ancestors(commit), ANCESTORS):
         with suppress(NothingToCompare):
             report = repository.compare(State(ancestor), State(commit))
-            if worst([change for change in report.changes if wanted.fits(change, {change.job})], improvement=wanted.improvement):
+            if worst(
+                [change for change in report.changes if wanted.fits(change, {change.job})],
+                improvement=wanted.improvement,
+            ):
                 return ancestor, commit
     what = "worse" if wanted.improvement else "better"
-    raise UsageError(f"no measured ancestor of {commit[:10]} is known to be {what}: name one, perf bisect GOOD {bad}")
+    raise UsageError(
+        f"no measured ancestor of {commit[:10]} is known to be {what}: name one, perf bisect GOOD"
+        f" {bad}"
+    )
 
 
 def _step(repository: Repository, wanted: TargetFilter, bad: str) -> tuple[str, str] | None:
-    """The commit before the newest step of the history in the direction asked for, and the last that it may be."""
+    """The commit before the newest step of the history in the direction asked for, and the last
+    that it may be.
+    """
     from perfvcs.history.overview import overview_of
 
     direction = "improvement" if wanted.improvement else "degradation"
@@ -184,29 +225,47 @@ def _step(repository: Repository, wanted: TargetFilter, bad: str) -> tuple[str, 
     for finding in overview.findings:
         line = finding.line
         named = not wanted.jobs or {line.job.name, line.job.label} & set(wanted.jobs)
-        if finding.direction == direction and not finding.drift and named and wanted.unit in ("", line.uid):
+        if (
+            finding.direction == direction
+            and not finding.drift
+            and named
+            and wanted.unit in ("", line.uid)
+        ):
             with suppress(UsageError):
                 return repository.project.resolve(f"{finding.first}^"), finding.last
     return None
 
 
 def worst(changes: Iterable[Change], *, improvement: bool = False) -> Change | None:
-    """The largest change for the worse (or better) that is known, those measured in turns before others."""
+    """The largest change for the worse (or better) that is known, those measured in turns before
+    others.
+    """
     word = "improvement" if improvement else "degradation"
     known = [change for change in changes if change.word == word and change.effect is not None]
     return max(known, key=lambda change: (change.paired, abs(change.effect or 0.0)), default=None)
 
 
-def target_of(change: Change, cells: Sequence[Cell], *, improvement: bool = False) -> tuple[Cell, Target]:
+def target_of(
+    change: Change, cells: Sequence[Cell], *, improvement: bool = False
+) -> tuple[Cell, Target]:
     """The cell that measures what a change is about."""
     named = [cell for cell in cells if cell.label == change.job]
     # programs may report metrics of their own, of which their collector does not know
     for cell in sorted(named, key=lambda cell: change.metric not in cell.collector.metrics):
         about = Target(
-            cell.label, cell.collector_name, change.uid, change.size, change.metric, change.unit, change.better, improvement
+            cell.label,
+            cell.collector_name,
+            change.uid,
+            change.size,
+            change.metric,
+            change.unit,
+            change.better,
+            improvement,
         )
         return cell, about
-    raise UsageError(f"{benchmark(change)} is no longer a job of perf.toml: add it, or name another job")
+    raise UsageError(
+        f"{benchmark(change)} is no longer a job of perf.toml: add it, or name another job"
+    )
 
 
 def others(report: Report, chosen: Change, *, improvement: bool = False) -> list[Change]:

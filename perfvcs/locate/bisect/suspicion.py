@@ -44,9 +44,13 @@ class SuspectCommit:
 
 
 def suspects(
-    repository: Repository, span: Span, target: Target | None, config: Config, progress: Progress,
+    repository: Repository,
+    span: Span,
+    target: Target | None,
+    config: Config,
+    progress: Progress,
     most: int | None = None,
-) -> list[SuspectCommit] | None:  # fmt: skip
+) -> list[SuspectCommit] | None:
     """What is known of each commit after the good one, in order; None of more than are read.
 
     ``most`` as in ``changes.along``.
@@ -64,20 +68,33 @@ def suspects(
     return [_followed(sources, commit, change, reach, config.overlay) for commit, change in rows]
 
 
-def _reach(repository: Repository, span: Span, target: Target, config: Config, sources: Sources) -> Reach | None:
-    """What the target runs: as it was recorded on the span's newest commits or before, else the functions in which it was seen, else
-    what it can run by the ``sources`` of the bad end.
+def _reach(
+    repository: Repository, span: Span, target: Target, config: Config, sources: Sources
+) -> Reach | None:
+    """What the target runs: as it was recorded on the span's newest commits or before, else the
+    functions in which it was seen, else what it can run by the ``sources`` of the bad end.
     """
-    unit = BenchmarkUnit(target.job, target.collector, "" if target.uid in target.job else target.uid)
-    commits = [*reversed(span.commits), *repository.with_profiles(repository.project.ancestors(span.good))]
+    unit = BenchmarkUnit(
+        target.job, target.collector, "" if target.uid in target.job else target.uid
+    )
+    commits = [
+        *reversed(span.commits),
+        *repository.with_profiles(repository.project.ancestors(span.good)),
+    ]
     found = recorded(repository, commits, [unit])
     same = found.get(unit) or found.get(BenchmarkUnit(target.job, target.collector))
-    if same or (same := next((reach for one, reach in found.items() if one.job == target.job), None)):
+    if same or (
+        same := next((reach for one, reach in found.items() if one.job == target.job), None)
+    ):
         named = resolved(sources, same)
         if not isinstance(named, str):
             return named
     for commit in repository.with_profiles(commits):
-        headers = [one for one in repository.index.headers([commit]) if one.job.label == target.job and one.dirty is None]
+        headers = [
+            one
+            for one in repository.index.headers([commit])
+            if one.job.label == target.job and one.dirty is None
+        ]
         for profile in repository.profiles(headers):
             if (reach := seen(profile)).functions:
                 return reach
@@ -90,7 +107,11 @@ def _static(span: Span, target: Target, config: Config, sources: Sources) -> Rea
     """What the target can run by the sources of the bad end; None where these do not tell."""
     from perfvcs.jobs import matrix
 
-    cell = next((cell for cell in matrix(config) if cell.label == target.job), None) if config.job else None
+    cell = (
+        next((cell for cell in matrix(config) if cell.label == target.job), None)
+        if config.job
+        else None
+    )
     if cell is None:
         return None
     command = " ".join(filter(None, (cell.cmd, cell.args)))
@@ -98,7 +119,9 @@ def _static(span: Span, target: Target, config: Config, sources: Sources) -> Rea
     return None if isinstance(reach, str) else reach
 
 
-def _followed(sources: Sources, commit: str, made: Changes, reach: Reach | None, overlay: Sequence[str]) -> SuspectCommit:
+def _followed(
+    sources: Sources, commit: str, made: Changes, reach: Reach | None, overlay: Sequence[str]
+) -> SuspectCommit:
     """The same as ``suspect``, where names are followed to where ``sources`` use what changed."""
     found = suspect(commit, made, reach, overlay)
     if reach is None or found.touches or found.reasons == (NOTHING_RUNS,):
@@ -108,8 +131,12 @@ def _followed(sources: Sources, commit: str, made: Changes, reach: Reach | None,
     return SuspectCommit(commit, touches=True, reasons=(reason,)) if reason else found
 
 
-def suspect(commit: str, made: Changes, reach: Reach | None, overlay: Sequence[str] = ()) -> SuspectCommit:
-    """A commit by the functions and files that it changes itself; ``reach`` is what the benchmark runs, None where that is not known."""
+def suspect(
+    commit: str, made: Changes, reach: Reach | None, overlay: Sequence[str] = ()
+) -> SuspectCommit:
+    """A commit by the functions and files that it changes itself; ``reach`` is what the benchmark
+    runs, None where that is not known.
+    """
     mattering = _mattering(made, overlay)
     if not mattering:
         return SuspectCommit(commit, touches=False, reasons=(NOTHING_RUNS,))
@@ -127,18 +154,31 @@ def suspect(commit: str, made: Changes, reach: Reach | None, overlay: Sequence[s
 
 
 def _mattering(made: Changes, overlay: Sequence[str]) -> tuple[FileChange, ...]:
-    return tuple(file for file in made.files if file.matters and not _is_overlaid(file.path, overlay))
+    return tuple(
+        file for file in made.files if file.matters and not _is_overlaid(file.path, overlay)
+    )
 
 
 def _is_overlaid(path: str, overlay: Sequence[str]) -> bool:
-    """Whether a file is one of the benchmark's own, which all commits get from the newest configuration."""
-    return path == "perf.toml" or any(path == entry.strip("./") or path.startswith(f"{entry.strip('./')}/") for entry in overlay)
+    """Whether a file is one of the benchmark's own, which all commits get from the newest
+    configuration.
+    """
+    return path == "perf.toml" or any(
+        path == entry.strip("./") or path.startswith(f"{entry.strip('./')}/") for entry in overlay
+    )
 
 
 def stored_levels(
-    repository: Repository, span: Span, target: Target, key: str, environment: str, without: set[str]
+    repository: Repository,
+    span: Span,
+    target: Target,
+    key: str,
+    environment: str,
+    without: set[str],
 ) -> dict[int, float]:
-    """By number of a commit the logarithm of what was measured there in sessions of their own, but those ``without``."""
+    """By number of a commit the logarithm of what was measured there in sessions of their own, but
+    those ``without``.
+    """
     places = {commit: number for number, commit in enumerate(span.commits)}
     found: dict[int, list[float]] = {}
     for one in repository.index.measured(list(span.commits), environment):
@@ -146,8 +186,14 @@ def stored_levels(
         if header.dirty is not None or header.job.key != key or header.collected.session in without:
             continue
         for summary in one.summaries:
-            if (summary.uid, summary.size, summary.metric) == (target.uid, target.size, target.metric):
+            if (summary.uid, summary.size, summary.metric) == (
+                target.uid,
+                target.size,
+                target.metric,
+            ):
                 usable = [value for value in summary.medians if isfinite(value) and value > 0]
                 if usable:
-                    found.setdefault(places[header.commit], []).append(target.sign * fmean(map(log, usable)))
+                    found.setdefault(places[header.commit], []).append(
+                        target.sign * fmean(map(log, usable))
+                    )
     return {place: fmean(levels) for place, levels in found.items()}

@@ -1,4 +1,6 @@
-"""Results of `perf blame` that are kept: the newest per pair of revisions and benchmark, in ``.perf/blames``."""
+"""Results of `perf blame` that are kept: the newest per pair of revisions and benchmark, in
+``.perf/blames``.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ LARGEST_BLAME = 1 << 24  # bytes of a result
 
 
 class BlameWords(NamedTuple):
-    """What the words of `perf blame` mean: two revisions, and a benchmark (empty: the job that changed most)."""
+    """What the words of `perf blame` mean: two revisions, and a benchmark (empty: the job that
+    changed most).
+    """
 
     before: str
     after: str
@@ -31,7 +35,8 @@ class BlameWords(NamedTuple):
 
 
 def asked(repository: Repository, names: Sequence[str]) -> BlameWords:
-    """The revisions and the benchmark that the words of a command are: ``[A] [B] [BENCHMARK]``, or ``A..B``.
+    """The revisions and the benchmark that the words of a command are: ``[A] [B] [BENCHMARK]``, or
+    ``A..B``.
 
     What is not a revision is the benchmark. Raises UsageError.
     """
@@ -70,15 +75,27 @@ def store(repository: Repository, blame: Blame) -> None:
 def load(repository: Repository, a: str, b: str, benchmark: str = "") -> Blame:
     """The newest result for a pair; raises UsageError where there is none."""
     before, after = repository.project.resolve(a), repository.project.resolve(b)
-    found = [one for one in of_pair(repository, before, after) if benchmark in ("", one.job, one.job.split(" ")[0])]
+    found = [
+        one
+        for one in of_pair(repository, before, after)
+        if benchmark in ("", one.job, one.job.split(" ")[0])
+    ]
     if not found:
-        raise UsageError(f"nothing is known of {before[:10]} -> {after[:10]}: run `perf blame {a} {b}`")
+        raise UsageError(
+            f"nothing is known of {before[:10]} -> {after[:10]}: run `perf blame {a} {b}`"
+        )
     return max(found, key=lambda one: one.made)
 
 
 def of_pair(repository: Repository, a: str, b: str) -> list[Blame]:
-    """All results for two commits, by their full ids; what cannot be read is left out, since it can be made again."""
-    return [one for one in every(repository, f"{a[:16]}-{b[:16]}-") if (one.baseline, one.target) == (a, b)]
+    """All results for two commits, by their full ids; what cannot be read is left out, since it can
+    be made again.
+    """
+    return [
+        one
+        for one in every(repository, f"{a[:16]}-{b[:16]}-")
+        if (one.baseline, one.target) == (a, b)
+    ]
 
 
 def every(repository: Repository, first: str = "") -> list[Blame]:
@@ -98,4 +115,5 @@ def every(repository: Repository, first: str = "") -> list[Blame]:
 
 
 def _name(a: str, b: str, job: str) -> str:
-    return f"{a[:16]}-{b[:16]}-{hashlib.sha256(job.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}.json"
+    digest = hashlib.sha256(job.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{a[:16]}-{b[:16]}-{digest[:12]}.json"

@@ -1,4 +1,6 @@
-"""One tree of calls for the results of all collectors that know who called whom: names that two revisions share, costs, calls."""
+"""One tree of calls for the results of all collectors that know who called whom: names that two
+revisions share, costs, calls.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
     from perfvcs.profile import Profile
 
 ROOT = "(all)"
-# what differs from run to run: addresses, numbers of objects, names of temporary files, and the place of a lambda among others
+# what differs from run to run: addresses, numbers of objects, names of temporary files, and the
+# place of a lambda among others
 VARYING = re.compile(r"0x[0-9a-f]+|\d{5,}|\btmp[0-9a-z_]{8}\b")
 LAMBDA = re.compile(r"(\{lambda\([^{}]*\))#\d+\}")
 METRICS = (
@@ -44,8 +47,9 @@ def normal(name: str) -> str:
 class CallTree:
     """Call paths as a tree, node 0 its root; a node's parent has a smaller number.
 
-    ``own`` is what a node cost in itself, ``calls`` how often its parent entered it: 1 where that is not known, NaN for a function that
-    the compiler put into its parent. What a function does inside a call of itself belongs to its outermost call.
+    ``own`` is what a node cost in itself, ``calls`` how often its parent entered it: 1 where that
+    is not known, NaN for a function that the compiler put into its parent. What a function does
+    inside a call of itself belongs to its outermost call.
     """
 
     names: list[str]
@@ -66,10 +70,14 @@ class CallTree:
         return inclusive(self.own, self.parents)
 
     @classmethod
-    def of_paths(cls, paths: Iterable[tuple[Sequence[str], float, float]], *, collapsed: bool = False) -> CallTree:
-        """The tree of paths (names, root first; the cost of the last one itself; how often it was entered from there, 0: not known).
+    def of_paths(
+        cls, paths: Iterable[tuple[Sequence[str], float, float]], *, collapsed: bool = False
+    ) -> CallTree:
+        """The tree of paths (names, root first; the cost of the last one itself; how often it was
+        entered from there, 0: not known).
 
-        ``collapsed``: whoever recorded the paths left recursion out, and a name that is twice on one has two nodes.
+        ``collapsed``: whoever recorded the paths left recursion out, and a name that is twice on
+        one has two nodes.
         """
         names, parents, own, calls = [ROOT], [-1], [0.0], [1.0]
         below: list[dict[str, int]] = [{}]
@@ -97,9 +105,11 @@ class CallTree:
 
     @classmethod
     def of(cls, profile: Profile, metric: str = "") -> CallTree | None:
-        """The tree of a profile's rows with call stacks, by the metric that such rows have; None without any.
+        """The tree of a profile's rows with call stacks, by the metric that such rows have; None
+        without any.
 
-        Several executions make one tree of their sums. Where calls are known by function only, a path has its share of them by cost.
+        Several executions make one tree of their sums. Where calls are known by function only, a
+        path has its share of them by cost.
         """
         rows, stacks = profile.resources, profile.stacks
         if stacks is None or rows.trace is None:
@@ -110,7 +120,10 @@ class CallTree:
             for name in ([metric] if metric else METRICS)
             if name in rows.metrics
         }
-        column = next((values for values in columns.values() if any(value is not None for value in values)), None)
+        column = next(
+            (values for values in columns.values() if any(value is not None for value in values)),
+            None,
+        )
         if column is None:
             return None
         frames = [normal(frame) for frame in stacks.frames]
@@ -137,7 +150,9 @@ def inclusive(own: Sequence[float], parents: Sequence[int]) -> list[float]:
 
 
 def least_of(trees: Sequence[CallTree]) -> CallTree:
-    """One tree of several executions: each path with its smallest cost, which others cannot have disturbed, and its calls."""
+    """One tree of several executions: each path with its smallest cost, which others cannot have
+    disturbed, and its calls.
+    """
     values: dict[tuple[int, str], int] = {}
     names, parents, own, calls = [ROOT], [-1], [min(tree.own[0] for tree in trees)], [1.0]
     seen = [len(trees)]
@@ -157,7 +172,12 @@ def least_of(trees: Sequence[CallTree]) -> CallTree:
             own[number] = min(own[number], tree.own[node])
             seen[number] += 1
     # a path that not every execution has costs nothing in the others
-    return CallTree(names, parents, [cost if count >= len(trees) else 0.0 for cost, count in zip(own, seen, strict=True)], calls)
+    return CallTree(
+        names,
+        parents,
+        [cost if count >= len(trees) else 0.0 for cost, count in zip(own, seen, strict=True)],
+        calls,
+    )
 
 
 def _above(names: list[str], parents: list[int], node: int, name: str) -> int | None:
@@ -170,7 +190,9 @@ def _above(names: list[str], parents: list[int], node: int, name: str) -> int | 
 
 
 def _with_calls(tree: CallTree, profile: Profile) -> CallTree:
-    """The tree with the calls that the profile has by function, shared among the function's paths by what they cost."""
+    """The tree with the calls that the profile has by function, shared among the function's paths
+    by what they cost.
+    """
     rows = profile.resources
     known = rows.metrics.get("calls")
     if known is None:

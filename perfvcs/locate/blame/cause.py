@@ -7,17 +7,22 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-ENOUGH_SHARE = 0.2  # the share of the effect by which the auxiliary version may miss the level, whatever delta is
+# the share of the effect by which the auxiliary version may miss the level, whatever delta is
+ENOUGH_SHARE = 0.2
 SMALLEST_SHARE = 0.1  # a smaller share of the effect is not a contribution
 LEVEL = 0.95  # of the intervals
 
 ProofWord = Literal["proved", "contributes", "not proved", "open"]
 FORMAT = "perfvcs-blame/1"
-FunctionVerdict = Literal["proved", "contributes", "not proved", "suspected", "not the code", "no difference"]
+FunctionVerdict = Literal[
+    "proved", "contributes", "not proved", "suspected", "not the code", "no difference"
+]
 
 
 class VersionValues(msgspec.Struct, frozen=True):
-    """Values of the versions a, b and auxiliary, one per execution; of a deterministic metric one is enough."""
+    """Values of the versions a, b and auxiliary, one per execution; of a deterministic metric one
+    is enough.
+    """
 
     a: list[float]
     b: list[float]
@@ -30,7 +35,8 @@ class VersionValues(msgspec.Struct, frozen=True):
 
 
 class Experiment(msgspec.Struct, frozen=True):
-    """The outcome: ``share`` of the effect that is gone without the change, with its interval, and the verdict.
+    """The outcome: ``share`` of the effect that is gone without the change, with its interval, and
+    the verdict.
 
     ``open``: more executions would decide it.
     """
@@ -42,7 +48,9 @@ class Experiment(msgspec.Struct, frozen=True):
 
 
 class RelativeEffect(msgspec.Struct, frozen=True):
-    """The relative difference of two versions, and its interval; ``real``: it is neither chance nor below delta."""
+    """The relative difference of two versions, and its interval; ``real``: it is neither chance nor
+    below delta.
+    """
 
     value: float
     low: float
@@ -57,7 +65,8 @@ class _MeanInterval(NamedTuple):
 
 
 def effect(a: Sequence[float], b: Sequence[float], delta: float, *, exact: bool) -> RelativeEffect:
-    """The difference of b from a, relative to a; values of one place in both lists are of one block.
+    """The difference of b from a, relative to a; values of one place in both lists are of one
+    block.
 
     >>> effect([100], [150], 0.01, exact=True)
     RelativeEffect(value=0.5, low=0.5, high=0.5, real=True)
@@ -69,28 +78,41 @@ def effect(a: Sequence[float], b: Sequence[float], delta: float, *, exact: bool)
 def judge(levels: VersionValues, delta: float) -> Experiment:
     """Whether the version without the change has the level of a.
 
-    ``proved``: it has, within ``delta`` and within a fifth of the effect. ``contributes``: a part of the effect, or more than all of it,
-    is gone. An interval that allows both is ``open``, unless values are exact.
+    ``proved``: it has, within ``delta`` and within a fifth of the effect. ``contributes``: a part
+    of the effect, or more than all of it, is gone. An interval that allows both is ``open``, unless
+    values are exact.
 
-    >>> judge(VersionValues([100], [112], [100.1]), 0.01).word, judge(VersionValues([100], [112], [106]), 0.01).word
-    ('proved', 'contributes')
+    >>> judge(VersionValues([100], [112], [100.1]), 0.01).word
+    'proved'
+    >>> judge(VersionValues([100], [112], [106]), 0.01).word
+    'contributes'
     >>> judge(VersionValues([100], [112], [112]), 0.01).word
     'not proved'
     """
     whole = sum(y / x - 1 for x, y in zip(levels.a, levels.b, strict=True)) / len(levels.a)
-    rest, low, high = _interval([z / x - 1 for x, z in zip(levels.a, levels.auxiliary, strict=True)], exact=levels.exact)
+    rest, low, high = _interval(
+        [z / x - 1 for x, z in zip(levels.a, levels.auxiliary, strict=True)], exact=levels.exact
+    )
     if not whole:
         return Experiment("not proved", 0.0, 0.0, 0.0)
     shares = sorted((1 - low / whole, 1 - high / whole))
     share = 1 - rest / whole
     near = min(delta / abs(whole), ENOUGH_SHARE) if delta else ENOUGH_SHARE
     if levels.exact:
-        word: ProofWord = "proved" if abs(1 - share) <= near else "contributes" if share >= SMALLEST_SHARE else "not proved"
+        word: ProofWord = (
+            "proved"
+            if abs(1 - share) <= near
+            else "contributes"
+            if share >= SMALLEST_SHARE
+            else "not proved"
+        )
     elif shares[0] >= 1 - ENOUGH_SHARE and shares[1] <= 1 + ENOUGH_SHARE:
         word = "proved"
     elif shares[1] < SMALLEST_SHARE:
         word = "not proved"
-    elif shares[0] >= SMALLEST_SHARE and (shares[1] < 1 - ENOUGH_SHARE or shares[0] > 1 + ENOUGH_SHARE):
+    elif shares[0] >= SMALLEST_SHARE and (
+        shares[1] < 1 - ENOUGH_SHARE or shares[0] > 1 + ENOUGH_SHARE
+    ):
         word = "contributes"
     else:
         word = "open"
@@ -113,7 +135,9 @@ def _interval(values: Sequence[float], *, exact: bool) -> _MeanInterval:
 
 
 class Lines(msgspec.Struct, frozen=True):
-    """A hunk: lines of the old and the new file (first line and how many), what was there and what is there now."""
+    """A hunk: lines of the old and the new file (first line and how many), what was there and what
+    is there now.
+    """
 
     path: str
     old: tuple[int, int]
@@ -129,7 +153,9 @@ class Lines(msgspec.Struct, frozen=True):
 
 
 class ChangeKind(msgspec.Struct, frozen=True):
-    """A kind of change and the lines of the new file that show it (of the old one where nothing is left)."""
+    """A kind of change and the lines of the new file that show it (of the old one where nothing is
+    left).
+    """
 
     name: str
     lines: list[int] = []
@@ -137,7 +163,9 @@ class ChangeKind(msgspec.Struct, frozen=True):
 
 
 class SuspectFunction(msgspec.Struct, frozen=True, kw_only=True):
-    """A changed function: shares of what the old version costs, its calls on both sides, its hunks."""
+    """A changed function: shares of what the old version costs, its calls on both sides, its
+    hunks.
+    """
 
     name: str
     path: str
@@ -155,7 +183,9 @@ class SuspectFunction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuxiliaryTrial(msgspec.Struct, frozen=True, kw_only=True):
-    """One auxiliary version: the new one without the hunks of ``name``, its level, and what that proves."""
+    """One auxiliary version: the new one without the hunks of ``name``, its level, and what that
+    proves.
+    """
 
     name: str
     path: str
@@ -182,10 +212,12 @@ class Node(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Blame(msgspec.Struct, frozen=True, kw_only=True):
-    """All of it; ``effect`` is b/a - 1 by ``metric``, with its interval where the metric is not exact.
+    """All of it; ``effect`` is b/a - 1 by ``metric``, with its interval where the metric is not
+    exact.
 
-    ``elsewhere``: what differs besides the code, a line each. ``others``: files that differ and are not source, in words.
-    ``dependencies``: the old version with the new one's. ``tree``: the heaviest nodes of both call trees in ``measure``.
+    ``elsewhere``: what differs besides the code, a line each. ``others``: files that differ and are
+    not source, in words. ``dependencies``: the old version with the new one's. ``tree``: the
+    heaviest nodes of both call trees in ``measure``.
     """
 
     format: str = FORMAT
@@ -220,16 +252,25 @@ class Blame(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def proved(self) -> AuxiliaryTrial | None:
-        """The trial that proved or showed most: of a function, or of the dependencies where the code is not blamed."""
+        """The trial that proved or showed most: of a function, or of the dependencies where the
+        code is not blamed.
+        """
         trials = self.tried if self.verdict == "not the code" else self.trials
         done = [trial for trial in trials if trial.word in ("proved", "contributes")]
-        return max(done, key=lambda trial: (trial.word == "proved", trial.share or 0.0), default=None)
+        return max(
+            done, key=lambda trial: (trial.word == "proved", trial.share or 0.0), default=None
+        )
 
     @property
     def cause(self) -> SuspectFunction | None:
-        """The function that is blamed: the one that was proved, else the most suspect; None where none is."""
+        """The function that is blamed: the one that was proved, else the most suspect; None where
+        none is.
+        """
         if self.verdict in ("no difference", "not the code"):
             return None
         if trial := self.proved:
-            return next((one for one in self.suspects if (one.path, one.name) == (trial.path, trial.name)), None)
+            return next(
+                (one for one in self.suspects if (one.path, one.name) == (trial.path, trial.name)),
+                None,
+            )
         return self.suspects[0] if self.suspects and self.suspects[0].score > 0 else None

@@ -1,4 +1,6 @@
-"""What two versions of a benchmark cost: the effect by the metric that shows it, and what each function adds to it."""
+"""What two versions of a benchmark cost: the effect by the metric that shows it, and what each
+function adds to it.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,12 @@ from perfvcs.text.words import counted
 DECLARED_NAME = re.compile(r"""^[ \t]*name[ \t]*=[ \t]*["']?([\w.-]+)""", re.MULTILINE)
 MOST_SHOWN = 5  # names of a kind
 NOTES = ("hugepages", "os")  # of the machine, which are not compared and may matter
-TURNS = (6, 12, 24)  # blocks of a sampled metric, after each of which it is decided whether more are needed
+# blocks of a sampled metric, after each of which it is decided whether more are needed
+TURNS = (6, 12, 24)
 REPEATS = 3  # executions by time, of which the least counts
 SAMPLED = 5  # executions under a sampler, which add up
-EXPLAINED = 0.75  # the share of the effect that bytecode instructions must have, for them to tell all
+# the share of the effect that bytecode instructions must have, for them to tell all
+EXPLAINED = 0.75
 BlameMetric = Literal["auto", "instructions", "bytecodes", "cpu", "allocated"]
 COLLECTORS: dict[BlameMetric, str] = {
     "instructions": "instructions",
@@ -40,9 +44,14 @@ COLLECTORS: dict[BlameMetric, str] = {
 
 
 def surroundings(a: Profile, b: Profile) -> list[str]:
-    """What the profiles themselves say that differs, a line each; an empty list where it is only the source."""
+    """What the profiles themselves say that differs, a line each; an empty list where it is only
+    the source.
+    """
     found = []
-    first, second = (one.environment.fields | {name: one.environment.notes.get(name, "") for name in NOTES} for one in (a, b))
+    first, second = (
+        one.environment.fields | {name: one.environment.notes.get(name, "") for name in NOTES}
+        for one in (a, b)
+    )
     for name in sorted(first.keys() | second.keys()):
         if first.get(name, "") != second.get(name, ""):
             found.append(f"{name}: {first.get(name) or 'none'} -> {second.get(name) or 'none'}")
@@ -55,7 +64,9 @@ def surroundings(a: Profile, b: Profile) -> list[str]:
     if changes:
         found.append(f"installed: {_some(changes)}")
     inputs = [
-        name for name in sorted(a.job.source.keys() | b.job.source.keys()) if a.job.source.get(name) != b.job.source.get(name)
+        name
+        for name in sorted(a.job.source.keys() | b.job.source.keys())
+        if a.job.source.get(name) != b.job.source.get(name)
     ]
     if inputs:
         found.append(f"input: {_some(inputs)}")
@@ -63,23 +74,34 @@ def surroundings(a: Profile, b: Profile) -> list[str]:
 
 
 def installed(profile: Profile) -> dict[str, str]:
-    """The versions of what is installed in a version's own environment, by name; empty where it has none."""
-    pairs = (entry.partition("==") for entry in profile.environment.notes.get("installed", "").split())
+    """The versions of what is installed in a version's own environment, by name; empty where it has
+    none.
+    """
+    pairs = (
+        entry.partition("==") for entry in profile.environment.notes.get("installed", "").split()
+    )
     return {name: version for name, _, version in pairs}
 
 
 def upgraded(a: Profile, b: Profile, own: str = "") -> list[str]:
-    """What has another version in the new environment, and what came with it, as requirements; empty where no version changed.
+    """What has another version in the new environment, and what came with it, as requirements;
+    empty where no version changed.
 
     The project itself, whose name is its ``own``, is left out.
     """
     before, after = installed(a), installed(b)
-    changed = [name for name in sorted(after) if before.get(name) != after[name] and _folded(name) != _folded(own)]
+    changed = [
+        name
+        for name in sorted(after)
+        if before.get(name) != after[name] and _folded(name) != _folded(own)
+    ]
     return [f"{name}=={after[name]}" for name in changed] if before.keys() & set(changed) else []
 
 
 def own_name(project: Project, commit: str) -> str:
-    """The name under which the project itself is installed, as far as its files tell; empty where they do not."""
+    """The name under which the project itself is installed, as far as its files tell; empty where
+    they do not.
+    """
     for path in ("pyproject.toml", "setup.cfg", "setup.py"):
         try:
             found = DECLARED_NAME.search(project.git("show", f"{commit}:{path}"))
@@ -95,8 +117,14 @@ def _folded(name: str) -> str:
 
 
 def others(changed: SourceDifference) -> str:
-    """Files that changed and are not source, of which nothing tells who reads them; empty without any."""
-    return f"{counted(len(changed.others), 'other file')} changed: {_some(sorted(changed.others))}" if changed.others else ""
+    """Files that changed and are not source, of which nothing tells who reads them; empty without
+    any.
+    """
+    return (
+        f"{counted(len(changed.others), 'other file')} changed: {_some(sorted(changed.others))}"
+        if changed.others
+        else ""
+    )
 
 
 def _some(names: list[str]) -> str:
@@ -106,7 +134,9 @@ def _some(names: list[str]) -> str:
 
 @dataclass
 class MeasuredSides:
-    """What both versions gave: the effect by one metric, and trees with the difference by function in units of ``measure``."""
+    """What both versions gave: the effect by one metric, and trees with the difference by function
+    in units of ``measure``.
+    """
 
     metric: BlameMetric
     levels: VersionValues
@@ -117,9 +147,11 @@ class MeasuredSides:
 
 @dataclass
 class CommitComparison:
-    """One benchmark on two commits; ``profiles`` are those of the first execution, ``notes`` what could not be measured.
+    """One benchmark on two commits; ``profiles`` are those of the first execution, ``notes`` what
+    could not be measured.
 
-    ``metric`` is what the effect is shown by: "auto" takes the first exact one that shows any, else processor time.
+    ``metric`` is what the effect is shown by: "auto" takes the first exact one that shows any, else
+    processor time.
     """
 
     laboratory: Laboratory
@@ -132,14 +164,18 @@ class CommitComparison:
     profiles: list[Profile] = field(default_factory=list)
 
     def measure(self) -> MeasuredSides:
-        """The effect, and where there is one the call trees; raises UnmeasurableVersion, UsageError."""
+        """The effect, and where there is one the call trees; raises UnmeasurableVersion,
+        UsageError.
+        """
         python = self.laboratory.runs_python()
         cells = {"time": self.laboratory.under("time"), **self._exact_cells(python=python)}
         if python:
             cells["python time"] = self.laboratory.under("bytecode", meter="time", warm=False)
         elif "instructions" not in cells:
             cells |= self._approximate_cells()
-        with self.laboratory.open([Version(self.a), Version(self.b)], list(cells.values())) as opened:
+        with self.laboratory.open(
+            [Version(self.a), Version(self.b)], list(cells.values())
+        ) as opened:
             bench = _Named(opened, list(cells))
             self.profiles = bench.run("time")  # imports are compiled, files are read
             counts = self._optional(bench, "bytecodes", "not counted in Python")
@@ -154,9 +190,14 @@ class CommitComparison:
         if metric == "bytecodes":
             options = {"warm": False}
         elif metric == "instructions":
-            # of a Python program the total alone, since the functions that valgrind sees are the interpreter's
+            # of a Python program the total alone, since the functions that valgrind sees are the
+            # interpreter's
             python = self.laboratory.runs_python()
-            options = {"tool": "cachegrind" if python else "callgrind", "repeat": 0, "inlined": not python}
+            options = {
+                "tool": "cachegrind" if python else "callgrind",
+                "repeat": 0,
+                "inlined": not python,
+            }
         cell = self.laboratory.under(COLLECTORS[metric], **options)
         reason = cell.collector.available()
         if reason and self.metric == metric:
@@ -171,15 +212,24 @@ class CommitComparison:
         }
         cells = {metric: self.gauge(metric) for metric, is_wanted in wanted.items() if is_wanted}
         if wanted["instructions"] and cells["instructions"] is None:
-            self.notes.append("without valgrind functions of C are known by their time only: apt install valgrind")
+            self.notes.append(
+                "without valgrind functions of C are known by their time only: apt install valgrind"
+            )
         return {metric: cell for metric, cell in cells.items() if cell is not None}
 
     def _approximate_cells(self) -> dict[str, Cell]:
-        """What shows the functions of a compiled program without counting its instructions: samples, and allocations."""
-        cells = {"samples": self.laboratory.under("samples"), "allocated": self.laboratory.under("memory")}
+        """What shows the functions of a compiled program without counting its instructions:
+        samples, and allocations.
+        """
+        cells = {
+            "samples": self.laboratory.under("samples"),
+            "allocated": self.laboratory.under("memory"),
+        }
         return {name: cell for name, cell in cells.items() if cell.collector.available() is None}
 
-    def _optional(self, bench: _Named, name: str, otherwise: str, times: int = 1) -> list[Profile] | None:
+    def _optional(
+        self, bench: _Named, name: str, otherwise: str, times: int = 1
+    ) -> list[Profile] | None:
         """Profiles of what may turn out not to work, with a note where it does not."""
         if name not in bench.names:
             return None
@@ -215,9 +265,15 @@ class CommitComparison:
 
     def _exact(self, metric: BlameMetric, profiles: list[Profile]) -> MeasuredSides:
         levels = [level(profile)[-1:] for profile in profiles]
-        return MeasuredSides(metric, VersionValues(levels[0], levels[1]), effect(levels[0], levels[1], self.delta, exact=True))
+        return MeasuredSides(
+            metric,
+            VersionValues(levels[0], levels[1]),
+            effect(levels[0], levels[1], self.delta, exact=True),
+        )
 
-    def _explain(self, bench: _Named, measured: MeasuredSides, counts: list[Profile] | None) -> None:
+    def _explain(
+        self, bench: _Named, measured: MeasuredSides, counts: list[Profile] | None
+    ) -> None:
         """The call trees of both sides, and what each function adds."""
         if measured.metric == "allocated":
             self._add(measured, "bytes allocated", bench.again("allocated"))
@@ -241,9 +297,13 @@ class CommitComparison:
         if samples := self._optional(bench, "samples", "not sampled", SAMPLED):
             self._add(measured, "samples", samples)
         if not measured.evidence:
-            self.notes.append("the cost of functions is not known here, so every changed function is a suspect")
+            self.notes.append(
+                "the cost of functions is not known here, so every changed function is a suspect"
+            )
 
-    def _add(self, measured: MeasuredSides, measure: str, profiles: Sequence[Profile]) -> MatchedTree:
+    def _add(
+        self, measured: MeasuredSides, measure: str, profiles: Sequence[Profile]
+    ) -> MatchedTree:
         first, second = (CallTree.of(profile) or CallTree.of_paths([]) for profile in profiles)
         tree = match(first, second)
         if len(tree) > 1:
@@ -252,10 +312,17 @@ class CommitComparison:
         return tree
 
     def _by_time(self, profiles: list[Profile]) -> TreeEvidence:
-        """Trees by processor time: of each path the least, and how far functions vary from execution to execution."""
-        sides = [[tree for tree in map(CallTree.of, _executions(profile)) if tree] for profile in profiles]
+        """Trees by processor time: of each path the least, and how far functions vary from
+        execution to execution.
+        """
+        sides = [
+            [tree for tree in map(CallTree.of, _executions(profile)) if tree]
+            for profile in profiles
+        ]
         tree = match(least_of(sides[0]), least_of(sides[1]))
-        repeats = [contributions(match(x, y), self.places.owner) for x, y in zip(*sides, strict=True)]
+        repeats = [
+            contributions(match(x, y), self.places.owner) for x, y in zip(*sides, strict=True)
+        ]
         return TreeEvidence(tree, contributions(tree, self.places.owner), unsettled(repeats))
 
 
@@ -274,7 +341,9 @@ class _Named:
         return self.bench.run(self.names.index(name), 0)
 
 
-def rematched(evidence: TreeEvidence, renamed: dict[str, str], owner: Callable[[str], str | None]) -> TreeEvidence:
+def rematched(
+    evidence: TreeEvidence, renamed: dict[str, str], owner: Callable[[str], str | None]
+) -> TreeEvidence:
     """The same trees, matched again by names that functions have now."""
     known = {before: after for before, after in renamed.items() if before in evidence.tree.names}
     if not known:
@@ -305,5 +374,8 @@ def _executions(profile: Profile) -> Iterable[Profile]:
     """A profile per execution."""
     rows = profile.resources
     for execution in sorted(set(rows.execution)):
-        trace = [stack if own == execution else -1 for stack, own in zip(rows.integers("trace"), rows.execution, strict=True)]
+        trace = [
+            stack if own == execution else -1
+            for stack, own in zip(rows.integers("trace"), rows.execution, strict=True)
+        ]
         yield structs.replace(profile, resources=replace(rows, trace=trace))

@@ -1,4 +1,6 @@
-"""Auxiliary versions measured beside the two that differ: the new one without a change, the old one with new dependencies."""
+"""Auxiliary versions measured beside the two that differ: the new one without a change, the old one
+with new dependencies.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,11 @@ from perfvcs.text.words import counted
 AUTHOR = {
     f"GIT_{who}_{what}": value
     for who in ("AUTHOR", "COMMITTER")
-    for what, value in (("NAME", "perfvcs"), ("EMAIL", "perfvcs@localhost"), ("DATE", "2000-01-01T00:00:00Z"))
+    for what, value in (
+        ("NAME", "perfvcs"),
+        ("EMAIL", "perfvcs@localhost"),
+        ("DATE", "2000-01-01T00:00:00Z"),
+    )
 }
 MESSAGE = "perf blame: a version with some changes taken back, which is part of no branch"
 TRIED = 5  # suspects that are tried
@@ -34,17 +40,23 @@ MOST_OF_IT = 0.8  # the share of the effect beyond which no other suspect is tri
 
 
 def commit(project: Project, scratch: Path, base: str, texts: Mapping[str, str | None]) -> str:
-    """The id of a commit that has the content of ``base`` with other texts in some files; None takes a file away.
+    """The id of a commit that has the content of ``base`` with other texts in some files; None
+    takes a file away.
 
-    Neither the index nor the working tree nor any branch changes; git drops the commit when it collects garbage. ``scratch`` is a folder
-    for an index. The same content has the same id.
+    Neither the index nor the working tree nor any branch changes; git drops the commit when it
+    collects garbage. ``scratch`` is a folder for an index. The same content has the same id.
     """
     extra = {**AUTHOR, "GIT_INDEX_FILE": str(scratch / f"index-{os.getpid()}")}
     try:
         project.git("read-tree", base, extra=extra)
         lines = []
         for path, text in texts.items():
-            mode = project.git("ls-files", "--stage", "-z", "--", f":(literal){path}", extra=extra).partition(" ")[0] or "100644"
+            mode = (
+                project.git(
+                    "ls-files", "--stage", "-z", "--", f":(literal){path}", extra=extra
+                ).partition(" ")[0]
+                or "100644"
+            )
             name = "" if text is None else project.git("hash-object", "-w", "--stdin", text=text)
             lines.append(f"0 {'0' * 40}\t{path}\0" if text is None else f"{mode} {name}\t{path}\0")
         project.git("update-index", "-z", "--index-info", text="".join(lines), extra=extra)
@@ -54,7 +66,9 @@ def commit(project: Project, scratch: Path, base: str, texts: Mapping[str, str |
     return project.git("commit-tree", "-p", base, "-m", MESSAGE, "--no-gpg-sign", tree, extra=extra)
 
 
-def reverted(difference: SourceDifference, hunks: Mapping[str, Iterable[Hunk]]) -> dict[str, str | None]:
+def reverted(
+    difference: SourceDifference, hunks: Mapping[str, Iterable[Hunk]]
+) -> dict[str, str | None]:
     """The texts of files without some hunks, by file."""
     found: dict[str, str | None] = {}
     for path, own in hunks.items():
@@ -64,11 +78,14 @@ def reverted(difference: SourceDifference, hunks: Mapping[str, Iterable[Hunk]]) 
     return found
 
 
-def attempts(difference: SourceDifference, unit: ChangedUnit) -> list[tuple[str, dict[str, list[Hunk]]]]:
+def attempts(
+    difference: SourceDifference, unit: ChangedUnit
+) -> list[tuple[str, dict[str, list[Hunk]]]]:
     """What to take back to see what a unit's change costs, the least first, each with its name.
 
-    First the unit alone; then with what it may need: other changes of the same file, outside of functions and of functions that were
-    added or lost; then the whole file; then, of other files, the hunks that name it, such as calls with other arguments.
+    First the unit alone; then with what it may need: other changes of the same file, outside of
+    functions and of functions that were added or lost; then the whole file; then, of other files,
+    the hunks that name it, such as calls with other arguments.
     """
     change = difference.files[unit.path]
     tries = [("", {unit.path: list(unit.hunks)})]
@@ -77,7 +94,8 @@ def attempts(difference: SourceDifference, unit: ChangedUnit) -> list[tuple[str,
     needed = [
         hunk
         for other in difference.units.values()
-        if other.path == unit.path and (other is unit or other.name == MODULE or other.name not in names[0] & names[1])
+        if other.path == unit.path
+        and (other is unit or other.name == MODULE or other.name not in names[0] & names[1])
         for hunk in other.hunks
     ]
     tries.append(("with the code outside of functions", {unit.path: needed}))
@@ -106,7 +124,10 @@ def _uses(difference: SourceDifference, unit: ChangedUnit) -> dict[str, list[Hun
         sides = [source_lines(text) for text in (change.old, change.new)]
         for hunk in change.hunks:
             lines = [
-                line for side, (first, count) in zip(sides, hunk, strict=True) if count for line in side[first - 1 :][:count]
+                line
+                for side, (first, count) in zip(sides, hunk, strict=True)
+                if count
+                for line in side[first - 1 :][:count]
             ]
             if name.search("\n".join(lines)):
                 found.setdefault(path, []).append(hunk)
@@ -115,7 +136,9 @@ def _uses(difference: SourceDifference, unit: ChangedUnit) -> dict[str, list[Hun
 
 @dataclass
 class Experiments:
-    """The trials of one investigation; nothing new begins after ``deadline``, a time of the monotonic clock."""
+    """The trials of one investigation; nothing new begins after ``deadline``, a time of the
+    monotonic clock.
+    """
 
     comparison: CommitComparison
     measured: MeasuredSides
@@ -128,13 +151,18 @@ class Experiments:
         return self.comparison.laboratory
 
     def suspects(self, changed: SourceDifference, suspects: list[Suspect]) -> None:
-        """Take suspects' changes back, the most suspect first, until one or several together explain the effect.
+        """Take suspects' changes back, the most suspect first, until one or several together
+        explain the effect.
 
         Those that counting does not suspect follow only if none of the others explains anything.
         """
         tried = suspects[:TRIED]
         for number, suspect in enumerate(tried):
-            if number and not suspect.score and any(trial.word == "contributes" for trial in self.trials):
+            if (
+                number
+                and not suspect.score
+                and any(trial.word == "contributes" for trial in self.trials)
+            ):
                 return
             if self._late():
                 left = counted(len(tried) - number, "suspect")
@@ -142,12 +170,18 @@ class Experiments:
                 return
             trial = self._without(changed, suspect.unit)
             self.trials.append(trial)
-            if trial.word == "proved" or (trial.word == "contributes" and (trial.share or 0.0) >= MOST_OF_IT):
+            if trial.word == "proved" or (
+                trial.word == "contributes" and (trial.share or 0.0) >= MOST_OF_IT
+            ):
                 return
 
     def dependencies(self, upgraded: list[str]) -> AuxiliaryTrial | None:
-        """Measure the old version with the new one's dependencies: ``proved`` if that alone has the new level; None without a build."""
-        self.laboratory.progress.say(f"trying {self.comparison.a[:10]} with {', '.join(upgraded[:5])}")
+        """Measure the old version with the new one's dependencies: ``proved`` if that alone has the
+        new level; None without a build.
+        """
+        self.laboratory.progress.say(
+            f"trying {self.comparison.a[:10]} with {', '.join(upgraded[:5])}"
+        )
         try:
             levels = self._levels(Version(self.comparison.a, packages=tuple(upgraded)))
         except PerfError as error:
@@ -159,21 +193,27 @@ class Experiments:
         return _trial("dependencies", ", ".join(upgraded), levels, seen)
 
     def _without(self, changed: SourceDifference, unit: ChangedUnit) -> AuxiliaryTrial:
-        """Measure the new version without a unit's hunks, with more of them taken back where it does not run without those alone."""
+        """Measure the new version without a unit's hunks, with more of them taken back where it
+        does not run without those alone.
+        """
         reason, repository = "", self.laboratory.repository
         scratch = repository.home / "tmp"
         scratch.mkdir(exist_ok=True)
         for besides, hunks in attempts(changed, unit):
             made = commit(repository.project, scratch, self.comparison.b, reverted(changed, hunks))
             with_what = f", {besides}" if besides else ""
-            self.laboratory.progress.say(f"trying {self.comparison.b[:10]} without the change of {unit}{with_what}")
+            self.laboratory.progress.say(
+                f"trying {self.comparison.b[:10]} without the change of {unit}{with_what}"
+            )
             try:
                 levels = self._levels(Version(made))
             except UnmeasurableVersion as error:
                 reason = str(error)
                 continue
             seen = judge(levels, self.comparison.delta)
-            return structs.replace(_trial(unit.name, unit.path, levels, seen), besides=besides, commit=made)
+            return structs.replace(
+                _trial(unit.name, unit.path, levels, seen), besides=besides, commit=made
+            )
         reason = f"the new version does not work without it: {reason}"
         return AuxiliaryTrial(name=unit.name, path=unit.path, word="not proved", reason=reason)
 
@@ -185,7 +225,10 @@ class Experiments:
             with laboratory.open([made], [laboratory.under("time"), gauge]) as bench:
                 bench.run(0)
                 return VersionValues(measured.levels.a, measured.levels.b, level(bench.run(1)[0]))
-        with laboratory.open([Version(self.comparison.a), Version(self.comparison.b), made], [laboratory.under("time")]) as bench:
+        with laboratory.open(
+            [Version(self.comparison.a), Version(self.comparison.b), made],
+            [laboratory.under("time")],
+        ) as bench:
             done = 0
             for turns in TURNS:
                 profiles = bench.run(0, turns - done)
@@ -203,6 +246,13 @@ def _trial(name: str, path: str, levels: VersionValues, seen: Experiment) -> Aux
     middle = sum(levels.auxiliary) / len(levels.auxiliary)
     undecided = seen.word == "open"
     return AuxiliaryTrial(
-        name=name, path=path, level=middle, word="not proved" if undecided else seen.word, share=seen.share, low=seen.low, high=seen.high,
-        executions=len(levels.auxiliary), reason="too noisy to tell" if undecided else "",
-    )  # fmt: skip
+        name=name,
+        path=path,
+        level=middle,
+        word="not proved" if undecided else seen.word,
+        share=seen.share,
+        low=seen.low,
+        high=seen.high,
+        executions=len(levels.auxiliary),
+        reason="too noisy to tell" if undecided else "",
+    )

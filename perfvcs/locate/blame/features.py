@@ -1,4 +1,6 @@
-"""What counts of one side of a changed function: loops, calls, conditions and the like, each with its lines; those of Python by ast."""
+"""What counts of one side of a changed function: loops, calls, conditions and the like, each with
+its lines; those of Python by ast.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,27 @@ if TYPE_CHECKING:
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 CONTAINERS = {
-    "list": "list", "set": "set", "frozenset": "set", "dict": "dict", "tuple": "tuple", "deque": "deque", "defaultdict": "dict",
-    "OrderedDict": "dict", "Counter": "dict", "array": "array", "heapq": "heap", "bytearray": "bytearray",
-}  # fmt: skip
+    "list": "list",
+    "set": "set",
+    "frozenset": "set",
+    "dict": "dict",
+    "tuple": "tuple",
+    "deque": "deque",
+    "defaultdict": "dict",
+    "OrderedDict": "dict",
+    "Counter": "dict",
+    "array": "array",
+    "heapq": "heap",
+    "bytearray": "bytearray",
+}
 DISPLAYS = {
-    ast.List: "list", ast.ListComp: "list", ast.Set: "set", ast.SetComp: "set", ast.Dict: "dict", ast.DictComp: "dict",
-}  # fmt: skip
+    ast.List: "list",
+    ast.ListComp: "list",
+    ast.Set: "set",
+    ast.SetComp: "set",
+    ast.Dict: "dict",
+    ast.DictComp: "dict",
+}
 CACHES = frozenset({"lru_cache", "cache", "cached_property", "memoize", "memoized", "cached"})
 LOCKS = re.compile(
     r"(?i)^(?:r?lock|semaphore|mutex|acquire|release|condition|barrier|synchroni[sz]ed|lock_guard|unique_lock|pthread_mutex_\w+)$"
@@ -33,13 +50,29 @@ LOCKS = re.compile(
 C_LOOPS = frozenset({"for_statement", "while_statement", "do_statement", "for_range_loop"})
 CONDITIONS = frozenset({"if_statement", "switch_statement", "conditional_expression"})
 EXCEPTIONS = frozenset({"try_statement", "throw_statement", "catch_clause", "goto_statement"})
-STANDARD = frozenset({
-    "vector", "list", "map", "set", "multimap", "multiset", "unordered_map", "unordered_set", "deque", "array", "queue", "stack",
-    "priority_queue", "flat_map", "flat_set",
-})  # fmt: skip
+STANDARD = frozenset(
+    {
+        "vector",
+        "list",
+        "map",
+        "set",
+        "multimap",
+        "multiset",
+        "unordered_map",
+        "unordered_set",
+        "deque",
+        "array",
+        "queue",
+        "stack",
+        "priority_queue",
+        "flat_map",
+        "flat_set",
+    }
+)
 PREPROCESSOR = frozenset({"preproc_if", "preproc_elif"})
 BRANCH = re.compile(rb"(?m)^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b(?:.*\\\n)*.*")
-EVALUATED_ONCE = frozenset({"initializer", "right"})  # the fields of a loop that are evaluated before it begins
+# the fields of a loop that are evaluated before it begins
+EVALUATED_ONCE = frozenset({"initializer", "right"})
 ASSERTION = re.compile(r"(?i)\w*assert$")
 
 
@@ -48,7 +81,8 @@ class Features:
     """What counts of one side of a function, each with the lines that it is in."""
 
     loops: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))  # by their depth
-    calls: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))  # by name: depth and line
+    # by name: depth and line
+    calls: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
     conditions: list[int] = field(default_factory=list)
     exceptions: list[int] = field(default_factory=list)
     locks: list[int] = field(default_factory=list)
@@ -78,7 +112,14 @@ def _named(body: Sequence[ast.AST], parts: Sequence[str]) -> list[ast.AST]:
             if node.name == parts[0]:
                 found += _named(node.body, parts[1:]) if len(parts) > 1 else [node]
         else:
-            found += _named([one for one in ast.iter_child_nodes(node) if isinstance(one, (ast.stmt, ast.excepthandler))], parts)
+            found += _named(
+                [
+                    one
+                    for one in ast.iter_child_nodes(node)
+                    if isinstance(one, (ast.stmt, ast.excepthandler))
+                ],
+                parts,
+            )
     return found
 
 
@@ -100,17 +141,25 @@ def _walk(node: ast.AST, depth: int, features: Features, *, whole: bool) -> None
         features.exceptions.append(line)
     elif isinstance(node, (ast.With, ast.AsyncWith)):
         features.locks += [
-            line for item in node.items if LOCKS.match(_last(item.context_expr)) or "lock" in _last(item.context_expr).lower()
+            line
+            for item in node.items
+            if LOCKS.match(_last(item.context_expr)) or "lock" in _last(item.context_expr).lower()
         ]
     elif isinstance(node, (ast.Import, ast.ImportFrom)):
         features.imports.update({alias.name: line for alias in node.names})
-    elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and node.slice.lower is node.slice.upper is None:
+    elif (
+        isinstance(node, ast.Subscript)
+        and isinstance(node.slice, ast.Slice)
+        and node.slice.lower is node.slice.upper is None
+    ):
         features.slices.append(line)
     if kind := DISPLAYS.get(type(node)):
         features.containers[kind].append(line)
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         features.caches += [
-            one.lineno for one in node.decorator_list if _last(one.func if isinstance(one, ast.Call) else one) in CACHES
+            one.lineno
+            for one in node.decorator_list
+            if _last(one.func if isinstance(one, ast.Call) else one) in CACHES
         ]
     once = _once(node)
     for child in ast.iter_child_nodes(node):
@@ -144,7 +193,13 @@ def _call(node: ast.Call, depth: int, features: Features) -> None:
 def _last(node: ast.AST) -> str:
     if isinstance(node, ast.Call):
         return _last(node.func)
-    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    return (
+        node.id
+        if isinstance(node, ast.Name)
+        else node.attr
+        if isinstance(node, ast.Attribute)
+        else ""
+    )
 
 
 def available() -> bool:
@@ -163,7 +218,9 @@ def features(path: str, text: str, lines: Collection[int]) -> Features:
 
 
 def _read(path: str, text: bytes) -> Node:
-    """The syntax tree of a source, without its preprocessor's branches where it can be read better so: an `else` may follow `#endif`."""
+    """The syntax tree of a source, without its preprocessor's branches where it can be read better
+    so: an `else` may follow `#endif`.
+    """
     parser = _parser(cpp=not path.endswith(".c"))
     whole = parser.parse(text).root_node
     if not whole.has_error:
@@ -215,7 +272,9 @@ def _walk_tree(root: Node, depth: int, lines: frozenset[int], features: Features
                 continue
             field = node.field_name_for_child(number)
             if not (node.type in PREPROCESSOR and field == "condition"):
-                waiting.append((child, around if inner > around and field in EVALUATED_ONCE else inner))
+                waiting.append(
+                    (child, around if inner > around and field in EVALUATED_ONCE else inner)
+                )
 
 
 def _add(node: Node, line: int, depth: int, features: Features) -> None:
@@ -253,7 +312,11 @@ def _operator(node: Node) -> str:
 
 def _name(node: Node | None) -> str:
     """The last name of what is called: of ``a->b.c(...)`` and ``A::c<T>(...)``, ``c``."""
-    while node is not None and node.type not in ("identifier", "field_identifier", "type_identifier"):
+    while node is not None and node.type not in (
+        "identifier",
+        "field_identifier",
+        "type_identifier",
+    ):
         node = node.child_by_field_name("field") or node.child_by_field_name("name")
     return _text(node) if node is not None else ""
 

@@ -1,4 +1,6 @@
-"""Which slowdowns a project's benchmarks would notice: some are planted, one at a time, and measured exactly."""
+"""Which slowdowns a project's benchmarks would notice: some are planted, one at a time, and
+measured exactly.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ MOST_ATTEMPTS = 10  # mutants that do not run, per one that counts
 
 
 class Planted(msgspec.Struct, frozen=True, kw_only=True):
-    """One mutant: the largest relative change of any benchmark, which one that was, and whether that is over delta."""
+    """One mutant: the largest relative change of any benchmark, which one that was, and whether
+    that is over delta.
+    """
 
     rule: str
     function: str
@@ -41,9 +45,11 @@ class Planted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Guard(msgspec.Struct, frozen=True, kw_only=True):
-    """How many of the planted slowdowns were noticed; ``unguarded`` are functions none of whose slowdowns was.
+    """How many of the planted slowdowns were noticed; ``unguarded`` are functions none of whose
+    slowdowns was.
 
-    ``unreached`` counts functions that no benchmark runs, into which nothing was planted; ``failed`` mutants did not run.
+    ``unreached`` counts functions that no benchmark runs, into which nothing was planted;
+    ``failed`` mutants did not run.
     """
 
     format: str = FORMAT
@@ -67,7 +73,9 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class GuardRequest:
-    """What the caller asks: how many mutants, delta as a share, seconds, the seed of the sample, labels of jobs."""
+    """What the caller asks: how many mutants, delta as a share, seconds, the seed of the sample,
+    labels of jobs.
+    """
 
     revision: str = "HEAD"
     count: int = 20
@@ -80,9 +88,11 @@ class GuardRequest:
 
 
 def systematic(weights: Sequence[float], count: int, start: float) -> list[int]:
-    """Places of so many different weights, drawn in proportion to them at equal distances, the first by ``start`` from 0 to 1.
+    """Places of so many different weights, drawn in proportion to them at equal distances, the
+    first by ``start`` from 0 to 1.
 
-    Neighbours stand in for each other, so that two draws with other starts are about the same mixture.
+    Neighbours stand in for each other, so that two draws with other starts are about the same
+    mixture.
 
     >>> systematic([1, 1, 8, 1, 1], 3, 0.5)
     [1, 2, 4]
@@ -115,14 +125,20 @@ class NothingToPlant(PerfError):
 
 @dataclass
 class _Project:
-    """What the benchmarks run: their levels, and the cost of each function, as shares summed over the benchmarks."""
+    """What the benchmarks run: their levels, and the cost of each function, as shares summed over
+    the benchmarks.
+    """
 
     levels: dict[str, float] = field(default_factory=dict)
     costs: dict[str, float] = field(default_factory=dict)
 
 
-def guard(repository: Repository, config: Config, request: GuardRequest, progress: Progress) -> Guard:
-    """Plant slowdowns and see which benchmarks notice; raises NothingToPlant, UnmeasurableVersion."""
+def guard(
+    repository: Repository, config: Config, request: GuardRequest, progress: Progress
+) -> Guard:
+    """Plant slowdowns and see which benchmarks notice; raises NothingToPlant,
+    UnmeasurableVersion.
+    """
     cells = {cell.label: cell for cell in reversed(matrix(config, request.jobs))}
     with repository.measuring(wait=request.wait):
         return _Guarding(repository, config, request, progress, list(cells.values())).run()
@@ -132,15 +148,28 @@ class _Guarding:
     """One call of `perf mutate`."""
 
     def __init__(
-        self, repository: Repository, config: Config, request: GuardRequest, progress: Progress, cells: Sequence[Cell]
+        self,
+        repository: Repository,
+        config: Config,
+        request: GuardRequest,
+        progress: Progress,
+        cells: Sequence[Cell],
     ) -> None:
-        self.repository, self.config, self.request, self.progress = repository, config, request, progress
+        self.repository, self.config, self.request, self.progress = (
+            repository,
+            config,
+            request,
+            progress,
+        )
         self.began = time.monotonic()
         self.commit = repository.project.resolve(request.revision)
         found = [Laboratory(repository, config, cell, progress) for cell in cells]
         self.laboratories = [one for one in found if one.runs_python()]
         if not self.laboratories:
-            raise UsageError("slowdowns are planted into Python only, and no job of perf.toml is a Python program")
+            raise UsageError(
+                "slowdowns are planted into Python only, and no job of perf.toml is a Python"
+                " program"
+            )
         if reason := self._gauge(self.laboratories[0]).collector.available():
             raise UsageError(reason)
 
@@ -150,9 +179,15 @@ class _Guarding:
         planted: list[Planted] = []
         failed = 0
         for path, mutant in self._sample(known, chance):
-            if len(planted) >= self.request.count or failed > MOST_ATTEMPTS * self.request.count or self._late():
+            if (
+                len(planted) >= self.request.count
+                or failed > MOST_ATTEMPTS * self.request.count
+                or self._late()
+            ):
                 break
-            self.progress.say(f"planting: {mutant.rule} in {mutant.function} ({path}:{mutant.line})")
+            self.progress.say(
+                f"planting: {mutant.rule} in {mutant.function} ({path}:{mutant.line})"
+            )
             try:
                 planted.append(self._try(path, mutant, known))
             except UnmeasurableVersion:
@@ -161,11 +196,18 @@ class _Guarding:
         for one in planted:
             by_function.setdefault(f"{one.function} ({one.path})", []).append(one.noticed)
         return Guard(
-            commit=self.commit, metric=self.request.metric, delta=self.request.delta, planted=planted,
+            commit=self.commit,
+            metric=self.request.metric,
+            delta=self.request.delta,
+            planted=planted,
             unguarded=sorted(name for name, noticed in by_function.items() if not any(noticed)),
-            reached=len(known.costs), unreached=self.functions - len(known.costs), failed=failed, seed=self.request.seed,
-            seconds=round(time.monotonic() - self.began, 1), executions=sum(one.executions for one in self.laboratories),
-        )  # fmt: skip
+            reached=len(known.costs),
+            unreached=self.functions - len(known.costs),
+            failed=failed,
+            seed=self.request.seed,
+            seconds=round(time.monotonic() - self.began, 1),
+            executions=sum(one.executions for one in self.laboratories),
+        )
 
     def _late(self) -> bool:
         return time.monotonic() - self.began > self.request.budget
@@ -177,8 +219,12 @@ class _Guarding:
 
     def _measure(self) -> _Project:
         """Every benchmark as it is: its level, and which functions it runs."""
-        files = self.repository.project.git("ls-tree", "-r", "-z", "--name-only", self.commit).split("\0")
-        self.files = [path for path in files if path.endswith(".py") and is_source(path, self.config.overlay)]
+        files = self.repository.project.git(
+            "ls-tree", "-r", "-z", "--name-only", self.commit
+        ).split("\0")
+        self.files = [
+            path for path in files if path.endswith(".py") and is_source(path, self.config.overlay)
+        ]
         places, known = Places(self.files), _Project()
         for laboratory in self.laboratories:
             cells = [laboratory.under("time"), laboratory.under("bytecode", warm=False)]
@@ -186,20 +232,33 @@ class _Guarding:
             with laboratory.open([Version(self.commit)], cells) as bench:
                 bench.run(0)
                 counted = bench.run(1)[0]
-                known.levels[laboratory.cell.label] = level(bench.run(2)[0] if len(cells) > 2 else counted)[-1]
+                known.levels[laboratory.cell.label] = level(
+                    bench.run(2)[0] if len(cells) > 2 else counted
+                )[-1]
             for name, share in _shares(counted):
                 owner = places.owner(name)
-                if owner is not None and not owner.endswith(f":{MODULE}") and owner.rpartition(":")[0] in self.files:
+                if (
+                    owner is not None
+                    and not owner.endswith(f":{MODULE}")
+                    and owner.rpartition(":")[0] in self.files
+                ):
                     known.costs[owner] = known.costs.get(owner, 0.0) + share
         self.functions = len(known.costs) + sum(self._unreached(path, known) for path in self.files)
         if not known.costs:
-            raise NothingToPlant("the benchmarks run no Python function of this project: name what they measure in perf.toml")
+            raise NothingToPlant(
+                "the benchmarks run no Python function of this project: name what they measure in"
+                " perf.toml"
+            )
         return known
 
     def _unreached(self, path: str, known: _Project) -> int:
 
         found = outline(path, self._text(path))
-        return sum(f"{path}:{one.name}" not in known.costs for one in found.definitions) if found else 0
+        return (
+            sum(f"{path}:{one.name}" not in known.costs for one in found.definitions)
+            if found
+            else 0
+        )
 
     def _text(self, path: str) -> str:
         return self.repository.project.git("show", f"{self.commit}:{path}") + "\n"
@@ -208,9 +267,15 @@ class _Guarding:
         """The mutants to plant, then those that stand in for such as do not run."""
         fitting: list[tuple[str, Mutant]] = []
         for path in sorted({owner.rpartition(":")[0] for owner in known.costs}):
-            fitting += [(path, one) for one in mutants(self._text(path)) if f"{path}:{one.function}" in known.costs]
+            fitting += [
+                (path, one)
+                for one in mutants(self._text(path))
+                if f"{path}:{one.function}" in known.costs
+            ]
         fitting.sort(key=lambda one: (PLANTED.index(one[1].rule), one[0], one[1].line))
-        weights = [known.costs[f"{path}:{mutant.function}"] + LEAST_WEIGHT for path, mutant in fitting]
+        weights = [
+            known.costs[f"{path}:{mutant.function}"] + LEAST_WEIGHT for path, mutant in fitting
+        ]
         chosen = systematic(weights, self.request.count, chance.random())
         others = [place for place in range(len(fitting)) if place not in set(chosen)]
         for places in (chosen, others):
@@ -220,18 +285,27 @@ class _Guarding:
     def _try(self, path: str, mutant: Mutant, known: _Project) -> Planted:
         scratch = self.repository.home / "tmp"
         scratch.mkdir(exist_ok=True)
-        made = experiments.commit(self.repository.project, scratch, self.commit, {path: mutant.text})
+        made = experiments.commit(
+            self.repository.project, scratch, self.commit, {path: mutant.text}
+        )
         best = (0.0, "")
         for laboratory in self.laboratories:
-            with laboratory.open([Version(made)], [laboratory.under("time"), self._gauge(laboratory)]) as bench:
+            with laboratory.open(
+                [Version(made)], [laboratory.under("time"), self._gauge(laboratory)]
+            ) as bench:
                 bench.run(0)
                 value = level(bench.run(1)[0])[-1]
             label = laboratory.cell.label
             best = max(best, (value / known.levels[label] - 1, label))
         return Planted(
-            rule=mutant.rule, function=mutant.function, path=path, line=mutant.line, effect=best[0], benchmark=best[1],
+            rule=mutant.rule,
+            function=mutant.function,
+            path=path,
+            line=mutant.line,
+            effect=best[0],
+            benchmark=best[1],
             noticed=best[0] >= self.request.delta,
-        )  # fmt: skip
+        )
 
 
 def _shares(profile: Profile) -> Iterator[tuple[str, float]]:

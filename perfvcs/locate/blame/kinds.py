@@ -1,7 +1,9 @@
-"""What kind of change a function went through, by the syntax trees of both sides: an explanation, never a filter.
+"""What kind of change a function went through, by the syntax trees of both sides: an explanation,
+never a filter.
 
-The classes are those that Reichelt and Kühne (PeASS, 2018) found by hand (functionality, condition checks, optimisation, test, exception
-handling, synchronisation, library), divided further where a syntax tree tells more.
+The classes are those that Reichelt and Kühne (PeASS, 2018) found by hand (functionality, condition
+checks, optimisation, test, exception handling, synchronisation, library), divided further where a
+syntax tree tells more.
 """
 
 from __future__ import annotations
@@ -14,19 +16,73 @@ from perfvcs.locate.blame.features import Features, python
 from perfvcs.locate.sources.hunks import DifferingFile, Hunk
 from perfvcs.locate.sources.outline import MODULE
 
-COPIES = frozenset({
-    "copy", "deepcopy", "list", "tuple", "dict", "set", "sorted", "reversed", "memcpy", "memmove", "strcpy", "strncpy", "strdup", "strndup",
-})  # fmt: skip
-ALGORITHMS = frozenset({
-    "sorted", "sort", "bisect", "bisect_left", "bisect_right", "insort", "heappush", "heappop", "heapify", "nsmallest", "nlargest",
-    "min", "max", "index", "count", "search", "match", "compile", "findall", "finditer", "join", "any", "all", "sum", "qsort", "bsearch",
-    "strlen", "strcmp", "binary_search", "lower_bound", "upper_bound", "find", "find_if", "stable_sort", "accumulate", "transform",
-})  # fmt: skip
-TEST = re.compile(r"(?:^|/)(?:tests?|testing)/|(?:^|/)test_[^/]*$|(?:^|/)\w*tests?\.\w+$|(?:^|/)conftest\.py$")
+COPIES = frozenset(
+    {
+        "copy",
+        "deepcopy",
+        "list",
+        "tuple",
+        "dict",
+        "set",
+        "sorted",
+        "reversed",
+        "memcpy",
+        "memmove",
+        "strcpy",
+        "strncpy",
+        "strdup",
+        "strndup",
+    }
+)
+ALGORITHMS = frozenset(
+    {
+        "sorted",
+        "sort",
+        "bisect",
+        "bisect_left",
+        "bisect_right",
+        "insort",
+        "heappush",
+        "heappop",
+        "heapify",
+        "nsmallest",
+        "nlargest",
+        "min",
+        "max",
+        "index",
+        "count",
+        "search",
+        "match",
+        "compile",
+        "findall",
+        "finditer",
+        "join",
+        "any",
+        "all",
+        "sum",
+        "qsort",
+        "bsearch",
+        "strlen",
+        "strcmp",
+        "binary_search",
+        "lower_bound",
+        "upper_bound",
+        "find",
+        "find_if",
+        "stable_sort",
+        "accumulate",
+        "transform",
+    }
+)
+TEST = re.compile(
+    r"(?:^|/)(?:tests?|testing)/|(?:^|/)test_[^/]*$|(?:^|/)\w*tests?\.\w+$|(?:^|/)conftest\.py$"
+)
 
 
 def kinds(change: DifferingFile, name: str, hunks: Sequence[Hunk]) -> list[ChangeKind]:
-    """The kinds of change of a function (or of ``<module>``), what is most telling first; empty where nothing here can read it."""
+    """The kinds of change of a function (or of ``<module>``), what is most telling first; empty
+    where nothing here can read it.
+    """
     if TEST.search(change.path):
         return [ChangeKind("test", [hunk.lines[0] for hunk in hunks], "a test changed")]
     sides = [_features(change, name, new=new) for new in (False, True)]
@@ -54,18 +110,28 @@ def _compared(a: Features, b: Features, touched: set[int]) -> Iterable[ChangeKin
         if a.calls.get(call) and depth > max(d for d, _ in a.calls[call])
     ]
     if moved:
-        yield ChangeKind("call moved into a loop", [line for _, line in moved], f"{moved[0][0]} is called inside a loop now")
+        yield ChangeKind(
+            "call moved into a loop",
+            [line for _, line in moved],
+            f"{moved[0][0]} is called inside a loop now",
+        )
     out = [
         call
         for call, places in b.calls.items()
         if a.calls.get(call) and max(d for d, _ in places) < min(d for d, _ in a.calls[call])
     ]
     if out:
-        yield ChangeKind("call moved out of a loop", [b.calls[out[0]][0][1]], f"{out[0]} is called outside of the loop now")
+        yield ChangeKind(
+            "call moved out of a loop",
+            [b.calls[out[0]][0][1]],
+            f"{out[0]} is called outside of the loop now",
+        )
     if len(b.caches) != len(a.caches):
         dropped = len(b.caches) < len(a.caches)
         yield ChangeKind(
-            "cache dropped" if dropped else "cache added", b.caches, "a cache was dropped" if dropped else "a cache was added"
+            "cache dropped" if dropped else "cache added",
+            b.caches,
+            "a cache was dropped" if dropped else "a cache was added",
         )
     yield from _replaced(a, b, touched)
     for kind, noun, before, after in (
@@ -82,23 +148,38 @@ def _compared(a: Features, b: Features, touched: set[int]) -> Iterable[ChangeKin
             )
     if set(a.imports) != set(b.imports):
         new = [name for name in b.imports if name not in a.imports]
-        yield ChangeKind("library", [b.imports[name] for name in new], f"imports {new[0]}" if new else "an import was removed")
+        yield ChangeKind(
+            "library",
+            [b.imports[name] for name in new],
+            f"imports {new[0]}" if new else "an import was removed",
+        )
     added = [call for call in b.calls if call not in a.calls and call not in COPIES | ALGORITHMS]
     if added:
-        yield ChangeKind("functionality", [b.calls[added[0]][0][1]], f"calls {added[0]} in addition")
+        yield ChangeKind(
+            "functionality", [b.calls[added[0]][0][1]], f"calls {added[0]} in addition"
+        )
 
 
 def _replaced(a: Features, b: Features, touched: set[int]) -> Iterable[ChangeKind]:
     """Containers, copies and algorithms."""
-    lost = [name for name in a.containers if len(b.containers.get(name, ())) < len(a.containers[name])]
-    made = [name for name in b.containers if len(a.containers.get(name, ())) < len(b.containers[name])]
+    lost = [
+        name for name in a.containers if len(b.containers.get(name, ())) < len(a.containers[name])
+    ]
+    made = [
+        name for name in b.containers if len(a.containers.get(name, ())) < len(b.containers[name])
+    ]
     if lost and made:
-        yield ChangeKind("container replaced", _near(b.containers[made[0]], touched), f"{made[0]} for {lost[0]}")
+        yield ChangeKind(
+            "container replaced", _near(b.containers[made[0]], touched), f"{made[0]} for {lost[0]}"
+        )
     before, after = (
-        sum(len(places) for call, places in side.calls.items() if call in COPIES) + len(side.slices) for side in (a, b)
+        sum(len(places) for call, places in side.calls.items() if call in COPIES) + len(side.slices)
+        for side in (a, b)
     )
     if after > before and not lost:
-        lines = [line for call, places in b.calls.items() if call in COPIES for _, line in places] + b.slices
+        lines = [
+            line for call, places in b.calls.items() if call in COPIES for _, line in places
+        ] + b.slices
         yield ChangeKind("copy added", _near(lines, touched), "a copy was added")
     elif after < before and not made:
         yield ChangeKind("copy removed", [], "a copy was removed")
@@ -118,7 +199,9 @@ def _near(lines: Sequence[int], touched: set[int]) -> list[int]:
 
 
 def _features(change: DifferingFile, name: str, *, new: bool) -> Features | None:
-    """The features of one side; None where it does not have the function, or nothing here can read it."""
+    """The features of one side; None where it does not have the function, or nothing here can read
+    it.
+    """
     outline, text = change.outlines[new], change.new if new else change.old
     if outline is None:
         return None

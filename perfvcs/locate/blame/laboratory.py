@@ -1,4 +1,6 @@
-"""Measures versions of one benchmark under several collectors, each when its turn comes, on the same checkouts."""
+"""Measures versions of one benchmark under several collectors, each when its turn comes, on the
+same checkouts.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ class UnmeasurableVersion(PerfError):
 
 @dataclass
 class Laboratory:
-    """Where one benchmark is measured; ``cell`` is the benchmark as perf.toml has it, ``executions`` counts what was executed."""
+    """Where one benchmark is measured; ``cell`` is the benchmark as perf.toml has it,
+    ``executions`` counts what was executed.
+    """
 
     repository: Repository
     config: Config
@@ -52,21 +56,33 @@ class Laboratory:
         member: Collector = build("collectors", collector, dict(options), f"job `{self.cell.name}`")
         slow = HEAVY if collector != "time" else 1
         return replace(
-            self.cell, collector_name=collector, collector=member, options=dict(options), executions=1, warmup=0, binaries=1, retries=1,
-            postprocessors=(), auto=None, timeout=self.cell.timeout * slow,
-        )  # fmt: skip
+            self.cell,
+            collector_name=collector,
+            collector=member,
+            options=dict(options),
+            executions=1,
+            warmup=0,
+            binaries=1,
+            retries=1,
+            postprocessors=(),
+            auto=None,
+            timeout=self.cell.timeout * slow,
+        )
 
     def runs_python(self) -> bool:
         """Whether the command is a Python program, as far as its words tell."""
         words = shlex.split(self.cell.cmd)
         words = words[words.index("-c") + 1].split() if self.cell.shell and "-c" in words else words
         folder = self.repository.project.root
-        return any(is_python(word if "/" not in word else str(folder / word)) for word in words[:1]) or (
-            bool(words) and self.config.python is not None and not Path(words[0]).suffix
-        )
+        return any(
+            is_python(word if "/" not in word else str(folder / word)) for word in words[:1]
+        ) or (bool(words) and self.config.python is not None and not Path(words[0]).suffix)
 
     def open(self, versions: Sequence[Version], cells: Sequence[Cell]) -> Bench:
-        """The versions built for these cells; use it as a context manager. Raises UnmeasurableVersion where one cannot be built."""
+        """The versions built for these cells; use it as a context manager.
+
+        Raises UnmeasurableVersion where one cannot be built.
+        """
         return Bench(self, list(versions), list(cells))
 
 
@@ -81,8 +97,17 @@ class Bench:
 
     def __enter__(self) -> Bench:
         one = self.laboratory
-        sites = Sites(one.repository.project, one.repository.home, one.config, self.cells, self.versions, knobs(one.config))
-        self.session = self._stack.enter_context(Session(sites, Quiet(one.progress), Identity.new(0)))
+        sites = Sites(
+            one.repository.project,
+            one.repository.home,
+            one.config,
+            self.cells,
+            self.versions,
+            knobs(one.config),
+        )
+        self.session = self._stack.enter_context(
+            Session(sites, Quiet(one.progress), Identity.new(0))
+        )
         self._check()
         return self
 
@@ -95,23 +120,33 @@ class Bench:
             raise UnmeasurableVersion(f"{failure.version} cannot be measured: {failure.reason}")
 
     def run(self, cell: int, times: int = 1) -> list[Profile]:
-        """Execute a cell so many times more on each version, in turns; the profiles of all its executions, one per version."""
+        """Execute a cell so many times more on each version, in turns; the profiles of all its
+        executions, one per version.
+        """
         self.session.begin({cell: times})
         self.session.run({cell: times})
         self._check()
         self.laboratory.executions += times * len(self.versions)
         collector = self.cells[cell].collector_name
         key = self.cells[cell].options
-        found = [one for one in self.session.profiles() if one.job.collector == collector and _options(one) == key]
+        found = [
+            one
+            for one in self.session.profiles()
+            if one.job.collector == collector and _options(one) == key
+        ]
         return sorted(found, key=lambda profile: profile.design.version)
 
 
 def _options(profile: Profile) -> dict[str, object]:
-    return {name: value for name, value in profile.job.options.items() if name not in ("shell", "env")}
+    return {
+        name: value for name, value in profile.job.options.items() if name not in ("shell", "env")
+    }
 
 
 def level(profile: Profile) -> list[float]:
-    """The value of each execution: of the whole process, by the metric in which a collector's runs are compared."""
+    """The value of each execution: of the whole process, by the metric in which a collector's runs
+    are compared.
+    """
     rows = profile.resources
     column = rows.metrics[TOTAL[profile.job.collector]]
     uid = rows.names.index(profile.job.name)
@@ -126,7 +161,12 @@ class Quiet:
     """What a session says, without its failures: whoever asked reports them once."""
 
     def __init__(self, progress: Progress) -> None:
-        self.begin, self.step, self.drop, self.say = progress.begin, progress.step, progress.drop, progress.say
+        self.begin, self.step, self.drop, self.say = (
+            progress.begin,
+            progress.step,
+            progress.drop,
+            progress.say,
+        )
 
     def fail(self, failure: str) -> None:
         """Nothing."""
@@ -137,7 +177,12 @@ class Once:
 
     def __init__(self, progress: Progress) -> None:
         self._progress, self._said = progress, set[str]()
-        self.begin, self.step, self.drop, self.fail = progress.begin, progress.step, progress.drop, progress.fail
+        self.begin, self.step, self.drop, self.fail = (
+            progress.begin,
+            progress.step,
+            progress.drop,
+            progress.fail,
+        )
 
     def say(self, line: str) -> None:
         """Pass a line on that is new."""

@@ -1,4 +1,6 @@
-"""Slowdowns that are planted into functions of Python, one at a time, by their syntax tree: what benchmarks should notice."""
+"""Slowdowns that are planted into functions of Python, one at a time, by their syntax tree: what
+benchmarks should notice.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,24 @@ from typing import Literal, NamedTuple
 from perfvcs.locate.sources.outline import FUNCTIONS
 from perfvcs.text.characters import source_lines
 
-MutationRule = Literal["extra pass", "copy in a loop", "list for set", "cache dropped", "call repeated", "busy loop"]
-PLANTED: tuple[MutationRule, ...] = ("extra pass", "copy in a loop", "list for set", "cache dropped")  # by `perf mutate`
+MutationRule = Literal[
+    "extra pass", "copy in a loop", "list for set", "cache dropped", "call repeated", "busy loop"
+]
+# by `perf mutate`
+PLANTED: tuple[MutationRule, ...] = (
+    "extra pass",
+    "copy in a loop",
+    "list for set",
+    "cache dropped",
+)
 CACHES = frozenset({"lru_cache", "cache"})
 PLANTED_NAME = "_perf_planted"
 
 
 class Mutant(NamedTuple):
-    """A source with one slowdown: what was planted, in which function, and at which line of the new text."""
+    """A source with one slowdown: what was planted, in which function, and at which line of the new
+    text.
+    """
 
     rule: MutationRule
     function: str
@@ -24,8 +36,13 @@ class Mutant(NamedTuple):
     text: str
 
 
-def mutants(source: str, *, times: int = 1, rules: tuple[MutationRule, ...] = PLANTED, function: str = "") -> Iterator[Mutant]:
-    """All mutants of a source, or those of one function; ``times`` repeats what is planted. Nothing of a source that cannot be read."""
+def mutants(
+    source: str, *, times: int = 1, rules: tuple[MutationRule, ...] = PLANTED, function: str = ""
+) -> Iterator[Mutant]:
+    """All mutants of a source, or those of one function; ``times`` repeats what is planted.
+
+    Nothing of a source that cannot be read.
+    """
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
@@ -57,7 +74,9 @@ class _Edit(NamedTuple):
         return "".join([*text[:at], *([changed] if changed.strip() else []), *text[at + 1 :]])
 
 
-def _functions(body: list[ast.stmt], scope: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+def _functions(
+    body: list[ast.stmt], scope: str
+) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
     for node in body:
         if isinstance(node, FUNCTIONS):
             yield scope + node.name, node
@@ -66,7 +85,9 @@ def _functions(body: list[ast.stmt], scope: str) -> Iterator[tuple[str, ast.Func
 
 
 def _start(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.stmt | None:
-    """The first statement behind the docstring; None where nothing can stand before it on a line of its own."""
+    """The first statement behind the docstring; None where nothing can stand before it on a line of
+    its own.
+    """
     body = node.body
     first = body[0]
     if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
@@ -98,9 +119,16 @@ def _pass(node: ast.FunctionDef | ast.AsyncFunctionDef, times: int) -> _Edit | N
 def _copy(node: ast.FunctionDef | ast.AsyncFunctionDef, times: int) -> _Edit | None:
     """In the first loop over something that has a name, a copy of that for each element."""
     for loop in ast.walk(node):
-        if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Name) and loop.body[0].lineno > loop.lineno:
+        if (
+            isinstance(loop, ast.For)
+            and isinstance(loop.iter, ast.Name)
+            and loop.body[0].lineno > loop.lineno
+        ):
             data = loop.iter.id
-            copy = f"{PLANTED_NAME} = [list({data}) for {PLANTED_NAME} in range({times})] if hasattr(type({data}), '__len__') else None"
+            copy = (
+                f"{PLANTED_NAME} = [list({data}) for {PLANTED_NAME} in range({times})] if"
+                f" hasattr(type({data}), '__len__') else None"
+            )
             return _insert(loop.body[0], copy)
     return None
 
@@ -108,7 +136,11 @@ def _copy(node: ast.FunctionDef | ast.AsyncFunctionDef, times: int) -> _Edit | N
 def _set(node: ast.FunctionDef | ast.AsyncFunctionDef, times: int) -> _Edit | None:  # noqa: ARG001
     """A set that is only looked into becomes a list."""
     for one in ast.walk(node):
-        if isinstance(one, ast.Compare) and len(one.ops) == 1 and isinstance(one.ops[0], ast.In | ast.NotIn):
+        if (
+            isinstance(one, ast.Compare)
+            and len(one.ops) == 1
+            and isinstance(one.ops[0], ast.In | ast.NotIn)
+        ):
             what = one.comparators[0]
             if isinstance(what, ast.Set) and what.end_col_offset and what.lineno == what.end_lineno:
                 text = f"[{', '.join(ast.unparse(element) for element in what.elts)}]"
@@ -121,11 +153,17 @@ def _set(node: ast.FunctionDef | ast.AsyncFunctionDef, times: int) -> _Edit | No
         and isinstance(one.comparators[0], ast.Name)
     }
     for one in ast.walk(node):
-        if not isinstance(one, ast.Assign) or not isinstance(one.targets[0], ast.Name) or one.targets[0].id not in looked:
+        if (
+            not isinstance(one, ast.Assign)
+            or not isinstance(one.targets[0], ast.Name)
+            or one.targets[0].id not in looked
+        ):
             continue
         made, name = one.value, one.targets[0].id
         uses = sum(
-            isinstance(other, ast.Attribute) and isinstance(other.value, ast.Name) and other.value.id == name
+            isinstance(other, ast.Attribute)
+            and isinstance(other.value, ast.Name)
+            and other.value.id == name
             for other in ast.walk(node)
         )
         if (
@@ -135,26 +173,42 @@ def _set(node: ast.FunctionDef | ast.AsyncFunctionDef, times: int) -> _Edit | No
             and made.args
             and not uses
         ):
-            return _Edit(made.lineno, (), (made.func.col_offset, made.func.end_col_offset or 0), "list")
+            return _Edit(
+                made.lineno, (), (made.func.col_offset, made.func.end_col_offset or 0), "list"
+            )
     return None
 
 
 def _cache(node: ast.FunctionDef | ast.AsyncFunctionDef, times: int) -> _Edit | None:  # noqa: ARG001
     for decorator in node.decorator_list:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
-        name = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+        name = (
+            called.attr
+            if isinstance(called, ast.Attribute)
+            else called.id
+            if isinstance(called, ast.Name)
+            else ""
+        )
         if name in CACHES and decorator.lineno == decorator.end_lineno:
             return _Edit(decorator.lineno, (), (0, 10_000))
         if name == "cached_property" and decorator.end_col_offset:
-            return _Edit(decorator.lineno, (), (decorator.col_offset, decorator.end_col_offset), "property")
+            return _Edit(
+                decorator.lineno, (), (decorator.col_offset, decorator.end_col_offset), "property"
+            )
     return None
 
 
 def _call(node: ast.FunctionDef | ast.AsyncFunctionDef, times: int) -> _Edit | None:
     """The first call whose result is kept is made again before, and its result dropped."""
     for one in node.body:
-        if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call) and node.lineno < one.lineno == one.end_lineno:
-            return _insert(one, f"for {PLANTED_NAME} in range({times}):", f"    {ast.unparse(one.value)}")
+        if (
+            isinstance(one, ast.Assign)
+            and isinstance(one.value, ast.Call)
+            and node.lineno < one.lineno == one.end_lineno
+        ):
+            return _insert(
+                one, f"for {PLANTED_NAME} in range({times}):", f"    {ast.unparse(one.value)}"
+            )
     return None
 
 
@@ -163,5 +217,10 @@ def _busy(node: ast.FunctionDef | ast.AsyncFunctionDef, times: int) -> _Edit | N
 
 
 _EDITS = {
-    "extra pass": _pass, "copy in a loop": _copy, "list for set": _set, "cache dropped": _cache, "call repeated": _call, "busy loop": _busy,
-}  # fmt: skip
+    "extra pass": _pass,
+    "copy in a loop": _copy,
+    "list for set": _set,
+    "cache dropped": _cache,
+    "call repeated": _call,
+    "busy loop": _busy,
+}

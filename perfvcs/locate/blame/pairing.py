@@ -11,7 +11,9 @@ from math import isnan
 from perfvcs.collectors._shared.frames import INLINED, inlined
 from perfvcs.locate.blame.calltree import CallTree, inclusive
 
-COMMON_NAMES_SHARE = 0.5  # the share of common names below two functions from which on they are taken for one that was renamed
+# the share of common names below two functions from which on they are taken for one that was
+# renamed
+COMMON_NAMES_SHARE = 0.5
 MOST_LEFT = 30  # functions below one caller that are compared with each other
 FEWEST_BELOW = 2  # names below a function that can tell it from others
 EXPLAINS = 0.5  # the share of a node's difference from which on a child explains it
@@ -19,10 +21,12 @@ EXPLAINS = 0.5  # the share of a node's difference from which on a child explain
 
 @dataclass(frozen=True)
 class MatchedTree:
-    """Two trees as one, with a cost and a number of calls for each side; both are 0 for a node that a side does not have.
+    """Two trees as one, with a cost and a number of calls for each side; both are 0 for a node that
+    a side does not have.
 
-    ``names`` are those of the second side where it has the node. Nobody counts how often a function runs that the compiler put into its
-    caller: as often per call of that as on the other side, or once.
+    ``names`` are those of the second side where it has the node. Nobody counts how often a function
+    runs that the compiler put into its caller: as often per call of that as on the other side, or
+    once.
     """
 
     names: list[str]
@@ -52,10 +56,11 @@ class MatchedTree:
 
 
 def match(a: CallTree, b: CallTree, renamed: Mapping[str, str] | None = None) -> MatchedTree:
-    """Match two trees from their roots; ``renamed`` has the new names of functions whose bodies tell so.
+    """Match two trees from their roots; ``renamed`` has the new names of functions whose bodies
+    tell so.
 
-    Below a caller, functions of the same name are one, called or a part of its body, then those of the same name in another file, then
-    those that call the same.
+    Below a caller, functions of the same name are one, called or a part of its body, then those of
+    the same name in another file, then those that call the same.
     """
     renamed = renamed or {}
     below = _children(a), _children(b)
@@ -70,7 +75,10 @@ def match(a: CallTree, b: CallTree, renamed: Mapping[str, str] | None = None) ->
             found.own[side].append(tree.own[node] if node >= 0 else 0.0)
             found.calls[side].append(tree.calls[node] if node >= 0 else 0.0)
         _estimate(found, number)
-        left, right = (below[0][first] if first >= 0 else []), (below[1][second] if second >= 0 else [])
+        left, right = (
+            (below[0][first] if first >= 0 else []),
+            (below[1][second] if second >= 0 else []),
+        )
         waiting += [(x, y, number) for x, y in _pairs(a, b, left, right, below, renamed)]
     return found
 
@@ -101,9 +109,13 @@ def _children(tree: CallTree) -> list[list[int]]:
 
 
 def _pairs(
-    a: CallTree, b: CallTree, left: list[int], right: list[int], below: tuple[list[list[int]], list[list[int]]],
+    a: CallTree,
+    b: CallTree,
+    left: list[int],
+    right: list[int],
+    below: tuple[list[list[int]], list[list[int]]],
     renamed: Mapping[str, str],
-) -> list[tuple[int, int]]:  # fmt: skip
+) -> list[tuple[int, int]]:
     """Pairs of children, -1 for one that has none on the other side."""
     if not left or not right:
         return [*((x, -1) for x in left), *((-1, y) for y in right)]
@@ -125,17 +137,27 @@ def _pairs(
     more = _alike(a, b, lost, list(names.values()), below)
     taken = {y for _, y in more}
     known = {x for x, _ in more}
-    rest = [(x, -1) for x in lost if x not in known] + [(-1, y) for y in names.values() if y not in taken]
+    rest = [(x, -1) for x in lost if x not in known] + [
+        (-1, y) for y in names.values() if y not in taken
+    ]
     return pairs + more + rest
 
 
 def _alike(
-    a: CallTree, b: CallTree, left: list[int], right: list[int], below: tuple[list[list[int]], list[list[int]]]
+    a: CallTree,
+    b: CallTree,
+    left: list[int],
+    right: list[int],
+    below: tuple[list[list[int]], list[list[int]]],
 ) -> list[tuple[int, int]]:
-    """Functions without a namesake that are probably the same: only the file is another one, or what they call is alike."""
+    """Functions without a namesake that are probably the same: only the file is another one, or
+    what they call is alike.
+    """
     if len(left) > MOST_LEFT or len(right) > MOST_LEFT:
         left, right = _heaviest(a, left), _heaviest(b, right)
-    sets = {("a", x): _names_below(a, x, below[0]) for x in left} | {("b", y): _names_below(b, y, below[1]) for y in right}
+    sets = {("a", x): _names_below(a, x, below[0]) for x in left} | {
+        ("b", y): _names_below(b, y, below[1]) for y in right
+    }
     scores = []
     for x, y in product(left, right):
         first, second = a.names[x].partition(" (")[0], b.names[y].partition(" (")[0]
@@ -166,9 +188,11 @@ def _names_below(tree: CallTree, node: int, below: list[list[int]]) -> set[str]:
 
 @dataclass
 class Contribution:
-    """What one function adds to the difference: ``dearer`` by costing more per call in itself, ``oftener`` by calling others more often.
+    """What one function adds to the difference: ``dearer`` by costing more per call in itself,
+    ``oftener`` by calling others more often.
 
-    ``callees`` has the second part by what is called, ``at`` the amounts by node, ``calls`` how often it was called on each side.
+    ``callees`` has the second part by what is called, ``at`` the amounts by node, ``calls`` how
+    often it was called on each side.
     """
 
     function: str
@@ -189,11 +213,13 @@ class Contribution:
         return max(self.at, key=lambda node: abs(self.at[node]), default=0)
 
 
-def contributions(tree: MatchedTree, owner: Callable[[str], str | None] | None = None) -> dict[str, Contribution]:
+def contributions(
+    tree: MatchedTree, owner: Callable[[str], str | None] | None = None
+) -> dict[str, Contribution]:
     """What each function adds to the difference; all of them together are the difference.
 
-    ``owner`` names what answers for a function: a function that it knows nothing of (None), such as one of a library, is answered for by
-    its nearest caller that it knows.
+    ``owner`` names what answers for a function: a function that it knows nothing of (None), such as
+    one of a library, is answered for by its nearest caller that it knows.
     """
     answers, own = _answers(tree, owner)
     found: dict[str, Contribution] = {}
@@ -231,8 +257,12 @@ def contributions(tree: MatchedTree, owner: Callable[[str], str | None] | None =
     return found
 
 
-def _answers(tree: MatchedTree, owner: Callable[[str], str | None] | None) -> tuple[list[str], list[bool]]:
-    """The function that answers for each node, and whether the node is a call of that function itself, not of one inside it."""
+def _answers(
+    tree: MatchedTree, owner: Callable[[str], str | None] | None
+) -> tuple[list[str], list[bool]]:
+    """The function that answers for each node, and whether the node is a call of that function
+    itself, not of one inside it.
+    """
     if owner is None:
         return tree.names, [True] * len(tree)
     known = {name: owner(name) for name in set(tree.names)}
@@ -240,17 +270,23 @@ def _answers(tree: MatchedTree, owner: Callable[[str], str | None] | None) -> tu
     for node, name in enumerate(tree.names):
         answer = known[name]
         found.append(answer if answer is not None else found[tree.parents[node]] if node else name)
-    return found, [known[name] is not None and "<" not in name and INLINED not in name for name in tree.names]
+    return found, [
+        known[name] is not None and "<" not in name and INLINED not in name for name in tree.names
+    ]
 
 
 def deepest(tree: MatchedTree) -> int:
-    """The deepest node that explains the difference: from the root down to a child that has at least half of it, while there is one."""
+    """The deepest node that explains the difference: from the root down to a child that has at
+    least half of it, while there is one.
+    """
     whole = tree.inclusive()
     differences = [after - before for before, after in zip(*whole, strict=True)]
     best: dict[int, int] = {}
     for node in range(1, len(tree)):
         parent = tree.parents[node]
-        if parent not in best or _explains(differences, node, parent) > _explains(differences, best[parent], parent):
+        if parent not in best or _explains(differences, node, parent) > _explains(
+            differences, best[parent], parent
+        ):
             best[parent] = node
     node = 0
     while node in best and _explains(differences, best[node], node) >= EXPLAINS:
@@ -263,7 +299,9 @@ def _explains(differences: list[float], child: int, parent: int) -> float:
 
 
 def unsettled(repeats: Iterable[dict[str, Contribution]]) -> dict[str, float]:
-    """How far each function's amount varies from execution to execution, as two standard errors of its mean; of one execution, nothing."""
+    """How far each function's amount varies from execution to execution, as two standard errors of
+    its mean; of one execution, nothing.
+    """
     from statistics import stdev
 
     several = list(repeats)
@@ -271,4 +309,7 @@ def unsettled(repeats: Iterable[dict[str, Contribution]]) -> dict[str, float]:
         return {}
     names = {name for one in several for name in one}
     empty = Contribution("")
-    return {name: 2 * stdev(one.get(name, empty).amount for one in several) / len(several) ** 0.5 for name in names}
+    return {
+        name: 2 * stdev(one.get(name, empty).amount for one in several) / len(several) ** 0.5
+        for name in names
+    }

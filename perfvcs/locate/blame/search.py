@@ -1,4 +1,6 @@
-"""Which function made a benchmark slower: counted, compared with what changed, and proved by taking the change back."""
+"""Which function made a benchmark slower: counted, compared with what changed, and proved by taking
+the change back.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,14 @@ from datetime import UTC, datetime
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.jobs import Cell, matrix
 from perfvcs.jobs.config import Config
-from perfvcs.locate.blame.cause import AuxiliaryTrial, Blame, FunctionVerdict, Lines, Node, SuspectFunction
+from perfvcs.locate.blame.cause import (
+    AuxiliaryTrial,
+    Blame,
+    FunctionVerdict,
+    Lines,
+    Node,
+    SuspectFunction,
+)
 from perfvcs.locate.blame.comparison import (
     BlameMetric,
     CommitComparison,
@@ -45,7 +54,9 @@ class NothingToBlame(PerfError):
 
 @dataclass(frozen=True)
 class BlameRequest:
-    """What the caller asks: revisions, the benchmark (empty: the one that changed most), the metric, delta as a share, seconds."""
+    """What the caller asks: revisions, the benchmark (empty: the one that changed most), the
+    metric, delta as a share, seconds.
+    """
 
     a: str
     b: str
@@ -57,19 +68,27 @@ class BlameRequest:
     wait: bool = False
 
 
-def blame(repository: Repository, config: Config, request: BlameRequest, progress: Progress) -> Blame:
-    """Find what made a benchmark another one from ``a`` to ``b``; raises UnmeasurableVersion, NothingToBlame, UsageError."""
+def blame(
+    repository: Repository, config: Config, request: BlameRequest, progress: Progress
+) -> Blame:
+    """Find what made a benchmark another one from ``a`` to ``b``; raises UnmeasurableVersion,
+    NothingToBlame, UsageError.
+    """
     project = repository.project
     a, b = (project.resolve(revision) for revision in (request.a, request.b))
     if a == b:
-        raise NothingToBlame(f"{request.a} and {request.b} are the same commit: name two different ones")
+        raise NothingToBlame(
+            f"{request.a} and {request.b} are the same commit: name two different ones"
+        )
     cell = choose(repository, config, request)
     with repository.measuring(wait=request.wait):
         return _Investigation(repository, config, request, progress, a, b, cell).run()
 
 
 def choose(repository: Repository, config: Config, request: BlameRequest) -> Cell:
-    """The benchmark: the one named, the one that changed most by what is stored, or the only one."""
+    """The benchmark: the one named, the one that changed most by what is stored, or the only
+    one.
+    """
     if request.benchmark:
         return matrix(config, [request.benchmark])[0]
     cells = {cell.label: cell for cell in reversed(matrix(config))}
@@ -82,12 +101,15 @@ def choose(repository: Repository, config: Config, request: BlameRequest) -> Cel
     except NothingToCompare:
         report = None
     changes = report.having("degradation", "improvement") if report else []
-    for change in sorted(changes, key=lambda change: (change.word != "degradation", -abs(change.effect or 0.0))):
+    for change in sorted(
+        changes, key=lambda change: (change.word != "degradation", -abs(change.effect or 0.0))
+    ):
         if change.job in cells:
             return cells[change.job]
     names = ", ".join(sorted(cells)[:8])
     raise UsageError(
-        f"no stored verdict says which benchmark changed: name one: `perf blame {request.a} {request.b} BENCHMARK` ({names})"
+        f"no stored verdict says which benchmark changed: name one: `perf blame {request.a}"
+        f" {request.b} BENCHMARK` ({names})"
     )
 
 
@@ -95,14 +117,23 @@ class _Investigation:
     """One call of `perf blame`."""
 
     def __init__(
-        self, repository: Repository, config: Config, request: BlameRequest, progress: Progress, a: str, b: str, cell: Cell
+        self,
+        repository: Repository,
+        config: Config,
+        request: BlameRequest,
+        progress: Progress,
+        a: str,
+        b: str,
+        cell: Cell,
     ) -> None:
         self.repository, self.config, self.request = repository, config, request
         self.a, self.b = a, b
         self.began = time.monotonic()
         self.laboratory = Laboratory(repository, config, cell, progress)
         places = Places.of(repository.project, a, b, native=not self.laboratory.runs_python())
-        self.comparison = CommitComparison(self.laboratory, a, b, request.metric, request.delta, places)
+        self.comparison = CommitComparison(
+            self.laboratory, a, b, request.metric, request.delta, places
+        )
 
     def run(self) -> Blame:
         """Measure, compare, and prove."""
@@ -121,14 +152,20 @@ class _Investigation:
         if suspects and self.request.prove:
             experiments.suspects(changed, suspects)
         verdict = _verdict(suspects, experiments.trials)
-        return self._found(measured, verdict, elsewhere, changed, suspects, experiments.trials, other)
+        return self._found(
+            measured, verdict, elsewhere, changed, suspects, experiments.trials, other
+        )
 
     def _difference(self, evidence: Sequence[TreeEvidence]) -> SourceDifference:
         kept, places = (*self.config.overlay, "perf.toml"), self.comparison.places
         owners = {places.owner(name) for one in evidence for name in set(one.tree.names)}
         reached = {owner.rpartition(":")[0] for owner in owners if owner}
         return difference(
-            self.repository.project, self.a, self.b, skip=lambda path: not is_source(path, kept), first=reached.__contains__
+            self.repository.project,
+            self.a,
+            self.b,
+            skip=lambda path: not is_source(path, kept),
+            first=reached.__contains__,
         )
 
     def _rank(self, changed: SourceDifference, measured: MeasuredSides) -> list[Suspect]:
@@ -136,24 +173,50 @@ class _Investigation:
         if changed.left_out:
             self.comparison.notes.append(f"{changed.left_out:,} changed files are left out")
         if changed.renamed:
-            measured.evidence = [rematched(one, changed.renamed, places.owner) for one in measured.evidence]
+            measured.evidence = [
+                rematched(one, changed.renamed, places.owner) for one in measured.evidence
+            ]
         return rank(changed.meaning, measured.evidence, places, sign)
 
     def _found(
-        self, measured: MeasuredSides, verdict: FunctionVerdict, elsewhere: list[str], changed: SourceDifference | None = None,
-        suspects: Sequence[Suspect] = (), trials: Sequence[AuxiliaryTrial] = (), dependencies: AuxiliaryTrial | None = None,
-    ) -> Blame:  # fmt: skip
+        self,
+        measured: MeasuredSides,
+        verdict: FunctionVerdict,
+        elsewhere: list[str],
+        changed: SourceDifference | None = None,
+        suspects: Sequence[Suspect] = (),
+        trials: Sequence[AuxiliaryTrial] = (),
+        dependencies: AuxiliaryTrial | None = None,
+    ) -> Blame:
         levels, effect = measured.levels, measured.effect
         tree = measured.evidence[-1].tree if measured.evidence else None
         return Blame(
-            baseline=self.a, target=self.b, job=self.laboratory.cell.label, metric=measured.metric,
-            a=sum(levels.a) / len(levels.a), b=sum(levels.b) / len(levels.b), effect=effect.value, low=effect.low, high=effect.high,
-            delta=self.request.delta, verdict=verdict, trials=list(trials), dependencies=dependencies, notes=self.comparison.notes,
-            elsewhere=elsewhere, others=others(changed) if changed else "",
-            suspects=[_function(suspect, changed) for suspect in suspects[:SUSPECTS]] if changed else [], measure=measured.measure,
-            tree=_nodes(tree) if tree else [], changed=len(changed.meaning) if changed else 0, executions=self.laboratory.executions,
-            seconds=round(time.monotonic() - self.began, 1), made=datetime.now(UTC).isoformat(timespec="seconds"),
-        )  # fmt: skip
+            baseline=self.a,
+            target=self.b,
+            job=self.laboratory.cell.label,
+            metric=measured.metric,
+            a=sum(levels.a) / len(levels.a),
+            b=sum(levels.b) / len(levels.b),
+            effect=effect.value,
+            low=effect.low,
+            high=effect.high,
+            delta=self.request.delta,
+            verdict=verdict,
+            trials=list(trials),
+            dependencies=dependencies,
+            notes=self.comparison.notes,
+            elsewhere=elsewhere,
+            others=others(changed) if changed else "",
+            suspects=(
+                [_function(suspect, changed) for suspect in suspects[:SUSPECTS]] if changed else []
+            ),
+            measure=measured.measure,
+            tree=_nodes(tree) if tree else [],
+            changed=len(changed.meaning) if changed else 0,
+            executions=self.laboratory.executions,
+            seconds=round(time.monotonic() - self.began, 1),
+            made=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
 
 
 def _verdict(suspects: Sequence[Suspect], trials: Sequence[AuxiliaryTrial]) -> FunctionVerdict:
@@ -169,24 +232,38 @@ def _function(suspect: Suspect, changed: SourceDifference) -> SuspectFunction:
     change = changed.files[unit.path]
     old, new = (source_lines(text.replace("\r\n", "\n")) for text in (change.old, change.new))
     return SuspectFunction(
-        name=unit.name, path=unit.path, score=suspect.score, own=suspect.own, led=suspect.led, dearer=suspect.dearer,
-        oftener=suspect.oftener, callee=suspect.callee, through=suspect.through.partition(":")[2], reached=suspect.reached,
-        calls=suspect.calls, kinds=kinds(change, unit.name, unit.hunks),
+        name=unit.name,
+        path=unit.path,
+        score=suspect.score,
+        own=suspect.own,
+        led=suspect.led,
+        dearer=suspect.dearer,
+        oftener=suspect.oftener,
+        callee=suspect.callee,
+        through=suspect.through.partition(":")[2],
+        reached=suspect.reached,
+        calls=suspect.calls,
+        kinds=kinds(change, unit.name, unit.hunks),
         hunks=[
             Lines(
-                unit.path, hunk.old, hunk.new, old[hunk.old[0] - 1 :][: hunk.old[1]] if hunk.old[1] else [],
+                unit.path,
+                hunk.old,
+                hunk.new,
+                old[hunk.old[0] - 1 :][: hunk.old[1]] if hunk.old[1] else [],
                 new[hunk.new[0] - 1 :][: hunk.new[1]] if hunk.new[1] else [],
             )
             for hunk in unit.hunks
         ],
-    )  # fmt: skip
+    )
 
 
 def _nodes(tree: MatchedTree) -> list[Node]:
     """The heaviest nodes, parents first."""
     whole = tree.inclusive()
     least = LEAST_SHOWN * max(whole[0][0], whole[1][0])
-    chosen = sorted(range(len(tree)), key=lambda node: -max(whole[0][node], whole[1][node]))[:MOST_NODES]
+    chosen = sorted(range(len(tree)), key=lambda node: -max(whole[0][node], whole[1][node]))[
+        :MOST_NODES
+    ]
     kept = sorted(node for node in chosen if max(whole[0][node], whole[1][node]) >= least)
     place = {node: number for number, node in enumerate(kept)}
     return [

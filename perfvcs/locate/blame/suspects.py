@@ -12,13 +12,31 @@ from perfvcs.collectors._shared.frames import INLINED
 from perfvcs.git.project import Project
 from perfvcs.locate.blame.pairing import Contribution, MatchedTree
 from perfvcs.locate.sources.hunks import ChangedUnit, texts
-from perfvcs.locate.sources.outline import MODULE, Definition, language, last_name, outline, plain, unit
+from perfvcs.locate.sources.outline import (
+    MODULE,
+    Definition,
+    language,
+    last_name,
+    outline,
+    plain,
+    unit,
+)
 from perfvcs.text.characters import source_lines
 
 MOST_SOURCES = 2000  # files of C and C++ whose functions are looked up
-UNEXPLAINED_SHARE = 0.01  # the share of the difference from which on a function that did not change has to be explained
-# How well a changed function explains what a function that did not change costs more: by what leads from one to the other.
-CALLER, CALLED, SAME_CLASS, SAME_FILE, REACHED, OUTSIDE, UNSEEN = 0.9, 0.85, 0.8, 0.6, 0.4, 0.35, 0.05
+# the share of the difference from which on a function that did not change has to be explained
+UNEXPLAINED_SHARE = 0.01
+# How well a changed function explains what a function that did not change costs more: by what leads
+# from one to the other.
+CALLER, CALLED, SAME_CLASS, SAME_FILE, REACHED, OUTSIDE, UNSEEN = (
+    0.9,
+    0.85,
+    0.8,
+    0.6,
+    0.4,
+    0.35,
+    0.05,
+)
 
 
 class Places:
@@ -35,7 +53,9 @@ class Places:
 
     @classmethod
     def of(cls, project: Project, a: str, b: str, *, native: bool) -> Places:
-        """Those of two commits; ``native``: the functions of C and C++ in the sources of ``b`` are looked up, too."""
+        """Those of two commits; ``native``: the functions of C and C++ in the sources of ``b`` are
+        looked up, too.
+        """
         before, after = _files(project, a), _files(project, b)
         found = cls([*before, *after])
         if native:
@@ -53,10 +73,14 @@ class Places:
             key = f"{path}:{one.name}"
             self._native.setdefault(plain(one.name), key)
             self._native.setdefault(last_name(plain(one.name)), key)
-            self._mentions.setdefault(key, set()).update(re.findall(r"\w+", "\n".join(source[one.first - 1 : one.last])))
+            self._mentions.setdefault(key, set()).update(
+                re.findall(r"\w+", "\n".join(source[one.first - 1 : one.last]))
+            )
 
     def inside(self, key: str, reached: Collection[str]) -> set[str]:
-        """The functions of C and C++ that may be parts of the body of one: it, or one inside it, names them, and no frame does."""
+        """The functions of C and C++ that may be parts of the body of one: it, or one inside it,
+        names them, and no frame does.
+        """
         found: set[str] = set()
         waiting = [key]
         while waiting:
@@ -67,7 +91,9 @@ class Places:
         return found
 
     def owner(self, frame: str) -> str | None:
-        """The function that answers for a frame, as ``file:name``; None where it is not of this project."""
+        """The function that answers for a frame, as ``file:name``; None where it is not of this
+        project.
+        """
         if frame not in self._known:
             self._known[frame] = self._find(frame)
         return self._known[frame]
@@ -79,34 +105,55 @@ class Places:
             return f"{path}:{name}" if path else None
         bare = plain(name)
         known = self._native.get(bare) or self._native.get(bare.rpartition("::")[2])
-        if known is None and file and ("/" in file or not re.search(r"\.so\b|^\[|^[\w.]*\.?builtins$", file)) and self._native:
+        if (
+            known is None
+            and file
+            and ("/" in file or not re.search(r"\.so\b|^\[|^[\w.]*\.?builtins$", file))
+            and self._native
+        ):
             return f"{file}:{bare}"
         return known
 
     def _path(self, file: str) -> str | None:
-        """The project's file that a frame is in: that very path, or the only one that ends like it (of an installed package)."""
+        """The project's file that a frame is in: that very path, or the only one that ends like it
+        (of an installed package).
+        """
         if file in self.files:
             return file
         fitting = (
-            [path for path in self._ends.get(PurePosixPath(file).name, ()) if path.endswith(f"/{file}")] if "/" in file else []
+            [
+                path
+                for path in self._ends.get(PurePosixPath(file).name, ())
+                if path.endswith(f"/{file}")
+            ]
+            if "/" in file
+            else []
         )
         return fitting[0] if len(fitting) == 1 else None
 
 
 def _files(project: Project, commit: str) -> dict[str, str]:
     """The files of a commit, each with the name of its content."""
-    entries = (entry.partition("\t") for entry in project.git("ls-tree", "-r", "-z", commit).split("\0"))
+    entries = (
+        entry.partition("\t") for entry in project.git("ls-tree", "-r", "-z", commit).split("\0")
+    )
     return {path: about.split(" ")[2] for about, _, path in entries if " blob " in about}
 
 
 def is_source(path: str, overlay: Iterable[str]) -> bool:
-    """Whether a file may differ in what is measured: not the benchmark's own, which are the same for all revisions."""
-    return not any(path == entry.rstrip("/") or path.startswith(f"{entry.rstrip('/')}/") for entry in overlay)
+    """Whether a file may differ in what is measured: not the benchmark's own, which are the same
+    for all revisions.
+    """
+    return not any(
+        path == entry.rstrip("/") or path.startswith(f"{entry.rstrip('/')}/") for entry in overlay
+    )
 
 
 @dataclass
 class TreeEvidence:
-    """One measure of both sides: its tree, what each function adds by it, and how far that varies by itself."""
+    """One measure of both sides: its tree, what each function adds by it, and how far that varies
+    by itself.
+    """
 
     tree: MatchedTree
     contributions: Mapping[str, Contribution]
@@ -120,8 +167,9 @@ class TreeEvidence:
 
 @dataclass
 class Suspect:
-    """A changed function, as shares of what the first side costs: ``own`` is what it adds itself, ``led`` what unchanged ones add that it
-    can explain, each in the direction of the effect; ``through`` is the unchanged function of most of that.
+    """A changed function, as shares of what the first side costs: ``own`` is what it adds itself,
+    ``led`` what unchanged ones add that it can explain, each in the direction of the effect;
+    ``through`` is the unchanged function of most of that.
     """
 
     unit: ChangedUnit
@@ -140,26 +188,35 @@ class Suspect:
         return self.own + self.led
 
 
-def rank(units: Collection[ChangedUnit], evidence: Iterable[TreeEvidence], places: Places, sign: float) -> list[Suspect]:
+def rank(
+    units: Collection[ChangedUnit], evidence: Iterable[TreeEvidence], places: Places, sign: float
+) -> list[Suspect]:
     """All changed functions, the most suspect first; ``sign`` is the direction of the effect."""
     found = {unit.key: Suspect(unit) for unit in units}
     for one in evidence:
         _add(found, one, places, sign)
-    return sorted(found.values(), key=lambda suspect: (-suspect.score, not suspect.reached, suspect.unit.key))
+    return sorted(
+        found.values(), key=lambda suspect: (-suspect.score, not suspect.reached, suspect.unit.key)
+    )
 
 
 def _add(suspects: dict[str, Suspect], evidence: TreeEvidence, places: Places, sign: float) -> None:
     """What one measure says of the suspects; of several, the one that says most counts."""
     base, tree = evidence.base, evidence.tree
     amounts = {
-        name: _settled(one.amount * sign, evidence.noise.get(name, 0.0)) / base for name, one in evidence.contributions.items()
+        name: _settled(one.amount * sign, evidence.noise.get(name, 0.0)) / base
+        for name, one in evidence.contributions.items()
     }
     whole = max(sum(amounts.values()), max(amounts.values(), default=0.0), 1e-12)
     reached = {owner for owner in (places.owner(name) for name in set(tree.names)) if owner}
     led: defaultdict[str, float] = defaultdict(float)
     through: dict[str, tuple[float, str]] = {}
     is_known = any(INLINED in name and places.owner(name) for name in set(tree.names))
-    called = {owner for owner in (places.owner(name) for name in set(tree.names) if INLINED not in name) if owner}
+    called = {
+        owner
+        for owner in (places.owner(name) for name in set(tree.names) if INLINED not in name)
+        if owner
+    }
     for caller, callee in () if is_known else _inlined(suspects, tree, places):
         amount = amounts.get(caller, 0.0)
         if amount > amounts.get(callee, 0.0):
@@ -195,10 +252,14 @@ def _add(suspects: dict[str, Suspect], evidence: TreeEvidence, places: Places, s
             suspect.through = through.get(key, (0.0, ""))[1]
 
 
-def _inlined(suspects: Mapping[str, Suspect], tree: MatchedTree, places: Places) -> set[tuple[str, str]]:
-    """Pairs of changed functions of C and C++ of which the second is in the first's body on one side, and called by it on the other.
+def _inlined(
+    suspects: Mapping[str, Suspect], tree: MatchedTree, places: Places
+) -> set[tuple[str, str]]:
+    """Pairs of changed functions of C and C++ of which the second is in the first's body on one
+    side, and called by it on the other.
 
-    What a compiler makes of it says nothing of who changed: without debug information the callee's cost looks like its caller's.
+    What a compiler makes of it says nothing of who changed: without debug information the callee's
+    cost looks like its caller's.
     """
     pairs = set()
     for node in range(1, len(tree)):
@@ -212,7 +273,13 @@ def _inlined(suspects: Mapping[str, Suspect], tree: MatchedTree, places: Places)
             and not suspects[callee].unit.is_new
         ):
             caller = places.owner(tree.names[parent])
-            if caller is not None and caller in suspects and caller != callee and tree.calls[0][parent] and tree.calls[1][parent]:
+            if (
+                caller is not None
+                and caller in suspects
+                and caller != callee
+                and tree.calls[0][parent]
+                and tree.calls[1][parent]
+            ):
                 pairs.add((caller, callee))
     return pairs
 
@@ -223,9 +290,16 @@ def _settled(amount: float, noise: float) -> float:
 
 
 def _explaining(
-    suspects: Mapping[str, Suspect], evidence: TreeEvidence, places: Places, name: str, reached: set[str], hidden: set[str]
+    suspects: Mapping[str, Suspect],
+    evidence: TreeEvidence,
+    places: Places,
+    name: str,
+    reached: set[str],
+    hidden: set[str],
 ) -> dict[str, float]:
-    """The suspects that may have led to what an unchanged function costs more, with how well they explain it."""
+    """The suspects that may have led to what an unchanged function costs more, with how well they
+    explain it.
+    """
     tree, contribution = evidence.tree, evidence.contributions[name]
     file, _, function = name.partition(":")
     weights: dict[str, float] = {}
@@ -262,5 +336,9 @@ def _called(tree: MatchedTree, node: int, places: Places) -> set[str]:
     """The functions that a node calls directly."""
     if node <= 0:
         return set()
-    found = (places.owner(tree.names[child]) for child in range(node + 1, len(tree)) if tree.parents[child] == node)
+    found = (
+        places.owner(tree.names[child])
+        for child in range(node + 1, len(tree))
+        if tree.parents[child] == node
+    )
     return {owner for owner in found if owner}

@@ -1,4 +1,6 @@
-"""What a change can reach: functions that changed, functions that name what changed, and files whose loading may change anything."""
+"""What a change can reach: functions that changed, functions that name what changed, and files
+whose loading may change anything.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,18 @@ from perfvcs.locate.sources import language
 from perfvcs.locate.sources.differences import Changes, FileChange
 from perfvcs.locate.sources.imports import is_build, is_document
 from perfvcs.locate.sources.outline import last_name
-from perfvcs.locate.sources.parts import COMPUTED, FOLDERS, GLOBAL, LISTING, MACRO, OBJECT, SOURCES, Parts, Statement, ending
+from perfvcs.locate.sources.parts import (
+    COMPUTED,
+    FOLDERS,
+    GLOBAL,
+    LISTING,
+    MACRO,
+    OBJECT,
+    SOURCES,
+    Parts,
+    Statement,
+    ending,
+)
 from perfvcs.locate.sources.python import CALLED_BY_NAME
 from perfvcs.locate.sources.uses import Sources
 
@@ -31,12 +44,14 @@ LISTING_IN_C = (
     "recursive_directory_iterator",
 )
 MOST_NAMES = 3000  # that follow from one change; beyond, all that loads the files counts as changed
-TEST = re.compile(r"(?:^|/)(?:unit-?)?tests?/|(?:^|/)test[-_]|[-_](?:unit)?tests?\.", re.IGNORECASE)  # files of tests
+# files of tests
+TEST = re.compile(r"(?:^|/)(?:unit-?)?tests?/|(?:^|/)test[-_]|[-_](?:unit)?tests?\.", re.IGNORECASE)
 CONFIGURES = "conftest.py"  # whose functions pytest calls by their names
 
 
 class Binding(NamedTuple):
-    """A name that may mean something else: of a class or of C (``anywhere``), of a module, or only in its own file (``imports``).
+    """A name that may mean something else: of a class or of C (``anywhere``), of a module, or only
+    in its own file (``imports``).
 
     ``running``: what it names is the same, but gave something else when modules were loaded.
     """
@@ -50,7 +65,8 @@ class Binding(NamedTuple):
 
 @dataclass(frozen=True)
 class ToldChange:
-    """Docstrings, annotations or comments that changed: ``readers`` of such texts, as ``file:qualified name``, with the reason.
+    """Docstrings, annotations or comments that changed: ``readers`` of such texts, as
+    ``file:qualified name``, with the reason.
 
     They can see them in a process with any of some files: ``users``, which import what changed.
     """
@@ -63,11 +79,13 @@ class ToldChange:
 class ChangeReach:
     """What a change can reach, with the reason for each.
 
-    ``everything``: files that anything may notice. ``functions``: by ``file:qualified name``. ``classes``: beginnings of such names.
-    ``loading``: files whose loading may change anything in the process. ``loaded``: files that load in another way, which matters where
-    loading is measured; ``programs``: the same of what a file runs only as the program. ``computed``: functions and classes (by their
-    beginnings) that matter to those who also run one of ``computing``, which looks up names that stand nowhere. ``told``: docstrings and
-    the like that changed.
+    ``everything``: files that anything may notice. ``functions``: by ``file:qualified name``.
+    ``classes``: beginnings of such names. ``loading``: files whose loading may change anything in
+    the process. ``loaded``: files that load in another way, which matters where loading is
+    measured; ``programs``: the same of what a file runs only as the program. ``computed``:
+    functions and classes (by their beginnings) that matter to those who also run one of
+    ``computing``, which looks up names that stand nowhere. ``told``: docstrings and the like that
+    changed.
     """
 
     everything: dict[str, str] = field(default_factory=dict)
@@ -84,7 +102,13 @@ class ChangeReach:
     def empty(self) -> bool:
         """Whether it reaches nothing at all."""
         return not (
-            self.told or self.everything or self.functions or self.classes or self.loading or self.loaded or self.programs
+            self.told
+            or self.everything
+            or self.functions
+            or self.classes
+            or self.loading
+            or self.loaded
+            or self.programs
         )
 
 
@@ -112,7 +136,13 @@ class _Closure:
     """Follows changed names from where they are bound to where they are mentioned."""
 
     def __init__(
-        self, changes: Changes, sources: Sources, outside: frozenset[str], reach: ChangeReach, *, owners: bool = False
+        self,
+        changes: Changes,
+        sources: Sources,
+        outside: frozenset[str],
+        reach: ChangeReach,
+        *,
+        owners: bool = False,
     ) -> None:
         self.changes, self.sources, self.found, self.owners = changes, sources, reach, owners
         self.outside: dict[str, set[str]] = defaultdict(set)
@@ -144,14 +174,22 @@ class _Closure:
         path = file.path
         if (file.added or file.removed) and path.rpartition("/")[2] == CONFIGURES:
             self.found.everything[path] = "pytest loads it by itself"
-        if (file.added or file.removed) and language(path) == "python" and self.sources.shadows(path):
+        if (
+            (file.added or file.removed)
+            and language(path) == "python"
+            and self.sources.shadows(path)
+        ):
             self.found.everything[path] = "Python's own library has a module of that name"
         for name in file.functions:
             if language(path) == "c" and (macro := self.macros.get(last_name(name))):
-                self._loaded_by_all(path, f"{last_name(name)} changed, which is a macro, too, in {macro}")
+                self._loaded_by_all(
+                    path, f"{last_name(name)} changed, which is a macro, too, in {macro}"
+                )
             self.found.functions[f"{path}:{name}"] = f"{name} changed"
             if name in self.outside.get(path, ()):
-                self._ran_while_loading(path, name, f"{name}, which runs while {path} is loaded, changed")
+                self._ran_while_loading(
+                    path, name, f"{name}, which runs while {path} is loaded, changed"
+                )
         self._moved(file)
         for statement in file.statements:
             if statement.starts and self._may_start(path, statement):
@@ -163,27 +201,47 @@ class _Closure:
             self._changed(path, statement, "")
 
     def _may_start(self, path: str, statement: Statement) -> bool:
-        """Whether a definition may run without being named: objects, and what macros define of tests, not everywhere."""
+        """Whether a definition may run without being named: objects, and what macros define of
+        tests, not everywhere.
+        """
         if statement.starts == OBJECT:
             return not path.endswith(".c") and (not path.endswith(".h") or self._is_cpp)
         return not (statement.unclear and TEST.search(path) and statement.starts == MACRO)
 
     @cached_property
     def _is_cpp(self) -> bool:
-        return any(language(path) == "c" and not path.endswith((".c", ".h")) for path in self.sources.blobs)
+        return any(
+            language(path) == "c" and not path.endswith((".c", ".h")) for path in self.sources.blobs
+        )
 
     @cached_property
     def macros(self) -> dict[str, str]:
         """The files that define macros of the names of changed functions."""
-        names = {last_name(name) for file in self.changes.files if language(file.path) == "c" for name in file.functions}
-        paths = [path for path in self.sources.naming(names) if language(path) == "c"] if names else []
+        names = {
+            last_name(name)
+            for file in self.changes.files
+            if language(file.path) == "c"
+            for name in file.functions
+        }
+        paths = (
+            [path for path in self.sources.naming(names) if language(path) == "c"] if names else []
+        )
         known = self.sources.all_parts(paths)
-        return {name: path for path, parts in known.items() if parts for name in names.intersection(parts.provides)}
+        return {
+            name: path
+            for path, parts in known.items()
+            if parts
+            for name in names.intersection(parts.provides)
+        }
 
     def _ran_while_loading(self, path: str, name: str, reason: str) -> None:
         """What a function gave while modules were loaded may be something else now."""
         own = name.rpartition(".")[2]
-        if path.rpartition("/")[2] == CONFIGURES or own.startswith("pytest_") or own in CALLED_BY_NAME:
+        if (
+            path.rpartition("/")[2] == CONFIGURES
+            or own.startswith("pytest_")
+            or own in CALLED_BY_NAME
+        ):
             self.found.loading.setdefault(path, reason)
         for part in name.split("."):
             self._add(Binding(path, part, anywhere="." in name, running=True), reason)
@@ -194,18 +252,32 @@ class _Closure:
             return
         if statement.unclear:
             self._loaded_by_all(
-                path, f"what {next(iter(statement.binds), 'a head')} defines there is not certain, and it changed"
+                path,
+                f"what {next(iter(statement.binds), 'a head')} defines there is not certain, and it"
+                " changed",
             )
         if statement.effect:
             self._loaded_by_all(path, because or f"{path} does something else when it is loaded")
         if statement.function:
             name = statement.function.rpartition(".")[2]
-            self.found.functions.setdefault(f"{path}:{statement.function}", because or f"the definition of {name} changed")
+            self.found.functions.setdefault(
+                f"{path}:{statement.function}", because or f"the definition of {name} changed"
+            )
         holder = statement.scope.rpartition(".")[2]
-        if language(path) == "python" and not statement.imports and holder not in statement.binds[1:]:
-            # whoever looks these names up, or calls them, finds them only where there is the class or the module
+        if (
+            language(path) == "python"
+            and not statement.imports
+            and holder not in statement.binds[1:]
+        ):
+            # whoever looks these names up, or calls them, finds them only where there is the class
+            # or the module
             owner = holder or _module(path)
-            self.of_owners.append((Binding(path, owner), because or f"{next(iter(statement.binds), owner)} of {owner} changed"))
+            self.of_owners.append(
+                (
+                    Binding(path, owner),
+                    because or f"{next(iter(statement.binds), owner)} of {owner} changed",
+                )
+            )
             if holder:
                 self.looked_up.update(statement.binds)
                 return
@@ -215,7 +287,9 @@ class _Closure:
             self._add(Binding(path, name, language(path) != "python", statement.imports), reason)
             if not statement.imports and not statement.function:
                 whole = statement.scope or name
-                self.found.classes.setdefault(f"{path}:{whole}{'::' if language(path) == 'c' else '.'}", reason)
+                self.found.classes.setdefault(
+                    f"{path}:{whole}{'::' if language(path) == 'c' else '.'}", reason
+                )
 
     def _loaded_by_all(self, path: str, reason: str) -> None:
         """Whoever loads a file may notice; a new one is known by those who load it."""
@@ -230,7 +304,9 @@ class _Closure:
     def _follow(self) -> None:
         while self.waiting:
             if len(self.seen) > MOST_NAMES:
-                self.found.everything["the project"] = f"over {MOST_NAMES:,} names follow from the change"
+                self.found.everything["the project"] = (
+                    f"over {MOST_NAMES:,} names follow from the change"
+                )
                 return
             binding, reason = self.waiting.pop()
             for path in self._seeing(binding):
@@ -249,7 +325,11 @@ class _Closure:
             else self.sources.users(binding.path)
         )
         found = self.sources.naming(names, [path for path in users if path in self.sources.blobs])
-        return found if binding.path in found or binding.path not in self.sources.blobs else [*found, binding.path]
+        return (
+            found
+            if binding.path in found or binding.path not in self.sources.blobs
+            else [*found, binding.path]
+        )
 
     def _mentions(self, path: str, parts: Parts, binding: Binding, reason: str) -> None:
         name, here = binding.name, path == binding.path
@@ -278,7 +358,9 @@ class _Closure:
                 self._changed(path, statement, reason)
 
     def _documents(self) -> None:
-        """Any file is data for whoever names it or its ending; a document for whoever lists files, and docstrings for whoever asks."""
+        """Any file is data for whoever names it or its ending; a document for whoever lists files,
+        and docstrings for whoever asks.
+        """
         names: dict[str, str] = {}
         for file in self.changes.files:
             reason = f"{file.path} changed"
@@ -286,14 +368,20 @@ class _Closure:
             names |= dict.fromkeys(filter(None, (name, ending(name))), reason)
             if file.document:
                 names |= dict.fromkeys((FOLDERS, *LISTING_IN_C), reason)
-        readers = [path for path in self.sources.blobs if not (is_build(path) or is_document(path))] if names else ()
+        readers = (
+            [path for path in self.sources.blobs if not (is_build(path) or is_document(path))]
+            if names
+            else ()
+        )
         for path in self.sources.naming(names, readers) if names else ():
             for name, reason in names.items():
                 if name not in LISTING_IN_C or language(path) == "c":
                     self._read_by(path, (name,), reason)
 
     def _told(self) -> None:
-        """Docstrings and the like changed: whoever reads some may read these, where the file is imported."""
+        """Docstrings and the like changed: whoever reads some may read these, where the file is
+        imported.
+        """
         own = [file for file in self.changes.files if language(file.path) == "python"]
         marks = {mark: file.path for file in own for mark in (*file.told, SOURCES)}
         readers: dict[str, str] = {}
@@ -311,13 +399,21 @@ class _Closure:
             self.found.told = ToldChange(readers, frozenset().union(*users))
 
     def _moved(self, file: FileChange) -> None:
-        """Imports in another order load others in another order, which these notice where loading them does something."""
-        used = (path for path in self.sources.uses.get(file.path, ()) if _module(path) in file.moved)
+        """Imports in another order load others in another order, which these notice where loading
+        them does something.
+        """
+        used = (
+            path for path in self.sources.uses.get(file.path, ()) if _module(path) in file.moved
+        )
         known = self.sources.all_parts(self.sources.needs(used)) if file.moved else {}
         for path, parts in known.items():
-            if parts is None or any(one.effect or GLOBAL in one.mentions for one in parts.statements):
+            if parts is None or any(
+                one.effect or GLOBAL in one.mentions for one in parts.statements
+            ):
                 self._loaded_by_all(
-                    file.path, f"{file.path} imports in another order, and {path} does something when it is loaded"
+                    file.path,
+                    f"{file.path} imports in another order, and {path} does something when it is"
+                    " loaded",
                 )
                 return
 
@@ -340,7 +436,9 @@ class _Closure:
             self._read_by(path, (LISTING,), "files came or went")
 
     def _computing(self) -> Iterable[str]:
-        """The functions that look names up, or use those that only an object's class can give a meaning."""
+        """The functions that look names up, or use those that only an object's class can give a
+        meaning.
+        """
         for path in self.sources.naming(self.looked_up):
             parts = self.sources.parts(path)
             for name, function in parts.functions.items() if parts else ():

@@ -1,4 +1,6 @@
-"""What perf.toml and the build name: files that are data, whatever they are called, and programs that make code."""
+"""What perf.toml and the build name: files that are data, whatever they are called, and programs
+that make code.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ ROOT = "."
 SETUP = "setup.py"
 # what installs packages of Python, and what it may run where there is something to compile
 _INSTALLING = re.compile(r"\b(?:pip|uv|poetry|hatch|flit|pdm)\b|\bsetup\.py\b|-m build\b")
-_BY_INSTALLING = re.compile(r"(?:.*/)?(?:setup\.py|meson\.build|meson_options\.txt|CMakeLists\.txt|[^/]*\.cmake)")
+_BY_INSTALLING = re.compile(
+    r"(?:.*/)?(?:setup\.py|meson\.build|meson_options\.txt|CMakeLists\.txt|[^/]*\.cmake)"
+)
 # settings of builds, and of tools that no build calls
 _SETTINGS = re.compile(r"(?:.*/)?(?:setup\.cfg|pyproject\.toml|tox\.ini|pytest\.ini|noxfile\.py)")
 _MAKING = re.compile(r"\bg?make\b|\bninja\b|\bcmake\b|\bmeson\b|\bscons\b|\b(?:npm|yarn|pnpm)\b")
@@ -65,8 +69,14 @@ class Words(NamedTuple):
         """Read a text; what a variable stands for may be anything."""
         plain = _VARIABLE.sub("*", _ASSIGNED.sub("", text))
         words = {os.path.normpath(word) for word in _WORD.findall(plain)}
-        patterns = sorted(word for word in words if re.search(r"[*?\[]", word) and re.search(r"\w", word))
-        pattern = re.compile(f"(?:.*/)?(?:{'|'.join(map(translate, patterns))})", re.DOTALL) if patterns else None
+        patterns = sorted(
+            word for word in words if re.search(r"[*?\[]", word) and re.search(r"\w", word)
+        )
+        pattern = (
+            re.compile(f"(?:.*/)?(?:{'|'.join(map(translate, patterns))})", re.DOTALL)
+            if patterns
+            else None
+        )
         names = set(_NAME.findall(plain))
         ended = (name.rstrip(".") for name in names)
         return cls(text, frozenset(names.union(ended)), frozenset(words), pattern)
@@ -85,7 +95,11 @@ class Words(NamedTuple):
     def has_module(self, path: str) -> bool:
         """Whether a Python file may be meant by its name, or by that of its module."""
         name = PurePosixPath(path)
-        return self.has_file(path) or name.stem in self.names or ".".join(name.with_suffix("").parts) in self.names
+        return (
+            self.has_file(path)
+            or name.stem in self.names
+            or ".".join(name.with_suffix("").parts) in self.names
+        )
 
 
 class Inputs:
@@ -95,13 +109,22 @@ class Inputs:
         self.config, self.sources = config, sources
 
     def reason(self, path: str) -> str:
-        """Why any benchmark may notice a change of a file, whatever it changes; empty where the analysis decides."""
+        """Why any benchmark may notice a change of a file, whatever it changes; empty where the
+        analysis decides.
+        """
         if is_within(path, self.config.overlay):
             return "it belongs to the benchmarks themselves, so that new series begin"
         kind = language(path)
         if kind and not is_document(path):
             given = self._given_to_scripts if kind in COMPILED else {}
-            return next((f"{where} gives it to a script" for where, words in given.items() if words.has_file(path)), "")
+            return next(
+                (
+                    f"{where} gives it to a script"
+                    for where, words in given.items()
+                    if words.has_file(path)
+                ),
+                "",
+            )
         for where, words in self._texts.items():
             about = where.endswith(SETUP) and is_about(path)
             inside = not is_build(where) and words.has_folder(path)
@@ -110,13 +133,17 @@ class Inputs:
         return ""
 
     def given(self, cell: Cell, paths: Iterable[str]) -> str:
-        """The first of some files that a job's command is given as data, also by a folder around it; empty without any."""
+        """The first of some files that a job's command is given as data, also by a folder around
+        it; empty without any.
+        """
         command = " ".join(filter(None, (cell.cmd, cell.args)))
         return self._given(command, cell.workload.name if cell.workload else "", paths)
 
     def names(self, path: str) -> bool:
         """Whether anything names a file as data."""
-        return bool(self.reason(path)) or any(self._given(*words, [path]) for words in self._commands)
+        return bool(self.reason(path)) or any(
+            self._given(*words, [path]) for words in self._commands
+        )
 
     @cached_property
     def makers(self) -> Mapping[str, Reach]:
@@ -125,11 +152,17 @@ class Inputs:
         found = {}
         for path in self._python_makers:
             known = reach(self.sources, "", f"python {shlex.quote(path)}")
-            if not isinstance(known, str) and known.processes:  # of others, whose names are not followed
-                functions = frozenset(f"{one}:{name}" for one in every for name in self._functions(one))
+            # of others, whose names are not followed
+            if not isinstance(known, str) and known.processes:
+                functions = frozenset(
+                    f"{one}:{name}" for one in every for name in self._functions(one)
+                )
                 known = replace(known, functions=known.functions | functions, processes=False)
             found[path] = known
-        found |= {path: reach(self.sources, "", f"./{PurePosixPath(path).stem}") for path in self._compiled_makers}
+        found |= {
+            path: reach(self.sources, "", f"./{PurePosixPath(path).stem}")
+            for path in self._compiled_makers
+        }
         return {path: known for path, known in found.items() if not isinstance(known, str)}
 
     def _functions(self, path: str) -> Iterable[str]:
@@ -164,25 +197,31 @@ class Inputs:
             return []
         return entries(self.sources, words) if words else []
 
-    # -- how the project is built ------------------------------------------------------------------------------------------------------
+    # -- how the project is built ------------------------------------------------------------------
 
     @cached_property
     def _own(self) -> Words:
         """What perf.toml says of builds, interpreters and variables."""
         config = self.config
         python = (config.python.install, config.python.requires) if config.python else ()
-        return Words.of("\n".join(_strings((config.build, config.env, python, [job.env for job in config.job]))))
+        return Words.of(
+            "\n".join(_strings((config.build, config.env, python, [job.env for job in config.job])))
+        )
 
     @cached_property
     def _texts(self) -> dict[str, Words]:
-        """What a build or a command is written in, by file: perf.toml, and all that is named from there on."""
+        """What a build or a command is written in, by file: perf.toml, and all that is named from
+        there on.
+        """
         commands = Words.of("\n".join(f"{command}\n{more}" for command, more in self._commands))
         made = self._tools(made=True) if _MAKING.search(commands.text) else ()
         return self._named([*self._scripts(commands), *made], python=False) | self._build
 
     @cached_property
     def _build(self) -> dict[str, Words]:
-        """What the build is written in: perf.toml, what its tools read, and all that these name or run."""
+        """What the build is written in: perf.toml, what its tools read, and all that these name or
+        run.
+        """
         first = [*self._tools(), *self._scripts(self._own), *self._run(self._own)]
         return {RULES_FILE: self._own} | self._named(first, python=True)
 
@@ -195,16 +234,27 @@ class Inputs:
             new = {path: Words.of(text) for path, text in read.items()}
             found |= new
             waiting = [path for words in new.values() for path in self._scripts(words)]
-            waiting += [path for where, words in new.items() if python and where not in self._python for path in self._run(words)]
+            waiting += [
+                path
+                for where, words in new.items()
+                if python and where not in self._python
+                for path in self._run(words)
+            ]
         return found
 
     @cached_property
     def _python(self) -> dict[str, None]:
         """The Python files but for setup.py and the like."""
-        return {path: None for path in self.sources.blobs if language(path) == "python" and not is_build(path)}
+        return {
+            path: None
+            for path in self.sources.blobs
+            if language(path) == "python" and not is_build(path)
+        }
 
     def _tools(self, *, made: bool = False) -> Iterator[str]:
-        """The files that the tools read which the build calls; ``made``: or others that make the project."""
+        """The files that the tools read which the build calls; ``made``: or others that make the
+        project.
+        """
         build = self.config.build
         making = made or any(not _INSTALLING.search(line) for line in build)
         compiles = any(language(path) in COMPILED for path in self.sources.blobs)
@@ -219,7 +269,12 @@ class Inputs:
     def _scripts(self, words: Words) -> Iterator[str]:
         """The files that a text names and that may name others."""
         for path in self.sources.files:
-            if not language(path) and not is_document(path) and not _SETTINGS.fullmatch(path) and words.has_file(path):
+            if (
+                not language(path)
+                and not is_document(path)
+                and not _SETTINGS.fullmatch(path)
+                and words.has_file(path)
+            ):
                 yield path
 
     def _run(self, words: Words) -> list[str]:
@@ -229,8 +284,12 @@ class Inputs:
 
     @cached_property
     def _python_makers(self) -> list[str]:
-        """The Python files that the build runs; a job's own program is none, unless perf.toml has it built with."""
-        own = {path for command, _ in self._commands for path in self._programs(command)}.difference(self._run(self._own))
+        """The Python files that the build runs; a job's own program is none, unless perf.toml has
+        it built with.
+        """
+        own = {
+            path for command, _ in self._commands for path in self._programs(command)
+        }.difference(self._run(self._own))
         return [path for path in self._python if path in self._build and path not in own]
 
     @cached_property
@@ -238,10 +297,24 @@ class Inputs:
         """The sources of programs that the build compiles and runs."""
         if not self.config.build:
             return []
-        run = {name for words in self._build.values() for name in re.findall(r"(?:\./|COMMAND\s+)([\w.-]+)", words.text)}
-        named = [path for path in self.sources.blobs if language(path) in COMPILED and PurePosixPath(path).stem in run]
-        jobs = {PurePosixPath(command.split()[0]).name for command, _ in self._commands if command.split()}
-        known = self.sources.all_parts(path for path in named if PurePosixPath(path).stem not in jobs)
+        run = {
+            name
+            for words in self._build.values()
+            for name in re.findall(r"(?:\./|COMMAND\s+)([\w.-]+)", words.text)
+        }
+        named = [
+            path
+            for path in self.sources.blobs
+            if language(path) in COMPILED and PurePosixPath(path).stem in run
+        ]
+        jobs = {
+            PurePosixPath(command.split()[0]).name
+            for command, _ in self._commands
+            if command.split()
+        }
+        known = self.sources.all_parts(
+            path for path in named if PurePosixPath(path).stem not in jobs
+        )
         return [path for path, parts in known.items() if parts and "main" in parts.functions]
 
     @cached_property
@@ -257,7 +330,9 @@ def is_within(path: str, overlay: Iterable[str]) -> bool:
 
 
 def _lines(text: str, wanted: re.Pattern[str]) -> Words:
-    """The lines of a text in which something stands and that are no tests; of a makefile with what their rules name."""
+    """The lines of a text in which something stands and that are no tests; of a makefile with what
+    their rules name.
+    """
     found = []
     rule = ""
     for line in text.replace("\\\n", " ").split("\n"):

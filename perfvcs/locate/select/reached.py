@@ -14,9 +14,12 @@ if TYPE_CHECKING:
     from perfvcs.profile import Profile
     from perfvcs.repository import Repository
 
-PROCESSES = "(processes)"  # among the functions of a unit that started processes, whose own functions nobody saw
-LEFT_OUT = "(left out)"  # the only function of a unit that was there and not measured: an older profile has its functions
-SYMBOL = "(compiled):"  # before the name of a function of a compiled program, whose file is not known
+# among the functions of a unit that started processes, whose own functions nobody saw
+PROCESSES = "(processes)"
+# the only function of a unit that was there and not measured: an older profile has its functions
+LEFT_OUT = "(left out)"
+# before the name of a function of a compiled program, whose file is not known
+SYMBOL = "(compiled):"
 SEARCHED_COMMITS = 20  # measured commits in which a record is looked for
 _FRAME = re.compile(r"(.+) \(([^()]+)\)")
 MODULE = "<module>"
@@ -24,7 +27,9 @@ MODULE = "<module>"
 
 @dataclass(frozen=True)
 class BenchmarkUnit:
-    """A benchmark: a job under a collector, and the unit of it (a test); the unit "" is the job as a whole."""
+    """A benchmark: a job under a collector, and the unit of it (a test); the unit "" is the job as
+    a whole.
+    """
 
     job: str
     collector: str
@@ -51,11 +56,12 @@ class BenchmarkUnit:
 
 @dataclass(frozen=True)
 class Reach:
-    """What a unit ran on a ``commit``: functions as ``file:qualified name``, ``outside`` those that ran in its process for no unit.
+    """What a unit ran on a ``commit``: functions as ``file:qualified name``, ``outside`` those that
+    ran in its process for no unit.
 
-    ``complete``: every function of the project that ran is among them; otherwise those in which time or instructions were seen.
-    ``processes``: it started processes whose functions nobody saw. ``recorded``: it was seen to run them, with this ``command``; otherwise
-    it can by its sources.
+    ``complete``: every function of the project that ran is among them; otherwise those in which
+    time or instructions were seen. ``processes``: it started processes whose functions nobody saw.
+    ``recorded``: it was seen to run them, with this ``command``; otherwise it can by its sources.
     """
 
     commit: str
@@ -69,10 +75,16 @@ class Reach:
     @property
     def symbols(self) -> list[str]:
         """The functions of a compiled program that ran, by the names that they have in it."""
-        return [function.removeprefix(SYMBOL) for function in self.functions if function.startswith(SYMBOL)]
+        return [
+            function.removeprefix(SYMBOL)
+            for function in self.functions
+            if function.startswith(SYMBOL)
+        ]
 
     def touched(self, changes: Changes) -> frozenset[str]:
-        """The functions of the unit that a change touches, as ``file:qualified name``; with the files whose module it loads."""
+        """The functions of the unit that a change touches, as ``file:qualified name``; with the
+        files whose module it loads.
+        """
         own = changes.functions & {outer(function) for function in self.functions}
         modules = {f"{path}:{MODULE}" for path in changes.loaded}
         return own | (modules & (self.functions | self.outside))
@@ -86,7 +98,9 @@ def outer(function: str) -> str:
 def recorded(
     repository: Repository, commits: Iterable[str], units: Iterable[BenchmarkUnit] | None = None
 ) -> dict[BenchmarkUnit, Reach]:
-    """The newest complete record of each unit among some commits, nearest first; of all units, or as soon as these are known."""
+    """The newest complete record of each unit among some commits, nearest first; of all units, or
+    as soon as these are known.
+    """
     wanted = None if units is None else {unit.cell for unit in units}
     found: dict[BenchmarkUnit, Reach] = {}
     done: set[tuple[str, str]] = set()
@@ -94,7 +108,11 @@ def recorded(
     for commit in islice(repository.with_profiles(commits), SEARCHED_COMMITS):
         headers = [header for header in repository.index.headers([commit]) if header.dirty is None]
         newest = {(header.job.label, header.job.collector): header for header in headers}
-        waiting = {key: header for key, header in newest.items() if key not in done and (wanted is None or key in wanted)}
+        waiting = {
+            key: header
+            for key, header in newest.items()
+            if key not in done and (wanted is None or key in wanted)
+        }
         for key, profile in zip(waiting, repository.profiles(waiting.values()), strict=True):
             if reaches := of_profile(profile):
                 there = known.setdefault(
@@ -116,12 +134,19 @@ def of_profile(profile: Profile) -> dict[BenchmarkUnit, Reach]:
         return {}
     job, collector, names = profile.job.label, profile.job.collector, profile.reached.functions
     command = profile.job.cmd
-    sets = {uid: frozenset(names[number] for number in numbers) for uid, numbers in profile.reached.units.items()}
+    sets = {
+        uid: frozenset(names[number] for number in numbers)
+        for uid, numbers in profile.reached.units.items()
+    }
     outside = sets.get("", frozenset()) - {PROCESSES}
     units = {uid: functions for uid, functions in sets.items() if uid}
     found = {
         BenchmarkUnit(job, collector, uid): Reach(
-            profile.commit, functions - {PROCESSES}, outside, PROCESSES in functions, command=command
+            profile.commit,
+            functions - {PROCESSES},
+            outside,
+            PROCESSES in functions,
+            command=command,
         )
         for uid, functions in units.items()
     }
@@ -133,9 +158,13 @@ def of_profile(profile: Profile) -> dict[BenchmarkUnit, Reach]:
 
 
 def seen(profile: Profile) -> Reach:
-    """The functions in which a profile saw time, instructions or allocations by its stacks and units: not all that ran."""
+    """The functions in which a profile saw time, instructions or allocations by its stacks and
+    units: not all that ran.
+    """
     frames = profile.stacks.frames if profile.stacks else []
-    return Reach(profile.commit, frozenset(_named([*frames, *profile.resources.names])), complete=False)
+    return Reach(
+        profile.commit, frozenset(_named([*frames, *profile.resources.names])), complete=False
+    )
 
 
 def _named(frames: Iterable[str]) -> Iterator[str]:

@@ -1,4 +1,6 @@
-"""What was left out, and the project's own miss rate: some of it is measured all the same, and what that shows is counted."""
+"""What was left out, and the project's own miss rate: some of it is measured all the same, and what
+that shows is counted.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,13 @@ if TYPE_CHECKING:
 FILE = "selected.db"
 SCHEMA = """
 CREATE TABLE sampled (
-    baseline TEXT NOT NULL, target TEXT NOT NULL, job TEXT NOT NULL, collector TEXT NOT NULL, uid TEXT NOT NULL, word TEXT,
+    baseline TEXT NOT NULL, target TEXT NOT NULL, job TEXT NOT NULL, collector TEXT NOT NULL,
+    uid TEXT NOT NULL, word TEXT,
     PRIMARY KEY (baseline, target, job, collector, uid)
 ) WITHOUT ROWID;
 CREATE TABLE left_out (
-    target TEXT NOT NULL, job TEXT NOT NULL, collector TEXT NOT NULL, uid TEXT NOT NULL, baseline TEXT NOT NULL, number INTEGER NOT NULL,
+    target TEXT NOT NULL, job TEXT NOT NULL, collector TEXT NOT NULL, uid TEXT NOT NULL,
+    baseline TEXT NOT NULL, number INTEGER NOT NULL,
     PRIMARY KEY (target, job, collector, uid)
 ) WITHOUT ROWID"""
 VERSION = 1
@@ -43,7 +47,9 @@ class Inherited(NamedTuple):
 
 
 class LeftOutSampler:
-    """What was left out and measured all the same, in a file of its own in the folder ``home``; it may be deleted at any time."""
+    """What was left out and measured all the same, in a file of its own in the folder ``home``; it
+    may be deleted at any time.
+    """
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -53,17 +59,26 @@ class LeftOutSampler:
         return Database(self._home / FILE, SCHEMA, VERSION)
 
     def note(self, baseline: str, target: str, left_out: LeftOut) -> None:
-        """Remember what was left out at a target, by state names, and what of it is measured all the same."""
+        """Remember what was left out at a target, by state names, and what of it is measured all
+        the same.
+        """
         keys = [(baseline, target, unit.job, unit.collector, unit.uid) for unit in left_out.sampled]
-        sql = "INSERT OR IGNORE INTO sampled (baseline, target, job, collector, uid) VALUES (?, ?, ?, ?, ?)"
+        sql = (
+            "INSERT OR IGNORE INTO sampled (baseline, target, job, collector, uid) VALUES (?, ?, ?,"
+            " ?, ?)"
+        )
 
         def keep() -> None:
             with self._database.transaction() as connection:
-                ((number,),) = connection.execute("SELECT coalesce(max(number), 0) + 1 FROM left_out").fetchall()
+                ((number,),) = connection.execute(
+                    "SELECT coalesce(max(number), 0) + 1 FROM left_out"
+                ).fetchall()
                 rows = [(target, *row, baseline, number) for row in left_out.units]
                 connection.execute("DELETE FROM left_out WHERE target = ?", (target,))
                 connection.executemany("INSERT INTO left_out VALUES (?, ?, ?, ?, ?, ?)", rows)
-                connection.execute("DELETE FROM left_out WHERE number <= ?", (number - MOST_TARGETS,))
+                connection.execute(
+                    "DELETE FROM left_out WHERE number <= ?", (number - MOST_TARGETS,)
+                )
                 connection.executemany(sql, keys)
 
         self._database.attempt(keep)
@@ -73,15 +88,23 @@ class LeftOutSampler:
         if not (self._home / FILE).exists():
             return Inherited("", frozenset())
         sql = "SELECT baseline, job, uid FROM left_out WHERE target = ?"
-        found = self._database.attempt(lambda: self._database.connection.execute(sql, (target,)).fetchall())
-        return Inherited(found[0][0] if found else "", frozenset((job, uid) for _, job, uid in found))
+        found = self._database.attempt(
+            lambda: self._database.connection.execute(sql, (target,)).fetchall()
+        )
+        return Inherited(
+            found[0][0] if found else "", frozenset((job, uid) for _, job, uid in found)
+        )
 
     def judge(self, baseline: str, target: str, changes: Iterable[Change]) -> None:
-        """Note what a check says of those that were sampled between two states: whether anything changed, or all stayed the same."""
+        """Note what a check says of those that were sampled between two states: whether anything
+        changed, or all stayed the same.
+        """
         if not (self._home / FILE).exists():
             return
         sql = "SELECT job, collector, uid FROM sampled WHERE baseline = ? AND target = ?"
-        asked = self._database.attempt(lambda: self._database.connection.execute(sql, (baseline, target)).fetchall())
+        asked = self._database.attempt(
+            lambda: self._database.connection.execute(sql, (baseline, target)).fetchall()
+        )
         if not asked:
             return
         words: dict[tuple[str, str], set[str]] = {}
@@ -91,9 +114,15 @@ class LeftOutSampler:
         rows = []
         for job, collector, uid in asked:
             found = words.get((job, uid), set())
-            word = next((one for one in CHANGED_VERDICTS if one in found), SAME_VERDICT if found == {SAME_VERDICT} else None)
+            word = next(
+                (one for one in CHANGED_VERDICTS if one in found),
+                SAME_VERDICT if found == {SAME_VERDICT} else None,
+            )
             rows.append((word, baseline, target, job, collector, uid))
-        update = "UPDATE sampled SET word = ? WHERE baseline = ? AND target = ? AND job = ? AND collector = ? AND uid = ?"
+        update = (
+            "UPDATE sampled SET word = ? WHERE baseline = ? AND target = ? AND job = ? AND"
+            " collector = ? AND uid = ?"
+        )
 
         def keep() -> None:
             with self._database.transaction() as connection:
@@ -106,9 +135,15 @@ class LeftOutSampler:
         if not (self._home / FILE).exists():
             return {"measured": 0, "settled": 0, "changed": 0}
         sql = "SELECT word, count(*) FROM sampled GROUP BY word"
-        found = dict(self._database.attempt(lambda: self._database.connection.execute(sql).fetchall()))
+        found = dict(
+            self._database.attempt(lambda: self._database.connection.execute(sql).fetchall())
+        )
         changed = sum(found.get(word, 0) for word in CHANGED_VERDICTS)
-        return {"measured": sum(found.values()), "settled": changed + found.get(SAME_VERDICT, 0), "changed": changed}
+        return {
+            "measured": sum(found.values()),
+            "settled": changed + found.get(SAME_VERDICT, 0),
+            "changed": changed,
+        }
 
     def summary(self) -> str:
         """One sentence about them; empty where none was settled yet."""
@@ -118,8 +153,10 @@ class LeftOutSampler:
         rate, settled = counts["changed"] / counts["settled"], counts["settled"]
         most = _most(counts["changed"], settled)
         return (
-            f"measured anyway to see what selecting misses: {counted(counts['measured'], 'benchmark')}, of {settled:,} settled "
-            f"{counts['changed']:,} changed ({100 * rate:.2g} %; with 95 % confidence at most {100 * most:.2g} %)"
+            "measured anyway to see what selecting misses:"
+            f" {counted(counts['measured'], 'benchmark')}, of {settled:,} settled"
+            f" {counts['changed']:,} changed ({100 * rate:.2g} %; with 95 % confidence at most"
+            f" {100 * most:.2g} %)"
         )
 
 

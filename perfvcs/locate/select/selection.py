@@ -27,7 +27,9 @@ TESTS = "pytest"  # the collector whose units can be left out one by one
 
 
 class Choice(NamedTuple):
-    """Whether a benchmark is to run, and why; ``by`` is what it was decided by, empty where nothing is known of the benchmark."""
+    """Whether a benchmark is to run, and why; ``by`` is what it was decided by, empty where nothing
+    is known of the benchmark.
+    """
 
     unit: BenchmarkUnit
     run: bool
@@ -38,7 +40,9 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True)
 class BenchmarkReach:
-    """What is known of one benchmark: its reach, and the impacts of what changed since (``stale``: before the change itself)."""
+    """What is known of one benchmark: its reach, and the impacts of what changed since (``stale``:
+    before the change itself).
+    """
 
     reach: Reach | None
     unknown: str = "nothing is recorded of it"
@@ -52,7 +56,9 @@ def choose(unit: BenchmarkUnit, evidence: BenchmarkReach, change: ChangeReach) -
         return Choice(unit, False, "no source, build or data file changed", "files", reach)
     if change.everything:
         path, why = next(iter(change.everything.items()))
-        more = f" (and {len(change.everything) - 1} more such)" if len(change.everything) > 1 else ""
+        more = (
+            f" (and {len(change.everything) - 1} more such)" if len(change.everything) > 1 else ""
+        )
         return Choice(unit, True, f"{path} changed: {why}{more}", "files", reach)
     if reach is None:
         return Choice(unit, True, evidence.unknown)
@@ -60,9 +66,21 @@ def choose(unit: BenchmarkUnit, evidence: BenchmarkReach, change: ChangeReach) -
     if reason := touches(reach, change):
         return Choice(unit, True, reason, by, reach)
     if evidence.stale is not None and (reason := stale(reach, evidence.stale)):
-        return Choice(unit, True, f"what it runs changed since it was recorded on {reach.commit[:10]}: {reason}", by, reach)
+        return Choice(
+            unit,
+            True,
+            f"what it runs changed since it was recorded on {reach.commit[:10]}: {reason}",
+            by,
+            reach,
+        )
     count = len(change.functions)
-    functions = "the function" if count == 1 else f"any of the {count:,} functions" if count else "any function"
+    functions = (
+        "the function"
+        if count == 1
+        else f"any of the {count:,} functions"
+        if count
+        else "any function"
+    )
     return Choice(unit, False, f"does not run {functions} that the change can touch", by, reach)
 
 
@@ -77,13 +95,19 @@ def touches(reach: Reach, change: ChangeReach) -> str:
         return reason
     if change.told is not None and (reason := _reads(reach, change.told)):
         return reason
-    if change.computed is not None and not own.isdisjoint(change.computing) and (reason := _among(own, change.computed)):
+    if (
+        change.computed is not None
+        and not own.isdisjoint(change.computing)
+        and (reason := _among(own, change.computed))
+    ):
         return f"looks names up, and runs {reason}"
     return ""
 
 
 def stale(reach: Reach, change: ChangeReach) -> str:
-    """How something that changed after a benchmark was recorded can touch it, in one sentence; empty where it cannot."""
+    """How something that changed after a benchmark was recorded can touch it, in one sentence;
+    empty where it cannot.
+    """
     if change.everything:
         path, why = next(iter(change.everything.items()))
         return f"{path} changed: {why}"
@@ -104,10 +128,18 @@ def _among(functions: Iterable[str], change: ChangeReach) -> str:
 
 
 def _reads(reach: Reach, told: ToldChange) -> str:
-    """How a benchmark may read docstrings and the like that changed: where what it runs imports their file."""
+    """How a benchmark may read docstrings and the like that changed: where what it runs imports
+    their file.
+    """
     files = {function.partition(":")[0] for function in reach.functions}
-    reader = next((function for function in sorted(reach.functions) if outer(function) in told.readers), "")
-    return f"runs {reader}: {told.readers[outer(reader)]}" if reader and not files.isdisjoint(told.users) else ""
+    reader = next(
+        (function for function in sorted(reach.functions) if outer(function) in told.readers), ""
+    )
+    return (
+        f"runs {reader}: {told.readers[outer(reader)]}"
+        if reader and not files.isdisjoint(told.users)
+        else ""
+    )
 
 
 def _loads(reach: Reach, change: ChangeReach) -> str:
@@ -123,14 +155,22 @@ def _loads(reach: Reach, change: ChangeReach) -> str:
 
 
 def sampled(choices: Sequence[Choice], seed: str, one_in: int) -> list[BenchmarkUnit]:
-    """One in so many of the benchmarks that are left out, chosen by chance that follows from a ``seed``."""
+    """One in so many of the benchmarks that are left out, chosen by chance that follows from a
+    ``seed``.
+    """
     import hashlib
 
     def drawn(unit: BenchmarkUnit) -> int:
         text = "\0".join((seed, unit.job, unit.collector, unit.uid))
-        return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+        return int.from_bytes(
+            hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big"
+        )
 
-    return [choice.unit for choice in choices if not choice.run and one_in and drawn(choice.unit) % one_in == 0]
+    return [
+        choice.unit
+        for choice in choices
+        if not choice.run and one_in and drawn(choice.unit) % one_in == 0
+    ]
 
 
 def kept(choices: Iterable[Choice]) -> Mapping[tuple[str, str], list[Choice]]:
@@ -150,7 +190,9 @@ class LeftOutUnit(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """What need not be measured: whole jobs by label and collector, and tests of others; ``sampled`` is measured all the same."""
+    """What need not be measured: whole jobs by label and collector, and tests of others;
+    ``sampled`` is measured all the same.
+    """
 
     jobs: frozenset[tuple[str, str]]
     tests: dict[tuple[str, str], frozenset[str]]
@@ -160,12 +202,25 @@ class LeftOut(NamedTuple):
     def units(self) -> tuple[LeftOutUnit, ...]:
         """All of them, sorted."""
         whole = [LeftOutUnit(*cell, "") for cell in self.jobs]
-        return tuple(sorted([*whole, *(LeftOutUnit(*cell, name) for cell, names in self.tests.items() for name in names)]))
+        return tuple(
+            sorted(
+                [
+                    *whole,
+                    *(
+                        LeftOutUnit(*cell, name)
+                        for cell, names in self.tests.items()
+                        for name in names
+                    ),
+                ]
+            )
+        )
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Which benchmarks the change from ``baseline`` to ``target`` can touch: a choice for each, in the order of perf.toml."""
+    """Which benchmarks the change from ``baseline`` to ``target`` can touch: a choice for each, in
+    the order of perf.toml.
+    """
 
     baseline: State
     target: State
@@ -178,26 +233,37 @@ class Selection:
         return [choice for choice in self.choices if choice.run]
 
     def left_out(self, one_in: int = ONE_IN) -> LeftOut:
-        """What need not be measured, but for one in so many (0: none at all), chosen by chance that follows from both commits."""
+        """What need not be measured, but for one in so many (0: none at all), chosen by chance that
+        follows from both commits.
+        """
         drawn = sampled(self.choices, f"{self.baseline.commit} {self.target.commit}", one_in)
         again = set(drawn)
-        left = [choice.unit for choice in self.choices if not choice.run and choice.unit not in again]
+        left = [
+            choice.unit for choice in self.choices if not choice.run and choice.unit not in again
+        ]
         whole = {unit.cell for unit in left}
         partly = {choice.unit.cell for choice in self.choices if choice.run or choice.unit in again}
         tests: dict[tuple[str, str], set[str]] = {}
         for unit in left:
             if unit.cell in partly:
                 tests.setdefault(unit.cell, set()).add(unit.uid)
-        return LeftOut(frozenset(whole - partly), {key: frozenset(names) for key, names in tests.items()}, tuple(drawn))
+        return LeftOut(
+            frozenset(whole - partly),
+            {key: frozenset(names) for key, names in tests.items()},
+            tuple(drawn),
+        )
 
 
-def select(repository: Repository, config: Config, cells: Sequence[Cell], baseline: State, target: State) -> Selection:
+def select(
+    repository: Repository, config: Config, cells: Sequence[Cell], baseline: State, target: State
+) -> Selection:
     """Choose among cells those that the change from one state to another can touch."""
     return _Selector(repository, config, baseline, target).choices(cells)
 
 
 def unnoticed(repository: Repository, config: Config) -> bool:
-    """Whether no job can notice what the working tree changes: what measures every revision alike, and documents that nothing names.
+    """Whether no job can notice what the working tree changes: what measures every revision alike,
+    and documents that nothing names.
 
     Files of ``overlay`` and perf.toml itself are those of the working tree for every revision.
     """
@@ -223,8 +289,15 @@ def unnoticed(repository: Repository, config: Config) -> bool:
 class _Selector:
     """What several benchmarks share: the changes, the sources on both sides, and the records."""
 
-    def __init__(self, repository: Repository, config: Config, baseline: State, target: State) -> None:
-        self.repository, self.config, self.baseline, self.target = repository, config, baseline, target
+    def __init__(
+        self, repository: Repository, config: Config, baseline: State, target: State
+    ) -> None:
+        self.repository, self.config, self.baseline, self.target = (
+            repository,
+            config,
+            baseline,
+            target,
+        )
         self.project, self.home = repository.project, repository.home
         self._stale: dict[str, ChangeReach] = {}
         self._later: dict[str, Changes] = {}
@@ -234,15 +307,32 @@ class _Selector:
         working = self._working(self.target)
         made = changes(self.project, self.baseline.commit, self.target.commit, working=working)
         found = self._reach(made, self._after) if made.files else ChangeReach()
-        units = [(cell, unit) for cell in cells for unit in self._units(cell) if not self._is_gone(unit, made)]
+        units = [
+            (cell, unit)
+            for cell in cells
+            for unit in self._units(cell)
+            if not self._is_gone(unit, made)
+        ]
         choices = [self._choice(unit, cell, made, found) for cell, unit in units]
         return Selection(self.baseline, self.target, made, tuple(choices))
 
     def _choice(self, unit: BenchmarkUnit, cell: Cell, made: Changes, found: ChangeReach) -> Choice:
         if self._is_text(unit, made):
-            return Choice(unit, True, f"{unit.path} changed, whose text it runs", "files", self._records.get(unit))
+            return Choice(
+                unit,
+                True,
+                f"{unit.path} changed, whose text it runs",
+                "files",
+                self._records.get(unit),
+            )
         if path := self._inputs(self._after).given(cell, [file.path for file in made.files]):
-            return Choice(unit, True, f"{path} changed, which its command names", "files", self._records.get(unit))
+            return Choice(
+                unit,
+                True,
+                f"{path} changed, which its command names",
+                "files",
+                self._records.get(unit),
+            )
         return choose(unit, self._evidence(unit, cell, found), found)
 
     def _reach(self, made: Changes, sources: Sources) -> ChangeReach:
@@ -276,11 +366,17 @@ class _Selector:
         whole = BenchmarkUnit(cell.label, cell.collector_name)
         if cell.collector_name != TESTS:
             return [whole]
-        own = [unit for unit in self._records if unit.uid and unit.cell == whole.cell and self._is_of(unit, cell)]
+        own = [
+            unit
+            for unit in self._records
+            if unit.uid and unit.cell == whole.cell and self._is_of(unit, cell)
+        ]
         return sorted(own, key=lambda unit: unit.uid) or [whole]
 
     def _is_text(self, unit: BenchmarkUnit, made: Changes) -> bool:
-        """Whether a changed file's documents or docstrings are the test itself: its own function is not among those that ran."""
+        """Whether a changed file's documents or docstrings are the test itself: its own function is
+        not among those that ran.
+        """
         if not unit.uid or unit.path not in {file.path for file in made.files}:
             return False
         known = self._records.get(unit)
@@ -304,7 +400,9 @@ class _Selector:
         if known is not None:
             later = [file.path for file in self._changed_since(known.commit).files]
             if path := self._inputs(self._before).given(cell, later):
-                return BenchmarkReach(None, f"{path}, which its command names, changed since it was recorded")
+                return BenchmarkReach(
+                    None, f"{path}, which its command names, changed since it was recorded"
+                )
             return BenchmarkReach(known, stale=self._since(known.commit))
         if cell.collector_name == TESTS:
             return BenchmarkReach(None, "its tests were not recorded yet: measure them once")
@@ -316,14 +414,22 @@ class _Selector:
         if isinstance(after, str):
             return BenchmarkReach(None, f"nothing is recorded of it, and {after}")
         return BenchmarkReach(
-            replace(guess, functions=guess.functions | after.functions, processes=guess.processes or after.processes)
+            replace(
+                guess,
+                functions=guess.functions | after.functions,
+                processes=guess.processes or after.processes,
+            )
         )
 
     def _record(self, unit: BenchmarkUnit, cell: Cell) -> Reach | None:
         """What was recorded of a benchmark, of a whole job under any of its collectors."""
         own = [unit] if self._is_of(unit, cell) else []
         if cell.collector_name != TESTS and not unit.uid:
-            own += [one for one in self._records if one.job == unit.job and not one.uid and self._is_of(one, cell)]
+            own += [
+                one
+                for one in self._records
+                if one.job == unit.job and not one.uid and self._is_of(one, cell)
+            ]
         found = (resolved(self._before, self._records[one]) for one in own)
         return next((one for one in found if not isinstance(one, str)), None)
 

@@ -1,4 +1,6 @@
-"""What a benchmark can run by its sources alone, where nothing was recorded: names lead from its program to all that they mean."""
+"""What a benchmark can run by its sources alone, where nothing was recorded: names lead from its
+program to all that they mean.
+"""
 
 from __future__ import annotations
 
@@ -16,27 +18,47 @@ from perfvcs.locate.sources.parts import COMPUTED, GLOBAL, IMPORTING, Parts, Sta
 from perfvcs.locate.sources.uses import Sources
 
 _PYTHON = re.compile(r"(?:.*/)?(?:python|pypy)[\d.]*t?")
-STARTING = frozenset({
-    "subprocess", "Popen", "fork", "posix_spawn", "multiprocessing", "ProcessPoolExecutor", "check_output", "system", "popen",
-})  # fmt: skip
+STARTING = frozenset(
+    {
+        "subprocess",
+        "Popen",
+        "fork",
+        "posix_spawn",
+        "multiprocessing",
+        "ProcessPoolExecutor",
+        "check_output",
+        "system",
+        "popen",
+    }
+)
 COMPILED = ("c", "fortran")
 STARTUP = re.compile(
-    r"\(below main\)|_start|_init|_fini|_dl_relocate_static_pie|frame_dummy|(?:de)?register_tm_clones|_GLOBAL__"
-    r"|__(?:do_global_|libc_|gmon_|x86\.|tls_|cxx_|cxa_|clang_|static_initialization|stack_chk_|gthread_|asan_|ubsan_|tsan_)"
+    r"\(below main\)|_start|_init|_fini|_dl_relocate_static_pie|frame_dummy"
+    r"|(?:de)?register_tm_clones|_GLOBAL__"
+    r"|__(?:do_global_|libc_|gmon_|x86\.|tls_|cxx_|cxa_|clang_|static_initialization)"
+    r"|__(?:stack_chk_|gthread_|asan_|ubsan_|tsan_)"
     r"|__[a-z]+[hsdtxo][ifc]\d?$"  # of the compiler's own library
 )
 # as gfortran, ifx and flang write them
-_OF_MODULES = re.compile(r"__[a-z0-9_]+MOD_([a-z0-9_]+)|(?:(?!_mp_)[a-z0-9_])+_mp_([a-z0-9_]+)_|_Q(?:M[a-z0-9_]+)?P([a-z0-9_]+)")
+_OF_MODULES = re.compile(
+    r"__[a-z0-9_]+MOD_([a-z0-9_]+)|(?:(?!_mp_)[a-z0-9_])+_mp_([a-z0-9_]+)_|_Q(?:M[a-z0-9_]+)?P([a-z0-9_]+)"
+)
 
 
 def reach(sources: Sources, commit: str, command: str, *, shell: bool = False) -> Reach | str:
-    """What a command can run of the sources on a ``commit``; a reason in a few words where these do not tell."""
+    """What a command can run of the sources on a ``commit``; a reason in a few words where these do
+    not tell.
+    """
     words = shlex.split(command)
     if shell or not words:
         return f"what `{command[:60]}` runs cannot be seen without running it"
     if _PYTHON.fullmatch(words[0]) or words[0].removeprefix("./") in sources.blobs:
         found = entries(sources, words)
-        return _python(sources, commit, found) if found else f"which module `{command[:60]}` runs is not known"
+        return (
+            _python(sources, commit, found)
+            if found
+            else f"which module `{command[:60]}` runs is not known"
+        )
     if "/" in words[0] and any(language(path) in COMPILED for path in sources.blobs):
         return _compiled(sources, commit, PurePosixPath(words[0]).stem)
     return f"what `{words[0][:60]}` runs cannot be seen without running it"
@@ -50,7 +72,11 @@ def entries(sources: Sources, words: list[str]) -> list[str]:
             return []
         if word == "-m" and place + 1 < len(rest):
             base = rest[place + 1].replace(".", "/")
-            names = (f"{folder}{base}{end}" for folder in ("", "src/", "lib/") for end in (".py", "/__main__.py"))
+            names = (
+                f"{folder}{base}{end}"
+                for folder in ("", "src/", "lib/")
+                for end in (".py", "/__main__.py")
+            )
             return [name for name in names if name in sources.blobs]
         if not word.startswith("-"):
             name = word.removeprefix("./")
@@ -72,10 +98,16 @@ def _python(sources: Sources, commit: str, programs: list[str]) -> Reach | str:
         if IMPORTING not in found.names or paths >= every:
             break
         paths = every  # it imports what is named only when it runs
-    if not found.names.isdisjoint((COMPUTED, GLOBAL)):  # names that stand nowhere may be those of any function
+    # names that stand nowhere may be those of any function
+    if not found.names.isdisjoint((COMPUTED, GLOBAL)):
         found.take_all()
-    return Reach(commit, frozenset(found.reached | {f"{path}:{MODULE}" for path in paths}), frozenset(),
-                 processes=not STARTING.isdisjoint(found.names), recorded=False)  # fmt: skip
+    return Reach(
+        commit,
+        frozenset(found.reached | {f"{path}:{MODULE}" for path in paths}),
+        frozenset(),
+        processes=not STARTING.isdisjoint(found.names),
+        recorded=False,
+    )
 
 
 def _compiled(sources: Sources, commit: str, program: str) -> Reach | str:
@@ -83,23 +115,35 @@ def _compiled(sources: Sources, commit: str, program: str) -> Reach | str:
     if isinstance(known, str):
         return known
     found = _Names(known)
-    mains = [path for path, parts in known.items() if parts.language == "c" and "main" in parts.functions]
+    mains = [
+        path for path, parts in known.items() if parts.language == "c" and "main" in parts.functions
+    ]
     own = [path for path in mains if PurePosixPath(path).stem == program] or mains
     if len(own) == 1:
         found.enter(own[0], "main")
-        found.add([name for name in found.by_name if name.startswith(("operator", "~"))])  # which are called without their names
+        # which are called without their names
+        found.add([name for name in found.by_name if name.startswith(("operator", "~"))])
         found.add_unclear()
         found.follow()
-    if len(own) != 1 or COMPUTED in found.names:  # names that macros compose may be those of any function
+    # names that macros compose may be those of any function
+    if len(own) != 1 or COMPUTED in found.names:
         found.take_all()
-    files = sources.needs({function.partition(":")[0] for function in found.reached}.union(path for path, _ in found.unclear))
-    return Reach(commit, frozenset(found.reached | {f"{path}:{MODULE}" for path in files}), recorded=False)
+    files = sources.needs(
+        {function.partition(":")[0] for function in found.reached}.union(
+            path for path, _ in found.unclear
+        )
+    )
+    return Reach(
+        commit, frozenset(found.reached | {f"{path}:{MODULE}" for path in files}), recorded=False
+    )
 
 
 def resolved(sources: Sources, known: Reach) -> Reach | str:
-    """A record with the functions of the sources in place of the names in a compiled program; a reason where they do not tell.
+    """A record with the functions of the sources in place of the names in a compiled program; a
+    reason where they do not tell.
 
-    A compiler may have put functions inside of others: what a function that ran names in its own file or in what that includes counts, too.
+    A compiler may have put functions inside of others: what a function that ran names in its own
+    file or in what that includes counts, too.
     """
     if not known.symbols:
         return known
@@ -111,14 +155,21 @@ def resolved(sources: Sources, known: Reach) -> Reach | str:
     for symbol in known.symbols:
         name = _name(symbol)
         places = found.by_name.get(name) or found.by_name.get(name.rstrip("_"))
-        if not places and not STARTUP.match(symbol) and "std::" not in symbol and "__gnu" not in symbol:
+        if (
+            not places
+            and not STARTUP.match(symbol)
+            and "std::" not in symbol
+            and "__gnu" not in symbol
+        ):
             return f"{symbol} ran, and no source defines it"
         for path, function in places or ():
             found.enter(path, function)
         unclear.update(path for path, one in found.unclear if name in one.binds)
     found.follow_inside(sources)
     files = sources.needs({function.partition(":")[0] for function in found.reached} | unclear)
-    return replace(known, functions=frozenset(found.reached | {f"{path}:{MODULE}" for path in files}))
+    return replace(
+        known, functions=frozenset(found.reached | {f"{path}:{MODULE}" for path in files})
+    )
 
 
 def _name(symbol: str) -> str:
@@ -138,7 +189,9 @@ def _readable(sources: Sources, paths: Iterable[str]) -> dict[str, Parts] | str:
 
 
 class _Names:
-    """Follows names: each leads to all functions and statements that it can mean, and these to the names in them."""
+    """Follows names: each leads to all functions and statements that it can mean, and these to the
+    names in them.
+    """
 
     def __init__(self, known: Mapping[str, Parts]) -> None:
         self.known = known
@@ -148,16 +201,27 @@ class _Names:
         self.by_name: dict[str, list[tuple[str, str]]] = defaultdict(list)
         self._special: dict[str, list[tuple[str, str]]] = defaultdict(list)
         self._binding: dict[str, list[Statement]] = defaultdict(list)
-        self.unclear = [(path, one) for path, parts in known.items() for one in parts.statements if one.unclear]
-        self.macros = {name for parts in known.values() if parts.language == "c" for name in parts.provides}
+        self.unclear = [
+            (path, one) for path, parts in known.items() for one in parts.statements if one.unclear
+        ]
+        self.macros = {
+            name for parts in known.values() if parts.language == "c" for name in parts.provides
+        }
         for path, parts in known.items():
             separator = "::" if parts.language == "c" else "."
-            called_by_others = {name for one in parts.statements if one.mentions and not one.function for name in one.binds}
+            called_by_others = {
+                name
+                for one in parts.statements
+                if one.mentions and not one.function
+                for name in one.binds
+            }
             for function in parts.functions:
                 holder, _, name = function.rpartition(separator)
                 self.by_name[name].append((path, function))
                 owner = holder.rpartition(separator)[2]
-                if holder and ((name.startswith("__") and name.endswith("__")) or owner in called_by_others):
+                if holder and (
+                    (name.startswith("__") and name.endswith("__")) or owner in called_by_others
+                ):
                     self._special[owner].append((path, function))
             if parts.language != "python":
                 for statement in parts.statements:
@@ -165,12 +229,20 @@ class _Names:
                         self._binding[name].append(statement)
 
     def load(self, parts: Parts, *, main: bool) -> None:
-        """Run a module's statements: what has decorators or bases is known to these, which may call it without its name."""
+        """Run a module's statements: what has decorators or bases is known to these, which may call
+        it without its name.
+        """
         for statement in parts.statements:
             if main or not statement.main:
                 self.add(statement.mentions)
-                if statement.function.startswith("__") or (statement.mentions and not statement.imports):
-                    self.add(name for name in statement.binds if statement.function or name in self._special)
+                if statement.function.startswith("__") or (
+                    statement.mentions and not statement.imports
+                ):
+                    self.add(
+                        name
+                        for name in statement.binds
+                        if statement.function or name in self._special
+                    )
 
     def add(self, names: Iterable[str]) -> None:
         """Follow names, too."""
@@ -179,7 +251,9 @@ class _Names:
         self._waiting += new
 
     def add_unclear(self) -> None:
-        """Follow what macros may have made: functions whose names are not certain may be called by any."""
+        """Follow what macros may have made: functions whose names are not certain may be called by
+        any.
+        """
         for _, statement in self.unclear:
             self.add(statement.mentions)
         for name in self.macros & self.by_name.keys():
@@ -207,18 +281,26 @@ class _Names:
                 self.add(statement.mentions)
 
     def follow_inside(self, sources: Sources) -> None:
-        """Enter what may be inside of the functions that are entered: of their own files and of what these include."""
+        """Enter what may be inside of the functions that are entered: of their own files and of
+        what these include.
+        """
         waiting = sorted(self.reached)
         seen = set(waiting)
         near: dict[str, set[str]] = {}
         done: dict[str, set[str]] = {}  # names that were followed from a file
-        implicit = {name for name in self.by_name if name.startswith(("operator", "~"))}  # called without their names
+        # called without their names
+        implicit = {name for name in self.by_name if name.startswith(("operator", "~"))}
         while waiting:
             path, _, function = waiting.pop().partition(":")
             names = set(self.known[path].functions[function].mentions)
             if path not in near:
                 near[path], done[path] = sources.needs([path]), set()
-                names |= {name for place, one in self.unclear if place in near[path] for name in one.mentions}
+                names |= {
+                    name
+                    for place, one in self.unclear
+                    if place in near[path]
+                    for name in one.mentions
+                }
                 if self.known[path].language == "c" and not path.endswith(".c"):
                     names |= implicit
             for name in self._meant(names, done[path]):
@@ -229,7 +311,9 @@ class _Names:
                         waiting.append(f"{place}:{inner}")
 
     def _meant(self, names: Iterable[str], done: set[str]) -> Iterator[str]:
-        """The names, and those behind macros and types of these names, that are not ``done`` yet; any that a macro may compose."""
+        """The names, and those behind macros and types of these names, that are not ``done`` yet;
+        any that a macro may compose.
+        """
         waiting = list(names)
         while waiting:
             name = waiting.pop()

@@ -6,9 +6,49 @@ from perfvcs.locate.sources.parts import Parts
 
 SUFFIXES = {
     **dict.fromkeys(("py", "pyi", "pyw"), "python"),
-    **dict.fromkeys(("c", "h", "cc", "cpp", "cxx", "c++", "C", "hh", "hpp", "hxx", "h++", "inl", "ipp", "tcc", "m", "cu", "cuh"), "c"),
-    **dict.fromkeys(("f", "for", "ftn", "f77", "f90", "f95", "f03", "f08", "F", "FOR", "F77", "F90", "F95", "F03", "F08"), "fortran"),
-}  # fmt: skip
+    **dict.fromkeys(
+        (
+            "c",
+            "h",
+            "cc",
+            "cpp",
+            "cxx",
+            "c++",
+            "C",
+            "hh",
+            "hpp",
+            "hxx",
+            "h++",
+            "inl",
+            "ipp",
+            "tcc",
+            "m",
+            "cu",
+            "cuh",
+        ),
+        "c",
+    ),
+    **dict.fromkeys(
+        (
+            "f",
+            "for",
+            "ftn",
+            "f77",
+            "f90",
+            "f95",
+            "f03",
+            "f08",
+            "F",
+            "FOR",
+            "F77",
+            "F90",
+            "F95",
+            "F03",
+            "F08",
+        ),
+        "fortran",
+    ),
+}
 LARGEST_SOURCE = 4 << 20  # bytes of a source that is read
 
 

@@ -1,12 +1,33 @@
-"""The parts of a source in C or C++, by its words: bodies of functions, and whatever else stands between them."""
+"""The parts of a source in C or C++, by its words: bodies of functions, and whatever else stands
+between them.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from perfvcs.locate.sources.heads import KEYWORDS, NAME, REPLACING, Head, Word, declares, head, opens_data, scope_name, starts
-from perfvcs.locate.sources.parts import ANY_FILE, COMPUTED, Functions, Parts, Statement, digest, words_of
+from perfvcs.locate.sources.heads import (
+    KEYWORDS,
+    NAME,
+    REPLACING,
+    Head,
+    Word,
+    declares,
+    head,
+    opens_data,
+    scope_name,
+    starts,
+)
+from perfvcs.locate.sources.parts import (
+    ANY_FILE,
+    COMPUTED,
+    Functions,
+    Parts,
+    Statement,
+    digest,
+    words_of,
+)
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|\\\r?\n|//(?:[^\n\\]|\\.|\\\n)*|/\*.*?\*/)
@@ -18,7 +39,9 @@ _TOKEN = re.compile(
     |(?P<other>::|->|.)""",
     re.DOTALL | re.VERBOSE,
 )
-_INCLUDE = re.compile(r'\s*#\s*(include|import|include_next|embed)\b\s*(?:"([^"\n]+)"|<([^>\n]+)>)?(.*)', re.DOTALL)
+_INCLUDE = re.compile(
+    r'\s*#\s*(include|import|include_next|embed)\b\s*(?:"([^"\n]+)"|<([^>\n]+)>)?(.*)', re.DOTALL
+)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\\\r?\n", re.DOTALL)
 _TEXT = re.compile(r'"([^"\n]*)"')
 LONGEST_HEAD = 2000  # words
@@ -27,7 +50,9 @@ _CONDITIONAL = re.compile(r"\s*#\s*(?:if|el|endif)")
 
 
 def parts(source: bytes) -> Parts | None:
-    """The parts of a source; None where its brackets do not match, so that nobody knows where a function ends."""
+    """The parts of a source; None where its brackets do not match, so that nobody knows where a
+    function ends.
+    """
     words = _words(source.decode("utf-8", "replace").replace("\r\n", "\n"))
     return _Reader(words).read() if words is not None else None
 
@@ -53,12 +78,15 @@ class _Reader:
         self.statements: list[Statement] = []
         self.uses: dict[str, None] = {}
         self.macros: dict[str, None] = {}
-        self.ends: list[tuple[int, bool]] = []  # of the scopes that are open, and whether they are types
+        # of the scopes that are open, and whether they are types
+        self.ends: list[tuple[int, bool]] = []
         self.conditions: list[str] = []  # a digest of each that is open, and of those around it
         self._begin()
 
     def _begin(self, *, behind_type: bool = False) -> None:
-        """Begin a chunk: the words of what has not ended yet; it is ``torn`` where a condition begins or ends inside of it."""
+        """Begin a chunk: the words of what has not ended yet; it is ``torn`` where a condition
+        begins or ends inside of it.
+        """
         self.chunk: list[Word] = []
         self.open = 0  # round brackets
         self.torn = False
@@ -70,7 +98,9 @@ class _Reader:
         while place < len(self.words):
             kind, text = self.words[place]
             if kind == "directive":
-                if all(word.text == word.text.upper() and word.kind == "name" for word in self.chunk):
+                if all(
+                    word.text == word.text.upper() and word.kind == "name" for word in self.chunk
+                ):
                     self._statement(scopes[-1])  # macros that stand alone
                 self.torn = self.torn or bool(self.chunk and _CONDITIONAL.match(text))
                 self._directive(text)
@@ -82,7 +112,9 @@ class _Reader:
                 name = None if self._in_brackets else scope_name(self.chunk)
                 if name is not None:
                     scopes.append(f"{scopes[-1]}{name}::" if name else scopes[-1])
-                    ends.append((end, not {"class", "struct", "union"}.isdisjoint(_texts(self.chunk))))
+                    ends.append(
+                        (end, not {"class", "struct", "union"}.isdisjoint(_texts(self.chunk)))
+                    )
                     if name:
                         self._statement(scopes[-2])
                     self._begin()
@@ -103,18 +135,26 @@ class _Reader:
         self._statement(scopes[-1])
         if ends:
             return None
-        return Parts("c", self.functions.all, tuple(self.statements), tuple(self.uses), tuple(self.macros))
+        return Parts(
+            "c", self.functions.all, tuple(self.statements), tuple(self.uses), tuple(self.macros)
+        )
 
     @property
     def _in_brackets(self) -> bool:
         return self.open > 0 or len(self.chunk) > LONGEST_HEAD
 
     def _block(self, start: int, end: int, scope: str) -> None:
-        """What stands in braces that are no scope: a function's body, or a part of something else."""
+        """What stands in braces that are no scope: a function's body, or a part of something
+        else.
+        """
         following = self.words[end + 1].text if end + 1 < len(self.words) else ""
         before = self.chunk[-1] if self.chunk else Word("", "")
         found = None if self._in_brackets or self.torn else head(self.chunk, scope)
-        initialises = found is not None and ":" in found.after and (before.kind == "name" or before.text == ">")
+        initialises = (
+            found is not None
+            and ":" in found.after
+            and (before.kind == "name" or before.text == ">")
+        )
         is_data = self._in_brackets or (found is None and opens_data(self.chunk))
         self.chunk += self.words[start : end + 1]
         if is_data or following in (",", ")", "]", "=", ".") or (initialises and following == "{"):
@@ -125,9 +165,11 @@ class _Reader:
             self._unclear(scope)
 
     def _closing(self, start: int) -> tuple[int | None, bool]:
-        """The brace that closes another; branches of a condition are alternatives, of which the first one counts.
+        """The brace that closes another; branches of a condition are alternatives, of which the
+        first one counts.
 
-        Second, whether a condition around the one at ``start`` goes on before the other, so that they may belong to several heads.
+        Second, whether a condition around the one at ``start`` goes on before the other, so that
+        they may belong to several heads.
         """
         depth, crossed = 0, False
         branches: list[
@@ -159,7 +201,13 @@ class _Reader:
             self.uses[name or ANY_FILE] = None  # a macro gives the name of any file
             named = [*words_of(name or ""), *NAME.findall("" if name else found[4])]
             is_named = bool(name) and found[1] != "embed"
-            self._add("", ["#include", name if is_named else text], [], [] if is_named else named, effect=True)
+            self._add(
+                "",
+                ["#include", name if is_named else text],
+                [],
+                [] if is_named else named,
+                effect=True,
+            )
             return
         plain = _COMMENT.sub(" ", text)
         words = plain.replace("#", " ", 1).split()
@@ -174,7 +222,12 @@ class _Reader:
             self.conditions.pop()
         elif words[0] in ("define", "undef"):
             self.macros.update(dict.fromkeys(names[:1]))
-            self._add("", words, names[:1], [*names[1:], *_named(text), *([COMPUTED] if "##" in text else [])])
+            self._add(
+                "",
+                words,
+                names[:1],
+                [*names[1:], *_named(text), *([COMPUTED] if "##" in text else [])],
+            )
         else:
             self._add("", words, names, effect=True)
 
@@ -187,18 +240,32 @@ class _Reader:
         self.functions.add(name, own, names)
         last = name.rpartition("::")[2]
         replaced = f"{last} in the place of a library's" if last in REPLACING else ""
-        self.statements.append(Statement("", digest(["function", name]), (last,), (), function=name, starts=replaced))
+        self.statements.append(
+            Statement("", digest(["function", name]), (last,), (), function=name, starts=replaced)
+        )
         self._begin()
 
     def _statement(self, scope: str) -> None:
         """A declaration: any name in it may mean something else where it changes."""
         own = [Word("name", "struct"), *self.chunk] if self.behind_type else self.chunk
-        if self.chunk and (self.torn or (not declares(own, scope) and scope_name(self.chunk) is None)):
+        if self.chunk and (
+            self.torn or (not declares(own, scope) and scope_name(self.chunk) is None)
+        ):
             self._unclear(scope)
         elif self.chunk:
             self._inner()
-            names = [word.text for word in self.chunk if word.kind == "name" and word.text not in KEYWORDS]
-            self._add(scope, _texts(self.chunk), names, set(_mentions(self.chunk)) - KEYWORDS, starts=self._starts)
+            names = [
+                word.text
+                for word in self.chunk
+                if word.kind == "name" and word.text not in KEYWORDS
+            ]
+            self._add(
+                scope,
+                _texts(self.chunk),
+                names,
+                set(_mentions(self.chunk)) - KEYWORDS,
+                starts=self._starts,
+            )
         self._begin()
 
     def _unclear(self, scope: str) -> None:
@@ -207,7 +274,14 @@ class _Reader:
         texts = _texts(self.chunk)
         names = [name for name in _mentions(self.chunk) if name not in KEYWORDS]
         own = set(texts[: texts.index("{")] if "{" in texts else texts)
-        self._add(scope, texts, [name for name in names if name in own], names, unclear=True, starts=self._starts)
+        self._add(
+            scope,
+            texts,
+            [name for name in names if name in own],
+            names,
+            unclear=True,
+            starts=self._starts,
+        )
         self._begin()
 
     @property
@@ -221,29 +295,51 @@ class _Reader:
                 self._directive(word.text)
 
     def _add(
-        self, scope: str, words: list[str], binds: list[str], mentions: Iterable[str] = (), *, effect: bool = False,
-        unclear: bool = False, starts: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        scope: str,
+        words: list[str],
+        binds: list[str],
+        mentions: Iterable[str] = (),
+        *,
+        effect: bool = False,
+        unclear: bool = False,
+        starts: str = "",
+    ) -> None:
         found = digest([*self.conditions[-1:], scope, *words])
         self.statements.append(
             Statement(
-                "", found, tuple(dict.fromkeys(binds)), tuple(dict.fromkeys(mentions)), effect, unclear=unclear, starts=starts
+                "",
+                found,
+                tuple(dict.fromkeys(binds)),
+                tuple(dict.fromkeys(mentions)),
+                effect,
+                unclear=unclear,
+                starts=starts,
             )
         )
 
 
 def _texts(words: Sequence[Word]) -> list[str]:
-    return [word.text if word.kind != "directive" else " ".join(_COMMENT.sub(" ", word.text).split()) for word in words]
+    return [
+        word.text if word.kind != "directive" else " ".join(_COMMENT.sub(" ", word.text).split())
+        for word in words
+    ]
 
 
 def _mentions(words: Sequence[Word], parameters: frozenset[str] = frozenset()) -> Iterator[str]:
-    """The names in some words, also of files; a parameter is not the function of its name, unless it is called."""
-    for before, word, following in zip([Word("", ""), *words], words, [*words[1:], Word("", "")], strict=False):
+    """The names in some words, also of files; a parameter is not the function of its name, unless
+    it is called.
+    """
+    for before, word, following in zip(
+        [Word("", ""), *words], words, [*words[1:], Word("", "")], strict=False
+    ):
         if word.kind == "directive":
             yield from NAME.findall(word.text)
         elif word.kind == "text":
             yield from words_of(word.text.partition('"')[2].rstrip('"'))
-        elif word.kind == "name" and (word.text not in parameters or following.text == "(" or before.text in (".", "->", "::")):
+        elif word.kind == "name" and (
+            word.text not in parameters or following.text == "(" or before.text in (".", "->", "::")
+        ):
             yield word.text
 
 

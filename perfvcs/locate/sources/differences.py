@@ -1,4 +1,6 @@
-"""What one state of the project changes against another, file by file: functions, statements outside of them, and other files."""
+"""What one state of the project changes against another, file by file: functions, statements
+outside of them, and other files.
+"""
 
 from __future__ import annotations
 
@@ -40,10 +42,11 @@ class FilePair(NamedTuple):
 class FileChange:
     """What happened to one file.
 
-    ``functions``: the qualified names of those that changed, came or went. ``statements``: those outside of functions that differ.
-    ``why``: the reason why anything may notice it, for what is not a source, or cannot be read; empty otherwise.
-    ``told``: the marks of those who read what else differs: docstrings, annotations.
-    ``moved``: imports in Python that stand in another order, by what they name.
+    ``functions``: the qualified names of those that changed, came or went. ``statements``: those
+    outside of functions that differ. ``why``: the reason why anything may notice it, for what is
+    not a source, or cannot be read; empty otherwise. ``told``: the marks of those who read what
+    else differs: docstrings, annotations. ``moved``: imports in Python that stand in another order,
+    by what they name.
     """
 
     path: str
@@ -70,7 +73,9 @@ class Changes:
 
     @cached_property
     def functions(self) -> frozenset[str]:
-        """The functions that changed, came or went, as ``file:qualified name``: what ``reached`` of a profile calls them."""
+        """The functions that changed, came or went, as ``file:qualified name``: what ``reached`` of
+        a profile calls them.
+        """
         return frozenset(f"{file.path}:{name}" for file in self.files for name in file.functions)
 
     @property
@@ -80,7 +85,9 @@ class Changes:
 
     @property
     def loaded(self) -> frozenset[str]:
-        """Files with statements outside of functions that changed: their modules, headers and classes may be others."""
+        """Files with statements outside of functions that changed: their modules, headers and
+        classes may be others.
+        """
         return frozenset(file.path for file in self.files if file.statements)
 
     @property
@@ -89,8 +96,12 @@ class Changes:
         return not any(file.matters for file in self.files)
 
 
-def changes(project: Project, old: str, new: str, *, working: WorkingChanges | None = None) -> Changes:
-    """What commit ``new`` (full ids), or with ``working`` the working tree on top of it, changes against commit ``old``."""
+def changes(
+    project: Project, old: str, new: str, *, working: WorkingChanges | None = None
+) -> Changes:
+    """What commit ``new`` (full ids), or with ``working`` the working tree on top of it, changes
+    against commit ``old``.
+    """
     entries = list(_entries(project, old, new, working))
     return _made(entries, _blobs(project, entries))
 
@@ -173,20 +184,32 @@ def _unread(entries: Iterable[FilePair], _: Mapping[str, bytes | Fault]) -> Chan
     return Changes(tuple(replace(file, why=UNREAD) if seen else file for file, seen in pairs))
 
 
-def _entries(project: Project, old: str, new: str, working: WorkingChanges | None) -> Iterator[FilePair]:
+def _entries(
+    project: Project, old: str, new: str, working: WorkingChanges | None
+) -> Iterator[FilePair]:
     parts = project.git("diff-tree", *RAW, old, new).split("\0")
     found = {path: _pair(raw, path) for raw, path in zip(parts[:-1:2], parts[1::2], strict=False)}
     if working is not None:
         names = [name for name in working.files() if name.partition("/")[0] != ".perf"]
-        listed = project.git("ls-tree", "-r", "-z", "--full-tree", old, "--", *names) if names else ""
-        base = {line.partition("\t")[2]: line.partition("\t")[0].split(" ") for line in listed.split("\0") if line}
+        listed = (
+            project.git("ls-tree", "-r", "-z", "--full-tree", old, "--", *names) if names else ""
+        )
+        base = {
+            line.partition("\t")[2]: line.partition("\t")[0].split(" ")
+            for line in listed.split("\0")
+            if line
+        }
         for name in names:
             mode, _, blob = base.get(name, ["000000", "", ""])
             place = project.root / name
             there = os.path.lexists(place)
             kind = "120000" if place.is_symlink() else SUBMODULE if place.is_dir() else "100644"
             found[name] = FilePair(
-                name, blob, "here" if there else "", (mode, kind if there else "000000"), place if there else None
+                name,
+                blob,
+                "here" if there else "",
+                (mode, kind if there else "000000"),
+                place if there else None,
             )
     yield from found.values()
 
@@ -212,13 +235,19 @@ def _blobs(project: Project, entries: Iterable[FilePair]) -> dict[str, bytes | F
     return dict(zip(wanted, contents, strict=True))
 
 
-def _sides(entry: FilePair, blobs: Mapping[str, bytes | Fault]) -> tuple[bytes | None, bytes | None]:
+def _sides(
+    entry: FilePair, blobs: Mapping[str, bytes | Fault]
+) -> tuple[bytes | None, bytes | None]:
     """The contents of both sides of a file; None where there is none, or it is not read."""
 
     def content(blob: str, mode: str, here: Path | None) -> bytes | None:
         if here is not None:
             try:
-                return here.read_bytes() if mode in FILE_MODES and here.stat().st_size <= LARGEST_SOURCE else None
+                return (
+                    here.read_bytes()
+                    if mode in FILE_MODES and here.stat().st_size <= LARGEST_SOURCE
+                    else None
+                )
             except OSError:
                 return None
         found = blobs.get(blob)
@@ -229,7 +258,12 @@ def _sides(entry: FilePair, blobs: Mapping[str, bytes | Fault]) -> tuple[bytes |
 
 
 def _is_read(path: str) -> bool:
-    return bool(language(path)) or path.rpartition("/")[2] in ("pyproject.toml", "setup.cfg", "tox.ini", "setup.py")
+    return bool(language(path)) or path.rpartition("/")[2] in (
+        "pyproject.toml",
+        "setup.cfg",
+        "tox.ini",
+        "setup.py",
+    )
 
 
 def _change(entry: FilePair, before: bytes | None, after: bytes | None) -> FileChange:
@@ -250,7 +284,9 @@ def _change(entry: FilePair, before: bytes | None, after: bytes | None) -> FileC
     return FileChange(path, added, removed, why=reason, document=not reason)
 
 
-def _source_change(path: str, kind: str, before: bytes | None, after: bytes | None, *, added: bool, removed: bool) -> FileChange:
+def _source_change(
+    path: str, kind: str, before: bytes | None, after: bytes | None, *, added: bool, removed: bool
+) -> FileChange:
     sides: list[Parts] = []
     for content, absent in ((before, added), (after, removed)):
         parts = Parts(kind) if absent else None if content is None else _parts(kind, content)
@@ -261,8 +297,12 @@ def _source_change(path: str, kind: str, before: bytes | None, after: bytes | No
     names = old.functions.keys() | new.functions.keys()
     functions = frozenset(name for name in names if _digest(old, name) != _digest(new, name))
     statements = tuple(_statements(old, new))
-    told = frozenset(mark for mark in {**old.told, **new.told} if old.told.get(mark) != new.told.get(mark))
-    return FileChange(path, added, removed, functions, statements, told=told, moved=_moved(old, new))
+    told = frozenset(
+        mark for mark in {**old.told, **new.told} if old.told.get(mark) != new.told.get(mark)
+    )
+    return FileChange(
+        path, added, removed, functions, statements, told=told, moved=_moved(old, new)
+    )
 
 
 @lru_cache(VERSIONS_KEPT)
@@ -280,16 +320,26 @@ def _statements(old: Parts, new: Parts) -> Iterator[Statement]:
     counts = Counter((one.scope, one.digest) for one in new.statements)
     counts.subtract((one.scope, one.digest) for one in old.statements)
     different = {key for key, count in counts.items() if count}
-    yield from dict.fromkeys(one for one in (*old.statements, *new.statements) if (one.scope, one.digest) in different)
+    yield from dict.fromkeys(
+        one for one in (*old.statements, *new.statements) if (one.scope, one.digest) in different
+    )
     orders = [
-        [one for one in side.statements if (one.scope, one.digest) not in different and _stands_in_order(one, side.language)]
+        [
+            one
+            for one in side.statements
+            if (one.scope, one.digest) not in different and _stands_in_order(one, side.language)
+        ]
         for side in (old, new)
     ]
-    yield from dict.fromkeys(second for first, second in zip(*orders, strict=True) if first.digest != second.digest)
+    yield from dict.fromkeys(
+        second for first, second in zip(*orders, strict=True) if first.digest != second.digest
+    )
 
 
 def _moved(old: Parts, new: Parts) -> frozenset[str]:
-    """What imports name that stand in another order in Python, among themselves or about what has effects."""
+    """What imports name that stand in another order in Python, among themselves or about what has
+    effects.
+    """
     sides = [[one for one in side.statements if one.imports or one.effect] for side in (old, new)]
     common = Counter(one.digest for one in sides[0]) & Counter(one.digest for one in sides[1])
     orders = [[one for one in side if one.digest in common] for side in sides]
@@ -301,5 +351,7 @@ def _moved(old: Parts, new: Parts) -> frozenset[str]:
 
 
 def _stands_in_order(statement: Statement, kind: str) -> bool:
-    """Whether it matters what stands before a statement: not for imports and definitions of functions in Python."""
+    """Whether it matters what stands before a statement: not for imports and definitions of
+    functions in Python.
+    """
     return kind != "python" or not (statement.imports or statement.function)

@@ -13,12 +13,14 @@ KEYWORDS = frozenset(
     re.findall(
         r"\w+",
         """
-allocatable allocate assignment block call case character class close common complex contains continue contiguous cycle data
-deallocate deferred dimension do double elemental else elseif elsewhere end endif enddo entry enum equivalence exit extends
-external final forall format function generic go goto if implicit import impure in inout inquire integer intent interface
-intrinsic kind len logical module namelist none nopass not null nullify only open operator optional or and out parameter pass
-pointer precision print private procedure program protected public pure read real recursive result return rewind save select
-sequence stop submodule subroutine target then to type use value volatile where while write true false eq ne lt le gt ge
+allocatable allocate assignment block call case character class close common complex contains
+continue contiguous cycle data deallocate deferred dimension do double elemental else elseif
+elsewhere end endif enddo entry enum equivalence exit extends external final forall format function
+generic go goto if implicit import impure in inout inquire integer intent interface intrinsic kind
+len logical module namelist none nopass not null nullify only open operator optional or and out
+parameter pass pointer precision print private procedure program protected public pure read real
+recursive result return rewind save select sequence stop submodule subroutine target then to type
+use value volatile where while write true false eq ne lt le gt ge
         """,
     )
 )
@@ -29,15 +31,19 @@ _PROCEDURE = re.compile(
 )
 _PROGRAM = re.compile(r"(program|module|submodule\s*\([^)]*\)|block\s*data)\s*([a-z]\w*)?$")
 _USE = re.compile(r"use\b\s*+(?:,\s*+(?:non_)?intrinsic\s*+)?(?:::)?\s*+([a-z]\w*)")
-_END = re.compile(r"end\s*(?:(subroutine|function|program|module|submodule|procedure|block\s*data)\b\s*(?:[a-z]\w*)?)?$")
+_END = re.compile(
+    r"end\s*(?:(subroutine|function|program|module|submodule|procedure|block\s*data)\b\s*(?:[a-z]\w*)?)?$"
+)
 _ENTRY = re.compile(r"entry\s+([a-z]\w*)")
 _DECLARATION = re.compile(
     r"(?:use|implicit|parameter|private|public|save|contains|data|common|dimension|external|intrinsic|equivalence|namelist|include|import"
     r"|format|type|class|integer|real|double|complex|logical|character|allocatable|pointer|target|protected|volatile|enum|enumerator"
     r"|procedure|generic|sequence|abstract|end\s*(?:type|enum))\b"
 )
-_IMPLICIT = re.compile(r"\b(?:operator|assignment)\s*\(|\bfinal\b")  # what is called without its name
-_OPENED = dict.fromkeys(("subroutine", "function", "procedure"), "procedure")  # what an `end` closes
+# what is called without its name
+_IMPLICIT = re.compile(r"\b(?:operator|assignment)\s*\(|\bfinal\b")
+# what an `end` closes
+_OPENED = dict.fromkeys(("subroutine", "function", "procedure"), "procedure")
 _INTERFACE = re.compile(r"(abstract\s+)?interface\b")
 _INCLUDE = re.compile(r"\s*+#?\s*+include\s*+['\"<]([^'\"<>]+)['\">]", re.IGNORECASE)
 
@@ -55,7 +61,8 @@ class _Reader:
         self.provides: list[str] = []
 
     def read(self, text: str) -> Parts | None:
-        units: list[tuple[str, str, list[str]]] = []  # kind, name and lines of the procedures and modules that are open
+        # kind, name and lines of the procedures and modules that are open
+        units: list[tuple[str, str, list[str]]] = []
         interface: list[str] = []
         for line in _lines(text):
             if found := _INCLUDE.match(line):
@@ -66,7 +73,12 @@ class _Reader:
             bare = _STRING.sub("''", plain).strip()
             if bare.startswith("#"):
                 names = _NAME.findall(bare)
-                self._add(bare.split(), names, [*names, *([COMPUTED] if "##" in bare else [])], effect=True)
+                self._add(
+                    bare.split(),
+                    names,
+                    [*names, *([COMPUTED] if "##" in bare else [])],
+                    effect=True,
+                )
                 continue
             if found := _USE.match(bare):
                 self.uses[found[1]] = None
@@ -84,7 +96,9 @@ class _Reader:
                     self.provides.append(name)
                 self._add([found[1], name], [name])
             elif found := _END.match(bare):
-                if not units or (found[1] and _OPENED.get(found[1], found[1].split()[0]) != units[-1][0]):
+                if not units or (
+                    found[1] and _OPENED.get(found[1], found[1].split()[0]) != units[-1][0]
+                ):
                     return None  # a macro began it, or nothing that is known here
                 self._close(units)
             elif units and units[-1][0] in ("procedure", "program"):
@@ -97,10 +111,18 @@ class _Reader:
             return None
         while units:
             self._close(units)
-        return Parts("fortran", self.functions.all, tuple(self.statements), tuple(self.uses), tuple(self.provides))
+        return Parts(
+            "fortran",
+            self.functions.all,
+            tuple(self.statements),
+            tuple(self.uses),
+            tuple(self.provides),
+        )
 
     def _declaration(self, plain: str) -> None:
-        """What stands outside of procedures; a macro may have made what does not declare anything."""
+        """What stands outside of procedures; a macro may have made what does not declare
+        anything.
+        """
         bare = _STRING.sub("''", plain)
         names = [name for name in _NAME.findall(bare) if name not in KEYWORDS]
         known = "::" in bare or _DECLARATION.match(bare) or _INTERFACE.match(bare)
@@ -111,23 +133,38 @@ class _Reader:
         if kind not in ("procedure", "program"):
             return
         words = [" ".join(line.split()) for line in lines]
-        names = {found for line in lines for found in _NAME.findall(_STRING.sub("''", line))} - {name} - KEYWORDS
-        if units and units[-1][0] in ("procedure", "program"):  # an inner procedure belongs to the one around it
+        names = (
+            {found for line in lines for found in _NAME.findall(_STRING.sub("''", line))}
+            - {name}
+            - KEYWORDS
+        )
+        # an inner procedure belongs to the one around it
+        if units and units[-1][0] in ("procedure", "program"):
             units[-1][2].extend(lines)
             return
         self.functions.add(name, digest(words), names)
         self.statements.append(Statement("", digest([kind, name]), (name,), (), False, False, name))
 
     def _add(
-        self, words: list[str], binds: list[str], mentions: Iterable[str] = (), *, effect: bool = False, unclear: bool = False
+        self,
+        words: list[str],
+        binds: list[str],
+        mentions: Iterable[str] = (),
+        *,
+        effect: bool = False,
+        unclear: bool = False,
     ) -> None:
         names = tuple(dict.fromkeys(binds)), tuple(dict.fromkeys(mentions))
         self.statements.append(Statement("", digest(words), *names, effect, unclear=unclear))
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Whole statements, in lines without comments; of fixed and of free form, which are told apart line by line."""
-    fixed = not re.search(r"^ {0,5}[A-Za-z]", text, re.MULTILINE) or bool(re.search(r"^[cC*][ \t]", text, re.MULTILINE))
+    """Whole statements, in lines without comments; of fixed and of free form, which are told apart
+    line by line.
+    """
+    fixed = not re.search(r"^ {0,5}[A-Za-z]", text, re.MULTILINE) or bool(
+        re.search(r"^[cC*][ \t]", text, re.MULTILINE)
+    )
     waiting = ""
     for line in source_lines(text):
         if fixed and line[:1] in ("c", "C", "*", "!"):

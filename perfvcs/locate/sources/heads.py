@@ -1,4 +1,6 @@
-"""What the head of a definition in C or C++ certainly names: anything that may be a macro's is not certain."""
+"""What the head of a definition in C or C++ certainly names: anything that may be a macro's is not
+certain.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-KEYWORDS = _words(
-    """
+KEYWORDS = _words("""
 alignas alignof asm auto bool break case catch char class const constexpr consteval constinit
 const_cast continue decltype default delete do double dynamic_cast else enum explicit export
 extern false float for friend goto if inline int long mutable namespace new noexcept nullptr
@@ -27,25 +28,35 @@ operator private protected public register reinterpret_cast restrict return shor
 static static_assert static_cast struct switch template this throw true try typedef typeid
 typename union unsigned using virtual void volatile while define undef include ifdef ifndef endif
 elif pragma defined size_t NULL std
-    """
+    """)
+ATTRIBUTES = _words(
+    "__attribute__ __attribute __declspec alignas _Alignas noexcept throw decltype explicit typeof"
 )
-ATTRIBUTES = _words("__attribute__ __attribute __declspec alignas _Alignas noexcept throw decltype explicit typeof")
 CALLED_BY_LINKERS = _words("constructor destructor ifunc alias weakref section used retain")
-NO_TYPES = _words("static inline virtual explicit constexpr consteval extern friend const volatile struct union enum")
+NO_TYPES = _words(
+    "static inline virtual explicit constexpr consteval extern friend const volatile struct union"
+    " enum"
+)
 LABELS = _words("public private protected signals slots")
 TYPES = _words("void bool char short int long float double signed unsigned auto size_t")
 QUALIFIERS = _words("const volatile register restrict struct union class enum typename")
 AFTER = _words("const volatile override final mutable noexcept") | {"&"}
-FRAGMENTS = _words("return if for while do switch goto break continue case else throw try asm __asm__")
+FRAGMENTS = _words(
+    "return if for while do switch goto break continue case else throw try asm __asm__"
+)
 MEASURES = _words("sizeof alignof _Alignof offsetof requires defined operator")
 DATA = _words("typedef enum struct union class")
 STORED = QUALIFIERS | _words("static inline thread_local")
 NO_OBJECTS = _words(
-    "namespace template typedef using enum extern friend constexpr consteval constinit static_assert _Static_assert asm __asm__"
+    "namespace template typedef using enum extern friend constexpr consteval constinit"
+    " static_assert _Static_assert asm __asm__"
 )
 # what others call without naming it: compilers, and the libraries themselves
-REPLACING = frozenset({"operatornew", "operatornew[]", "operatordelete", "operatordelete[]"}) | _words(
-    "malloc calloc realloc free memalign aligned_alloc posix_memalign memcpy memmove memset memcmp strlen bcmp"
+REPLACING = frozenset(
+    {"operatornew", "operatornew[]", "operatordelete", "operatordelete[]"}
+) | _words(
+    "malloc calloc realloc free memalign aligned_alloc posix_memalign memcpy memmove memset memcmp"
+    " strlen bcmp"
 )
 
 
@@ -57,7 +68,9 @@ class Word(NamedTuple):
 
 
 class Head(NamedTuple):
-    """A head that is certain: the ``name`` of the function, with what qualifies it, its ``parameters``, and what stands ``after`` them."""
+    """A head that is certain: the ``name`` of the function, with what qualifies it, its
+    ``parameters``, and what stands ``after`` them.
+    """
 
     name: str
     parameters: frozenset[str] = frozenset()
@@ -65,7 +78,9 @@ class Head(NamedTuple):
 
 
 def bare(chunk: Sequence[Word]) -> list[Word] | None:
-    """A chunk without templates, attributes and labels such as ``public:``; None where one of them calls it, or has no end."""
+    """A chunk without templates, attributes and labels such as ``public:``; None where one of them
+    calls it, or has no end.
+    """
     found: list[Word] = []
     place, value = 0, False  # whether the words are those of a value
     while place < len(chunk):
@@ -75,7 +90,9 @@ def bare(chunk: Sequence[Word]) -> list[Word] | None:
         if word.text == "operator":
             end = _operator(chunk, place)
             found.append(Word("name", "".join(one.text for one in chunk[place:end])))
-        elif (word.text in ATTRIBUTES and following == "(") or (word.text == "[" and following == "["):
+        elif (word.text in ATTRIBUTES and following == "(") or (
+            word.text == "[" and following == "["
+        ):
             end = _end(chunk, place + (word.text != "["))
             found += [word] if word.text in ("decltype", "typeof") else []
             if not CALLED_BY_LINKERS.isdisjoint(one.text.strip("_") for one in chunk[place:end]):
@@ -96,13 +113,18 @@ def bare(chunk: Sequence[Word]) -> list[Word] | None:
 
 
 def head(chunk: Sequence[Word], scope: str, *, body: bool = True) -> Head | None:
-    """The function that a head defines or declares in a ``scope``; None where a macro may have made it, or it is something else.
+    """The function that a head defines or declares in a ``scope``; None where a macro may have made
+    it, or it is something else.
 
-    1. The first name with a lower-case letter before brackets at the outermost level is the function's; a constructor, a destructor and
+    1. The first name with a lower-case letter before brackets at the outermost level is the
+       function's; a constructor, a destructor and
        an operator may be written in any way.
-    2. Before it stand names, ``*`` and ``&``, of which one is its type; or one macro with brackets does, which is the type.
-    3. Each parameter begins with a name. Without a ``body``, outside of types, one has a type: ``Type name(argument);`` is a variable.
-    4. Behind it stand qualifiers, macros in capital letters, a type behind ``->``, or a constructor's initialisers.
+    2. Before it stand names, ``*`` and ``&``, of which one is its type; or one macro with brackets
+       does, which is the type.
+    3. Each parameter begins with a name. Without a ``body``, outside of types, one has a type:
+       ``Type name(argument);`` is a variable.
+    4. Behind it stand qualifiers, macros in capital letters, a type behind ``->``, or a
+       constructor's initialisers.
     """
     words = bare(chunk)
     groups = list(_groups(words)) if words is not None else []
@@ -112,7 +134,9 @@ def head(chunk: Sequence[Word], scope: str, *, body: bool = True) -> Head | None
         first = _first_of_name(words, start - 1)
         name = "".join(word.text for word in words[first:start])
         last = words[start - 1].text
-        holder = words[start - 3].text if first < start - 2 else scope.rstrip(":").rpartition("::")[2]
+        holder = (
+            words[start - 3].text if first < start - 2 else scope.rstrip(":").rpartition("::")[2]
+        )
         made = last == holder or words[start - 2].text == "~"
         special = made or last.startswith("operator")
         if last in KEYWORDS or (last == last.upper() and not special):
@@ -127,15 +151,25 @@ def head(chunk: Sequence[Word], scope: str, *, body: bool = True) -> Head | None
         )
         parts = list(_parts(words[start + 1 : end]))
         after = words[end + 1 :]
-        certain = certain and all(map(_is_parameter, parts)) and (body or bool(scope) or not parts or any(map(_is_typed, parts)))
+        certain = (
+            certain
+            and all(map(_is_parameter, parts))
+            and (body or bool(scope) or not parts or any(map(_is_typed, parts)))
+        )
         if not certain or not _may_follow(after, made=made):
             return None
-        return Head(name, frozenset(filter(None, map(_parameter, parts))), tuple(word.text for word in after))
+        return Head(
+            name,
+            frozenset(filter(None, map(_parameter, parts))),
+            tuple(word.text for word in after),
+        )
     return None
 
 
 def declares(chunk: Sequence[Word], scope: str) -> bool:
-    """Whether a chunk that ends with a semicolon certainly declares what it names, and calls nothing when it is loaded."""
+    """Whether a chunk that ends with a semicolon certainly declares what it names, and calls
+    nothing when it is loaded.
+    """
     if chunk[0].text in ("static_assert", "_Static_assert"):
         return True
     words = bare(chunk)
@@ -159,19 +193,34 @@ def declares(chunk: Sequence[Word], scope: str) -> bool:
 
 
 def starts(chunk: Sequence[Word]) -> str:
-    """Why a definition outside of functions and types may run before ``main``; empty where it does not."""
+    """Why a definition outside of functions and types may run before ``main``; empty where it does
+    not.
+    """
     if calls_linker(chunk):
         return "an attribute by which it runs, or replaces what runs"
     texts = [word.text for word in chunk]
-    if texts[1:2] == ["("] and _end(chunk, 1) == len(chunk) and re.fullmatch(r"[A-Z][A-Z0-9_]+", texts[0]):
+    if (
+        texts[1:2] == ["("]
+        and _end(chunk, 1) == len(chunk)
+        and re.fullmatch(r"[A-Z][A-Z0-9_]+", texts[0])
+    ):
         return MACRO
     words = bare(chunk)
     plain = [word.text for word in words or ()]
     if not plain or not NO_OBJECTS.isdisjoint(texts):
         return ""
     outside = list(_outside(plain))
-    own = outside[: min((outside.index(mark) for mark in ("=", "{", "(") if mark in outside), default=len(outside))]
-    names = [text for text in own if NAME.fullmatch(text) and text not in STORED and not _MACRO.fullmatch(text)]
+    own = outside[
+        : min(
+            (outside.index(mark) for mark in ("=", "{", "(") if mark in outside),
+            default=len(outside),
+        )
+    ]
+    names = [
+        text
+        for text in own
+        if NAME.fullmatch(text) and text not in STORED and not _MACRO.fullmatch(text)
+    ]
     if "*" in own or "operator" in "".join(own) or len(names) < 2:
         return ""
     if "(" in outside and head(words or (), "", body=False) is not None:  # of a function, declared
@@ -180,10 +229,14 @@ def starts(chunk: Sequence[Word]) -> str:
 
 
 def calls_linker(chunk: Sequence[Word]) -> bool:
-    """Whether an attribute has what it stands before run by itself, or in the place of something else."""
+    """Whether an attribute has what it stands before run by itself, or in the place of something
+    else.
+    """
     for place, word in enumerate(chunk[:-1]):
         following = chunk[place + 1].text
-        if (word.text in ATTRIBUTES and following == "(") or (word.text == "[" and following == "["):
+        if (word.text in ATTRIBUTES and following == "(") or (
+            word.text == "[" and following == "["
+        ):
             end = _end(chunk, place + (word.text != "[")) or len(chunk)
             if not CALLED_BY_LINKERS.isdisjoint(one.text.strip("_") for one in chunk[place:end]):
                 return True
@@ -191,34 +244,50 @@ def calls_linker(chunk: Sequence[Word]) -> bool:
 
 
 def opens_data(chunk: Sequence[Word]) -> bool:
-    """Whether a brace behind a chunk opens what a type or a value consists of, so that a name may follow."""
+    """Whether a brace behind a chunk opens what a type or a value consists of, so that a name may
+    follow.
+    """
     words = bare(chunk)
     outside = list(_outside([word.text for word in words])) if words is not None else []
     return "=" in outside or ("(" not in outside and not DATA.isdisjoint(outside))
 
 
 def scope_name(chunk: Sequence[Word]) -> str | None:
-    """The name of what a brace opens that holds functions: a namespace, class or struct; None for anything else."""
-    if [word.text for word in chunk[:1]] == ["extern"] and len(chunk) == 2 and chunk[1].kind == "text":
+    """The name of what a brace opens that holds functions: a namespace, class or struct; None for
+    anything else.
+    """
+    if (
+        [word.text for word in chunk[:1]] == ["extern"]
+        and len(chunk) == 2
+        and chunk[1].kind == "text"
+    ):
         return ""
     words = bare(chunk)
     texts = [word.text for word in words] if words is not None else []
     if "=" in texts or "(" in texts or "enum" in texts:
         return None
     if "namespace" in texts:
-        return "::".join(text for text in texts[texts.index("namespace") + 1 :] if NAME.fullmatch(text))
+        return "::".join(
+            text for text in texts[texts.index("namespace") + 1 :] if NAME.fullmatch(text)
+        )
     for keyword in ("class", "struct", "union"):
         if keyword in texts:
             after = texts.index(keyword) + 1
             own = texts[after : texts.index(":", after) if ":" in texts[after:] else None]
-            names = [text for text in own if NAME.fullmatch(text) and text not in KEYWORDS and text != "final"]
+            names = [
+                text
+                for text in own
+                if NAME.fullmatch(text) and text not in KEYWORDS and text != "final"
+            ]
             return names[-1] if names else None
     return None
 
 
 def _operator(words: Sequence[Word], start: int) -> int:
     """The place behind the name of an operator."""
-    place = start + (3 if [word.text for word in words[start + 1 : start + 3]] in (["(", ")"], ["[", "]"]) else 2)
+    place = start + (
+        3 if [word.text for word in words[start + 1 : start + 3]] in (["(", ")"], ["[", "]"]) else 2
+    )
     while place < len(words) and words[place].text != "(":
         place += 1
     return place
@@ -255,7 +324,9 @@ def _angle(words: Sequence[Word], start: int) -> int | None:
 
 
 def _groups(words: Sequence[Word]) -> Iterator[tuple[int, int]]:
-    """The places of the round brackets at the outermost level; those that have no end go to the end."""
+    """The places of the round brackets at the outermost level; those that have no end go to the
+    end.
+    """
     place = 0
     while place < len(words):
         if words[place].text not in _BRACKETS:
@@ -311,7 +382,11 @@ def _is_typed(part: Sequence[Word]) -> bool:
     """Whether what stands between commas has a type, so that it is no argument."""
     texts = [word.text for word in part]
     own = texts[: texts.index("=")] if "=" in texts else texts
-    names = [place for place, text in enumerate(own) if NAME.fullmatch(text) and (not place or own[place - 1] != "::")]
+    names = [
+        place
+        for place, text in enumerate(own)
+        if NAME.fullmatch(text) and (not place or own[place - 1] != "::")
+    ]
     return not TYPES.isdisjoint(own) or len(names) > 1 or own[-1:] in (["*"], ["&"], ["."])
 
 
@@ -320,7 +395,13 @@ def _parameter(part: Sequence[Word]) -> str:
     texts = [word.text for word in part]
     own = texts[: texts.index("=")] if "=" in texts else texts
     own = own[: own.index("[")] if "[" in own else own
-    if "(" in own or len(own) < 2 or own[-2] in QUALIFIERS or own[-2] == "::" or own[-1] in KEYWORDS:
+    if (
+        "(" in own
+        or len(own) < 2
+        or own[-2] in QUALIFIERS
+        or own[-2] == "::"
+        or own[-1] in KEYWORDS
+    ):
         return ""
     return own[-1] if NAME.fullmatch(own[-1]) and not QUALIFIERS.issuperset(own[:-1]) else ""
 
@@ -345,7 +426,9 @@ def _may_follow(words: Sequence[Word], *, made: bool) -> bool:
 
 
 def _calls(words: Sequence[Word]) -> Iterator[str]:
-    """The names before round brackets that may be functions or macros: not a pointer's in a declaration."""
+    """The names before round brackets that may be functions or macros: not a pointer's in a
+    declaration.
+    """
     for before, word, inside in zip(words, words[1:], [*words[2:], Word("", "")], strict=False):
         if word.text != "(" or inside.text in ("*", "&", "^"):
             continue

@@ -16,26 +16,33 @@ from perfvcs.text.characters import source_lines
 MOST_FILES = 400  # sources that are read on both sides; those that the benchmark reaches come first
 LARGEST_DIFFED = 1 << 20  # bytes of a source; what is larger was generated
 MOST_ALIKE = 300  # functions of a side that are compared with those of the other one
-COMMON_WORDS_SHARE = 0.6  # the share of common words from which on a lost and a new function are one that was renamed
+# the share of common words from which on a lost and a new function are one that was renamed
+COMMON_WORDS_SHARE = 0.6
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 class Hunk(NamedTuple):
-    """Lines ``old`` of the old file (first line, counted from 1, and how many) became lines ``new`` of the new one."""
+    """Lines ``old`` of the old file (first line, counted from 1, and how many) became lines ``new``
+    of the new one.
+    """
 
     old: tuple[int, int]
     new: tuple[int, int]
 
     @property
     def lines(self) -> tuple[int, int]:
-        """The first and last line in the new file; those around it where lines were only taken away."""
+        """The first and last line in the new file; those around it where lines were only taken
+        away.
+        """
         first, count = self.new
         return (first, first + count - 1) if count else (max(first, 1), max(first, 1))
 
 
 @dataclass(frozen=True)
 class DifferingFile:
-    """One file that differs; ``old`` and ``new`` are its texts, empty where a side does not have it."""
+    """One file that differs; ``old`` and ``new`` are its texts, empty where a side does not have
+    it.
+    """
 
     path: str
     old_path: str
@@ -56,10 +63,14 @@ class DifferingFile:
         return source_lines(self.new)
 
     def function(self, hunk: Hunk) -> str:
-        """The function that a hunk is in: on the new side, or on the old one where its lines were taken away."""
+        """The function that a hunk is in: on the new side, or on the old one where its lines were
+        taken away.
+        """
         before, after = self.outlines
         first, count = hunk.new
-        names = {after.at(line) for line in range(first, first + count)} if after and count else set()
+        names = (
+            {after.at(line) for line in range(first, first + count)} if after and count else set()
+        )
         if not names - {MODULE} and before and hunk.old[1]:
             names |= {before.at(line) for line in range(hunk.old[0], sum(hunk.old))}
         inner = sorted(names - {MODULE})
@@ -71,16 +82,21 @@ class DifferingFile:
         for hunk in sorted(hunks, key=lambda hunk: -hunk.new[0]):
             first, count = hunk.new
             start = first - 1 if count else first  # an empty side names the line before it
-            after[start : start + count] = before[hunk.old[0] - 1 : hunk.old[0] - 1 + hunk.old[1]] if hunk.old[1] else []
+            after[start : start + count] = (
+                before[hunk.old[0] - 1 : hunk.old[0] - 1 + hunk.old[1]] if hunk.old[1] else []
+            )
         # a last line without a newline may have got others behind it
-        return "".join([*(line if line.endswith("\n") else f"{line}\n" for line in after[:-1]), *after[-1:]])
+        return "".join(
+            [*(line if line.endswith("\n") else f"{line}\n" for line in after[:-1]), *after[-1:]]
+        )
 
 
 @dataclass(frozen=True)
 class ChangedUnit:
     """A changed function, or what stands outside of functions in a changed file: ``<module>``.
 
-    ``means``: the change is more than comments and layout. ``is_new``: the old side has no such function.
+    ``means``: the change is more than comments and layout. ``is_new``: the old side has no such
+    function.
     """
 
     path: str
@@ -96,12 +112,18 @@ class ChangedUnit:
 
     def __str__(self) -> str:
         where = f"{self.path}:{self.hunks[0].lines[0]}" if self.hunks else self.path
-        return f"the code outside of functions ({where})" if self.name == MODULE else f"{self.name} ({where})"
+        return (
+            f"the code outside of functions ({where})"
+            if self.name == MODULE
+            else f"{self.name} ({where})"
+        )
 
 
 @dataclass
 class SourceDifference:
-    """All that differs between two commits as far as it is source, and how many files are left out."""
+    """All that differs between two commits as far as it is source, and how many files are left
+    out.
+    """
 
     files: dict[str, DifferingFile] = field(default_factory=dict)
     units: dict[str, ChangedUnit] = field(default_factory=dict)
@@ -132,13 +154,19 @@ def difference(
     skip: Callable[[str], bool] = lambda _: False,
     first: Callable[[str], bool] = lambda _: False,
 ) -> SourceDifference:
-    """What changed from commit ``a`` to ``b``; files to ``skip`` are the same on both sides when measured, others come ``first``."""
+    """What changed from commit ``a`` to ``b``; files to ``skip`` are the same on both sides when
+    measured, others come ``first``.
+    """
     found = SourceDifference()
     entries = [entry for entry in _entries(project, a, b) if not skip(entry.path)]
-    sources = sorted((entry for entry in entries if _is_source(entry)), key=lambda entry: not first(entry.path))
+    sources = sorted(
+        (entry for entry in entries if _is_source(entry)), key=lambda entry: not first(entry.path)
+    )
     found.others = [entry.path for entry in entries if not _is_source(entry)]
     found.left_out = len(sources[MOST_FILES:])
-    content = texts(project, {name for entry in sources[:MOST_FILES] for name in (entry.old, entry.new)})
+    content = texts(
+        project, {name for entry in sources[:MOST_FILES] for name in (entry.old, entry.new)}
+    )
     for entry in sources[:MOST_FILES]:
         old, new = content[entry.old], content[entry.new]
         if old is None or new is None:  # binary, or too large to be written by people
@@ -152,7 +180,11 @@ def difference(
 
 
 def _entries(project: Project, a: str, b: str) -> Iterator[_Entry]:
-    words = iter(project.git("diff", "--raw", "-z", "--no-abbrev", "--find-renames", "--no-ext-diff", a, b).split("\0"))
+    words = iter(
+        project.git(
+            "diff", "--raw", "-z", "--no-abbrev", "--find-renames", "--no-ext-diff", a, b
+        ).split("\0")
+    )
     for word in words:
         if not word.startswith(":"):
             continue
@@ -187,12 +219,24 @@ def _file(project: Project, entry: _Entry, old: str, new: str) -> DifferingFile:
 
 
 def texts(project: Project, blobs: Iterable[str]) -> dict[str, str | None]:
-    """The texts of blobs; empty for the blob that is none, None for one that is binary or too large."""
+    """The texts of blobs; empty for the blob that is none, None for one that is binary or too
+    large.
+    """
     found: dict[str, str | None] = {blob: "" for blob in blobs if set(blob) == {"0"}}
     wanted = [blob for blob in blobs if blob not in found]
-    sizes = project.git("cat-file", "--batch-check", text="".join(f"{blob}\n" for blob in wanted)).split("\n") if wanted else []
+    sizes = (
+        project.git(
+            "cat-file", "--batch-check", text="".join(f"{blob}\n" for blob in wanted)
+        ).split("\n")
+        if wanted
+        else []
+    )
     small = [line.split(" ")[0] for line in sizes if int(line.split(" ")[2]) <= LARGEST_DIFFED]
-    content = project.git("cat-file", "--batch", text="".join(f"{blob}\n" for blob in small)) if small else ""
+    content = (
+        project.git("cat-file", "--batch", text="".join(f"{blob}\n" for blob in small))
+        if small
+        else ""
+    )
     data, at = content.encode("utf-8", "surrogateescape"), 0
     for blob in small:
         end = data.index(b"\n", at)
@@ -206,12 +250,16 @@ def texts(project: Project, blobs: Iterable[str]) -> dict[str, str | None]:
 def _hunks(said: str) -> Iterator[Hunk]:
     for line in said.split("\n"):
         if found := _HUNK.match(line):
-            old, old_count, new, new_count = (int(one) if one is not None else 1 for one in found.groups())
+            old, old_count, new, new_count = (
+                int(one) if one is not None else 1 for one in found.groups()
+            )
             yield Hunk((old, old_count), (new, new_count))
 
 
 def _parts(change: DifferingFile, hunk: Hunk) -> list[Hunk]:
-    """A hunk cut where functions begin and end, as far as both sides have them in the same order."""
+    """A hunk cut where functions begin and end, as far as both sides have them in the same
+    order.
+    """
     before, after = change.outlines
     if hunk.old[1] and hunk.new[1] and before and after:
         return _paired(hunk, before, after) if change.old and change.new else [hunk]
@@ -238,18 +286,28 @@ def _paired(hunk: Hunk, before: Outline, after: Outline) -> list[Hunk]:
         return [hunk]
     names = [[one.name for one in side] for side in sides]
     at, found = (hunk.old[0], hunk.new[0]), []
-    for block in SequenceMatcher(None, names[0], names[1], autojunk=False).get_matching_blocks()[:-1]:
+    for block in SequenceMatcher(None, names[0], names[1], autojunk=False).get_matching_blocks()[
+        :-1
+    ]:
         for number in range(block.size):
             old, new = sides[0][block.a + number], sides[1][block.b + number]
-            found += [_between(at, (old.first, new.first)), _between((old.first, new.first), (old.last + 1, new.last + 1))]
+            found += [
+                _between(at, (old.first, new.first)),
+                _between((old.first, new.first), (old.last + 1, new.last + 1)),
+            ]
             at = old.last + 1, new.last + 1
     found.append(_between(at, (sum(hunk.old), sum(hunk.new))))
     return [part for part in found if part.old[1] or part.new[1]]
 
 
 def _between(starts: tuple[int, int], ends: tuple[int, int]) -> Hunk:
-    """The hunk of the lines from ``starts`` to before ``ends``, old and new; an empty side names the line before it."""
-    old, new = ((start, end - start) if end > start else (start - 1, 0) for start, end in zip(starts, ends, strict=True))
+    """The hunk of the lines from ``starts`` to before ``ends``, old and new; an empty side names
+    the line before it.
+    """
+    old, new = (
+        (start, end - start) if end > start else (start - 1, 0)
+        for start, end in zip(starts, ends, strict=True)
+    )
     return Hunk(old, new)
 
 
@@ -266,15 +324,31 @@ def _units(change: DifferingFile) -> Iterator[ChangedUnit]:
 
 
 def _renamed(files: Iterable[DifferingFile]) -> dict[str, str]:
-    """New names of functions that were lost, by what their bodies consist of; as ``name (file)``."""
+    """New names of functions that were lost, by what their bodies consist of; as ``name
+    (file)``.
+    """
     lost: list[tuple[str, set[str]]] = []
     made: list[tuple[str, set[str]]] = []
     for change in files:
         before, after = change.outlines
-        names = [{one.name for one in side.definitions} if side else set() for side in (before, after)]
+        names = [
+            {one.name for one in side.definitions} if side else set() for side in (before, after)
+        ]
         for side, gone, text, path, found in (
-            (before, names[1] if change.path == change.old_path else set(), change.old, change.old_path, lost),
-            (after, names[0] if change.path == change.old_path else set(), change.new, change.path, made),
+            (
+                before,
+                names[1] if change.path == change.old_path else set(),
+                change.old,
+                change.old_path,
+                lost,
+            ),
+            (
+                after,
+                names[0] if change.path == change.old_path else set(),
+                change.new,
+                change.path,
+                made,
+            ),
         ):
             for one in side.definitions if side else ():
                 if one.name not in gone:

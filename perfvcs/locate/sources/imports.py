@@ -47,23 +47,100 @@ _LOCKS = re.compile(
     re.DOTALL,
 )
 # tables of settings that decide neither what is built nor how tests run
-_PROJECT = frozenset({
-    "version", "description", "readme", "license", "license-files", "authors", "maintainers", "keywords", "classifiers", "urls", "homepage",
-    "repository", "documentation", "packages", "url", "author", "author_email", "maintainer", "maintainer_email", "long_description",
-    "long_description_content_type", "project_urls", "license_file", "license_files", "platforms", "platform", "download_url", "name",
-    "python_requires", "requires-python",
-})  # fmt: skip
-_TOOLS = frozenset({
-    "ruff", "black", "isort", "mypy", "pylint", "flake8", "coverage", "towncrier", "bumpversion", "bumpver", "tbump", "commitizen",
-    "pyright", "codespell", "check-manifest", "bandit", "pydocstyle", "docformatter", "interrogate", "vulture", "semantic_release", "typos",
-    "tox", "gh-actions", "testenv", "upload_docs", "build_sphinx", "upload", "zest.releaser", "yapf", "pycodestyle", "pep8", "cibuildwheel",
-    "djlint", "doc8", "repo-review", "ty", "scriv", "changelog", "git-cliff", "semantic-release", "nox", "pyupgrade", "doc", "wheel",
-    "sdist", "egg_info", "cookiecutter", "upload_sphinx", "bdist_wheel",
-})  # fmt: skip
+_PROJECT = frozenset(
+    {
+        "version",
+        "description",
+        "readme",
+        "license",
+        "license-files",
+        "authors",
+        "maintainers",
+        "keywords",
+        "classifiers",
+        "urls",
+        "homepage",
+        "repository",
+        "documentation",
+        "packages",
+        "url",
+        "author",
+        "author_email",
+        "maintainer",
+        "maintainer_email",
+        "long_description",
+        "long_description_content_type",
+        "project_urls",
+        "license_file",
+        "license_files",
+        "platforms",
+        "platform",
+        "download_url",
+        "name",
+        "python_requires",
+        "requires-python",
+    }
+)
+_TOOLS = frozenset(
+    {
+        "ruff",
+        "black",
+        "isort",
+        "mypy",
+        "pylint",
+        "flake8",
+        "coverage",
+        "towncrier",
+        "bumpversion",
+        "bumpver",
+        "tbump",
+        "commitizen",
+        "pyright",
+        "codespell",
+        "check-manifest",
+        "bandit",
+        "pydocstyle",
+        "docformatter",
+        "interrogate",
+        "vulture",
+        "semantic_release",
+        "typos",
+        "tox",
+        "gh-actions",
+        "testenv",
+        "upload_docs",
+        "build_sphinx",
+        "upload",
+        "zest.releaser",
+        "yapf",
+        "pycodestyle",
+        "pep8",
+        "cibuildwheel",
+        "djlint",
+        "doc8",
+        "repo-review",
+        "ty",
+        "scriv",
+        "changelog",
+        "git-cliff",
+        "semantic-release",
+        "nox",
+        "pyupgrade",
+        "doc",
+        "wheel",
+        "sdist",
+        "egg_info",
+        "cookiecutter",
+        "upload_sphinx",
+        "bdist_wheel",
+    }
+)
 
 
 class Finder:
-    """Knows the ``paths`` of all sources, and which files define each module of Fortran (``provided``)."""
+    """Knows the ``paths`` of all sources, and which files define each module of Fortran
+    (``provided``).
+    """
 
     def __init__(self, paths: Iterable[str], provided: Mapping[str, list[str]]) -> None:
         self._provided = provided
@@ -71,7 +148,9 @@ class Finder:
         self._headers: dict[str, list[str]] = defaultdict(list)
         self._absolute: dict[str, list[str]] = {}
         every = set(paths)
-        self._packages = {path.rpartition("/")[0] for path in every if path.endswith("/__init__.py")}
+        self._packages = {
+            path.rpartition("/")[0] for path in every if path.endswith("/__init__.py")
+        }
         for path in every:
             if language(path) == "python":
                 parts = _dotted(path).split(".")
@@ -83,7 +162,9 @@ class Finder:
                 self._headers[path.rpartition("/")[2].lower()].append(path)
 
     def find(self, path: str, word: str) -> Iterator[str]:
-        """The files that a word in an import of the file ``path`` can mean: several where settings decide, none of a library."""
+        """The files that a word in an import of the file ``path`` can mean: several where settings
+        decide, none of a library.
+        """
         kind = language(path)
         if kind == "python":
             yield from self._imported(path, word)
@@ -113,7 +194,9 @@ class Finder:
         if word not in self._absolute:  # which is the same for all files
             parts = name.split(".")
             self._absolute[word] = [
-                path for end in range(1, len(parts) + 1) for path in self._modules.get(".".join(parts[:end]), ())
+                path
+                for end in range(1, len(parts) + 1)
+                for path in self._modules.get(".".join(parts[:end]), ())
             ]
         yield from self._absolute[word]
 
@@ -125,14 +208,21 @@ def _dotted(path: str) -> str:
 
 
 def why(path: str) -> str:
-    """Why a file that is not a source may change any benchmark, in a few words; empty where none can notice it.
+    """Why a file that is not a source may change any benchmark, in a few words; empty where none
+    can notice it.
 
-    Documents count as unnoticed; whoever knows the sources asks whether one of them names the document.
+    Documents count as unnoticed; whoever knows the sources asks whether one of them names the
+    document.
     """
     name = path.rpartition("/")[2]
     if name == RULES_FILE:
         return "it says what is measured"
-    if name == ACCEPTED or name.endswith((".pyc", ".pyo")) or _SERVICES.match(path) or _OTHERS.fullmatch(path):
+    if (
+        name == ACCEPTED
+        or name.endswith((".pyc", ".pyo"))
+        or _SERVICES.match(path)
+        or _OTHERS.fullmatch(path)
+    ):
         return ""
     if _BUILD.fullmatch(path):
         return "it says how the project is built or run"
@@ -158,7 +248,9 @@ def is_document(path: str) -> bool:
     if suffix in DOCUMENTS or is_about(path):
         return True
     inside = bool(_FOLDERS.match(path))
-    return inside and (suffix in (*PICTURES, "txt", "css", "html", "py", "js", "bat") or name == "Makefile")
+    return inside and (
+        suffix in (*PICTURES, "txt", "css", "html", "py", "js", "bat") or name == "Makefile"
+    )
 
 
 def settings(path: str, content: bytes) -> object:
@@ -178,7 +270,14 @@ def settings(path: str, content: bytes) -> object:
             return {section: table for section, table in _of_sections(found, name).items() if table}
         if name == "setup.py":
             return _of_setup(content)
-    except (ValueError, SyntaxError, RecursionError, MemoryError, LookupError, _configparser_error()):
+    except (
+        ValueError,
+        SyntaxError,
+        RecursionError,
+        MemoryError,
+        LookupError,
+        _configparser_error(),
+    ):
         return None
     return None
 
@@ -194,8 +293,14 @@ def _of_project(table: dict[str, Any]) -> dict[str, Any]:
     poetry = tools.get("poetry")
     if isinstance(poetry, dict):
         tools["poetry"] = {name: value for name, value in poetry.items() if name not in _PROJECT}
-    project = {name: value for name, value in table.get("project", {}).items() if name not in _PROJECT}
-    rest = {name: value for name, value in table.items() if name not in ("tool", "project", "dependency-groups")}
+    project = {
+        name: value for name, value in table.get("project", {}).items() if name not in _PROJECT
+    }
+    rest = {
+        name: value
+        for name, value in table.items()
+        if name not in ("tool", "project", "dependency-groups")
+    }
     return {**rest, "project": project, "tool": tools}
 
 
@@ -203,10 +308,16 @@ def _of_sections(sections: Mapping[str, Mapping[str, str]], name: str) -> dict[s
     if name == "tox.ini":  # tox calls perf, not the other way round
         return {section: dict(table) for section, table in sections.items() if section == "pytest"}
     kept = {
-        section: dict(table) for section, table in sections.items() if section.partition(":")[0].partition("-")[0] not in _TOOLS
+        section: dict(table)
+        for section, table in sections.items()
+        if section.partition(":")[0].partition("-")[0] not in _TOOLS
     }
     if "metadata" in kept:
-        kept["metadata"] = {key: value for key, value in kept["metadata"].items() if key.replace("-", "_") not in _PROJECT}
+        kept["metadata"] = {
+            key: value
+            for key, value in kept["metadata"].items()
+            if key.replace("-", "_") not in _PROJECT
+        }
     return kept
 
 
@@ -217,7 +328,9 @@ def _of_setup(content: bytes) -> str:
     tree = ast.parse(content)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            node.keywords = [one for one in node.keywords if one.arg not in _PROJECT - {"packages", "name"}]
+            node.keywords = [
+                one for one in node.keywords if one.arg not in _PROJECT - {"packages", "name"}
+            ]
     body = [node for node in tree.body if not _is_plain_text(node)]
     return ast.dump(ast.Module(body, []))
 
@@ -228,5 +341,13 @@ def _is_plain_text(node: Any) -> bool:
 
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant)
-    names = [target.id for target in node.targets if isinstance(target, ast.Name)] if isinstance(node, ast.Assign) else []
-    return bool(names) and isinstance(node.value, ast.Constant) and all(name.strip("_").lower() in _PROJECT for name in names)
+    names = (
+        [target.id for target in node.targets if isinstance(target, ast.Name)]
+        if isinstance(node, ast.Assign)
+        else []
+    )
+    return (
+        bool(names)
+        and isinstance(node.value, ast.Constant)
+        and all(name.strip("_").lower() in _PROJECT for name in names)
+    )

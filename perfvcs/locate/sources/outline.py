@@ -1,4 +1,6 @@
-"""The functions of a source file with their lines: what a frame of a call tree and a hunk of a diff are about."""
+"""The functions of a source file with their lines: what a frame of a call tree and a hunk of a diff
+are about.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from perfvcs.collectors._shared.frames import INLINED
 
 MODULE = "<module>"
 PYTHON = frozenset({"py", "pyi", "pyw"})
-NATIVE = frozenset({"c", "h", "cc", "cpp", "cxx", "c++", "hh", "hpp", "hxx", "h++", "inl", "ipp", "tcc"})
+NATIVE = frozenset(
+    {"c", "h", "cc", "cpp", "cxx", "c++", "hh", "hpp", "hxx", "h++", "inl", "ipp", "tcc"}
+)
 LARGEST_OUTLINED = 4 << 20  # characters of a source that is read
 LONGEST_HEAD = 10_000  # characters; what is longer is no head of a function or class
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -28,19 +32,38 @@ _NOISE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _WORD = re.compile(r'"(?:[^"\\\n]|\\.)*"|\w+|\S')
-_NAME = re.compile(r"(?<![\w~])((?:[\w~]++(?:<[^<>;{}]*>)?\s*+::\s*+)*(?:operator\s*+(?:\(\)|[^\s(]{1,3}|\w++)|~?\w++))\s*+\(")
+_NAME = re.compile(
+    r"(?<![\w~])((?:[\w~]++(?:<[^<>;{}]*>)?\s*+::\s*+)*(?:operator\s*+(?:\(\)|[^\s(]{1,3}|\w++)|~?\w++))\s*+\("
+)
 _TEMPLATE = re.compile(r"\btemplate\s*<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>")
 _SCOPE = re.compile(r"\b(namespace|class|struct|union|enum)\b([^;(){}=]*)$")
 _NOT_FUNCTIONS = frozenset(
     {
-        "if", "for", "while", "switch", "catch", "return", "sizeof", "defined", "alignas", "noexcept", "decltype", "int", "void", "char",
-        "long", "double", "float", "unsigned",
+        "if",
+        "for",
+        "while",
+        "switch",
+        "catch",
+        "return",
+        "sizeof",
+        "defined",
+        "alignas",
+        "noexcept",
+        "decltype",
+        "int",
+        "void",
+        "char",
+        "long",
+        "double",
+        "float",
+        "unsigned",
     }
-)  # fmt: skip
+)
 
 
 class Definition(NamedTuple):
-    """A function: its lines from ``first`` to ``last``, counted from 1; ``digest`` is the same where only comments and layout differ.
+    """A function: its lines from ``first`` to ``last``, counted from 1; ``digest`` is the same
+    where only comments and layout differ.
 
     ``name`` is the qualified name; a function inside a function is part of it.
     """
@@ -52,7 +75,9 @@ class Definition(NamedTuple):
 
 
 class Outline(msgspec.Struct, frozen=True):
-    """The functions of one file in the order of their lines; what stands outside of them belongs to ``<module>``."""
+    """The functions of one file in the order of their lines; what stands outside of them belongs to
+    ``<module>``.
+    """
 
     language: str
     definitions: tuple[Definition, ...]
@@ -65,7 +90,9 @@ class Outline(msgspec.Struct, frozen=True):
         return there[0].name if there and there[0].first <= line else MODULE
 
     def named(self, name: str) -> list[Definition]:
-        """All definitions of a name, which may be several: a property and its setter, or one for each platform."""
+        """All definitions of a name, which may be several: a property and its setter, or one for
+        each platform.
+        """
         return [one for one in self.definitions if one.name == name]
 
     def digests(self) -> dict[str, str]:
@@ -78,7 +105,9 @@ class Outline(msgspec.Struct, frozen=True):
 
 def language(path: str) -> str:
     """``python``, ``c`` (C++ too), or empty for a file that has no functions that we know."""
-    suffix = path.rpartition("/")[2].rpartition(".")[2].lower() if "." in path.rpartition("/")[2] else ""
+    suffix = (
+        path.rpartition("/")[2].rpartition(".")[2].lower() if "." in path.rpartition("/")[2] else ""
+    )
     return "python" if suffix in PYTHON else "c" if suffix in NATIVE else ""
 
 
@@ -91,10 +120,13 @@ def outline(path: str, source: str) -> Outline | None:
 
 
 def unit(frame: str) -> tuple[str, str]:
-    """The function and the file that a frame of a call tree is in; a function inside another one is part of that.
+    """The function and the file that a frame of a call tree is in; a function inside another one is
+    part of that.
 
-    >>> unit("recurse.<locals>.wrap (sqlparse/utils.py)"), unit("<listcomp> (a.py)"), unit("push(int) (sort)")
-    (('recurse', 'sqlparse/utils.py'), ('<module>', 'a.py'), ('push(int)', 'sort'))
+    >>> unit("recurse.<locals>.wrap (sqlparse/utils.py)")
+    ('recurse', 'sqlparse/utils.py')
+    >>> unit("<listcomp> (a.py)"), unit("push(int) (sort)")
+    (('<module>', 'a.py'), ('push(int)', 'sort'))
     """
     name, _, rest = frame.replace(INLINED, "").rpartition(" (")
     if not rest.endswith(")"):
@@ -116,7 +148,9 @@ def plain(name: str) -> str:
     if name.startswith("decltype"):  # the type that it returns
         name = name[_closing_round(name) :]
     for character in (
-        name.replace("operator()", "operator\1").replace("operator<<", "operator\2").replace("operator<", "operator\3")
+        name.replace("operator()", "operator\1")
+        .replace("operator<<", "operator\2")
+        .replace("operator<", "operator\3")
     ):
         depth += character == "<"
         if not depth:
@@ -165,7 +199,9 @@ def _definitions(body: list[ast.stmt], scope: str) -> Iterator[Definition]:
     for node in body:
         if isinstance(node, FUNCTIONS):
             first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-            yield Definition(scope + node.name, first, node.end_lineno or node.lineno, _digest(_dumped(node)))
+            yield Definition(
+                scope + node.name, first, node.end_lineno or node.lineno, _digest(_dumped(node))
+            )
         elif isinstance(node, ast.ClassDef):
             yield from _definitions(node.body, f"{scope}{node.name}.")
         else:
@@ -187,7 +223,11 @@ def _dumped(node: ast.AST) -> str:
     """A function without its docstring."""
     body = node.body  # type: ignore[attr-defined]
     first = body[0] if body else None
-    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+    if (
+        isinstance(first, ast.Expr)
+        and isinstance(first.value, ast.Constant)
+        and isinstance(first.value.value, str)
+    ):
         node.body = body[1:]  # type: ignore[attr-defined]
         try:
             return ast.dump(node)
@@ -199,7 +239,9 @@ def _dumped(node: ast.AST) -> str:
 def _outside(body: list[ast.stmt]) -> Iterator[ast.AST]:
     """What is executed outside of functions: the statements of the module and of classes."""
     for node in body:
-        if isinstance(node, FUNCTIONS) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+        if isinstance(node, FUNCTIONS) or (
+            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        ):
             continue
         if isinstance(node, ast.ClassDef):
             yield ast.Name(node.name)
@@ -213,9 +255,13 @@ def _native(source: str) -> Outline:
     """The functions of C or C++ by their braces: no compiler has to be able to read the file."""
     text = _NOISE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
     definitions: list[Definition] = []
-    scopes: list[str | None] = []  # of the open braces outside of functions; None where it has no name
+    # of the open braces outside of functions; None where it has no name
+    scopes: list[str | None] = []
     start, outside = 0, []
-    ends, lines = _closing(text), [place for place, character in enumerate(text) if character == "\n"]
+    ends, lines = (
+        _closing(text),
+        [place for place, character in enumerate(text) if character == "\n"],
+    )
     for mark in re.finditer(r"[{};]", text):
         if mark.start() < start:
             continue
@@ -229,7 +275,12 @@ def _native(source: str) -> Outline:
                 last = bisect_left(lines, end) + 1
                 # strings and numbers count, too: they are taken from the source itself
                 definitions.append(
-                    Definition(whole, first, last, _digest(" ".join(_WORD.findall(_without_comments(source[start:end])))))
+                    Definition(
+                        whole,
+                        first,
+                        last,
+                        _digest(" ".join(_WORD.findall(_without_comments(source[start:end])))),
+                    )
                 )
                 start = end
                 continue
@@ -254,33 +305,51 @@ def _without_comments(source: str) -> str:
 
 
 def _scope(head: str) -> str | None:
-    """The name of what opens behind ``head``: a namespace, a class; empty where it has none, None for anything else."""
+    """The name of what opens behind ``head``: a namespace, a class; empty where it has none, None
+    for anything else.
+    """
     head = re.sub(
-        r"\[\[[^\[\]]*\]\]|\b(?:alignas|__attribute__|__declspec)\s*\((?:[^()]|\([^()]*\))*\)", " ", _TEMPLATE.sub(" ", head)
+        r"\[\[[^\[\]]*\]\]|\b(?:alignas|__attribute__|__declspec)\s*\((?:[^()]|\([^()]*\))*\)",
+        " ",
+        _TEMPLATE.sub(" ", head),
     )
     found = _SCOPE.search(head)
     if found is None:
         return None
     own = re.split(r"(?<!:):(?!:)", found[2])[0]  # without base classes
-    names = [name for name in re.findall(r"\w+(?:\s*::\s*\w+)*", re.sub(r"<[^<>]*>", "", own)) if name != "final"]
+    names = [
+        name
+        for name in re.findall(r"\w+(?:\s*::\s*\w+)*", re.sub(r"<[^<>]*>", "", own))
+        if name != "final"
+    ]
     return re.sub(r"\s+", "", names[-1]) if names and found[1] != "enum" else ""
 
 
 def _function_name(head: str) -> str:
     """The function whose body begins behind ``head``; empty where it is not one."""
     head = head.rpartition("}")[2]
-    if ")" not in head or re.search(r"(?<![=!<>])=(?![=])", re.sub(r"operator\s*\S{1,3}|\([^()]*\)", "", head)):
+    if ")" not in head or re.search(
+        r"(?<![=!<>])=(?![=])", re.sub(r"operator\s*\S{1,3}|\([^()]*\)", "", head)
+    ):
         return ""
-    head = re.sub(r"\b(?:__attribute__|__declspec|noexcept|throw|requires|decltype)\s*\((?:[^()]|\([^()]*\))*\)", " ", head)
+    head = re.sub(
+        r"\b(?:__attribute__|__declspec|noexcept|throw|requires|decltype)\s*\((?:[^()]|\([^()]*\))*\)",
+        " ",
+        head,
+    )
     for found in _NAME.finditer(head):
         name = re.sub(r"\s+", "", found[1])
-        if name.rpartition("::")[2] not in _NOT_FUNCTIONS and not (name.isupper() and _names_type(head, found.end())):
+        if name.rpartition("::")[2] not in _NOT_FUNCTIONS and not (
+            name.isupper() and _names_type(head, found.end())
+        ):
             return re.sub(r"<[^<>]*>", "", name) if "operator" not in name else name
     return ""
 
 
 def _names_type(head: str, start: int) -> bool:
-    """Whether the brackets that are open at ``start`` are a macro's about the type, as in ``EXPORT(char *) name(int a)``."""
+    """Whether the brackets that are open at ``start`` are a macro's about the type, as in
+    ``EXPORT(char *) name(int a)``.
+    """
     depth = 1
     for place in range(start, len(head)):
         depth += (head[place] == "(") - (head[place] == ")")

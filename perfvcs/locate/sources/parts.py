@@ -1,4 +1,6 @@
-"""The parts of a source file: functions, and what stands outside of them; what each names, and whether two versions of it are the same."""
+"""The parts of a source file: functions, and what stands outside of them; what each names, and
+whether two versions of it are the same.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-COMPUTED = "(computed name)"  # among the mentions of code that looks names up which stand nowhere in its text
+# among the mentions of code that looks names up which stand nowhere in its text
+COMPUTED = "(computed name)"
 GLOBAL = "(global name)"  # the same, in its own module
 LISTING = "(files)"  # of code that lists folders or imports what it finds there
 OBJECT = "an object that is made when a program starts"
@@ -25,19 +28,24 @@ OPEN = frozenset("*?[{%$")  # in a part of a path that something else completes
 
 
 class Function(msgspec.Struct, frozen=True, array_like=True):
-    """A function, with all that is nested in it; ``digest`` does not depend on comments, docstrings, annotations and layout."""
+    """A function, with all that is nested in it; ``digest`` does not depend on comments,
+    docstrings, annotations and layout.
+    """
 
     digest: str
     mentions: tuple[str, ...] = ()
 
 
 class Statement(msgspec.Struct, frozen=True, array_like=True):
-    """What stands outside of functions: in the module, or in the class ``scope``; decorators and defaults of a function are here too.
+    """What stands outside of functions: in the module, or in the class ``scope``; decorators and
+    defaults of a function are here too.
 
-    ``binds``: the names that may mean something else where it changes. ``effect``: it may change anything besides. ``main``: it runs
-    only where the file is the program. ``imports``: it only gives names to what another file defines. ``function``: the one that it
-    defines, by its qualified name. ``unclear``: a macro may have made it, so that nobody knows what it defines, and who runs that.
-    ``starts``: why each program that has it may run it, though nothing names it; ``OBJECT`` only in C++.
+    ``binds``: the names that may mean something else where it changes. ``effect``: it may change
+    anything besides. ``main``: it runs only where the file is the program. ``imports``: it only
+    gives names to what another file defines. ``function``: the one that it defines, by its
+    qualified name. ``unclear``: a macro may have made it, so that nobody knows what it defines, and
+    who runs that. ``starts``: why each program that has it may run it, though nothing names it;
+    ``OBJECT`` only in C++.
     """
 
     scope: str
@@ -53,10 +61,12 @@ class Statement(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Parts(msgspec.Struct, frozen=True, array_like=True):
-    """All parts of one file; ``uses`` are the modules that it imports, or the headers that it includes, as it writes them.
+    """All parts of one file; ``uses`` are the modules that it imports, or the headers that it
+    includes, as it writes them.
 
-    ``provides``: the modules that a file of Fortran defines, or the macros of one in C. ``told``: digests of what the others do not
-    depend on in Python, by the marks of those who read it: docstrings and annotations.
+    ``provides``: the modules that a file of Fortran defines, or the macros of one in C. ``told``:
+    digests of what the others do not depend on in Python, by the marks of those who read it:
+    docstrings and annotations.
     """
 
     language: str
@@ -78,7 +88,9 @@ class Parts(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Functions:
-    """The functions of a file, while it is read; several of one name are one: overloaded, or for several platforms."""
+    """The functions of a file, while it is read; several of one name are one: overloaded, or for
+    several platforms.
+    """
 
     def __init__(self) -> None:
         self._digests: dict[str, str] = {}
@@ -93,16 +105,22 @@ class Functions:
     @property
     def all(self) -> dict[str, Function]:
         """All that were added, by name."""
-        return {name: Function(own, tuple(sorted(self._mentions[name]))) for name, own in self._digests.items()}
+        return {
+            name: Function(own, tuple(sorted(self._mentions[name])))
+            for name, own in self._digests.items()
+        }
 
 
 def digest(words: Iterable[str]) -> str:
     """16 hex digits for a sequence of words."""
-    return hashlib.blake2b("\0".join(words).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return hashlib.blake2b(
+        "\0".join(words).encode("utf-8", "surrogatepass"), digest_size=8
+    ).hexdigest()
 
 
 def words_of(text: str) -> list[str]:
-    """The names in a string that may be looked up by it: of a string without spaces, its parts, and the last part of a path.
+    """The names in a string that may be looked up by it: of a string without spaces, its parts, and
+    the last part of a path.
 
     Of the end of a path, as in ``name + ".md"``, also a pattern: ``*.md``.
     """
@@ -114,6 +132,8 @@ def words_of(text: str) -> list[str]:
 
 
 def ending(name: str) -> str:
-    """The pattern of all files that end as this one: ``*.md``; empty where it ends with no suffix."""
+    """The pattern of all files that end as this one: ``*.md``; empty where it ends with no
+    suffix.
+    """
     found = re.search(r"\.\w+$", name)
     return f"*{found[0]}" if found else ""

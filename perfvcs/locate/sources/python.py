@@ -24,18 +24,43 @@ from perfvcs.locate.sources.pywords import (
 )
 
 # what test runners call by its name
-CALLED_BY_NAME = frozenset({
-    "setup", "teardown", "setup_method", "teardown_method", "setup_class", "teardown_class", "setup_module", "teardown_module",
-    "setup_function", "teardown_function", "setUp", "tearDown", "setUpClass", "tearDownClass", "setUpModule", "tearDownModule",
-    "load_tests",
-})  # fmt: skip
-PLAIN_STATEMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Import, ast.ImportFrom, ast.Delete)
+CALLED_BY_NAME = frozenset(
+    {
+        "setup",
+        "teardown",
+        "setup_method",
+        "teardown_method",
+        "setup_class",
+        "teardown_class",
+        "setup_module",
+        "teardown_module",
+        "setup_function",
+        "teardown_function",
+        "setUp",
+        "tearDown",
+        "setUpClass",
+        "tearDownClass",
+        "setUpModule",
+        "tearDownModule",
+        "load_tests",
+    }
+)
+PLAIN_STATEMENTS = (
+    ast.Assign,
+    ast.AnnAssign,
+    ast.AugAssign,
+    ast.Import,
+    ast.ImportFrom,
+    ast.Delete,
+)
 
 
 class _Place(NamedTuple):
-    """Where a statement stands: the class around it, ``within`` which blocks, and whether only the program runs it.
+    """Where a statement stands: the class around it, ``within`` which blocks, and whether only the
+    program runs it.
 
-    ``bare``: the class has neither bases nor decorators, so that nobody calls its methods but by their names.
+    ``bare``: the class has neither bases nor decorators, so that nobody calls its methods but by
+    their names.
     """
 
     scope: str = ""
@@ -67,7 +92,13 @@ class _Reader:
     def read(self, tree: ast.Module) -> Parts:
         for node in without_docstring(tree.body):
             self._statement(node, _Place())
-        return Parts("python", self.functions.all, tuple(self.statements), tuple(self.words.uses), told=told(tree))
+        return Parts(
+            "python",
+            self.functions.all,
+            tuple(self.statements),
+            tuple(self.words.uses),
+            told=told(tree),
+        )
 
     def _statement(self, node: ast.stmt, place: _Place) -> None:
         if isinstance(node, FUNCTIONS):
@@ -89,16 +120,30 @@ class _Reader:
             )
 
     def _add(
-        self, place: _Place, words: list[str], names: set[str], binds: Sequence[str], *, effect: bool = False, function: str = "",
+        self,
+        place: _Place,
+        words: list[str],
+        names: set[str],
+        binds: Sequence[str],
+        *,
+        effect: bool = False,
+        function: str = "",
         imports: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """A statement; within a class it may mean that the class is another one."""
         if place.scope and not (function and place.bare and not _is_special(function)):
             binds = [*binds, place.scope.rpartition(".")[2]]
         found = digest([place.within, *words])
         self.statements.append(
             Statement(
-                place.scope, found, tuple(dict.fromkeys(binds)), tuple(sorted(names)), effect, place.main, function, imports
+                place.scope,
+                found,
+                tuple(dict.fromkeys(binds)),
+                tuple(sorted(names)),
+                effect,
+                place.main,
+                function,
+                imports,
             )
         )
 
@@ -109,23 +154,36 @@ class _Reader:
         words: list[str] = [type(node).__name__]
         names: set[str] = set()
         self.words.function(node, words, names, outermost=True)
-        self.functions.add(name, digest([place.within, *words]), names)  # a property may have a setter of its name
+        # a property may have a setter of its name
+        self.functions.add(name, digest([place.within, *words]), names)
         # what is computed where the function is defined
         arguments = node.args
-        outside: list[ast.AST] = [*node.decorator_list, *arguments.defaults, *(one for one in arguments.kw_defaults if one)]
+        outside: list[ast.AST] = [
+            *node.decorator_list,
+            *arguments.defaults,
+            *(one for one in arguments.kw_defaults if one),
+        ]
         inspected = bool(node.decorator_list) or place.decorated
         outside += [one for one in annotations_of(node) if inspected or is_computed(one)]
         words, names = self.words.of(outside, annotations=True)
-        called = node.name in CALLED_BY_NAME or node.name.startswith("pytest_") or "'autouse'" in words
+        called = (
+            node.name in CALLED_BY_NAME or node.name.startswith("pytest_") or "'autouse'" in words
+        )
         called = called or (not place.scope and _is_special(name))  # a module's `__getattr__`
-        self._add(place, ["def", node.name, *words], names, [node.name], effect=called, function=name)
+        self._add(
+            place, ["def", node.name, *words], names, [node.name], effect=called, function=name
+        )
 
     def _class(self, node: ast.ClassDef, place: _Place) -> None:
         name = f"{place.scope}.{node.name}" if place.scope else node.name
-        words, names = self.words.of([*node.bases, *node.keywords, *node.decorator_list], annotations=True)
+        words, names = self.words.of(
+            [*node.bases, *node.keywords, *node.decorator_list], annotations=True
+        )
         self._add(place, ["class", node.name, *words], names, [node.name])
         bare = not (node.bases or node.keywords or node.decorator_list)
-        inner = _Place(name, place.within, place.main, bare, bool(node.decorator_list or node.keywords))
+        inner = _Place(
+            name, place.within, place.main, bare, bool(node.decorator_list or node.keywords)
+        )
         for child in without_docstring(node.body):
             self._statement(child, inner)
 
@@ -139,13 +197,17 @@ class _Reader:
         inside = [child for _, children in bodies for child in children]
         apart = (ast.excepthandler, ast.match_case)
         head: list[ast.AST] = [
-            child for child in ast.iter_child_nodes(node) if child not in inside and not isinstance(child, apart)
+            child
+            for child in ast.iter_child_nodes(node)
+            if child not in inside and not isinstance(child, apart)
         ]
         head += [one.type for one in getattr(node, "handlers", ()) if one.type is not None]
         words, names = self.words.of(head, annotations=True)
         main = place.main or (isinstance(node, ast.If) and _is_main(node.test))
         binds = [name for child in (*head, *inside) for name in bound(child)]
-        repeats = isinstance(node, ast.For | ast.AsyncFor | ast.While | ast.With | ast.AsyncWith | ast.Match)
+        repeats = isinstance(
+            node, ast.For | ast.AsyncFor | ast.While | ast.With | ast.AsyncWith | ast.Match
+        )
         own = place._replace(main=main)
         if repeats:
             inner, more = self.words.of(inside, annotations=True)

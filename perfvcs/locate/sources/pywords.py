@@ -23,27 +23,66 @@ from perfvcs.locate.sources.parts import (
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 BLOCKS = (
-    ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.TryStar, ast.Match,
-)  # fmt: skip
+    ast.If,
+    ast.For,
+    ast.AsyncFor,
+    ast.While,
+    ast.With,
+    ast.AsyncWith,
+    ast.Try,
+    ast.TryStar,
+    ast.Match,
+)
 ANYTHING = "*"
 # what looks up names that need not stand in the source, unless a constant names them
 LOOKUPS = frozenset({"getattr", "hasattr", "setattr", "delattr"})
-COMPUTING = frozenset({
-    "vars", "dir", "__dict__", "getmembers", "attrgetter", "methodcaller", "__subclasses__", "getattr_static", "mro", "__mro__",
-})  # fmt: skip
+COMPUTING = frozenset(
+    {
+        "vars",
+        "dir",
+        "__dict__",
+        "getmembers",
+        "attrgetter",
+        "methodcaller",
+        "__subclasses__",
+        "getattr_static",
+        "mro",
+        "__mro__",
+    }
+)
 OF_MODULE = frozenset({"globals", "locals", "vars", "dir", "eval", "exec"})
-BY_NAME = frozenset({
-    "import_module", "__import__", "iter_modules", "walk_packages", "entry_points", "run_path", "run_module", "spec_from_file_location",
-})  # fmt: skip
+BY_NAME = frozenset(
+    {
+        "import_module",
+        "__import__",
+        "iter_modules",
+        "walk_packages",
+        "entry_points",
+        "run_path",
+        "run_module",
+        "spec_from_file_location",
+    }
+)
 WALKING = frozenset({"listdir", "scandir", "glob", "rglob", "iglob", "iterdir", "walk"})
 FINDING = BY_NAME | WALKING | {"find_spec"}
 # what reads docstrings and the like, here or in the library that it stands for
 READING_DOCSTRINGS = frozenset({"__doc__", "getdoc", "docopt", "yacc", "ply", "sly", "doctest"})
-READING_ANNOTATIONS = frozenset({
-    "__annotations__", "get_type_hints", "get_annotations", "annotation", "annotations", "return_annotation", "beartype_this_package",
-    "typeguard", "install_import_hook",
-})  # fmt: skip
-READING_SOURCES = frozenset({"getsource", "getsourcelines", "getsourcefile", "findsource", "getcomments", "linecache"})
+READING_ANNOTATIONS = frozenset(
+    {
+        "__annotations__",
+        "get_type_hints",
+        "get_annotations",
+        "annotation",
+        "annotations",
+        "return_annotation",
+        "beartype_this_package",
+        "typeguard",
+        "install_import_hook",
+    }
+)
+READING_SOURCES = frozenset(
+    {"getsource", "getsourcelines", "getsourcefile", "findsource", "getcomments", "linecache"}
+)
 HANDED_ON = frozenset({"__doc__", "__annotations__"})
 _MARKS = (
     (COMPUTED, COMPUTING | FINDING - {"walk"}),
@@ -56,8 +95,17 @@ _MARKS = (
     (SOURCES, READING_SOURCES),
 )
 PLAIN_ANNOTATIONS = (
-    ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Tuple, ast.List, ast.Starred, ast.BinOp, ast.BitOr, ast.expr_context,
-)  # fmt: skip
+    ast.Name,
+    ast.Attribute,
+    ast.Subscript,
+    ast.Constant,
+    ast.Tuple,
+    ast.List,
+    ast.Starred,
+    ast.BinOp,
+    ast.BitOr,
+    ast.expr_context,
+)
 
 
 def without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -84,7 +132,13 @@ def is_plain(node: Any) -> bool:
 
 def last_name(node: ast.AST) -> str:
     """The last name of a dotted one; empty for anything else."""
-    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    return (
+        node.id
+        if isinstance(node, ast.Name)
+        else node.attr
+        if isinstance(node, ast.Attribute)
+        else ""
+    )
 
 
 def branches(node: Any) -> Iterator[tuple[str, list[ast.stmt]]]:
@@ -99,14 +153,27 @@ def branches(node: Any) -> Iterator[tuple[str, list[ast.stmt]]]:
 
 
 def bound(node: ast.AST) -> list[str]:
-    """The names to which a statement gives a meaning, in blocks too; of an attribute or element, those along the way to it."""
+    """The names to which a statement gives a meaning, in blocks too; of an attribute or element,
+    those along the way to it.
+    """
     if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
         return [node.name]
     if isinstance(node, ast.Import | ast.ImportFrom):
-        return [alias.asname or alias.name.partition(".")[0] for alias in node.names if alias.name != ANYTHING]
+        return [
+            alias.asname or alias.name.partition(".")[0]
+            for alias in node.names
+            if alias.name != ANYTHING
+        ]
     if isinstance(node, BLOCKS):
-        own = [name for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt) for name in _targets(child)]
-        return own + [name for _, children in branches(node) for child in children for name in bound(child)]
+        own = [
+            name
+            for child in ast.iter_child_nodes(node)
+            if not isinstance(child, ast.stmt)
+            for name in _targets(child)
+        ]
+        return own + [
+            name for _, children in branches(node) for child in children for name in bound(child)
+        ]
     if isinstance(node, ast.Expr):
         return _targets(node.value, called=True)
     return _targets(node)
@@ -115,7 +182,9 @@ def bound(node: ast.AST) -> list[str]:
 def _targets(node: ast.AST, *, called: bool = False) -> list[str]:
     found: list[str] = []
     for child in ast.walk(node):
-        if isinstance(child, ast.Name | ast.Attribute | ast.Subscript) and isinstance(child.ctx, ast.Store | ast.Del):
+        if isinstance(child, ast.Name | ast.Attribute | ast.Subscript) and isinstance(
+            child.ctx, ast.Store | ast.Del
+        ):
             found += _way(child)
         elif called and isinstance(child, ast.Call):
             found += _way(child.func)
@@ -142,17 +211,29 @@ def is_computed(annotation: ast.expr) -> bool:
 def annotations_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.expr]:
     """The annotations of a function's parameters and of what it returns."""
     arguments = node.args
-    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
+    every = (
+        *arguments.posonlyargs,
+        *arguments.args,
+        *arguments.kwonlyargs,
+        arguments.vararg,
+        arguments.kwarg,
+    )
     found = [one.annotation for one in every if one is not None and one.annotation is not None]
     return [*found, node.returns] if node.returns else found
 
 
 def told(tree: ast.AST) -> dict[str, str]:
-    """The digests of docstrings and of annotations in a tree, with the names of what they belong to."""
+    """The digests of docstrings and of annotations in a tree, with the names of what they belong
+    to.
+    """
     docstrings: list[str] = []
     annotations: list[str] = []
     for node in ast.walk(tree):
-        if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Module)) and node.body and is_constant(node.body[0]):
+        if (
+            isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Module))
+            and node.body
+            and is_constant(node.body[0])
+        ):
             docstrings += (getattr(node, "name", ""), ast.dump(node.body[0]))
         if isinstance(node, FUNCTIONS) and (own := annotations_of(node)):
             annotations += (node.name, *map(ast.dump, own))
@@ -162,9 +243,13 @@ def told(tree: ast.AST) -> dict[str, str]:
 
 
 def copies(node: ast.stmt) -> bool:
-    """Whether a statement only hands docstrings and the like on: ``self.__doc__ = function.__doc__``."""
+    """Whether a statement only hands docstrings and the like on: ``self.__doc__ =
+    function.__doc__``.
+    """
     targets = node.targets if isinstance(node, ast.Assign) else []
-    return bool(targets) and all(isinstance(one, ast.Attribute) and one.attr in HANDED_ON for one in targets)
+    return bool(targets) and all(
+        isinstance(one, ast.Attribute) and one.attr in HANDED_ON for one in targets
+    )
 
 
 class Words:
@@ -210,7 +295,11 @@ class Words:
             texts = (one.value for one in pieces if one.__class__ is ast.Constant)
             names.update(filter(None, (ending(text) for text in texts if text.__class__ is str)))
         if kind is ast.Call:
-            if node.func.__class__ is ast.Name and node.func.id in LOOKUPS and not _names_constant(node):
+            if (
+                node.func.__class__ is ast.Name
+                and node.func.id in LOOKUPS
+                and not _names_constant(node)
+            ):
                 names.add(COMPUTED)
         elif kind is ast.arg:
             words.append(node.arg)
@@ -238,12 +327,20 @@ class Words:
             value = getattr(node, field)
             if value.__class__ is list:
                 words.append("[")
-                for child in without_docstring(value) if kind is ast.ClassDef and field == "body" else value:
+                for child in (
+                    without_docstring(value) if kind is ast.ClassDef and field == "body" else value
+                ):
                     self._child(child, words, names, annotations)
             else:
                 self._child(value, words, names, annotations)
 
-    def _copied(self, node: ast.Assign, words: list[str], names: set[str], annotations: bool) -> None:  # noqa: FBT001
+    def _copied(
+        self,
+        node: ast.Assign,
+        words: list[str],
+        names: set[str],
+        annotations: bool,  # noqa: FBT001
+    ) -> None:
         """What an assignment consists of that hands docstrings on, which reads none."""
         own: set[str] = set()
         for child in (*node.targets, node.value):
@@ -259,12 +356,23 @@ class Words:
             names.add(child)
 
     def function(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef, words: list[str], names: set[str], *, outermost: bool
+        self,
+        node: ast.FunctionDef | ast.AsyncFunctionDef,
+        words: list[str],
+        names: set[str],
+        *,
+        outermost: bool,
     ) -> None:
-        """A function without annotations; decorators and defaults of the outermost one are computed outside of it."""
+        """A function without annotations; decorators and defaults of the outermost one are computed
+        outside of it.
+        """
         words.append(node.name)
         arguments = node.args
-        for kind, several in (("/", arguments.posonlyargs), ("", arguments.args), ("*", arguments.kwonlyargs)):
+        for kind, several in (
+            ("/", arguments.posonlyargs),
+            ("", arguments.args),
+            ("*", arguments.kwonlyargs),
+        ):
             words.append(kind)
             for one in several:
                 self._walk(one, words, names, False)
@@ -275,7 +383,12 @@ class Words:
         words.append(str(len(arguments.defaults)))
         if not outermost:
             computed = filter(is_computed, annotations_of(node))
-            for child in (*node.decorator_list, *arguments.defaults, *(one for one in arguments.kw_defaults if one), *computed):
+            for child in (
+                *node.decorator_list,
+                *arguments.defaults,
+                *(one for one in arguments.kw_defaults if one),
+                *computed,
+            ):
                 self._walk(child, words, names, False)
         for statement in without_docstring(node.body):
             self._walk(statement, words, names, False)
@@ -286,7 +399,13 @@ class Words:
             words.append(module)
             self.uses[module] = None
             separator = "" if module.endswith(".") else "."
-            self.uses.update(dict.fromkeys(f"{module}{separator}{alias.name}" for alias in node.names if alias.name != ANYTHING))
+            self.uses.update(
+                dict.fromkeys(
+                    f"{module}{separator}{alias.name}"
+                    for alias in node.names
+                    if alias.name != ANYTHING
+                )
+            )
         for alias in node.names:
             words += (alias.name, alias.asname or "")
             if isinstance(node, ast.Import):
@@ -300,7 +419,9 @@ class Words:
 
 @cache
 def _fields(kind: type[ast.AST]) -> tuple[str, ...]:
-    return tuple(name for name in kind._fields if name not in ("ctx", "type_comment", "kind", "type_ignores"))
+    return tuple(
+        name for name in kind._fields if name not in ("ctx", "type_comment", "kind", "type_ignores")
+    )
 
 
 def _names_constant(call: ast.Call) -> bool:

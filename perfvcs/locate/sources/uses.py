@@ -1,4 +1,6 @@
-"""Who uses whom among the sources of one state of the project; each file is read once and kept by its content."""
+"""Who uses whom among the sources of one state of the project; each file is read once and kept by
+its content.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,10 @@ from perfvcs.locate.sources.parts import Parts
 from perfvcs.system.children import shared
 
 READER = 9  # another number: what was read before is read again
-SCHEMA = "CREATE TABLE sources (blob TEXT PRIMARY KEY, uses BLOB NOT NULL, names BLOB NOT NULL, parts BLOB) WITHOUT ROWID"
+SCHEMA = (
+    "CREATE TABLE sources (blob TEXT PRIMARY KEY, uses BLOB NOT NULL, names BLOB NOT NULL, parts"
+    " BLOB) WITHOUT ROWID"
+)
 FILE = "sources.db"
 FILES_PER_READ = 32  # files that one git process reads
 SPARE = 20_000  # files of other states that are kept
@@ -41,7 +46,8 @@ class _PackedRow(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """One file as it is kept: the words of its imports and includes, its names with a NUL between them, and all parts.
+    """One file as it is kept: the words of its imports and includes, its names with a NUL between
+    them, and all parts.
 
     The parts are None where no parser reads it, or where they were not fetched.
     """
@@ -53,28 +59,40 @@ class _Row(NamedTuple):
 
     @classmethod
     def kept(cls, blob: str, uses: bytes, names: bytes) -> _Row:
-        """A row without its parts as the database has it; raises ValueError or TypeError if it is damaged."""
+        """A row without its parts as the database has it; raises ValueError or TypeError if it is
+        damaged.
+        """
         if not isinstance(names, bytes):
             raise TypeError(f"the names of {blob} are no bytes")
-        return cls(blob, str(uses, "utf-8", "surrogatepass").split("\0") if uses else [], names, None)
+        return cls(
+            blob, str(uses, "utf-8", "surrogatepass").split("\0") if uses else [], names, None
+        )
 
     @property
     def packed(self) -> _PackedRow:
         """What the database keeps."""
-        return _PackedRow(self.blob, "\0".join(self.uses).encode("utf-8", "surrogatepass"), self.names, self.parts)
+        return _PackedRow(
+            self.blob, "\0".join(self.uses).encode("utf-8", "surrogatepass"), self.names, self.parts
+        )
 
 
 class Sources:
     """All sources of a commit, or with ``working`` of the working tree on top of it, by path."""
 
-    def __init__(self, project: Project, home: Path, commit: str, working: WorkingChanges | None = None) -> None:
+    def __init__(
+        self, project: Project, home: Path, commit: str, working: WorkingChanges | None = None
+    ) -> None:
         self._project, self._home, self._commit = project, home, commit
         self._working = working
         self._parts: dict[str, Parts | None] = {}
 
     @cached_property
     def _database(self) -> Database:
-        return Database(self._home / FILE, SCHEMA, READER * 10_000 + sys.version_info[0] * 100 + sys.version_info[1])
+        return Database(
+            self._home / FILE,
+            SCHEMA,
+            READER * 10_000 + sys.version_info[0] * 100 + sys.version_info[1],
+        )
 
     @cached_property
     def _contents(self) -> dict[str, bytes]:
@@ -83,7 +101,9 @@ class Sources:
 
     @cached_property
     def files(self) -> dict[str, str]:
-        """The blob of each file by its path, also of those that are not sources; those that the working tree changes are read."""
+        """The blob of each file by its path, also of those that are not sources; those that the
+        working tree changes are read.
+        """
         listed = self._project.git("ls-tree", "-r", "-z", "--full-tree", self._commit)
         found: dict[str, str] = {}
         for line in listed.split("\0"):
@@ -93,7 +113,11 @@ class Sources:
         for path in self._working.files() if self._working else ():
             place = self._project.root / path
             found.pop(path, None)
-            if place.is_file() and not place.is_symlink() and place.stat().st_size <= LARGEST_SOURCE:
+            if (
+                place.is_file()
+                and not place.is_symlink()
+                and place.stat().st_size <= LARGEST_SOURCE
+            ):
                 content = place.read_bytes()
                 found[path] = blob_id(content)
                 self._contents[found[path]] = content
@@ -124,30 +148,47 @@ class Sources:
 
     def _all_rows(self) -> dict[str, _Row]:
         connection = self._database.connection
-        kinds = {_key(blob, language(path)): (blob, language(path)) for path, blob in self.blobs.items()}
+        kinds = {
+            _key(blob, language(path)): (blob, language(path)) for path, blob in self.blobs.items()
+        }
         known = {key for (key,) in connection.execute("SELECT blob FROM sources")}
         missing = {key: kinds[key] for key in kinds.keys() - known}
         rows = [row for chunk in shared(self._read, _chunks(missing)) for row in chunk]
         if rows:
             with self._database.transaction():
-                connection.executemany("INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?)", [row.packed for row in rows])
+                connection.executemany(
+                    "INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?)",
+                    [row.packed for row in rows],
+                )
                 if len(known) + len(rows) > len(kinds) + SPARE:
                     stale = [(key,) for key in known - kinds.keys()]
                     connection.executemany("DELETE FROM sources WHERE blob = ?", stale)
         found = {row.blob: row for row in rows}
         wanted = kinds.keys() - found.keys()
-        listed = connection.execute("SELECT blob, uses, names FROM sources").fetchall() if wanted else []
+        listed = (
+            connection.execute("SELECT blob, uses, names FROM sources").fetchall() if wanted else []
+        )
         return found | {row[0]: _Row.kept(*row) for row in listed if row[0] in wanted}
 
     def _read(self, chunk: Mapping[str, tuple[str, str]]) -> list[_Row]:
         import gc
 
         collecting = gc.isenabled()
-        gc.disable()  # syntax trees have no circles, and searching them for some takes as long as reading
+        # syntax trees have no circles, and searching them for some takes as long as reading
+        gc.disable()
         try:
             asked = [blob for blob, _ in chunk.values() if blob not in self._contents]
-            contents = dict(zip(asked, Bare(self._project.common_dir).objects(asked, LARGEST_SOURCE), strict=True))
-            return [_row(key, kind, contents.get(blob, self._contents.get(blob))) for key, (blob, kind) in chunk.items()]
+            contents = dict(
+                zip(
+                    asked,
+                    Bare(self._project.common_dir).objects(asked, LARGEST_SOURCE),
+                    strict=True,
+                )
+            )
+            return [
+                _row(key, kind, contents.get(blob, self._contents.get(blob)))
+                for key, (blob, kind) in chunk.items()
+            ]
         finally:
             if collecting:
                 gc.enable()
@@ -187,7 +228,9 @@ class Sources:
             for key, packed in self._packed(keys[start : start + ROWS_PER_QUERY]):
                 for path in waiting.pop(key, ()):
                     yield path, None if packed is None else _decode(packed)
-        dropped = {key: (self.blobs[paths[0]], language(paths[0])) for key, paths in waiting.items()}
+        dropped = {
+            key: (self.blobs[paths[0]], language(paths[0])) for key, paths in waiting.items()
+        }
         for row in self._read(dropped) if dropped else ():  # by another process, meanwhile
             for path in waiting[row.blob]:
                 yield path, None if row.parts is None else _decode(row.parts)
@@ -204,18 +247,28 @@ class Sources:
 
     @cached_property
     def _names(self) -> dict[str, bytes]:
-        """All names in each file, by path: with a NUL before and behind each, which is searched faster than it is taken apart."""
+        """All names in each file, by path: with a NUL before and behind each, which is searched
+        faster than it is taken apart.
+        """
         by_blob = {key: b"\0%b\0" % row.names for key, row in self._rows.items()}
-        return {path: by_blob.get(_key(blob, language(path)), b"") for path, blob in self.blobs.items()}
+        return {
+            path: by_blob.get(_key(blob, language(path)), b"") for path, blob in self.blobs.items()
+        }
 
     def naming(self, names: Iterable[str], among: Iterable[str] | None = None) -> list[str]:
         """The files in which any of some names stands, among all or some."""
         asked = [b"\0%b\0" % name.encode("utf-8", "surrogatepass") for name in names]
         own = self._names
-        return [path for path in (own if among is None else among) if any(name in own.get(path, b"") for name in asked)]
+        return [
+            path
+            for path in (own if among is None else among)
+            if any(name in own.get(path, b"") for name in asked)
+        ]
 
     def shadows(self, path: str) -> bool:
-        """Whether a Python file may be taken for a module of Python's own library, or for one that Python loads by itself."""
+        """Whether a Python file may be taken for a module of Python's own library, or for one that
+        Python loads by itself.
+        """
         folder, _, name = path.rpartition("/")
         if name == "__init__.py":
             folder, _, name = folder.rpartition("/")
@@ -223,7 +276,7 @@ class Sources:
         is_library = known in sys.stdlib_module_names or known in ("sitecustomize", "usercustomize")
         return is_library and f"{folder}/__init__.py".lstrip("/") not in self.blobs
 
-    # -- uses and is used by -----------------------------------------------------------------------------------------------------------
+    # -- uses and is used by -----------------------------------------------------------------------
 
     @cached_property
     def uses(self) -> dict[str, frozenset[str]]:
@@ -233,14 +286,18 @@ class Sources:
         for path, blob in self.blobs.items():
             row = self._rows.get(_key(blob, language(path)))
             words = row.uses if row else []
-            found[path] = frozenset(other for word in words for other in finder.find(path, word) if other != path)
+            found[path] = frozenset(
+                other for word in words for other in finder.find(path, word) if other != path
+            )
         return found
 
     @cached_property
     def _provided(self) -> dict[str, list[str]]:
         """The files that define each module of Fortran."""
         found: dict[str, list[str]] = defaultdict(list)
-        for path, parts in self.all_parts(path for path in self.blobs if language(path) == "fortran").items():
+        for path, parts in self.all_parts(
+            path for path in self.blobs if language(path) == "fortran"
+        ).items():
             for name in parts.provides if parts else ():
                 found[name].append(path)
         return found
@@ -283,7 +340,10 @@ def _key(blob: str, kind: str) -> str:
 
 def _chunks(missing: Mapping[str, tuple[str, str]]) -> list[dict[str, tuple[str, str]]]:
     keys = list(missing)
-    return [{key: missing[key] for key in keys[start : start + FILES_PER_READ]} for start in range(0, len(keys), FILES_PER_READ)]
+    return [
+        {key: missing[key] for key in keys[start : start + FILES_PER_READ]}
+        for start in range(0, len(keys), FILES_PER_READ)
+    ]
 
 
 def _row(key: str, kind: str, content: bytes | Fault | None) -> _Row:

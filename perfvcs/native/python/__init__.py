@@ -1,1 +1,3 @@
-"""On PYTHONPATH while perfvcs measures: ``perfvcs_bench`` is ``perfvcs.bench``, and ``perfvcs_asv`` runs suites of asv."""
+"""On PYTHONPATH while perfvcs measures: ``perfvcs_bench`` is ``perfvcs.bench``, and ``perfvcs_asv``
+runs suites of asv.
+"""

@@ -1,10 +1,13 @@
-"""Runs the benchmarks of an asv suite without asv, and reports them to perfvcs: ``python -m perfvcs_asv FOLDER [NAME...]``.
+"""Runs the benchmarks of an asv suite without asv, and reports them to perfvcs: ``python -m
+perfvcs_asv FOLDER [NAME...]``.
 
-Each NAME keeps the benchmarks whose name contains it. Measures ``time_*`` (wall and CPU time of a call), ``track_*`` (the value that they
-return) and ``peakmem_*`` (peak memory of a process of their own), in modules and classes, with ``setup``, ``teardown``, ``setup_cache``,
-``params``, ``number`` and ``unit``. A benchmark with many parameters runs with some of them, spread evenly.
+Each NAME keeps the benchmarks whose name contains it. Measures ``time_*`` (wall and CPU time of a
+call), ``track_*`` (the value that they return) and ``peakmem_*`` (peak memory of a process of their
+own), in modules and classes, with ``setup``, ``teardown``, ``setup_cache``, ``params``, ``number``
+and ``unit``. A benchmark with many parameters runs with some of them, spread evenly.
 
-The exit status is 1 if nothing could be measured. The file stands alone beside ``perfvcs_bench``, for Python 3.7 and newer.
+The exit status is 1 if nothing could be measured. The file stands alone beside ``perfvcs_bench``,
+for Python 3.7 and newer.
 """
 
 from __future__ import annotations
@@ -36,7 +39,8 @@ else:
 BENCHMARK_NAME = re.compile(r"(time|track|peakmem)_\w|(Time|Track|PeakMem)[A-Z_]")
 ORDER = ("peakmem", "track", "time")  # memory first, before other benchmarks leave theirs behind
 MOST_COMBINATIONS = 10  # of parameters of one benchmark
-SAMPLES, BUDGET = 5, 0.2  # samples of one benchmark, and the seconds after which no further one starts
+# samples of one benchmark, and the seconds after which no further one starts
+SAMPLES, BUDGET = 5, 0.2
 SAMPLE_SECONDS = 0.005  # seconds of a sample, which has as many calls as that takes
 LEAST_SIZES = 3  # different numbers that make a parameter a size
 
@@ -49,7 +53,11 @@ class Benchmark:
         kind = BENCHMARK_NAME.match(name)
         assert kind is not None
         self.kind = (kind[1] or kind[2]).lower()
-        inside = [module.__name__.partition(".")[2], "" if place is module else place.__name__, name]
+        inside = [
+            module.__name__.partition(".")[2],
+            "" if place is module else place.__name__,
+            name,
+        ]
         self.uid = ".".join(part for part in inside if part)
 
     def instance(self) -> Any:
@@ -62,21 +70,29 @@ class Benchmark:
 
     def attributes(self, instance: Any, name: str) -> list[Any]:
         """The attributes of that name of the function, its class and its module."""
-        places = [getattr(instance, self.name), instance, *([] if instance is self.module else [self.module])]
+        places = [
+            getattr(instance, self.name),
+            instance,
+            *([] if instance is self.module else [self.module]),
+        ]
         return [getattr(place, name) for place in places if hasattr(place, name)]
 
 
 class Case:
     """A benchmark with one combination of parameters."""
 
-    def __init__(self, benchmark: Benchmark, values: tuple[Any, ...], names: list[str], size: int | None) -> None:
+    def __init__(
+        self, benchmark: Benchmark, values: tuple[Any, ...], names: list[str], size: int | None
+    ) -> None:
         self.benchmark, self.values = benchmark, values
         shown = [f"{names[at]}={_shown(value)}" for at, value in enumerate(values) if at != size]
         self.uid = benchmark.uid + (f" ({', '.join(shown)})" if shown else "")
         self.size = None if size is None else float(values[size])
 
     def prepare(self, caches: dict[object, Any]) -> tuple[Callable[[], Any], Callable[[], None]]:
-        """The call to measure, set up, and what tears it down; ``caches`` keeps what ``setup_cache`` returned."""
+        """The call to measure, set up, and what tears it down; ``caches`` keeps what
+        ``setup_cache`` returned.
+        """
         instance = self.benchmark.instance()
         arguments = self.values
         cache = self.benchmark.attribute(instance, "setup_cache")
@@ -99,7 +115,9 @@ class Case:
 
 def _shown(value: Any) -> str:
     """A parameter in a name: the same text in every process, so without addresses."""
-    return str(getattr(value, "__name__", None) or re.sub(r" at 0x[0-9a-f]+", "", repr(value)))[:200]
+    return str(getattr(value, "__name__", None) or re.sub(r" at 0x[0-9a-f]+", "", repr(value)))[
+        :200
+    ]
 
 
 def modules(folder: Path) -> Iterator[types.ModuleType]:
@@ -108,7 +126,9 @@ def modules(folder: Path) -> Iterator[types.ModuleType]:
     Only the suite is found in its folder: what it measures is imported from where it is installed.
     """
     start = folder / "__init__.py"
-    spec = importlib.util.spec_from_file_location(folder.name, start, submodule_search_locations=[str(folder)])
+    spec = importlib.util.spec_from_file_location(
+        folder.name, start, submodule_search_locations=[str(folder)]
+    )
     assert spec is not None and spec.loader is not None
     package = importlib.util.module_from_spec(spec)
     sys.modules[folder.name] = package
@@ -119,7 +139,10 @@ def modules(folder: Path) -> Iterator[types.ModuleType]:
             _failed(folder.name, error)
             return
         yield package
-    for entry in sorted(pkgutil.walk_packages([str(folder)], f"{folder.name}.", onerror=_failed), key=lambda entry: entry.name):
+    for entry in sorted(
+        pkgutil.walk_packages([str(folder)], f"{folder.name}.", onerror=_failed),
+        key=lambda entry: entry.name,
+    ):
         try:
             yield importlib.import_module(entry.name)
         except Exception as error:
@@ -157,11 +180,17 @@ def cases(benchmark: Benchmark) -> list[Case]:
     params = [list(values) for values in params]
     names = [str(name) for name in benchmark.attribute(instance, "param_names", [])]
     names += [f"param{at + 1}" for at in range(len(names), len(params))]
-    sizes = [at for at, values in enumerate(params) if len(set(map(repr, values))) >= LEAST_SIZES and all(map(_positive, values))]
+    sizes = [
+        at
+        for at, values in enumerate(params)
+        if len(set(map(repr, values))) >= LEAST_SIZES and all(map(_positive, values))
+    ]
     size = sizes[0] if len(sizes) == 1 else None
     combinations = list(itertools.product(*params))
     count = min(len(combinations), MOST_COMBINATIONS)
-    chosen = sorted({round(at * (len(combinations) - 1) / max(1, count - 1)) for at in range(count)})
+    chosen = sorted(
+        {round(at * (len(combinations) - 1) / max(1, count - 1)) for at in range(count)}
+    )
     return [Case(benchmark, combinations[at], names, size) for at in chosen]
 
 
@@ -170,7 +199,9 @@ def _positive(value: object) -> bool:
 
 
 def measure(case: Case, caches: dict[object, Any]) -> bool:
-    """Measure one case and report it; False if it fails, or if its setup leaves it out (NotImplementedError)."""
+    """Measure one case and report it; False if it fails, or if its setup leaves it out
+    (NotImplementedError).
+    """
     try:
         return {"time": _time, "track": _track, "peakmem": _peak}[case.benchmark.kind](case, caches)
     except NotImplementedError:
@@ -209,7 +240,9 @@ def _number(call: Callable[[], Any]) -> int:
 
 
 def _sample(call: Callable[[], Any], number: int) -> tuple[float, float]:
-    """Seconds of wall and CPU time of a call, the mean of so many; the garbage collector is off, as in asv."""
+    """Seconds of wall and CPU time of a call, the mean of so many; the garbage collector is off, as
+    in asv.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -247,7 +280,11 @@ def _peak(case: Case, caches: dict[object, Any]) -> bool:
         status = 1
         try:
             case.prepare(caches)[0]()
-            bench.record(case.uid, case.size, maxrss=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+            bench.record(
+                case.uid,
+                case.size,
+                maxrss=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            )
             status = 0
         except NotImplementedError:
             pass
@@ -264,7 +301,8 @@ def main(words: list[str]) -> int:
     if not words or not Path(words[0]).is_dir():
         print("usage: python -m perfvcs_asv FOLDER [NAME...]", file=sys.stderr)
         return 2
-    sys.path[:] = [entry for entry in sys.path if entry and Path(entry).resolve() != Path.cwd()]  # `-m` puts it there
+    # `-m` puts it there
+    sys.path[:] = [entry for entry in sys.path if entry and Path(entry).resolve() != Path.cwd()]
     found = [one for module in modules(Path(words[0]).resolve()) for one in benchmarks(module)]
     found = [one for one in found if not words[1:] or any(word in one.uid for word in words[1:])]
     caches: dict[object, Any] = {}

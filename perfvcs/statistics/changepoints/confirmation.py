@@ -1,4 +1,6 @@
-"""Steps of a series without those that chance explains, that are too small, or that are the ends of a spike."""
+"""Steps of a series without those that chance explains, that are too small, or that are the ends of
+a spike.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
 
 
 LARGEST_AUTOCORRELATION = 0.95  # autocorrelation
-ABSORBED = 14.0  # share of the autocorrelation that a segment takes away, times n: simulated, r of .3 to .8, 200 to 1,000 values
+# share of the autocorrelation that a segment takes away, times n: simulated, r of .3 to .8, 200 to
+# 1,000 values
+ABSORBED = 14.0
 BATCHES = (10, 20, 40)  # values
 FEWEST_DF = 4  # degrees of freedom
 FALSE_ALARM_RATE = 0.01  # of a false step per series, shared among its places
@@ -32,10 +36,11 @@ LEAST_DEVIATION = 0.2  # of the spread: smaller deviations are equally small
 
 
 def dependence(left: NDArray[np.float64], segments: int) -> float:
-    """The inflation of the variance of a mean by a first-order dependence of the residuals ``left`` of a generous segmentation.
+    """The inflation of the variance of a mean by a first-order dependence of the residuals ``left``
+    of a generous segmentation.
 
-    (1 + r) / (1 - r), at least 1, with their lag 1 autocorrelation r, which is enlarged by what ``segments`` that are placed where they fit
-    best have absorbed of it.
+    (1 + r) / (1 - r), at least 1, with their lag 1 autocorrelation r, which is enlarged by what
+    ``segments`` that are placed where they fit best have absorbed of it.
     """
     left = left - left.mean()
     total = float(left @ left)
@@ -47,9 +52,11 @@ def dependence(left: NDArray[np.float64], segments: int) -> float:
 
 
 def batches(left: NDArray[np.float64], places: Sequence[int]) -> float:
-    """The inflation by any dependence, by the means of batches of 10, 20 and 40 residuals about the levels between ``places``; at least 1.
+    """The inflation by any dependence, by the means of batches of 10, 20 and 40 residuals about the
+    levels between ``places``; at least 1.
 
-    It sees what wanders slowly, too, which no lag 1 autocorrelation shows. Source: Conway 1963 (batch means).
+    It sees what wanders slowly, too, which no lag 1 autocorrelation shows. Source: Conway 1963
+    (batch means).
     """
     import numpy as np
 
@@ -91,12 +98,16 @@ class Segments:
         return np.repeat(self.centres(steps), np.diff([0, *steps, len(self.values)]))
 
 
-def scores(segments: Segments, steps: Sequence[int], inflation: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """|t| and its degrees of freedom of each of the ascending ``steps``, between it and its neighbours; ``steps`` is not empty.
+def scores(
+    segments: Segments, steps: Sequence[int], inflation: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """|t| and its degrees of freedom of each of the ascending ``steps``, between it and its
+    neighbours; ``steps`` is not empty.
 
-    By Student's t of the values clipped at one standard deviation outside both levels: an outlier counts as a value that lies there, and
-    the values of a rarer component count as the same on both sides. The pooled variance is multiplied by ``inflation`` for dependence.
-    If nothing varies, t is infinite, or 0 if the means are equal, too, or fewer than three values are left.
+    By Student's t of the values clipped at one standard deviation outside both levels: an outlier
+    counts as a value that lies there, and the values of a rarer component count as the same on both
+    sides. The pooled variance is multiplied by ``inflation`` for dependence. If nothing varies, t
+    is infinite, or 0 if the means are equal, too, or fewer than three values are left.
     """
     import numpy as np
 
@@ -116,21 +127,31 @@ def scores(segments: Segments, steps: Sequence[int], inflation: float) -> tuple[
         )
         starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
         total = np.add.reduceat(part, starts)
-        sides.append((total / counts, np.add.reduceat(part * part, starts) - total * total / counts))
+        sides.append(
+            (total / counts, np.add.reduceat(part * part, starts) - total * total / counts)
+        )
     (before, spread), (after, other) = sides
     df = (lengths[:-1] + lengths[1:] - 2).astype(np.float64)
-    variance = np.maximum(spread + other, 0.0) / np.maximum(df, 1) * (1 / lengths[:-1] + 1 / lengths[1:]) * inflation
+    variance = (
+        np.maximum(spread + other, 0.0)
+        / np.maximum(df, 1)
+        * (1 / lengths[:-1] + 1 / lengths[1:])
+        * inflation
+    )
     error, change = np.sqrt(variance), np.abs(after - before)
     flat = error <= 1e-9 * change
     t = np.where(flat, np.where(change > 0, np.inf, 0.0), change / np.where(flat, 1.0, error))
     return np.where(df > 0, t, 0.0), df
 
 
-def confirm(segments: Segments, steps: Sequence[int], inflation: float = 1.0, settled: Collection[int] = ()) -> list[int]:
-    """The ``steps`` without the weak ones: p above ``level``, smaller than half a percent, or the end of five values or fewer.
+def confirm(
+    segments: Segments, steps: Sequence[int], inflation: float = 1.0, settled: Collection[int] = ()
+) -> list[int]:
+    """The ``steps`` without the weak ones: p above ``level``, smaller than half a percent, or the
+    end of five values or fewer.
 
-    They are taken away, those first that are weaker than both their neighbours, until none is weak; those at ``settled`` places stay.
-    ``inflation`` stays what it is: it was estimated before.
+    They are taken away, those first that are weaker than both their neighbours, until none is weak;
+    those at ``settled`` places stay. ``inflation`` stays what it is: it was estimated before.
     """
     import numpy as np
 
@@ -138,14 +159,22 @@ def confirm(segments: Segments, steps: Sequence[int], inflation: float = 1.0, se
     while left:
         t, df = scores(segments, left, inflation)
         # Comparable among different degrees of freedom: the logarithm of the likelihood ratio.
-        strength = np.where(np.isfinite(t), df * np.log1p(np.where(np.isfinite(t), t, 0.0) ** 2 / np.maximum(df, 1)), np.inf)
+        strength = np.where(
+            np.isfinite(t),
+            df * np.log1p(np.where(np.isfinite(t), t, 0.0) ** 2 / np.maximum(df, 1)),
+            np.inf,
+        )
         weak = np.zeros(len(left), dtype=np.bool_)
         weak[exceeding(t, df, level(len(segments.values), inflation))] = True
         centres = segments.centres(left)
         weak |= np.abs(np.diff(centres)) < SMALLEST_STEP
         for turn, (low, high) in enumerate(pairwise(left)):
             if high - low <= SPIKE:
-                weaker = int(low not in settled and high not in settled and strength[turn + 1] < strength[turn])
+                weaker = int(
+                    low not in settled
+                    and high not in settled
+                    and strength[turn + 1] < strength[turn]
+                )
                 weak[turn + (weaker or int(low in settled))] = True
         weak &= np.array([place not in settled for place in left])
         if not weak.any():
@@ -162,30 +191,39 @@ def confirm(segments: Segments, steps: Sequence[int], inflation: float = 1.0, se
 def level(n: int, inflation: float) -> float:
     """The largest p of a step among n values.
 
-    Of independent values, the price of a step keeps most chance steps out before they are tested. Dependence undercuts it, and more so for
-    both of a step's sides: p is to be as much smaller as ``inflation`` squared. Simulated.
+    Of independent values, the price of a step keeps most chance steps out before they are tested.
+    Dependence undercuts it, and more so for both of a step's sides: p is to be as much smaller as
+    ``inflation`` squared. Simulated.
     """
     return FALSE_ALARM_RATE / n / inflation**2
 
 
 def limits(t: float, df: float) -> tuple[float, float]:
-    """What the two-sided p of ``t`` is surely not below, and not above: fast, of large t a few percent apart; 0 and inf below df 2.
+    """What the two-sided p of ``t`` is surely not below, and not above: fast, of large t a few
+    percent apart; 0 and inf below df 2.
 
-    Above it is the integral of u f(u) / t beyond t instead of that of the density f(u), with the normal density's constant; below what is
-    left of it by parts, with Kershaw's bound on the constant.
+    Above it is the integral of u f(u) / t beyond t instead of that of the density f(u), with the
+    normal density's constant; below what is left of it by parts, with Kershaw's bound on the
+    constant.
     """
     if df < 2 or t <= 0:
         return 0.0, inf
-    most = DENSITY * df / ((df - 1) * t) * exp(-(df - 1) / 2 * log1p(t * t / df)) if t < inf else 0.0
+    most = (
+        DENSITY * df / ((df - 1) * t) * exp(-(df - 1) / 2 * log1p(t * t / df)) if t < inf else 0.0
+    )
     return most * sqrt(1 - 0.5 / df) / (1 + (df / t / t + 1) / (df - 1)), most
 
 
 def exceeding(t: NDArray[np.float64], df: NDArray[np.float64], chance: float) -> list[int]:
-    """The indices whose two-sided p is above ``chance``; it is computed only where ``limits`` leave that open: it takes long."""
+    """The indices whose two-sided p is above ``chance``; it is computed only where ``limits`` leave
+    that open: it takes long.
+    """
     found = []
     for place, (value, degrees) in enumerate(zip(t.tolist(), df.tolist(), strict=True)):
         least, most = limits(value, degrees)
-        if most > chance and (least > chance or chances(t[place : place + 1], df[place : place + 1])[0] > chance):
+        if most > chance and (
+            least > chance or chances(t[place : place + 1], df[place : place + 1])[0] > chance
+        ):
             found.append(place)
     return found
 
@@ -194,15 +232,19 @@ def chances(t: NDArray[np.float64], df: NDArray[np.float64]) -> list[float]:
     """The two-sided p of each t, 1 without degrees of freedom."""
     from perfvcs.statistics.student import tail
 
-    return [tail(value, degrees) if degrees > 0 else 1.0 for value, degrees in zip(t.tolist(), df.tolist(), strict=True)]
+    return [
+        tail(value, degrees) if degrees > 0 else 1.0
+        for value, degrees in zip(t.tolist(), df.tolist(), strict=True)
+    ]
 
 
 @dataclass(frozen=True)
 class SpreadChange:
     """A lasting change of the spread of a series of logarithms; it may have become calmer, too.
 
-    ``place`` is the likeliest index of the first value with the new spread. ``before`` and ``after`` are the standard deviations about the
-    levels (logarithms: .02 is about 2 %), ``p`` the chance of such a change anywhere where there is none.
+    ``place`` is the likeliest index of the first value with the new spread. ``before`` and
+    ``after`` are the standard deviations about the levels (logarithms: .02 is about 2 %), ``p`` the
+    chance of such a change anywhere where there is none.
     """
 
     place: int
@@ -212,11 +254,13 @@ class SpreadChange:
 
 
 def noisier(left: NDArray[np.float64]) -> list[SpreadChange]:
-    """The changes of the spread of the deviations ``left`` (n,) of values from their levels, ascending.
+    """The changes of the spread of the deviations ``left`` (n,) of values from their levels,
+    ascending.
 
-    The place at which the logarithms of the absolute deviations differ most, by Student's t with their own first-order dependence and n
-    places to choose from; the parts before and after are searched again. Changes by less than half and of fewer than twenty values on a
-    side are left out.
+    The place at which the logarithms of the absolute deviations differ most, by Student's t with
+    their own first-order dependence and n places to choose from; the parts before and after are
+    searched again. Changes by less than half and of fewer than twenty values on a side are left
+    out.
     """
     import numpy as np
 
@@ -258,7 +302,9 @@ def _split(logs: NDArray[np.float64], total: int) -> tuple[int, float]:
     gain = np.cumsum(rest)[FEWEST_VALUES - 1 : n - FEWEST_VALUES] ** 2 * n / (before * (n - before))
     best = int(gain.argmax())
     place = int(before[best])
-    within = np.concatenate([logs[:place] - logs[:place].mean(), logs[place:] - logs[place:].mean()])
+    within = np.concatenate(
+        [logs[:place] - logs[:place].mean(), logs[place:] - logs[place:].mean()]
+    )
     squares = float(within @ within)
     if squares <= 0:
         return 0, 1.0

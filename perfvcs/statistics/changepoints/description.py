@@ -1,4 +1,6 @@
-"""Steps at known places in full: levels, effects with their errors, which places are as plausible, and whether they are drifts."""
+"""Steps at known places in full: levels, effects with their errors, which places are as plausible,
+and whether they are drifts.
+"""
 
 from __future__ import annotations
 
@@ -17,26 +19,39 @@ if TYPE_CHECKING:
     from perfvcs.statistics.changepoints.confirmation import Segments
     from perfvcs.statistics.changepoints.steps import LevelEstimate
 
-PLAUSIBLE = 6.0  # twice the logarithm of the likelihood ratio that a place may lose against the best one
+# twice the logarithm of the likelihood ratio that a place may lose against the best one
+PLAUSIBLE = 6.0
 CLIP = 2.5  # standard deviations outside the levels
 OUTSIDE = 3.0  # standard deviations from which a value is an outlier
 FEWEST_DF = 4  # degrees of freedom
 
 
 def described(
-    segments: Segments, places: Sequence[int], inflation: float, settled: Collection[int] = (), *, switches: bool = False
+    segments: Segments,
+    places: Sequence[int],
+    inflation: float,
+    settled: Collection[int] = (),
+    *,
+    switches: bool = False,
 ) -> list[ChangePoint]:
-    """The steps at ascending places, between each one's neighbours; those that are ``settled`` were measured in turns.
+    """The steps at ascending places, between each one's neighbours; those that are ``settled`` were
+    measured in turns.
 
-    Those that slow wandering explains as well are left out, unless they are a part of a drift, or the series ``switches``: its moves are
-    not wandering.
+    Those that slow wandering explains as well are left out, unless they are a part of a drift, or
+    the series ``switches``: its moves are not wandering.
     """
     from perfvcs.statistics.changepoints.confirmation import confirm
     from perfvcs.statistics.changepoints.switching import sudden
 
     # Two steps may turn out to be closer to each other than they were found: the ends of a spike.
-    moved = confirm(segments, _placed(segments, places, inflation, settled)[0], inflation, settled) if places else []
-    doubtful = set() if switches else {*moved}.difference(sudden(segments, moved, inflation, settled))
+    moved = (
+        confirm(segments, _placed(segments, places, inflation, settled)[0], inflation, settled)
+        if places
+        else []
+    )
+    doubtful = (
+        set() if switches else {*moved}.difference(sudden(segments, moved, inflation, settled))
+    )
     while moved:
         placed, ranges = _placed(segments, moved, inflation, settled)
         doubtful = {new for old, new in zip(moved, placed, strict=True) if old in doubtful}
@@ -49,9 +64,15 @@ def described(
 
 
 def _changes(
-    segments: Segments, moved: Sequence[int], ranges: Sequence[tuple[int, int]], inflation: float, settled: Collection[int]
+    segments: Segments,
+    moved: Sequence[int],
+    ranges: Sequence[tuple[int, int]],
+    inflation: float,
+    settled: Collection[int],
 ) -> list[ChangePoint]:
-    """The steps and drifts at their likeliest places, which are as plausible anywhere in their ranges."""
+    """The steps and drifts at their likeliest places, which are as plausible anywhere in their
+    ranges.
+    """
     import numpy as np
 
     from perfvcs.statistics.changepoints.confirmation import batches, chances, scores
@@ -72,23 +93,37 @@ def _changes(
         before, after = levels[turn], levels[turn + 1]
         sure = place in settled
         sudden = sure or stepped(clipped, place, low, high)
-        first, last = ranges[turn] if sudden else (max(low, place - SIDE), min(high, place + SIDE) - 1)
+        first, last = (
+            ranges[turn] if sudden else (max(low, place - SIDE), min(high, place + SIDE) - 1)
+        )
         error, df = _error(before, after, wide)
-        names = tuple(name for name, says in ((BY_SERIES, p[turn] <= chance), (TURNS, sure)) if says)
+        names = tuple(
+            name for name, says in ((BY_SERIES, p[turn] <= chance), (TURNS, sure)) if says
+        )
         found.append(
             ChangePoint(
-                place, first, last, before.centre, after.centre, after.centre - before.centre,
-                error, df, float(p[turn]),
-                "step" if sudden else "drift", names,
+                place,
+                first,
+                last,
+                before.centre,
+                after.centre,
+                after.centre - before.centre,
+                error,
+                df,
+                float(p[turn]),
+                "step" if sudden else "drift",
+                names,
             )
-        )  # fmt: skip
+        )
     return join(ramps(clipped, found))
 
 
 def _error(before: LevelEstimate, after: LevelEstimate, inflation: float) -> tuple[float, float]:
-    """The standard error of the difference of two levels, with the pooled variance, and its degrees of freedom.
+    """The standard error of the difference of two levels, with the pooled variance, and its degrees
+    of freedom.
 
-    These are Welch's, at least 4: of skewed values the shorter side decides how far the mean is off.
+    These are Welch's, at least 4: of skewed values the shorter side decides how far the mean is
+    off.
     """
     df = before.n + after.n - 2
     if df < 1:
@@ -102,7 +137,9 @@ def _error(before: LevelEstimate, after: LevelEstimate, inflation: float) -> tup
 def _placed(
     segments: Segments, places: Sequence[int], inflation: float, settled: Collection[int]
 ) -> tuple[list[int], list[tuple[int, int]]]:
-    """The likeliest places, and the first and last plausible ones, by squares about the levels; outliers say little of the place."""
+    """The likeliest places, and the first and last plausible ones, by squares about the levels;
+    outliers say little of the place.
+    """
     import numpy as np
 
     y, scale, centres = segments.values, segments.scale, segments.centres(places)
@@ -117,18 +154,28 @@ def _placed(
         best = place if place in settled else low + 1 + int(cost.argmin())
         reach = CLIP * scale[low:high]
         part = np.clip(y[low:high], min(before, after) - reach, max(before, after) + reach)
-        squares = np.cumsum((part - before) ** 2)[:-1] + np.cumsum(((part - after) ** 2)[::-1])[-2::-1]
+        squares = (
+            np.cumsum((part - before) ** 2)[:-1] + np.cumsum(((part - after) ** 2)[::-1])[-2::-1]
+        )
         least = max(float(squares[best - low - 1]), float(squares.max()) * 1e-15, 1e-300)
-        plausible = np.flatnonzero(squares <= least * exp(min(PLAUSIBLE * inflation / len(part), 700.0))) + low + 1
+        plausible = (
+            np.flatnonzero(squares <= least * exp(min(PLAUSIBLE * inflation / len(part), 700.0)))
+            + low
+            + 1
+        )
         moved.append(best)
         ranges.append((best, best) if place in settled else (int(plausible[0]), int(plausible[-1])))
     return moved, ranges
 
 
-def _losses(values: NDArray[np.float64], scale: NDArray[np.float64], *levels: float) -> NDArray[np.float64]:
-    """What each value costs at each of two levels (2, n): squares, but of an outlier from both little more at one than at the other.
+def _losses(
+    values: NDArray[np.float64], scale: NDArray[np.float64], *levels: float
+) -> NDArray[np.float64]:
+    """What each value costs at each of two levels (2, n): squares, but of an outlier from both
+    little more at one than at the other.
 
-    A value of a rarer component is such an outlier; its loss is that of a Cauchy tail from three standard deviations on.
+    A value of a rarer component is such an outlier; its loss is that of a Cauchy tail from three
+    standard deviations on.
     """
     import numpy as np
 

@@ -1,4 +1,6 @@
-"""Changes that are one drift: staircases that a ramp explains better, and drifts that follow each other."""
+"""Changes that are one drift: staircases that a ramp explains better, and drifts that follow each
+other.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ EVIDENCE = 6.0
 
 @dataclass(frozen=True)
 class TrendTest:
-    """``evidence`` for a step and against a line, n ln(SSE_line / SSE_step) - ln n; ``step`` says whether it is enough.
+    """``evidence`` for a step and against a line, n ln(SSE_line / SSE_step) - ln n; ``step`` says
+    whether it is enough.
 
     ``slope`` is that of the line, per commit, in the unit of the values.
     """
@@ -34,11 +37,15 @@ class TrendTest:
     slope: float
 
 
-def trend(values: ArrayLike, index: int, low: int = 0, high: int | None = None, side: int = SIDE) -> TrendTest:
-    """Compare a step at index ``index`` with a straight line, on the values from ``low`` up to ``high``, at most ``side`` on each side.
+def trend(
+    values: ArrayLike, index: int, low: int = 0, high: int | None = None, side: int = SIDE
+) -> TrendTest:
+    """Compare a step at index ``index`` with a straight line, on the values from ``low`` up to
+    ``high``, at most ``side`` on each side.
 
-    ``low`` and ``high`` are the neighbouring steps. The logarithm of n stands for the place of the step, which the line does not have
-    (BIC). Where both fit perfectly, as with two values, it is a step. The values are finite; ``ValueError`` unless low < place < high.
+    ``low`` and ``high`` are the neighbouring steps. The logarithm of n stands for the place of the
+    step, which the line does not have (BIC). Where both fit perfectly, as with two values, it is a
+    step. The values are finite; ``ValueError`` unless low < place < high.
     """
     import numpy as np
 
@@ -52,7 +59,9 @@ def trend(values: ArrayLike, index: int, low: int = 0, high: int | None = None, 
     time = np.arange(n) - (n - 1) / 2
     slope = float(time @ part / (time @ time)) if n > 1 else 0.0
     line = _squares(part - slope * time)
-    step = sum(_squares(side_ - side_.mean()) for side_ in (part[: index - start], part[index - start :]))
+    step = sum(
+        _squares(side_ - side_.mean()) for side_ in (part[: index - start], part[index - start :])
+    )
     rounding = _squares(part) * 1e-20
     if step <= rounding:
         evidence = inf
@@ -65,7 +74,8 @@ def trend(values: ArrayLike, index: int, low: int = 0, high: int | None = None, 
 
 @dataclass(frozen=True)
 class Ramp:
-    """A level up to index ``first``, a straight line to ``last``, another level from there; ``before`` and ``after`` are the levels.
+    """A level up to index ``first``, a straight line to ``last``, another level from there;
+    ``before`` and ``after`` are the levels.
 
     ``squares`` is the sum of the squared residuals.
     """
@@ -78,7 +88,8 @@ class Ramp:
 
 
 def ramp(values: ArrayLike, corners: int = 40) -> Ramp:
-    """The ramp that fits a series best by least squares, on a grid of about ``corners`` places for either of its ends.
+    """The ramp that fits a series best by least squares, on a grid of about ``corners`` places for
+    either of its ends.
 
     The values are finite and at least three.
     """
@@ -89,9 +100,12 @@ def ramp(values: ArrayLike, corners: int = 40) -> Ramp:
     grid = np.unique(np.linspace(0, n - 1, min(n, corners)).astype(np.intp))
     first, last = (index.ravel() for index in np.meshgrid(grid, grid, indexing="ij"))
     first, last = first[last > first], last[last > first]
-    # For each ramp from 0 to 1: its mean, its squares about that, and its product with the values, from prefix sums.
+    # For each ramp from 0 to 1: its mean, its squares about that, and its product with the values,
+    # from prefix sums.
     rest = y - y.mean()
-    total, moment = (np.concatenate([[0.0], np.cumsum(part)]) for part in (rest, np.arange(n) * rest))
+    total, moment = (
+        np.concatenate([[0.0], np.cumsum(part)]) for part in (rest, np.arange(n) * rest)
+    )
     width = (last - first).astype(np.float64)
     mean = (n - last + (width - 1) / 2) / n
     spread = n - last + (width - 1) * (2 * width - 1) / (6 * width) - n * mean**2
@@ -101,14 +115,22 @@ def ramp(values: ArrayLike, corners: int = 40) -> Ramp:
     squares = _squares(rest) - height * product
     best = int(squares.argmin())
     before = float(y.mean() - height[best] * mean[best])
-    return Ramp(int(first[best]), int(last[best]), before, before + float(height[best]), max(0.0, float(squares[best])))
+    return Ramp(
+        int(first[best]),
+        int(last[best]),
+        before,
+        before + float(height[best]),
+        max(0.0, float(squares[best])),
+    )
 
 
 def stepped(values: ArrayLike, index: int, low: int, high: int) -> bool:
-    """Whether the change at ``index`` is a step, and not a drift: by ``trend``; where that leaves it open, by a ramp on longer sides.
+    """Whether the change at ``index`` is a step, and not a drift: by ``trend``; where that leaves
+    it open, by a ramp on longer sides.
 
-    For a step of one standard deviation, 60 values on each side cannot decide. Then it is a step unless the best ramp on at most 240 values
-    on each side fits better by more than its additional corner costs (BIC: ln n).
+    For a step of one standard deviation, 60 values on each side cannot decide. Then it is a step
+    unless the best ramp on at most 240 values on each side fits better by more than its additional
+    corner costs (BIC: ln n).
     """
     import numpy as np
 
@@ -135,10 +157,11 @@ def residuals(series: NDArray[np.float64], places: Sequence[int]) -> NDArray[np.
 
 
 def ramps(series: NDArray[np.float64], changes: list[ChangePoint]) -> list[ChangePoint]:
-    """The changes, those in the same direction that follow each other closely as one drift where a ramp has the smaller BIC.
+    """The changes, those in the same direction that follow each other closely as one drift where a
+    ramp has the smaller BIC.
 
-    A staircase of k steps has 2 k + 1 parameters, a ramp four. The longest staircases that a ramp explains become drifts; what was measured
-    in turns stays.
+    A staircase of k steps has 2 k + 1 parameters, a ramp four. The longest staircases that a ramp
+    explains become drifts; what was measured in turns stays.
     """
     kept: list[ChangePoint] = []
     rest = list(changes)
@@ -146,7 +169,9 @@ def ramps(series: NDArray[np.float64], changes: list[ChangePoint]) -> list[Chang
         stairs = [rest.pop(0)]
         while rest and _follows(stairs[-1], rest[0]):
             stairs.append(rest.pop(0))
-        kept += _explained(series, stairs, kept[-1].place if kept else 0, rest[0].place if rest else len(series))
+        kept += _explained(
+            series, stairs, kept[-1].place if kept else 0, rest[0].place if rest else len(series)
+        )
     return kept
 
 
@@ -155,19 +180,33 @@ def _follows(step: ChangePoint, following: ChangePoint) -> bool:
     return near and TURNS not in step.detectors + following.detectors
 
 
-def _explained(series: NDArray[np.float64], stairs: list[ChangePoint], low: int, high: int) -> list[ChangePoint]:
-    """A staircase between two other changes, with the longest part of it that is a ramp as a drift."""
+def _explained(
+    series: NDArray[np.float64], stairs: list[ChangePoint], low: int, high: int
+) -> list[ChangePoint]:
+    """A staircase between two other changes, with the longest part of it that is a ramp as a
+    drift.
+    """
     for length in range(len(stairs), 1, -1):
         for first in range(len(stairs) - length + 1):
-            before, part, after = stairs[:first], stairs[first : first + length], stairs[first + length :]
+            before, part, after = (
+                stairs[:first],
+                stairs[first : first + length],
+                stairs[first + length :],
+            )
             start, stop = before[-1].place if before else low, after[0].place if after else high
             drift = _drift(series, part, start, stop)
             if drift:
-                return [*_explained(series, before, low, part[0].place), drift, *_explained(series, after, part[-1].place, high)]
+                return [
+                    *_explained(series, before, low, part[0].place),
+                    drift,
+                    *_explained(series, after, part[-1].place, high),
+                ]
     return stairs
 
 
-def _drift(series: NDArray[np.float64], stairs: list[ChangePoint], start: int, stop: int) -> ChangePoint | None:
+def _drift(
+    series: NDArray[np.float64], stairs: list[ChangePoint], start: int, stop: int
+) -> ChangePoint | None:
     import numpy as np
 
     low, high = max(start, stairs[0].place - SIDE), min(stop, stairs[-1].place + SIDE)
@@ -182,22 +221,42 @@ def _drift(series: NDArray[np.float64], stairs: list[ChangePoint], start: int, s
     surest = min(stairs, key=lambda one: one.p)
     error, df = float(np.hypot(stairs[0].error, stairs[-1].error)), min(step.df for step in stairs)
     return replace(
-        surest, first=low + line.first, last=low + line.last, before=line.before, after=line.after, effect=line.after - line.before,
-        error=error, df=df, word="drift",
-    )  # fmt: skip
+        surest,
+        first=low + line.first,
+        last=low + line.last,
+        before=line.before,
+        after=line.after,
+        effect=line.after - line.before,
+        error=error,
+        df=df,
+        word="drift",
+    )
 
 
 def join(changes: Sequence[ChangePoint]) -> list[ChangePoint]:
-    """Neighbouring drifts in the same direction as one, at the place of the surest, from the first level to the last."""
+    """Neighbouring drifts in the same direction as one, at the place of the surest, from the first
+    level to the last.
+    """
     joined: list[ChangePoint] = []
     for step in changes:
         last = joined[-1] if joined else None
-        if last and last.word == step.word == "drift" and last.effect * step.effect > 0 and step.first <= last.last + 1:
+        if (
+            last
+            and last.word == step.word == "drift"
+            and last.effect * step.effect > 0
+            and step.first <= last.last + 1
+        ):
             surer = min(last, step, key=lambda one: one.p)
             joined[-1] = replace(
-                surer, first=last.first, last=step.last, before=last.before, after=step.after, effect=step.after - last.before,
-                error=sqrt(last.error**2 + step.error**2), df=min(last.df, step.df),
-            )  # fmt: skip
+                surer,
+                first=last.first,
+                last=step.last,
+                before=last.before,
+                after=step.after,
+                effect=step.after - last.before,
+                error=sqrt(last.error**2 + step.error**2),
+                df=min(last.df, step.df),
+            )
         else:
             joined.append(step)
     return joined

@@ -1,4 +1,6 @@
-"""Likelihood-ratio test of a change of mean or variance somewhere in a series of normal observations, for long histories."""
+"""Likelihood-ratio test of a change of mean or variance somewhere in a series of normal
+observations, for long histories.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ FEWEST_VALUES = 16  # ln ln ln n needs n > 15
 
 @dataclass(frozen=True)
 class LikelihoodRatio:
-    """``place``: the first index behind the likeliest change; ``statistic``: Z_n there; ``p``: asymptotic, 1 - exp(-2 exp(b_n - a_n Z_n)).
+    """``place``: the first index behind the likeliest change; ``statistic``: Z_n there; ``p``:
+    asymptotic, 1 - exp(-2 exp(b_n - a_n Z_n)).
 
     With fewer than 16 values, or constant ones, ``place`` is 0, ``statistic`` 0 and ``p`` 1.
     """
@@ -27,10 +30,12 @@ class LikelihoodRatio:
 def ratio(values: ArrayLike) -> LikelihoodRatio:
     """Test of one change of mean or variance against none.
 
-    Z_k^2 = n ln s^2 - k ln s_k^2 - (n - k) ln s_(n-k)^2 with maximum likelihood variances of all, the first k and the other values, for
-    2 <= k <= n - 2; Z_n is the largest |Z_k|, a_n = sqrt(2 ln ln n), b_n = 2 ln ln n + ln ln ln n; a change at level alpha when
-    a_n Z_n - b_n > ln(-2 / ln(1 - alpha)). A side without variance is taken to have that of rounding. The values are finite.
-    Sources: Horvath 1993; Kalibera 2006, ch. 13.2 (which prints Z_n as the largest Z_k^2; the theorem has the root).
+    Z_k^2 = n ln s^2 - k ln s_k^2 - (n - k) ln s_(n-k)^2 with maximum likelihood variances of all,
+    the first k and the other values, for 2 <= k <= n - 2; Z_n is the largest |Z_k|, a_n = sqrt(2 ln
+    ln n), b_n = 2 ln ln n + ln ln ln n; a change at level alpha when a_n Z_n - b_n > ln(-2 / ln(1 -
+    alpha)). A side without variance is taken to have that of rounding. The values are finite.
+    Sources: Horvath 1993; Kalibera 2006, ch. 13.2 (which prints Z_n as the largest Z_k^2; the
+    theorem has the root).
     """
     import numpy as np
 
@@ -58,9 +63,11 @@ def ratio(values: ArrayLike) -> LikelihoodRatio:
 
 
 def horvath(values: ArrayLike, level: float = 0.01) -> list[int]:
-    """Changes of a series, ascending, found one after the other: the parts before and behind each are tested again.
+    """Changes of a series, ascending, found one after the other: the parts before and behind each
+    are tested again.
 
-    The later ones rest on shorter parts, for which the test is only roughly valid, as the source warns.
+    The later ones rest on shorter parts, for which the test is only roughly valid, as the source
+    warns.
     """
     import numpy as np
 

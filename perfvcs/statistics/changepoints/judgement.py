@@ -1,4 +1,6 @@
-"""Everything that a series says about itself: its steps and drifts, switching, changes of spread, and its newest value."""
+"""Everything that a series says about itself: its steps and drifts, switching, changes of spread,
+and its newest value.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.statistics.changepoints.confirmation import SPIKE, Segments, SpreadChange, confirm, dependence, noisier
+from perfvcs.statistics.changepoints.confirmation import (
+    SPIKE,
+    Segments,
+    SpreadChange,
+    confirm,
+    dependence,
+    noisier,
+)
 from perfvcs.statistics.changepoints.newest import NewestValue, newest
 from perfvcs.statistics.changepoints.steps import TURNS, VERSION, ChangePoint, scale
 from perfvcs.statistics.changepoints.switching import SwitchingStretch, switching
@@ -26,7 +35,9 @@ __all__ = [
     "steps",
 ]
 
-EDGE = 3  # fewer values than this at the end may be outliers; at the start a level has more values than a spike
+# fewer values than this at the end may be outliers; at the start a level has more values than a
+# spike
+EDGE = 3
 BESIDE = 20  # values beside a stretch that switches in which its spread shows
 
 if TYPE_CHECKING:
@@ -39,8 +50,9 @@ if TYPE_CHECKING:
 class Judgement(msgspec.Struct, frozen=True):
     """The findings in a series of n values; all places are indices of the given values, 0 to n - 1.
 
-    ``steps`` are steps and drifts, ascending. ``switching`` is a stretch in which the series moves between levels, ``noisier`` are lasting
-    changes of its spread, and ``newest`` the newest value against the present level; None and empty where there is nothing to say.
+    ``steps`` are steps and drifts, ascending. ``switching`` is a stretch in which the series moves
+    between levels, ``noisier`` are lasting changes of its spread, and ``newest`` the newest value
+    against the present level; None and empty where there is nothing to say.
     """
 
     steps: tuple[ChangePoint, ...]
@@ -49,13 +61,18 @@ class Judgement(msgspec.Struct, frozen=True):
     newest: NewestValue | None
 
 
-def judge(levels: ArrayLike, *, variance: ArrayLike | None = None, evidence: Sequence[int] = ()) -> Judgement:
-    """Judge a series ``levels`` (n,) of logarithms, one per commit in their order; places that are NaN or infinite are skipped.
+def judge(
+    levels: ArrayLike, *, variance: ArrayLike | None = None, evidence: Sequence[int] = ()
+) -> Judgement:
+    """Judge a series ``levels`` (n,) of logarithms, one per commit in their order; places that are
+    NaN or infinite are skipped.
 
-    ``variance`` (n,) is the variance of each level that its own executions show, in squared logarithms, NaN where it is not known.
-    ``evidence`` names the places of steps that verdicts measured in turns have settled: each the index of the first value at the new level,
-    from 1 to n - 1. They are among the steps, with ``turns`` as one of their detectors, whatever the series shows; their ``p`` is what the
-    series alone gives. ``ValueError`` for shapes that differ and for places outside.
+    ``variance`` (n,) is the variance of each level that its own executions show, in squared
+    logarithms, NaN where it is not known. ``evidence`` names the places of steps that verdicts
+    measured in turns have settled: each the index of the first value at the new level, from 1 to n
+    - 1. They are among the steps, with ``turns`` as one of their detectors, whatever the series
+    shows; their ``p`` is what the series alone gives. ``ValueError`` for shapes that differ and for
+    places outside.
     """
     return judge_all([levels], variances=[variance], evidence=[evidence])[0]
 
@@ -78,15 +95,22 @@ def judge_all(
     count = len(series)
     read = [
         _read(levels, variance, places)
-        for levels, variance, places in zip(series, variances or [None] * count, evidence or [()] * count, strict=True)
+        for levels, variance, places in zip(
+            series, variances or [None] * count, evidence or [()] * count, strict=True
+        )
     ]
     scales = [scale(one.values) if len(one.values) else one.values for one in read]
     generous = paths([one.values for one in read], scales)
-    return [_judge(one, spread, places) for one, spread, places in zip(read, scales, generous, strict=True)]
+    return [
+        _judge(one, spread, places)
+        for one, spread, places in zip(read, scales, generous, strict=True)
+    ]
 
 
 class _Read(msgspec.Struct, frozen=True):
-    """The finite values of a series, their indices, their own variances, and the places of settled steps among them."""
+    """The finite values of a series, their indices, their own variances, and the places of settled
+    steps among them.
+    """
 
     there: NDArray[np.intp]
     values: NDArray[np.float64]
@@ -104,7 +128,10 @@ def _read(levels: ArrayLike, variance: ArrayLike | None, evidence: Sequence[int]
     if any(not 0 < place < len(given) for place in evidence):
         raise ValueError("evidence lies between two values")
     there = np.flatnonzero(np.isfinite(given))
-    settled = frozenset(np.searchsorted(there, np.asarray(evidence, dtype=np.intp)).tolist()) - {0, len(there)}
+    settled = frozenset(np.searchsorted(there, np.asarray(evidence, dtype=np.intp)).tolist()) - {
+        0,
+        len(there),
+    }
     return _Read(there, given[there], None if own is None else own[there], settled)
 
 
@@ -118,7 +145,8 @@ def _judge(read: _Read, scale: NDArray[np.float64], generous: Sequence[int]) -> 
     if len(y) < 2:
         return Judgement((), None, (), None)
     segments = Segments(y, scale)
-    # Clipped about the centres, not the means: a value halfway between two levels would move a mean, and all residuals would look alike.
+    # Clipped about the centres, not the means: a value halfway between two levels would move a
+    # mean, and all residuals would look alike.
     clipped = np.clip((y - segments.along(generous)) / scale, -3.0, 3.0)
     inflation = dependence(residuals(clipped, generous), len(generous) + 1)
     inner = {place for place in generous if SPIKE < place <= len(y) - EDGE}
@@ -144,22 +172,32 @@ def _about(values: NDArray[np.float64], changes: Sequence[ChangePoint]) -> NDArr
     import numpy as np
 
     level = np.empty(len(values))
-    ends = [0, *(step.last + 1 if step.word == "drift" else step.place for step in changes), len(values)]
+    ends = [
+        0,
+        *(step.last + 1 if step.word == "drift" else step.place for step in changes),
+        len(values),
+    ]
     for low, high in pairwise(ends):
         level[low:high] = np.median(values[low:high]) if low < high else 0.0
     for step in changes:
         if step.word == "drift":
-            level[step.first : step.last + 1] = np.linspace(step.before, step.after, step.last + 1 - step.first)
+            level[step.first : step.last + 1] = np.linspace(
+                step.before, step.after, step.last + 1 - step.first
+            )
     return values - level
 
 
 def _back(step: ChangePoint, there: NDArray[np.intp]) -> ChangePoint:
     """A step in the places of the values as they were given."""
-    return replace(step, place=int(there[step.place]), first=int(there[step.first]), last=int(there[step.last]))
+    return replace(
+        step, place=int(there[step.place]), first=int(there[step.first]), last=int(there[step.last])
+    )
 
 
 def _back_newest(newest: NewestValue | None, there: NDArray[np.intp]) -> NewestValue | None:
     if newest is None:
         return None
-    since, withdrawn = (None if place is None else int(there[place]) for place in (newest.since, newest.withdrawn))
+    since, withdrawn = (
+        None if place is None else int(there[place]) for place in (newest.since, newest.withdrawn)
+    )
     return replace(newest, place=int(there[newest.place]), since=since, withdrawn=withdrawn)

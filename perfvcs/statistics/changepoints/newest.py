@@ -22,12 +22,14 @@ SMALLEST_STEP = 0.005  # as of steps
 MEDIAN_WINDOW = 25  # values whose median is what the next one is expected to be
 RECENT = 256  # values whose deviations count: of fewer, normal and heavy tails look the same
 RUN = 4  # newest values that may be outside together
-FREEDOM = (3.0, 4.0, 6.0, 10.0, 30.0, 200.0)  # degrees of freedom of the tails that are tried: the fence keeps out heavier ones
+# degrees of freedom of the tails that are tried: the fence keeps out heavier ones
+FREEDOM = (3.0, 4.0, 6.0, 10.0, 30.0, 200.0)
 PRIOR_DF = 4.0  # degrees of freedom that are expected before anything is known
 PRIOR = 5  # values that this expectation counts as
 OTHER = 0.5  # what a value on the other side counts
 MEDIAN_VARIANCE = 1.57  # variance of a median, times that of the mean
-LEAST_SCALE = 0.3  # of the spread of values about their level: what the deviations' scale is at least
+# of the spread of values about their level: what the deviations' scale is at least
+LEAST_SCALE = 0.3
 SURE = 2.5  # standard deviations within which nothing is outside
 MOST_ROUNDS = 8
 ALLOWED_OUTLIERS = 1  # a single value that was as far away is not a pattern
@@ -39,12 +41,15 @@ NewestWord = Literal["usual", "suspected", "changed"]
 class NewestValue:
     """The newest value of a series against the level of the values before it. All are logarithms.
 
-    ``place`` is its index, ``value`` what it is, ``expected`` the level and ``low``..``high`` where one more value at that level lies but
-    for a chance of 1 in 1,000. ``chance`` is that of a value as far away (two-sided), and ``support`` how many earlier values the level
-    has. ``word``: ``usual`` from a chance of 5 in 1,000 on; below it ``suspected``; ``changed`` where it is below 1 in 1,000 and ten values
-    or more support the level, or a second value confirms it. ``since`` is the index of the first of the newest values that are all unusual
-    on the same side (``place`` where it is the only one; of several the later ones confirm the first), None where the newest is usual.
-    ``withdrawn`` is the index of the value before, where that was unusual and the newest one is not: the alarm was a false one.
+    ``place`` is its index, ``value`` what it is, ``expected`` the level and ``low``..``high`` where
+    one more value at that level lies but for a chance of 1 in 1,000. ``chance`` is that of a value
+    as far away (two-sided), and ``support`` how many earlier values the level has. ``word``:
+    ``usual`` from a chance of 5 in 1,000 on; below it ``suspected``; ``changed`` where it is below
+    1 in 1,000 and ten values or more support the level, or a second value confirms it. ``since`` is
+    the index of the first of the newest values that are all unusual on the same side (``place``
+    where it is the only one; of several the later ones confirm the first), None where the newest is
+    usual. ``withdrawn`` is the index of the value before, where that was unusual and the newest one
+    is not: the alarm was a false one.
     """
 
     place: int
@@ -66,9 +71,11 @@ class NewestValue:
 
 @dataclass(frozen=True)
 class StudentTail:
-    """The distance of values from the expected one, on one side: Student's t with ``df`` degrees of freedom and ``scale``.
+    """The distance of values from the expected one, on one side: Student's t with ``df`` degrees of
+    freedom and ``scale``.
 
-    ``past`` are the distances of earlier values on this side, ascending, of ``count`` values on both sides.
+    ``past`` are the distances of earlier values on this side, ascending, of ``count`` values on
+    both sides.
     """
 
     df: float
@@ -77,15 +84,21 @@ class StudentTail:
     count: int
 
     def chance(self, distance: float, widening: float = 1.0) -> float:
-        """Twice the chance of a value at least so far away on this side, and of what happened more than once at least how often."""
+        """Twice the chance of a value at least so far away on this side, and of what happened more
+        than once at least how often.
+        """
         import numpy as np
 
         from perfvcs.statistics.student import tail
 
         if distance <= 0:
             return 1.0
-        beyond = max(0, len(self.past) - int(np.searchsorted(self.past, distance)) - ALLOWED_OUTLIERS)
-        return min(1.0, max(tail(distance / (self.scale * widening), self.df), 2 * beyond / self.count))
+        beyond = max(
+            0, len(self.past) - int(np.searchsorted(self.past, distance)) - ALLOWED_OUTLIERS
+        )
+        return min(
+            1.0, max(tail(distance / (self.scale * widening), self.df), 2 * beyond / self.count)
+        )
 
     def fence(self, widening: float = 1.0) -> float:
         """The distance whose chance is 1 in 1,000."""
@@ -98,7 +111,8 @@ class StudentTail:
 
 @dataclass(frozen=True)
 class PresentLevel:
-    """What the values before a place say about the next one: the ``level``, its ``support`` in values, and the tails below and above.
+    """What the values before a place say about the next one: the ``level``, its ``support`` in
+    values, and the tails below and above.
 
     ``widening`` is by how much fewer values at this level than elsewhere widen the tails.
     """
@@ -115,7 +129,13 @@ class PresentLevel:
     def outside(self, value: float) -> int:
         """1 unusually far above what is expected, -1 below, 0 otherwise."""
         away = value - self.level
-        return 0 if abs(away) < SMALLEST_STEP or self.chance(value) >= SUSPICIOUS else 1 if away > 0 else -1
+        return (
+            0
+            if abs(away) < SMALLEST_STEP or self.chance(value) >= SUSPICIOUS
+            else 1
+            if away > 0
+            else -1
+        )
 
 
 def newest(
@@ -124,12 +144,15 @@ def newest(
     scale: NDArray[np.float64],
     variance: NDArray[np.float64] | None = None,
 ) -> NewestValue | None:
-    """The newest of the finite values (n,) against the level before it; ``places`` are where the series changed for good.
+    """The newest of the finite values (n,) against the level before it; ``places`` are where the
+    series changed for good.
 
-    The expected value is the median of the last 25 values since the last change. The usual distance from it is learned from the last 256,
-    each against the values before it: Student's t, on each side (where values on the other one count half), and no rarer than it has
-    happened, but for one. ``scale`` (n,) is the spread of the values, ``variance`` (n,) are their own, NaN unknown: a newest value that is
-    less sure than others is allowed as much more. None where fewer than three values came before.
+    The expected value is the median of the last 25 values since the last change. The usual distance
+    from it is learned from the last 256, each against the values before it: Student's t, on each
+    side (where values on the other one count half), and no rarer than it has happened, but for one.
+    ``scale`` (n,) is the spread of the values, ``variance`` (n,) are their own, NaN unknown: a
+    newest value that is less sure than others is allowed as much more. None where fewer than three
+    values came before.
     """
     place = len(series) - 1
     if place < FEWEST_EARLIER:
@@ -137,7 +160,11 @@ def newest(
     value, base = float(series[-1]), place
     past = _present_level(series, places, scale, base, _extra(variance))
     # Values right before it that were outside, too, are not what the newest one is compared with.
-    while base > FEWEST_EARLIER and place - base < RUN and abs(float(series[base - 1]) - past.level) > SURE * scale[base - 1]:
+    while (
+        base > FEWEST_EARLIER
+        and place - base < RUN
+        and abs(float(series[base - 1]) - past.level) > SURE * scale[base - 1]
+    ):
         before = _present_level(series, places, scale, base - 1, 0.0)
         if not before.outside(float(series[base - 1])):
             break
@@ -149,15 +176,31 @@ def newest(
     chance = past.chance(value)
     word: NewestWord = "usual"
     if side:
-        word = "changed" if since < place or (chance < FALSE_ALARM_RATE and past.support >= SUPPORT) else "suspected"
+        word = (
+            "changed"
+            if since < place or (chance < FALSE_ALARM_RATE and past.support >= SUPPORT)
+            else "suspected"
+        )
     return NewestValue(
-        place, value, past.level, past.level - past.tails[False].fence(past.widening), past.level + past.tails[True].fence(past.widening),
-        chance, past.support, word, since if side else None, place - 1 if base < place and since == place else None,
-    )  # fmt: skip
+        place,
+        value,
+        past.level,
+        past.level - past.tails[False].fence(past.widening),
+        past.level + past.tails[True].fence(past.widening),
+        chance,
+        past.support,
+        word,
+        since if side else None,
+        place - 1 if base < place and since == place else None,
+    )
 
 
 def _present_level(
-    series: NDArray[np.float64], places: Sequence[int], scale: NDArray[np.float64], base: int, extra: float
+    series: NDArray[np.float64],
+    places: Sequence[int],
+    scale: NDArray[np.float64],
+    base: int,
+    extra: float,
 ) -> PresentLevel:
     import numpy as np
 
@@ -171,25 +214,36 @@ def _present_level(
     away = np.concatenate(parts)
     floor = max(float(scale[-1]) * LEAST_SCALE, float(np.abs(series).max()) * 1e-12, 1e-100)
     first, second = (
-        StudentTail(one.df, one.scale, np.sort(one.sign * away[one.sign * away > 0]), len(away)) for one in _fitted(away, floor)
+        StudentTail(one.df, one.scale, np.sort(one.sign * away[one.sign * away > 0]), len(away))
+        for one in _fitted(away, floor)
     )
     support = base - since
     widening = sqrt(
-        (1 + MEDIAN_VARIANCE / min(support, MEDIAN_WINDOW)) / (1 + MEDIAN_VARIANCE / MEDIAN_WINDOW) * (1 + extra / first.scale**2)
+        (1 + MEDIAN_VARIANCE / min(support, MEDIAN_WINDOW))
+        / (1 + MEDIAN_VARIANCE / MEDIAN_WINDOW)
+        * (1 + extra / first.scale**2)
     )
     return PresentLevel(level, support, (first, second), widening)
 
 
 def _deviations(part: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-    """How far each value of a level lies from the median of the 25 before it; the first ones from that of all of these."""
+    """How far each value of a level lies from the median of the 25 before it; the first ones from
+    that of all of these.
+    """
     import numpy as np
 
     first, n = part[:MEDIAN_WINDOW], len(part)
-    about = (first - np.median(first)) * sqrt((len(first) + MEDIAN_VARIANCE) / max(len(first) - 1, 1))
+    about = (first - np.median(first)) * sqrt(
+        (len(first) + MEDIAN_VARIANCE) / max(len(first) - 1, 1)
+    )
     if n <= MEDIAN_WINDOW:
         return [about]
     windows = np.lib.stride_tricks.sliding_window_view(part[:-1], MEDIAN_WINDOW)
-    return [about, part[MEDIAN_WINDOW:] - np.partition(windows, MEDIAN_WINDOW // 2, axis=1)[:, MEDIAN_WINDOW // 2]]
+    return [
+        about,
+        part[MEDIAN_WINDOW:]
+        - np.partition(windows, MEDIAN_WINDOW // 2, axis=1)[:, MEDIAN_WINDOW // 2],
+    ]
 
 
 class _FittedTail(NamedTuple):
@@ -201,7 +255,9 @@ class _FittedTail(NamedTuple):
 
 
 class _UsualTails(NamedTuple):
-    """Degrees of freedom (m, 1), the logarithms of their densities' constants, and typical distances of the usual tails."""
+    """Degrees of freedom (m, 1), the logarithms of their densities' constants, and typical
+    distances of the usual tails.
+    """
 
     df: NDArray[np.float64]
     constant: NDArray[np.float64]
@@ -211,9 +267,9 @@ class _UsualTails(NamedTuple):
 def _fitted(away: NDArray[np.float64], floor: float) -> list[_FittedTail]:
     """The tails on both sides, from deviations (n,).
 
-    The likeliest scale for each of several degrees of freedom, and the mean of these fits by their likelihoods (1 / df, and the logarithm
-    of the scale): hundreds of values hardly tell normal tails from heavy ones, and the likeliest degrees of freedom alone would be now
-    these, now those.
+    The likeliest scale for each of several degrees of freedom, and the mean of these fits by their
+    likelihoods (1 / df, and the logarithm of the scale): hundreds of values hardly tell normal
+    tails from heavy ones, and the likeliest degrees of freedom alone would be now these, now those.
     """
     import numpy as np
 
@@ -228,7 +284,9 @@ def _fitted(away: NDArray[np.float64], floor: float) -> list[_FittedTail]:
     weighted = np.swapaxes(weights * squares, 1, 2) / total
     variance = np.full((2, len(freedom), 1), middle**2)
     for _ in range(MOST_ROUNDS):
-        variance = np.maximum((freedom + 1) * ((1 / (freedom + squares / variance)) @ weighted), floor**2)
+        variance = np.maximum(
+            (freedom + 1) * ((1 / (freedom + squares / variance)) @ weighted), floor**2
+        )
     inner = np.log1p(squares / (freedom * variance)) @ np.swapaxes(weights, 1, 2)
     likelihood = (total * (constant - np.log(variance) / 2) - (freedom + 1) / 2 * inner)[:, :, 0]
     share = np.exp(likelihood - likelihood.max(axis=1, keepdims=True))
@@ -236,7 +294,10 @@ def _fitted(away: NDArray[np.float64], floor: float) -> list[_FittedTail]:
     # The scale and the degrees of freedom are not known exactly, either.
     rest = share @ (1 / freedom[:, 0]) + 1 / (total[:, 0, 0] - len(prior))
     spread = np.exp((share * np.log(variance[:, :, 0])).sum(axis=1) / 2)
-    return [_FittedTail(sign, 1 / float(rest[turn]), float(spread[turn])) for turn, sign in enumerate((-1, 1))]
+    return [
+        _FittedTail(sign, 1 / float(rest[turn]), float(spread[turn]))
+        for turn, sign in enumerate((-1, 1))
+    ]
 
 
 @lru_cache(maxsize=1)
@@ -246,9 +307,13 @@ def _usual_tails() -> _UsualTails:
     from perfvcs.statistics.student import point
 
     freedom = np.array(FREEDOM)[:, None]
-    constant = np.array([[lgamma((df + 1) / 2) - lgamma(df / 2) - log(df * pi) / 2] for df in FREEDOM])
+    constant = np.array(
+        [[lgamma((df + 1) / 2) - lgamma(df / 2) - log(df * pi) / 2] for df in FREEDOM]
+    )
     shares = [0.5 + (turn + 0.5) / (2 * PRIOR) for turn in range(PRIOR)]
-    return _UsualTails(freedom, constant, np.array([point(2 * (1 - share), PRIOR_DF) for share in shares]))
+    return _UsualTails(
+        freedom, constant, np.array([point(2 * (1 - share), PRIOR_DF) for share in shares])
+    )
 
 
 def _extra(variance: NDArray[np.float64] | None) -> float:

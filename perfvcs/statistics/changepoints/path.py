@@ -1,4 +1,6 @@
-"""The levels of a series by least bounded squares: exact, for many series at once, deaf to outliers, spikes and rarer components."""
+"""The levels of a series by least bounded squares: exact, for many series at once, deaf to
+outliers, spikes and rarer components.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +24,22 @@ MOST_TRIED_LEVELS = 96  # levels that are tried
 SERIES_AT_ONCE = 64  # series
 WINDOW = 5  # of the running median
 CLIP = 2.5  # standard deviations that a value may be away from it
-PENALTY = 10.0  # times the variance of the noise times ln n: alone, it has to keep every false step out
+# times the variance of the noise times ln n: alone, it has to keep every false step out
+PENALTY = 10.0
 PRUNING_INTERVAL = 8  # values between two looks at which starts can be left out
 
 
-def paths(series: Sequence[NDArray[np.float64]], scales: Sequence[NDArray[np.float64]], price: float = PRICE) -> list[list[int]]:
-    """Per series of finite values (n,) where its level changes, ascending; ``scales`` (n,) are the standard deviations about the levels.
+def paths(
+    series: Sequence[NDArray[np.float64]],
+    scales: Sequence[NDArray[np.float64]],
+    price: float = PRICE,
+) -> list[list[int]]:
+    """Per series of finite values (n,) where its level changes, ascending; ``scales`` (n,) are the
+    standard deviations about the levels.
 
-    The levels minimise the sum of min(z^2, 9) of the standardised residuals plus ``price`` ln n per change, by dynamic programming over
-    the levels of a grid. Source of the bounded loss: Fearnhead, Rigaill 2019 (there solved without a grid).
+    The levels minimise the sum of min(z^2, 9) of the standardised residuals plus ``price`` ln n per
+    change, by dynamic programming over the levels of a grid. Source of the bounded loss: Fearnhead,
+    Rigaill 2019 (there solved without a grid).
     """
     grids = [_grid(values, scale) for values, scale in zip(series, scales, strict=True)]
     order = sorted(range(len(series)), key=lambda one: (len(grids[one]), len(series[one])))
@@ -39,14 +48,23 @@ def paths(series: Sequence[NDArray[np.float64]], scales: Sequence[NDArray[np.flo
         turn = [one for one in order[start : start + SERIES_AT_ONCE] if len(grids[one]) > 1]
         if turn:
             for one, places in zip(
-                turn, _solve([series[i] for i in turn], [scales[i] for i in turn], [grids[i] for i in turn], price), strict=True
+                turn,
+                _solve(
+                    [series[i] for i in turn],
+                    [scales[i] for i in turn],
+                    [grids[i] for i in turn],
+                    price,
+                ),
+                strict=True,
             ):
                 found[one] = places
     return found
 
 
 def _grid(values: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The levels that are tried: cells in which running medians lie, wider ones where those would be too many."""
+    """The levels that are tried: cells in which running medians lie, wider ones where those would
+    be too many.
+    """
     import numpy as np
 
     if len(values) < 2:
@@ -72,7 +90,8 @@ def _solve(
     import numpy as np
 
     count, longest, most = len(series), max(map(len, series)), max(map(len, grids))
-    y, weight = np.zeros((longest, count)), np.zeros((longest, count))  # what is behind a series costs nothing
+    # what is behind a series costs nothing
+    y, weight = np.zeros((longest, count)), np.zeros((longest, count))
     grid = np.empty((count, most))
     cost = np.zeros((count, most))
     prices = np.empty((count, 1))
@@ -110,10 +129,11 @@ def _solve(
 
 
 def noise(values: ArrayLike) -> float:
-    """The standard deviation of what is between the steps: the median absolute first difference, as of normal noise.
+    """The standard deviation of what is between the steps: the median absolute first difference, as
+    of normal noise.
 
-    If most neighbours are equal, as in exact counts, it is the root mean square difference; 0 for a constant one or a
-    single value.
+    If most neighbours are equal, as in exact counts, it is the root mean square difference; 0 for a
+    constant one or a single value.
     """
     import numpy as np
 
@@ -131,9 +151,13 @@ def running_median(values: ArrayLike, window: int = WINDOW) -> NDArray[np.float6
     n, half = len(y), window // 2
     found = np.empty(n)
     rows = [y[turn : n - window + 1 + turn] for turn in range(window)] if n >= window else []
-    for last in range(len(rows) - 1, half - 1, -1):  # bubble the larger halves up: for five rows faster than any sort
+    # bubble the larger halves up: for five rows faster than any sort
+    for last in range(len(rows) - 1, half - 1, -1):
         for turn in range(last):
-            rows[turn], rows[turn + 1] = np.minimum(rows[turn], rows[turn + 1]), np.maximum(rows[turn], rows[turn + 1])
+            rows[turn], rows[turn + 1] = (
+                np.minimum(rows[turn], rows[turn + 1]),
+                np.maximum(rows[turn], rows[turn + 1]),
+            )
     if rows:
         found[half : n - half] = rows[half]
     for place in {*range(min(half, n)), *range(max(0, n - half), n)}:
@@ -158,8 +182,9 @@ def winsorise(values: ArrayLike, clip: float = CLIP, window: int = WINDOW) -> ND
 def segment(values: ArrayLike, penalty: float, shortest: int = 1) -> list[int]:
     """Where the mean changes: the first index of each new segment, ascending.
 
-    The exact minimum of the squares about the segments' means plus ``penalty`` per step, with segments of at least ``shortest`` values,
-    by dynamic programming that leaves out starts which can never win. Source: Killick, Fearnhead, Eckley 2012 (PELT).
+    The exact minimum of the squares about the segments' means plus ``penalty`` per step, with
+    segments of at least ``shortest`` values, by dynamic programming that leaves out starts which
+    can never win. Source: Killick, Fearnhead, Eckley 2012 (PELT).
     """
     import numpy as np
 
@@ -171,7 +196,8 @@ def segment(values: ArrayLike, penalty: float, shortest: int = 1) -> list[int]:
     total, square = (np.concatenate([[0.0], np.cumsum(part)]) for part in (y, y**2))
     ends = [*range(shortest, n - shortest + 1), n]
     sum_of, square_of = total[ends].tolist(), square[ends].tolist()
-    # With cost(s, t) = square[t] - square[s] - (total[t] - total[s])^2 / (t - s), ``opened`` is best[s] - square[s].
+    # With cost(s, t) = square[t] - square[s] - (total[t] - total[s])^2 / (t - s), ``opened`` is
+    # best[s] - square[s].
     starts, opened, sums = (np.zeros(len(ends) + 1) for _ in range(3))
     opened[0] = -penalty
     live = 1
@@ -194,7 +220,11 @@ def segment(values: ArrayLike, penalty: float, shortest: int = 1) -> list[int]:
                     part[:kept] = part[:live][keep]
                 live = kept
         while end < n and ends[ready] + shortest <= ends[turn + 1]:
-            starts[live], opened[live], sums[live] = ends[ready], best[ready] - square_of[ready], sum_of[ready]
+            starts[live], opened[live], sums[live] = (
+                ends[ready],
+                best[ready] - square_of[ready],
+                sum_of[ready],
+            )
             ready, live = ready + 1, live + 1
     found = []
     place = n

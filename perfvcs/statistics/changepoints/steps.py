@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 
 
 VERSION = 8  # of what `judge` finds: results that were kept are used only under the same number
-BY_SERIES, TURNS = "series", "turns"  # what says that there is a step: the series itself, or a verdict measured in turns
-TUNING = 4.685  # standard deviations from which a value does not count: 95 % as efficient as the mean of normal values
+# what says that there is a step: the series itself, or a verdict measured in turns
+BY_SERIES, TURNS = "series", "turns"
+# standard deviations from which a value does not count: 95 % as efficient as the mean of normal
+# values
+TUNING = 4.685
 CLIP = 3.0
 MOST_ROUNDS = 20
 CONVERGED_DEVIATIONS = 1e-6  # standard deviations
@@ -24,10 +27,9 @@ FEW_VALUES = 60  # values; in a series of fewer, twenty would often hold three l
 MEDIAN_WINDOWS = 31  # windows whose median is taken
 ROUNDING = 1e-9  # of the largest deviation: values that differ by less are equal
 TICK = 0.3  # of the distance between readings: what their rounding adds at least
-SHORTEST_HALF_OF, NORMAL_WIDTH = (
-    20,
-    0.944,
-)  # number of values, and the mean width of the shortest half of that many normal values, in standard deviations
+# number of values, and the mean width of the shortest half of that many normal values, in standard
+# deviations
+SHORTEST_HALF_OF, NORMAL_WIDTH = 20, 0.944
 WINDOW_OF_FEW, NORMAL_OF_FEW = 9, 0.833
 
 
@@ -35,10 +37,11 @@ WINDOW_OF_FEW, NORMAL_OF_FEW = 9, 0.833
 class ChangePoint:
     """A lasting change of a series of log medians.
 
-    ``place`` is the index of the first value at the new level, likeliest; it may as well be any of ``first``..``last``. ``before`` and
-    ``after`` are the levels, ``effect`` their difference with its standard ``error`` on ``df`` degrees of freedom, ``p`` its chance
-    without a change, ``detectors`` what says so: ``series``, ``turns``, or both. A ``drift`` is a change that a straight line from
-    ``first`` to ``last`` describes as well.
+    ``place`` is the index of the first value at the new level, likeliest; it may as well be any of
+    ``first``..``last``. ``before`` and ``after`` are the levels, ``effect`` their difference with
+    its standard ``error`` on ``df`` degrees of freedom, ``p`` its chance without a change,
+    ``detectors`` what says so: ``series``, ``turns``, or both. A ``drift`` is a change that a
+    straight line from ``first`` to ``last`` describes as well.
     """
 
     place: int
@@ -54,11 +57,15 @@ class ChangePoint:
     detectors: tuple[str, ...]
 
     def interval(self, confidence: float = 0.99) -> tuple[float, float]:
-        """The confidence interval of the effect, by Student's t; infinite where no variance could be estimated."""
+        """The confidence interval of the effect, by Student's t; infinite where no variance could
+        be estimated.
+        """
         return intervals([self], confidence)[0]
 
 
-def intervals(changes: Sequence[ChangePoint], confidence: float = 0.99) -> list[tuple[float, float]]:
+def intervals(
+    changes: Sequence[ChangePoint], confidence: float = 0.99
+) -> list[tuple[float, float]]:
     """The confidence intervals of many steps' effects, in one go."""
     import numpy as np
 
@@ -66,13 +73,20 @@ def intervals(changes: Sequence[ChangePoint], confidence: float = 0.99) -> list[
 
     df = np.array([step.df for step in changes], dtype=np.float64)
     points = quantile((1 + confidence) / 2, np.where(df > 0, df, 1.0)) if changes else df
-    halves = [point * step.error if step.df > 0 else inf for point, step in zip(points.tolist(), changes, strict=True)]
-    return [(step.effect - half, step.effect + half) for step, half in zip(changes, halves, strict=True)]
+    halves = [
+        point * step.error if step.df > 0 else inf
+        for point, step in zip(points.tolist(), changes, strict=True)
+    ]
+    return [
+        (step.effect - half, step.effect + half) for step, half in zip(changes, halves, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
 class LevelEstimate:
-    """``centre``, the ``variance`` of one value about it, ``error`` (that of the centre, squared), and of how many values."""
+    """``centre``, the ``variance`` of one value about it, ``error`` (that of the centre, squared),
+    and of how many values.
+    """
 
     centre: float
     variance: float
@@ -81,7 +95,9 @@ class LevelEstimate:
 
 
 def start(values: NDArray[np.float64]) -> float:
-    """The mean of the shortest half of some values: roughly the centre of the commonest component."""
+    """The mean of the shortest half of some values: roughly the centre of the commonest
+    component.
+    """
     ordered = values.copy()
     ordered.sort()
     half = (len(ordered) + 1) // 2
@@ -90,10 +106,12 @@ def start(values: NDArray[np.float64]) -> float:
 
 
 def level(values: NDArray[np.float64], scale: NDArray[np.float64]) -> LevelEstimate:
-    """Tukey's bisquare location of n values with standard deviations ``scale``, starting from their shortest half; n >= 1.
+    """Tukey's bisquare location of n values with standard deviations ``scale``, starting from their
+    shortest half; n >= 1.
 
-    The error is the asymptotic one, sum psi^2 / (sum psi')^2, and at least that of the mean of values clipped at 3 standard deviations: of
-    skewed values the former is too small. Infinite of a single value. Source: Beaton, Tukey 1974; Huber 1981, 6.3.
+    The error is the asymptotic one, sum psi^2 / (sum psi')^2, and at least that of the mean of
+    values clipped at 3 standard deviations: of skewed values the former is too small. Infinite of a
+    single value. Source: Beaton, Tukey 1974; Huber 1981, 6.3.
     """
     import numpy as np
 
@@ -113,22 +131,31 @@ def level(values: NDArray[np.float64], scale: NDArray[np.float64]) -> LevelEstim
     # Few values may all lie where psi falls.
     slope = max(slope, float(np.count_nonzero(share)) / 4, 0.25)
     plain = scale * np.clip(z, -CLIP, CLIP)
-    error = max(float(psi @ psi) / slope**2, float(plain @ plain) / n**2) * n / (n - 1) if n > 1 else inf
+    error = (
+        max(float(psi @ psi) / slope**2, float(plain @ plain) / n**2) * n / (n - 1)
+        if n > 1
+        else inf
+    )
     return LevelEstimate(centre, error * n, error, n)
 
 
 def scale(values: ArrayLike) -> NDArray[np.float64]:
-    """The standard deviation (n,) of the values about their level, at each of the finite ``values`` (n,), n >= 1; above 0.
+    """The standard deviation (n,) of the values about their level, at each of the finite ``values``
+    (n,), n >= 1; above 0.
 
-    That of the shortest half of twenty values (nine in a short series), as of normal ones, its median over about 170 values: neither
-    steps nor outliers nor rarer components enlarge it. Equal readings have the spread of a clock that ticks at the smallest distance
-    between values.
+    That of the shortest half of twenty values (nine in a short series), as of normal ones, its
+    median over about 170 values: neither steps nor outliers nor rarer components enlarge it. Equal
+    readings have the spread of a clock that ticks at the smallest distance between values.
     """
     import numpy as np
 
     y = np.asarray(values, dtype=np.float64)
     n = len(y)
-    window, normal, stride = (WINDOW_OF_FEW, NORMAL_OF_FEW, 1) if n < FEW_VALUES else (SHORTEST_HALF_OF, NORMAL_WIDTH, STRIDE)
+    window, normal, stride = (
+        (WINDOW_OF_FEW, NORMAL_OF_FEW, 1)
+        if n < FEW_VALUES
+        else (SHORTEST_HALF_OF, NORMAL_WIDTH, STRIDE)
+    )
     width = min(window, n)
     half = (width + 1) // 2
     ordered = np.sort(np.lib.stride_tricks.sliding_window_view(y, width)[::stride], axis=1)

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from perfvcs.statistics.changepoints.confirmation import Segments
 
 
-CLIP = 1.345  # standard deviations about the levels, for an efficiency of 95 % where the noise is normal (Huber 1981)
+# standard deviations about the levels, for an efficiency of 95 % where the noise is normal (Huber
+# 1981)
+CLIP = 1.345
 SLOWEST, FASTEST, SPEEDS = 1e-4, 1.0, 13  # of a walk, in variances of the noise per value
 SMALLEST_SQUARES = 1e-300
 LEVEL_DISTANCE = 4.0  # standard deviations between the levels of a mixture
@@ -28,22 +30,32 @@ RARE = 0.05  # share of the values below which they are outliers, and no level
 FEWEST_VALUES = 5  # values at a level
 SHORTEST_MIXTURE = 40  # values of a mixture: fewer fall apart by chance
 MOVES = 6  # there and back, three times
-COST = 1.5  # times ln n that it takes to say where a step is and how high: a place and, of a level, its precision (BIC)
+# times ln n that it takes to say where a step is and how high: a place and, of a level, its
+# precision (BIC)
+COST = 1.5
 RECURRING = 0.35  # share of the values on both sides of a step whose levels are the same
 
 
-def sudden(segments: Segments, steps: Sequence[int], inflation: float, settled: Collection[int] = ()) -> list[int]:
-    """The ascending ``steps`` that a series which wanders does not explain as well; those at ``settled`` places stay.
+def sudden(
+    segments: Segments, steps: Sequence[int], inflation: float, settled: Collection[int] = ()
+) -> list[int]:
+    """The ascending ``steps`` that a series which wanders does not explain as well; those at
+    ``settled`` places stay.
 
-    The weakest is removed first, and the others are tested again: they may be parts of the same walk. That does not go on
-    until no step is left: a walk that is to explain a sudden step is too fast for all other values.
+    The weakest is removed first, and the others are tested again: they may be parts of the same
+    walk. That does not go on until no step is left: a walk that is to explain a sudden step is too
+    fast for all other values.
     """
     from perfvcs.statistics.changepoints.drift import EVIDENCE
 
     left = list(steps)
     while left:
         found = evidence(segments, left, inflation)
-        weak = [(value, step) for value, step in zip(found, left, strict=True) if value < EVIDENCE and step not in settled]
+        weak = [
+            (value, step)
+            for value, step in zip(found, left, strict=True)
+            if value < EVIDENCE and step not in settled
+        ]
         if not weak:
             break
         left.remove(min(weak)[1])
@@ -51,14 +63,18 @@ def sudden(segments: Segments, steps: Sequence[int], inflation: float, settled: 
 
 
 def evidence(segments: Segments, steps: Sequence[int], inflation: float) -> list[float]:
-    """For each of the ascending ``steps``, and against a level that wanders: twice the logarithm of their likelihood ratio.
+    """For each of the ascending ``steps``, and against a level that wanders: twice the logarithm of
+    their likelihood ratio.
 
-    A series may have no level at all: a random walk beneath the noise goes up here and down there, and a few steps fit that, too. Both
-    models have all other steps, and a walk where that is worth it: its speed costs ln n, as the place of the step does (BIC).
-    ``inflation`` is that by a first-order dependence of the noise. Outliers are pulled in, by pseudo-values. ``steps`` is not empty.
+    A series may have no level at all: a random walk beneath the noise goes up here and down there,
+    and a few steps fit that, too. Both models have all other steps, and a walk where that is worth
+    it: its speed costs ln n, as the place of the step does (BIC). ``inflation`` is that by a
+    first-order dependence of the noise. Outliers are pulled in, by pseudo-values. ``steps`` is not
+    empty.
 
-    The covariance of the differences of a random walk with independent noise has the sines as its eigenvectors (Harvey 1989, 4.1), and
-    with dependent noise nearly (Whittle). So one transform of the series serves all walks.
+    The covariance of the differences of a random walk with independent noise has the sines as its
+    eigenvectors (Harvey 1989, 4.1), and with dependent noise nearly (Whittle). So one transform of
+    the series serves all walks.
     """
     import numpy as np
 
@@ -68,7 +84,8 @@ def evidence(segments: Segments, steps: Sequence[int], inflation: float) -> list
     around = _sines(np.diff(np.clip(left, -CLIP, CLIP))) / inside
     sizes = np.diff(segments.centres(steps)) / scale[list(steps)]
     frequency = np.pi * np.arange(1, n) / n
-    shapes = np.sqrt(2 / n) * np.sin(np.outer(steps, frequency))  # the differences of a step are an impulse
+    # the differences of a step are an impulse
+    shapes = np.sqrt(2 / n) * np.sin(np.outer(steps, frequency))
     noise = _noise(frequency, inflation)
     speeds = [0.0, *np.geomspace(SLOWEST, FASTEST, SPEEDS).tolist()]
     with_all, without = np.empty(len(speeds)), np.empty((len(speeds), len(steps)))
@@ -87,11 +104,15 @@ def evidence(segments: Segments, steps: Sequence[int], inflation: float) -> list
 
 
 def _noise(frequency: NDArray[np.float64], inflation: float) -> NDArray[np.float64]:
-    """The variances along the sines of the differences of noise of variance 1, each value of which is like the one before."""
+    """The variances along the sines of the differences of noise of variance 1, each value of which
+    is like the one before.
+    """
     import numpy as np
 
     r = (inflation - 1) / (inflation + 1)
-    found: NDArray[np.float64] = 2 * (1 - np.cos(frequency)) * (1 - r * r) / (1 - 2 * r * np.cos(frequency) + r * r)
+    found: NDArray[np.float64] = (
+        2 * (1 - np.cos(frequency)) * (1 - r * r) / (1 - 2 * r * np.cos(frequency) + r * r)
+    )
     return found
 
 
@@ -110,8 +131,9 @@ def _sines(values: NDArray[np.float64]) -> NDArray[np.float64]:
 class SwitchingStretch:
     """A stretch of a series that moves back and forth between few levels.
 
-    From index ``first`` to ``last``, both inside. ``levels`` are logarithms, ascending, and ``shares`` what part of the values is at each.
-    ``moves`` counts how often it changed between them.
+    From index ``first`` to ``last``, both inside. ``levels`` are logarithms, ascending, and
+    ``shares`` what part of the values is at each. ``moves`` counts how often it changed between
+    them.
     """
 
     first: int
@@ -122,18 +144,26 @@ class SwitchingStretch:
 
     @property
     def commonest(self) -> int:
-        """The place in ``levels`` of the level that most values have; of equally common ones the lowest."""
+        """The place in ``levels`` of the level that most values have; of equally common ones the
+        lowest.
+        """
         return self.shares.index(max(self.shares))
 
 
 def switching(
-    segments: Segments, places: Sequence[int], inflation: float, settled: frozenset[int] = frozenset()
+    segments: Segments,
+    places: Sequence[int],
+    inflation: float,
+    settled: frozenset[int] = frozenset(),
 ) -> tuple[list[int], SwitchingStretch | None]:
-    """The steps of a series that are not moves between recurring levels, and the newest stretch of such moves; steps at ``settled`` stay.
+    """The steps of a series that are not moves between recurring levels, and the newest stretch of
+    such moves; steps at ``settled`` stay.
 
-    A stretch switches where it takes less to say of each value at which of its levels it is (n times the entropy of their shares) than
-    where each move is and how high it goes (1.5 ln n): between two equally common levels of 800 values moves are steps from some 14
-    commits on. There a step stays whose levels do not recur on its other side, or that the values about their levels show, too.
+    A stretch switches where it takes less to say of each value at which of its levels it is (n
+    times the entropy of their shares) than where each move is and how high it goes (1.5 ln n):
+    between two equally common levels of 800 values moves are steps from some 14 commits on. There a
+    step stays whose levels do not recur on its other side, or that the values about their levels
+    show, too.
     """
     values, kept = segments.values, list[int]()
     found: list[SwitchingStretch] = []
@@ -153,12 +183,21 @@ def switching(
             if cut is None or (here and _common(here, low, cut) >= RECURRING):
                 cut = max(inner, key=lambda place: _jump(values, inner, place, low, high))
             kept.append(cut)
-            windows += [(low, cut, [one for one in inner if one < cut]), (cut, high, [one for one in inner if one > cut])]
+            windows += [
+                (low, cut, [one for one in inner if one < cut]),
+                (cut, high, [one for one in inner if one > cut]),
+            ]
     return sorted(kept), max(found, key=lambda one: one.last, default=None)
 
 
 def _left(
-    segments: Segments, mixture: _Mixture, low: int, high: int, inner: Sequence[int], inflation: float, settled: frozenset[int]
+    segments: Segments,
+    mixture: _Mixture,
+    low: int,
+    high: int,
+    inner: Sequence[int],
+    inflation: float,
+    settled: frozenset[int],
 ) -> list[int]:
     """The steps inside a stretch that are left when each value is taken about its own level."""
     import numpy as np
@@ -169,11 +208,18 @@ def _left(
     fixed = {place - low for place in settled}
     return [
         low + place
-        for place in confirm(Segments(about, segments.scale[low:high]), [one - low for one in inner], inflation, fixed)
-    ]  # fmt: skip
+        for place in confirm(
+            Segments(about, segments.scale[low:high]),
+            [one - low for one in inner],
+            inflation,
+            fixed,
+        )
+    ]
 
 
-def _jump(values: NDArray[np.float64], inner: Sequence[int], index: int, low: int, high: int) -> float:
+def _jump(
+    values: NDArray[np.float64], inner: Sequence[int], index: int, low: int, high: int
+) -> float:
     before = max([low, *(one for one in inner if one < index)])
     after = min([high, *(one for one in inner if one > index)])
     return abs(float(values[index:after].mean() - values[before:index].mean()))
@@ -212,7 +258,9 @@ def _mixture(values: NDArray[np.float64], low: int, high: int) -> _Mixture | Non
 
 
 def _cuts(ordered: NDArray[np.float64]) -> list[float]:
-    """The cuts that divide sorted values into levels, by least squares, the best first; at most three."""
+    """The cuts that divide sorted values into levels, by least squares, the best first; at most
+    three.
+    """
     import numpy as np
 
     parts = [ordered]
@@ -244,15 +292,19 @@ def _common(mixture: _Mixture, low: int, index: int) -> float:
     import numpy as np
 
     count = len(mixture.levels)
-    sides = [np.bincount(side, minlength=count) / len(side) for side in np.split(mixture.labels, [index - low])]
+    sides = [
+        np.bincount(side, minlength=count) / len(side)
+        for side in np.split(mixture.labels, [index - low])
+    ]
     return float(np.minimum(*sides).sum())
 
 
 def _pays_for_itself(mixture: _Mixture, low: int, inner: Sequence[int]) -> bool:
-    """Whether the steps pay for themselves: describing the levels of all values is shorter segment by segment.
+    """Whether the steps pay for themselves: describing the levels of all values is shorter segment
+    by segment.
 
-    A step of all components brings levels of its own. Values of a segment that are at the commonest level of its neighbour are moves as
-    the step is one, there and back.
+    A step of all components brings levels of its own. Values of a segment that are at the commonest
+    level of its neighbour are moves as the step is one, there and back.
     """
     import numpy as np
 
@@ -261,14 +313,23 @@ def _pays_for_itself(mixture: _Mixture, low: int, inner: Sequence[int]) -> bool:
     main = [int(np.bincount(part).argmax()) for part in parts]
     apart, moves = 0.0, len(inner)
     for turn, part in enumerate(parts):
-        away = np.isin(part, [one for one in (*main[max(turn - 1, 0) : turn], *main[turn + 1 : turn + 2]) if one != main[turn]])
+        away = np.isin(
+            part,
+            [
+                one
+                for one in (*main[max(turn - 1, 0) : turn], *main[turn + 1 : turn + 2])
+                if one != main[turn]
+            ],
+        )
         apart += _entropy(np.bincount(part[~away], minlength=count))
         moves += int(np.count_nonzero(np.diff(away)))
     return apart + COST * log(n) * moves < _entropy(np.bincount(mixture.labels, minlength=count))
 
 
 def _entropy(counts: NDArray[np.intp]) -> float:
-    """The length of a description that names the level of each value, with so many values at each level."""
+    """The length of a description that names the level of each value, with so many values at each
+    level.
+    """
     import numpy as np
 
     there = counts[counts > 0]
@@ -291,15 +352,23 @@ def _found(mixture: _Mixture, low: int, high: int) -> SwitchingStretch:
     n, total = len(away), float(away.sum())
     before = np.arange(1, n)
     here = np.cumsum(away)[:-1]
-    gain = _information(here, before) + _information(total - here, n - before) - _information(np.array([total]), np.array([n]))[0]
+    gain = (
+        _information(here, before)
+        + _information(total - here, n - before)
+        - _information(np.array([total]), np.array([n]))[0]
+    )
     start = int(gain.argmax()) + 1
     rarer = here[start - 1] / start < (total - here[start - 1]) / (n - start) / 4
     start = start if rarer and gain[start - 1] > 2 * log(n) else 0
     labels = mixture.labels[start:]
     shares = np.bincount(labels, minlength=len(mixture.levels)) / len(labels)
     return SwitchingStretch(
-        low + start, high - 1, tuple(mixture.levels), tuple(shares.tolist()), int(np.count_nonzero(np.diff(labels)))
-    )  # fmt: skip
+        low + start,
+        high - 1,
+        tuple(mixture.levels),
+        tuple(shares.tolist()),
+        int(np.count_nonzero(np.diff(labels))),
+    )
 
 
 def _information(hits: NDArray[np.float64], of: NDArray[np.intp]) -> NDArray[np.float64]:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 EQUAL_LEVELS = 0.01  # logarithms of levels that count as one
-FAR_DEVIATIONS = 5.0  # standard deviations from the steady level that a single first measurement may not be
+# standard deviations from the steady level that a single first measurement may not be
+FAR_DEVIATIONS = 5.0
 STEADY_SHARE = 1 / 3  # of an execution's measurements that the steady part must be
 FEWEST_VALUES = 4
 SHORTEST_WARMUP = 2
@@ -23,9 +24,11 @@ SHORTEST_WARMUP = 2
 
 @dataclass(frozen=True)
 class Warmup:
-    """Per execution how many first measurements are warm-up (``counts``) and whether it became ``steady``, shape (executions,).
+    """Per execution how many first measurements are warm-up (``counts``) and whether it became
+    ``steady``, shape (executions,).
 
-    An execution that is not steady still changed its level in its last two thirds, or has fewer than four measurements.
+    An execution that is not steady still changed its level in its last two thirds, or has fewer
+    than four measurements.
     """
 
     counts: NDArray[np.int64]
@@ -40,10 +43,12 @@ class Warmup:
 def warmup(runs: Sequence[ArrayLike], alike: float = EQUAL_LEVELS) -> Warmup:
     """Warm-up of executions, each a series of positive measurements in their order.
 
-    On the logarithms, winsorised PELT with segments of at least two values; the last segment is steady, with those right before it whose
-    level differs by at most ``alike``. Since winsorising hides one or two slow first measurements, first ones further than five standard
-    deviations from the steady median are warm-up as well. ``ValueError`` as ``runs.stack``, and for measurements that are not positive.
-    Source of segmenting: Barrett et al. 2017 (Virtual machine warmup blows hot and cold).
+    On the logarithms, winsorised PELT with segments of at least two values; the last segment is
+    steady, with those right before it whose level differs by at most ``alike``. Since winsorising
+    hides one or two slow first measurements, first ones further than five standard deviations from
+    the steady median are warm-up as well. ``ValueError`` as ``runs.stack``, and for measurements
+    that are not positive. Source of segmenting: Barrett et al. 2017 (Virtual machine warmup blows
+    hot and cold).
     """
     import numpy as np
 

@@ -1,13 +1,29 @@
-"""Two versions by many counters over time: counters in clusters, one model per cluster, and how badly it predicts the new version."""
+"""Two versions by many counters over time: counters in clusters, one model per cluster, and how
+badly it predicts the new version.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from perfvcs.statistics.multivariate.prediction import Per, cross_errors, matrix, prediction_error, target, thresholds
+from perfvcs.statistics.multivariate.prediction import (
+    Per,
+    cross_errors,
+    matrix,
+    prediction_error,
+    target,
+    thresholds,
+)
 from perfvcs.statistics.multivariate.redundancy import REDUNDANT_R2 as REDUNDANCY
-from perfvcs.statistics.multivariate.redundancy import ClusterTree, Distance, distances, redundant, tree, varying
+from perfvcs.statistics.multivariate.redundancy import (
+    ClusterTree,
+    Distance,
+    distances,
+    redundant,
+    tree,
+    varying,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,16 +34,18 @@ if TYPE_CHECKING:
 CounterChoice = Literal["learned", "shang2015"]
 
 THRESHOLD = 0.3  # the paper's example, if there are no good runs to learn from
-UNSTEADY = 2  # times the error on the old version itself: a counter that no model fits is not called a regression
+# times the error on the old version itself: a counter that no model fits is not called a regression
+UNSTEADY = 2
 
 
 @dataclass(frozen=True)
 class CounterCluster:
     """Counters that move together, and the target that stands for them.
 
-    ``statistic`` and ``p`` are Kolmogorov and Smirnov's for the target counter, ``before`` and ``after`` its means in the counter's unit.
-    ``error`` is the relative prediction error (0.3 is 30 %), ``fitted`` that on the old version itself, ``errors`` those of the good
-    runs, each predicted by the others.
+    ``statistic`` and ``p`` are Kolmogorov and Smirnov's for the target counter, ``before`` and
+    ``after`` its means in the counter's unit. ``error`` is the relative prediction error (0.3 is 30
+    %), ``fitted`` that on the old version itself, ``errors`` those of the good runs, each predicted
+    by the others.
     """
 
     counters: tuple[str, ...]
@@ -51,8 +69,9 @@ class CounterCluster:
 class Structure:
     """Which counters there are to look at, and how they belong together.
 
-    ``counters`` are the leaves of the tree, ``places`` their columns. Left out: ``unknown`` ones, which half of the observations of a
-    version do not have, ``constant`` and ``redundant`` ones. ``complete`` are the observations of each run that have all known counters.
+    ``counters`` are the leaves of the tree, ``places`` their columns. Left out: ``unknown`` ones,
+    which half of the observations of a version do not have, ``constant`` and ``redundant`` ones.
+    ``complete`` are the observations of each run that have all known counters.
     """
 
     counters: tuple[str, ...]
@@ -66,7 +85,9 @@ class Structure:
 
 @dataclass(frozen=True)
 class CounterComparison:
-    """The clusters of two versions; ``observations`` are the complete ones of each, which everything rests on."""
+    """The clusters of two versions; ``observations`` are the complete ones of each, which
+    everything rests on.
+    """
 
     structure: Structure
     observations: tuple[int, int]
@@ -80,11 +101,13 @@ def structure(
     distance: Distance = "correlation",
     redundancy: float = REDUNDANCY,
 ) -> Structure:
-    """The counters of one or more versions, each some runs of shape (times, counters), in clusters over the observations of all.
+    """The counters of one or more versions, each some runs of shape (times, counters), in clusters
+    over the observations of all.
 
-    Counters that are constant at one value are left out, then redundant ones; one that is constant in each version at another value
-    stays, other than in the paper, because it changed. Rows in which a known counter is not finite are left out. ``ValueError`` for shapes
-    that do not fit. Source: Shang et al. 2015, 4.1 and 4.2.
+    Counters that are constant at one value are left out, then redundant ones; one that is constant
+    in each version at another value stays, other than in the paper, because it changed. Rows in
+    which a known counter is not finite are left out. ``ValueError`` for shapes that do not fit.
+    Source: Shang et al. 2015, 4.1 and 4.2.
     """
     import numpy as np
 
@@ -104,9 +127,14 @@ def structure(
         return tuple(names[place] for place in columns)
 
     return Structure(
-        chosen(places.tolist()), places, chosen(np.flatnonzero(~known).tolist()), chosen(np.flatnonzero(known & ~changing).tolist()),
-        chosen(gone), tree(distances(pooled[:, places], distance)), complete,
-    )  # fmt: skip
+        chosen(places.tolist()),
+        places,
+        chosen(np.flatnonzero(~known).tolist()),
+        chosen(np.flatnonzero(known & ~changing).tolist()),
+        chosen(gone),
+        tree(distances(pooled[:, places], distance)),
+        complete,
+    )
 
 
 def compare(
@@ -119,17 +147,19 @@ def compare(
     redundancy: float = REDUNDANCY,
     threshold: float = THRESHOLD,
 ) -> CounterComparison:
-    """Compare the good runs of the old version, each of shape (times, counters), with the new version, of the same counters.
+    """Compare the good runs of the old version, each of shape (times, counters), with the new
+    version, of the same counters.
 
-    In each cluster (see ``structure``) one counter is predicted by a linear model of the others from the old version; alone in its
-    cluster, by its mean (the paper does not say). The cluster has regressed when the error is above the threshold: with two or more good
-    runs a learned one (``prediction.thresholds``), otherwise ``threshold``, or twice the error on the old version itself where that is
-    more. ``choice``: ``shang2015`` takes the counter that differs most
-    (``prediction.target``), as published; ``learned`` the one whose error is highest in its learned threshold, because between runs
-    some counters always differ, and errors are shares of a counter's total; with nothing to learn from it takes the same counter as
-    ``shang2015``, which then has ``threshold``
-    whatever the old version looked like. ``ValueError`` for shapes that do not fit,
-    and for a version without a complete observation. Source: Shang et al. 2015, section 4.
+    In each cluster (see ``structure``) one counter is predicted by a linear model of the others
+    from the old version; alone in its cluster, by its mean (the paper does not say). The cluster
+    has regressed when the error is above the threshold: with two or more good runs a learned one
+    (``prediction.thresholds``), otherwise ``threshold``, or twice the error on the old version
+    itself where that is more. ``choice``: ``shang2015`` takes the counter that differs most
+    (``prediction.target``), as published; ``learned`` the one whose error is highest in its learned
+    threshold, because between runs some counters always differ, and errors are shares of a
+    counter's total; with nothing to learn from it takes the same counter as ``shang2015``, which
+    then has ``threshold`` whatever the old version looked like. ``ValueError`` for shapes that do
+    not fit, and for a version without a complete observation. Source: Shang et al. 2015, section 4.
     """
     import numpy as np
 
@@ -141,11 +171,18 @@ def compare(
         raise ValueError("counters need complete observations of both versions")
     before = np.concatenate(runs)
     groups = [found.places[members].tolist() for members in found.tree.clusters]
-    others = {place: [other for other in group if other != place] for group in groups for place in group}
+    others = {
+        place: [other for other in group if other != place] for group in groups for place in group
+    }
     per: Per = "total" if choice == "learned" else "observation"
     errors = {place: cross_errors(runs, place, rest, per) for place, rest in others.items()}
-    fitted = {place: prediction_error(before, before, place, rest, per) for place, rest in others.items()}
-    limits = {place: max(threshold, UNSTEADY * fitted[place]) if choice == "learned" else threshold for place in others}
+    fitted = {
+        place: prediction_error(before, before, place, rest, per) for place, rest in others.items()
+    }
+    limits = {
+        place: max(threshold, UNSTEADY * fitted[place]) if choice == "learned" else threshold
+        for place in others
+    }
     if len(runs) > 1 and others:
         limits = dict(zip(others, thresholds(list(errors.values())).tolist(), strict=True))
     clusters = []
@@ -157,10 +194,18 @@ def compare(
         test = kolmogorov_smirnov(before[None, :, chosen], after[None, :, chosen])
         clusters.append(
             CounterCluster(
-                tuple(names[place] for place in group), names[chosen], float(test.statistic[0]), float(test.p[0]),
-                _mean(before[:, chosen]), _mean(after[:, chosen]), fitted[chosen], off[chosen], limits[chosen], tuple(errors[chosen]),
+                tuple(names[place] for place in group),
+                names[chosen],
+                float(test.statistic[0]),
+                float(test.p[0]),
+                _mean(before[:, chosen]),
+                _mean(after[:, chosen]),
+                fitted[chosen],
+                off[chosen],
+                limits[chosen],
+                tuple(errors[chosen]),
             )
-        )  # fmt: skip
+        )
     return CounterComparison(found, (len(before), len(after)), tuple(clusters))
 
 

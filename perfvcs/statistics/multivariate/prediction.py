@@ -1,4 +1,6 @@
-"""The counter that differs most between two versions, how well the others predict it, and what error is normal."""
+"""The counter that differs most between two versions, how well the others predict it, and what
+error is normal.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ if TYPE_CHECKING:
 Per = Literal["observation", "total"]
 
 FALSE_ALARM_RATE = 0.01  # of a good run above a threshold that was learned
-LEAST_THRESHOLD = 0.05  # smallest threshold that is learned: good runs of real systems are off by as much
+# smallest threshold that is learned: good runs of real systems are off by as much
+LEAST_THRESHOLD = 0.05
 FINEST = 0.01  # errors below are equal
 WEIGHT = 4  # runs
 STEADIEST = 0.05  # smallest spread of the errors of good runs, as a share
@@ -23,12 +26,14 @@ ZERO_SHARE = 1e-9  # share of a counter's largest magnitude that counts as 0
 
 
 def target(old: ArrayLike, new: ArrayLike) -> int:
-    """The counter that differs most between versions of shapes (m, counters) and (k, counters), all finite.
+    """The counter that differs most between versions of shapes (m, counters) and (k, counters), all
+    finite.
 
-    The one with the smallest p of Kolmogorov and Smirnov's test; of equals that with the largest statistic, then with the largest
-    standardised mean shift, then the first.
+    The one with the smallest p of Kolmogorov and Smirnov's test; of equals that with the largest
+    statistic, then with the largest standardised mean shift, then the first.
 
-    With the same m and k for all counters the largest statistic has the smallest p, also where all p are too small for a float.
+    With the same m and k for all counters the largest statistic has the smallest p, also where all
+    p are too small for a float.
     """
     import numpy as np
 
@@ -37,20 +42,27 @@ def target(old: ArrayLike, new: ArrayLike) -> int:
     shift = np.abs(a.mean(axis=0) - b.mean(axis=0))
     spread = np.sqrt((a.var(axis=0) + b.var(axis=0)) / 2)
     steady = spread <= ZERO_SHARE
-    shift = np.where(steady, np.where(shift > ZERO_SHARE, np.inf, 0.0), shift / np.where(steady, 1.0, spread))
+    shift = np.where(
+        steady, np.where(shift > ZERO_SHARE, np.inf, 0.0), shift / np.where(steady, 1.0, spread)
+    )
     return max(range(len(statistics)), key=lambda place: (statistics[place], shift[place], -place))
 
 
-def prediction_error(old: ArrayLike, new: ArrayLike, target: int, others: Sequence[int], per: Per = "observation") -> float:
-    """The relative error with which a linear model of counter ``target`` on the ``others`` predicts the new version.
+def prediction_error(
+    old: ArrayLike, new: ArrayLike, target: int, others: Sequence[int], per: Per = "observation"
+) -> float:
+    """The relative error with which a linear model of counter ``target`` on the ``others`` predicts
+    the new version.
 
-    The model is fitted to the old version by least squares. ``per`` "observation", as published: the error is the mean of
-    |predicted - actual| / |actual|. "total": the sum of |predicted - actual| over that of |actual|, since a moment in which a counter of
-    bursts has almost nothing would outweigh all others. Shapes (m, counters) and (k, counters), all finite.
+    The model is fitted to the old version by least squares. ``per`` "observation", as published:
+    the error is the mean of |predicted - actual| / |actual|. "total": the sum of
+    |predicted - actual| over that of |actual|, since a moment in which a counter of bursts has
+    almost nothing would outweigh all others. Shapes (m, counters) and (k, counters), all finite.
 
-    An actual 0, or a total of 0, is met or missed: the error is 0 where 0 is predicted, otherwise 1. Counters that are constant in the old
-    version predict nothing. With more counters than observations, of all models that fit perfectly the one with the smallest coefficients
-    is taken (of standardised counters). Source: Shang et al. 2015, 4.3.2 and 4.4.
+    An actual 0, or a total of 0, is met or missed: the error is 0 where 0 is predicted, otherwise
+    1. Counters that are constant in the old version predict nothing. With more counters than
+    observations, of all models that fit perfectly the one with the smallest coefficients is taken
+    (of standardised counters). Source: Shang et al. 2015, 4.3.2 and 4.4.
     """
     import numpy as np
 
@@ -59,7 +71,9 @@ def prediction_error(old: ArrayLike, new: ArrayLike, target: int, others: Sequen
     known, actual, useful = a[:, 0], b[:, 0], varying(a)
     useful[0] = False
     centre, spread = a[:, useful].mean(axis=0), a[:, useful].std(axis=0)
-    coefficients = np.linalg.lstsq((a[:, useful] - centre) / spread, known - known.mean(), rcond=1e-9)[0]
+    coefficients = np.linalg.lstsq(
+        (a[:, useful] - centre) / spread, known - known.mean(), rcond=1e-9
+    )[0]
     off = np.abs(known.mean() + ((b[:, useful] - centre) / spread) @ coefficients - actual)
     size = np.abs(actual)
     if per == "total":
@@ -69,26 +83,35 @@ def prediction_error(old: ArrayLike, new: ArrayLike, target: int, others: Sequen
     return float(relative.mean())
 
 
-def cross_errors(runs: Sequence[ArrayLike], target: int, others: Sequence[int], per: Per = "observation") -> list[float]:
-    """The prediction error of each good run, shape (times, counters), by a model of all other ones; none with fewer than two runs."""
+def cross_errors(
+    runs: Sequence[ArrayLike], target: int, others: Sequence[int], per: Per = "observation"
+) -> list[float]:
+    """The prediction error of each good run, shape (times, counters), by a model of all other ones;
+    none with fewer than two runs.
+    """
     import numpy as np
 
     matrices = [matrix(run) for run in runs]
     if len(matrices) < 2:
         return []
     return [
-        prediction_error(np.concatenate(matrices[:place] + matrices[place + 1 :]), run, target, others, per)
+        prediction_error(
+            np.concatenate(matrices[:place] + matrices[place + 1 :]), run, target, others, per
+        )
         for place, run in enumerate(matrices)
     ]
 
 
 def thresholds(errors: ArrayLike) -> NDArray[np.float64]:
-    """What error is more than chance, given those of good runs: shape (counters, runs), at least two runs; the result has (counters,).
+    """What error is more than chance, given those of good runs: shape (counters, runs), at least
+    two runs; the result has (counters,).
 
-    Student's prediction bound for one more run on the logarithms of the errors, exp(mean + t sqrt(1 + 1/n) s), which a good run exceeds
-    with a chance of 1 % over all counters. So few runs know the spread s of one counter badly: its variance is moderated by the median of
-    all counters' variances, which counts like ``WEIGHT`` more runs and adds as many degrees of freedom to n - 1. That median is at least
-    that of a spread of 5 %, a threshold at least 5 %. ``ValueError`` for fewer than two runs. Source of moderation: Smyth 2004.
+    Student's prediction bound for one more run on the logarithms of the errors, exp(mean + t sqrt(1
+    + 1/n) s), which a good run exceeds with a chance of 1 % over all counters. So few runs know the
+    spread s of one counter badly: its variance is moderated by the median of all counters'
+    variances, which counts like ``WEIGHT`` more runs and adds as many degrees of freedom to n - 1.
+    That median is at least that of a spread of 5 %, a threshold at least 5 %. ``ValueError`` for
+    fewer than two runs. Source of moderation: Smyth 2004.
     """
     import numpy as np
 
@@ -106,7 +129,9 @@ def thresholds(errors: ArrayLike) -> NDArray[np.float64]:
     moderated = np.sqrt((free * variance + WEIGHT * typical) / (free + WEIGHT))
     t = float(quantile(1 - FALSE_ALARM_RATE / counters, [free + WEIGHT])[0])
     half = t * np.sqrt(1 + 1 / runs) * moderated
-    bound: NDArray[np.float64] = np.maximum(np.exp(np.minimum(logs.mean(axis=1) + half, 700.0)), LEAST_THRESHOLD)
+    bound: NDArray[np.float64] = np.maximum(
+        np.exp(np.minimum(logs.mean(axis=1) + half, 700.0)), LEAST_THRESHOLD
+    )
     return bound
 
 
@@ -121,7 +146,9 @@ def matrix(values: ArrayLike, counters: int | None = None) -> NDArray[np.float64
 
 
 def _scaled(*sides: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-    """The sides with each counter divided by its largest magnitude, so that nothing overflows; ratios stay."""
+    """The sides with each counter divided by its largest magnitude, so that nothing overflows;
+    ratios stay.
+    """
     import numpy as np
 
     largest = np.abs(np.concatenate(sides)).max(axis=0, initial=0.0)
@@ -129,7 +156,9 @@ def _scaled(*sides: NDArray[np.float64]) -> list[NDArray[np.float64]]:
 
 
 def _steps(old: NDArray[np.float64], new: NDArray[np.float64]) -> int:
-    """Kolmogorov and Smirnov's statistic times both numbers of observations: an integer, so that equals are equal."""
+    """Kolmogorov and Smirnov's statistic times both numbers of observations: an integer, so that
+    equals are equal.
+    """
     import numpy as np
 
     both = np.concatenate([old, new])

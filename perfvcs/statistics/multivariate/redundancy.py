@@ -1,4 +1,6 @@
-"""Counters without information of their own: those that never change, and those that the others predict."""
+"""Counters without information of their own: those that never change, and those that the others
+predict.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +12,19 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
-REDUNDANT_R2 = 0.9  # r2 above which a counter is redundant; the paper names none, this is that of the analysis that it cites
+# r2 above which a counter is redundant; the paper names none, this is that of the analysis that it
+# cites
+REDUNDANT_R2 = 0.9
 EQUAL_SHARES = 1e-8  # shares of unexplained variance that differ by less are equal
-SOUND = 1e4  # largest variance inflation from which the inverse is brought forward instead of computed again
+# largest variance inflation from which the inverse is brought forward instead of computed again
+SOUND = 1e4
 Distance = Literal["correlation", "shang2015"]
 
 
 def varying(values: ArrayLike) -> NDArray[np.bool_]:
-    """Which counters change at all, for values of shape (times, counters); beyond rounding, and False where one is not finite."""
+    """Which counters change at all, for values of shape (times, counters); beyond rounding, and
+    False where one is not finite.
+    """
     import numpy as np
 
     x = np.asarray(values, dtype=np.float64)
@@ -25,12 +32,16 @@ def varying(values: ArrayLike) -> NDArray[np.bool_]:
         return np.zeros(x.shape[1], dtype=bool)
     known = np.isfinite(x).all(axis=0)
     scaled = _scaled(np.where(known, x, 0.0))
-    found: NDArray[np.bool_] = known & (scaled.max(axis=0) - scaled.min(axis=0) > 8 * np.finfo(np.float64).eps)
+    found: NDArray[np.bool_] = known & (
+        scaled.max(axis=0) - scaled.min(axis=0) > 8 * np.finfo(np.float64).eps
+    )
     return found
 
 
 def standardised(values: ArrayLike) -> NDArray[np.float64]:
-    """Values (times, counters), all finite, with mean 0 and unit length per counter, so that products are correlations; constants are 0."""
+    """Values (times, counters), all finite, with mean 0 and unit length per counter, so that
+    products are correlations; constants are 0.
+    """
     import numpy as np
 
     x = np.asarray(values, dtype=np.float64)
@@ -39,16 +50,20 @@ def standardised(values: ArrayLike) -> NDArray[np.float64]:
     scaled = _scaled(x)
     centred = scaled - scaled.mean(axis=0)
     length = np.sqrt((centred**2).sum(axis=0))
-    found: NDArray[np.float64] = np.where(varying(x), centred / np.where(length > 0, length, 1.0), 0.0)
+    found: NDArray[np.float64] = np.where(
+        varying(x), centred / np.where(length > 0, length, 1.0), 0.0
+    )
     return found
 
 
 def redundant(values: ArrayLike, threshold: float = REDUNDANT_R2) -> list[int]:
-    """Columns of values (times, counters) that the others predict with an r2 above the threshold, in the order in which they go.
+    """Columns of values (times, counters) that the others predict with an r2 above the threshold,
+    in the order in which they go.
 
-    Each counter is regressed on all others; the one with the highest r2 goes first, and so on until none is above the threshold. Of
-    equals the last goes. With more counters than observations all are predicted perfectly: the last ones go until the rest is
-    independent. Constants are the caller's to leave out: they are never redundant. ``ValueError`` for a value that is not finite.
+    Each counter is regressed on all others; the one with the highest r2 goes first, and so on until
+    none is above the threshold. Of equals the last goes. With more counters than observations all
+    are predicted perfectly: the last ones go until the rest is independent. Constants are the
+    caller's to leave out: they are never redundant. ``ValueError`` for a value that is not finite.
     Sources: Shang et al. 2015, 4.1; Harrell 2001 (redun).
     """
     import numpy as np
@@ -77,7 +92,10 @@ def redundant(values: ArrayLike, threshold: float = REDUNDANT_R2) -> list[int]:
         if inflation.max() > SOUND:
             inverse = np.linalg.inv(correlation[np.ix_(places, places)])
         else:
-            inverse = inverse[np.ix_(rest, rest)] - np.outer(inverse[rest, worst], inverse[worst, rest]) / inflation[worst]
+            inverse = (
+                inverse[np.ix_(rest, rest)]
+                - np.outer(inverse[rest, worst], inverse[worst, rest]) / inflation[worst]
+            )
     return gone
 
 
@@ -109,10 +127,12 @@ def _scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class ClusterTree:
-    """A dendrogram of n leaves: ``merges`` (n - 1, 2) are the two nodes that each step joins, ``heights`` (n - 1,) their distance.
+    """A dendrogram of n leaves: ``merges`` (n - 1, 2) are the two nodes that each step joins,
+    ``heights`` (n - 1,) their distance.
 
-    Nodes below n are leaves, node n + i is what step i made. ``labels`` (n,) numbers each leaf's cluster from 0 in the order of
-    first leaves, ``score`` (n + 1,) is Calinski and Harabasz' index of each number of clusters (NaN where it is not defined).
+    Nodes below n are leaves, node n + i is what step i made. ``labels`` (n,) numbers each leaf's
+    cluster from 0 in the order of first leaves, ``score`` (n + 1,) is Calinski and Harabasz' index
+    of each number of clusters (NaN where it is not defined).
     """
 
     merges: NDArray[np.int64]
@@ -144,7 +164,9 @@ class ClusterTree:
 
     @property
     def height(self) -> float:
-        """Where the tree is cut: halfway between the last merge inside a cluster and the first between two."""
+        """Where the tree is cut: halfway between the last merge inside a cluster and the first
+        between two.
+        """
         inside = len(self.labels) - len(self.clusters)
         below = float(self.heights[inside - 1]) if inside else 0.0
         if inside >= len(self.heights):
@@ -153,33 +175,44 @@ class ClusterTree:
 
 
 def distances(values: ArrayLike, distance: Distance = "correlation") -> NDArray[np.float64]:
-    """Distances (counters, counters) between the columns of finite values (times, counters), from 0 (together) to 1 (unrelated).
+    """Distances (counters, counters) between the columns of finite values (times, counters), from 0
+    (together) to 1 (unrelated).
 
-    ``correlation`` is 1 - |rho| with Pearson's rho. ``shang2015`` is as published 1 - rho for rho >= 0, and |rho| below, so that counters
-    with a rho of -0.01 are at 0.01 and those with -1 at 1. A constant is unrelated to everything. Source: Shang et al. 2015, eq. 1.
+    ``correlation`` is 1 - |rho| with Pearson's rho. ``shang2015`` is as published 1 - rho for rho
+    >= 0, and |rho| below, so that counters with a rho of -0.01 are at 0.01 and those with -1 at 1.
+    A constant is unrelated to everything. Source: Shang et al. 2015, eq. 1.
     """
     import numpy as np
 
     unit = standardised(values)
     rho = np.clip(unit.T @ unit, -1, 1)
-    found: NDArray[np.float64] = 1 - np.abs(rho) if distance == "correlation" else np.where(rho >= 0, 1 - rho, -rho)
+    found: NDArray[np.float64] = (
+        1 - np.abs(rho) if distance == "correlation" else np.where(rho >= 0, 1 - rho, -rho)
+    )
     np.fill_diagonal(found, 0.0)
     return (found + found.T) / 2
 
 
 def tree(distance: ArrayLike) -> ClusterTree:
-    """The dendrogram of a symmetric matrix of distances (n, n), average linkage, cut where Calinski and Harabasz' index is highest.
+    """The dendrogram of a symmetric matrix of distances (n, n), average linkage, cut where Calinski
+    and Harabasz' index is highest.
 
-    At least two clusters, which the index needs, and at most n/2: near n it rises again by chance, and a counter alone has no others
-    that could predict it. n of 0 or 1 is that many clusters, n of 2 is one. Among equal scores the fewest clusters win. Sources: Sokal,
-    Michener 1958 (scipy.cluster.hierarchy); Calinski, Harabasz 1974.
+    At least two clusters, which the index needs, and at most n/2: near n it rises again by chance,
+    and a counter alone has no others that could predict it. n of 0 or 1 is that many clusters, n of
+    2 is one. Among equal scores the fewest clusters win. Sources: Sokal, Michener 1958
+    (scipy.cluster.hierarchy); Calinski, Harabasz 1974.
     """
     import numpy as np
 
     matrix = np.asarray(distance, dtype=np.float64)
     n = len(matrix)
     if n < 2:
-        return ClusterTree(np.empty((0, 2), dtype=np.int64), np.empty(0), np.zeros(n, dtype=np.int64), np.full(n + 1, np.nan))
+        return ClusterTree(
+            np.empty((0, 2), dtype=np.int64),
+            np.empty(0),
+            np.zeros(n, dtype=np.int64),
+            np.full(n + 1, np.nan),
+        )
     from scipy.cluster.hierarchy import linkage
 
     steps = linkage(matrix[np.triu_indices(n, 1)], method="average")
@@ -192,8 +225,8 @@ def tree(distance: ArrayLike) -> ClusterTree:
 def _scores(matrix: NDArray[np.float64], merges: NDArray[np.int64]) -> NDArray[np.float64]:
     """Calinski and Harabasz' index for 2 to n - 1 clusters, shape (n + 1,).
 
-    Distances stand for squared Euclidean ones, which 1 - rho is half of between standardised counters: the sum of squares of a cluster
-    of m is the sum over its pairs, divided by m.
+    Distances stand for squared Euclidean ones, which 1 - rho is half of between standardised
+    counters: the sum of squares of a cluster of m is the sum over its pairs, divided by m.
     """
     import numpy as np
 
@@ -207,7 +240,11 @@ def _scores(matrix: NDArray[np.float64], merges: NDArray[np.int64]) -> NDArray[n
         first, second = members.pop(left), members.pop(right)
         members[n + step] = np.concatenate([first, second])
         pairs[n + step] = pairs[left] + pairs[right] + float(matrix[np.ix_(first, second)].sum())
-        within += pairs[n + step] / len(members[n + step]) - pairs[left] / len(first) - pairs[right] / len(second)
+        within += (
+            pairs[n + step] / len(members[n + step])
+            - pairs[left] / len(first)
+            - pairs[right] / len(second)
+        )
         k = n - 1 - step
         if k >= 2:
             spread = max(within, 0.0) / (n - k)

@@ -1,4 +1,6 @@
-"""Many recorded calls as few values: outliers pulled in, nearby sizes merged, one value per execution and size."""
+"""Many recorded calls as few values: outliers pulled in, nearby sizes merged, one value per
+execution and size.
+"""
 
 from __future__ import annotations
 
@@ -22,25 +24,33 @@ CALLS_PER_RANGE = 3  # of each execution, on average, in every range of sizes
 OUTLIER_NEIGHBOURS = 64  # values at least, among which one is an outlier or not
 BLOCKS = 64  # of neighbours at most
 BLOCKS_APART = 4  # blocks, of which few hold values of sizes that are far apart,
-WIDE_RATIO = 8.0  # where the sizes differ by more than this: then no line through so few medians says what is far from it
+# where the sizes differ by more than this: then no line through so few medians says what is far
+# from it
+WIDE_RATIO = 8.0
 FENCE = 3.0  # quartile ranges beyond the quartiles: "far out" in Tukey 1977
 COLD = 0.1  # of the calls of an execution are its beginning, when nothing is in the caches yet
 MOST_COLD = 20
 OUTLIER_SHARE = 0.06  # of the neighbours on either side may be outliers; more are a second mode,
-BUSY_CLIP = 0.24  # or interruptions, if only the shape of the curve matters: long calls have more of them than short ones
+# or interruptions, if only the shape of the curve matters: long calls have more of them than short
+# ones
+BUSY_CLIP = 0.24
 
 
 def level(x: ArrayLike, y: ArrayLike, group: ArrayLike | None = None) -> NDArray[np.float64]:
-    """The running geometric mean of the absolute values along the sizes of each group, at each row; positive everywhere.
+    """The running geometric mean of the absolute values along the sizes of each group, at each row;
+    positive everywhere.
 
-    ``x``, ``y`` and ``group`` are columns of equal length, the groups numbered from 0. Rows with a NaN or an infinity are NaN. Since
-    times scatter in proportion to themselves, 1 / level^2 are the weights under which a model should be fitted and chosen: without
-    them the largest sizes decide everything, and the shape at the small ones is lost.
+    ``x``, ``y`` and ``group`` are columns of equal length, the groups numbered from 0. Rows with a
+    NaN or an infinity are NaN. Since times scatter in proportion to themselves, 1 / level^2 are the
+    weights under which a model should be fitted and chosen: without them the largest sizes decide
+    everything, and the shape at the small ones is lost.
     """
     import numpy as np
 
     size, value = np.asarray(x, dtype=np.float64), np.abs(np.asarray(y, dtype=np.float64))
-    number = np.zeros(size.shape, dtype=np.intp) if group is None else np.asarray(group, dtype=np.intp)
+    number = (
+        np.zeros(size.shape, dtype=np.intp) if group is None else np.asarray(group, dtype=np.intp)
+    )
     found = np.full(size.shape, np.nan)
     rows = np.flatnonzero(np.isfinite(size) & np.isfinite(value))
     order = rows[by_size(size[rows], number[rows])]
@@ -59,12 +69,16 @@ def by_size(size: NDArray[np.float64], group: NDArray[np.intp]) -> NDArray[np.in
 
 
 def running(
-    values: NDArray[np.float64], group: NDArray[np.intp], fewest: int = FEWEST_ROWS, least: float = SMALLEST_VALUE
+    values: NDArray[np.float64],
+    group: NDArray[np.intp],
+    fewest: int = FEWEST_ROWS,
+    least: float = SMALLEST_VALUE,
 ) -> NDArray[np.float64]:
-    """The same of values >= 0 that are in the order of group and size already; ``fewest`` neighbours to either side at least.
+    """The same of values >= 0 that are in the order of group and size already; ``fewest``
+    neighbours to either side at least.
 
-    With 0 of them a value of few is its own level, which is right however steep the curve is. No value counts as less than ``least`` of
-    the mean of its group.
+    With 0 of them a value of few is its own level, which is right however steep the curve is. No
+    value counts as less than ``least`` of the mean of its group.
     """
     import numpy as np
 
@@ -75,7 +89,9 @@ def running(
     # Narrower towards the ends, where a wide mean would lean to one side.
     reach = np.clip(np.minimum(index, n - 1 - index), fewest, np.maximum(n // NEIGHBOURS, fewest))
     first, last = begin + np.maximum(index - reach, 0), begin + np.minimum(index + reach + 1, n)
-    most = np.repeat(np.bincount(np.repeat(np.arange(len(starts)), lengths), values) / lengths, lengths)
+    most = np.repeat(
+        np.bincount(np.repeat(np.arange(len(starts)), lengths), values) / lengths, lengths
+    )
     logs = np.log(np.where(most > 0, np.maximum(values, least * most), 1.0))
     sums = np.concatenate([[0.0], np.cumsum(logs)])
     found: NDArray[np.float64] = np.exp((sums[last] - sums[first]) / (last - first))
@@ -84,7 +100,8 @@ def running(
 
 @dataclass(frozen=True)
 class CondensedCells:
-    """What each execution took at each size: arrays of the shape (cells,), in the order of executions and sizes.
+    """What each execution took at each size: arrays of the shape (cells,), in the order of
+    executions and sizes.
 
     ``value`` is the mean of ``count`` calls, in the unit of the values.
     """
@@ -97,7 +114,9 @@ class CondensedCells:
 
 @dataclass(frozen=True)
 class Ranges:
-    """Sizes put together: range number k holds those above ``edges[k - 1]`` up to ``edges[k]``; ``size``, one of them, stands for it."""
+    """Sizes put together: range number k holds those above ``edges[k - 1]`` up to ``edges[k]``;
+    ``size``, one of them, stands for it.
+    """
 
     edges: Floats
     size: Floats
@@ -110,28 +129,36 @@ class Ranges:
 
 
 def warm(number: ArrayLike, execution: ArrayLike) -> NDArray[np.bool_]:
-    """Which calls are not among the first of their execution, a tenth and at most twenty; shape (calls,).
+    """Which calls are not among the first of their execution, a tenth and at most twenty; shape
+    (calls,).
 
     ``number`` counts the calls of each execution from 0, including those without a row.
     """
     import numpy as np
 
-    calls, place = np.asarray(number, dtype=np.int64), np.unique(np.asarray(execution), return_inverse=True)[1]
+    calls, place = (
+        np.asarray(number, dtype=np.int64),
+        np.unique(np.asarray(execution), return_inverse=True)[1],
+    )
     total = np.zeros(int(place.max(initial=-1)) + 1, dtype=np.int64)
     np.maximum.at(total, place, calls + 1)
     return np.asarray(calls >= np.minimum(np.floor(COLD * total), MOST_COLD)[place])
 
 
 def drawn_in(x: ArrayLike, y: ArrayLike, share: float = OUTLIER_SHARE) -> Floats:
-    """The values ``y`` at sizes ``x``, columns of equal length, all finite; those far from their neighbours pulled in to a fence.
+    """The values ``y`` at sizes ``x``, columns of equal length, all finite; those far from their
+    neighbours pulled in to a fence.
 
-    A call that was interrupted takes ten or a thousand times as long. Of 64 or more values at neighbouring sizes, in shares of the curve
-    through the medians, those beyond the quartiles by three quartile ranges (Tukey 1977) are set to that fence, but at most ``share`` at
-    either end: what happens more often is not an accident. Fewer values than that, those of a curve that is not above 0, and fewer than
-    256 at sizes from one to more than its eightfold stay unchanged: they are not neighbours.
+    A call that was interrupted takes ten or a thousand times as long. Of 64 or more values at
+    neighbouring sizes, in shares of the curve through the medians, those beyond the quartiles by
+    three quartile ranges (Tukey 1977) are set to that fence, but at most ``share`` at either end:
+    what happens more often is not an accident. Fewer values than that, those of a curve that is not
+    above 0, and fewer than 256 at sizes from one to more than its eightfold stay unchanged: they
+    are not neighbours.
 
-    On a busy machine interruptions come by the clock: a call that takes ten times as long is hit ten times as often, and O(n^2) looks like
-    O(n^3) from where they are more than ``OUTLIER_SHARE``. ``BUSY_CLIP`` is for what asks for nothing but the shape.
+    On a busy machine interruptions come by the clock: a call that takes ten times as long is hit
+    ten times as often, and O(n^2) looks like O(n^3) from where they are more than
+    ``OUTLIER_SHARE``. ``BUSY_CLIP`` is for what asks for nothing but the shape.
     """
     import numpy as np
 
@@ -145,7 +172,10 @@ def drawn_in(x: ArrayLike, y: ArrayLike, share: float = OUTLIER_SHARE) -> Floats
     starts = np.arange(blocks) * count // blocks
     windows = order[starts[:, None] + np.arange(length)]
     low_half, high_half = (length - 1) // 2, length // 2
-    middle, medians = ((rows[:, low_half] + rows[:, high_half]) / 2 for rows in (size[windows], np.sort(value[windows], axis=1)))
+    middle, medians = (
+        (rows[:, low_half] + rows[:, high_half]) / 2
+        for rows in (size[windows], np.sort(value[windows], axis=1))
+    )
     if not (medians > 0).all():
         return value
     distinct, same = np.unique(middle, return_inverse=True)
@@ -161,7 +191,9 @@ def drawn_in(x: ArrayLike, y: ArrayLike, share: float = OUTLIER_SHARE) -> Floats
 
 
 def _along(size: Floats, at: Floats, level: Floats) -> Floats:
-    """The curve through positive levels ``at`` rising sizes, at ``size``: on double logarithmic scales, and on beyond the last one."""
+    """The curve through positive levels ``at`` rising sizes, at ``size``: on double logarithmic
+    scales, and on beyond the last one.
+    """
     import numpy as np
 
     if len(at) < 2 or at[0] <= 0:
@@ -174,10 +206,12 @@ def _along(size: Floats, at: Floats, level: Floats) -> Floats:
 
 
 def ranges(sides: tuple[ArrayLike, ...], executions: int = 1) -> Ranges | None:
-    """Ranges for the sizes of one or several sides, each a column; None where there are at most ``MOST_SIZES`` sizes, or too few calls.
+    """Ranges for the sizes of one or several sides, each a column; None where there are at most
+    ``MOST_SIZES`` sizes, or too few calls.
 
-    They are equally wide by the logarithm (by the size itself where one is below 0; 0 has a range of its own), up to ``MOST_SIZES`` of
-    them, and are joined until each holds three calls per execution on every side.
+    They are equally wide by the logarithm (by the size itself where one is below 0; 0 has a range
+    of its own), up to ``MOST_SIZES`` of them, and are joined until each holds three calls per
+    execution on every side.
     """
     import numpy as np
 
@@ -192,7 +226,9 @@ def ranges(sides: tuple[ArrayLike, ...], executions: int = 1) -> Ranges | None:
     if distinct[0] >= 0:
         positive = distinct[distinct > 0]
         step = (np.log(positive[-1]) - np.log(positive[0])) / MOST_SIZES
-        scaled = np.concatenate([np.log(positive[:1]) - 2 * step] * int(distinct[0] == 0) + [np.log(positive)])
+        scaled = np.concatenate(
+            [np.log(positive[:1]) - 2 * step] * int(distinct[0] == 0) + [np.log(positive)]
+        )
     grid = np.floor((scaled - scaled[0]) / (scaled[-1] - scaled[0]) * MOST_SIZES)
     fine = np.cumsum(np.append(0, np.diff(grid) > 0))
     counts = np.stack([np.bincount(fine, row) for row in calls], dtype=np.float64)
@@ -207,14 +243,22 @@ def ranges(sides: tuple[ArrayLike, ...], executions: int = 1) -> Ranges | None:
     return Ranges(distinct[last], np.where(mean - below <= above - mean, below, above))
 
 
-def cells(x: ArrayLike, y: ArrayLike, execution: ArrayLike, within: Ranges | None = None) -> CondensedCells:
-    """The means of the values ``y`` of each execution at each size ``x``, columns of equal length, or in each range of sizes.
+def cells(
+    x: ArrayLike, y: ArrayLike, execution: ArrayLike, within: Ranges | None = None
+) -> CondensedCells:
+    """The means of the values ``y`` of each execution at each size ``x``, columns of equal length,
+    or in each range of sizes.
 
-    In a range each mean is moved to the range's size along the curve of all, so that it does not matter which sizes an execution had.
+    In a range each mean is moved to the range's size along the curve of all, so that it does not
+    matter which sizes an execution had.
     """
     import numpy as np
 
-    size, value, number = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64), np.asarray(execution, dtype=np.int64)
+    size, value, number = (
+        np.asarray(x, dtype=np.float64),
+        np.asarray(y, dtype=np.float64),
+        np.asarray(execution, dtype=np.int64),
+    )
     if within is None:
         at, place = np.unique(size, return_inverse=True)
     else:
@@ -223,7 +267,9 @@ def cells(x: ArrayLike, y: ArrayLike, execution: ArrayLike, within: Ranges | Non
     count = np.bincount(cell)
     mean, where = np.bincount(cell, value) / count, keys % max(1, len(at))
     if within is not None:
-        mean = _moved(mean, np.bincount(cell, size) / count, where, at, _slopes(size, value, place, len(at)))
+        mean = _moved(
+            mean, np.bincount(cell, size) / count, where, at, _slopes(size, value, place, len(at))
+        )
     return CondensedCells(at[where], mean, keys // max(1, len(at)), count)
 
 
@@ -243,13 +289,17 @@ def _slopes(size: Floats, value: Floats, part: Numbers, ranges: int) -> Floats:
     there = np.flatnonzero(count)
     found = np.zeros(ranges)
     if len(there) > 1:
-        means = [np.bincount(part, column, ranges)[there] / count[there] for column in (value, size)]
+        means = [
+            np.bincount(part, column, ranges)[there] / count[there] for column in (value, size)
+        ]
         found[there] = np.gradient(*means)
     return found
 
 
 def _joined(counts: Floats, least: int) -> Numbers:
-    """Neighbours joined until each has ``least`` on every side; counts are of the shape (sides, ranges), the rest joins the last."""
+    """Neighbours joined until each has ``least`` on every side; counts are of the shape (sides,
+    ranges), the rest joins the last.
+    """
     import numpy as np
 
     owner, total, number = [], np.zeros(len(counts)), 0

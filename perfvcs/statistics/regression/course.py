@@ -1,4 +1,6 @@
-"""How recorded calls run along their sizes, on one side and between two: what a picture of a curve shows."""
+"""How recorded calls run along their sizes, on one side and between two: what a picture of a curve
+shows.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,9 @@ if TYPE_CHECKING:
 class SizeCourse:
     """One side's calls by size: arrays of the shape (sizes,), sizes rising.
 
-    ``low``, ``middle`` and ``high`` are the quartiles of the ``count`` calls at each size, ``mean`` is theirs with outliers pulled in;
-    all in the unit of the values. ``choice`` holds all models that were fitted to the means, and the best of them.
+    ``low``, ``middle`` and ``high`` are the quartiles of the ``count`` calls at each size, ``mean``
+    is theirs with outliers pulled in; all in the unit of the values. ``choice`` holds all models
+    that were fitted to the means, and the best of them.
     """
 
     size: Floats
@@ -32,11 +35,14 @@ class SizeCourse:
     choice: ModelChoice
 
 
-def course(x: ArrayLike, y: ArrayLike, execution: ArrayLike, within: Ranges | None = None) -> SizeCourse:
-    """The course of the values ``y`` at sizes ``x``, columns of equal length, all finite and not empty.
+def course(
+    x: ArrayLike, y: ArrayLike, execution: ArrayLike, within: Ranges | None = None
+) -> SizeCourse:
+    """The course of the values ``y`` at sizes ``x``, columns of equal length, all finite and not
+    empty.
 
-    With ``within`` near sizes are one, as ``condensed.ranges`` made them. The models are fitted to the means of
-    ``condensed.cells`` and chosen as ``robust.described`` does.
+    With ``within`` near sizes are one, as ``condensed.ranges`` made them. The models are fitted to
+    the means of ``condensed.cells`` and chosen as ``robust.described`` does.
     """
     import numpy as np
 
@@ -51,7 +57,10 @@ def course(x: ArrayLike, y: ArrayLike, execution: ArrayLike, within: Ranges | No
     where = np.searchsorted(at, size if within is None else within.size[within.place(size)])
     ranked = value[np.lexsort((value, where))]
     start = np.cumsum(count) - count
-    low, middle, high = (ranked[start + np.floor(part * (count - 1) + 0.5).astype(np.int64)] for part in (0.25, 0.5, 0.75))
+    low, middle, high = (
+        ranked[start + np.floor(part * (count - 1) + 0.5).astype(np.int64)]
+        for part in (0.25, 0.5, 0.75)
+    )
     positive = at > 0 if (at > 0).sum() > 2 else np.ones(len(at), dtype=bool)
     choice, _ = described(at[positive], mean[positive], count[positive])
     return SizeCourse(at, low, middle, high, mean, count, choice)

@@ -1,7 +1,9 @@
-"""Errors between two curves: a target's values f(x) against the baseline's f_b(x) at the same sizes.
+"""Errors between two curves: a target's values f(x) against the baseline's f_b(x) at the same
+sizes.
 
-Values of either side are those of a model or measured ones; arrays of one shape, the last axis runs over the sizes. NaN propagates,
-divisions by zero give what is documented and never warn. Source: Stupinsky 2018, ch. 5.2, formulas 5.1 to 5.6.
+Values of either side are those of a model or measured ones; arrays of one shape, the last axis runs
+over the sizes. NaN propagates, divisions by zero give what is documented and never warn. Source:
+Stupinsky 2018, ch. 5.2, formulas 5.1 to 5.6.
 """
 
 from __future__ import annotations
@@ -16,17 +18,20 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
-COMMON_SHARE = 0.8  # this share of either side's rows at sizes that both have: the other rows are left out
+# this share of either side's rows at sizes that both have: the other rows are left out
+COMMON_SHARE = 0.8
 PLACES = 50  # at most this many ranges of sizes otherwise
 ROWS_PER_BLOCK = 8  # about this many rows of both sides in each
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Columns with a row for every place (a size, or a narrow range of sizes) where both sides of a group have values.
+    """Columns with a row for every place (a size, or a narrow range of sizes) where both sides of a
+    group have values.
 
-    ``x`` is the size, ``group`` the number of the group (rising, sizes rising within), ``baseline`` and ``target`` are the means,
-    ``counts`` (rows, 2) of how many values. ``difference`` is target minus baseline, corrected for sizes that do not quite agree.
+    ``x`` is the size, ``group`` the number of the group (rising, sizes rising within), ``baseline``
+    and ``target`` are the means, ``counts`` (rows, 2) of how many values. ``difference`` is target
+    minus baseline, corrected for sizes that do not quite agree.
     """
 
     x: NDArray[np.float64]
@@ -39,15 +44,22 @@ class Pairs:
 
 
 def pair(
-    x1: ArrayLike, y1: ArrayLike, x2: ArrayLike, y2: ArrayLike, group1: ArrayLike | None = None, group2: ArrayLike | None = None,
+    x1: ArrayLike,
+    y1: ArrayLike,
+    x2: ArrayLike,
+    y2: ArrayLike,
+    group1: ArrayLike | None = None,
+    group2: ArrayLike | None = None,
     groups: int | None = None,
-) -> Pairs:  # fmt: skip
-    """Bring the baseline's values ``y1`` at sizes ``x1`` and the target's together, for every group (numbered from 0; one without).
+) -> Pairs:
+    """Bring the baseline's values ``y1`` at sizes ``x1`` and the target's together, for every group
+    (numbered from 0; one without).
 
-    Where 80 % of either side's rows are at sizes that both sides have, the places are these sizes. Elsewhere they are up to 50 ranges
-    with equally many rows, and the slope of the common curve is taken out of the difference: that of the model which fits both sides
-    together best, and what it leaves by straight lines between the means of neighbouring ranges. Rows with a NaN or an infinity are
-    left out. ``ValueError`` for columns of different lengths.
+    Where 80 % of either side's rows are at sizes that both sides have, the places are these sizes.
+    Elsewhere they are up to 50 ranges with equally many rows, and the slope of the common curve is
+    taken out of the difference: that of the model which fits both sides together best, and what it
+    leaves by straight lines between the means of neighbouring ranges. Rows with a NaN or an
+    infinity are left out. ``ValueError`` for columns of different lengths.
     """
     import numpy as np
 
@@ -81,11 +93,22 @@ def pair(
     of = [np.flatnonzero(side == one) for one in (0, 1)]
     places = [where[rows] for rows in of]
     means, rests = (
-        [np.bincount(places[one], values[of[one]], len(counts)) / np.maximum(counts[:, one], 1) for one in (0, 1)]
+        [
+            np.bincount(places[one], values[of[one]], len(counts)) / np.maximum(counts[:, one], 1)
+            for one in (0, 1)
+        ]
         for values in (y, rest)
     )
     fine = np.minimum(*counts.T) > 0
-    return Pairs(middle[fine], owner[fine], means[0][fine], means[1][fine], (rests[1] - rests[0])[fine], counts[fine], total)
+    return Pairs(
+        middle[fine],
+        owner[fine],
+        means[0][fine],
+        means[1][fine],
+        (rests[1] - rests[0])[fine],
+        counts[fine],
+        total,
+    )
 
 
 class _Side(NamedTuple):
@@ -100,7 +123,9 @@ def _side(x: ArrayLike, y: ArrayLike, group: ArrayLike | None) -> _Side:
     import numpy as np
 
     size, value = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    number = np.zeros(size.shape, dtype=np.intp) if group is None else np.asarray(group, dtype=np.intp)
+    number = (
+        np.zeros(size.shape, dtype=np.intp) if group is None else np.asarray(group, dtype=np.intp)
+    )
     if not size.shape == value.shape == number.shape or size.ndim != 1:
         raise ValueError("sizes, values and groups must be columns of equal length")
     keep = np.isfinite(size) & np.isfinite(value)
@@ -125,16 +150,24 @@ def _counts(number: NDArray[np.intp], side: NDArray[np.intp], total: int = 0) ->
     return np.bincount(2 * number + side, minlength=2 * most).reshape(most, 2)
 
 
-def _mean(number: NDArray[np.intp], values: NDArray[np.float64], total: int = 0) -> NDArray[np.float64]:
+def _mean(
+    number: NDArray[np.intp], values: NDArray[np.float64], total: int = 0
+) -> NDArray[np.float64]:
     import numpy as np
 
     return np.bincount(number, values, total) / np.maximum(np.bincount(number, minlength=total), 1)
 
 
 def _curve(
-    x: NDArray[np.float64], y: NDArray[np.float64], group: NDArray[np.intp], exact: NDArray[np.bool_], total: int
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    group: NDArray[np.intp],
+    exact: NDArray[np.bool_],
+    total: int,
 ) -> NDArray[np.float64]:
-    """The best model of both sides together at each row; 0 where the sizes agree, and nothing need be known of the curve."""
+    """The best model of both sides together at each row; 0 where the sizes agree, and nothing need
+    be known of the curve.
+    """
     import numpy as np
 
     from perfvcs.statistics.regression.choice import choose
@@ -150,10 +183,16 @@ def _curve(
 
 
 def _along(
-    x: NDArray[np.float64], where: NDArray[np.intp], middle: NDArray[np.float64], mean: NDArray[np.float64], owner: NDArray[np.intp],
+    x: NDArray[np.float64],
+    where: NDArray[np.intp],
+    middle: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    owner: NDArray[np.intp],
     exact: NDArray[np.bool_],
-) -> NDArray[np.float64]:  # fmt: skip
-    """The common curve at each row: through the means of the places, straight between neighbours and beyond the last."""
+) -> NDArray[np.float64]:
+    """The common curve at each row: through the means of the places, straight between neighbours
+    and beyond the last.
+    """
     import numpy as np
 
     if len(middle) < 2 or exact[owner].all():
@@ -181,13 +220,17 @@ def relative(target: ArrayLike, baseline: ArrayLike) -> NDArray[np.float64]:
     """f(x_i) / f_b(x_i) - 1 (5.2); infinite where only the baseline is 0, and 0 where both are."""
     import numpy as np
 
-    delta, level = np.broadcast_arrays(absolute(target, baseline), np.asarray(baseline, dtype=np.float64))
+    delta, level = np.broadcast_arrays(
+        absolute(target, baseline), np.asarray(baseline, dtype=np.float64)
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where((delta == 0) & (level == 0), 0.0, delta / level)
 
 
 def mean_squared(target: ArrayLike, baseline: ArrayLike) -> NDArray[np.float64]:
-    """The mean of the squared absolute errors over the last axis, in the squared unit (5.3); NaN for no sizes."""
+    """The mean of the squared absolute errors over the last axis, in the squared unit (5.3); NaN
+    for no sizes.
+    """
     import numpy as np
 
     squares = absolute(target, baseline) ** 2
@@ -197,7 +240,9 @@ def mean_squared(target: ArrayLike, baseline: ArrayLike) -> NDArray[np.float64]:
 
 
 def leverage(target: ArrayLike) -> NDArray[np.float64]:
-    """How far each value lies from the mean of all: (f(x_i) - mean)^2 / sum (f(x_j) - mean)^2 + 1/n (5.4); 1/n where all are equal."""
+    """How far each value lies from the mean of all: (f(x_i) - mean)^2 / sum (f(x_j) - mean)^2 + 1/n
+    (5.4); 1/n where all are equal.
+    """
     import numpy as np
 
     values = np.asarray(target, dtype=np.float64)
@@ -210,9 +255,10 @@ def leverage(target: ArrayLike) -> NDArray[np.float64]:
 def studentized(target: ArrayLike, baseline: ArrayLike) -> NDArray[np.float64]:
     """The absolute error over its standard deviation, estimated without the value itself (5.6).
 
-    t_i = dx_i / sqrt(MSE_(i) (1 - h_i)), MSE_(i) being the mean squared error of the other sizes. 0 where there is no error, infinite
-    where the others have none or the value's leverage is 1; NaN for a single size. An equal error everywhere gives values about 1,
-    with a mean square of 1 + 2/n (table 6.2); an outlier stands out.
+    t_i = dx_i / sqrt(MSE_(i) (1 - h_i)), MSE_(i) being the mean squared error of the other sizes. 0
+    where there is no error, infinite where the others have none or the value's leverage is 1; NaN
+    for a single size. An equal error everywhere gives values about 1, with a mean square of 1 + 2/n
+    (table 6.2); an outlier stands out.
     """
     import numpy as np
 
@@ -222,6 +268,8 @@ def studentized(target: ArrayLike, baseline: ArrayLike) -> NDArray[np.float64]:
         return np.full(delta.shape, np.nan)
     squares = delta**2
     others = np.maximum(squares.sum(axis=-1, keepdims=True) - squares, 0.0) / (n - 1)
-    free = np.maximum(1 - leverage(np.broadcast_to(np.asarray(target, dtype=np.float64), delta.shape)), 0.0)
+    free = np.maximum(
+        1 - leverage(np.broadcast_to(np.asarray(target, dtype=np.float64), delta.shape)), 0.0
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.where(delta == 0, 0.0, delta / np.sqrt(others * free)))

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FittedLine:
-    """A straight line per group: its coefficients, the sum of squared residuals, and the moments of what it is drawn over."""
+    """A straight line per group: its coefficients, the sum of squared residuals, and the moments of
+    what it is drawn over.
+    """
 
     b0: NDArray[np.float64]
     b1: NDArray[np.float64]
@@ -45,27 +47,30 @@ def fit(
     groups: int | None = None,
     models: Sequence[str] = MODELS + LINEARISED,
 ) -> dict[str, Fit]:
-    """Fit models to the values ``y`` at the sizes ``x``, columns of equal length, by (weighted) least squares; by name of the model.
+    """Fit models to the values ``y`` at the sizes ``x``, columns of equal length, by (weighted)
+    least squares; by name of the model.
 
-    ``group`` numbers the groups of the rows from 0 (all one group without it), ``groups`` says how many there are (the largest number
-    plus one). ``weights`` are those of the squared residuals: 1 / variance. Power and exponential are fitted on the original scale;
-    their linearised forms, as published, are straight lines through ln y under the same weights.
+    ``group`` numbers the groups of the rows from 0 (all one group without it), ``groups`` says how
+    many there are (the largest number plus one). ``weights`` are those of the squared residuals: 1
+    / variance. Power and exponential are fitted on the original scale; their linearised forms, as
+    published, are straight lines through ln y under the same weights.
 
-    Rows with a NaN or an infinity, or without a positive weight, are left out. A constant needs one row, ``FULL_QUADRATIC`` four of at
-    least three sizes, the others three of at least two. Logarithmic and power need positive sizes, linearithmic none below 0,
-    the linearised forms positive values: else that model of that group is NaN, as where it overflows (leave the rows of size 0
-    out to have the others). AICc needs two rows more than what is estimated, and is infinite below. ``ValueError`` for columns of
-    different lengths, numbers below 0 or unknown models.
+    Rows with a NaN or an infinity, or without a positive weight, are left out. A constant needs one
+    row, ``FULL_QUADRATIC`` four of at least three sizes, the others three of at least two.
+    Logarithmic and power need positive sizes, linearithmic none below 0, the linearised forms
+    positive values: else that model of that group is NaN, as where it overflows (leave the rows of
+    size 0 out to have the others). AICc needs two rows more than what is estimated, and is infinite
+    below. ``ValueError`` for columns of different lengths, numbers below 0 or unknown models.
 
-    Sources: Stupinsky 2018, ch. 3.2; AICc: Hurvich, Tsai 1989; the scale of a curve by projection: Golub, Pereyra 1973.
+    Sources: Stupinsky 2018, ch. 3.2; AICc: Hurvich, Tsai 1989; the scale of a curve by projection:
+    Golub, Pereyra 1973.
     """
     import numpy as np
 
     for model in models:
         if model not in FITTED_MODELS:
             transform(model, 1.0)  # says what there is
-    columns = _columns(x, y, group, weights)
-    size, value, number, weight = columns
+    size, value, number, weight = _columns(x, y, group, weights)
     if number.size and number.min() < 0:
         raise ValueError("groups are numbered from 0")
     total = int(number.max(initial=-1)) + 1 if groups is None else groups
@@ -73,9 +78,11 @@ def fit(
     if weight is not None:
         keep &= np.isfinite(weight) & (weight > 0)
     if not keep.all():
-        size, value, number, weight = (None if column is None else column[keep] for column in columns)  # type: ignore[assignment]
+        size, value, number = size[keep], value[keep], number[keep]
+        weight = None if weight is None else weight[keep]
     if (np.diff(number) < 0).any():
-        narrow = number.astype(np.uint16) if total <= 1 << 16 else number  # sixteen bits sort in linear time
+        # sixteen bits sort in linear time
+        narrow = number.astype(np.uint16) if total <= 1 << 16 else number
         place = np.argsort(narrow, kind="stable")
         size, value, number = size[place], value[place], number[place]
         weight = None if weight is None else weight[place]
@@ -100,11 +107,15 @@ class _FitColumns(NamedTuple):
     weight: NDArray[np.float64] | None
 
 
-def _columns(x: ArrayLike, y: ArrayLike, group: ArrayLike | None, weights: ArrayLike | None) -> _FitColumns:
+def _columns(
+    x: ArrayLike, y: ArrayLike, group: ArrayLike | None, weights: ArrayLike | None
+) -> _FitColumns:
     import numpy as np
 
     size, value = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    number = np.zeros(size.shape, dtype=np.intp) if group is None else np.asarray(group, dtype=np.intp)
+    number = (
+        np.zeros(size.shape, dtype=np.intp) if group is None else np.asarray(group, dtype=np.intp)
+    )
     weight = None if weights is None else np.asarray(weights, dtype=np.float64)
     shapes = {size.shape, value.shape, number.shape, size.shape if weight is None else weight.shape}
     if len(shapes) > 1 or size.ndim != 1:
@@ -120,12 +131,27 @@ def _unknown(model: str, total: int, counts: NDArray[np.intp]) -> Fit:
 
     several = np.full((total, max(2, parameters(model))), np.nan)
     return Fit(
-        model, several, several.copy(), column(), column(), column(), column(), counts.copy(), column(), column(), column(), column(),
-        column(), column(), column(),
-    )  # fmt: skip
+        model,
+        several,
+        several.copy(),
+        column(),
+        column(),
+        column(),
+        column(),
+        counts.copy(),
+        column(),
+        column(),
+        column(),
+        column(),
+        column(),
+        column(),
+        column(),
+    )
 
 
-def _undefined(model: str, n: NDArray[np.intp], low: NDArray[np.float64], high: NDArray[np.float64]) -> Fit:
+def _undefined(
+    model: str, n: NDArray[np.intp], low: NDArray[np.float64], high: NDArray[np.float64]
+) -> Fit:
     """A model that no group has."""
     import numpy as np
 
@@ -142,8 +168,10 @@ def _fit(block: RowBlock, models: Sequence[str]) -> Iterator[tuple[str, Fit]]:
         flat = _constant(block, weight)
         sloped = (high > low).any()
         linearised: dict[str, FittedLine] = {}
-        lines: dict[str, tuple[FittedLine, NDArray[np.float64]]] = {}  # with the sum of squares on the original scale
-        for model in sorted(models, key=lambda name: name not in LINEARISED):  # the direct forms start from them
+        # with the sum of squares on the original scale
+        lines: dict[str, tuple[FittedLine, NDArray[np.float64]]] = {}
+        # the direct forms start from them
+        for model in sorted(models, key=lambda name: name not in LINEARISED):
             shaped = model.removeprefix("linearised ")
             if model == FULL_QUADRATIC:
                 yield model, _bent(block, flat, low, high)
@@ -174,10 +202,14 @@ def _constant(block: RowBlock, weight: NDArray[np.float64]) -> FittedLine:
 
     mean = block.total(block.y) / weight
     squares = block.squares(block.y - block.spread(mean), block.y)
-    return FittedLine(mean, np.zeros(len(mean)), squares, weight, np.zeros(len(mean)), np.full(len(mean), np.inf))
+    return FittedLine(
+        mean, np.zeros(len(mean)), squares, weight, np.zeros(len(mean)), np.full(len(mean), np.inf)
+    )
 
 
-def _line(block: RowBlock, f: NDArray[np.float64], y: NDArray[np.float64], weight: NDArray[np.float64]) -> FittedLine:
+def _line(
+    block: RowBlock, f: NDArray[np.float64], y: NDArray[np.float64], weight: NDArray[np.float64]
+) -> FittedLine:
     """By centred sums, which lose nothing to large sizes far from 0."""
     centre, mean = block.total(f) / weight, block.total(y) / weight
     away, rest = f - block.spread(centre), y - block.spread(mean)
@@ -194,17 +226,24 @@ def _results(
     low: NDArray[np.float64],
     high: NDArray[np.float64],
 ) -> Iterator[tuple[str, Fit]]:
-    """What is known of models by their lines and their sums of squares; all at once, in arrays of the shape (models, groups)."""
+    """What is known of models by their lines and their sums of squares; all at once, in arrays of
+    the shape (models, groups).
+    """
     import numpy as np
 
     columns = [
-        [line.b0, line.b1, line.squares, line.weight, line.centre, line.spread, squares] for line, squares in lines.values()
+        [line.b0, line.b1, line.squares, line.weight, line.centre, line.spread, squares]
+        for line, squares in lines.values()
     ]
     b0, b1, rest, weight, centre, spread, squares = np.array(columns).swapaxes(0, 1)
     count = np.array([[parameters(model)] for model in lines])
     shaped, logarithmic, exponential = (
         np.array([test(model) for model in lines])
-        for test in (SHAPED.__contains__, LINEARISED.__contains__, lambda name: name.endswith("exponential"))
+        for test in (
+            SHAPED.__contains__,
+            LINEARISED.__contains__,
+            lambda name: name.endswith("exponential"),
+        )
     )
     df = n - count
     variance = np.where(df > 0, rest / df, np.nan)
@@ -213,7 +252,9 @@ def _results(
     log_r2 = np.full(b0.shape, np.nan)
     if logarithmic.any():
         straight = b1[logarithmic] ** 2 * spread[logarithmic]
-        log_r2[logarithmic] = np.where(straight > 0, straight / (straight + rest[logarithmic]), straight)
+        log_r2[logarithmic] = np.where(
+            straight > 0, straight / (straight + rest[logarithmic]), straight
+        )
         b0[logarithmic] = np.exp(b0[logarithmic])
     if shaped.any():
         error0[shaped] *= np.abs(b0[shaped])
@@ -222,19 +263,48 @@ def _results(
     known = np.isfinite(b0) & np.isfinite(b1) & np.isfinite(squares)
     known &= (count == 1) | ((n >= 3) & (high > low))
     known &= ~shaped[:, None] | (b0 != 0)
-    found = [*_explained(n, count, squares, flat), log_r2, variance, squares, weight, centre, spread]
+    found = [
+        *_explained(n, count, squares, flat),
+        log_r2,
+        variance,
+        squares,
+        weight,
+        centre,
+        spread,
+    ]
     coefficients, errors = np.stack([b0, b1], axis=2), np.stack([error0, error1], axis=2)
     if not known.all():
         found = [np.where(known, column, np.nan) for column in found]
-        coefficients, errors = (np.where(known[:, :, None], column, np.nan) for column in (coefficients, errors))
+        coefficients, errors = (
+            np.where(known[:, :, None], column, np.nan) for column in (coefficients, errors)
+        )
     for place, model in enumerate(lines):
-        r2, adjusted, aicc, log_, variance_, squares_, *moments = (column[place] for column in found)
-        yield model, Fit(
-            model, coefficients[place], errors[place], r2, log_, adjusted, aicc, n, variance_, squares_, low, high, *moments
-        )  # fmt: skip
+        r2, adjusted, aicc, log_, variance_, squares_, *moments = (
+            column[place] for column in found
+        )
+        yield (
+            model,
+            Fit(
+                model,
+                coefficients[place],
+                errors[place],
+                r2,
+                log_,
+                adjusted,
+                aicc,
+                n,
+                variance_,
+                squares_,
+                low,
+                high,
+                *moments,
+            ),
+        )
 
 
-def _bent(block: RowBlock, flat: FittedLine, low: NDArray[np.float64], high: NDArray[np.float64]) -> Fit:
+def _bent(
+    block: RowBlock, flat: FittedLine, low: NDArray[np.float64], high: NDArray[np.float64]
+) -> Fit:
     import numpy as np
 
     found, n = parabola(block), block.lengths
@@ -243,12 +313,32 @@ def _bent(block: RowBlock, flat: FittedLine, low: NDArray[np.float64], high: NDA
     errors = np.sqrt(variance[:, None] * found.factors)
     nothing = np.full(len(n), np.nan)
     known = (df > 0) & np.isfinite(found.coefficients).all(axis=1) & np.isfinite(found.squares)
-    columns = *_explained(n, np.array(parameters(FULL_QUADRATIC)), found.squares, flat), variance, found.squares
+    columns = (
+        *_explained(n, np.array(parameters(FULL_QUADRATIC)), found.squares, flat),
+        variance,
+        found.squares,
+    )
     r2, adjusted, aicc, variance, squares = (np.where(known, column, np.nan) for column in columns)
-    coefficients, errors = (np.where(known[:, None], column, np.nan) for column in (found.coefficients, errors))
+    coefficients, errors = (
+        np.where(known[:, None], column, np.nan) for column in (found.coefficients, errors)
+    )
     return Fit(
-        FULL_QUADRATIC, coefficients, errors, r2, nothing, adjusted, aicc, n, variance, squares, low, high, nothing, nothing, nothing
-    )  # fmt: skip
+        FULL_QUADRATIC,
+        coefficients,
+        errors,
+        r2,
+        nothing,
+        adjusted,
+        aicc,
+        n,
+        variance,
+        squares,
+        low,
+        high,
+        nothing,
+        nothing,
+        nothing,
+    )
 
 
 class _Explained(NamedTuple):
@@ -259,13 +349,21 @@ class _Explained(NamedTuple):
     aicc: NDArray[np.float64]
 
 
-def _explained(n: NDArray[np.intp], count: NDArray[np.intp], squares: NDArray[np.float64], flat: FittedLine) -> _Explained:
+def _explained(
+    n: NDArray[np.intp], count: NDArray[np.intp], squares: NDArray[np.float64], flat: FittedLine
+) -> _Explained:
     """What follows from the sums of squared residuals of models with so many parameters."""
     import numpy as np
 
     df, estimated = n - count, count + 1
     share = np.where(flat.squares == 0, 0.0, 1 - squares / flat.squares)
     adjusted = np.where(df > 0, 1 - (1 - share) * (n - 1) / np.maximum(df, 1), np.nan)
-    correction = np.where(n > estimated + 1, 2 * estimated * (estimated + 1) / np.maximum(n - estimated - 1, 1), np.inf)
-    aicc = np.where(np.isfinite(correction), n * np.log(squares / n) + 2 * estimated + correction, np.inf)
+    correction = np.where(
+        n > estimated + 1,
+        2 * estimated * (estimated + 1) / np.maximum(n - estimated - 1, 1),
+        np.inf,
+    )
+    aicc = np.where(
+        np.isfinite(correction), n * np.log(squares / n) + 2 * estimated + correction, np.inf
+    )
     return _Explained(share, adjusted, aicc)

@@ -24,16 +24,21 @@ if TYPE_CHECKING:
 PUBLISHED = ("constant", "linear", "quadratic")
 KINDS = ("none", *MODELS)
 KIND_ALPHA = 0.008  # how often, at most, two equal curves are called different
-FAR_DEVIATIONS = 4.0  # a difference this many (robust) standard deviations from the curve is pulled in
+# a difference this many (robust) standard deviations from the curve is pulled in
+FAR_DEVIATIONS = 4.0
 FAR_SHARE = 0.06  # where at most this share is so far
 ENOUGH_SIZES = 20  # if there are enough sizes for these deviations to be known
 MOST_ROUNDS = 4
-# of the variance of the differences, which a doubted kind must explain more: caches bend every curve a little,
+# of the variance of the differences, which a doubted kind must explain more: caches bend every
+# curve a little,
 DOUBTED_GAIN = 0.002
-REST = 0.02  # unless it leaves less than this share of what the best other kind leaves: as in ``choice``
-OFFSET = 0.0125  # how often, at most, an error without an offset may seem to have one: that of BIC for 500 sizes
+# unless it leaves less than this share of what the best other kind leaves: as in ``choice``
+REST = 0.02
+# how often, at most, an error without an offset may seem to have one: that of BIC for 500 sizes
+OFFSET = 0.0125
 COLUMNS_TO_FIT = ("x", "group", "difference")
-# by how much BIC must be lower for a kind that is doubted, by default a curve of free shape, as in ``choice``
+# by how much BIC must be lower for a kind that is doubted, by default a curve of free shape, as in
+# ``choice``
 DOUBTED_MARGIN = 6.0
 
 
@@ -41,11 +46,13 @@ DOUBTED_MARGIN = 6.0
 class ErrorKind:
     """The kind of error of every group; arrays of the shape (groups,).
 
-    ``index`` is its place in ``KINDS``, -1 where fewer than three sizes are known on both sides. The error is ``offset`` +
-    ``coefficient`` f(size), with the offset 0 unless the values ask for one; a constant error is ``coefficient`` itself; of a power
-    and an exponential ``coefficient`` is the scale and ``shape`` the exponent or the base (NaN for the others). Positive is more than
-    the baseline, in the unit of the values per unit of f (per element where linear). ``low``..``high`` is the confidence interval of
-    the coefficient, given the kind. ``p`` is against "none", corrected for the kinds tried; ``n`` is the number of sizes.
+    ``index`` is its place in ``KINDS``, -1 where fewer than three sizes are known on both sides.
+    The error is ``offset`` + ``coefficient`` f(size), with the offset 0 unless the values ask for
+    one; a constant error is ``coefficient`` itself; of a power and an exponential ``coefficient``
+    is the scale and ``shape`` the exponent or the base (NaN for the others). Positive is more than
+    the baseline, in the unit of the values per unit of f (per element where linear).
+    ``low``..``high`` is the confidence interval of the coefficient, given the kind. ``p`` is
+    against "none", corrected for the kinds tried; ``n`` is the number of sizes.
     """
 
     index: NDArray[np.intp]
@@ -63,7 +70,9 @@ class ErrorKind:
         return KINDS[place] if place >= 0 else None
 
     def predict(self, x: ArrayLike, group: int = 0) -> NDArray[np.float64]:
-        """The error of a group at sizes ``x``, in the unit of the values; 0 for "none", NaN where unknown."""
+        """The error of a group at sizes ``x``, in the unit of the values; 0 for "none", NaN where
+        unknown.
+        """
         import numpy as np
 
         name = self.name(group)
@@ -78,7 +87,9 @@ class ErrorKind:
 
 @dataclass(frozen=True)
 class KindFit:
-    """One curve fitted to the differences of every group: its kind, sum of squares, and what ``ErrorKind`` says of it."""
+    """One curve fitted to the differences of every group: its kind, sum of squares, and what
+    ``ErrorKind`` says of it.
+    """
 
     kind: str
     parameters: int
@@ -103,27 +114,39 @@ def kind(
     alpha: float = KIND_ALPHA,
     confidence: float = 0.99,
 ) -> ErrorKind:
-    """Find the kind of error of a target (values ``y2`` at sizes ``x2``) against a baseline, for every group (numbered from 0).
+    """Find the kind of error of a target (values ``y2`` at sizes ``x2``) against a baseline, for
+    every group (numbered from 0).
 
-    The differences, size by size (``pairs.pair``; the sizes need not coincide) and weighted by what the noise does with the level
-    (``scatter``), are fitted by every curve of ``family``, both through 0 where f is 0 and with an offset. First come the F-tests against
-    none: unless the least p of all curves, times their number, is below ``alpha`` under every likely law of the noise, it is "none". Then
-    the curve of the lowest BIC is the kind; its n is the number of values of the smaller side, but an offset must be worth it by an
-    F-test at 1.25 %, too, which asks for more than BIC where sizes are few. The ``doubted`` kinds (a power or an exponential) must be
-    lower by ``DOUBTED_MARGIN``, and explain ``DOUBTED_GAIN`` of the variance more, or leave less than ``REST`` of the rest. All values
-    count as independent: whether executions differ for sure is for ``curve.replicated`` to say.
+    The differences, size by size (``pairs.pair``; the sizes need not coincide) and weighted by what
+    the noise does with the level (``scatter``), are fitted by every curve of ``family``, both
+    through 0 where f is 0 and with an offset. First come the F-tests against none: unless the least
+    p of all curves, times their number, is below ``alpha`` under every likely law of the noise, it
+    is "none". Then the curve of the lowest BIC is the kind; its n is the number of values of the
+    smaller side, but an offset must be worth it by an F-test at 1.25 %, too, which asks for more
+    than BIC where sizes are few. The ``doubted`` kinds (a power or an exponential) must be lower by
+    ``DOUBTED_MARGIN``, and explain ``DOUBTED_GAIN`` of the variance more, or leave less than
+    ``REST`` of the rest. All values count as independent: whether executions differ for sure is for
+    ``curve.replicated`` to say.
 
-    From 20 sizes on, a few single differences far off the curve (a pause of the machine) are pulled in to 4 robust standard deviations.
+    From 20 sizes on, a few single differences far off the curve (a pause of the machine) are pulled
+    in to 4 robust standard deviations.
 
-    ``family`` are names of ``MODELS``, by default the published three; ``ValueError`` for another, or for columns of different
-    lengths. Kinds that the sizes do not allow (logarithms of 0 or below) are left out. Sources: Stupinsky 2018, ch. 5.1 and 6;
-    BIC: Schwarz 1978.
+    ``family`` are names of ``MODELS``, by default the published three; ``ValueError`` for another,
+    or for columns of different lengths. Kinds that the sizes do not allow (logarithms of 0 or
+    below) are left out. Sources: Stupinsky 2018, ch. 5.1 and 6; BIC: Schwarz 1978.
     """
     wrong = [name for name in family if name not in MODELS]
     if wrong or not family:
         raise ValueError(f"no kind of error {', '.join(wrong)}; there are {', '.join(MODELS)}")
     pairs = pair(x1, y1, x2, y2, group1, group2, groups)
-    return kind_of(pairs, ScatterLaws(pairs), family=family, doubted=doubted, alpha=alpha, confidence=confidence)
+    return kind_of(
+        pairs,
+        ScatterLaws(pairs),
+        family=family,
+        doubted=doubted,
+        alpha=alpha,
+        confidence=confidence,
+    )
 
 
 def kind_of(
@@ -142,25 +165,35 @@ def kind_of(
 
     weights, names = scatter.weights, [name for name in MODELS if name in family]
     n = np.bincount(pairs.group, minlength=pairs.groups)
-    values = np.stack([np.bincount(pairs.group, side, pairs.groups) for side in pairs.counts.T]).min(axis=0)
+    values = np.stack(
+        [np.bincount(pairs.group, side, pairs.groups) for side in pairs.counts.T]
+    ).min(axis=0)
     pairs, candidates = _tame(pairs, weights, names)
     count = np.array([candidate.parameters for candidate in candidates])[:, None]
     df = np.maximum(n - count, 1)
     squares = np.stack([candidate.squares for candidate in candidates])
     chance = _chances(pairs, weights, candidates)
     with np.errstate(all="ignore"):
-        score = np.maximum(n * np.log(squares), -1e300) + np.where(count > 1, _worthy(n, values), 0.0)
-    doubt = np.array([DOUBTED_MARGIN if candidate.kind in doubted else 0.0 for candidate in candidates])[:, None]
+        score = np.maximum(n * np.log(squares), -1e300) + np.where(
+            count > 1, _worthy(n, values), 0.0
+        )
+    doubt = np.array(
+        [DOUBTED_MARGIN if candidate.kind in doubted else 0.0 for candidate in candidates]
+    )[:, None]
     able = np.isfinite(chance)
     able &= (doubt == 0) | _worth(pairs, weights, np.where(able, squares, np.inf), doubt > 0)
     best, row = np.where(able, score + doubt, np.inf).argmin(axis=0), np.arange(pairs.groups)
     p = _least(np.where(able, chance, 1.0))
     for rows, other in scatter.others((p < alpha) & (n > 2)):
         fewer = (
-            pairs if isinstance(rows, slice) else replace(pairs, **{name: getattr(pairs, name)[rows] for name in COLUMNS_TO_FIT})
+            pairs
+            if isinstance(rows, slice)
+            else replace(pairs, **{name: getattr(pairs, name)[rows] for name in COLUMNS_TO_FIT})
         )
         chance = _chances(fewer, other, list(_candidates(fewer, other, names)))
-        p = np.where(np.bincount(fewer.group, minlength=pairs.groups) > 0, np.maximum(p, _least(chance)), p)
+        p = np.where(
+            np.bincount(fewer.group, minlength=pairs.groups) > 0, np.maximum(p, _least(chance)), p
+        )
     place = np.array([KINDS.index(candidate.kind) for candidate in candidates], dtype=np.intp)
     index = np.where(n < 3, -1, np.where(p < alpha, place[best], 0))
 
@@ -168,7 +201,9 @@ def kind_of(
         return np.where(index > 0, np.stack(columns)[best, row], np.nan)
 
     coefficient = chosen(*(candidate.coefficient for candidate in candidates))
-    half = quantile((1 + confidence) / 2, df[best, row]) * chosen(*(candidate.error for candidate in candidates))
+    half = quantile((1 + confidence) / 2, df[best, row]) * chosen(
+        *(candidate.error for candidate in candidates)
+    )
     return ErrorKind(
         index=index,
         coefficient=coefficient,
@@ -182,7 +217,9 @@ def kind_of(
 
 
 def _chances(pairs: Pairs, weights: Floats, candidates: Sequence[KindFit]) -> Floats:
-    """The p of each candidate against none by the F-test, NaN where a group has too few sizes for it; shape (candidates, groups)."""
+    """The p of each candidate against none by the F-test, NaN where a group has too few sizes for
+    it; shape (candidates, groups).
+    """
     import numpy as np
 
     from perfvcs.statistics.student import f_tail
@@ -207,18 +244,27 @@ def _least(chance: Floats) -> Floats:
 def _worthy(n: NDArray[np.intp], values: Floats) -> Floats:
     """By how much the logarithm of the sum of squares times n must fall for a second coefficient.
 
-    BIC asks for ln n, which one in five of equal offsets on six sizes reaches: so it is no less than what an F-test at ``OFFSET`` asks for.
+    BIC asks for ln n, which one in five of equal offsets on six sizes reaches: so it is no less
+    than what an F-test at ``OFFSET`` asks for.
     """
     import numpy as np
 
     from perfvcs.statistics.student import quantile
 
     df = np.maximum(n - 2.0, 1.0)
-    return np.asarray(np.maximum(np.log(np.maximum(values, 1)), n * np.log1p(quantile(1 - OFFSET / 2, df) ** 2 / df)))
+    return np.asarray(
+        np.maximum(
+            np.log(np.maximum(values, 1)), n * np.log1p(quantile(1 - OFFSET / 2, df) ** 2 / df)
+        )
+    )
 
 
-def _tame(pairs: Pairs, weights: NDArray[np.float64], names: Sequence[str]) -> tuple[Pairs, list[KindFit]]:
-    """The candidates, and the differences that they are fitted to: those far from the best curve are pulled in (Huber 1981, 7.7)."""
+def _tame(
+    pairs: Pairs, weights: NDArray[np.float64], names: Sequence[str]
+) -> tuple[Pairs, list[KindFit]]:
+    """The candidates, and the differences that they are fitted to: those far from the best curve
+    are pulled in (Huber 1981, 7.7).
+    """
     import numpy as np
 
     raw, tamed = pairs.difference, pairs
@@ -228,9 +274,13 @@ def _tame(pairs: Pairs, weights: NDArray[np.float64], names: Sequence[str]) -> t
         candidates = list(_candidates(tamed, weights, names))
         curve = _best(tamed, candidates)
         rest = (raw - curve) * scale
-        limit = FAR_DEVIATIONS * NORMAL * medians(np.abs(rest), pairs.group, pairs.groups)[pairs.group]
+        limit = (
+            FAR_DEVIATIONS * NORMAL * medians(np.abs(rest), pairs.group, pairs.groups)[pairs.group]
+        )
         far = wide & (limit > 0) & (np.abs(rest) > limit)
-        share = np.bincount(pairs.group, far, pairs.groups) / np.maximum(np.bincount(pairs.group, minlength=pairs.groups), 1)
+        share = np.bincount(pairs.group, far, pairs.groups) / np.maximum(
+            np.bincount(pairs.group, minlength=pairs.groups), 1
+        )
         far &= (share <= FAR_SHARE)[pairs.group]  # more are not outliers: the noise has two modes
         new = np.where(far, curve + np.clip(rest, -limit, limit) / scale, raw)
         if (np.abs(new - tamed.difference) * scale <= 0.01 * limit).all():
@@ -239,14 +289,23 @@ def _tame(pairs: Pairs, weights: NDArray[np.float64], names: Sequence[str]) -> t
     return tamed, candidates
 
 
-def _worth(pairs: Pairs, weights: Floats, squares: Floats, doubted: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which candidates explain enough more of each group than the best one that is not ``doubted``; shape (candidates, groups)."""
+def _worth(
+    pairs: Pairs, weights: Floats, squares: Floats, doubted: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Which candidates explain enough more of each group than the best one that is not ``doubted``;
+    shape (candidates, groups).
+    """
     import numpy as np
 
-    total, linear, square = (np.bincount(pairs.group, weights * pairs.difference**power, pairs.groups) for power in (0, 1, 2))
+    total, linear, square = (
+        np.bincount(pairs.group, weights * pairs.difference**power, pairs.groups)
+        for power in (0, 1, 2)
+    )
     varied = np.maximum(square - linear**2 / np.where(total > 0, total, 1.0), 0.0)
     others = np.where(doubted, np.inf, squares).min(axis=0)
-    found: NDArray[np.bool_] = (squares <= others - DOUBTED_GAIN * varied) | (squares <= REST * others)
+    found: NDArray[np.bool_] = (squares <= others - DOUBTED_GAIN * varied) | (
+        squares <= REST * others
+    )
     return found
 
 
@@ -254,7 +313,12 @@ def _best(pairs: Pairs, candidates: Sequence[KindFit]) -> NDArray[np.float64]:
     """The closest of the candidates at each row."""
     import numpy as np
 
-    squares = np.stack([np.where(np.isfinite(candidate.squares), candidate.squares, np.inf) for candidate in candidates])
+    squares = np.stack(
+        [
+            np.where(np.isfinite(candidate.squares), candidate.squares, np.inf)
+            for candidate in candidates
+        ]
+    )
     best = squares.argmin(axis=0)[pairs.group]
     found = np.zeros(len(pairs.x))
     for place, candidate in enumerate(candidates):
@@ -269,7 +333,9 @@ def _best(pairs: Pairs, candidates: Sequence[KindFit]) -> NDArray[np.float64]:
     return np.where(np.isfinite(found), found, 0.0)
 
 
-def _candidates(pairs: Pairs, weights: NDArray[np.float64], names: Sequence[str]) -> Iterator[KindFit]:
+def _candidates(
+    pairs: Pairs, weights: NDArray[np.float64], names: Sequence[str]
+) -> Iterator[KindFit]:
     """The curves through 0 and those with an offset; all arrays of the shape (groups,)."""
     import numpy as np
 
@@ -301,5 +367,11 @@ def _through(name: str, pairs: Pairs, weights: NDArray[np.float64]) -> KindFit:
         n = np.bincount(pairs.group, minlength=pairs.groups)
         error = np.sqrt(squares / np.maximum(n - 1, 1) / length)
     return KindFit(
-        name, 1, np.where(length > 0, squares, np.nan), b, error, np.zeros(pairs.groups), np.full(pairs.groups, np.nan)
+        name,
+        1,
+        np.where(length > 0, squares, np.nan),
+        b,
+        error,
+        np.zeros(pairs.groups),
+        np.full(pairs.groups, np.nan),
     )

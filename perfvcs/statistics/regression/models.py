@@ -1,4 +1,5 @@
-"""Models of a value against a size: their names, their orders of growth, and what is known of a fitted one.
+"""Models of a value against a size: their names, their orders of growth, and what is known of a
+fitted one.
 
 ``fitting.fit`` fits them to many groups at once, ``choice.choose`` picks one per group.
 """
@@ -13,12 +14,24 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-# From the slowest growth to the fastest: the order of `best-model-order`, and of preference among equally good models.
-MODELS = ("constant", "logarithmic", "linear", "linearithmic", "quadratic", "cubic", "power", "exponential")
+# From the slowest growth to the fastest: the order of `best-model-order`, and of preference among
+# equally good models.
+MODELS = (
+    "constant",
+    "logarithmic",
+    "linear",
+    "linearithmic",
+    "quadratic",
+    "cubic",
+    "power",
+    "exponential",
+)
 LINEARISED = ("linearised power", "linearised exponential")
-FULL_QUADRATIC = "full-quadratic"  # contains a line and a quadratic, so that it is never chosen among them
+# contains a line and a quadratic, so that it is never chosen among them
+FULL_QUADRATIC = "full-quadratic"
 FITTED_MODELS = (*MODELS, *LINEARISED, FULL_QUADRATIC)
-SHAPED = ("power", "exponential", *LINEARISED)  # the second coefficient is the shape of the curve, the first only its scale
+# the second coefficient is the shape of the curve, the first only its scale
+SHAPED = ("power", "exponential", *LINEARISED)
 
 ORDERS = {
     "constant": "O(1)",
@@ -54,18 +67,21 @@ _EXPONENTS = {
 
 @dataclass(frozen=True)
 class Fit:
-    """One model fitted to every group; arrays of the shape (groups,), ``coefficients`` and ``errors`` (groups, 2).
+    """One model fitted to every group; arrays of the shape (groups,), ``coefficients`` and
+    ``errors`` (groups, 2).
 
     Those of ``FULL_QUADRATIC`` have the shape (groups, 3).
 
-    ``model`` is one of ``FITTED_MODELS``: y = b0 + b1 f(x) with f(x) = x, ln x, x ln x, x^2, x^3; y = b0 x^b1 (power); y = b0 b1^x
-    (exponential); y = b0 + b1 x + b2 x^2 (``FULL_QUADRATIC``). ``errors`` are standard errors. ``n`` counts the finite rows,
-    ``low``..``high`` is their range of sizes. ``squares`` is the (weighted) sum of squared residuals, and ``r2``,
-    ``adjusted_r2`` and ``aicc`` follow from it: on the original scale for every model, so that they compare. ``log_r2`` is that
-    of the straight line through ln y, and NaN for all but ``LINEARISED``. ``variance`` is that of the residuals on the scale of the
-    fit (log for ``LINEARISED``). ``weight``, ``centre`` and ``spread`` are what the variance of a prediction needs: the sum of
-    weights, and the mean and centred sum of squares of f(x). A group for which a model is not defined is NaN throughout, but for
-    ``n`` and the range.
+    ``model`` is one of ``FITTED_MODELS``: y = b0 + b1 f(x) with f(x) = x, ln x, x ln x, x^2, x^3; y
+    = b0 x^b1 (power); y = b0 b1^x (exponential); y = b0 + b1 x + b2 x^2 (``FULL_QUADRATIC``).
+    ``errors`` are standard errors. ``n`` counts the finite rows, ``low``..``high`` is their range
+    of sizes. ``squares`` is the (weighted) sum of squared residuals, and ``r2``, ``adjusted_r2``
+    and ``aicc`` follow from it: on the original scale for every model, so that they compare.
+    ``log_r2`` is that of the straight line through ln y, and NaN for all but ``LINEARISED``.
+    ``variance`` is that of the residuals on the scale of the fit (log for ``LINEARISED``).
+    ``weight``, ``centre`` and ``spread`` are what the variance of a prediction needs: the sum of
+    weights, and the mean and centred sum of squares of f(x). A group for which a model is not
+    defined is NaN throughout, but for ``n`` and the range.
     """
 
     model: str
@@ -99,14 +115,21 @@ class Fit:
         return np.maximum(self.n - parameters(self.model), 0).astype(np.float64)
 
     def predict(self, x: ArrayLike, group: ArrayLike = 0) -> NDArray[np.float64]:
-        """The curve's value at sizes ``x`` of groups ``group``, which are broadcast; NaN where unknown, inf beyond what a float holds."""
+        """The curve's value at sizes ``x`` of groups ``group``, which are broadcast; NaN where
+        unknown, inf beyond what a float holds.
+        """
         import numpy as np
 
         rows = np.asarray(group, dtype=np.intp)
-        return evaluate(self.model, x, *(self.coefficients[rows, place] for place in range(self.coefficients.shape[1])))
+        return evaluate(
+            self.model,
+            x,
+            *(self.coefficients[rows, place] for place in range(self.coefficients.shape[1])),
+        )
 
     def predict_variance(self, x: ArrayLike, group: ArrayLike = 0) -> NDArray[np.float64]:
-        """The variance of ``predict`` as an estimate of the mean there, to first order for power and exponential; shapes as there.
+        """The variance of ``predict`` as an estimate of the mean there, to first order for power
+        and exponential; shapes as there.
 
         ``ValueError`` for ``FULL_QUADRATIC``.
         """
@@ -114,9 +137,13 @@ class Fit:
 
         rows = np.asarray(group, dtype=np.intp)
         with np.errstate(over="ignore", invalid="ignore"):
-            found = np.broadcast_to(1 / self.weight[rows], np.broadcast_shapes(np.shape(x), rows.shape))
+            found = np.broadcast_to(
+                1 / self.weight[rows], np.broadcast_shapes(np.shape(x), rows.shape)
+            )
             if self.model != "constant":
-                found = found + (transform(self.model, x) - self.centre[rows]) ** 2 / self.spread[rows]
+                found = (
+                    found + (transform(self.model, x) - self.centre[rows]) ** 2 / self.spread[rows]
+                )
             if self.model in SHAPED:
                 found = found * self.predict(x, group) ** 2
             result: NDArray[np.float64] = self.variance[rows] * found
@@ -129,7 +156,8 @@ def parameters(model: str) -> int:
 
 
 def transform(model: str, x: ArrayLike) -> NDArray[np.float64]:
-    """What a model is linear in, elementwise: f(x), ln x of a power, x of an exponential; NaN where it is not defined.
+    """What a model is linear in, elementwise: f(x), ln x of a power, x of an exponential; NaN where
+    it is not defined.
 
     x ln x is 0 at 0, its limit. ``ValueError`` for an unknown model.
     """
@@ -155,8 +183,12 @@ def transform(model: str, x: ArrayLike) -> NDArray[np.float64]:
     return found
 
 
-def evaluate(model: str, x: ArrayLike, b0: ArrayLike, b1: ArrayLike, b2: ArrayLike = 0.0) -> NDArray[np.float64]:
-    """A model's value at ``x`` for given coefficients, all broadcast; NaN where it is not defined, inf beyond what a float holds."""
+def evaluate(
+    model: str, x: ArrayLike, b0: ArrayLike, b1: ArrayLike, b2: ArrayLike = 0.0
+) -> NDArray[np.float64]:
+    """A model's value at ``x`` for given coefficients, all broadcast; NaN where it is not defined,
+    inf beyond what a float holds.
+    """
     import numpy as np
 
     first, second = np.asarray(b0, dtype=np.float64), np.asarray(b1, dtype=np.float64)
@@ -174,7 +206,9 @@ def evaluate(model: str, x: ArrayLike, b0: ArrayLike, b1: ArrayLike, b2: ArrayLi
 
 
 def order(model: str, shape: float | None = None) -> str:
-    """The order of growth in words: "O(n log n)"; with the coefficient b1 as ``shape``, "O(n^1.52)" of a power and "O(1.6^n)"."""
+    """The order of growth in words: "O(n log n)"; with the coefficient b1 as ``shape``, "O(n^1.52)"
+    of a power and "O(1.6^n)".
+    """
     name = model.removeprefix("linearised ")
     if shape is not None and name == "power":
         return f"O(n^{shape:.3g})"
@@ -191,8 +225,9 @@ def rank(model: str) -> int:
 def growth(model: str, shape: float | None = None) -> tuple[float, float]:
     """The true order of growth, to be compared with <: (exponent of n, exponent of log n).
 
-    By name alone a power ranks above a quadratic, whatever its exponent. Here n^0.5 stands between log n and n, n^-1 below a constant,
-    and an exponential above everything, or below if its base b1 is less than 1. Without ``shape`` both are taken to grow.
+    By name alone a power ranks above a quadratic, whatever its exponent. Here n^0.5 stands between
+    log n and n, n^-1 below a constant, and an exponential above everything, or below if its base b1
+    is less than 1. Without ``shape`` both are taken to grow.
     """
     name = model.removeprefix("linearised ")
     if name == "power":

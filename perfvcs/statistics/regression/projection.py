@@ -15,11 +15,14 @@ if TYPE_CHECKING:
 
 BLOCK_ROWS = 1 << 15
 ROUNDING = 16 * 2.0**-52  # residuals below this share of their values are those of a perfect fit
-FLAT = 1e-12  # of the largest square, below which squares of sizes about their straight line are rounding: there are two sizes
+# of the largest square, below which squares of sizes about their straight line are rounding: there
+# are two sizes
+FLAT = 1e-12
 MOST_ROUNDS = 60
 STEP = 2.0  # at most this change of theta times the range of u in one round
 CONVERGED_SHARE = 1e-9  # converged: theta times the range of u moves by less
-STARTS = (-4.0, -1.5, -0.5, 0.5, 1.5, 3.0, 6.0, 12.0, 24.0)  # theta times the range of u, if logarithms give no start
+# theta times the range of u, if logarithms give no start
+STARTS = (-4.0, -1.5, -0.5, 0.5, 1.5, 3.0, 6.0, 12.0, 24.0)
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,9 @@ class RowBlock:
         """The weighted sum per group."""
         import numpy as np
 
-        found: NDArray[np.float64] = np.add.reduceat(rows if self.w is None else rows * self.w, self.starts)
+        found: NDArray[np.float64] = np.add.reduceat(
+            rows if self.w is None else rows * self.w, self.starts
+        )
         return found
 
     def spread(self, groups: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -66,8 +71,12 @@ class RowBlock:
         found: NDArray[np.float64] = np.maximum.reduceat(rows, self.starts)
         return found
 
-    def squares(self, residuals: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The weighted sum of squared residuals, 0 where they are but the rounding of the values."""
+    def squares(
+        self, residuals: NDArray[np.float64], values: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The weighted sum of squared residuals, 0 where they are but the rounding of the
+        values.
+        """
         import numpy as np
 
         found = self.total(residuals * residuals)
@@ -80,9 +89,14 @@ class RowBlock:
 
 
 def blocks(
-    x: NDArray[np.float64], y: NDArray[np.float64], w: NDArray[np.float64] | None, counts: NDArray[np.intp]
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    w: NDArray[np.float64] | None,
+    counts: NDArray[np.intp],
 ) -> Iterator[tuple[RowBlock, NDArray[np.intp]]]:
-    """Blocks of whole groups, with the numbers of the groups in them; groups without rows are in none."""
+    """Blocks of whole groups, with the numbers of the groups in them; groups without rows are in
+    none.
+    """
     import numpy as np
 
     present = np.flatnonzero(counts)
@@ -94,13 +108,17 @@ def blocks(
         rows = slice(begin, ends[last - 1])
         lengths = counts[present[first:last]]
         starts = np.cumsum(lengths) - lengths
-        yield RowBlock(x[rows], y[rows], None if w is None else w[rows], starts, lengths), present[first:last]
+        yield (
+            RowBlock(x[rows], y[rows], None if w is None else w[rows], starts, lengths),
+            present[first:last],
+        )
         first = last
 
 
 class Parabola(NamedTuple):
-    """A parabola per group: ``coefficients`` (groups, 3) are NaN below three sizes, ``factors`` (groups, 3) are what their variances
-    are in units of that of the residuals, ``squares`` (groups,) the sum of squared residuals.
+    """A parabola per group: ``coefficients`` (groups, 3) are NaN below three sizes, ``factors``
+    (groups, 3) are what their variances are in units of that of the residuals, ``squares``
+    (groups,) the sum of squared residuals.
     """
 
     coefficients: NDArray[np.float64]
@@ -109,7 +127,8 @@ class Parabola(NamedTuple):
 
 
 def parabola(block: RowBlock) -> Parabola:
-    """Fit each group by polynomials that are orthogonal on its own sizes, which lose nothing to large sizes far from 0.
+    """Fit each group by polynomials that are orthogonal on its own sizes, which lose nothing to
+    large sizes far from 0.
 
     Source: Forsythe 1957, Generation and use of orthogonal polynomials for data-fitting.
     """
@@ -118,7 +137,8 @@ def parabola(block: RowBlock) -> Parabola:
     weight = block.total(np.ones(len(block.x)))
     centre, mean = block.total(block.x) / weight, block.total(block.y) / weight
     u, rest = block.x - block.spread(centre), block.y - block.spread(mean)
-    left = block.total(u) / weight  # the rounding of the first mean, which is that of the sizes, not of their distances
+    # the rounding of the first mean, which is that of the sizes, not of their distances
+    left = block.total(u) / weight
     u -= block.spread(left)
     centre = centre + left
     spread = block.total(u * u)
@@ -127,17 +147,29 @@ def parabola(block: RowBlock) -> Parabola:
     level, lean = spread / weight, block.total(u * u * u) / spread
     v = u * u - block.spread(level) - block.spread(lean) * u
     width, largest = block.total(v * v), block.most(np.abs(u)) ** 2
-    several = block.most(block.x) > -block.most(-block.x)  # the mean of equal sizes need not be exactly that size
-    bend = np.where(several & (width > weight * (FLAT * largest) ** 2), block.total(v * rest) / width, np.nan)
+    # the mean of equal sizes need not be exactly that size
+    several = block.most(block.x) > -block.most(-block.x)
+    bend = np.where(
+        several & (width > weight * (FLAT * largest) ** 2), block.total(v * rest) / width, np.nan
+    )
     rest -= block.spread(bend) * v
-    tilt, lift = lean + 2 * centre, centre * centre + lean * centre - level  # v is x^2 - tilt x + lift
+    # v is x^2 - tilt x + lift
+    tilt, lift = lean + 2 * centre, centre * centre + lean * centre - level
     coefficients = [mean - slope * centre + bend * lift, slope - bend * tilt, bend]
-    factors = [1 / weight + centre**2 / spread + lift**2 / width, 1 / spread + tilt**2 / width, 1 / width]
-    return Parabola(np.stack(coefficients, axis=1), np.stack(factors, axis=1), block.squares(rest, block.y))
+    factors = [
+        1 / weight + centre**2 / spread + lift**2 / width,
+        1 / spread + tilt**2 / width,
+        1 / width,
+    ]
+    return Parabola(
+        np.stack(coefficients, axis=1), np.stack(factors, axis=1), block.squares(rest, block.y)
+    )
 
 
 class Sums(NamedTuple):
-    """What a round needs of the rows, per group: g = e^(theta u), its products with the powers of u and with y."""
+    """What a round needs of the rows, per group: g = e^(theta u), its products with the powers of u
+    and with y.
+    """
 
     gg: NDArray[np.float64]
     ugg: NDArray[np.float64]
@@ -155,13 +187,19 @@ class Sums(NamedTuple):
 
 
 def project(
-    block: RowBlock, u: NDArray[np.float64], start: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]
+    block: RowBlock,
+    u: NDArray[np.float64],
+    start: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], ...]:
-    """Fit y = b0 e^(theta u) to every group of the block, from the shapes ``start`` (NaN: the best of ``STARTS``).
+    """Fit y = b0 e^(theta u) to every group of the block, from the shapes ``start`` (NaN: the best
+    of ``STARTS``).
 
-    Returns b0, theta, the sum of squared residuals, and the sum of weights, mean and centred sum of squares of u under the weights
-    w y^2 of the fitted curve: the variance of b0 relative to b0^2 and that of theta follow from them as for a straight line. Not
-    converged, not defined or beyond a float is NaN. One-dimensional Gauss-Newton on theta with halved steps, since for a given theta
+    Returns b0, theta, the sum of squared residuals, and the sum of weights, mean and centred sum of
+    squares of u under the weights w y^2 of the fitted curve: the variance of b0 relative to b0^2
+    and that of theta follow from them as for a straight line. Not converged, not defined or beyond
+    a float is NaN. One-dimensional Gauss-Newton on theta with halved steps, since for a given theta
     the best b0 is known. Sources: Golub, Pereyra 1973; Kaufman 1975.
     """
     import numpy as np
@@ -170,7 +208,8 @@ def project(
     middle, width = (size[0] + size[1]) / 2, size[1] - size[0]
     able = np.isfinite(width) & (width > 0) & (high > low)
     middle, width = np.where(able, middle, 0.0), np.where(able, width, 1.0)
-    v = (np.where(np.isfinite(u), u, 0.0) - block.spread(middle)) / block.spread(width)  # -1/2 .. 1/2
+    # -1/2 .. 1/2
+    v = (np.where(np.isfinite(u), u, 0.0) - block.spread(middle)) / block.spread(width)
     theta = np.clip(start * width, -100.0, 100.0)
     blind = able & ~np.isfinite(theta)
     theta = np.where(np.isfinite(theta), theta, 0.0)
@@ -191,14 +230,18 @@ def project(
 
 
 class _Converged(NamedTuple):
-    """Shapes of groups, where they were found (or are not defined), and the sums that belong to them."""
+    """Shapes of groups, where they were found (or are not defined), and the sums that belong to
+    them.
+    """
 
     theta: NDArray[np.float64]
     done: NDArray[np.bool_]
     sums: Sums
 
 
-def _converged(block: RowBlock, v: NDArray[np.float64], start: NDArray[np.float64], able: NDArray[np.bool_]) -> _Converged:
+def _converged(
+    block: RowBlock, v: NDArray[np.float64], start: NDArray[np.float64], able: NDArray[np.bool_]
+) -> _Converged:
     """The best shapes from those at the ``start``."""
     import numpy as np
 
@@ -220,7 +263,11 @@ def _converged(block: RowBlock, v: NDArray[np.float64], start: NDArray[np.float6
         spread = best.uugg - best.ugg**2 / best.gg
         scale = best.scale()
         newton = (best.ugy - scale * best.ugg) / (scale * spread)
-        step = np.where(better, np.where(np.isnan(newton), 0.0, np.minimum(np.maximum(newton, -STEP), STEP)), step / 2)
+        step = np.where(
+            better,
+            np.where(np.isnan(newton), 0.0, np.minimum(np.maximum(newton, -STEP), STEP)),
+            step / 2,
+        )
         done |= np.abs(step) <= CONVERGED_SHARE
         step = np.where(done, 0.0, step)
         left = int(np.count_nonzero(~done))
@@ -234,11 +281,18 @@ def _converged(block: RowBlock, v: NDArray[np.float64], start: NDArray[np.float6
         moving = ~done
         rows = np.repeat(moving, part.lengths)
         live, w, part = live[moving], w[rows], part.only(rows, part.lengths[moving])
-        here, step, best, done = here[moving], step[moving], Sums(*(column[moving] for column in best)), done[moving]
+        here, step, best, done = (
+            here[moving],
+            step[moving],
+            Sums(*(column[moving] for column in best)),
+            done[moving],
+        )
     return _Converged(theta, fine, found)
 
 
-def _begin(block: RowBlock, v: NDArray[np.float64], theta: NDArray[np.float64], blind: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _begin(
+    block: RowBlock, v: NDArray[np.float64], theta: NDArray[np.float64], blind: NDArray[np.bool_]
+) -> NDArray[np.float64]:
     """The best shape of a few for the groups that have no start."""
     import numpy as np
 
@@ -260,4 +314,10 @@ def _sums(block: RowBlock, v: NDArray[np.float64], theta: NDArray[np.float64]) -
     gy = g * block.y
     gg = g * g
     vgg = v * gg
-    return Sums(block.total(gg), block.total(vgg), block.total(v * vgg), block.total(gy), block.total(v * gy))
+    return Sums(
+        block.total(gg),
+        block.total(vgg),
+        block.total(v * vgg),
+        block.total(gy),
+        block.total(v * gy),
+    )

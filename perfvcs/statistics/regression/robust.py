@@ -1,4 +1,6 @@
-"""Models of a mean per size, a few of which may be far off, as after a pause at the same size of every execution."""
+"""Models of a mean per size, a few of which may be far off, as after a pause at the same size of
+every execution.
+"""
 
 from __future__ import annotations
 
@@ -31,35 +33,43 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.intp]
 
 
-POWERS = (1.0, 0.5, 0.0)  # of the level that a standard deviation may go with: times, counts, and what a clock adds
+# of the level that a standard deviation may go with: times, counts, and what a clock adds
+POWERS = (1.0, 0.5, 0.0)
 FLOORS = 16  # levels, from the smallest to the largest, below which scatter no longer shrinks
-DOUBT = 1.5  # a law is likely where the logarithm of its likelihood is at most so much below that of the likeliest
+# a law is likely where the logarithm of its likelihood is at most so much below that of the
+# likeliest
+DOUBT = 1.5
 FEWEST_JUDGED_SIZES = 8  # sizes, or none of them counts as far from the others
 MANY_SIZES = 32  # sizes, from which on twice as many neighbours are asked
 FAR_DEVIATIONS = 5.0  # robust standard deviations
 RATIO_APART = 1.3  # and this many times the value, or one over it, that is expected
-LEFT_OUT_SHARE = 0.1  # at most this share of the sizes, or one, is left out: what happens more often is not an accident
+# at most this share of the sizes, or one, is left out: what happens more often is not an accident
+LEFT_OUT_SHARE = 0.1
 MOST_ROUNDS = 3
 ROWS = 1 << 14  # at once
 
 
 @dataclass(frozen=True, eq=False)
 class ScatterLaws:
-    """The laws that the scatter of the differences of ``pairs`` may follow: a power of the level, or the level and a constant together.
+    """The laws that the scatter of the differences of ``pairs`` may follow: a power of the level,
+    or the level and a constant together.
 
-    The level at a size is that of the values there, so that a wide range of levels, or few sizes, do not blur it; of twenty sizes and more
-    the geometric mean over a twentieth to either side. Values of 0 have the smallest level of the group that is above 0. Both sides
-    enter alike: of equal curves no law prefers a sign.
+    The level at a size is that of the values there, so that a wide range of levels, or few sizes,
+    do not blur it; of twenty sizes and more the geometric mean over a twentieth to either side.
+    Values of 0 have the smallest level of the group that is above 0. Both sides enter alike: of
+    equal curves no law prefers a sign.
 
-    The steps between neighbouring differences, mostly noise, show the likelihood of a law. Few steps cannot tell two
-    laws apart: whoever tests asks all that are likely.
+    The steps between neighbouring differences, mostly noise, show the likelihood of a law. Few
+    steps cannot tell two laws apart: whoever tests asks all that are likely.
     """
 
     pairs: Pairs
 
     @cached_property
     def weights(self) -> Floats:
-        """1 / variance of each difference but for a factor per group, by the likeliest law; shape (rows,)."""
+        """1 / variance of each difference but for a factor per group, by the likeliest law; shape
+        (rows,).
+        """
         import numpy as np
 
         found = np.ones(len(self.pairs.x))
@@ -70,7 +80,9 @@ class ScatterLaws:
         return found
 
     def others(self, wanted: NDArray[np.bool_]) -> Iterator[tuple[RowSelection, Floats]]:
-        """The rows of those ``wanted`` groups (groups,) for which another law is likely too, and their weights by it; law by law."""
+        """The rows of those ``wanted`` groups (groups,) for which another law is likely too, and
+        their weights by it; law by law.
+        """
         import numpy as np
 
         logs = self._likelihoods
@@ -98,7 +110,10 @@ class ScatterLaws:
         for side in sides:
             np.minimum.at(least, pairs.group, np.where(side > 0, side, np.inf))
         least = np.where(np.isfinite(least), least, 1.0)[pairs.group]
-        first, second = (running(np.maximum(side, least), pairs.group, fewest=0, least=0.0) ** 2 for side in sides)
+        first, second = (
+            running(np.maximum(side, least), pairs.group, fewest=0, least=0.0) ** 2
+            for side in sides
+        )
         return np.maximum(first, 1e-300), np.maximum(second, 1e-300)
 
     @cached_property
@@ -125,7 +140,9 @@ class ScatterLaws:
             parts = [level ** POWERS[law] for level in levels]
         else:
             low, high = self._range
-            floor = (low * (high / low) ** ((law - len(POWERS) + 0.5) / FLOORS))[self.pairs.group[rows]]
+            floor = (low * (high / low) ** ((law - len(POWERS) + 0.5) / FLOORS))[
+                self.pairs.group[rows]
+            ]
             parts = [level + floor for level in levels]
         if self._counts is not None:
             parts = [part / count[rows] for part, count in zip(parts, self._counts, strict=True)]
@@ -138,9 +155,13 @@ class ScatterLaws:
         import numpy as np
 
         pairs = self.pairs
-        # The steps from one group to the next are in none: they are counted as those of another group, behind the last.
+        # The steps from one group to the next are in none: they are counted as those of another
+        # group, behind the last.
         inside = np.diff(pairs.group) == 0
-        step, number = np.diff(pairs.difference) ** 2, np.where(inside, pairs.group[1:], pairs.groups)
+        step, number = (
+            np.diff(pairs.difference) ** 2,
+            np.where(inside, pairs.group[1:], pairs.groups),
+        )
 
         def sums(steps: Floats) -> Floats:
             return np.asarray(np.bincount(number, steps, pairs.groups + 1)[:-1], dtype=np.float64)
@@ -151,23 +172,35 @@ class ScatterLaws:
             variance = self._variance(law, slice(None))
             two = variance[1:] + variance[:-1]
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-                found[law] = -(count * np.log(sums(step / two) / np.maximum(count, 1)) + sums(np.log(two))) / 2
+                found[law] = (
+                    -(count * np.log(sums(step / two) / np.maximum(count, 1)) + sums(np.log(two)))
+                    / 2
+                )
         return np.where(np.isnan(found), -np.inf, np.where(found == np.inf, 0.0, found))
 
 
 def described(
-    x: ArrayLike, y: ArrayLike, count: ArrayLike, group: ArrayLike | None = None, *, groups: int | None = None,
+    x: ArrayLike,
+    y: ArrayLike,
+    count: ArrayLike,
+    group: ArrayLike | None = None,
+    *,
+    groups: int | None = None,
     models: Sequence[str] = MODELS,
-) -> tuple[ModelChoice, NDArray[np.bool_]]:  # fmt: skip
-    """Fit ``models`` to the means ``y`` of ``count`` values at the sizes ``x`` and choose among them by AICc, without sizes far off.
+) -> tuple[ModelChoice, NDArray[np.bool_]]:
+    """Fit ``models`` to the means ``y`` of ``count`` values at the sizes ``x`` and choose among
+    them by AICc, without sizes far off.
 
-    Columns of equal length, one row for each size of a group. Weights are count / level^2, since times scatter in proportion to themselves.
-    Returns the choice, and which rows were left out, shape (rows,).
+    Columns of equal length, one row for each size of a group. Weights are count / level^2, since
+    times scatter in proportion to themselves. Returns the choice, and which rows were left out,
+    shape (rows,).
 
-    From eight sizes on, those farthest from what their neighbours let expect are left out, a tenth of the sizes at most, or one; then, in
-    some rounds, those far from the curve through the others, while the rest comes back. Far is 1.3 times the value, and in the rounds five
-    robust standard deviations too. What neighbours (7, or 15 of 32 sizes and more) let expect is the median of the lines through each two
-    of them, on double logarithmic scales. Sources: Theil 1950 for the lines, Rousseeuw, Leroy 1987, ch. 1, for least squares in rounds.
+    From eight sizes on, those farthest from what their neighbours let expect are left out, a tenth
+    of the sizes at most, or one; then, in some rounds, those far from the curve through the others,
+    while the rest comes back. Far is 1.3 times the value, and in the rounds five robust standard
+    deviations too. What neighbours (7, or 15 of 32 sizes and more) let expect is the median of the
+    lines through each two of them, on double logarithmic scales. Sources: Theil 1950 for the lines,
+    Rousseeuw, Leroy 1987, ch. 1, for least squares in rounds.
     """
     import numpy as np
 
@@ -175,13 +208,17 @@ def described(
     from perfvcs.statistics.regression.fitting import fit
 
     size, value, number = (np.asarray(column, dtype=np.float64) for column in (x, y, count))
-    place = np.zeros(size.shape, dtype=np.intp) if group is None else np.asarray(group, dtype=np.intp)
+    place = (
+        np.zeros(size.shape, dtype=np.intp) if group is None else np.asarray(group, dtype=np.intp)
+    )
     total = int(place.max(initial=-1)) + 1 if groups is None else groups
 
     def through(rows: Flags) -> dict[str, Fit]:
         at, means, of = size[rows], value[rows], place[rows]
         with np.errstate(all="ignore"):
-            return fit(at, means, of, number[rows] / level(at, means, of) ** 2, groups=total, models=models)
+            return fit(
+                at, means, of, number[rows] / level(at, means, of) ** 2, groups=total, models=models
+            )
 
     judged = _judged(size, value, place, total)
     far = _lonely(size, value, place, judged)
@@ -207,26 +244,42 @@ def _joined(changed: Flags, new: Mapping[str, Fit], old: Mapping[str, Fit]) -> d
 
     found = {}
     for model, fit in old.items():
-        pairs = {field.name: (getattr(new[model], field.name), getattr(fit, field.name)) for field in fields(fit)[1:]}
-        where = {name: changed if former.ndim == 1 else changed[:, None] for name, (_, former) in pairs.items()}
-        found[model] = replace(fit, **{name: np.where(where[name], *both) for name, both in pairs.items()})
+        pairs = {
+            field.name: (getattr(new[model], field.name), getattr(fit, field.name))
+            for field in fields(fit)[1:]
+        }
+        where = {
+            name: changed if former.ndim == 1 else changed[:, None]
+            for name, (_, former) in pairs.items()
+        }
+        found[model] = replace(
+            fit, **{name: np.where(where[name], *both) for name, both in pairs.items()}
+        )
     return found
 
 
 def _judged(size: Floats, value: Floats, group: Numbers, groups: int) -> Flags:
-    """The groups that have enough sizes, all of them different, and only values above 0 at sizes above 0."""
+    """The groups that have enough sizes, all of them different, and only values above 0 at sizes
+    above 0.
+    """
     import numpy as np
 
     order = by_size(size, group)
-    again = np.append(False, (np.diff(size[order]) == 0) & (np.diff(group[order]) == 0))[: len(order)]
+    again = np.append(False, (np.diff(size[order]) == 0) & (np.diff(group[order]) == 0))[
+        : len(order)
+    ]
     good = ~again & (size[order] > 0) & (value[order] > 0)
     counts = np.bincount(group, minlength=groups)
-    found: Flags = (np.bincount(group[order], good, groups) == counts) & (counts >= FEWEST_JUDGED_SIZES)
+    found: Flags = (np.bincount(group[order], good, groups) == counts) & (
+        counts >= FEWEST_JUDGED_SIZES
+    )
     return found
 
 
 def _lonely(size: Floats, value: Floats, group: Numbers, judged: Flags) -> Flags:
-    """The rows of each group that is ``judged`` that are farthest from what their neighbours let expect."""
+    """The rows of each group that is ``judged`` that are farthest from what their neighbours let
+    expect.
+    """
     import numpy as np
 
     order = by_size(size, group)
@@ -235,7 +288,10 @@ def _lonely(size: Floats, value: Floats, group: Numbers, judged: Flags) -> Flags
     gap = np.zeros(len(order))
     u, v = (np.log(np.where(judged[of], column, 1.0)) for column in (at, value[order]))
     doubtful = judged[of] & _uneven(v, of, np.arange(len(order)) - begin[of], counts)
-    for width, here in ((FEWEST_JUDGED_SIZES, counts < MANY_SIZES), (2 * FEWEST_JUDGED_SIZES, counts >= MANY_SIZES)):
+    for width, here in (
+        (FEWEST_JUDGED_SIZES, counts < MANY_SIZES),
+        (2 * FEWEST_JUDGED_SIZES, counts >= MANY_SIZES),
+    ):
         rows = np.flatnonzero(doubtful & here[of])
         for part in np.array_split(rows, len(rows) // ROWS + 1):
             first = np.clip(part - width // 2, begin[of[part]], (begin + counts)[of[part]] - width)
@@ -252,7 +308,9 @@ def _lonely(size: Floats, value: Floats, group: Numbers, judged: Flags) -> Flags
 
 
 def _uneven(v: Floats, group: Numbers, position: Numbers, counts: Numbers) -> Flags:
-    """Rows that are worth a look: at either end of their group, some way off the median of the five around them, or all where one jumps."""
+    """Rows that are worth a look: at either end of their group, some way off the median of the five
+    around them, or all where one jumps.
+    """
     import numpy as np
 
     left = counts[group] - 1 - position
@@ -277,7 +335,9 @@ def _predicted(u: Floats, v: Floats, at: Floats) -> Floats:
 
 
 def _beyond(gap: Floats, count: Floats, group: Numbers, groups: int, before: Flags) -> Flags:
-    """Which rows are far off the curve by the spread of those not left out ``before``; none of a group where too many would be."""
+    """Which rows are far off the curve by the spread of those not left out ``before``; none of a
+    group where too many would be.
+    """
     import numpy as np
 
     far: Flags = np.abs(gap) > np.log(RATIO_APART)
@@ -288,5 +348,7 @@ def _beyond(gap: Floats, count: Floats, group: Numbers, groups: int, before: Fla
     rows = np.flatnonzero(asked[group] & ~before)
     spread = NORMAL * medians(scaled[rows], group[rows], groups)
     far &= scaled > FAR_DEVIATIONS * spread[group]
-    few: Flags = np.bincount(group, far, groups) <= np.maximum(LEFT_OUT_SHARE * np.bincount(group, minlength=groups), 1)
+    few: Flags = np.bincount(group, far, groups) <= np.maximum(
+        LEFT_OUT_SHARE * np.bincount(group, minlength=groups), 1
+    )
     return far & few[group]

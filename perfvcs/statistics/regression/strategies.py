@@ -1,6 +1,8 @@
-"""Ways to fit models to groups: to all rows at once, to growing parts of them, by a sample, or to ranges of sizes apart.
+"""Ways to fit models to groups: to all rows at once, to growing parts of them, by a sample, or to
+ranges of sizes apart.
 
-After the strategies of the regression analysis of Perun. Every one works on all groups at once, without a loop over rows or groups.
+After the strategies of the regression analysis of Perun. Every one works on all groups at once,
+without a loop over rows or groups.
 """
 
 from __future__ import annotations
@@ -23,14 +25,20 @@ if TYPE_CHECKING:
 Strategy = Literal["full", "iterative", "initial-guess", "interval", "bisection"]
 LEAST_SAMPLE = 20  # rows that `initial_guess` uses, if a group has that many
 MOST_HALVINGS = 30  # the rest is finer than sizes are
-LEAST_HALF = 8  # sizes that `bisection` leaves in a half: curves of two coefficients pass near any few of them
-MISSED = 0.01  # of the mean value of a half, by which the whole misses it at least: less is not a reason to cut
-GAIN = 12.0  # by how much n ln(squares) of each half must fall: 2 per coefficient, 2 for the place, 6 for strong evidence
+# sizes that `bisection` leaves in a half: curves of two coefficients pass near any few of them
+LEAST_HALF = 8
+# of the mean value of a half, by which the whole misses it at least: less is not a reason to cut
+MISSED = 0.01
+# by how much n ln(squares) of each half must fall: 2 per coefficient, 2 for the place, 6 for strong
+# evidence
+GAIN = 12.0
 
 
 @dataclass(frozen=True)
 class ModelPoints:
-    """Columns of equal length, all finite: values ``y`` at sizes ``x`` of groups, numbered from 0; weights of their squared residuals."""
+    """Columns of equal length, all finite: values ``y`` at sizes ``x`` of groups, numbered from 0;
+    weights of their squared residuals.
+    """
 
     x: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -41,7 +49,9 @@ class ModelPoints:
     def of(self, keep: NDArray[np.bool_]) -> ModelPoints:
         """Some of the rows."""
         weights = None if self.weights is None else self.weights[keep]
-        return replace(self, x=self.x[keep], y=self.y[keep], group=self.group[keep], weights=weights)
+        return replace(
+            self, x=self.x[keep], y=self.y[keep], group=self.group[keep], weights=weights
+        )
 
     def pieces(self, number: NDArray[np.intp], total: int) -> ModelPoints:
         """The same rows with other groups."""
@@ -57,7 +67,8 @@ class StrategyStep(NamedTuple):
 
 @dataclass(frozen=True)
 class FittedPieces:
-    """``fits`` and ``choice`` of pieces, ``owner`` the group of each; ``points`` are the rows with their pieces as groups.
+    """``fits`` and ``choice`` of pieces, ``owner`` the group of each; ``points`` are the rows with
+    their pieces as groups.
 
     ``steps``, per group, of the strategies that take some.
     """
@@ -69,10 +80,20 @@ class FittedPieces:
     steps: tuple[StrategyStep, ...] = ()
 
 
-def run(strategy: Strategy, points: ModelPoints, models: Sequence[str], rule: ChoiceRule, steps: int, seed: int) -> FittedPieces:
-    """Fit by a strategy. ``steps`` is how many parts (iterative), ranges (interval) or halvings (bisection) there are, and one over the
-    share of the rows that decide (initial-guess); ``seed`` fixes which rows are drawn.
-    """  # fmt: skip
+def run(
+    strategy: Strategy,
+    points: ModelPoints,
+    models: Sequence[str],
+    rule: ChoiceRule,
+    steps: int,
+    seed: int,
+) -> FittedPieces:
+    """Fit by a strategy.
+
+    ``steps`` is how many parts (iterative), ranges (interval) or halvings (bisection) there are,
+    and one over the share of the rows that decide (initial-guess); ``seed`` fixes which rows are
+    drawn.
+    """
     match strategy:
         case "full":
             return _whole(points, models, rule)
@@ -86,8 +107,12 @@ def run(strategy: Strategy, points: ModelPoints, models: Sequence[str], rule: Ch
             return bisection(points, models, rule, steps)
 
 
-def iterative(points: ModelPoints, models: Sequence[str], rule: ChoiceRule, steps: int, seed: int) -> FittedPieces:
-    """Fit growing random parts, each holding the one before, until all rows are in: ``steps`` shows when the choice settled."""
+def iterative(
+    points: ModelPoints, models: Sequence[str], rule: ChoiceRule, steps: int, seed: int
+) -> FittedPieces:
+    """Fit growing random parts, each holding the one before, until all rows are in: ``steps`` shows
+    when the choice settled.
+    """
     import numpy as np
 
     place, count = _shuffled(points, seed), _count(points)
@@ -100,7 +125,9 @@ def iterative(points: ModelPoints, models: Sequence[str], rule: ChoiceRule, step
     return replace(whole, steps=(*taken, StrategyStep(count, whole.choice)))
 
 
-def initial_guess(points: ModelPoints, models: Sequence[str], rule: ChoiceRule, steps: int, seed: int) -> FittedPieces:
+def initial_guess(
+    points: ModelPoints, models: Sequence[str], rule: ChoiceRule, steps: int, seed: int
+) -> FittedPieces:
     """Let a random sample decide on the model of each group, and fit that one alone to all rows.
 
     A group whose sample fits none of the models has none.
@@ -113,7 +140,11 @@ def initial_guess(points: ModelPoints, models: Sequence[str], rule: ChoiceRule, 
     most = np.minimum(count, np.maximum(np.ceil(count / steps), LEAST_SAMPLE)).astype(np.intp)
     guess = _whole(points.of(_shuffled(points, seed) < most[points.group]), models, rule).choice
     fits: dict[str, Fit] = {}
-    index, coefficients, r2 = np.full(points.groups, -1), np.full((points.groups, 2), np.nan), np.full(points.groups, np.nan)
+    index, coefficients, r2 = (
+        np.full(points.groups, -1),
+        np.full((points.groups, 2), np.nan),
+        np.full(points.groups, np.nan),
+    )
     for model in models:
         if model == FULL_QUADRATIC:  # which is never guessed
             continue
@@ -122,12 +153,20 @@ def initial_guess(points: ModelPoints, models: Sequence[str], rule: ChoiceRule, 
         found = fits[model] = _fit(points.of(wanted[points.group]), [model])[model]
         if model in MODELS:
             known = found.known
-            index[known], coefficients[known], r2[known] = place, found.coefficients[known], found.r2[known]
+            index[known], coefficients[known], r2[known] = (
+                place,
+                found.coefficients[known],
+                found.r2[known],
+            )
     choice = ModelChoice(index, guess.p, r2, coefficients, guess.grows, fits)
-    return FittedPieces(fits, choice, np.arange(points.groups), points, (StrategyStep(most, guess),))
+    return FittedPieces(
+        fits, choice, np.arange(points.groups), points, (StrategyStep(most, guess),)
+    )
 
 
-def interval(points: ModelPoints, models: Sequence[str], rule: ChoiceRule, steps: int) -> FittedPieces:
+def interval(
+    points: ModelPoints, models: Sequence[str], rule: ChoiceRule, steps: int
+) -> FittedPieces:
     """Cut each group's range of sizes into ``steps`` equal parts and fit each apart."""
     import numpy as np
 
@@ -137,12 +176,16 @@ def interval(points: ModelPoints, models: Sequence[str], rule: ChoiceRule, steps
     return _apart(points, points.group * steps + part, models, rule)
 
 
-def bisection(points: ModelPoints, models: Sequence[str], rule: ChoiceRule, steps: int) -> FittedPieces:
-    """Halve the range of sizes, and the halves again, up to ``steps`` times, as long as both halves fit better than the whole.
+def bisection(
+    points: ModelPoints, models: Sequence[str], rule: ChoiceRule, steps: int
+) -> FittedPieces:
+    """Halve the range of sizes, and the halves again, up to ``steps`` times, as long as both halves
+    fit better than the whole.
 
-    By the rule "r2" a half fits better if its r2 is higher; by "aicc" if the logarithm of its squared residuals, times its rows, is
-    lower by ``GAIN`` with a model of its own than with that of the whole, and this one misses it by ``MISSED`` (root mean square): values
-    without noise would be cut for nothing. A half has ``LEAST_HALF`` sizes or more.
+    By the rule "r2" a half fits better if its r2 is higher; by "aicc" if the logarithm of its
+    squared residuals, times its rows, is lower by ``GAIN`` with a model of its own than with that
+    of the whole, and this one misses it by ``MISSED`` (root mean square): values without noise
+    would be cut for nothing. A half has ``LEAST_HALF`` sizes or more.
     """
     import numpy as np
 
@@ -154,7 +197,9 @@ def bisection(points: ModelPoints, models: Sequence[str], rule: ChoiceRule, step
         half = _halves(here, number, len(pieces))
         outer = here.pieces(number, len(pieces))
         inner = here.pieces(2 * number + half, 2 * len(pieces))
-        better: NDArray[np.bool_] = np.logical_and.reduce(_better(outer, inner, models, rule).reshape(-1, 2), axis=1)
+        better: NDArray[np.bool_] = np.logical_and.reduce(
+            _better(outer, inner, models, rule).reshape(-1, 2), axis=1
+        )
         if not better.any():  # nor where no piece is left
             break
         split = better[number]
@@ -167,14 +212,18 @@ def bisection(points: ModelPoints, models: Sequence[str], rule: ChoiceRule, step
 
 
 def _halves(points: ModelPoints, number: NDArray[np.intp], pieces: int) -> NDArray[np.intp]:
-    """For each row, with the number of its piece, which half of the piece's range it is in: 0 or 1."""
+    """For each row, with the number of its piece, which half of the piece's range it is in: 0 or
+    1.
+    """
     import numpy as np
 
     low, high = _ends(points, number, pieces)
     return (points.x > (low / 2 + high / 2)[number]).astype(np.intp)
 
 
-def _better(outer: ModelPoints, inner: ModelPoints, models: Sequence[str], rule: ChoiceRule) -> NDArray[np.bool_]:
+def _better(
+    outer: ModelPoints, inner: ModelPoints, models: Sequence[str], rule: ChoiceRule
+) -> NDArray[np.bool_]:
     """For each half whether it fits better than its whole; shape (2 * pieces,)."""
     import numpy as np
 
@@ -189,7 +238,11 @@ def _better(outer: ModelPoints, inner: ModelPoints, models: Sequence[str], rule:
         level = np.bincount(inner.group, np.abs(inner.y), inner.groups) / count
         enough &= np.bincount(inner.group, rest, inner.groups) > count * (MISSED * level) ** 2
         before = np.bincount(inner.group, weights * rest, inner.groups)
-        after = np.bincount(inner.group, weights * (inner.y - halves.predict(inner.x, inner.group)) ** 2, inner.groups)
+        after = np.bincount(
+            inner.group,
+            weights * (inner.y - halves.predict(inner.x, inner.group)) ** 2,
+            inner.groups,
+        )
         after = np.maximum(after, _rounding(inner))
         return enough & (count * np.log(before / after) > GAIN)
 
@@ -200,7 +253,9 @@ def _sizes(points: ModelPoints) -> NDArray[np.intp]:
 
     order = by_size(points.x, points.group)
     x, group = points.x[order], points.group[order]
-    return np.bincount(group, np.append(True, (np.diff(x) > 0) | (np.diff(group) > 0))[: len(x)], points.groups).astype(np.intp)
+    return np.bincount(
+        group, np.append(True, (np.diff(x) > 0) | (np.diff(group) > 0))[: len(x)], points.groups
+    ).astype(np.intp)
 
 
 def _rounding(points: ModelPoints) -> NDArray[np.float64]:
@@ -208,11 +263,18 @@ def _rounding(points: ModelPoints) -> NDArray[np.float64]:
     import numpy as np
 
     weights = np.ones(len(points.y)) if points.weights is None else points.weights
-    return np.asarray(np.bincount(points.group, weights * (2.0**-48 * points.y) ** 2, points.groups) + 1e-300, dtype=np.float64)
+    return np.asarray(
+        np.bincount(points.group, weights * (2.0**-48 * points.y) ** 2, points.groups) + 1e-300,
+        dtype=np.float64,
+    )
 
 
-def _apart(points: ModelPoints, piece: NDArray[np.intp], models: Sequence[str], rule: ChoiceRule) -> FittedPieces:
-    """Each piece (any numbers, of rows of one group) fitted separately; in order of the groups and of the sizes."""
+def _apart(
+    points: ModelPoints, piece: NDArray[np.intp], models: Sequence[str], rule: ChoiceRule
+) -> FittedPieces:
+    """Each piece (any numbers, of rows of one group) fitted separately; in order of the groups and
+    of the sizes.
+    """
     import numpy as np
 
     _, first, number = np.unique(piece, return_index=True, return_inverse=True)
@@ -236,7 +298,9 @@ def _whole(points: ModelPoints, models: Sequence[str], rule: ChoiceRule) -> Fitt
 def _fit(points: ModelPoints, models: Sequence[str]) -> dict[str, Fit]:
     from perfvcs.statistics.regression.fitting import fit
 
-    return fit(points.x, points.y, points.group, points.weights, groups=points.groups, models=models)
+    return fit(
+        points.x, points.y, points.group, points.weights, groups=points.groups, models=models
+    )
 
 
 def _count(points: ModelPoints) -> NDArray[np.intp]:
@@ -245,8 +309,12 @@ def _count(points: ModelPoints) -> NDArray[np.intp]:
     return np.bincount(points.group, minlength=points.groups)
 
 
-def _ends(points: ModelPoints, number: NDArray[np.intp], total: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The smallest and the largest size of each of ``total`` numbers; inf and -inf where one has no rows."""
+def _ends(
+    points: ModelPoints, number: NDArray[np.intp], total: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The smallest and the largest size of each of ``total`` numbers; inf and -inf where one has no
+    rows.
+    """
     import numpy as np
 
     low, high = np.full(total, np.inf), np.full(total, -np.inf)

@@ -1,4 +1,6 @@
-"""What records the functions that run, in the measured interpreter: ``python`` is the recorder, ``start`` begins with the interpreter."""
+"""What records the functions that run, in the measured interpreter: ``python`` is the recorder,
+``start`` begins with the interpreter.
+"""
 
 from pathlib import Path
 

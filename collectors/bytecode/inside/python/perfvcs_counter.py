@@ -1,8 +1,10 @@
-"""Counts the bytecode instructions that each function of this interpreter executes from here on, and its calls, by call path.
+"""Counts the bytecode instructions that each function of this interpreter executes from here on,
+and its calls, by call path.
 
-Environment: PERFVCS_BYTECODE is the folder for the files, PERFVCS_BYTECODE_METER is ``instructions``, or ``time`` for the processor time of
-the thread instead. A tree per thread: nodes are functions, those of C too; a function that is entered again on its own path goes on in the
-node it has there.
+Environment: PERFVCS_BYTECODE is the folder for the files, PERFVCS_BYTECODE_METER is
+``instructions``, or ``time`` for the processor time of the thread instead. A tree per thread: nodes
+are functions, those of C too; a function that is entered again on its own path goes on in the node
+it has there.
 """
 
 from __future__ import annotations
@@ -28,18 +30,23 @@ MONITOR = 3  # the tool's number for sys.monitoring, one of the two that nobody 
 
 
 class Tree:
-    """The calls of one thread. The lists have an entry per node: ``entered`` has its calls, ``again`` those inside itself, and
+    """The calls of one thread.
+
+    The lists have an entry per node: ``entered`` has its calls, ``again`` those inside itself, and
     ``amounts`` what was counted.
     """
 
     def __init__(self) -> None:
-        self.keys: list[object] = [None]  # codes stay alive with them, so that no other gets their id
+        # codes stay alive with them, so that no other gets their id
+        self.keys: list[object] = [None]
         self.names: list[tuple[str, str]] = [("", "")]
         self.parents, self.entered, self.again, self.amounts = [-1], [1], [0], [0]
         self.below: list[dict[object, int]] = [{}]
 
     def child(self, parent: int, key: object, code: CodeType | None, function: Any) -> int:
-        """The node for a function below another one, made where it is new; its own above where it is entered again."""
+        """The node for a function below another one, made where it is new; its own above where it
+        is entered again.
+        """
         node = self._above(parent, key, wraps=code is None or bool(code.co_flags & NESTED))
         if node <= 0 and len(self.keys) < MOST_NODES:
             node = len(self.keys)
@@ -55,10 +62,11 @@ class Tree:
         return node
 
     def _above(self, parent: int, key: object, *, wraps: bool) -> int:
-        """The node in which a function goes on that is entered again on its own path, 0 where it is not.
+        """The node in which a function goes on that is entered again on its own path, 0 where it is
+        not.
 
-        What wraps others (functions of C that call back, nested functions such as decorators make) is on a path for many reasons, and goes
-        on only in itself or when it is there often.
+        What wraps others (functions of C that call back, nested functions such as decorators make)
+        is on a path for many reasons, and goes on only in itself or when it is there often.
         """
         node, times = parent, 0
         if wraps and self.keys[parent] == key:
@@ -78,16 +86,28 @@ def _of_code(code: CodeType) -> tuple[str, str]:
 
 def _of_builtin(function: Any) -> tuple[str, str]:
     """Name and module of a function of C; a method has its type's."""
-    module = getattr(function, "__module__", None) or type(getattr(function, "__self__", None)).__module__
+    module = (
+        getattr(function, "__module__", None)
+        or type(getattr(function, "__self__", None)).__module__
+    )
     return str(getattr(function, "__qualname__", function)), f"<{module}>"
 
 
-def recorder(tree: Tree, clock: Callable[[], int], keep: list[CodeType]) -> Callable[[FrameType, str, Any], None]:
+def recorder(
+    tree: Tree, clock: Callable[[], int], keep: list[CodeType]
+) -> Callable[[FrameType, str, Any], None]:
     """What ``sys.setprofile`` takes for one thread; ``clock`` says what was spent so far."""
-    entered, again, amounts, below, child = tree.entered, tree.again, tree.amounts, tree.below, tree.child
+    entered, again, amounts, below, child = (
+        tree.entered,
+        tree.again,
+        tree.amounts,
+        tree.below,
+        tree.child,
+    )
     stack: list[int] = []
     push, pop = stack.append, stack.pop
-    cost = min(-clock() + clock() for _ in range(200)) if clock is time.thread_time_ns else 0  # of asking, which is in every span
+    # of asking, which is in every span
+    cost = min(-clock() + clock() for _ in range(200)) if clock is time.thread_time_ns else 0
     current, last = 0, clock()
 
     def profile(frame: FrameType, event: str, arg: Any) -> None:
@@ -190,7 +210,10 @@ class CCounter:
         found = []
         for names, *columns in self.module.trees():
             tree = Tree()
-            tree.names = [one if isinstance(one, tuple) else ("", "") if one is None else _of_code(one) for one in names]
+            tree.names = [
+                one if isinstance(one, tuple) else ("", "") if one is None else _of_code(one)
+                for one in names
+            ]
             tree.parents, tree.entered, tree.again, tree.amounts = columns
             found.append(tree)
         return found
@@ -242,12 +265,20 @@ class Process:
         trees = [
             {
                 "frames": [frames.setdefault(name, len(frames)) for name in tree.names],
-                "parents": tree.parents, "entered": tree.entered, "again": tree.again, "amounts": tree.amounts,
+                "parents": tree.parents,
+                "entered": tree.entered,
+                "again": tree.again,
+                "amounts": tree.amounts,
             }
             for tree in self.counter.trees()
-        ]  # fmt: skip
+        ]
         try:
-            with open(f"{self.folder}/counts-{os.getpid()}.json", "w", encoding="utf-8", errors="backslashreplace") as file:
+            with open(
+                f"{self.folder}/counts-{os.getpid()}.json",
+                "w",
+                encoding="utf-8",
+                errors="backslashreplace",
+            ) as file:
                 json.dump({"frames": list(frames), "trees": trees}, file)
         except OSError:
             return  # the folder is gone: this process outlived the measurement
@@ -260,7 +291,9 @@ def install(environ: Mapping[str, str]) -> None:
         return
     clock = environ.get(f"{PREFIX}_METER") == "time"
     module = _module(environ.get(f"{PREFIX}_MODULE", ""))
-    Process(folder, PythonCounter(clock=clock) if module is None else CCounter(module, clock=clock)).begin()
+    Process(
+        folder, PythonCounter(clock=clock) if module is None else CCounter(module, clock=clock)
+    ).begin()
 
 
 def _module(compiled: str) -> Any:
@@ -272,7 +305,9 @@ def _module(compiled: str) -> Any:
 
         if not path or extension_suffixes()[0] != tag:
             return None
-        module = create_dynamic(ModuleSpec("perfvcs_counts", ExtensionFileLoader("perfvcs_counts", path), origin=path))
+        module = create_dynamic(
+            ModuleSpec("perfvcs_counts", ExtensionFileLoader("perfvcs_counts", path), origin=path)
+        )
         exec_dynamic(module)
     except ImportError:
         return None

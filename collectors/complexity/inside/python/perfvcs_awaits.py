@@ -1,4 +1,6 @@
-"""Follows a coroutine through what it awaits, so that its clock stands still while it is suspended there."""
+"""Follows a coroutine through what it awaits, so that its clock stands still while it is suspended
+there.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ def resume(handle: Any, value: Any) -> Any:
 
 
 class Iterator:
-    """An iterator of a generator or coroutine: while it gives something, the call whose handle this is does not run."""
+    """An iterator of a generator or coroutine: while it gives something, the call whose handle this
+    is does not run.
+    """
 
     __slots__ = ("handle", "inner")
 
@@ -64,7 +68,9 @@ def delegate(handle: Any, inner: Any) -> Any:
 
 
 def awaiting(handle: Any, inner: Any) -> Any:
-    """What ``await inner`` waits for; ``inner`` itself when that is nothing to wait for, which Python then tells."""
+    """What ``await inner`` waits for; ``inner`` itself when that is nothing to wait for, which
+    Python then tells.
+    """
     method = getattr(type(inner), "__await__", None)
     if method is not None:
         return Iterator(handle, method(inner))

@@ -1,4 +1,6 @@
-"""Has the modules of chosen functions compiled with probes; all others, and the modules' cached code, are left alone."""
+"""Has the modules of chosen functions compiled with probes; all others, and the modules' cached
+code, are left alone.
+"""
 
 from __future__ import annotations
 
@@ -27,21 +29,30 @@ MAIN = "__main__"
 
 
 class NoteLines:
-    """Lines for the other side, each written as it comes up, so that a process that is killed has written them."""
+    """Lines for the other side, each written as it comes up, so that a process that is killed has
+    written them.
+    """
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self.start = perf_counter_ns()
 
     def path(self, kind: str, ending: str) -> str:
-        """A file of this process: a child that is forked writes files of its own, and so does what it becomes by exec."""
+        """A file of this process: a child that is forked writes files of its own, and so does what
+        it becomes by exec.
+        """
         return f"{self.folder}/{kind}-{os.getpid()}-{self.start}{ending}"
 
     def tell(self, *fields: object) -> None:
         """Write a line."""
-        line = SEPARATOR.join(str(field).replace(SEPARATOR, " ").replace(END, " ") for field in fields) + END
+        line = (
+            SEPARATOR.join(str(field).replace(SEPARATOR, " ").replace(END, " ") for field in fields)
+            + END
+        )
         try:
-            descriptor = os.open(self.path("notes", ".txt"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            descriptor = os.open(
+                self.path("notes", ".txt"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600
+            )
         except OSError as error:
             if _module("perfvcs_sizes").of_program(error):
                 raise
@@ -74,7 +85,9 @@ class RecordingHook:
         self.before = {name for name in wanted if name in sys.modules and name != MAIN}
         self.met: set[str] = set()
 
-    def entries(self, module: str, *, main: bool) -> dict[str, list[perfvcs_rewrite.RecordedFunction]]:
+    def entries(
+        self, module: str, *, main: bool
+    ) -> dict[str, list[perfvcs_rewrite.RecordedFunction]]:
         """The functions asked for in a module, by qualified name."""
         names = dict.fromkeys([module, *([MAIN] if main else [])])
         found: dict[str, list[perfvcs_rewrite.RecordedFunction]] = {}
@@ -86,7 +99,9 @@ class RecordingHook:
         return found
 
     def install(self) -> None:
-        """Stand in for the loaders' get_code, and wait for the main program where no loader is asked for it."""
+        """Stand in for the loaders' get_code, and wait for the main program where no loader is
+        asked for it.
+        """
         loaders = [imports.SourceLoader]
         if "zipimport" in sys.modules:
             loaders.append(sys.modules["zipimport"].zipimporter)
@@ -114,7 +129,9 @@ class RecordingHook:
                 how = f"was loaded by another import hook ({kind})"
             self.notes.tell("untouched", name, how)
 
-    def _get_code(self, original: Callable[[Any, str], CodeType | None]) -> Callable[[Any, str], CodeType | None]:
+    def _get_code(
+        self, original: Callable[[Any, str], CodeType | None]
+    ) -> Callable[[Any, str], CodeType | None]:
         def get_code(self: Any, fullname: str) -> CodeType | None:
             found = hook.module(self, fullname)
             return original(self, fullname) if found is None else found
@@ -128,7 +145,9 @@ class RecordingHook:
         return get_code
 
     def module(self, loader: Any, name: str) -> CodeType | None:
-        """The code of a module with probes; None when it needs none or cannot be compiled, which its own loader then tells."""
+        """The code of a module with probes; None when it needs none or cannot be compiled, which
+        its own loader then tells.
+        """
         main = self.script.is_module(name)
         if name not in self.wanted and not (main and MAIN in self.wanted):
             return None
@@ -139,18 +158,26 @@ class RecordingHook:
             return None  # an import hook that makes something else of the source
         try:
             path = loader.get_filename(name)
-            source = loader.get_data(path) if hasattr(loader, "path_stats") else loader.get_source(name)
+            source = (
+                loader.get_data(path) if hasattr(loader, "path_stats") else loader.get_source(name)
+            )
             quiet = os.path.exists(imports.cache_from_source(path))  # noqa: PTH110
         except (OSError, ImportError, NotImplementedError):
             return None
         return self.rewritten(name, source, path, self.entries(name, main=main), quiet=quiet)
 
-    def rewritten(self, module: str, source: Any, path: str, entries: Any, *, quiet: bool) -> CodeType | None:
-        """The code of a source with probes in these functions; None when it cannot be had, which is noted."""
+    def rewritten(
+        self, module: str, source: Any, path: str, entries: Any, *, quiet: bool
+    ) -> CodeType | None:
+        """The code of a source with probes in these functions; None when it cannot be had, which is
+        noted.
+        """
         try:
             if self.instruments is None:
                 make = _module("perfvcs_instruments").Instruments
-                self.instruments = make(self.notes, self.keep, outermost=self.outermost, extensions=self.extensions)
+                self.instruments = make(
+                    self.notes, self.keep, outermost=self.outermost, extensions=self.extensions
+                )
             rewrite = _module("perfvcs_rewrite").rewrite
             self.met.add(module)
             self.notes.tell("module", module, path)
@@ -163,7 +190,9 @@ class RecordingHook:
 
 
 def _module(name: str) -> Any:
-    """A module of this folder, which is not on the path any more; not among the program's modules either."""
+    """A module of this folder, which is not on the path any more; not among the program's modules
+    either.
+    """
     if name not in _modules:
         path = f"{FOLDER}/{name}.py"
         loader = imports.SourceFileLoader(name, path)
@@ -187,7 +216,9 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
 
 
 def install(path: str) -> RecordingHook | None:
-    """Record what the file ``path`` asks for; nothing when there is none, as in a process that outlives the measurement."""
+    """Record what the file ``path`` asks for; nothing when there is none, as in a process that
+    outlives the measurement.
+    """
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             lines = [line.split(SEPARATOR) for line in file.read().split(END)[:-1]]
@@ -203,6 +234,8 @@ def install(path: str) -> RecordingHook | None:
     wanted: dict[str, list[tuple[int, str, int, str]]] = {}
     for index, module, name, line, size in lines[1:]:
         wanted.setdefault(module, []).append((int(index), name, int(line), size))
-    hook = RecordingHook(notes, int(keep), outermost=outermost == "1", wanted=wanted, extensions=extensions)
+    hook = RecordingHook(
+        notes, int(keep), outermost=outermost == "1", wanted=wanted, extensions=extensions
+    )
     hook.install()
     return hook

@@ -25,9 +25,13 @@ class Parts:
 
 
 class Instruments:
-    """The recorder, in C where there is a module for this interpreter (``extensions``: by the ending of their names)."""
+    """The recorder, in C where there is a module for this interpreter (``extensions``: by the
+    ending of their names).
+    """
 
-    def __init__(self, notes: NoteLines, keep: int, *, outermost: bool, extensions: dict[str, str]) -> None:
+    def __init__(
+        self, notes: NoteLines, keep: int, *, outermost: bool, extensions: dict[str, str]
+    ) -> None:
         self.notes = notes
         self.failures: set[int] = set()
         self.recorder: Any
@@ -35,7 +39,8 @@ class Instruments:
         if tracer is None:
             make = _module("perfvcs_probe").Recording
             self.recorder = make(lambda: notes.path("calls", ".bin"), keep, outermost=outermost)
-            trial = make(lambda: "", 1, outermost=outermost, due=inf)  # what taking a row costs is charged when it is taken
+            # what taking a row costs is charged when it is taken
+            trial = make(lambda: "", 1, outermost=outermost, due=inf)
         else:
             _module("perfvcs_awaits").Iterator = tracer.iterator
             self.recorder = trial = _module("perfvcs_native").Recorder(
@@ -50,7 +55,9 @@ class Instruments:
                 setattr(os, name, self._saving(getattr(os, name)))
 
     def _extension(self, extensions: dict[str, str]) -> Any:
-        """The recorder in C; None when there is none for this interpreter, or it cannot be loaded."""
+        """The recorder in C; None when there is none for this interpreter, or it cannot be
+        loaded.
+        """
         import _imp
 
         name = "perfvcs_tracer"
@@ -59,7 +66,9 @@ class Instruments:
             return None
         try:
             loader = imports.ExtensionFileLoader(name, path)
-            module = loader.create_module(imports.spec_from_file_location(name, path, loader=loader))
+            module = loader.create_module(
+                imports.spec_from_file_location(name, path, loader=loader)
+            )
             loader.exec_module(module)
         except (ImportError, OSError) as error:
             self.notes.tell("slow", _module("perfvcs_sizes").describe(error))
@@ -67,7 +76,9 @@ class Instruments:
         return module
 
     def _saving(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, which ends this process without its exit handlers, after the records are written."""
+        """The function, which ends this process without its exit handlers, after the records are
+        written.
+        """
 
         def ending(*args: Any, **kwargs: Any) -> Any:
             self.recorder.save()
@@ -77,7 +88,9 @@ class Instruments:
         ending.__doc__ = original.__doc__
         return ending
 
-    def instrument(self, entry: RecordedFunction, names: list[str], node: Any, enclosing: str) -> Any:
+    def instrument(
+        self, entry: RecordedFunction, names: list[str], node: Any, enclosing: str
+    ) -> Any:
         """What stands in the body of a function."""
         sizes, awaits = _module("perfvcs_sizes"), _module("perfvcs_awaits")
         probe = self.recorder.probe(entry.index)
@@ -109,27 +122,49 @@ class Instruments:
         if entry.size:
             parts.size = sizes.measured(entry.size, names, enclosing, tell_error, self.recorder)
         else:
-            method = bool(enclosing) and bool(names) and not any(_name(one) == "staticmethod" for one in node.decorator_list)
+            method = (
+                bool(enclosing)
+                and bool(names)
+                and not any(_name(one) == "staticmethod" for one in node.decorator_list)
+            )
             last = [one.arg for one in (node.args.vararg, node.args.kwarg) if one is not None]
             parts.size = probe.guessing(
-                sizes.Guess(names, last, method=method, len_method=node.name == "__len__", report=tell_guess)
+                sizes.Guess(
+                    names, last, method=method, len_method=node.name == "__len__", report=tell_guess
+                )
             )
         self.notes.tell("defined", entry.index, node.lineno)
         return parts
 
 
 def calibrate(recorder: Any) -> tuple[float, float]:
-    """What a probe with a size takes inside the call that it measures (median), and in all (least of some blocks); in ns.
+    """What a probe with a size takes inside the call that it measures (median), and in all (least
+    of some blocks); in ns.
 
-    Other programs can only make a block take longer, and what is subtracted in excess would make durations zero.
+    Other programs can only make a block take longer, and what is subtracted in excess would make
+    durations zero.
     """
     rewrite = _module("perfvcs_rewrite")
     probe = recorder.probe(0, stored=False)
     parts: Any = Parts()
-    parts.entering, parts.limited, parts.leaving, parts.failed = probe.entering, probe.limited, probe.leaving, None
+    parts.entering, parts.limited, parts.leaving, parts.failed = (
+        probe.entering,
+        probe.limited,
+        probe.leaving,
+        None,
+    )
     entries = {"f": [rewrite.RecordedFunction(0, "f", 0, "len(x)")]}
     space: dict[str, Any] = {}
-    exec(rewrite.rewrite("def f(x): pass\ndef g(x): pass\n", "<calibration>", entries, lambda *_: parts, quiet=True), space)
+    exec(
+        rewrite.rewrite(
+            "def f(x): pass\ndef g(x): pass\n",
+            "<calibration>",
+            entries,
+            lambda *_: parts,
+            quiet=True,
+        ),
+        space,
+    )
     least, inside, argument = {"f": inf, "g": inf}, [], [1, 2, 3]
     for _ in range(CALIBRATION_BLOCKS):
         for name in ("f", "g"):

@@ -17,15 +17,19 @@ if TYPE_CHECKING:
     from perfvcs.collectors.complexity.inside.python.perfvcs_suspension import suspending
 else:
     exact, suspending = _module("perfvcs_sizes").exact, _module("perfvcs_suspension").suspending  # noqa: F821 - the hook's
-    RunningCalls, Recorder = _module("perfvcs_recorder").RunningCalls, _module("perfvcs_recorder").Recorder  # noqa: F821
+    RunningCalls, Recorder = (
+        _module("perfvcs_recorder").RunningCalls,  # noqa: F821
+        _module("perfvcs_recorder").Recorder,  # noqa: F821
+    )
 
 
 class Probe:
-    """What stands in the body of one function: ``entering`` gives the statement at its start, ``leaving`` that at its end; ``begin(size)``
-    where it yields.
+    """What stands in the body of one function: ``entering`` gives the statement at its start,
+    ``leaving`` that at its end; ``begin(size)`` where it yields.
 
-    ``enter(size)`` is for a size that failed, ``interrupted(frame)`` for a call that a signal ended at its start. ``current()`` is
-    the handle of the running call of a generator or coroutine, ``pause(value)`` stops its clock and returns the value.
+    ``enter(size)`` is for a size that failed, ``interrupted(frame)`` for a call that a signal ended
+    at its start. ``current()`` is the handle of the running call of a generator or coroutine,
+    ``pause(value)`` stops its clock and returns the value.
     """
 
     def __init__(self, recorder: Recorder, function: FunctionSamples) -> None:
@@ -34,7 +38,8 @@ class Probe:
         self.begin, self.pause, self.current = suspending(recorder, function, self.local)
 
     def entering(self, size: Any, *, whole: bool, constant: Callable[[object], Any]) -> Any:
-        """The statement that notes the start of a call, by the expressions of the size (``whole``: surely an int) and of constants.
+        """The statement that notes the start of a call, by the expressions of the size (``whole``:
+        surely an int) and of constants.
 
         It calls no function of ours unless it must: that is a good part of what a probe takes.
         """
@@ -42,12 +47,21 @@ class Probe:
             size = ast.Call(func=constant(exact), args=[size], keywords=[])
         load = ast.Load()
         spent = ast.Attribute(value=constant(self.recorder), attr="spent", ctx=load)
-        entry = ast.Tuple(elts=[size, spent, ast.Call(func=constant(perf_counter), args=[], keywords=[])], ctx=load)
+        entry = ast.Tuple(
+            elts=[size, spent, ast.Call(func=constant(perf_counter), args=[], keywords=[])],
+            ctx=load,
+        )
         calls = ast.Attribute(value=constant(self.local), attr="calls", ctx=load)
-        return ast.Expr(ast.Call(func=ast.Attribute(value=calls, attr="append", ctx=load), args=[entry], keywords=[]))
+        return ast.Expr(
+            ast.Call(
+                func=ast.Attribute(value=calls, attr="append", ctx=load), args=[entry], keywords=[]
+            )
+        )
 
     def limited(self, constant: Callable[[object], Any]) -> Any:  # noqa: ARG002
-        """The statement for a call that cannot be noted since recursion is at its limit: the program hears of that one call earlier."""
+        """The statement for a call that cannot be noted since recursion is at its limit: the
+        program hears of that one call earlier.
+        """
         return ast.Raise()
 
     def leaving(self, constant: Callable[[object], Any]) -> Any:
@@ -81,20 +95,30 @@ class Recording(Recorder):
 
 def probes(recorder: Recorder, function: FunctionSamples) -> tuple[Any, ...]:
     """The stacks of a function, and its ``enter``, ``leave`` and ``interrupted``."""
-    clock, local, skips, total = perf_counter, RunningCalls(recorder), function.skips, recorder.total
+    clock, local, skips, total = (
+        perf_counter,
+        RunningCalls(recorder),
+        function.skips,
+        recorder.total,
+    )
 
     def enter(size: float) -> None:
         local.calls.append((size, recorder.spent, clock()))
 
     def leave(end: float, calls: list[Any]) -> None:
-        try:  # near the limit of recursion nothing can be called: the program is about to hear of that
+        # near the limit of recursion nothing can be called: the program is about to hear of that
+        try:
             size, before, start = calls.pop()
         except RecursionError:
             del calls[-1]
             return
         try:
             if calls:
-                if recorder.outermost and calls[-1] is not None and (len(calls) > 2 or goes_on(calls)):
+                if (
+                    recorder.outermost
+                    and calls[-1] is not None
+                    and (len(calls) > 2 or goes_on(calls))
+                ):
                     recorder.spent += total
                     return
                 size, before = own(size, before)
@@ -107,7 +131,9 @@ def probes(recorder: Recorder, function: FunctionSamples) -> tuple[Any, ...]:
         recorder.spent += total
 
     def goes_on(calls: list[Any]) -> bool:
-        """Whether another call of the function runs in this thread; what the handler of a signal left over is forgotten."""
+        """Whether another call of the function runs in this thread; what the handler of a signal
+        left over is forgotten.
+        """
         begun = clock()
         found = running(sys._getframe(2)) > 1
         if not found:
@@ -116,12 +142,15 @@ def probes(recorder: Recorder, function: FunctionSamples) -> tuple[Any, ...]:
         return found
 
     def own(size: Any, before: float) -> tuple[Any, float]:
-        """The size, None when the call is not to be recorded; and what this thread had spent before."""
+        """The size, None when the call is not to be recorded; and what this thread had spent
+        before.
+        """
         return None if recorder.thread().held else size, recorder.own(before)
 
     def take(size: Any, before: float, start: float, end: float) -> None:
         begun = clock()
-        if size is not None:  # else it is not to be recorded, or began in the process of which this one was forked
+        # else it is not to be recorded, or began in the process of which this one was forked
+        if size is not None:
             function.offer(size, start, end - start, recorder.spent - before + recorder.inside)
         if begun >= recorder.due:
             recorder.keep_house(begun)

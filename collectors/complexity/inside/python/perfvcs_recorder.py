@@ -1,6 +1,8 @@
-"""Durations of calls and their sizes in pure Python: a bounded sample per function and bucket of sizes, written as records.
+"""Durations of calls and their sizes in pure Python: a bounded sample per function and bucket of
+sizes, written as records.
 
-It is what records where no C compiler is. The format of the file is that of ``perfvcs.collectors.complexity.calls.recording``.
+It is what records where no C compiler is. The format of the file is that of
+``perfvcs.collectors.complexity.calls.recording``.
 """
 
 from __future__ import annotations
@@ -19,17 +21,24 @@ if TYPE_CHECKING:
     from perfvcs.collectors.complexity.inside.python.perfvcs_samples import FunctionSamples
     from perfvcs.collectors.complexity.inside.python.perfvcs_sizes import of_program
 else:
-    FunctionSamples, of_program = _module("perfvcs_samples").FunctionSamples, _module("perfvcs_sizes").of_program  # noqa: F821 - the hook's
+    FunctionSamples, of_program = (
+        _module("perfvcs_samples").FunctionSamples,  # noqa: F821
+        _module("perfvcs_sizes").of_program,  # noqa: F821
+    )
 
 HEADER = Struct("<8sII")
 MAGIC, VERSION = b"PVCSCALL", 1
 INTERVAL = 0.05  # seconds after which the file is written anew
 SAVED = 20  # and this many times what the last writing took
-PATIENCE = 2.0  # seconds for another thread to write; the handler of a signal may have kept it from telling that it has
+# seconds for another thread to write; the handler of a signal may have kept it from telling that it
+# has
+PATIENCE = 2.0
 
 
 class ThreadState:
-    """What is known of one thread: the stacks of its calls, by function; whether it computes a size; ``spent`` when another took over."""
+    """What is known of one thread: the stacks of its calls, by function; whether it computes a
+    size; ``spent`` when another took over.
+    """
 
     __slots__ = ("held", "left", "stacks")
 
@@ -42,17 +51,32 @@ class ThreadState:
 class Recorder:
     """Keeps what the probes of functions record in the file ``path()`` of this process.
 
-    ``spent`` is what recording has cost until now, in seconds, as part of the duration of whoever is running; ``inside`` is what a probe
-    takes within the call that it measures, ``total`` what it takes in all.
+    ``spent`` is what recording has cost until now, in seconds, as part of the duration of whoever
+    is running; ``inside`` is what a probe takes within the call that it measures, ``total`` what it
+    takes in all.
     """
 
     __slots__ = (
-        "careful", "due", "functions", "inside", "keep", "local", "lock",
-        "outermost", "path", "random", "spent", "threads", "total", "turn",
-    )  # fmt: skip
+        "careful",
+        "due",
+        "functions",
+        "inside",
+        "keep",
+        "local",
+        "lock",
+        "outermost",
+        "path",
+        "random",
+        "spent",
+        "threads",
+        "total",
+        "turn",
+    )
     engine = "rewrite/1"
 
-    def __init__(self, path: Callable[[], str], keep: int, *, outermost: bool, due: float = 0.0) -> None:
+    def __init__(
+        self, path: Callable[[], str], keep: int, *, outermost: bool, due: float = 0.0
+    ) -> None:
         self.path = path
         self.keep = keep
         self.outermost = outermost
@@ -80,7 +104,9 @@ class Recorder:
         self.spent += cost / 1e9
 
     def last_duration(self) -> float:
-        """The duration of the latest call of the first function, in ns; the next one will be taken too."""
+        """The duration of the latest call of the first function, in ns; the next one will be taken
+        too.
+        """
         function = self.functions[0]
         for sample in function.kept.values():
             sample.skips.clear()
@@ -108,7 +134,9 @@ class Recorder:
                     calls.insert(0, None)
 
     def own(self, before: float) -> float:
-        """What was spent before a call of this thread, without what others spent while it did not have its turn."""
+        """What was spent before a call of this thread, without what others spent while it did not
+        have its turn.
+        """
         if self.careful and (thread := self.thread()) is not self.turn:
             self.turn.left, left, now = self.spent, thread.left, self.spent
             self.turn = thread
@@ -129,7 +157,9 @@ class Recorder:
         return before
 
     def forget(self) -> None:
-        """Start anew, in a forked child: what was recorded until then belongs to the parent, and so do the calls that run."""
+        """Start anew, in a forked child: what was recorded until then belongs to the parent, and so
+        do the calls that run.
+        """
         self.lock = allocate_lock()
         self.random.seed()
         for function in self.functions:
@@ -159,7 +189,9 @@ class Recorder:
             self.lock.release()
 
     def _write(self) -> None:
-        """Write the file anew and rename it into place; on a full disk or without the folder nothing is written."""
+        """Write the file anew and rename it into place; on a full disk or without the folder
+        nothing is written.
+        """
         content = b"".join(function.records() for function in self.functions)
         if not content:
             return
@@ -179,9 +211,11 @@ class Recorder:
 
 
 class RunningCalls(_local):
-    """The running calls of one function in this thread, as (size, what was spent before, start), or the handle of a suspendable one.
+    """The running calls of one function in this thread, as (size, what was spent before, start), or
+    the handle of a suspendable one.
 
-    Where ``recorder.careful`` there is None at the bottom: so a call that ends looks no further as long as it leaves an empty stack.
+    Where ``recorder.careful`` there is None at the bottom: so a call that ends looks no further as
+    long as it leaves an empty stack.
     """
 
     def __init__(self, recorder: Recorder) -> None:

@@ -1,4 +1,6 @@
-"""Puts probes into the bodies of chosen functions, in the tree of a module; everything else stays as it was written."""
+"""Puts probes into the bodies of chosen functions, in the tree of a module; everything else stays
+as it was written.
+"""
 
 from __future__ import annotations
 
@@ -20,34 +22,59 @@ else:
 PROBE_MARK = b"\0perfvcs\0"  # begins the constants that stand for probes until the tree is compiled
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 SIMPLE = (  # nodes of a size expression that are evaluated in the function itself
-    ast.Expression, ast.Name, ast.Load, ast.Attribute, ast.Constant, ast.Subscript, ast.BinOp, ast.UnaryOp, ast.operator,
-    ast.unaryop, ast.IfExp, ast.Compare, ast.cmpop, ast.BoolOp, ast.boolop,
-)  # fmt: skip
+    ast.Expression,
+    ast.Name,
+    ast.Load,
+    ast.Attribute,
+    ast.Constant,
+    ast.Subscript,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.operator,
+    ast.unaryop,
+    ast.IfExp,
+    ast.Compare,
+    ast.cmpop,
+    ast.BoolOp,
+    ast.boolop,
+)
 
 
 class RecordedFunction:
-    """A function to be recorded: its name in its module, the line where one is named, and the expression of its size."""
+    """A function to be recorded: its name in its module, the line where one is named, and the
+    expression of its size.
+    """
 
     def __init__(self, index: int, name: str, line: int, size: str | None) -> None:
         self.index, self.name, self.line, self.size = index, name, line, size
 
 
 def rewrite(
-    source: bytes | str, path: str, entries: Mapping[str, list[RecordedFunction]], instrument: Callable[..., Any], *, quiet: bool
+    source: bytes | str,
+    path: str,
+    entries: Mapping[str, list[RecordedFunction]],
+    instrument: Callable[..., Any],
+    *,
+    quiet: bool,
 ) -> CodeType:
-    """The code of a module in which the functions of ``entries`` (by qualified name) record their calls.
+    """The code of a module in which the functions of ``entries`` (by qualified name) record their
+    calls.
 
-    ``instrument(entry, parameters, definition)`` makes what the body refers to. Raises SyntaxError as compiling the source does.
+    ``instrument(entry, parameters, definition)`` makes what the body refers to. Raises SyntaxError
+    as compiling the source does.
     """
     rewriter = Rewriter(entries, instrument)
-    # What the compiler says of the program it says when it compiles it for itself, unless this is the only time.
+    # What the compiler says of the program it says when it compiles it for itself, unless this is
+    # the only time.
     with Silence(quiet=quiet):
         code = compile(rewriter.visit(tree.parse(source, path)), path, "exec", dont_inherit=True)
     return _resolve(code, rewriter.constants)
 
 
 class Silence:
-    """Keeps the compiler from warning of calls of constants (where ``quiet``, of anything), without loading the module ``warnings``."""
+    """Keeps the compiler from warning of calls of constants (where ``quiet``, of anything), without
+    loading the module ``warnings``.
+    """
 
     def __init__(self, *, quiet: bool) -> None:
         import _warnings
@@ -82,7 +109,9 @@ def _resolve(code: CodeType, constants: list[object]) -> CodeType:
 class Rewriter(tree.Transformer):
     """Walks over the definitions of a module with their qualified names."""
 
-    def __init__(self, entries: Mapping[str, list[RecordedFunction]], instrument: Callable[..., Any]) -> None:
+    def __init__(
+        self, entries: Mapping[str, list[RecordedFunction]], instrument: Callable[..., Any]
+    ) -> None:
         self.entries = entries
         self.instrument = instrument
         self.constants: list[object] = []
@@ -123,7 +152,8 @@ class Rewriter(tree.Transformer):
             began = ast.withitem(self._call(parts.begin, self._size(parts, node)))
             added: list[ast.stmt] = [ast.With(items=[began], body=body)]
         else:
-            # At the last line, which is where most functions return: debuggers and the like see no other there.
+            # At the last line, which is where most functions return: debuggers and the like see no
+            # other there.
             leave = tree.located(parts.leaving(self._constant), last(body))
             guarded = ast.Try(body=body, handlers=[], orelse=[], finalbody=[leave])
             added = [*self._enter(parts, node, entry), guarded]
@@ -139,12 +169,17 @@ class Rewriter(tree.Transformer):
         again = ast.If(test=self._call(parts.failed), body=[ast.Raise()], orelse=[])
         limit, others = (
             ast.ExceptHandler(type=self._constant(kind), name=None, body=[statement])
-            for kind, statement in ((RecursionError, parts.limited(self._constant)), (BaseException, again))
+            for kind, statement in (
+                (RecursionError, parts.limited(self._constant)),
+                (BaseException, again),
+            )
         )
         return [ast.Try(body=[entered], handlers=[limit, others], orelse=[], finalbody=[])]
 
     def _size(self, parts: Any, node: FunctionNode) -> ast.expr:
-        return self._call(parts.size, *(ast.Name(id=name, ctx=ast.Load()) for name in parameters(node)))
+        return self._call(
+            parts.size, *(ast.Name(id=name, ctx=ast.Load()) for name in parameters(node))
+        )
 
     def _call(self, function: object, *arguments: ast.expr) -> ast.expr:
         return ast.Call(func=self._constant(function), args=list(arguments), keywords=[])
@@ -165,16 +200,22 @@ class Suspensions(tree.Transformer):
         self.generic_visit(node)
         value = node.value or ast.Constant(value=None)
         paused = ast.Yield(value=self.call(self.parts.pause, value))
-        return tree.located(self.call(self.parts.resume, self.call(self.parts.current), paused), node)
+        return tree.located(
+            self.call(self.parts.resume, self.call(self.parts.current), paused), node
+        )
 
     def visit_YieldFrom(self, node: ast.YieldFrom) -> ast.AST:
         self.generic_visit(node)
-        node.value = tree.located(self.call(self.parts.delegate, self.call(self.parts.current), node.value), node)
+        node.value = tree.located(
+            self.call(self.parts.delegate, self.call(self.parts.current), node.value), node
+        )
         return node
 
     def visit_Await(self, node: ast.Await) -> ast.AST:
         self.generic_visit(node)
-        node.value = tree.located(self.call(self.parts.awaiting, self.call(self.parts.current), node.value), node)
+        node.value = tree.located(
+            self.call(self.parts.awaiting, self.call(self.parts.current), node.value), node
+        )
         return node
 
     def visit_AsyncFor(self, node: ast.AsyncFor) -> ast.AST:
@@ -200,7 +241,9 @@ class Suspensions(tree.Transformer):
     def _other(self, node: ast.AST) -> ast.AST:
         return node
 
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = visit_ClassDef = visit_GeneratorExp = _other
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = visit_ClassDef = (
+        visit_GeneratorExp
+    ) = _other
 
 
 def parameters(node: FunctionNode) -> list[str]:
@@ -223,14 +266,23 @@ def yields(body: list[ast.stmt]) -> bool:
 
 
 def inline(text: str, node: FunctionNode) -> ast.expr | None:
-    """The expression of a size, when the function itself can evaluate it and that runs none of the program's functions but __len__."""
+    """The expression of a size, when the function itself can evaluate it and that runs none of the
+    program's functions but __len__.
+    """
     expression = tree.parse(text.strip(), mode="eval")
     own, bound = set(parameters(node)), bindings(node)
     for part in tree.walk(expression):
         if isinstance(part, ast.Call):
-            if not (isinstance(part.func, ast.Name) and part.func.id == "len" and len(part.args) == 1 and not part.keywords):
+            if not (
+                isinstance(part.func, ast.Name)
+                and part.func.id == "len"
+                and len(part.args) == 1
+                and not part.keywords
+            ):
                 return None
-        elif not isinstance(part, SIMPLE) or (isinstance(part, ast.Name) and part.id not in own and part.id in bound):
+        elif not isinstance(part, SIMPLE) or (
+            isinstance(part, ast.Name) and part.id not in own and part.id in bound
+        ):
             return None
         for attribute in part._attributes:
             if hasattr(part, attribute):
@@ -239,9 +291,15 @@ def inline(text: str, node: FunctionNode) -> ast.expr | None:
 
 
 def whole(size: ast.expr) -> bool:
-    """Whether the expression of a size can give nothing but an int: sums and products of lengths."""
+    """Whether the expression of a size can give nothing but an int: sums and products of
+    lengths.
+    """
     if isinstance(size, ast.BinOp):
-        return isinstance(size.op, (ast.Add, ast.Sub, ast.Mult)) and whole(size.left) and whole(size.right)
+        return (
+            isinstance(size.op, (ast.Add, ast.Sub, ast.Mult))
+            and whole(size.left)
+            and whole(size.right)
+        )
     if isinstance(size, ast.Constant):
         return type(size.value) is int
     return isinstance(size, ast.Call) and isinstance(size.func, ast.Name) and size.func.id == "len"
@@ -249,8 +307,16 @@ def whole(size: ast.expr) -> bool:
 
 def last(body: list[ast.stmt]) -> ast.stmt:
     """The statement that stands last, in whatever is nested last."""
-    inner = getattr(body[-1], "finalbody", None) or getattr(body[-1], "orelse", None) or getattr(body[-1], "body", None)
-    return last(inner) if inner and isinstance(inner, list) and not isinstance(body[-1], SCOPES) else body[-1]
+    inner = (
+        getattr(body[-1], "finalbody", None)
+        or getattr(body[-1], "orelse", None)
+        or getattr(body[-1], "body", None)
+    )
+    return (
+        last(inner)
+        if inner and isinstance(inner, list) and not isinstance(body[-1], SCOPES)
+        else body[-1]
+    )
 
 
 def bindings(node: FunctionNode) -> set[str]:
@@ -263,8 +329,15 @@ def bindings(node: FunctionNode) -> set[str]:
             found.update(part.names)
         elif isinstance(part, ast.alias):
             found.add((part.asname or part.name).split(".")[0])
-        elif isinstance(part, (ast.ExceptHandler, *SCOPES)) and isinstance(getattr(part, "name", None), str):
+        elif isinstance(part, (ast.ExceptHandler, *SCOPES)) and isinstance(
+            getattr(part, "name", None), str
+        ):
             found.add(part.name)  # type: ignore[union-attr,arg-type]
-        elif isinstance(getattr(part, "rest", None), str) or type(part).__name__ in ("MatchAs", "MatchStar"):
-            found.update(name for name in (getattr(part, "name", None), getattr(part, "rest", None)) if name)
+        elif isinstance(getattr(part, "rest", None), str) or type(part).__name__ in (
+            "MatchAs",
+            "MatchStar",
+        ):
+            found.update(
+                name for name in (getattr(part, "name", None), getattr(part, "rest", None)) if name
+            )
     return found

@@ -11,15 +11,18 @@ if TYPE_CHECKING:
     from typing import Any
 
 RECORD = Struct("<IIQdddd")
-UNFINISHED = 1 << 30  # added to a function's number: the record tells how many of its calls did not end
+# added to a function's number: the record tells how many of its calls did not end
+UNFINISHED = 1 << 30
 MASK = (1 << 64) - 1
 SKIPPED_CALLS = 1000  # calls that are left out without asking the sample
 SIZES = 10_000  # different sizes whose samples are remembered
-STEPS: tuple[float, ...] = tuple(2.0 ** (step / 4 - 1) for step in range(4))  # quarters of a doubling, as mantissas of frexp
+# quarters of a doubling, as mantissas of frexp
+STEPS: tuple[float, ...] = tuple(2.0 ** (step / 4 - 1) for step in range(4))
 
 
 def bucket(size: float) -> int:
-    """The number of the bucket of a size: four for each doubling, and one each for zero, negative sizes and NaN.
+    """The number of the bucket of a size: four for each doubling, and one each for zero, negative
+    sizes and NaN.
 
     >>> bucket(8.0) - bucket(4.0), bucket(7.0) == bucket(7.5)
     (4, True)
@@ -31,9 +34,11 @@ def bucket(size: float) -> int:
 
 
 class ReservoirSample:
-    """A uniform random sample of at most ``keep`` rows out of all that came; skips as in Li 1994 (algorithm L).
+    """A uniform random sample of at most ``keep`` rows out of all that came; skips as in Li 1994
+    (algorithm L).
 
-    ``skips`` has an item for each of the next calls that are left out: taking one is all that is to be done for these.
+    ``skips`` has an item for each of the next calls that are left out: taking one is all that is to
+    be done for these.
     """
 
     __slots__ = ("keep", "more", "random", "rows", "skips", "total", "weight")
@@ -41,7 +46,8 @@ class ReservoirSample:
     def __init__(self, keep: int, random: Random) -> None:
         self.keep = keep
         self.random = random
-        self.rows: list[tuple[float, float, float, float]] = []  # size, start, duration, cost; in seconds
+        # size, start, duration, cost; in seconds
+        self.rows: list[tuple[float, float, float, float]] = []
         self.skips: list[None] = []
         self.more = 0  # calls to be left out after those
         self.total = 0  # calls that came, and all that are to be left out
@@ -75,7 +81,9 @@ class ReservoirSample:
 
 
 class FunctionSamples:
-    """What was recorded of one function: a sample per bucket of sizes; ``begun`` counts generators not ended."""
+    """What was recorded of one function: a sample per bucket of sizes; ``begun`` counts generators
+    not ended.
+    """
 
     def __init__(self, index: int, keep: int, random: Random) -> None:
         self.index = index
@@ -84,11 +92,14 @@ class FunctionSamples:
         self.kept: dict[int, ReservoirSample] = {}
         self.skips: dict[float, list[None]] = {}  # of the samples, by size
         self.begun = 0
-        self.live: dict[int, Any] = {}  # calls of a generator or coroutine that have begun and not ended, by their frames
+        # calls of a generator or coroutine that have begun and not ended, by their frames
+        self.live: dict[int, Any] = {}
         self.latest = 0.0  # duration of the call that was taken last
 
     def offer(self, size: float, start: float, duration: float, cost: float) -> None:
-        """Offer a call to the sample of its size, and let the next one of this size go on without."""
+        """Offer a call to the sample of its size, and let the next one of this size go on
+        without.
+        """
         try:
             value = float(size)
         except OverflowError:  # an integer of hundreds of digits
@@ -119,7 +130,9 @@ class FunctionSamples:
             rows = list(sample.rows)
             rate = max(1.0, sample.seen / len(rows)) if rows else 1.0
             found += [
-                RECORD.pack(self.index, 0, int(start * 1e9) & MASK, size, duration * 1e9, cost * 1e9, rate)
+                RECORD.pack(
+                    self.index, 0, int(start * 1e9) & MASK, size, duration * 1e9, cost * 1e9, rate
+                )
                 for size, start, duration, cost in rows
             ]
         if self.begun > 0:

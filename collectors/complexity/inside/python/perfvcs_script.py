@@ -1,4 +1,6 @@
-"""The program that an interpreter was told to run, and how its functions get their probes where no loader is asked for its code."""
+"""The program that an interpreter was told to run, and how its functions get their probes where no
+loader is asked for its code.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ WITH_VALUE = "WX"  # options of the interpreter that take the next argument
 
 
 class Script:
-    """What the command line names: ``kind`` is ``script``, ``module``, ``command``, or empty for the standard input."""
+    """What the command line names: ``kind`` is ``script``, ``module``, ``command``, or empty for
+    the standard input.
+    """
 
     def __init__(self, hook: RecordingHook) -> None:
         self.hook = hook
@@ -27,18 +31,28 @@ class Script:
 
     def is_module(self, name: str) -> bool:
         """Whether a module that is about to be loaded is the main program."""
-        return name == MAIN or (self.kind == "module" and name in (self.text, f"{self.text}.__main__"))
+        return name == MAIN or (
+            self.kind == "module" and name in (self.text, f"{self.text}.__main__")
+        )
 
     def install(self) -> None:
         """Wait for the main program where it has functions to be recorded."""
         script = self.kind == "script" and self.hook.entries(stem(self.text), main=True)
-        command = self.kind == "command" and (self.text.startswith(SPAWNED) or MAIN in self.hook.wanted)
+        command = self.kind == "command" and (
+            self.text.startswith(SPAWNED) or MAIN in self.hook.wanted
+        )
         if script or command:
             sys.setprofile(self.wait)
 
     def wait(self, frame: FrameType, event: str, _: object) -> None:
-        """Put probes into the main program at its very first step: its functions are constants of its code until it makes them."""
-        if event != "call" or frame.f_code.co_name != "<module>" or frame.f_globals.get("__name__") not in MAINS:
+        """Put probes into the main program at its very first step: its functions are constants of
+        its code until it makes them.
+        """
+        if (
+            event != "call"
+            or frame.f_code.co_name != "<module>"
+            or frame.f_globals.get("__name__") not in MAINS
+        ):
             return
         code = frame.f_code
         spawner = self.kind == "command" and self.text.startswith(SPAWNED)
@@ -61,12 +75,17 @@ class Script:
                 self.hook.notes.tell("failed", MAIN, "the file is not what runs")
         except ImportError:
             self.hook.notes.tell(
-                "failed", MAIN, "this Python has no ctypes: have a script of two lines import and call what is to be recorded"
+                "failed",
+                MAIN,
+                "this Python has no ctypes: have a script of two lines import and call what is to"
+                " be recorded",
             )
 
 
 def transplant(old: CodeType, new: CodeType) -> bool:
-    """Replace the functions among the constants of code that is about to run; False when it is of another source, or has them elsewhere."""
+    """Replace the functions among the constants of code that is about to run; False when it is of
+    another source, or has them elsewhere.
+    """
     if old.co_code != new.co_code or len(old.co_consts) != len(new.co_consts):
         return False
     from _ctypes import Py_INCREF, _SimpleCData, sizeof
@@ -75,19 +94,23 @@ def transplant(old: CodeType, new: CodeType) -> bool:
         _type_ = "P"
 
     first = id(old.co_consts) + tuple.__basicsize__
-    items = [Pointer.from_address(first + index * sizeof(Pointer)) for index in range(len(old.co_consts))]
+    items = [
+        Pointer.from_address(first + index * sizeof(Pointer)) for index in range(len(old.co_consts))
+    ]
     if [item.value for item in items] != [id(value) for value in old.co_consts]:
         return False  # an interpreter that keeps them in another way
     for index, value in enumerate(new.co_consts):
         if isinstance(value, type(new)):
-            # The tuple gives its reference to the new value away when it dies; that to the old one is lost, once per function.
+            # The tuple gives its reference to the new value away when it dies; that to the old one
+            # is lost, once per function.
             Py_INCREF(value)
             items[index].value = id(value)
     return True
 
 
 def command_line() -> tuple[str, str]:
-    """How this interpreter was told what to run: ``script``, ``module`` or ``command``, and that; empty for its standard input.
+    """How this interpreter was told what to run: ``script``, ``module`` or ``command``, and that;
+    empty for its standard input.
 
     sys.argv is not set yet when sitecustomize runs.
     """

@@ -1,4 +1,6 @@
-"""Sizes of calls: expressions over a function's parameters, and what is guessed where none is given."""
+"""Sizes of calls: expressions over a function's parameters, and what is guessed where none is
+given.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,29 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-INTEGERS = ("n", "size", "count", "length", "len", "num", "number", "total", "limit", "width", "height", "depth")
+INTEGERS = (
+    "n",
+    "size",
+    "count",
+    "length",
+    "len",
+    "num",
+    "number",
+    "total",
+    "limit",
+    "width",
+    "height",
+    "depth",
+)
 BEGINNINGS = ("n_", "num_", "size_", "len_", "count_", "max_")
 SIZE_ENDINGS = ("_n", "_size", "_count", "_length", "_len", "_num")
 ERROR_CHARACTERS = 200  # characters of an error's text
 
 
 class SizeSource:
-    """How the size of a call is taken: the plan, the argument's number, and the name of its attribute."""
+    """How the size of a call is taken: the plan, the argument's number, and the name of its
+    attribute.
+    """
 
     __slots__ = ("attribute", "index", "plan")
 
@@ -37,7 +54,9 @@ def number(size: Any) -> float:
 
 
 def exact(size: Any) -> Any:
-    """A size as a number whose hash and comparison are not the program's; raises what the conversion raises, ValueError for infinity."""
+    """A size as a number whose hash and comparison are not the program's; raises what the
+    conversion raises, ValueError for infinity.
+    """
     if type(size) is int:
         return size
     if isinstance(size, (str, bytes, bytearray)):
@@ -58,12 +77,18 @@ def describe(error: BaseException) -> str:
 
 
 def of_program(error: BaseException) -> bool:
-    """Whether an error at a function's start is none of its size's: an interruption, or raised by a handler of signals."""
+    """Whether an error at a function's start is none of its size's: an interruption, or raised by a
+    handler of signals.
+    """
     if not isinstance(error, Exception):
         return True
     import _signal  # type: ignore[import-not-found]
 
-    handlers = [_code(handler) for handler in map(_signal.getsignal, range(1, _signal.NSIG)) if callable(handler)]
+    handlers = [
+        _code(handler)
+        for handler in map(_signal.getsignal, range(1, _signal.NSIG))
+        if callable(handler)
+    ]
     place = error.__traceback__
     while place is not None and place.tb_frame.f_code not in handlers:
         place = place.tb_next
@@ -78,7 +103,9 @@ def _code(handler: Any) -> Any:
 
 
 def compiled(text: str, names: list[str], enclosing: str) -> Any:
-    """The code of ``text`` as the body of a function with these parameters, in a class so that names with __ mean the same."""
+    """The code of ``text`` as the body of a function with these parameters, in a class so that
+    names with __ mean the same.
+    """
     function = f"def size({', '.join(names)}):\n return ({text}\n)\n"
     source = "".join(f" {line}\n" for line in function.splitlines())
     module = compile(f"class {enclosing or '_'}:\n{source}", "<size>", "exec", dont_inherit=True)
@@ -86,10 +113,19 @@ def compiled(text: str, names: list[str], enclosing: str) -> Any:
     return next(value for value in outer.co_consts if hasattr(value, "co_code"))
 
 
-def measured(text: str, names: list[str], enclosing: str, failed: Callable[[BaseException], None], recorder: Any) -> Any:
-    """A function of all parameters that gives the size; NaN where the expression fails. What it takes is charged.
+def measured(
+    text: str,
+    names: list[str],
+    enclosing: str,
+    failed: Callable[[BaseException], None],
+    recorder: Any,
+) -> Any:
+    """A function of all parameters that gives the size; NaN where the expression fails.
 
-    Functions that the expression calls may be recorded ones: their sizes are not asked for, so that none waits for itself.
+    What it takes is charged.
+
+    Functions that the expression calls may be recorded ones: their sizes are not asked for, so that
+    none waits for itself.
     """
     code, function, busy = compiled(text, names, enclosing), None, False
     make: Any = type(describe)
@@ -120,9 +156,19 @@ def measured(text: str, names: list[str], enclosing: str, failed: Callable[[Base
 
 
 class Guess:
-    """Finds out at the first call what the size of a function is, and again when an argument of another type comes."""
+    """Finds out at the first call what the size of a function is, and again when an argument of
+    another type comes.
+    """
 
-    def __init__(self, names: list[str], last: list[str], *, method: bool, len_method: bool, report: Callable[..., None]) -> None:
+    def __init__(
+        self,
+        names: list[str],
+        last: list[str],
+        *,
+        method: bool,
+        len_method: bool,
+        report: Callable[..., None],
+    ) -> None:
         self.names = names
         self.last = last  # names of parameters that take all the rest
         self.own = method
@@ -177,19 +223,44 @@ class Guess:
         return f"len({name})" if "len" in choice.plan else name
 
     def candidates(self, values: tuple[Any, ...]) -> list[SizeSource]:
-        """All that could be the size, likeliest first: containers, the object itself, integers by name, its members, texts."""
+        """All that could be the size, likeliest first: containers, the object itself, integers by
+        name, its members, texts.
+        """
         given = list(enumerate(values))[1 if self.own else 0 :]
         given.sort(key=lambda pair: self.names[pair[0]] in self.last)
-        found = [SizeSource("len", index) for index, value in given if sized(value) and not isinstance(value, (str, bytes))]
-        if self.own and not self.len_method and sized(values[0]) and not isinstance(values[0], type):
+        found = [
+            SizeSource("len", index)
+            for index, value in given
+            if sized(value) and not isinstance(value, (str, bytes))
+        ]
+        if (
+            self.own
+            and not self.len_method
+            and sized(values[0])
+            and not isinstance(values[0], type)
+        ):
             found.append(SizeSource("len", 0))
-        found += [SizeSource("value", index) for index, value in given if whole(value) and counts(self.names[index])]
+        found += [
+            SizeSource("value", index)
+            for index, value in given
+            if whole(value) and counts(self.names[index])
+        ]
         if self.own:
             members = getattr(values[0], "__dict__", {}) if not isinstance(values[0], type) else {}
             own = list(members.items())
-            found += [SizeSource("attribute", 0, name) for name, value in own if whole(value) and counts(name)]
-            found += [SizeSource("attribute len", 0, name) for name, value in own if isinstance(value, CONTAINERS)]
-        found += [SizeSource("len", index) for index, value in given if isinstance(value, (str, bytes))]
+            found += [
+                SizeSource("attribute", 0, name)
+                for name, value in own
+                if whole(value) and counts(name)
+            ]
+            found += [
+                SizeSource("attribute len", 0, name)
+                for name, value in own
+                if isinstance(value, CONTAINERS)
+            ]
+        found += [
+            SizeSource("len", index) for index, value in given if isinstance(value, (str, bytes))
+        ]
         return found
 
 
@@ -197,7 +268,9 @@ CONTAINERS = (list, dict, set, frozenset, bytearray)
 
 
 def sized(value: object) -> bool:
-    """Whether ``len`` is defined for it; asks the type, and then the value once, since some types have a length only at times."""
+    """Whether ``len`` is defined for it; asks the type, and then the value once, since some types
+    have a length only at times.
+    """
     if not hasattr(type(value), "__len__"):
         return False
     try:

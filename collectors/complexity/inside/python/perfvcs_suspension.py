@@ -1,4 +1,6 @@
-"""Calls that are suspended: generators and coroutines, whose clock stands still meanwhile; recorded in pure Python."""
+"""Calls that are suspended: generators and coroutines, whose clock stands still meanwhile; recorded
+in pure Python.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,27 @@ else:
     exact = _module("perfvcs_sizes").exact  # noqa: F821 - the hook's
 
 
-def suspending(recorder: Recorder, function: FunctionSamples, local: RunningCalls) -> tuple[Callable[..., Any], ...]:
+def suspending(
+    recorder: Recorder, function: FunctionSamples, local: RunningCalls
+) -> tuple[Callable[..., Any], ...]:
     """``begin``, ``pause`` and ``current`` of a generator or coroutine."""
     clock, live = perf_counter, function.live
 
     class Handle:
         """One call: it runs in pieces, and what it took is their sum."""
 
-        __slots__ = ("before", "calls", "cost", "first", "frame", "recorded", "running", "size", "start", "taken")
+        __slots__ = (
+            "before",
+            "calls",
+            "cost",
+            "first",
+            "frame",
+            "recorded",
+            "running",
+            "size",
+            "start",
+            "taken",
+        )
 
         def __init__(self, size: Any) -> None:
             self.size = exact(size)
@@ -33,7 +48,10 @@ def suspending(recorder: Recorder, function: FunctionSamples, local: RunningCall
 
         def __enter__(self) -> None:
             calls = local.calls
-            self.recorded = not (recorder.outermost and calls and calls[-1] is not None) and not recorder.thread().held
+            self.recorded = (
+                not (recorder.outermost and calls and calls[-1] is not None)
+                and not recorder.thread().held
+            )
             function.begun += self.recorded
             self.frame = id(sys._getframe(1))
             live[self.frame] = self
@@ -73,7 +91,8 @@ def suspending(recorder: Recorder, function: FunctionSamples, local: RunningCall
 
     def current() -> Handle:
         frame = sys._getframe(1)
-        while id(frame) not in live:  # an asynchronous comprehension has a frame of its own before Python 3.12
+        # an asynchronous comprehension has a frame of its own before Python 3.12
+        while id(frame) not in live:
             frame = frame.f_back  # type: ignore[assignment]
         handle: Handle = live[id(frame)]
         handle.resume()  # it stands still when an exception was thrown into it where it had yielded

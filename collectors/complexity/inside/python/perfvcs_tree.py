@@ -1,4 +1,6 @@
-"""Syntax trees by what is built into the interpreter: the program may have a module of its own called ``ast``, or none loaded yet."""
+"""Syntax trees by what is built into the interpreter: the program may have a module of its own
+called ``ast``, or none loaded yet.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def located(node: T, place: ast.AST) -> T:
-    """The node, with all of its nodes that are new at the place of another: tracebacks show the program's lines and columns."""
+    """The node, with all of its nodes that are new at the place of another: tracebacks show the
+    program's lines and columns.
+    """
     for part in walk(node):
         if "lineno" in part._attributes and not hasattr(part, "lineno"):
             for name in PLACE_FIELDS:
@@ -50,7 +54,11 @@ def located(node: T, place: ast.AST) -> T:
 def documented(body: list[ast.stmt]) -> bool:
     """Whether a body begins with a docstring."""
     first = body[0]
-    return isinstance(first, _ast.Expr) and isinstance(first.value, _ast.Constant) and isinstance(first.value.value, str)
+    return (
+        isinstance(first, _ast.Expr)
+        and isinstance(first.value, _ast.Constant)
+        and isinstance(first.value.value, str)
+    )
 
 
 class Transformer:

@@ -1,4 +1,6 @@
-"""Start recording in this interpreter, then let the sitecustomize run that it would have had without us."""
+"""Start recording in this interpreter, then let the sitecustomize run that it would have had
+without us.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ else:
 
 
 def _next() -> None:
-    """Import the next sitecustomize on the path; raises the ImportError that ``site`` expects when there is none."""
+    """Import the next sitecustomize on the path; raises the ImportError that ``site`` expects when
+    there is none.
+    """
     here = os.path.realpath(__file__ + "/..")  # pathlib takes its time
     sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry) != here]
     own = sys.modules.pop(__name__)

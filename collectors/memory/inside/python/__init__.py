@@ -1,1 +1,3 @@
-"""What records allocations inside measured Python interpreters, with nothing but the standard library and memray where it is."""
+"""What records allocations inside measured Python interpreters, with nothing but the standard
+library and memray where it is.
+"""

@@ -1,8 +1,10 @@
-"""Records what this interpreter allocates from here on: with memray where it can be imported, else with tracemalloc.
+"""Records what this interpreter allocates from here on: with memray where it can be imported, else
+with tracemalloc.
 
-Environment: PERFVCS_HEAP is the folder for the files, PERFVCS_HEAP_RECORDER is ``memray``, ``tracemalloc`` or ``auto``,
-PERFVCS_HEAP_EXACT is 1 to trace Python's own allocators, PERFVCS_HEAP_SITES how many sites tracemalloc tells, PERFVCS_HEAP_MEMRAY is the
-tag of the interpreters that can import perfvcs' own memray and the folder with it.
+Environment: PERFVCS_HEAP is the folder for the files, PERFVCS_HEAP_RECORDER is ``memray``,
+``tracemalloc`` or ``auto``, PERFVCS_HEAP_EXACT is 1 to trace Python's own allocators,
+PERFVCS_HEAP_SITES how many sites tracemalloc tells, PERFVCS_HEAP_MEMRAY is the tag of the
+interpreters that can import perfvcs' own memray and the folder with it.
 """
 
 from __future__ import annotations
@@ -33,7 +35,9 @@ def install(environ: Mapping[str, str]) -> None:
     if recorder != "tracemalloc":
         tag, _, borrowed = environ.get(f"{PREFIX}_MEMRAY", "").partition(":")
         exact = environ.get(f"{PREFIX}_EXACT") == "1"
-        tracker, place = _tracker(borrowed if tag == sys.implementation.cache_tag else "", path, exact=exact)
+        tracker, place = _tracker(
+            borrowed if tag == sys.implementation.cache_tag else "", path, exact=exact
+        )
     _write(f"{folder}/python-{name}.json", {"executable": sys.executable, "memray": place})
     if tracker is not None:
         capture = os.path.realpath(path)
@@ -44,9 +48,11 @@ def install(environ: Mapping[str, str]) -> None:
 
 
 def _tracker(borrowed: str, path: str, *, exact: bool) -> tuple[Any, str]:
-    """A tracker of memray, this interpreter's own or a borrowed one, and the folder with it; None where it can load none.
+    """A tracker of memray, this interpreter's own or a borrowed one, and the folder with it; None
+    where it can load none.
 
-    What a borrowed one brings along is hidden from the program, which may have its own of the same names.
+    What a borrowed one brings along is hidden from the program, which may have its own of the same
+    names.
     """
     before, lent = set(sys.modules), False
     try:
@@ -76,7 +82,9 @@ def _tracker(borrowed: str, path: str, *, exact: bool) -> tuple[Any, str]:
 
 
 def _trace_with_memray(tracker: Any, capture: str, lost: str) -> None:
-    """Record until Python ends; the file ``lost`` says that the program closed ``capture`` before, which memray may not have noticed."""
+    """Record until Python ends; the file ``lost`` says that the program closed ``capture`` before,
+    which memray may not have noticed.
+    """
     process = os.getpid()
 
     def is_open() -> bool:
@@ -108,13 +116,17 @@ def _open_files() -> dict[int, str]:
 
 
 def _keep_open(files: set[str], path: str) -> None:
-    """Let ``closerange`` leave out what memray has open (in forked processes too), without which it would end the program."""
+    """Let ``closerange`` leave out what memray has open (in forked processes too), without which it
+    would end the program.
+    """
     close = os.closerange
 
     def closerange(fd_low: int, fd_high: int, /) -> None:
         own = f"/proc/{os.getpid()}/status"
         for descriptor, file in sorted(_open_files().items()):
-            if fd_low <= descriptor < fd_high and (file in files or file == own or file.startswith(path)):
+            if fd_low <= descriptor < fd_high and (
+                file in files or file == own or file.startswith(path)
+            ):
                 close(fd_low, descriptor)
                 fd_low = descriptor + 1
         close(fd_low, fd_high)
@@ -132,8 +144,14 @@ def _trace(folder: str, name: str, sites: int) -> None:
         current, peak = tracemalloc.get_traced_memory()
         found = tracemalloc.take_snapshot().statistics("lineno")[:sites]
         tracemalloc.stop()
-        rows = [[one.traceback[0].filename, one.traceback[0].lineno, one.size, one.count] for one in found]
-        _write(f"{folder}/tracemalloc-{name}-{os.getpid()}.json", {"peak": peak, "leaked": current, "sites": rows})
+        rows = [
+            [one.traceback[0].filename, one.traceback[0].lineno, one.size, one.count]
+            for one in found
+        ]
+        _write(
+            f"{folder}/tracemalloc-{name}-{os.getpid()}.json",
+            {"peak": peak, "leaked": current, "sites": rows},
+        )
 
     begin()
     os.register_at_fork(after_in_child=begin)

@@ -1,4 +1,6 @@
-"""Start recording allocations in this interpreter, then let the sitecustomize run that it would have had without us."""
+"""Start recording allocations in this interpreter, then let the sitecustomize run that it would
+have had without us.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def _leave_the_path() -> None:
 
 
 def _next() -> None:
-    """Import the next sitecustomize on the path; raises the ImportError that ``site`` expects when there is none."""
+    """Import the next sitecustomize on the path; raises the ImportError that ``site`` expects when
+    there is none.
+    """
     own = sys.modules.pop(__name__)
     try:
         import sitecustomize  # type: ignore[import-not-found]  # noqa: F401

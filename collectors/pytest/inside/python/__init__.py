@@ -1,4 +1,6 @@
-"""What runs inside the pytest of a measured project: plain files for any Python from 3.9 on, which need nothing but pytest 7.
+"""What runs inside the pytest of a measured project: plain files for any Python from 3.9 on, which
+need nothing but pytest 7.
 
-The folder is put on PYTHONPATH, ``perfvcs_pytest`` into PYTEST_PLUGINS; ``perfvcs.collectors.pytest.session`` is the other side.
+The folder is put on PYTHONPATH, ``perfvcs_pytest`` into PYTEST_PLUGINS;
+``perfvcs.collectors.pytest.session`` is the other side.
 """

@@ -11,16 +11,30 @@ if TYPE_CHECKING:
     from typing import Any
 
     from perfvcs.collectors.pytest.inside.python import perfvcs_meter
-    from perfvcs.collectors.pytest.inside.python.perfvcs_reports import NoteFile, Reports, clean, ending
+    from perfvcs.collectors.pytest.inside.python.perfvcs_reports import (
+        NoteFile,
+        Reports,
+        clean,
+        ending,
+    )
 else:
     import perfvcs_meter
     from perfvcs_reports import Reports, clean, ending
 
 
 class Measurement(Reports):
-    """Runs each test by the whole protocol: a first time, whose reports are the ones that count, and then again while it ends the same."""
+    """Runs each test by the whole protocol: a first time, whose reports are the ones that count,
+    and then again while it ends the same.
+    """
 
-    def __init__(self, notes: NoteFile, repeat: int, budget: float, once: Iterable[str], left_out: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        notes: NoteFile,
+        repeat: int,
+        budget: float,
+        once: Iterable[str],
+        left_out: Iterable[str] = (),
+    ) -> None:
         super().__init__(notes, left_out)
         self.repeat, self.budget, self.once = repeat, round(budget * 1e9), frozenset(once)
         self.meter = perfvcs_meter.Meter()
@@ -43,8 +57,15 @@ class Measurement(Reports):
             runs, why = self._repeated(item, nextitem)
             item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         outcome, reason_for_it = ending(self.logged)
-        self.notes.add("test", id=clean(item.nodeid), outcome=outcome, why=reason_for_it, runs=runs, once=why,
-                       rounds=self.rounds or [])  # fmt: skip
+        self.notes.add(
+            "test",
+            id=clean(item.nodeid),
+            outcome=outcome,
+            why=reason_for_it,
+            runs=runs,
+            once=why,
+            rounds=self.rounds or [],
+        )
         return True
 
     def _by_others(self, item: Any, nextitem: Any) -> object:
@@ -63,10 +84,14 @@ class Measurement(Reports):
         return [] if self.reading is None else [self.reading]
 
     def _repeated(self, item: Any, nextitem: Any) -> tuple[list[perfvcs_meter.MeterReading], str]:
-        """The readings of all runs, and why there is but one, where that is no test's normal course."""
-        names: dict[str, Any] = getattr(getattr(item, "dtest", None), "globs", {})  # a doctest's, which its run clears
+        """The readings of all runs, and why there is but one, where that is no test's normal
+        course.
+        """
+        # a doctest's, which its run clears
+        names: dict[str, Any] = getattr(getattr(item, "dtest", None), "globs", {})
         before = dict(names)
-        # Only what belongs to the test itself is taken down between its runs. Its parent stands for the next test.
+        # Only what belongs to the test itself is taken down between its runs. Its parent stands for
+        # the next test.
         reports = list(runner.runtestprotocol(item, log=False, nextitem=item.parent))
         runs, why = self._first(), self._single(item)
         if ending([*self.logged, *reports])[0] == "passed" and runs and not why:
@@ -91,12 +116,19 @@ class Measurement(Reports):
             return "hypothesis"
         return "benchmark" if self.rounds else ""
 
-    def _again(self, item: Any, runs: list[perfvcs_meter.MeterReading], restore: Callable[[], None]) -> str:
-        """Repeat while the test passes and there is time; returns how it ended otherwise, empty when it never did."""
+    def _again(
+        self, item: Any, runs: list[perfvcs_meter.MeterReading], restore: Callable[[], None]
+    ) -> str:
+        """Repeat while the test passes and there is time; returns how it ended otherwise, empty
+        when it never did.
+        """
         cancel = getattr(item.ihook, "pytest_timeout_cancel_timer", None)
         if cancel is not None:
             cancel(item=item)  # a limit for one run is none for all of them
-        sections, properties = getattr(item, "_report_sections", []), getattr(item, "user_properties", [])
+        sections, properties = (
+            getattr(item, "_report_sections", []),
+            getattr(item, "user_properties", []),
+        )
         kept = len(sections), len(properties)
         start = self.meter.clock()
         for _ in range(self.repeat):
@@ -123,7 +155,9 @@ class Measurement(Reports):
 
     @pytest.hookimpl(hookwrapper=True, trylast=True)
     def pytest_runtest_call(self, item: Any) -> Generator[None, None, None]:
-        """Tests without such a function: methods of unittest's cases, doctests, those of other plugins."""
+        """Tests without such a function: methods of unittest's cases, doctests, those of other
+        plugins.
+        """
         if getattr(type(item), "runtest", None) is pytest.Function.runtest:
             yield
             return
@@ -151,7 +185,9 @@ class Measurement(Reports):
 
 
 def rounds(arguments: dict[str, Any] | None) -> list[perfvcs_meter.MeterReading]:
-    """The rounds that pytest-benchmark's fixture measured, in ns per call; none without it, and where it is switched off."""
+    """The rounds that pytest-benchmark's fixture measured, in ns per call; none without it, and
+    where it is switched off.
+    """
     fixture = (arguments or {}).get("benchmark")
     data = getattr(getattr(getattr(fixture, "stats", None), "stats", None), "data", None)
     if not isinstance(data, list):

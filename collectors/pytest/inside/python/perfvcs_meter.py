@@ -16,7 +16,9 @@ PEAK = re.compile(rb"^VmHWM:\s*(\d+) kB", re.MULTILINE)
 
 
 class Meter:
-    """Takes readings; holds the system's functions itself, since tests replace clocks and files in modules."""
+    """Takes readings; holds the system's functions itself, since tests replace clocks and files in
+    modules.
+    """
 
     def __init__(self) -> None:
         self._wall, self._cpu, self._usage = perf_counter_ns, process_time_ns, getrusage
@@ -34,7 +36,8 @@ class Meter:
         self._begun = (self._wall(), cpu, children, before)
 
     def stop(self) -> MeterReading | None:
-        """Wall and CPU time since ``start`` in ns, and by how many bytes resident memory rose at most; None without a start.
+        """Wall and CPU time since ``start`` in ns, and by how many bytes resident memory rose at
+        most; None without a start.
 
         CPU time has all threads in it, and the child processes that were waited for.
         """
@@ -44,7 +47,11 @@ class Meter:
         (began, cpu_before, children, before), self._begun = self._begun, None
         cpu += self._children() - cpu_before - children
         after = None if before is None else self._peak()
-        return wall - began, cpu, None if before is None or after is None else max(after - before, 0)
+        return (
+            wall - began,
+            cpu,
+            None if before is None or after is None else max(after - before, 0),
+        )
 
     def _children(self) -> int:
         """Nanoseconds of CPU time of the child processes that were waited for."""
@@ -52,7 +59,9 @@ class Meter:
         return round((usage.ru_utime + usage.ru_stime) * 1e9)
 
     def _reset(self) -> int | None:
-        """Have the system forget the peak, and give the resident bytes; None where it does not let us."""
+        """Have the system forget the peak, and give the resident bytes; None where it does not let
+        us.
+        """
         try:
             descriptor = self._open(CLEAR, os.O_WRONLY | os.O_CLOEXEC)
             try:

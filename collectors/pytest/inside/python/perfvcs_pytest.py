@@ -1,7 +1,9 @@
-"""The plugin that measures tests: each is run again and again by the whole protocol, or once, while its functions are watched.
+"""The plugin that measures tests: each is run again and again by the whole protocol, or once, while
+its functions are watched.
 
-It does what the file in PERFVCS_TESTING asks and writes what it finds beside it, a line of JSON for each thing; the environment is
-then made what it would be without us, for the tests and what they start.
+It does what the file in PERFVCS_TESTING asks and writes what it finds beside it, a line of JSON for
+each thing; the environment is then made what it would be without us, for the tests and what they
+start.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ VARIABLE = "PERFVCS_TESTING"
 
 
 def begin() -> tuple[NoteFile, dict[str, Any]] | None:
-    """Read what is asked, and take our traces out of the environment; None when nothing is asked."""
+    """Read what is asked, and take our traces out of the environment; None when nothing is
+    asked.
+    """
     path = os.environ.pop(VARIABLE, "")
     if not path:
         return None
@@ -52,7 +56,11 @@ def begin() -> tuple[NoteFile, dict[str, Any]] | None:
             "perfvcs_bench"
         )  # seeds the generators of random and numpy, before a conftest.py can do so itself
     notes = NoteFile(request["folder"])
-    notes.add("started", version=clean(pytest.__version__), python="{}.{}.{}".format(*sys.version_info[:3]))
+    notes.add(
+        "started",
+        version=clean(pytest.__version__),
+        python="{}.{}.{}".format(*sys.version_info[:3]),
+    )
     return notes, request
 
 
@@ -73,7 +81,11 @@ def pytest_load_initial_conftests(early_config: Any) -> Generator[None, None, No
 def pytest_cmdline_main(config: Any) -> Generator[None, None, None]:
     """Keep all tests in this process: several at once would measure each other."""
     option = config.option
-    if asked and (getattr(option, "numprocesses", None) or getattr(option, "tx", None) or getattr(option, "dist", "no") != "no"):
+    if asked and (
+        getattr(option, "numprocesses", None)
+        or getattr(option, "tx", None)
+        or getattr(option, "dist", "no") != "no"
+    ):
         option.numprocesses, option.maxprocesses, option.tx, option.dist = None, None, [], "no"
         asked[0].add("note", what="xdist")
     default = "default", getattr(sys.modules.get("pytest_randomly"), "default_seed", None)
@@ -81,7 +93,11 @@ def pytest_cmdline_main(config: Any) -> Generator[None, None, None]:
         option.randomly_seed = seed()
     if asked and getattr(option, "looponfail", False):
         option.looponfail = False
-    if asked and getattr(option, "benchmark_storage", None) and not getattr(option, "benchmark_compare", None):
+    if (
+        asked
+        and getattr(option, "benchmark_storage", None)
+        and not getattr(option, "benchmark_compare", None)
+    ):
         option.benchmark_storage = Path(
             asked[1]["folder"], "benchmarks"
         ).as_uri()  # pytest-benchmark makes the folder in any case
@@ -95,7 +111,9 @@ def seed() -> int | None:
 
 
 def pytest_collection_finish() -> None:
-    """Have Hypothesis draw the same examples for all versions, where it is used and was given no seed."""
+    """Have Hypothesis draw the same examples for all versions, where it is used and was given no
+    seed.
+    """
     core: Any = sys.modules.get("hypothesis.core")  # the option for it would load it
     if seed() is not None and getattr(core, "global_force_seed", 0) is None:
         core.global_force_seed = seed()
@@ -108,11 +126,14 @@ def pytest_configure(config: Any) -> None:
     notes, request = asked
     cache: Any = getattr(config, "cache", None)
     if hasattr(cache, "_cachedir"):
-        cache._cachedir = Path(request["folder"], "cache")  # what pytest remembers of this run is not the project's
+        # what pytest remembers of this run is not the project's
+        cache._cachedir = Path(request["folder"], "cache")
     plugin: Reports
     if request["mode"] == "study":
         watched = RunningCode(request["root"]) if request["functions"] else None
         plugin = Study(notes, watched, request["left_out"])
     else:
-        plugin = Measurement(notes, request["repeat"], request["budget"], request["once"], request["left_out"])
+        plugin = Measurement(
+            notes, request["repeat"], request["budget"], request["once"], request["left_out"]
+        )
     config.pluginmanager.register(plugin, "perfvcs-measuring")

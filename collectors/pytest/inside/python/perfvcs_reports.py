@@ -16,7 +16,9 @@ LONGEST_REASON = 300  # characters of a reason
 
 
 class NoteFile:
-    """The file with what is found; opened anew for each line, since tests may close all descriptors."""
+    """The file with what is found; opened anew for each line, since tests may close all
+    descriptors.
+    """
 
     def __init__(self, folder: str) -> None:
         self._process = os.getpid()
@@ -29,7 +31,9 @@ class NoteFile:
         if process() != self._process:
             return
         data = (json.dumps({"kind": kind, **fields}) + "\n").encode()
-        descriptor = opened(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = opened(
+            self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600
+        )
         try:
             while data:
                 data = data[write(descriptor, data) :]
@@ -91,8 +95,11 @@ def ending(reports: Iterable[Any]) -> tuple[str, str]:
 def reason(report: Any) -> str:
     """The first line of an error."""
     crash = getattr(report.longrepr, "reprcrash", None)
-    lines = (crash.message if crash is not None else str(report.longrepr or "")).strip().splitlines()
-    errors = [line[1:].strip() for line in lines if line.startswith("E ")]  # where pytest shows sources
+    lines = (
+        (crash.message if crash is not None else str(report.longrepr or "")).strip().splitlines()
+    )
+    # where pytest shows sources
+    errors = [line[1:].strip() for line in lines if line.startswith("E ")]
     chosen = lines[0] if crash is not None and lines else (errors or lines or [""])[-1]
     return clean(chosen)[:LONGEST_REASON]
 

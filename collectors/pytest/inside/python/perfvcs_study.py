@@ -10,7 +10,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from perfvcs.collectors._shared.functions.inside.python import perfvcs_functions
-    from perfvcs.collectors.pytest.inside.python.perfvcs_reports import NoteFile, Reports, clean, ending
+    from perfvcs.collectors.pytest.inside.python.perfvcs_reports import (
+        NoteFile,
+        Reports,
+        clean,
+        ending,
+    )
 else:
     from perfvcs_reports import Reports, clean, ending
 
@@ -18,7 +23,12 @@ else:
 class Study(Reports):
     """Runs nothing itself: watches how each test ends, and which functions run for it."""
 
-    def __init__(self, notes: NoteFile, functions: perfvcs_functions.RunningCode | None, left_out: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        notes: NoteFile,
+        functions: perfvcs_functions.RunningCode | None,
+        left_out: Iterable[str] = (),
+    ) -> None:
         super().__init__(notes, left_out)
         self.functions = functions
         self.fixtures: dict[Any, perfvcs_functions.Codes] = {}
@@ -44,7 +54,9 @@ class Study(Reports):
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Generator[None, None, None]:
-        """What a fixture runs that several tests share belongs to all of them, not to the first alone."""
+        """What a fixture runs that several tests share belongs to all of them, not to the first
+        alone.
+        """
         if self.functions is None or fixturedef.scope == "function":
             yield
             return
@@ -68,6 +80,13 @@ class Study(Reports):
         for place in places:
             if place not in self.numbers:
                 self.numbers[place] = len(self.numbers)
-                self.notes.add("function", file=clean(place[0]), name=clean(place[1]), line=place[2])
+                self.notes.add(
+                    "function", file=clean(place[0]), name=clean(place[1]), line=place[2]
+                )
         processes = self.functions is not None and self.functions.processes(codes)
-        self.notes.add("reached", id=test, functions=[self.numbers[place] for place in places], processes=processes)
+        self.notes.add(
+            "reached",
+            id=test,
+            functions=[self.numbers[place] for place in places],
+            processes=processes,
+        )

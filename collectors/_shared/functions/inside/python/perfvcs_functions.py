@@ -1,4 +1,6 @@
-"""Which functions of the project run: by ``sys.monitoring`` from Python 3.12 on, else by ``sys.setprofile``."""
+"""Which functions of the project run: by ``sys.monitoring`` from Python 3.12 on, else by
+``sys.setprofile``.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +13,18 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
     from typing import Any
 
-    ProjectFunction = tuple[str, str, int]  # file below the project's root, qualified name, first line
+    # file below the project's root, qualified name, first line
+    ProjectFunction = tuple[str, str, int]
     Codes = dict[int, CodeType]  # by identity: equal ones of different files are not the same
 
 SOURCES = ("", "src", "lib")  # where the files of an installed package stand in its project
 MODULE = "<module>"
 PACKAGES = ("site-packages", "dist-packages")
-STARTS = "subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "os.exec"  # events that Python audits
+# events that Python audits
+STARTS = "subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "os.exec"
 STARTING = os.path.join("multiprocessing", "process.py"), "start"  # noqa: PTH118 - Python audits it only where it forks
-STARTED = compile("", "<processes>", "exec")  # stands among the code that ran for a process that was started
+# stands among the code that ran for a process that was started
+STARTED = compile("", "<processes>", "exec")
 
 
 class RunningCode:
@@ -34,10 +39,15 @@ class RunningCode:
 
     def install(self) -> str:
         """Begin; returns the engine."""
-        # each id() is an event: no Python code may run for it, so the dictionary itself loses the events that occur
+        # each id() is an event: no Python code may run for it, so the dictionary itself loses the
+        # events that occur
         sys.addaudithook(self._starts.pop)
         monitoring: Any = getattr(sys, "monitoring", None)
-        free = [number for number in (4, 3, 5, 2, 1, 0) if monitoring and monitoring.get_tool(number) is None]
+        free = [
+            number
+            for number in (4, 3, 5, 2, 1, 0)
+            if monitoring and monitoring.get_tool(number) is None
+        ]
         if free:
             self._tool = free[0]
             monitoring.use_tool_id(self._tool, "perfvcs")
@@ -60,7 +70,9 @@ class RunningCode:
             sys.setprofile(None)
 
     def swap(self, seen: Codes | None = None) -> Codes:
-        """Collect into ``seen``, or into something new, from now on; returns what was collected until now."""
+        """Collect into ``seen``, or into something new, from now on; returns what was collected
+        until now.
+        """
         if len(self._starts) < len(STARTS):
             self._seen[id(STARTED)] = STARTED
             self._starts.update(dict.fromkeys(STARTS))
@@ -70,7 +82,8 @@ class RunningCode:
         return before
 
     def places(self, codes: Codes) -> set[ProjectFunction]:
-        """File below the project's root, qualified name and first line of code that is the project's.
+        """File below the project's root, qualified name and first line of code that is the
+        project's.
 
         Before Python 3.11 only modules have a name, and comprehensions are left out.
         """
@@ -83,9 +96,13 @@ class RunningCode:
         return found
 
     def processes(self, codes: Codes) -> bool:
-        """Whether processes were started, in which other functions may have run; none that C code starts by itself is known."""
+        """Whether processes were started, in which other functions may have run; none that C code
+        starts by itself is known.
+        """
         file, name = STARTING
-        return id(STARTED) in codes or any(code.co_name == name and code.co_filename.endswith(file) for code in codes.values())
+        return id(STARTED) in codes or any(
+            code.co_name == name and code.co_filename.endswith(file) for code in codes.values()
+        )
 
     def _started(self, code: CodeType, offset: int) -> Any:  # noqa: ARG002
         self._seen[id(code)] = code
@@ -101,7 +118,9 @@ class RunningCode:
         return self._files[name]
 
     def _find(self, name: str) -> str | None:
-        """The file in the project; that of an installed package is the one which the project has in the same place."""
+        """The file in the project; that of an installed package is the one which the project has in
+        the same place.
+        """
         if name.startswith("<"):
             return None
         path = os.path.realpath(name)
@@ -109,5 +128,8 @@ class RunningCode:
             _, separator, inner = path.rpartition(f"{os.sep}{folder}{os.sep}")
             if separator:
                 places = (os.path.join(source, inner) for source in SOURCES)  # noqa: PTH118 - these are strings
-                return next((place for place in places if os.path.isfile(os.path.join(self._root, place))), None)  # noqa: PTH113,PTH118
+                return next(
+                    (place for place in places if os.path.isfile(os.path.join(self._root, place))),  # noqa: PTH113, PTH118
+                    None,
+                )
         return path[len(self._root) + 1 :] if path.startswith(self._root + os.sep) else None

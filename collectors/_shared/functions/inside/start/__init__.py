@@ -1,1 +1,3 @@
-"""A ``sitecustomize`` that records the functions of its interpreter; the folder is put on PYTHONPATH, with that of the recorder."""
+"""A ``sitecustomize`` that records the functions of its interpreter; the folder is put on
+PYTHONPATH, with that of the recorder.
+"""

@@ -1,4 +1,6 @@
-"""Record the functions of this interpreter until it ends, then let the sitecustomize run that it would have had without us."""
+"""Record the functions of this interpreter until it ends, then let the sitecustomize run that it
+would have had without us.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,14 @@ else:
     from perfvcs_functions import RunningCode
 
 
-MOST_EVENTS = 4_000_000  # calls and returns that are watched one by one, which takes two seconds; only before Python 3.12
+# calls and returns that are watched one by one, which takes two seconds; only before Python 3.12
+MOST_EVENTS = 4_000_000
 
 
 class FewEvents(RunningCode):
-    """Gives up after so many events, since each costs more than the call itself; where calls can be watched once, there are few."""
+    """Gives up after so many events, since each costs more than the call itself; where calls can be
+    watched once, there are few.
+    """
 
     events = 0
 
@@ -32,19 +37,26 @@ class FewEvents(RunningCode):
 
 
 def _restore(environment: os._Environ[str]) -> tuple[str, str]:
-    """Take what was asked for out of the environment, so that neither the program nor its children see it: the root and the file."""
+    """Take what was asked for out of the environment, so that neither the program nor its children
+    see it: the root and the file.
+    """
     asked = environment.pop("PERFVCS_FUNCTIONS").split("\n")
     environment.pop("PYTHONPATH")
     if len(asked) > 2:
         environment["PYTHONPATH"] = asked[2]
-    ours = [os.path.realpath(os.path.dirname(sys.modules[name].__file__ or "")) for name in (__name__, "perfvcs_functions")]  # noqa: PTH120
+    ours = [
+        os.path.realpath(os.path.dirname(sys.modules[name].__file__ or ""))  # noqa: PTH120
+        for name in (__name__, "perfvcs_functions")
+    ]
     sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry) not in ours]
     del sys.modules["perfvcs_functions"]
     return asked[0], asked[1]
 
 
 def _write(code: FewEvents, path: str, own: int) -> None:
-    """Leave a line for each function: the file and the qualified name; the first line says whether processes were started."""
+    """Leave a line for each function: the file and the qualified name; the first line says whether
+    processes were started.
+    """
     if os.getpid() != own or code.events > MOST_EVENTS:
         return
     code.remove()
@@ -56,7 +68,9 @@ def _write(code: FewEvents, path: str, own: int) -> None:
 
 
 def _next() -> None:
-    """Import the next sitecustomize on the path; raises the ImportError that ``site`` expects when there is none."""
+    """Import the next sitecustomize on the path; raises the ImportError that ``site`` expects when
+    there is none.
+    """
     own = sys.modules.pop(__name__)
     try:
         import sitecustomize  # type: ignore[import-not-found]  # noqa: F401
@@ -65,7 +79,8 @@ def _next() -> None:
         raise error.with_traceback(None) from None
 
 
-if "PERFVCS_FUNCTIONS" in os.environ and sys.version_info >= (3, 11):  # older ones do not know the qualified names
+# older ones do not know the qualified names
+if "PERFVCS_FUNCTIONS" in os.environ and sys.version_info >= (3, 11):
     root, file = _restore(os.environ)
     running = FewEvents(root)
     atexit.register(_write, running, file, os.getpid())
