@@ -125,6 +125,11 @@ RULE = "w: w.c gen.py\n\tpython3 gen.py > gen.h\n\tgcc -o w w.c\n"
             "gen.py",
             {"CMakeLists.txt": "add_custom_command(COMMAND ${PY} gen.py)\n"},
         ),
+        (
+            'build = ["cmake .", "make"]\n',
+            "README.md",
+            {"CMakeLists.txt": "file(READ README.md TEXT)\nadd_executable(w w.c README.md)\n"},
+        ),
     ],
 )
 def test_what_the_build_reads_and_runs_keeps_all(kept, build, changed, files):
@@ -160,6 +165,11 @@ def test_what_the_build_reads_and_runs_keeps_all(kept, build, changed, files):
             {"setup.py": "setup(long_description=open('README.md').read())\n"},
         ),
         ('build = ["pip install ."]\n', "docs/a.md", {"Makefile": "docs: docs/a.md\n"}),
+        (
+            'build = ["cmake .", "make"]\n',
+            "README.md",
+            {"CMakeLists.txt": "ADD_EXECUTABLE (w w.c README.md)\ninstall(FILES README.md)\n"},
+        ),
     ],
 )
 def test_what_no_build_reads_or_runs_keeps_none(kept, build, changed, files):

@@ -44,6 +44,12 @@ _VARIABLE = re.compile(r"\$[({]\w+[)}]|\$\w|\{\w+\}|%")  # and the stem of a pat
 _ASSIGNED = re.compile(r"^\s*(?:export\s+)?[\w.]+\s*[:?+]?=", re.MULTILINE)
 _WORD = re.compile(r"[^\s\"'`;|&<>()=,:@]+")
 _NAME = re.compile(r"[\w.+-]+")
+# commands of CMake that read none of the files in their brackets which are not compiled
+_LISTED = re.compile(
+    r"\b(?:(?:add_library|add_executable|target_sources|install|source_group)\s*\(|set\s*\(\s*CPACK_)"
+    r"[^()]*\)",
+    re.IGNORECASE,
+)
 # a line with one of these runs a script, whose data may be what else the line names
 _SCRIPT = re.compile(
     r"(?:python|pypy)|\b(?:perl|ruby|lua|tclsh|g?awk|sed|m4|xxd|node|gperf|bison|yacc|flex|swig|cython)\b|\.(?:py|pl|rb|sh|awk)\b",
@@ -125,7 +131,7 @@ class Inputs:
                 ),
                 "",
             )
-        for where, words in self._texts.items():
+        for where, words in (self._reading if is_document(path) else self._texts).items():
             about = where.endswith(SETUP) and is_about(path)
             inside = not is_build(where) and words.has_folder(path)
             if not about and where != path and (inside or words.has_file(path)):
@@ -216,6 +222,13 @@ class Inputs:
         commands = Words.of("\n".join(f"{command}\n{more}" for command, more in self._commands))
         made = self._tools(made=True) if _MAKING.search(commands.text) else ()
         return self._named([*self._scripts(commands), *made], python=False) | self._build
+
+    @cached_property
+    def _reading(self) -> dict[str, Words]:
+        """The same without what lists, packs or installs files: that makes nothing of documents."""
+        return {
+            where: Words.of(_LISTED.sub("", words.text)) for where, words in self._texts.items()
+        }
 
     @cached_property
     def _build(self) -> dict[str, Words]:
