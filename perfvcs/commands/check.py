@@ -96,7 +96,6 @@ MEASURING_OPTIONS = {
 @click.option(
     "--wait", is_flag=True, help="With --measure or --audit: wait until another measuring run ends."
 )
-@click.option("--new", is_flag=True, help="Print only reports that --new has not printed before.")
 @click.option("-v", "--verbose", is_flag=True, help="List every comparison.")
 @click.option("-q", "--quiet", is_flag=True, help="Print one line.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
@@ -111,7 +110,6 @@ def command(
     delta: float | None,
     within: float | None,
     method: str,
-    new: bool,
     verbose: bool,
     quiet: bool,
     as_json: bool,
@@ -136,7 +134,7 @@ def command(
     measure = measure or bool(products)
     form: Form = "json" if as_json else "markdown" if markdown else "line" if quiet else "text"
     if files := _files(revisions):
-        others = (measure, audit, select, new, *asked.values())
+        others = (measure, audit, select, *asked.values())
         _check_files(
             files,
             form,
@@ -205,10 +203,7 @@ def command(
         judged = judge(repository, revisions, method=method, delta=share, within=bound)
     if gate:
         _require_trust(repository, judged.checks, delta=share, method=method)
-    if shown := judged.unseen(repository) if new else judged:
-        echo(shown.render(form, verbose=verbose))
-    if new:
-        judged.was_shown(repository)
+    echo(judged.render(form, verbose=verbose))
     click.get_current_context().exit(judged.status(gate=gate, strict=strict or bisect_codes))
 
 
@@ -248,13 +243,13 @@ def _check_files(
     delta: float | None,
     within: float | None,
 ) -> None:
-    """Compare two files; options that measure or remember do not go with them."""
+    """Compare two files; options that measure do not go with them."""
     from perfvcs.reports.files import check
 
     if other:
         raise click.UsageError(
-            "two files are compared without measuring: leave out --new and options that measure"
-            " (--measure, --audit, -n, ...)"
+            "two files are compared without measuring: leave out --measure, --audit, -n and other"
+            " options that measure"
         )
     judged = check(files, method=method, delta=delta, within=within)
     echo(judged.render(form, verbose=verbose))

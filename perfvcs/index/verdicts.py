@@ -15,14 +15,14 @@ import msgspec
 
 from perfvcs.index.database import Database
 
-VERDICTS_VERSION = 2
+VERDICTS_VERSION = 3
 
 
 VERDICTS_SCHEMA = """
 CREATE TABLE verdicts (
     number INTEGER PRIMARY KEY, target TEXT NOT NULL, baseline TEXT NOT NULL, made TEXT NOT NULL,
     words TEXT NOT NULL, report BLOB NOT NULL,
-    basis TEXT NOT NULL, shown TEXT NOT NULL,
+    basis TEXT NOT NULL,
     UNIQUE (target, baseline)
 )"""
 
@@ -41,17 +41,14 @@ class LastVerdict(msgspec.Struct, frozen=True):
 
 
 class Remembered(NamedTuple):
-    """A report as it was remembered; ``basis`` names all that it was made from, ``shown`` the
-    report on the pair that was shown last.
-
-    Both are empty if that is not known, or has not happened.
+    """A report as it was remembered; ``basis`` names all that it was made from, and is empty where
+    that is not known.
     """
 
     baseline: str
     target: str
     report: bytes
     basis: str = ""
-    shown: str = ""
 
 
 class _Change(msgspec.Struct):
@@ -81,40 +78,28 @@ class LastVerdicts:
             words["accepted" if change.accepted is not None else change.word] += 1
         counts = msgspec.json.encode(words).decode()
         sql = (
-            "INSERT OR REPLACE INTO verdicts (target, baseline, made, words, report, basis, shown)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)"
+            "INSERT OR REPLACE INTO verdicts (target, baseline, made, words, report, basis)"
+            " VALUES (?, ?, ?, ?, ?, ?)"
         )
-
-        def keep() -> None:
-            old = self._recall(baseline, target)
-            row = (target, baseline, _now(), counts, report, basis, old.shown if old else "")
-            self._database.connection.execute(sql, row).close()
-
-        self._database.attempt(keep)
-
-    def show(self, baseline: str, target: str, name: str) -> None:
-        """Keep the name of the report on this pair that is shown now."""
-        sql = "UPDATE verdicts SET shown = ? WHERE target = ? AND baseline = ?"
-        self._database.attempt(
-            lambda: self._database.connection.execute(sql, (name, target, baseline)).close()
-        )
+        row = (target, baseline, _now(), counts, report, basis)
+        self._database.attempt(lambda: self._database.connection.execute(sql, row).close())
 
     def recall(self, baseline: str, target: str) -> Remembered | None:
         """The stored verdicts on a pair."""
-        return self._database.attempt(lambda: self._recall(baseline, target))
-
-    def _recall(self, baseline: str, target: str) -> Remembered | None:
         sql = (
-            "SELECT baseline, target, report, basis, shown FROM verdicts WHERE target = ? AND"
-            " baseline = ?"
+            "SELECT baseline, target, report, basis FROM verdicts WHERE target = ? AND baseline = ?"
         )
-        rows = self._database.connection.execute(sql, (target, baseline)).fetchall()
-        return Remembered(*rows[0]) if rows else None
+
+        def stored() -> Remembered | None:
+            rows = self._database.connection.execute(sql, (target, baseline)).fetchall()
+            return Remembered(*rows[0]) if rows else None
+
+        return self._database.attempt(stored)
 
     def all(self) -> Iterator[Remembered]:
         """Everything that is remembered, the newest first, as far as it is asked for."""
         sql = (
-            "SELECT number, baseline, target, report, basis, shown FROM verdicts WHERE number < ?"
+            "SELECT number, baseline, target, report, basis FROM verdicts WHERE number < ?"
             " ORDER BY number DESC LIMIT 1"
         )
 

@@ -143,19 +143,6 @@ class Check(msgspec.Struct, frozen=True):
         """Itself, as the only one."""
         return [self]
 
-    def unseen(self, repository: Repository) -> Check | None:
-        """Itself, unless this very report is the one on its pair that ``was_shown`` last."""
-        known = repository.index.memory.recall(self.baseline.verdict_key, self.target.verdict_key)
-        return None if known and known.shown == self._name else self
-
-    def was_shown(self, repository: Repository) -> None:
-        """Remember the report as the one on its pair that was shown last."""
-        repository.index.memory.show(self.baseline.verdict_key, self.target.verdict_key, self._name)
-
-    @property
-    def _name(self) -> str:
-        return hashlib.sha256(msgspec.json.encode(self.report)).hexdigest()
-
 
 def exit_status(report: Report, *, gate: bool = False, strict: bool = False) -> int:
     """The exit status that a report means, as ``Check.status`` has it."""

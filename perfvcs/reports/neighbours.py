@@ -80,16 +80,6 @@ class Neighbours:
         pairs = f"{counted(len(self.checks), 'pair')} of neighbours"
         return f"{pairs}: {words or 'nothing to compare'}"
 
-    def unseen(self, repository: Repository) -> Neighbours | None:
-        """The checks whose reports were not shown yet; None where all were."""
-        found = [check for check in self.checks if check.unseen(repository)]
-        return Neighbours(found) if found else None
-
-    def was_shown(self, repository: Repository) -> None:
-        """Remember that every report was shown."""
-        for check in self.checks:
-            check.was_shown(repository)
-
     def _lines(self, *, verbose: bool) -> Iterator[str]:
         """All reports, where ``verbose``; else that of the only pair with news, or a sentence for
         each of the few that matter most.

@@ -284,56 +284,6 @@ def test_a_check_prints_the_same_each_time(
     assert [perf("check", *form, code=3).out for _ in range(2)] == [first, first]
 
 
-@pytest.mark.parametrize(
-    "form", [(), ("--quiet",), ("--json",), ("--markdown",), ("HEAD~1", "HEAD"), ("HEAD~1..HEAD",)]
-)
-def test_new_prints_a_report_once_and_still_fails(
-    project: Project, perf: Perf, form: tuple[str, ...]
-) -> None:
-    measured(project, 0.010, 0.011)
-    plain = perf("check", *form, code=3).out
-    assert perf("check", "--new", *form, code=3).out == plain
-    assert perf("check", "--new", *form, code=3).out == ""
-    assert perf("check", *form, code=3).out == plain
-
-
-def test_new_prints_a_report_that_became_another_one(project: Project, perf: Perf) -> None:
-    one, two = measured(project, 0.010, 0.011)
-    perf("check", "--new", code=3)
-    assert perf("check", "--delta", "5", code=3).out.count("sort became slower") == 1
-    assert perf("check", "--new", code=3).out == ""
-    assert perf("check", "--new", "--delta", "5", code=3).out.count("sort became slower") == 1
-    perf("check", "--new", code=3)
-    store(
-        *interleaved(
-            [one, two],
-            [noisy(0.01, seed=5), noisy(0.0112, seed=6)],
-            session="20261120T100000-000000",
-        )
-    )
-    assert perf("check", "--new", code=3).out.count("sort became slower") == 1
-    assert perf("check", "--new", code=3).out == ""
-    perf("accept", "sort:wall", "--reason", "wanted")
-    assert "Accepted: sort (wanted)" in perf("check", "--new", code=3).out
-
-
-def test_new_prints_of_a_range_the_pairs_that_are_new(project: Project, perf: Perf) -> None:
-    commits = measured(project, 0.010, 0.011)
-    perf("check", "--new", "HEAD~1..HEAD", code=3)
-    commits.append(project.commit("version 2"))
-    store(
-        *interleaved(
-            commits[1:],
-            [noisy(0.011, seed=5), noisy(0.0125, seed=6)],
-            session="20261120T100000-000000",
-        )
-    )
-    names = [commit[:10] for commit in commits]
-    found = json.loads(perf("check", "--new", "--json", f"{commits[0]}..HEAD", code=3).out)
-    assert [(one["baseline"], one["target"]) for one in found][-1:] == [(names[1], names[2])]
-    assert perf("check", "--new", f"{commits[0]}..HEAD", code=3).out == ""
-
-
 def test_a_gate_that_settles_nothing_exits_4(project: Project, perf: Perf) -> None:
     one, two = both(project)
     store(*interleaved([one, two], [noisy(0.01, spread=0.2), noisy(0.01, seed=2, spread=0.2)]))
@@ -405,16 +355,6 @@ def test_a_push_that_is_stopped_shows_the_whole_report(project: Project, perf: P
     (checked,) = check(Repository.find().project, [Push("main", one, two)])
     assert (checked.status, checked.output) == (3, full)
     assert checked.settlement == "2 of 2 comparisons settled"
-
-
-def test_an_equal_report_is_not_new_whatever_else_was_measured(
-    project: Project, perf: Perf
-) -> None:
-    measured(project, 0.010, 0.011)
-    perf("check", "--new", code=3)
-    store(sample_profile(noisy(0.01), commit=project.commit("later")))
-    project.configure()
-    assert perf("check", "--new", "HEAD~2", "HEAD~1", code=3).out == ""
 
 
 def test_a_memory_that_is_damaged_is_made_anew(project: Project, perf: Perf) -> None:

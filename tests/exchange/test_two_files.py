@@ -136,7 +136,6 @@ def test_files_of_two_machines_are_not_comparable(folder: Path, perf: Perf) -> N
         (("old.json", "broken.json"), "broken.json has none of the formats known here"),
         (("old.json", "folder"), "cannot read folder: Is a directory"),
         (("old.json", "new.json", "--measure"), "two files are compared without measuring"),
-        (("old.json", "new.json", "--new"), "two files are compared without measuring"),
         (("old.json", "new.json", "-n", "5"), "two files are compared without measuring"),
         (("old.json", "new.json", "--method", "nonsense"), "there is no method `nonsense`"),
     ],
