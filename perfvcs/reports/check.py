@@ -5,14 +5,11 @@ the caller.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -24,11 +21,11 @@ from perfvcs.git.project import UnknownRevision
 from perfvcs.profile.rules import RULES_FILE
 from perfvcs.profile.validity import Malformed
 from perfvcs.reports.pair import ComparedPair, inheriting, measured, noted, selected, stored
-from perfvcs.repository import Repository
+from perfvcs.repository import Repository, origin
 from perfvcs.repository.state import State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from perfvcs.check.answer import JobUnit
     from perfvcs.jobs.config import Config
@@ -237,7 +234,7 @@ def compared(
     memory, pair = repository.index.memory, (baseline.verdict_key, target.verdict_key)
     given = [method, delta, within, criteria]
     basis = _basis(repository, baseline, target, given)
-    known = memory.recall(*pair)
+    known = memory.recall(*pair) if basis else None
     if known and known.basis == basis:
         with suppress(Malformed):  # a changed byte
             report = decode(known.report)
@@ -276,10 +273,14 @@ def _remember(
 
 def _basis(repository: Repository, baseline: State, target: State, given: Sequence[object]) -> str:
     """The hash of all that a report from what is stored depends on: profiles, options, the
-    project's own files, and our code.
+    project's own files, and the version and commit of perfvcs.
 
-    What a commit has stays as it is; of the working tree it counts whether its rules judge.
+    Empty where that commit was changed: another edit may judge otherwise. What a commit has stays
+    as it is; of the working tree it counts whether its rules judge.
     """
+    code = origin.commit()
+    if code.endswith("+"):
+        return ""
     project, accepted = repository.project, repository.acceptances
     path = project.root / RULES_FILE
     text = path.read_bytes().hex() if path.is_file() and not project.bare else ""
@@ -293,33 +294,10 @@ def _basis(repository: Repository, baseline: State, target: State, given: Sequen
         text,
         accepted,
         ended,
-        _code(),
+        [perfvcs.__version__, code],
         noted(repository, target),
     ]
     return hashlib.sha256(msgspec.json.encode(about)).hexdigest()
-
-
-class _ModuleFile(NamedTuple):
-    path: str
-    size: int
-    time: int  # of its last change, in ns
-
-
-@cache
-def _code() -> list[_ModuleFile]:
-    """The files of our own modules: between two releases the version stays as it is, and verdicts
-    need not.
-    """
-    return sorted(_modules(Path(perfvcs.__file__).parent))
-
-
-def _modules(folder: str | Path) -> Iterator[_ModuleFile]:
-    for entry in os.scandir(folder):
-        if entry.is_dir(follow_symlinks=False):
-            yield from _modules(entry.path)
-        elif entry.name.endswith(".py"):
-            about = entry.stat()
-            yield _ModuleFile(entry.path, about.st_size, about.st_mtime_ns)
 
 
 def measure(

@@ -1,12 +1,15 @@
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from conftest import Project, Said
 from samples import interleaved, noisy, sample_profile
 
+from perfvcs.check.change import Report
 from perfvcs.profile import Collected, Environment, Job
 from perfvcs.repository import Repository
+from perfvcs.repository.state import State
 from perfvcs.store import Store
 
 Perf = Callable[..., Said]
@@ -357,7 +360,51 @@ def test_a_push_that_is_stopped_shows_the_whole_report(project: Project, perf: P
     assert checked.settlement == "2 of 2 comparisons settled"
 
 
-def test_a_memory_that_is_damaged_is_made_anew(project: Project, perf: Perf) -> None:
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The name of the target of each comparison that is computed."""
+    targets: list[str] = []
+    compare = Repository.compare
+
+    def counted(self: Repository, baseline: State, target: State, **asked: Any) -> Report:
+        targets.append(target.name)
+        return compare(self, baseline, target, **asked)
+
+    monkeypatch.setattr(Repository, "compare", counted)
+    return targets
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "computed"),
+    [
+        ("a" * 40, "a" * 40, 1),
+        ("a" * 40, "b" * 40, 2),  # between two releases verdicts may change
+        ("a" * 40 + "+", "a" * 40 + "+", 2),  # one edit may judge unlike another
+        ("", "", 1),  # a package that names no commit: its version does
+    ],
+)
+def test_a_verdict_is_reused_by_the_commit_of_perfvcs_that_made_it(
+    project: Project,
+    perf: Perf,
+    monkeypatch: pytest.MonkeyPatch,
+    compared: list[str],
+    first: str,
+    second: str,
+    computed: int,
+) -> None:
+    measured(project, 0.010, 0.011)
+    reports = []
+    for commit in (first, second):
+        monkeypatch.setattr("perfvcs.repository.origin.commit", lambda commit=commit: commit)
+        reports.append(perf("check", code=3).out)
+    assert len(compared) == computed
+    assert reports[0] == reports[1]
+
+
+def test_a_memory_that_is_damaged_is_made_anew(
+    project: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("perfvcs.repository.origin.commit", lambda: "a" * 40)
     one, two = measured(project, 0.010, 0.011)
     perf("check", code=3)
     memory = Repository.find().index.memory
@@ -508,10 +555,6 @@ def test_two_that_check_at_once_do_not_take_each_other_s_report_for_their_own(
 
     measured(project, 0.010, 0.011)
     one, other = (Repository.find() for _ in range(2))
-    mine = judge(one, (), delta=0.01)
-    theirs = judge(other, (), delta=0.05)
-    mine.was_shown(one)
-    assert theirs.unseen(other)
-    again = judge(other, (), delta=0.01)
-    assert not again.unseen(other)
-    assert {change.delta for change in again.report.changes} == {0.01}
+    for repository, delta in ((one, 0.01), (other, 0.05), (one, 0.01)):
+        check = judge(repository, (), delta=delta)
+        assert {change.delta for change in check.report.changes} == {delta}

@@ -114,6 +114,31 @@ def test_the_version_is_that_of_a_package_where_no_commit_is_known(monkeypatch, 
     assert perf("--version").output == f"perfvcs {__version__}\n"
 
 
+def test_the_version_says_that_the_code_was_changed(monkeypatch, tmp_path):
+    from perfvcs.repository import origin
+
+    def git(*words):
+        identity = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+        subprocess.run(["git", *identity, "-C", tmp_path, *words], check=True, capture_output=True)
+
+    def known():
+        origin._checked_out.cache_clear()
+        return origin.commit()
+
+    monkeypatch.setattr(origin, "CHECKOUT", tmp_path)
+    (tmp_path / "perfvcs").mkdir()
+    (tmp_path / "perfvcs" / "judge.py").write_text("answer = 1\n")
+    git("init", "--quiet")
+    git("add", ".")
+    git("commit", "--quiet", "--message", "one")
+    clean = known()
+    assert re.fullmatch(r"[0-9a-f]{40}", clean)
+    (tmp_path / "notes.md").write_text("not code")
+    assert known() == clean
+    (tmp_path / "perfvcs" / "method.py").write_text("answer = 2\n")  # a plugin is one file
+    assert known() == f"{clean}+"
+
+
 @pytest.mark.parametrize("flag", ["-h", "--help"])
 def test_every_command_has_both_forms_of_help(flag):
     assert perf("hook", flag).output.startswith("Usage: perf hook")
