@@ -25,7 +25,7 @@ from perfvcs.system.disk import remove
 PYTHONS_FOLDER = "python"  # in .perf
 LOGS = 20  # of installations that failed
 SAME_SUFFIX = ".same"  # of a file beside the environments: it names the one that a recipe leads to
-ENVIRONMENT_NAME = re.compile(r"(py|pip)[^/\0]+-[0-9a-f]{16}")
+ENVIRONMENT_NAME = re.compile(r"py[^/\0]+-[0-9a-f]{16}")
 LOCK_POLL = 0.05
 
 
@@ -96,9 +96,7 @@ def note(folder: Path) -> dict[str, Any]:
 
 
 class Taken(NamedTuple):
-    """How many environments there are, and the bytes that they take together with what installs
-    into them.
-    """
+    """How many environments there are, and the bytes that they take."""
 
     environments: int
     size: int
@@ -108,12 +106,8 @@ def taken(home: Path) -> Taken:
     """The room of all complete environments, as it was noted when they were made: nothing is
     searched.
     """
-    places = list((home / PYTHONS_FOLDER).glob("p*/"))
-    sizes = [
-        found if isinstance(found, int) else 0
-        for found in (note(place).get("bytes") for place in places)
-    ]
-    return Taken(sum(place.name.startswith("py") for place in places), sum(sizes))
+    sizes = [note(place).get("bytes") for place in (home / PYTHONS_FOLDER).glob("py*/")]
+    return Taken(len(sizes), sum(size for size in sizes if isinstance(size, int)))
 
 
 def prune(folder: Path, keep: int) -> list[Path]:
@@ -142,10 +136,8 @@ def _prune(folder: Path, keep: int) -> list[Path]:
         if number >= keep or not used
     ]
     removed = [place for place in surplus if _remove(place)]
-    left = {place.name.removeprefix("py").rpartition("-")[0] for place in folder.glob("py*/")}
-    for place in folder.glob("pip*/"):
-        if place.name.removeprefix("pip").rpartition("-")[0] not in left or not _used(place):
-            _remove(place)
+    for place in folder.glob("pip*/"):  # of older versions
+        _remove(place)
     for link in folder.glob(f"p*{SAME_SUFFIX}"):
         with suppress(OSError):
             if not (folder / link.read_text("utf-8", "replace")).is_dir():

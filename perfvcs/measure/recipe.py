@@ -1,8 +1,4 @@
-"""Recipes of virtual environments, and how uv, or venv and pip, follow them.
-
-pip is not in the environments, but in one of its own per interpreter: it takes more room than most
-projects.
-"""
+"""Recipes of virtual environments, and how uv, or venv and pip, follow them."""
 
 from __future__ import annotations
 
@@ -12,8 +8,8 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -21,8 +17,7 @@ from typing import IO
 
 from perfvcs.errors import CURES, UsageError, disk_is_full
 from perfvcs.launcher.preparation import CommandFailed, run
-from perfvcs.measure import pythons
-from perfvcs.measure.held import Held, User
+from perfvcs.measure.held import Held
 from perfvcs.measure.inputs import Named, is_editable, named, options
 from perfvcs.measure.interpreter import Interpreter
 from perfvcs.measure.pythons import InstallError
@@ -91,35 +86,37 @@ class Recipe:
 
         The folder of all is a part of it: environments know where they are.
         """
-        content = self.content if reads.checkout else None
-        installer = "uv" if self.uv else "pip"
-        words = self.install, self.requires, self.packages
-        return self.named(
-            self.prefix, folder, *words, installer, content, self.settings, reads.elsewhere
+        decisive = (
+            str(self.interpreter.path),
+            self.interpreter.label,
+            folder,
+            self.install,
+            self.requires,
+            self.packages,
+            "uv" if self.uv else "pip",
+            self.content if reads.checkout else None,
+            self.settings,
+            reads.elsewhere,
         )
+        text = repr(decisive).encode("utf-8", "surrogateescape")
+        return f"{self.prefix}-{hashlib.sha256(text).hexdigest()[:16]}"
 
-    def named(self, prefix: str, *parts: object) -> str:
-        """A name for what the interpreter and these parts decide."""
-        text = repr((str(self.interpreter.path), self.interpreter.label, *parts))
-        return (
-            f"{prefix}-{hashlib.sha256(text.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
-        )
-
-    def make(self, held: Held, user: User) -> list[str]:
+    def make(self, held: Held) -> list[str]:
         """Install everything into an empty environment; gives the distributions in it.
 
         Raises InstallError.
         """
-        with self._installer(held, user) as (make, add):
-            # requirements first, so that a build without isolation finds them; then again beside
-            # the project, so that they hold
-            steps = [make, [*add, *self.requires] if self.requires else []]
-            steps += [[*add, *self.requires, *self.install] if self.install else []]
-            if self.packages:
-                sources = _sources([*self.requires, *self.install])
-                steps += [[*add, "--no-deps", *sources, *self.packages]]
-            for step in filter(None, steps):
-                self._run(step, held)
+        make, add = self._installer(held)
+        self._run(make, held)
+        # requirements first, so that a build without isolation finds them; then again beside the
+        # project, so that they hold
+        if self.requires:
+            self._run([*add, *self.requires], held)
+        if self.install:
+            self._run([*add, *self.requires, *self.install], held)
+        if self.packages:
+            sources = _sources([*self.requires, *self.install])
+            self._run([*add, "--no-deps", *sources, *self.packages], held)
         with TemporaryFile() as listing:
             self._run([str(held.python), "-I", "-c", _LIST], held, listing)
             listing.seek(0)
@@ -130,53 +127,19 @@ class Recipe:
             )
         return found
 
-    @contextmanager
-    def _installer(self, held: Held, user: User) -> Iterator[tuple[list[str], list[str]]]:
-        """The commands that make an environment, and that install into it what follows."""
-        folder = str(held.folder)
-        python = f"{folder}/bin/python"
+    def _installer(self, held: Held) -> tuple[list[str], list[str]]:
+        """The commands that make an environment, and that install into it what follows.
+
+        ``-I`` imports nothing from the project's folder.
+        """
+        folder, python, base = str(held.folder), str(held.python), str(self.interpreter.path)
         if self.uv:
             make = [self.uv, "venv", "--quiet", "--no-project", "--no-python-downloads"]
             # who writes into a file that is a link to uv's cache changes it in every project
             add = [self.uv, "pip", "install", "--quiet", "--compile-bytecode", "--link-mode=copy"]
-            yield (
-                [*make, "--python", str(self.interpreter.path), folder],
-                [*add, "--python", python],
-            )
-            return
-        pip = self._pip(held.folder.parent, user)
-        try:
-            make, add = _module(self.interpreter.path, "venv"), _module(python, "pip")
-            if pip.about.get("elsewhere"):
-                make, add = (
-                    [*make, "--without-pip"],
-                    [*_module(pip.python, "pip"), "--python", python],
-                )
-            add += ["install", "--quiet", "--no-input", "--disable-pip-version-check"]
-            yield [*make, folder], add
-        finally:
-            pip.release(user)
-
-    def _pip(self, folder: Path, user: User) -> Held:
-        """The environment with pip.
-
-        It is known of it whether pip installs ``elsewhere``, for which it is too old before 22.3.
-        """
-        prefix = f"pip{self.interpreter.version}"
-        recipe = self.named(prefix, folder)
-        if found := pythons.made_from(folder, recipe, user):
-            return found
-        with pythons.making(folder, prefix, user) as held:
-            self._run([*_module(self.interpreter.path, "venv"), str(held.folder)], held)
-            pip = [*_module(held.python, "pip"), "--python", str(held.python)]
-            elsewhere = False
-            with suppress(InstallError):
-                self._run([*pip, "--version"], held)
-                elsewhere = True
-                self._run([*pip, "uninstall", "--quiet", "--yes", "setuptools"], held)
-            held.seal({"elsewhere": elsewhere})
-            pythons.remember(held, recipe)
-            return held
+            return [*make, "--python", base, folder], [*add, "--python", python]
+        add = [python, "-I", "-m", "pip", "install", "--quiet", "--no-input"]
+        return [base, "-I", "-m", "venv", folder], [*add, "--disable-pip-version-check"]
 
     def _run(self, step: Sequence[str], held: Held, output: IO[bytes] | None = None) -> None:
         """One command, with a log beside the environment, which stays where it fails.
@@ -244,11 +207,6 @@ def _editable(folder: Path) -> str:
             if about["dir_info"]["editable"] and not inside:
                 return path.parent.name.partition("-")[0]
     return next((path.stem for path in folder.glob("lib*/*/site-packages/*.egg-link")), "")
-
-
-def _module(python: Path | str, name: str) -> list[str]:
-    """A module of an interpreter as a command, which imports nothing from the project's folder."""
-    return [str(python), "-I", "-m", name]
 
 
 def _sources(words: Sequence[str]) -> list[str]:

@@ -122,7 +122,7 @@ class VirtualEnvironment:
                 if not alone and (found := pythons.made_from(home, name, self)):
                     return found
                 with pythons.making(home, recipe.prefix, self) as made:
-                    about = {"installed": recipe.make(made, self)}
+                    about = {"installed": recipe.make(made)}
                     # what changed meanwhile, elsewhere, is not what the name says
                     if alone or recipe.reads().elsewhere != reads.elsewhere:
                         made.seal(about, keep=False)
