@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from perfvcs.commands._completion import benchmarks, metrics
 from perfvcs.commands._output import echo
+
+if TYPE_CHECKING:
+    from perfvcs.statistics.changepoints.steps import Detector
 
 
 @click.command()
@@ -26,9 +31,22 @@ from perfvcs.commands._output import echo
     is_flag=True,
     help="List all changes, with all that is known of each.",
 )
+@click.option(
+    "--detector",
+    type=click.Choice(["series", "horvath"]),
+    default="series",
+    show_default=True,
+    help="What looks for steps: all that a series shows, or Horvath's likelihood-ratio test.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
-    names: tuple[str, ...], metric: str, number: int | None, *, everything: bool, as_json: bool
+    names: tuple[str, ...],
+    metric: str,
+    number: int | None,
+    detector: Detector,
+    *,
+    everything: bool,
+    as_json: bool,
 ) -> None:
     """List lasting changes: the commits at which benchmarks became slower or faster, and drifts.
 
@@ -42,7 +60,7 @@ def command(
     if len(names) > 2:
         raise click.UsageError("at most a benchmark and a revision or range can be named")
     repository = Repository.find()
-    found = overview_of(repository, names, metric=metric)
+    found = overview_of(repository, names, metric=metric, detector=detector)
     if as_json:
         from perfvcs.reports.history import json
 

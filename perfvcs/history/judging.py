@@ -26,7 +26,8 @@ from perfvcs.history.finding import (
 )
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
 from perfvcs.index.findings import Found, Given
-from perfvcs.statistics.changepoints.judgement import TURNS
+from perfvcs.statistics.changepoints.horvath import FEWEST_VALUES
+from perfvcs.statistics.changepoints.steps import BY_HORVATH, BY_SERIES, TURNS
 from perfvcs.text.quantity import change
 
 if TYPE_CHECKING:
@@ -35,8 +36,10 @@ if TYPE_CHECKING:
     from perfvcs.history.finding import Finding
     from perfvcs.index.lines import Course, Line
     from perfvcs.repository import Repository
+    from perfvcs.statistics.changepoints.steps import Detector
 
 SHORTEST_SERIES = 6  # commits: with fewer no place of a series has three on both sides
+SHORTEST_BY: dict[Detector, int] = {BY_SERIES: SHORTEST_SERIES, BY_HORVATH: FEWEST_VALUES}
 FEWEST_A_SIDE = 3
 DISCOVERIES = 0.05  # as in a report, and here of all that was measured in turns along the history
 
@@ -166,6 +169,7 @@ def judged(
     verdicts: Verdicts,
     *,
     compute: bool = True,
+    detector: Detector = BY_SERIES,
 ) -> dict[int, JudgedLine]:
     """The judgement of each line that is long enough, or has evidence; ``commits`` are those along
     which its course was read.
@@ -183,11 +187,11 @@ def judged(
     long = [
         number
         for number, judgement in zip(chosen, given, strict=True)
-        if judgement.evidence or len(judgement.levels) >= SHORTEST_SERIES
+        if judgement.evidence or len(judgement.levels) >= SHORTEST_BY[detector]
     ]
     asked = dict(zip(chosen, given, strict=True))
     judgements = repository.index.findings.judged(
-        [asked[number] for number in long], compute=compute
+        [asked[number] for number in long], compute=compute, detector=detector
     )
     return {
         number: _described(

@@ -14,8 +14,9 @@ from perfvcs.environment.host import names as names_of
 from perfvcs.errors import UsageError, nearest
 from perfvcs.git.project import UnknownRevision
 from perfvcs.history.finding import line_called, title
-from perfvcs.history.judging import SHORTEST_SERIES, judged, successions
+from perfvcs.history.judging import SHORTEST_BY, judged, successions
 from perfvcs.history.verdict import Verdicts
+from perfvcs.statistics.changepoints.steps import BY_SERIES
 from perfvcs.text.words import meant
 from perfvcs.text.words import metric as metric_called
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from perfvcs.index.lines import Course, Line
     from perfvcs.profile import Environment
     from perfvcs.repository import Repository
+    from perfvcs.statistics.changepoints.steps import Detector
 
 
 # benchmark, collector, metric, and the environment's fingerprint
@@ -45,9 +47,9 @@ class Overview(msgspec.Struct, frozen=True):
 
     ``environments`` names those of the series that differ by nothing else. ``lines`` and
     ``commits`` were analysed, from the first to the last of ``ends`` (full ids, empty without any);
-    ``short`` names the benchmarks and metrics with fewer than six commits of which nothing was
-    settled in turns, ``unusable`` counts values without a logarithm that were left out, ``aside``
-    measured commits on branches that were merged.
+    ``short`` names the benchmarks and metrics with fewer than ``shortest`` commits of which nothing
+    was settled in turns, ``unusable`` counts values without a logarithm that were left out,
+    ``aside`` measured commits on branches that were merged.
     """
 
     findings: Sequence[Finding]
@@ -60,6 +62,7 @@ class Overview(msgspec.Struct, frozen=True):
     commits: int
     ends: Sequence[str]
     short: Sequence[tuple[str, str]]
+    shortest: int
     cuts: Sequence[SeriesBreak]
     unusable: int
     aside: int
@@ -76,7 +79,13 @@ class Overview(msgspec.Struct, frozen=True):
         )
 
 
-def overview_of(repository: Repository, names: Sequence[str] = (), *, metric: str = "") -> Overview:
+def overview_of(
+    repository: Repository,
+    names: Sequence[str] = (),
+    *,
+    metric: str = "",
+    detector: Detector = BY_SERIES,
+) -> Overview:
     """The findings on all series, or on one benchmark's, along HEAD, a revision, or a range; raises
     UsageError, UnknownRevision.
 
@@ -84,7 +93,7 @@ def overview_of(repository: Repository, names: Sequence[str] = (), *, metric: st
     the first parents: on it every commit follows the one before, while commits of branches that
     went on side by side do not.
     """
-    return repository.index.consistent(lambda: _overview(repository, names, metric))
+    return repository.index.consistent(lambda: _overview(repository, names, metric, detector))
 
 
 class _ReadHistory(NamedTuple):
@@ -98,14 +107,22 @@ class _ReadHistory(NamedTuple):
     commits: list[str]
 
 
-def _overview(repository: Repository, names: Sequence[str], metric: str) -> Overview:
+def _overview(
+    repository: Repository, names: Sequence[str], metric: str, detector: Detector
+) -> Overview:
     known, courses, revision, commits = _read(repository, names, metric)
     merged = repository.index.commits() - set(commits)
     aside = len(merged.intersection(repository.project.walk(revision))) if merged else 0
     whole = not aside and ".." not in str(revision)
     found = judged(
-        repository, known, courses, commits, Verdicts(repository, commits if whole else ())
+        repository,
+        known,
+        courses,
+        commits,
+        Verdicts(repository, commits if whole else ()),
+        detector=detector,
     )
+    shortest = SHORTEST_BY[detector]
     findings = [finding for one in found.values() for finding in one.findings]
     findings.sort(key=lambda one: (-one.turn, -abs(one.effect)))
     switching = sorted(
@@ -128,7 +145,7 @@ def _overview(repository: Repository, names: Sequence[str], metric: str) -> Over
     short = {
         (title(known[number]), known[number].metric)
         for number, course in courses.items()
-        if _is_short(course, found.get(number))
+        if _is_short(course, found.get(number), shortest)
     }
     return Overview(
         findings,
@@ -141,6 +158,7 @@ def _overview(repository: Repository, names: Sequence[str], metric: str) -> Over
         len(measured := set().union(*places.values())),
         [commits[int(place)] for place in (min(measured), max(measured))] if measured else [],
         sorted(short),
+        shortest,
         _cuts(known, courses, commits),
         sum(course.unusable for course in courses.values()),
         aside,
@@ -159,12 +177,12 @@ def _environments(lines: Sequence[Line]) -> dict[SeriesName, str]:
     return {(*what, mark): called[mark] for what, found in several.items() for mark in found}
 
 
-def _is_short(course: Course, judged: JudgedLine | None) -> bool:
+def _is_short(course: Course, judged: JudgedLine | None, shortest: int) -> bool:
     """Whether a series is too short to be analysed, and measured in turns neither where it changed
     nor from end to end.
     """
     in_turns = judged and (judged.findings or len(judged.verdicts) >= len(course.levels) - 1)
-    return len(course.levels) < SHORTEST_SERIES and not in_turns
+    return len(course.levels) < shortest and not in_turns
 
 
 def _read(repository: Repository, names: Sequence[str], metric: str) -> _ReadHistory:

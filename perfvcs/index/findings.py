@@ -18,6 +18,8 @@ from perfvcs.statistics.changepoints.steps import ChangePoint
 if TYPE_CHECKING:
     from array import array
 
+    from perfvcs.statistics.changepoints.steps import Detector
+
 
 Kind = TypeVar("Kind")
 
@@ -71,15 +73,17 @@ class Findings:
     def __init__(self, path: Path) -> None:
         self._database = Database(path, FINDINGS_SCHEMA, FINDINGS_VERSION)
 
-    def judged(self, series: Sequence[Given], *, compute: bool = True) -> list[Found | None]:
+    def judged(
+        self, series: Sequence[Given], *, compute: bool = True, detector: Detector = steps.BY_SERIES
+    ) -> list[Found | None]:
         """The judgement of each series; only those that are not known yet are computed, and then
         kept. None without ``compute``.
         """
-        keys = [_key(one) for one in series]
+        keys = [_key(one, detector) for one in series]
         known = self.recall(keys, Found)
         new = {key: one for key, one in zip(keys, series, strict=True) if key not in known}
         if new and compute:
-            computed = _computed(new)
+            computed = _computed(new, detector)
             self.keep(computed)
             known |= computed
         return [known.get(key) for key in keys]
@@ -136,21 +140,31 @@ def keyed(kind: str) -> Callable[..., str]:
     return key
 
 
-def _computed(series: dict[str, Given]) -> dict[str, Found]:
+def _computed(series: dict[str, Given], detector: Detector) -> dict[str, Found]:
     given = list(series.values())
-    judged = judgement.judge_all(
-        [one.levels for one in given],
-        variances=[one.variances for one in given],
-        evidence=[one.evidence for one in given],
-    )
+    if detector == steps.BY_HORVATH:
+        judged = [_by_horvath(one) for one in given]
+    else:
+        judged = judgement.judge_all(
+            [one.levels for one in given],
+            variances=[one.variances for one in given],
+            evidence=[one.evidence for one in given],
+        )
     found = dict(zip(series, judged, strict=True))
     # together: each call costs as much as a hundred steps
     ends = iter(steps.intervals([step for one in found.values() for step in one.steps]))
     return {key: Found(one, [next(ends) for _ in one.steps]) for key, one in found.items()}
 
 
-def _key(given: Given) -> str:
+def _by_horvath(given: Given) -> Judgement:
+    """The steps by Horvath's test alone, which says nothing else of a series."""
+    from perfvcs.statistics.changepoints.horvath import changes
+
+    return Judgement(tuple(changes(given.levels, given.evidence)), None, (), None)
+
+
+def _key(given: Given, detector: Detector) -> str:
     places = b"".join(place.to_bytes(4, "little") for place in given.evidence)
-    return keyed(f"judgement {judgement.VERSION}")(
+    return keyed(f"judgement {judgement.VERSION} by {detector}")(
         given.levels.tobytes(), given.variances.tobytes(), places
     )

@@ -14,7 +14,6 @@ import msgspec
 
 from perfvcs.history import finding
 from perfvcs.history.finding import title
-from perfvcs.history.judging import SHORTEST_SERIES
 from perfvcs.reports.text import (
     BENCHMARK_WIDTH,
     STEP_METRIC_WIDTH,
@@ -353,7 +352,9 @@ def _ending(overview: Overview, *, everything: bool) -> Iterator[str]:
             if len(overview.short) > MOST_NAMES
             else ""
         )
-        yield from _note(f"too short, fewer than {SHORTEST_SERIES} measured commits: {named}{more}")
+        yield from _note(
+            f"too short, fewer than {overview.shortest} measured commits: {named}{more}"
+        )
         if overview.commits > 1:
             first, last = (commit[:10] for commit in overview.ends)
             yield f"Next: perf check {first}..{last} compares each with the one before."

@@ -332,6 +332,23 @@ def test_a_series_of_zeros_alone_is_too_short(commits: list[str], perf: Perf) ->
     )
 
 
+def test_horvaths_test_is_reached_by_its_name(commits: list[str], perf: Perf) -> None:
+    store(*measured(commits, stepped(40, 25)), *measured(commits[:12], stepped(12, 6), job=PARSE))
+    (usual,) = [one for one in printed(perf)["findings"] if one["benchmark"] == "sort"]
+    found = printed(perf, "--detector", "horvath")
+    (step,) = found["findings"]
+    assert (step["commit"], step["word"], step["detectors"]) == (
+        usual["commit"],
+        "degradation",
+        ["horvath"],
+    )
+    assert step["low"] < 0.1 < step["high"]
+    assert [one["benchmark"] for one in found["short"]] == ["parse --fast: sort"]
+    out = " ".join(perf("history", "--detector", "horvath").out.split())
+    assert "by Horvath's test" in out
+    assert "fewer than 16 measured commits: parse" in out
+
+
 def test_short_series_are_named(commits: list[str], perf: Perf) -> None:
     jobs = [Job(name=f"job{number}", collector="time", cmd="./job") for number in range(7)]
     store(*(profile for job in jobs for profile in measured(commits[:5], [0.01] * 5, job=job)))

@@ -15,6 +15,7 @@ from statsmodels.tsa.stattools import acf
 
 from perfvcs.statistics.changepoints.confirmation import Segments, limits
 from perfvcs.statistics.changepoints.drift import join, ramp, stepped, trend
+from perfvcs.statistics.changepoints.horvath import changes as by_horvath
 from perfvcs.statistics.changepoints.horvath import horvath, ratio
 from perfvcs.statistics.changepoints.judgement import judge_all, steps
 from perfvcs.statistics.changepoints.path import noise, running_median, segment, winsorise
@@ -219,6 +220,28 @@ def test_horvath_on_short_constant_and_noiseless_series() -> None:
     assert ratio([1.0] * 15).p == ratio([0.1] * 50).p == 1
     assert horvath([0.1] * 50) == horvath([1.0, 2.0]) == []
     assert horvath([1.0] * 30 + [2.0] * 30) == [30]
+
+
+def test_horvaths_steps_have_the_effect_error_and_freedom_of_welchs_test() -> None:
+    values = noisy(21, (100, 0.0), (60, 0.05), (90, 0.0))
+    first, second = by_horvath(values)
+    welch = stats.ttest_ind(
+        values[first.place : second.place], values[: first.place], equal_var=False
+    )
+    assert (first.effect / first.error, first.df) == pytest.approx((welch.statistic, welch.df))
+    assert intervals([first])[0] == pytest.approx(welch.confidence_interval(0.99))
+    assert first.p == ratio(values[: second.place]).p < 1e-10
+    assert {first.detectors, second.detectors} == {("horvath",)}
+
+
+def test_what_was_measured_in_turns_is_a_step_beside_horvaths() -> None:
+    values = [0.0] * 30 + [1.0] * 30
+    found = by_horvath(values, evidence=[1, 30])
+    assert [(step.place, step.detectors) for step in found] == [
+        (1, ("turns",)),
+        (30, ("horvath", "turns")),
+    ]
+    assert all(step.df == 0 and np.isnan(step.error) for step in found)
 
 
 def test_a_step_is_reported_with_its_size_interval_and_range() -> None:

@@ -14,8 +14,12 @@ if TYPE_CHECKING:
 
 
 VERSION = 8  # of what `judge` finds: results that were kept are used only under the same number
-# what says that there is a step: the series itself, or a verdict measured in turns
-BY_SERIES, TURNS = "series", "turns"
+# what says that there is a step: the series itself, Horvath's test of it, or a verdict measured in
+# turns
+Detector = Literal["series", "horvath"]
+BY_SERIES: Detector = "series"
+BY_HORVATH: Detector = "horvath"
+TURNS = "turns"
 # standard deviations from which a value does not count: 95 % as efficient as the mean of normal
 # values
 TUNING = 4.685
@@ -40,8 +44,8 @@ class ChangePoint:
     ``place`` is the index of the first value at the new level, likeliest; it may as well be any of
     ``first``..``last``. ``before`` and ``after`` are the levels, ``effect`` their difference with
     its standard ``error`` on ``df`` degrees of freedom, ``p`` its chance without a change,
-    ``detectors`` what says so: ``series``, ``turns``, or both. A ``drift`` is a change that a
-    straight line from ``first`` to ``last`` describes as well.
+    ``detectors`` what says so: ``series`` or ``horvath``, ``turns``, or both. A ``drift`` is a
+    change that a straight line from ``first`` to ``last`` describes as well.
     """
 
     place: int
