@@ -1,3 +1,3 @@
 """Performance history beside git: profiles keyed by commit, and verdicts about them."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"

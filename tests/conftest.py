@@ -63,6 +63,12 @@ UNUSUAL = {
 }
 
 
+def released() -> str:
+    """The newest version of CHANGELOG.md: the one that users can install by its tag."""
+    text = (ROOT / "CHANGELOG.md").read_text()
+    return re.findall(r"^## (\d+\.\d+\.\d+) \(", text, re.MULTILINE)[0]
+
+
 def script(path: Path) -> ModuleType:
     """A script as a module, named after its folder and itself."""
     spec = importlib.util.spec_from_file_location(f"{path.parent.name}_{path.stem}", path)

@@ -1,5 +1,5 @@
-"""The workflows of the documents and the action: valid for their services, and what they run
-works.
+"""The workflows of the documents and of this repository, and the actions: valid for their
+services, and what they run works.
 """
 
 from __future__ import annotations
@@ -28,6 +28,15 @@ SITE = {
     f"site: {name}": text
     for name, text in BLOCK.findall((ROOT / "docs" / "publishing.md").read_text())
 }
+# what a forge and pre-commit read of this repository
+OWN = {
+    str(path.relative_to(ROOT)): path.read_text()
+    for path in (
+        *sorted((ROOT / ".github").rglob("*.yml")),
+        ROOT / ".gitlab-ci.yml",
+        ROOT / ".pre-commit-config.yaml",
+    )
+}
 
 
 def read(text: str) -> Any:
@@ -43,13 +52,11 @@ def schema(name: str) -> Any:
 
 
 def schema_of(name: str) -> str:
-    return (
-        "github-actions"
-        if name in ACTIONS
-        else "gitlab-ci"
-        if "gitlab" in name
-        else "github-workflows"
-    )
+    if name in ACTIONS:
+        return "github-actions"
+    if "ISSUE_TEMPLATE" in name:
+        return "github-issue-config" if name.endswith("config.yml") else "github-issue-forms"
+    return "gitlab-ci" if "gitlab" in name else "github-workflows"
 
 
 def steps(name: str) -> list[dict[str, Any]]:
@@ -71,11 +78,56 @@ def test_the_page_has_a_workflow_for_each_service() -> None:
     assert {*SITE} == {"site: .github/workflows/performance-site.yml", "site: .gitlab-ci.yml"}
 
 
-@pytest.mark.parametrize("name", [*FILES, *SITE])
-def test_a_workflow_is_what_the_service_s_schema_says(name: str) -> None:
+def invalid(name: str, text: str) -> list[str]:
+    """What the schema of a file's service says against it."""
     about = schema(schema_of(name))
     validator = jsonschema.validators.validator_for(about)(about)
-    assert [error.message for error in validator.iter_errors(read((FILES | SITE)[name]))] == []
+    return [error.message for error in validator.iter_errors(read(text))]
+
+
+@pytest.mark.parametrize("name", [*FILES, *SITE])
+def test_a_workflow_is_what_the_service_s_schema_says(name: str) -> None:
+    assert invalid(name, (FILES | SITE)[name]) == []
+
+
+@pytest.mark.parametrize("name", [name for name in OWN if "pre-commit" not in name])
+def test_a_file_for_our_own_forge_is_what_its_schema_says(name: str) -> None:
+    assert invalid(name, OWN[name]) == []
+
+
+def test_our_own_workflows_use_nothing_but_our_actions_and_github_s() -> None:
+    used = [use for text in OWN.values() for use in re.findall(r"uses: (\S+)", text)]
+    assert {"./", "./comment"} < {*used}
+    for use in used:
+        assert re.fullmatch(r"\./(comment)?|actions/[\w-]+@v\d+|[\w/-]+@[0-9a-f]{40}", use), use
+
+
+def test_the_job_that_comments_on_our_pull_requests_runs_the_target_branch() -> None:
+    jobs = read(OWN[".github/workflows/performance.yml"])["jobs"]
+    assert jobs["measure"]["permissions"] == {"contents": "read"}
+    checkout, ours = jobs["comment"]["steps"]
+    assert checkout["with"]["ref"] == "${{ github.event.pull_request.base.sha }}"
+    assert ours["uses"] == "./comment"
+
+
+def test_our_own_workflows_run_targets_and_scripts_that_are_there() -> None:
+    texts = [text for name, text in OWN.items() if "ISSUE_TEMPLATE" not in name]
+    targets = {name for text in texts for name in re.findall(r"- make (\w+)", text)}
+    scripts = {name for text in texts for name in re.findall(r"(?:run:|-) (\.ci/\w+)", text)}
+    assert scripts == {".ci/run", ".ci/interpreters"}
+    assert all(os.access(ROOT / name, os.X_OK) for name in scripts)
+    assert targets == {"bench"}
+
+
+def test_the_hooks_of_this_repository_are_local_and_those_that_others_get() -> None:
+    (repository,) = read(OWN[".pre-commit-config.yaml"])["repos"]
+    assert repository["repo"] == "local"
+    hooks = {hook["id"]: hook for hook in repository["hooks"]}
+    assert {*hooks} == {"ruff-check", "ruff-format", "perf-collect", "perf-check"}
+    for offered in read((ROOT / ".pre-commit-hooks.yaml").read_text()):
+        ours = hooks[offered["id"]]
+        assert ours["entry"] == f".venv-test/bin/{offered['entry']}"
+        assert ours["stages"] == offered["stages"]
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -157,12 +157,12 @@ def test_a_scheduler_and_its_workers_are_as_they_must_be(
     assert (
         "has changes that are not committed, which do not travel to hosts: commit them" in said.err
     )
+    there = perfvcs.__version__
     with monkeypatch.context() as other:
         other.setattr(perfvcs, "__version__", "9.9")
-        here = perfvcs.__version__
-        assert "has perfvcs 0.2.0: install perfvcs 9.9 there" in refused(
+        assert f"has perfvcs {there}: install perfvcs 9.9 there" in refused(
             perf, *empty.options[1:]
-        ), here
+        )
         other.undo()
         other.setattr(connection, "version", lambda _: "1.2.3")
         other.setattr(distributed, "__version__", "1.2.3")  # of which Dask warns in ten lines

@@ -13,9 +13,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Project
-
-from perfvcs import __version__
+from conftest import ROOT, Project, released
 
 FAMILIES = ("collectors", "postprocessors", "views")
 BUILD = (
@@ -142,8 +140,8 @@ def test_a_checkout_without_links_is_refused_with_the_cure(tmp_path: Path) -> No
     )
 
 
-def test_the_citation_names_the_version() -> None:
-    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
+def test_the_citation_names_the_newest_release() -> None:
+    assert f"\nversion: {released()}\n" in (ROOT / "CITATION.cff").read_text()
 
 
 INSTALLED = re.compile(
@@ -184,6 +182,6 @@ def test_nobody_is_told_to_install_what_a_stranger_may_publish() -> None:
         name: found[0] for name, text in texts.items() if (found := INSTALLED.search(text))
     } == {}
     # nobody can be called that at GitHub
-    readme = f"git+https://github.com/<OWNER>/perfvcs@v{__version__}"
+    readme = f"git+https://github.com/<OWNER>/perfvcs@v{released()}"
     assert {found for text in texts.values() for found in ADDRESS.findall(text)} == {readme}
     assert {found for text in texts.values() for found in ACTION.findall(text)} == {"<OWNER>"}
