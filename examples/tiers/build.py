@@ -20,7 +20,10 @@ from building import BuildError, git, reported, repository  # noqa: E402
 
 SOURCES = ("database.py", "load.py", "perf.toml", "web.py")
 SAME = 5
-SESSION = """        session = {"page": page, "key": hashlib.pbkdf2_hmac("sha256", page.encode(), b"salt", 1_000).hex()}
+SESSION = """        session = {
+            "page": page,
+            "key": hashlib.pbkdf2_hmac("sha256", page.encode(), b"salt", 1_000).hex(),
+        }
 """
 INDEX = """    base.execute("create index by_customer on orders (customer)")
 """

@@ -236,7 +236,7 @@ class PageFigures:
     def _label(self, piece: PagePiece, name: str, module: str) -> str:
         """The caption of a figure: its benchmark, its numbers, and how to read it."""
         numbers = "" if self.table is None else self.table.sentence(piece.key, piece.metric)
-        about = (sys.modules[module].__doc__ or name).partition("\n")[0]
+        about = " ".join((sys.modules[module].__doc__ or name).partition("\n\n")[0].split())
         whose = ", ".join(filter(None, [shorten(piece.section, 120), metric_name(piece.metric)]))
         return f"{whose}: {numbers}. {about}" if numbers else f"{whose}. {about}"
 

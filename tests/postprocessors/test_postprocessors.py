@@ -63,7 +63,7 @@ def test_it_is_a_frozen_dataclass_whose_options_all_have_defaults(name: str) -> 
     kind = plugins.find("postprocessors", name)
     assert is_dataclass(kind)
     assert kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
-    assert (kind.__doc__ or "").splitlines()[0].endswith((".", ","))
+    assert (kind.__doc__ or "").partition("\n\n")[0].rstrip().endswith((".", ","))
     assert plugins.build("postprocessors", name, {}, "here") == kind()
     assert name_of(kind()) == name
 
