@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 MOST_CLUSTERS = 6
-MOST_ROUNDS = 200
-TOLERANCE = 1e-8
+TOLERANCE = 1e-8  # of the logarithm of the likelihood per value: nothing more is gained
 NARROWEST = 1e-3  # smallest standard deviation of a cluster, in those of all values
 RAREST = 0.02  # smallest share of a cluster: rarer ones are outliers
 
@@ -83,9 +82,9 @@ def clusters(values: ArrayLike, most: int = MOST_CLUSTERS) -> Mixture:
     """
     best = fit(values, 1)
     for k in range(2, most + 1):
-        found = fit(values, k)
-        if len(found.centres) == k and found.shares.min() >= RAREST and found.bic < best.bic:
-            best = found
+        mixture = fit(values, k)
+        if len(mixture.centres) == k and mixture.shares.min() >= RAREST and mixture.bic < best.bic:
+            best = mixture
     return best
 
 
@@ -111,7 +110,7 @@ def fit(values: ArrayLike, k: int) -> Mixture:
     chance = np.zeros((k, n))  # a row for each component: numpy adds along long rows fast
     chance[_nearest(z, k), np.arange(n)] = 1.0
     likelihood = -np.inf
-    for _ in range(MOST_ROUNDS):
+    for _ in range(200):
         shares = np.maximum(chance.sum(axis=1), 1e-300)
         centres = chance @ z / shares
         squares = z - centres[:, None]
@@ -156,30 +155,34 @@ def match(
     from perfvcs.statistics.runs import stack
 
     sides = [stack(old), stack(new)]
-    found = [clusters(side.values[side.there], most) for side in sides]
+    mixtures = [clusters(side.values[side.there], most) for side in sides]
     for number, side in enumerate(sides):
-        k = len(found[number].centres)
+        k = len(mixtures[number].centres)
         seen = np.zeros((len(side.counts), k), dtype=bool)
-        seen[np.repeat(np.arange(len(side.counts)), side.counts), found[number].labels] = True
+        seen[np.repeat(np.arange(len(side.counts)), side.counts), mixtures[number].labels] = True
         if seen.mean(axis=0).min() < visited:
-            found[number] = fit(side.values[side.there], 1)
-    counts = [len(one.centres) for one in found]
+            mixtures[number] = fit(side.values[side.there], 1)
+    counts = [len(mixture.centres) for mixture in mixtures]
     k = min(counts)
     if counts[0] != counts[1]:
-        found = [
-            one if len(one.centres) == k else fit(side.values[side.there], k)
-            for one, side in zip(found, sides, strict=True)
+        mixtures = [
+            mixture if len(mixture.centres) == k else fit(side.values[side.there], k)
+            for mixture, side in zip(mixtures, sides, strict=True)
         ]
     means, shares = [], []
-    for one, side in zip(found, sides, strict=True):
+    for mixture, side in zip(mixtures, sides, strict=True):
         execution = np.repeat(np.arange(len(side.counts)), side.counts)
-        place = execution * k + one.labels
+        place = execution * k + mixture.labels
         there = np.bincount(place, minlength=len(side.counts) * k)
         total = np.bincount(place, side.values[side.there], len(side.counts) * k)
         means.append(np.where(there > 0, total / np.maximum(there, 1), np.nan).reshape(-1, k).T)
         shares.append((there.reshape(-1, k) / side.counts[:, None]).T)
     return Matched(
-        found[0], found[1], counts[0] == counts[1], (means[0], means[1]), (shares[0], shares[1])
+        mixtures[0],
+        mixtures[1],
+        counts[0] == counts[1],
+        (means[0], means[1]),
+        (shares[0], shares[1]),
     )
 
 
@@ -200,10 +203,10 @@ def compare(
     """
     import numpy as np
 
-    found = match(old, new, most)
+    matched = match(old, new, most)
     parts = [
         welch(_known(before), _known(after), confidence)
-        for before, after in zip(*found.means, strict=True)
+        for before, after in zip(*matched.means, strict=True)
     ]
     difference = Difference(
         *(
@@ -211,17 +214,17 @@ def compare(
             for name in Difference.__dataclass_fields__
         )
     )
-    labels = [one.labels for one in (found.old, found.new)]
+    labels = [mixture.labels for mixture in (matched.old, matched.new)]
     shares = np.array([np.bincount(label, minlength=len(parts)) / len(label) for label in labels])
-    return ClusterDifferences(found.old, found.new, found.alike, shares, difference)
+    return ClusterDifferences(matched.old, matched.new, matched.alike, shares, difference)
 
 
 def _known(row: NDArray[np.float64]) -> NDArray[np.float64]:
-    """One group of the values that are not NaN; of a single NaN if there are none."""
+    """One group of the values that are not NaN; a single NaN where there are none."""
     import numpy as np
 
-    known = row[np.isfinite(row)]
-    return known[None] if known.size else np.full((1, 1), np.nan)
+    finite = row[np.isfinite(row)]
+    return finite[None] if finite.size else np.full((1, 1), np.nan)
 
 
 def _nearest(values: NDArray[np.float64], k: int) -> NDArray[np.int64]:

@@ -117,10 +117,10 @@ def _root(above: ArrayLike, below: ArrayLike) -> NDArray[np.float64]:
     a, b = np.broadcast_arrays(
         np.asarray(above, dtype=np.float64), np.asarray(below, dtype=np.float64)
     )
-    found = np.where(
+    root = np.where(
         b > 0, np.sqrt(np.abs(a) / np.where(b > 0, b, 1.0)), np.where(a > 0, np.inf, 1.0)
     )
-    return np.where(np.isnan(a) | np.isnan(b), np.nan, np.maximum(found, 1.0))
+    return np.where(np.isnan(a) | np.isnan(b), np.nan, np.maximum(root, 1.0))
 
 
 @dataclass(frozen=True)
@@ -162,8 +162,8 @@ class Components:
             + np.nan_to_num(self.executions) / self.executions_count
         )
         total = total + np.nan_to_num(self.binaries) / self.binaries_count
-        known = (self.executions_df + self.binaries_df > 0) & np.isfinite(self.mean)
-        return np.where(known, total, np.nan)
+        defined = (self.executions_df + self.binaries_df > 0) & np.isfinite(self.mean)
+        return np.where(defined, total, np.nan)
 
     def interval(
         self, confidence: float = 0.99, quantile: Literal["t", "normal"] = "t"
@@ -179,13 +179,13 @@ class Components:
         from perfvcs.statistics.student import quantile as of_student
 
         variance = self.variance()
-        known = np.isfinite(variance)
+        defined = np.isfinite(variance)
         point = np.full(variance.shape, NormalDist().inv_cdf((1 + confidence) / 2))
         if quantile == "t":
             df = np.where(self.binaries_df > 0, self.binaries_df, self.executions_df)
-            point = of_student((1 + confidence) / 2, np.where(known, df, 1.0))
-        half = np.where(known, point * np.sqrt(np.where(known, variance, 0.0)), np.inf)
-        centre = np.where(known, self.mean, 0.0)
+            point = of_student((1 + confidence) / 2, np.where(defined, df, 1.0))
+        half = np.where(defined, point * np.sqrt(np.where(defined, variance, 0.0)), np.inf)
+        centre = np.where(defined, self.mean, 0.0)
         return Interval(self.mean, centre - half, centre + half)
 
     def separate(self) -> Separate:
@@ -282,10 +282,10 @@ def components(
 def _labels(column: ArrayLike | None, like: NDArray[np.float64]) -> NDArray[np.int64]:
     import numpy as np
 
-    found = np.zeros(like.shape, dtype=np.int64) if column is None else np.asarray(column)
-    if found.shape != like.shape or like.ndim != 1:
+    labels = np.zeros(like.shape, dtype=np.int64) if column is None else np.asarray(column)
+    if labels.shape != like.shape or like.ndim != 1:
         raise ValueError("values and labels must be columns of equal length")
-    return np.unique(found, return_inverse=True)[1].astype(np.int64)
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
 def _nest(labels: list[NDArray[np.int64]]) -> tuple[int, list[NDArray[np.int64]]]:
@@ -319,5 +319,5 @@ def _variance(
     """Squares over degrees of freedom; 0 where only rounding, NaN without degrees of freedom."""
     import numpy as np
 
-    found = np.where(df > 0, squares / np.where(df > 0, df, 1.0), np.nan)
-    return np.where(found <= rounding**2, 0.0, found)
+    ratio = np.where(df > 0, squares / np.where(df > 0, df, 1.0), np.nan)
+    return np.where(ratio <= rounding**2, 0.0, ratio)

@@ -27,16 +27,16 @@ def medians(
     """
     import numpy as np
 
-    counts, found = np.bincount(group, minlength=groups), np.zeros(groups)
+    counts, middles = np.bincount(group, minlength=groups), np.zeros(groups)
     there, most = counts > 0, int(counts.max(initial=0))
     # as curves at the same sizes have it
     if most and (counts[there] == most).all() and (group[1:] >= group[:-1]).all():
-        found[there] = np.partition(values.reshape(-1, most), most // 2, axis=1)[:, most // 2]
-        return found
+        middles[there] = np.partition(values.reshape(-1, most), most // 2, axis=1)[:, most // 2]
+        return middles
     order = np.lexsort((values, group))
     places = np.cumsum(counts) - counts + counts // 2
-    found[there] = values[order][places[there]]
-    return found
+    middles[there] = values[order][places[there]]
+    return middles
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ def interval(values: ArrayLike, confidence: float = 0.99) -> Interval:
     """
     import numpy as np
 
-    found = moments(values)
-    mean = combine(found.mean, [found.variance / np.shape(values)[1]], [found.df], confidence)
-    return Interval(found.mean, mean.low, mean.high)
+    sample = moments(values)
+    mean = combine(sample.mean, [sample.variance / np.shape(values)[1]], [sample.df], confidence)
+    return Interval(sample.mean, mean.low, mean.high)
 
 
 @dataclass(frozen=True)
@@ -127,17 +127,17 @@ def combine(
 
     from perfvcs.statistics.student import two_sided
 
-    found = _errors(estimate, variances, dfs)
-    t = np.abs(found.sure) / np.where(found.spread, found.error, 1.0)
-    p = np.where(found.spread, two_sided(t, found.df), np.where(found.sure == 0, 1.0, 0.0))
-    half = np.full(p.shape, np.inf) if confidence is None else _half(found, confidence)
+    errors = _errors(estimate, variances, dfs)
+    t = np.abs(errors.sure) / np.where(errors.spread, errors.error, 1.0)
+    p = np.where(errors.spread, two_sided(t, errors.df), np.where(errors.sure == 0, 1.0, 0.0))
+    half = np.full(p.shape, np.inf) if confidence is None else _half(errors, confidence)
     return Difference(
         estimate=estimate,
-        low=found.sure - half,
-        high=found.sure + half,
-        p=np.where(found.known, p, np.nan),
-        error=np.where(found.known, found.error, np.nan),
-        df=np.where(found.spread, found.df, np.where(found.known, np.inf, np.nan)),
+        low=errors.sure - half,
+        high=errors.sure + half,
+        p=np.where(errors.known, p, np.nan),
+        error=np.where(errors.known, errors.error, np.nan),
+        df=np.where(errors.spread, errors.df, np.where(errors.known, np.inf, np.nan)),
     )
 
 
@@ -152,8 +152,8 @@ def reach(
     """
     import numpy as np
 
-    found = _errors(estimate, variances, dfs)
-    return np.asarray(np.abs(found.sure) + _half(found, confidence))
+    errors = _errors(estimate, variances, dfs)
+    return np.asarray(np.abs(errors.sure) + _half(errors, confidence))
 
 
 class _Errors(NamedTuple):
@@ -177,13 +177,15 @@ def _errors(
 
     parts, degrees = np.array(variances), np.array(dfs)
     total = parts.sum(axis=0)
-    known = np.isfinite(estimate) & np.isfinite(total) & ((degrees > 0) | (parts == 0)).all(axis=0)
-    spread = known & (total > 0)
+    defined = (
+        np.isfinite(estimate) & np.isfinite(total) & ((degrees > 0) | (parts == 0)).all(axis=0)
+    )
+    spread = defined & (total > 0)
     share = np.where(spread, parts, 0.0) / np.where(spread, total, 1.0)
     weight = np.where(spread, (share**2 / np.where(degrees > 0, degrees, 1.0)).sum(axis=0), 1.0)
     df = np.where(spread, 1 / np.maximum(weight, 1 / NORMAL_DEGREES), NORMAL_DEGREES)
     return _Errors(
-        known, spread, np.where(known, estimate, 0.0), np.sqrt(np.where(spread, total, 0.0)), df
+        defined, spread, np.where(defined, estimate, 0.0), np.sqrt(np.where(spread, total, 0.0)), df
     )
 
 
@@ -252,9 +254,9 @@ def gaps_of(
     """
     import numpy as np
 
-    found = moments(gaps)
-    variance = np.where(found.variance <= tiny**2, 0.0, found.variance)
-    return Moments(settled(found.mean, tiny), variance, found.df), variance / gaps.shape[1]
+    sample = moments(gaps)
+    variance = np.where(sample.variance <= tiny**2, 0.0, sample.variance)
+    return Moments(settled(sample.mean, tiny), variance, sample.df), variance / gaps.shape[1]
 
 
 def rounding(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:

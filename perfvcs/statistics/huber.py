@@ -20,7 +20,6 @@ BEND = 2.5  # standard deviations from the centre beyond which a value is pulled
 FEWEST_PAIRS = 8  # pairs from which their standard deviation is known well enough for that
 NORMAL_IN_DISTANCES = 1.0483  # a normal standard deviation in medians of the distance of two values
 DISTANCE_NEIGHBOURS = 50  # distances of a value to that many others are enough
-MOST_ROUNDS = 200
 CLOSE = 7  # the same where it is computed for many patterns of signs
 # of signs for which the whole statistic is computed; at p = .01 this is exact to .003
 SIGN_PATTERNS = 1000
@@ -76,28 +75,28 @@ def paired(
     with np.errstate(over="ignore", invalid="ignore"):
         gaps = b - a
     n = gaps.shape[1]
-    known = np.isfinite(gaps).all(axis=1)
-    whole = np.expand_dims(known, 1)
+    finite = np.isfinite(gaps).all(axis=1)
+    whole = np.expand_dims(finite, 1)
     a, b, gaps = (np.where(whole, values, 0.0) for values in (a, b, gaps))
     # Differences are rounded like the values that they come from, not like themselves.
     rounding = difference.rounding(a, b)
     bound = allowance(gaps, rounding, bend)
     drawn = draw_in(gaps, bound)
-    about, (plain, error) = moments(drawn), difference.gaps_of(gaps, rounding)
+    sample, (plain, error) = moments(drawn), difference.gaps_of(gaps, rounding)
     variance = (
-        np.where(about.variance <= rounding**2, 0.0, about.variance)
+        np.where(sample.variance <= rounding**2, 0.0, sample.variance)
         * widening(drawn == gaps) ** 2
         / n
     )
-    estimate = np.where(known, difference.settled(about.mean, rounding), np.nan)
+    estimate = np.where(finite, difference.settled(sample.mean, rounding), np.nan)
     equal, no = np.abs(gaps) <= np.expand_dims(rounding, 1), np.zeros(len(gaps), dtype=np.bool_)
     return Shift(
-        combine(estimate, [variance], [about.df], confidence),
+        combine(estimate, [variance], [sample.df], confidence),
         np.where(whole, np.where(equal, 0.0, gaps), np.nan),
         np.where(whole, np.where(equal, 0.0, drawn), np.nan),
         np.where(whole, widened(gaps, drawn), np.nan),
         (drawn != gaps).any(axis=1),
-        np.where(known, difference.reach(plain.mean, [error], [plain.df], EQUIVALENCE), np.inf),
+        np.where(finite, difference.reach(plain.mean, [error], [plain.df], EQUIVALENCE), np.inf),
         no,
         no,
     )
@@ -144,10 +143,10 @@ def _t(gaps: NDArray[np.float64]) -> NDArray[np.float64]:
     mean, tiny = away.mean(axis=1), difference.rounding(gaps, gaps)
     error = np.sqrt(((away - mean[:, None]) ** 2).sum(axis=1))
     with np.errstate(divide="ignore"):
-        found: NDArray[np.float64] = np.where(
+        t: NDArray[np.float64] = np.where(
             np.abs(mean) <= tiny, 0.0, np.abs(mean) / np.where(error <= tiny, 0.0, error)
         )
-    return found
+    return t
 
 
 def _largest(gaps: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -180,8 +179,8 @@ def widened(gaps: NDArray[np.float64], drawn: NDArray[np.float64]) -> NDArray[np
     (groups, n).
     """
     mean = drawn.mean(axis=1)[:, None]
-    found: NDArray[np.float64] = mean + widening(drawn == gaps)[:, None] * (drawn - mean)
-    return found
+    away: NDArray[np.float64] = mean + widening(drawn == gaps)[:, None] * (drawn - mean)
+    return away
 
 
 def allowance(
@@ -208,13 +207,13 @@ def widening(alone: NDArray[np.bool_]) -> NDArray[np.float64]:
 
     n = alone.shape[1]
     share = np.maximum(alone.mean(axis=1), 1 / n)
-    found: NDArray[np.float64] = (1 + (1 - share) / (share * n)) / share
-    return found
+    factor: NDArray[np.float64] = (1 + (1 - share) / (share * n)) / share
+    return factor
 
 
 def spread(values: ArrayLike, neighbours: int = DISTANCE_NEIGHBOURS) -> NDArray[np.float64]:
-    """The standard deviation of each group, shape (groups, n), as the median distance of two of its
-    values tells it; 0 for n = 1.
+    """The standard deviation of each group, shape (groups, n), from the median distance of two of
+    its values; 0 for n = 1.
 
     All distances count up to twice as many values as ``neighbours`` and one; of more, those of
     values at most ``neighbours`` places apart (round the end). ``values`` are finite. Source:
@@ -227,15 +226,15 @@ def spread(values: ArrayLike, neighbours: int = DISTANCE_NEIGHBOURS) -> NDArray[
     if n < 2:
         return np.zeros(groups)
     rows, columns = _near(n, neighbours)
-    found = np.empty(groups)
+    deviations = np.empty(groups)
     step = max(1, 4_000_000 // len(rows))
     for start in range(0, groups, step):
         here = y[start : start + step]
         with np.errstate(over="ignore"):
-            found[start : start + step] = (
+            deviations[start : start + step] = (
                 median(np.abs(here[:, rows] - here[:, columns])) * NORMAL_IN_DISTANCES
             )
-    return found
+    return deviations
 
 
 @lru_cache(maxsize=64)
@@ -260,7 +259,7 @@ def draw_in(values: NDArray[np.float64], bound: NDArray[np.float64]) -> NDArray[
     if not len(live):  # as a rule: nothing is far from the mean, which then is the centre
         return drawn
     centre = median(values[live])[:, None]
-    for _ in range(MOST_ROUNDS):
+    for _ in range(200):
         inside, reach = values[live], bound[live]
         far = np.abs(inside - centre) > reach
         edge = centre + np.copysign(np.where(far, reach, 0.0), inside - centre)
@@ -290,5 +289,5 @@ def median(values: NDArray[np.float64]) -> NDArray[np.float64]:
         if n <= SORTED
         else np.partition(values, [(n - 1) // 2, n // 2], axis=1)
     )
-    found: NDArray[np.float64] = (middle[:, (n - 1) // 2] + middle[:, n // 2]) / 2
-    return found
+    medians: NDArray[np.float64] = (middle[:, (n - 1) // 2] + middle[:, n // 2]) / 2
+    return medians

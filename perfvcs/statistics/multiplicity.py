@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 PRIOR = 1.0  # variance of the expected size of a change, in standard deviations of a pair
 PAIRS = 30
 FIRST_PAIRS = 5  # pairs: fewer have no distribution worth the name
-EARLY = 0.001
-FINAL = 0.0095
+EARLY = 0.001  # level of each interim analysis, which leaves
+FINAL = 0.0095  # of 1 % so much for the last one
 
 
 @dataclass(frozen=True)
@@ -57,16 +57,16 @@ def t_mixture(
     n = a.shape[1]
     gap = moments(b - a)
     mean = settle(gap.mean, a, b)
-    known = np.isfinite(mean)
+    finite = np.isfinite(mean)
     if n < 2:
-        e = np.where(known, 1.0, np.nan)
+        e = np.where(finite, 1.0, np.nan)
         return EValue(mean, np.full(e.shape, -np.inf), np.full(e.shape, np.inf), e)
     df, c = n - 1, 1 + n * prior
-    estimate = np.where(known, mean, 0.0)
-    error = np.sqrt(np.where(known, gap.variance, 0.0) / n)
+    estimate = np.where(finite, mean, 0.0)
+    error = np.sqrt(np.where(finite, gap.variance, 0.0) / n)
     # Differences are rounded like the values that they come from.
     varies = error > 8 * np.finfo(np.float64).eps * np.where(
-        known, np.maximum(np.abs(a), np.abs(b)).max(axis=1), 0.0
+        finite, np.maximum(np.abs(a), np.abs(b)).max(axis=1), 0.0
     )
     square = (estimate / np.where(varies, error, 1.0)) ** 2 / df
     growth = np.where(varies, (1 + square) / (1 + square / c), np.where(estimate != 0, c, 1.0))
@@ -76,11 +76,11 @@ def t_mixture(
     bound = np.sqrt(df * (limit - 1) / (1 - limit / c)) if limit < c else np.inf
     half = np.where(varies, bound, 0.0 if limit < c else np.inf)
     half = np.where(
-        known,
+        finite,
         np.where(varies & np.isfinite(half), half * np.where(varies, error, 1.0), half),
         np.inf,
     )
-    return EValue(mean, estimate - half, estimate + half, np.where(known, e, np.nan))
+    return EValue(mean, estimate - half, estimate + half, np.where(finite, e, np.nan))
 
 
 def schedule(pairs: int = PAIRS) -> tuple[int, ...]:

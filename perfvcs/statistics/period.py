@@ -79,14 +79,16 @@ def _test(
 
     from perfvcs.statistics.student import f_tail
 
-    known = np.isfinite(mean[:, 0] + mean[:, 1]) & np.isfinite(covariance.sum(axis=(1, 2)))
-    mean = np.where(known[:, None] & (np.abs(mean) > rounding), mean, 0.0)
-    scale = np.sqrt(np.where(known[:, None], np.diagonal(covariance, axis1=1, axis2=2), 0.0))
+    defined = np.isfinite(mean[:, 0] + mean[:, 1]) & np.isfinite(covariance.sum(axis=(1, 2)))
+    mean = np.where(defined[:, None] & (np.abs(mean) > rounding), mean, 0.0)
+    scale = np.sqrt(np.where(defined[:, None], np.diagonal(covariance, axis1=1, axis2=2), 0.0))
     varies = scale > rounding
     unit = np.where(varies, scale, 1.0)
     z = mean / unit
     full = (varies[:, 0] & varies[:, 1])[:, None]
-    correlation = np.where(known & full[:, 0], covariance[:, 0, 1] / (unit[:, 0] * unit[:, 1]), 0.0)
+    correlation = np.where(
+        defined & full[:, 0], covariance[:, 0, 1] / (unit[:, 0] * unit[:, 1]), 0.0
+    )
     # Along the sum and the difference of the two scaled parts a correlation leaves the variances 1
     # + r and 1 - r.
     turned = np.stack([z[:, 0] + z[:, 1], z[:, 0] - z[:, 1]], axis=1) / np.sqrt(2)
@@ -97,12 +99,12 @@ def _test(
     elsewhere = (~has & (np.abs(parts) > 1e-9)).sum(axis=1) > 0
     dimensions = has.sum(axis=1)
     degrees = max(free - 1.0, 1.0)
-    two, one = (
+    two, single = (
         f_tail(squares * degrees / (2 * max(free, 1)), 2, degrees),
         f_tail(squares, 1, max(free, 1.0)),
     )
-    p = np.where(dimensions == 2, two, np.where(dimensions == 1, one, 1.0))
-    return np.where(known & (free > 1), np.where(elsewhere, 0.0, p), np.nan)
+    p = np.where(dimensions == 2, two, np.where(dimensions == 1, single, 1.0))
+    return np.where(defined & (free > 1), np.where(elsewhere, 0.0, p), np.nan)
 
 
 @dataclass(frozen=True)
@@ -141,42 +143,49 @@ def paired(
     """
     import numpy as np
 
-    found, order = huber.paired(first, second, confidence, bend), np.asarray(later, dtype=np.bool_)
+    unadjusted, order = (
+        huber.paired(first, second, confidence, bend),
+        np.asarray(later, dtype=np.bool_),
+    )
     n = order.shape[1]
     if n < FEWEST_SETTLING:
-        return found
-    known = np.isfinite(found.difference.estimate)
+        return unadjusted
+    defined = np.isfinite(unadjusted.difference.estimate)
     gaps, tiny = (
-        np.where(known[:, None], found.free, 0.0),
-        np.where(known, rounding(first, second), 0.0),
+        np.where(defined[:, None], unadjusted.free, 0.0),
+        np.where(defined, rounding(first, second), 0.0),
     )
     rarer = np.minimum(order.sum(axis=1), n - order.sum(axis=1))
     enough = (ORDER_RATIO * rarer >= n - 1) & (rarer > 1)
     plain, robust = _orders(gaps, order, tiny, np.inf), _orders(gaps, order, tiny, bend)
     df = np.full(len(gaps), n - 2.0)
     evident = (
-        known & enough & (combine(robust.period, [robust.variance], [df], None).p <= EVIDENT_SHARE)
+        defined
+        & enough
+        & (combine(robust.period, [robust.variance], [df], None).p <= EVIDENT_SHARE)
     )
-    lopsided = known & ~enough
+    lopsided = defined & ~enough
     shift = np.where(np.abs(robust.shift) <= tiny, 0.0, robust.shift)
-    result = chosen(evident, combine(shift, [robust.variance], [df], confidence), found.difference)
+    result = chosen(
+        evident, combine(shift, [robust.variance], [df], confidence), unadjusted.difference
+    )
     if lopsided.any():
         result = chosen(lopsided, _lopsided(gaps, plain, df, rarer, confidence), result)
     narrow = reach(plain.shift, [plain.variance], [df], EQUIVALENCE)
     away = np.where(evident, robust.period, 0.0)[:, None] * np.where(order, 1.0, -1.0)
     return replace(
-        found,
+        unadjusted,
         difference=result,
-        free=found.free - away,
+        free=unadjusted.free - away,
         widened=np.where(
             evident[:, None],
             robust.widened,
-            np.where((lopsided & (rarer > 0))[:, None], plain.widened, found.widened),
+            np.where((lopsided & (rarer > 0))[:, None], plain.widened, unadjusted.widened),
         ),
         removed=evident,
         lopsided=lopsided,
-        drawn=np.where(evident, robust.drawn, found.drawn & ~lopsided),
-        reach=np.where(evident, narrow, found.reach),
+        drawn=np.where(evident, robust.drawn, unadjusted.drawn & ~lopsided),
+        reach=np.where(evident, narrow, unadjusted.reach),
     )
 
 
@@ -254,8 +263,8 @@ def _spread(gaps: NDArray[np.float64], count: int) -> NDArray[np.float64]:
         rows, columns = np.triu_indices(side.shape[1], 1)
         near = columns - rows <= DISTANCE_NEIGHBOURS
         distances.append(np.abs(side[:, rows[near]] - side[:, columns[near]]))
-    found: NDArray[np.float64] = median(np.concatenate(distances, axis=1)) * NORMAL_IN_DISTANCES
-    return found
+    deviation: NDArray[np.float64] = median(np.concatenate(distances, axis=1)) * NORMAL_IN_DISTANCES
+    return deviation
 
 
 def chosen(where: NDArray[np.bool_], yes: Difference, no: Difference) -> Difference:

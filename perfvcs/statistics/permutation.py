@@ -52,13 +52,13 @@ def signed_rank(first: ArrayLike, second: ArrayLike, confidence: float = 0.99) -
         8 * np.finfo(np.float64).eps
     )
     gaps = np.where(np.abs(gaps) <= rounding, 0.0, gaps)
-    known = np.isfinite(gaps).all(axis=1)
+    finite = np.isfinite(gaps).all(axis=1)
     estimate, low, high = np.full(groups, np.nan), np.full(groups, -np.inf), np.full(groups, np.inf)
-    if known.any():
-        shift = _shift(gaps[known], confidence)
-        estimate[known], low[known], high[known] = shift.centre, shift.low, shift.high
+    if finite.any():
+        shift = _shift(gaps[finite], confidence)
+        estimate[finite], low[finite], high[finite] = shift.centre, shift.low, shift.high
     p = np.full(groups, np.nan)
-    for group in np.flatnonzero(known):
+    for group in np.flatnonzero(finite):
         p[group] = _chance(gaps[group], float(rounding[group, 0]))
     nothing = np.full(groups, np.nan)
     return Difference(estimate=estimate, low=low, high=high, p=p, error=nothing, df=nothing)
@@ -66,7 +66,7 @@ def signed_rank(first: ArrayLike, second: ArrayLike, confidence: float = 0.99) -
 
 def depth(n: int, confidence: float = 0.99) -> int:
     """Which of the n (n + 1) / 2 ordered means of pairs, from either end, bounds the exact
-    interval; 0 if there is no such.
+    interval; 0 if there is none.
 
     The largest k with 2 P(W <= k - 1) <= 1 - confidence.
     """
@@ -223,10 +223,10 @@ def _whitened(values: NDArray[np.float64]) -> NDArray[np.float64]:
     scale = np.abs(values).max(axis=1, keepdims=True)
     unit = values / np.where(scale > 0, scale, 1.0)
     left, singular, _ = np.linalg.svd(unit, full_matrices=False)
-    found: NDArray[np.float64] = np.where(
+    whitened: NDArray[np.float64] = np.where(
         singular[:, None, :] > 1e-10 * singular[:, None, :1], left, 0.0
     )
-    return found
+    return whitened
 
 
 def _share_of_lengths(

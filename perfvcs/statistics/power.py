@@ -149,6 +149,6 @@ def _spreads(df: int) -> NDArray[np.float64]:
     shares = (np.arange(VARIANCE_POINTS) + 0.5) / VARIANCE_POINTS
     roughly = 1 - 2 / (9 * df) + ndtri(shares) * sqrt(2 / (9 * df))
     variances = roughly**3 if df > NORMAL_DEGREES else 2 * gammaincinv(df / 2, shares) / df
-    found: NDArray[np.float64] = np.sqrt(variances)
-    found.flags.writeable = False
-    return found
+    spreads: NDArray[np.float64] = np.sqrt(variances)
+    spreads.flags.writeable = False
+    return spreads

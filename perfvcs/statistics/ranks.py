@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 
 TRANSFORMS = ("none", "log", "1/x", "1/sqrt x")
-FEWEST_VALUES = 3
 MOST_VALUES = 5000  # with more values, the p of the test is no longer exact enough to report
-SIGNIFICANCE = 0.05
 SMALLEST_NUMBER = 1e-300  # 1/x of less is beyond a float
 EXACT = 30  # up to this many values per side, the exact distribution is used
 CHUNK_DIFFERENCES = 4_000_000  # differences held at once
@@ -38,7 +36,7 @@ class Normality:
     w: dict[str, NDArray[np.float64]]
     p: dict[str, NDArray[np.float64]]
 
-    def choice(self, level: float = SIGNIFICANCE) -> list[str | None]:
+    def choice(self, level: float = 0.05) -> list[str | None]:
         """Per group the first transformation, in the order of ``TRANSFORMS``, that is not rejected
         as normal at ``level``, or None.
         """
@@ -62,10 +60,9 @@ def transform(values: ArrayLike, name: str) -> NDArray[np.float64]:
     if name == "none":
         return y
     x = np.where(y > SMALLEST_NUMBER, y, np.nan)
-    found: NDArray[np.float64] = (
-        np.log(x) if name == "log" else 1 / x if name == "1/x" else 1 / np.sqrt(x)
-    )
-    return found
+    if name == "log":
+        return np.asarray(np.log(x))
+    return np.asarray(1 / x if name == "1/x" else 1 / np.sqrt(x))
 
 
 def normality(values: ArrayLike) -> Normality:
@@ -83,19 +80,19 @@ def normality(values: ArrayLike) -> Normality:
         y = transform(values, name)
         groups, n = y.shape
         w[name], p[name] = np.full(groups, np.nan), np.full(groups, np.nan)
-        if not FEWEST_VALUES <= n <= MOST_VALUES:
+        if not 3 <= n <= MOST_VALUES:
             continue
-        known = np.asarray(np.isfinite(y).all(axis=1))
-        sure = np.where(known[:, None], y, 0.0)
+        testable = np.asarray(np.isfinite(y).all(axis=1))
+        sure = np.where(testable[:, None], y, 0.0)
         width = np.ptp(sure, axis=1)
         # below, the test counts rounding
-        known = known & (width > 1e-10 * np.abs(sure).max(axis=1))
-        if known.any():
+        testable = testable & (width > 1e-10 * np.abs(sure).max(axis=1))
+        if testable.any():
             # W does not depend on unit and origin, but the library's sums of squares do not reach
             # as far as a float.
-            rows = (y[known] - y[known].mean(axis=1, keepdims=True)) / width[known, None]
-            found = stats.shapiro(rows, axis=1)
-            w[name][known], p[name][known] = found.statistic, found.pvalue
+            rows = (y[testable] - y[testable].mean(axis=1, keepdims=True)) / width[testable, None]
+            tested = stats.shapiro(rows, axis=1)
+            w[name][testable], p[name][testable] = tested.statistic, tested.pvalue
     return Normality(w, p)
 
 
@@ -132,8 +129,8 @@ def mann_whitney(first: ArrayLike, second: ArrayLike) -> Tested:
         for method in methods:
             chosen = exact if method == "exact" else ~exact
             if chosen.any():
-                found = stats.mannwhitneyu(a[chosen], b[chosen], axis=1, method=method)
-                statistic[chosen], p[chosen] = found.statistic, found.pvalue
+                result = stats.mannwhitneyu(a[chosen], b[chosen], axis=1, method=method)
+                statistic[chosen], p[chosen] = result.statistic, result.pvalue
         return statistic, p
 
     return _test(first, second, tested, lambda m, k: m * k / 2)
@@ -159,10 +156,10 @@ def kolmogorov_smirnov(first: ArrayLike, second: ArrayLike) -> Tested:
             warnings.filterwarnings(
                 "ignore", "ks_2samp: Exact calculation unsuccessful", RuntimeWarning
             )
-            found = [stats.ks_2samp(*pair) for pair in zip(a, b, strict=True)]
+            results = [stats.ks_2samp(*pair) for pair in zip(a, b, strict=True)]
         statistic, p = (
-            np.array([one.statistic for one in found]),
-            np.array([one.pvalue for one in found]),
+            np.array([result.statistic for result in results]),
+            np.array([result.pvalue for result in results]),
         )
         # Samples of one size are at least one value apart.
         least = (a.shape[1] == b.shape[1]) & (statistic * a.shape[1] < 1.5)
@@ -184,8 +181,8 @@ def kruskal_wallis(first: ArrayLike, second: ArrayLike) -> Tested:
         import numpy as np
         from scipy import stats
 
-        found = stats.kruskal(a, b, axis=1)
-        return np.asarray(found.statistic), np.asarray(found.pvalue)
+        result = stats.kruskal(a, b, axis=1)
+        return np.asarray(result.statistic), np.asarray(result.pvalue)
 
     return _test(first, second, tested, lambda m, k: 0.0)  # noqa: ARG005
 
@@ -219,7 +216,7 @@ def shift(first: ArrayLike, second: ArrayLike, confidence: float = 0.95) -> Inte
 @lru_cache(maxsize=256)
 def shift_depth(m: int, k: int, confidence: float) -> int:
     """Which of the m k ordered differences, from either end, bounds the interval of the shift; 0 if
-    there is no such.
+    there is none.
 
     The largest c with 2 P(U <= c - 1) <= 1 - confidence.
     """
@@ -257,11 +254,11 @@ def _test(
     if a.ndim != 2 or b.ndim != 2 or len(a) != len(b) or not (a.shape[1] and b.shape[1]):
         raise ValueError("both samples need the shape (groups, values) with at least one value")
     both = np.concatenate([a, b], axis=1)
-    known = np.isfinite(both).all(axis=1)
-    equal = known & (both == both[:, :1]).all(axis=1)
+    finite = np.isfinite(both).all(axis=1)
+    equal = finite & (both == both[:, :1]).all(axis=1)
     statistic = np.where(equal, middle(a.shape[1], b.shape[1]), np.nan)
     p = np.where(equal, 1.0, np.nan)
-    chosen = known & ~equal
+    chosen = finite & ~equal
     if chosen.any():
         statistic[chosen], p[chosen] = test(a[chosen], b[chosen])
     return Tested(statistic, p)

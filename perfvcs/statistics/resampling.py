@@ -18,11 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
-DRAWS = 10_000
 LARGEST_CHUNK = 2_000_000  # measurements held at once
 LARGEST_VALUE = 1e300
-RESAMPLINGS = 100
-SAMPLE_SHARE = 0.75
 CHUNK_MEASUREMENTS = 500_000  # measurements held at once
 
 
@@ -44,7 +41,7 @@ def ratio(
     first: Sequence[ArrayLike],
     second: Sequence[ArrayLike],
     confidence: float = 0.99,
-    draws: int = DRAWS,
+    draws: int = 10_000,
     seed: int = 0,
 ) -> MeanRatio:
     """Percentile interval of the ratio of the mean execution means, by a bootstrap at two levels.
@@ -64,10 +61,10 @@ def ratio(
         return MeanRatio(means[1] / means[0], -np.inf, np.inf)
     rng = np.random.default_rng(seed)
     under, over = _means(rng, old, draws), _means(rng, new, draws)
-    known = under > 0
+    positive = under > 0
     # a mean next to 0 makes a ratio beyond a float, which as an infinity has no quantile
     with np.errstate(over="ignore"):
-        ratios = np.clip(over[known] / under[known], -LARGEST_VALUE, LARGEST_VALUE)
+        ratios = np.clip(over[positive] / under[positive], -LARGEST_VALUE, LARGEST_VALUE)
     low, high = np.quantile(ratios, [(1 - confidence) / 2, (1 + confidence) / 2])
     return MeanRatio(means[1] / means[0], float(low), float(high))
 
@@ -78,19 +75,19 @@ def _means(rng: np.random.Generator, runs: Runs, draws: int) -> NDArray[np.float
 
     executions, width = runs.values.shape
     step = max(1, LARGEST_CHUNK // (executions * width))
-    found = []
+    means = []
     for start in range(0, draws, step):
         chosen = rng.integers(executions, size=(min(step, draws - start), executions))
         part = rng.random((*chosen.shape, width))
         if width == 1:  # whatever part of a single measurement is drawn
-            found.append(runs.values[:, 0][chosen].mean(axis=1))
+            means.append(runs.values[:, 0][chosen].mean(axis=1))
             continue
         counts = runs.counts[chosen][:, :, None]
         places = (part * counts).astype(np.intp)
         drawn = runs.values[chosen[:, :, None], places]
         inside = np.arange(width) < counts
-        found.append((np.where(inside, drawn, 0.0).sum(axis=2) / counts[:, :, 0]).mean(axis=1))
-    return np.concatenate(found)
+        means.append((np.where(inside, drawn, 0.0).sum(axis=2) / counts[:, :, 0]).mean(axis=1))
+    return np.concatenate(means)
 
 
 @dataclass(frozen=True)
@@ -124,12 +121,12 @@ class Robust:
         m = total(np.ones(len(self.group)))
         mean = total(self.means) / m
         inside = np.isfinite(self.variances)
-        known = total(inside.astype(np.float64))
+        counted = total(inside.astype(np.float64))
         squares = total((self.means - mean[self.group]) ** 2)
-        within = total(np.where(inside, self.variances, 0.0)) / np.maximum(known, 1)
+        within = total(np.where(inside, self.variances, 0.0)) / np.maximum(counted, 1)
         return Components(
             mean=mean,
-            within=np.where(known > 0, within, np.nan),
+            within=np.where(counted > 0, within, np.nan),
             executions=np.where(m > 1, squares / np.maximum(m - 1, 1), np.nan),
             binaries=np.full(groups, np.nan),
             values_count=m**2 / total(1 / self.sizes),
@@ -145,16 +142,16 @@ def resample(
     values: ArrayLike,
     counts: ArrayLike,
     group: ArrayLike | None = None,
-    draws: int = RESAMPLINGS,
-    share: float = SAMPLE_SHARE,
+    draws: int = 100,
+    share: float = 0.75,
     seed: int = 0,
 ) -> Robust:
     """Robust means and variances of each execution's measurements, warm-up already taken away.
 
     ``values`` are the measurements of one execution after the other, ``counts`` (executions,) how
     many each has, ``group`` (executions,) the benchmarks that they belong to, numbered from 0 (all
-    one without it). Of ``draws`` resamples with replacement of ``share`` of an execution's
-    measurements the median of the means, and of as many others the median of the variances. A
+    one without it). The median of the means of ``draws`` resamples with replacement, each of
+    ``share`` of an execution's measurements, and the median of the variances of as many others. A
     single far value is in the median resample as often as not at a share of ln 2 = .69, more often
     than not at the published .75, hardly ever at .5.
 
@@ -224,11 +221,11 @@ def _median(
     """The median over the draws, the same places of all rows being drawn; shape (rows,)."""
     import numpy as np
 
-    found = []
+    centres = []
     for part in np.array_split(np.arange(draws), min(draws, _chunks(size * draws))):
         drawn = rows[:, rng.integers(rows.shape[1], size=(size, len(part)))]
-        found.append(drawn.mean(axis=1) if statistic == "mean" else drawn.var(axis=1, ddof=1))
-    return np.asarray(np.median(np.concatenate(found, axis=1), axis=1))
+        centres.append(drawn.mean(axis=1) if statistic == "mean" else drawn.var(axis=1, ddof=1))
+    return np.asarray(np.median(np.concatenate(centres, axis=1), axis=1))
 
 
 def _chunks(measurements: int) -> int:

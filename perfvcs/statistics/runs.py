@@ -18,8 +18,6 @@ POINT = 1.959963984540054  # of the normal distribution, 95 % two-sided
 FINEST = 1e-6  # share of the smallest value above 0: a finer step is none that matters
 ROUNDING = 1e-7  # share of it that conversions between units may leave, or
 EXACT_SHARE = 1e-12  # of the largest value
-ITERATIONS = 10_000
-SAMPLE_SHARE = 0.75
 CHUNK_NUMBERS = 2_000_000  # random numbers held at once
 
 
@@ -41,8 +39,8 @@ class Runs:
 
     def means(self) -> NDArray[np.float64]:
         """The mean of each execution."""
-        found: NDArray[np.float64] = self.values.sum(axis=1) / self.counts
-        return found
+        means: NDArray[np.float64] = self.values.sum(axis=1) / self.counts
+        return means
 
     def centred(self) -> Runs:
         """Each execution without its mean."""
@@ -98,8 +96,8 @@ class Autocorrelation:
             * (self.n + 2)
             * (self.coefficients[:, 1:] ** 2 / (self.n - np.arange(1, lags + 1))).sum(axis=1)
         )
-        known = np.isfinite(statistic)
-        return np.where(known, chdtrc(lags, np.where(known, statistic, 0.0)), np.nan)
+        finite = np.isfinite(statistic)
+        return np.where(finite, chdtrc(lags, np.where(finite, statistic, 0.0)), np.nan)
 
     def inflation(self) -> NDArray[np.float64]:
         """By how much a first-order dependence enlarges the variance of a mean: (1 + r) / (1 - r),
@@ -112,8 +110,8 @@ class Autocorrelation:
         if self.coefficients.shape[1] < 2:
             return np.ones(len(self.coefficients))
         r = np.clip(np.nan_to_num(self.coefficients[:, 1]), 0.0, 0.95)
-        found: NDArray[np.float64] = (1 + r) / (1 - r)
-        return found
+        factor: NDArray[np.float64] = (1 + r) / (1 - r)
+        return factor
 
 
 def autocorrelation(values: ArrayLike, lags: int = 10) -> Autocorrelation:
@@ -133,11 +131,11 @@ def autocorrelation(values: ArrayLike, lags: int = 10) -> Autocorrelation:
     total = (rest**2).sum(axis=1)
     rounding = n * (8 * np.finfo(np.float64).eps * np.abs(y).max(axis=1)) ** 2
     varies = total > rounding
-    found = np.full((groups, most + 1), np.nan)
+    coefficients = np.full((groups, most + 1), np.nan)
     for lag in range(most + 1):
         products = (rest[:, : n - lag] * rest[:, lag:]).sum(axis=1)
-        found[:, lag] = np.where(varies, products / np.where(varies, total, 1.0), np.nan)
-    return Autocorrelation(found, n)
+        coefficients[:, lag] = np.where(varies, products / np.where(varies, total, 1.0), np.nan)
+    return Autocorrelation(coefficients, n)
 
 
 def step(values: Collection[float]) -> float:
@@ -154,17 +152,17 @@ def step(values: Collection[float]) -> float:
         return inf
     # starting with the smallest, whose remainders are the most exact
     sizes = sorted(abs(value) for value in distinct if value)
-    found = sizes[0]
-    finest, nothing = FINEST * found, max(ROUNDING * found, EXACT_SHARE * sizes[-1])
+    divisor = sizes[0]
+    finest, nothing = FINEST * divisor, max(ROUNDING * divisor, EXACT_SHARE * sizes[-1])
     if nothing > finest:  # so far apart that a float does not hold the one to the step of the other
         return 0.0
     for size in sizes:
-        rest = abs(remainder(size, found))
+        rest = abs(remainder(size, divisor))
         while rest > nothing:
             if rest < finest:
                 return 0.0
-            found, rest = rest, abs(remainder(found, rest))
-    return found
+            divisor, rest = rest, abs(remainder(divisor, rest))
+    return divisor
 
 
 @dataclass(frozen=True)
@@ -183,10 +181,7 @@ class Impact:
 
 
 def impact(
-    runs: Sequence[ArrayLike],
-    iterations: int = ITERATIONS,
-    share: float = SAMPLE_SHARE,
-    seed: int = 0,
+    runs: Sequence[ArrayLike], iterations: int = 10_000, share: float = 0.75, seed: int = 0
 ) -> Impact:
     """The impact factor of m executions with their measurements, by bootstrap.
 
@@ -221,8 +216,8 @@ def _factor(runs: Runs, samples: int, iterations: int, seed: int) -> float:
         chosen = _distinct(rng, np.full(count, executions), samples)
         place = (rng.random(chosen.shape) * runs.counts[chosen]).astype(np.intp)
         across = runs.values[chosen, place].std(axis=1, ddof=1)
-        one = rng.integers(executions, size=count)
-        inside = runs.values[one[:, None], _distinct(rng, runs.counts[one], samples)].std(
+        executed = rng.integers(executions, size=count)
+        inside = runs.values[executed[:, None], _distinct(rng, runs.counts[executed], samples)].std(
             axis=1, ddof=1
         )
         rounding = np.abs(runs.values).max() * width * np.finfo(np.float64).eps
@@ -245,10 +240,10 @@ def _distinct(
     """
     import numpy as np
 
-    found = np.empty((len(limits), samples), dtype=np.intp)
+    numbers = np.empty((len(limits), samples), dtype=np.intp)
     for place in range(samples):
         last = limits - samples + place
         drawn = (rng.random(len(limits)) * (last + 1)).astype(np.intp)
-        taken = (found[:, :place] == drawn[:, None]).any(axis=1)
-        found[:, place] = np.where(taken, last, drawn)
-    return found
+        taken = (numbers[:, :place] == drawn[:, None]).any(axis=1)
+        numbers[:, place] = np.where(taken, last, drawn)
+    return numbers

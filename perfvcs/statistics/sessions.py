@@ -35,8 +35,8 @@ CONSISTENT = 0.97756  # mean of min(z^2, CLIP^2) of a standard normal z
 # Of the variance that 4 to 9 normal steps keep without the largest, simulated.
 SHARES = (0.565, 0.604, 0.634, 0.658, 0.678, 0.697)
 USED = 0.6  # degrees of freedom per difference of neighbours: they overlap, and clipping costs some
-AA_POINT = 1.96
-AA_FEWEST = 3
+AA_POINT = 1.96  # of the normal distribution, 95 % two-sided
+AA_FEWEST = 3  # comparisons
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ def over(
         degrees[:1],
         confidence,
     )
-    found = chosen((variance > 0) & (wide.error > difference.error), wide, difference)
-    return OverHosts(chosen(p <= EVIDENT, alone, found), effects, p)
+    wider = chosen((variance > 0) & (wide.error > difference.error), wide, difference)
+    return OverHosts(chosen(p <= EVIDENT, alone, wider), effects, p)
 
 
 def adjusted(
@@ -116,27 +116,27 @@ def adjusted(
 
     values, beside = np.array(value, dtype=np.float64), np.asarray(covariate, dtype=np.float64)
     with np.errstate(invalid="ignore"):
-        known = (values > 0) & (beside > 0) & np.isfinite(beside) & np.isfinite(values)
-    if not known.any():
+        usable = (values > 0) & (beside > 0) & np.isfinite(beside) & np.isfinite(values)
+    if not usable.any():
         return values
-    x, y = np.log(beside[known]), np.log(values[known])
-    place = np.unique(np.asarray(cell)[known], return_inverse=True)[1]
+    x, y = np.log(beside[usable]), np.log(values[usable])
+    place = np.unique(np.asarray(cell)[usable], return_inverse=True)[1]
     count = np.bincount(place)
-    away, found = (column - (np.bincount(place, column) / count)[place] for column in (x, y))
-    found = np.clip(found, *np.percentile(found, [CLIPPED, 100 - CLIPPED]))
-    run = np.unique(np.asarray(execution)[known], return_inverse=True)[1]
+    away, moved = (column - (np.bincount(place, column) / count)[place] for column in (x, y))
+    moved = np.clip(moved, *np.percentile(moved, [CLIPPED, 100 - CLIPPED]))
+    run = np.unique(np.asarray(execution)[usable], return_inverse=True)[1]
     calls = np.bincount(run)
     weight = np.ones(len(away))
     if len(calls) >= SEVERAL:
-        away, found, weight = (
+        away, moved, weight = (
             np.bincount(run, away) / calls,
-            np.bincount(run, found) / calls,
+            np.bincount(run, moved) / calls,
             calls.astype(np.float64),
         )
-    found_slope = slope(
-        float((weight * away * found).sum()), float((weight * away**2).sum()), float(weight.sum())
+    exponent = slope(
+        float((weight * away * moved).sum()), float((weight * away**2).sum()), float(weight.sum())
     )
-    values[known] *= np.exp(-found_slope * (x - x.mean()))
+    values[usable] *= np.exp(-exponent * (x - x.mean()))
     return values
 
 
@@ -241,10 +241,10 @@ def between(
     """
     if len(means) < FEWEST_SESSIONS:
         return None
-    found = repeats(means, commits) if commits else None
-    if found is None or found.df < FEWEST_SESSIONS - 1:
-        found = _neighbours(means)
-    return Spread(max(0.0, found.variance - within), found.df)
+    spread = repeats(means, commits) if commits else None
+    if spread is None or spread.df < FEWEST_SESSIONS - 1:
+        spread = _neighbours(means)
+    return Spread(max(0.0, spread.variance - within), spread.df)
 
 
 def repeats(means: Sequence[float], groups: Sequence[str]) -> Spread | None:

@@ -29,12 +29,12 @@ def f_tail(f: ArrayLike, above: ArrayLike, below: ArrayLike) -> NDArray[np.float
     """
     import numpy as np
 
-    ratio, one, df = np.broadcast_arrays(
+    ratio, parts, df = np.broadcast_arrays(
         *(np.asarray(part, dtype=np.float64) for part in (f, above, below))
     )
     sure = np.where(np.isfinite(ratio), ratio, 0.0)
     chance = np.where(
-        one == 1, two_sided(np.sqrt(sure), df), np.exp(-df / 2 * np.log1p(2 * sure / df))
+        parts == 1, two_sided(np.sqrt(sure), df), np.exp(-df / 2 * np.log1p(2 * sure / df))
     )
     return np.where(np.isfinite(ratio), chance, np.where(np.isnan(ratio), np.nan, 0.0))
 
@@ -55,11 +55,11 @@ def two_sided(t: ArrayLike, df: ArrayLike) -> NDArray[np.float64]:
     large = degrees > LARGE_DF
     if values.ndim and not large.any():  # as a rule
         return _beta(values.ravel() ** 2, degrees.ravel()).reshape(values.shape)
-    found = np.empty(values.shape)
-    found[large] = _hill(values[large], degrees[large])
+    chances = np.empty(values.shape)
+    chances[large] = _hill(values[large], degrees[large])
     square = values[~large] ** 2
-    found[~large] = _beta(square, degrees[~large])
-    return found
+    chances[~large] = _beta(square, degrees[~large])
+    return chances
 
 
 def quantile(p: float, df: ArrayLike) -> NDArray[np.float64]:
@@ -77,8 +77,8 @@ def quantile(p: float, df: ArrayLike) -> NDArray[np.float64]:
         return np.full(degrees.shape, _known(p, float(degrees.flat[0])))
     distinct, where = np.unique(degrees, return_inverse=True)
     value = np.array([_known(p, distinct.item())]) if len(distinct) == 1 else _solve(p, distinct)
-    found: NDArray[np.float64] = value[where].reshape(degrees.shape)
-    return found
+    values: NDArray[np.float64] = value[where].reshape(degrees.shape)
+    return values
 
 
 @lru_cache(maxsize=1024)
@@ -138,8 +138,8 @@ def _beta(square: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.fl
     swap = x > (a + 1) / (a + b + 2)
     first, second, point = np.where(swap, b, a), np.where(swap, a, b), np.where(swap, rest, x)
     part = front * _fraction(first, second, point) / first
-    found: NDArray[np.float64] = np.where(swap, 1 - part, part)
-    return found
+    beta: NDArray[np.float64] = np.where(swap, 1 - part, part)
+    return beta
 
 
 def _fraction(
@@ -152,7 +152,7 @@ def _fraction(
         return np.array(list(map(_continued, a.tolist(), b.tolist(), x.tolist())))
     upper = np.ones(x.shape)
     lower = 1 / _away(1 - (a + b) * x / (a + 1))
-    found = lower.copy()
+    fraction = lower.copy()
     live = np.arange(len(x))  # those that still move
     for round_ in range(1, MOST_ROUNDS):
         twice = a + 2 * round_
@@ -163,14 +163,14 @@ def _fraction(
             lower = 1 / _away(1 + term * lower)
             upper = _away(1 + term / upper)
             step = upper * lower
-            found[live] *= step
+            fraction[live] *= step
         moving = np.abs(step - 1) >= PRECISION
         if not moving.all():
             live = live[moving]
             if not len(live):
                 break
             a, b, x, lower, upper = a[moving], b[moving], x[moving], lower[moving], upper[moving]
-    return found
+    return fraction
 
 
 def _away(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -233,7 +233,7 @@ def _continued(a: float, b: float, x: float) -> float:
     upper = 1.0
     lower = 1 - (a + b) * x / (a + 1)
     lower = 1 / (lower or TINY)
-    found = lower
+    fraction = lower
     for round_ in range(1, MOST_ROUNDS):
         twice = a + 2 * round_
         step = 1.0
@@ -244,7 +244,7 @@ def _continued(a: float, b: float, x: float) -> float:
             lower = 1 / ((1 + term * lower) or TINY)
             upper = (1 + term / upper) or TINY
             step = upper * lower
-            found *= step
+            fraction *= step
         if not abs(step - 1) >= PRECISION:  # as above of what is not a number, too
             break
-    return found
+    return fraction

@@ -25,7 +25,7 @@ ABSORBED = 14.0
 BATCHES = (10, 20, 40)  # values
 FEWEST_DF = 4  # degrees of freedom
 FALSE_ALARM_RATE = 0.01  # of a false step per series, shared among its places
-SMALLEST_STEP = 0.005
+SMALLEST_STEP = 0.005  # of the level, as values are logarithms
 SPIKE = 5  # values that are not a level of their own between two others
 CLIP = 1.0  # standard deviations that a value may lie outside both levels
 DENSITY = 0.7978845608028654  # twice that of the normal distribution at 0
@@ -60,7 +60,7 @@ def batches(left: NDArray[np.float64], places: Sequence[int]) -> float:
     """
     import numpy as np
 
-    whole, found = float(left @ left) / max(len(left) - len(places) - 1, 1), 1.0
+    whole, inflation = float(left @ left) / max(len(left) - len(places) - 1, 1), 1.0
     for length in BATCHES:
         squares, df = 0.0, 0
         for low, high in pairwise([0, *places, len(left)]):
@@ -69,8 +69,8 @@ def batches(left: NDArray[np.float64], places: Sequence[int]) -> float:
                 means = left[high - count * length : high].reshape(count, length).mean(axis=1)
                 squares, df = squares + float(((means - means.mean()) ** 2).sum()), df + count - 1
         if df >= FEWEST_DF and whole > 0:
-            found = max(found, length * squares / df / whole)
-    return float(np.float64(found))
+            inflation = max(inflation, length * squares / df / whole)
+    return float(np.float64(inflation))
 
 
 class Segments:
@@ -218,14 +218,14 @@ def exceeding(t: NDArray[np.float64], df: NDArray[np.float64], chance: float) ->
     """The indices whose two-sided p is above ``chance``; it is computed only where ``limits`` leave
     that open: it takes long.
     """
-    found = []
+    indices = []
     for place, (value, degrees) in enumerate(zip(t.tolist(), df.tolist(), strict=True)):
         least, most = limits(value, degrees)
         if most > chance and (
             least > chance or chances(t[place : place + 1], df[place : place + 1])[0] > chance
         ):
-            found.append(place)
-    return found
+            indices.append(place)
+    return indices
 
 
 def chances(t: NDArray[np.float64], df: NDArray[np.float64]) -> list[float]:

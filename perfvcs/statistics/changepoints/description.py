@@ -55,10 +55,10 @@ def described(
     while moved:
         placed, ranges = _placed(segments, moved, inflation, settled)
         doubtful = {new for old, new in zip(moved, placed, strict=True) if old in doubtful}
-        found = _changes(segments, placed, ranges, inflation, settled)
-        left_out = doubtful.intersection(step.place for step in found if step.word == "step")
+        changes = _changes(segments, placed, ranges, inflation, settled)
+        left_out = doubtful.intersection(step.place for step in changes if step.word == "step")
         if not left_out:
-            return found
+            return changes
         moved = [place for place in placed if place not in left_out]
     return []
 
@@ -82,12 +82,12 @@ def _changes(
     y, scale = segments.values, segments.scale
     bounds = [0, *moved, len(y)]
     levels = [level(y[low:high], scale[low:high]) for low, high in pairwise(bounds)]
-    centres = np.repeat([one.centre for one in levels], np.diff(bounds))
+    centres = np.repeat([part.centre for part in levels], np.diff(bounds))
     clipped = np.clip(y, centres - 3 * scale, centres + 3 * scale)
     wide = max(inflation, batches((clipped - centres) / scale, moved))
     chance = allowed(len(y), inflation)
     p = chances(*scores(segments, moved, inflation))
-    found = []
+    changes = []
     for turn, place in enumerate(moved):
         low, high = bounds[turn], bounds[turn + 2]
         before, after = levels[turn], levels[turn + 1]
@@ -100,7 +100,7 @@ def _changes(
         names = tuple(
             name for name, says in ((BY_SERIES, p[turn] <= chance), (TURNS, sure)) if says
         )
-        found.append(
+        changes.append(
             ChangePoint(
                 place,
                 first,
@@ -115,7 +115,7 @@ def _changes(
                 names,
             )
         )
-    return join(ramps(clipped, found))
+    return join(ramps(clipped, changes))
 
 
 def _error(before: LevelEstimate, after: LevelEstimate, inflation: float) -> tuple[float, float]:
@@ -181,5 +181,5 @@ def _losses(
 
     z = np.abs(values - np.array(levels)[:, None]) / scale
     tail = OUTSIDE**2 + 2 * np.log(np.maximum(z, OUTSIDE) / OUTSIDE)
-    found: NDArray[np.float64] = np.minimum(z * z, tail)
-    return found
+    costs: NDArray[np.float64] = np.minimum(z * z, tail)
+    return costs

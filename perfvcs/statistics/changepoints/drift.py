@@ -163,16 +163,16 @@ def ramps(series: NDArray[np.float64], changes: list[ChangePoint]) -> list[Chang
     A staircase of k steps has 2 k + 1 parameters, a ramp four. The longest staircases that a ramp
     explains become drifts; what was measured in turns stays.
     """
-    kept: list[ChangePoint] = []
+    explained: list[ChangePoint] = []
     rest = list(changes)
     while rest:
         stairs = [rest.pop(0)]
         while rest and _follows(stairs[-1], rest[0]):
             stairs.append(rest.pop(0))
-        kept += _explained(
-            series, stairs, kept[-1].place if kept else 0, rest[0].place if rest else len(series)
-        )
-    return kept
+        low = explained[-1].place if explained else 0
+        high = rest[0].place if rest else len(series)
+        explained += _explained(series, stairs, low, high)
+    return explained
 
 
 def _follows(step: ChangePoint, following: ChangePoint) -> bool:
@@ -193,7 +193,8 @@ def _explained(
                 stairs[first : first + length],
                 stairs[first + length :],
             )
-            start, stop = before[-1].place if before else low, after[0].place if after else high
+            start = before[-1].place if before else low
+            stop = after[0].place if after else high
             drift = _drift(series, part, start, stop)
             if drift:
                 return [
@@ -212,14 +213,17 @@ def _drift(
     low, high = max(start, stairs[0].place - SIDE), min(stop, stairs[-1].place + SIDE)
     part = series[low:high]
     n = len(part)
-    squares = float((residuals(part, [step.place - low for step in stairs]) ** 2).sum())
+    squares = float((residuals(part, [change.place - low for change in stairs]) ** 2).sum())
     if squares <= 0:
         return None
     line = ramp(part)
     if n * np.log(max(line.squares, squares * 1e-9) / squares) >= (2 * len(stairs) - 3) * np.log(n):
         return None
-    surest = min(stairs, key=lambda one: one.p)
-    error, df = float(np.hypot(stairs[0].error, stairs[-1].error)), min(step.df for step in stairs)
+    surest = min(stairs, key=lambda change: change.p)
+    error, df = (
+        float(np.hypot(stairs[0].error, stairs[-1].error)),
+        min(change.df for change in stairs),
+    )
     return replace(
         surest,
         first=low + line.first,
@@ -246,7 +250,7 @@ def join(changes: Sequence[ChangePoint]) -> list[ChangePoint]:
             and last.effect * step.effect > 0
             and step.first <= last.last + 1
         ):
-            surer = min(last, step, key=lambda one: one.p)
+            surer = min(last, step, key=lambda drift: drift.p)
             joined[-1] = replace(
                 surer,
                 first=last.first,

@@ -77,14 +77,14 @@ def horvath(values: ArrayLike, level: float = 0.01) -> list[int]:
     import numpy as np
 
     y = np.asarray(values, dtype=np.float64)
-    found, parts = [], [(0, len(y))]
+    places, parts = [], [(0, len(y))]
     while parts:
         low, high = parts.pop()
         here = ratio(y[low:high])
         if here.p < level:
-            found.append(low + here.place)
+            places.append(low + here.place)
             parts += [(low, low + here.place), (low + here.place, high)]
-    return sorted(found)
+    return sorted(places)
 
 
 def changes(values: ArrayLike, evidence: Collection[int] = ()) -> list[ChangePoint]:
@@ -101,11 +101,11 @@ def changes(values: ArrayLike, evidence: Collection[int] = ()) -> list[ChangePoi
     detected = set(horvath(y))
     bounds = [0, *sorted(detected.union(evidence)), len(y)]
     parts = [y[low:high] for low, high in pairwise(bounds)]
-    found = []
+    steps = []
     for turn, place in enumerate(bounds[1:-1]):
         before, after = parts[turn : turn + 2]
         names = ((BY_HORVATH, detected), (TURNS, evidence))
-        found.append(
+        steps.append(
             ChangePoint(
                 place,
                 place,
@@ -119,7 +119,7 @@ def changes(values: ArrayLike, evidence: Collection[int] = ()) -> list[ChangePoi
                 tuple(name for name, places in names if place in places),
             )
         )
-    return found
+    return steps
 
 
 def _welch(before: NDArray[np.float64], after: NDArray[np.float64]) -> tuple[float, float]:

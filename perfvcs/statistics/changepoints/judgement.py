@@ -99,11 +99,11 @@ def judge_all(
             series, variances or [None] * count, evidence or [()] * count, strict=True
         )
     ]
-    scales = [scale(one.values) if len(one.values) else one.values for one in read]
-    generous = paths([one.values for one in read], scales)
+    scales = [scale(part.values) if len(part.values) else part.values for part in read]
+    generous = paths([part.values for part in read], scales)
     return [
-        _judge(one, spread, places)
-        for one, spread, places in zip(read, scales, generous, strict=True)
+        _judge(part, spread, places)
+        for part, spread, places in zip(read, scales, generous, strict=True)
     ]
 
 
@@ -122,8 +122,8 @@ def _read(levels: ArrayLike, variance: ArrayLike | None, evidence: Sequence[int]
     import numpy as np
 
     given = np.asarray(levels, dtype=np.float64)
-    own = None if variance is None else np.asarray(variance, dtype=np.float64)
-    if own is not None and own.shape != given.shape:
+    variances = None if variance is None else np.asarray(variance, dtype=np.float64)
+    if variances is not None and variances.shape != given.shape:
         raise ValueError("there is one variance per level")
     if any(not 0 < place < len(given) for place in evidence):
         raise ValueError("evidence lies between two values")
@@ -132,7 +132,7 @@ def _read(levels: ArrayLike, variance: ArrayLike | None, evidence: Sequence[int]
         0,
         len(there),
     }
-    return _Read(there, given[there], None if own is None else own[there], settled)
+    return _Read(there, given[there], None if variances is None else variances[there], settled)
 
 
 def _judge(read: _Read, scale: NDArray[np.float64], generous: Sequence[int]) -> Judgement:
@@ -152,17 +152,19 @@ def _judge(read: _Read, scale: NDArray[np.float64], generous: Sequence[int]) -> 
     inner = {place for place in generous if SPIKE < place <= len(y) - EDGE}
     places = confirm(segments, sorted(inner | read.settled), inflation, read.settled)
     places, moving = switching(segments, places, inflation, read.settled)
-    found = described(segments, places, inflation, read.settled, switches=moving is not None)
-    starts = [step.last if step.word == "drift" else step.place for step in found]
+    changes = described(segments, places, inflation, read.settled, switches=moving is not None)
+    starts = [step.last if step.word == "drift" else step.place for step in changes]
     last = newest(y, starts, scale, read.variance)
-    spreads = noisier(_about(y, found))
+    spreads = noisier(_about(y, changes))
     if moving:  # it explains the spread
-        spreads = [one for one in spreads if not moving.first - BESIDE <= one.place <= moving.last]
+        spreads = [
+            spread for spread in spreads if not moving.first - BESIDE <= spread.place <= moving.last
+        ]
     there = read.there
     return Judgement(
-        tuple(_back(step, there) for step in found),
+        tuple(_back(step, there) for step in changes),
         moving and replace(moving, first=int(there[moving.first]), last=int(there[moving.last])),
-        tuple(replace(one, place=int(there[one.place])) for one in spreads),
+        tuple(replace(spread, place=int(there[spread.place])) for spread in spreads),
         _back_newest(last, there),
     )
 

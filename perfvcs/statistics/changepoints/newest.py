@@ -31,7 +31,6 @@ MEDIAN_VARIANCE = 1.57  # variance of a median, times that of the mean
 # of the spread of values about their level: what the deviations' scale is at least
 LEAST_SCALE = 0.3
 SURE = 2.5  # standard deviations within which nothing is outside
-MOST_ROUNDS = 8
 ALLOWED_OUTLIERS = 1  # a single value that was as far away is not a pattern
 
 NewestWord = Literal["usual", "suspected", "changed"]
@@ -129,13 +128,9 @@ class PresentLevel:
     def outside(self, value: float) -> int:
         """1 unusually far above what is expected, -1 below, 0 otherwise."""
         away = value - self.level
-        return (
-            0
-            if abs(away) < SMALLEST_STEP or self.chance(value) >= SUSPICIOUS
-            else 1
-            if away > 0
-            else -1
-        )
+        if abs(away) < SMALLEST_STEP or self.chance(value) >= SUSPICIOUS:
+            return 0
+        return 1 if away > 0 else -1
 
 
 def newest(
@@ -204,7 +199,7 @@ def _present_level(
 ) -> PresentLevel:
     import numpy as np
 
-    bounds = [0, *(one for one in places if one < base), base]
+    bounds = [0, *(place for place in places if place < base), base]
     since = bounds[-2]
     level = float(np.median(series[max(since, base - MEDIAN_WINDOW) : base]))
     parts: list[NDArray[np.float64]] = []
@@ -214,8 +209,8 @@ def _present_level(
     away = np.concatenate(parts)
     floor = max(float(scale[-1]) * LEAST_SCALE, float(np.abs(series).max()) * 1e-12, 1e-100)
     first, second = (
-        StudentTail(one.df, one.scale, np.sort(one.sign * away[one.sign * away > 0]), len(away))
-        for one in _fitted(away, floor)
+        StudentTail(tail.df, tail.scale, np.sort(tail.sign * away[tail.sign * away > 0]), len(away))
+        for tail in _fitted(away, floor)
     )
     support = base - since
     widening = sqrt(
@@ -233,14 +228,14 @@ def _deviations(part: NDArray[np.float64]) -> list[NDArray[np.float64]]:
     import numpy as np
 
     first, n = part[:MEDIAN_WINDOW], len(part)
-    about = (first - np.median(first)) * sqrt(
+    early = (first - np.median(first)) * sqrt(
         (len(first) + MEDIAN_VARIANCE) / max(len(first) - 1, 1)
     )
     if n <= MEDIAN_WINDOW:
-        return [about]
+        return [early]
     windows = np.lib.stride_tricks.sliding_window_view(part[:-1], MEDIAN_WINDOW)
     return [
-        about,
+        early,
         part[MEDIAN_WINDOW:]
         - np.partition(windows, MEDIAN_WINDOW // 2, axis=1)[:, MEDIAN_WINDOW // 2],
     ]
@@ -283,7 +278,7 @@ def _fitted(away: NDArray[np.float64], floor: float) -> list[_FittedTail]:
     total = weights.sum(axis=2, keepdims=True)
     weighted = np.swapaxes(weights * squares, 1, 2) / total
     variance = np.full((2, len(freedom), 1), middle**2)
-    for _ in range(MOST_ROUNDS):
+    for _ in range(8):
         variance = np.maximum(
             (freedom + 1) * ((1 / (freedom + squares / variance)) @ weighted), floor**2
         )

@@ -42,12 +42,12 @@ def paths(
     Rigaill 2019 (there solved without a grid).
     """
     grids = [_grid(values, scale) for values, scale in zip(series, scales, strict=True)]
-    order = sorted(range(len(series)), key=lambda one: (len(grids[one]), len(series[one])))
-    found: list[list[int]] = [[] for _ in series]
+    order = sorted(range(len(series)), key=lambda index: (len(grids[index]), len(series[index])))
+    changes: list[list[int]] = [[] for _ in series]
     for start in range(0, len(order), SERIES_AT_ONCE):
-        turn = [one for one in order[start : start + SERIES_AT_ONCE] if len(grids[one]) > 1]
+        turn = [index for index in order[start : start + SERIES_AT_ONCE] if len(grids[index]) > 1]
         if turn:
-            for one, places in zip(
+            for index, places in zip(
                 turn,
                 _solve(
                     [series[i] for i in turn],
@@ -57,8 +57,8 @@ def paths(
                 ),
                 strict=True,
             ):
-                found[one] = places
-    return found
+                changes[index] = places
+    return changes
 
 
 def _grid(values: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -95,12 +95,12 @@ def _solve(
     grid = np.empty((count, most))
     cost = np.zeros((count, most))
     prices = np.empty((count, 1))
-    for one in range(count):
-        n = len(series[one])
-        y[:n, one], weight[:n, one] = series[one], 1 / scales[one]
-        grid[one, : len(grids[one])] = grids[one]
-        grid[one, len(grids[one]) :] = grids[one][-1]
-        prices[one] = price * log(n)
+    for row in range(count):
+        n = len(series[row])
+        y[:n, row], weight[:n, row] = series[row], 1 / scales[row]
+        grid[row, : len(grids[row])] = grids[row]
+        grid[row, len(grids[row]) :] = grids[row][-1]
+        prices[row] = price * log(n)
     moved = np.empty((longest, count, most), dtype=np.bool_)
     best = np.empty((longest, count), dtype=np.intp)
     rows = np.arange(count)
@@ -117,15 +117,15 @@ def _solve(
         z *= z
         np.minimum(z, BOUND, out=z)
         cost += z
-    found = []
-    for one in range(count):
-        state, places = int(cost[one].argmin()), []
-        for turn in range(len(series[one]) - 1, 0, -1):
-            if moved[turn, one, state]:
+    solved = []
+    for row in range(count):
+        state, places = int(cost[row].argmin()), []
+        for turn in range(len(series[row]) - 1, 0, -1):
+            if moved[turn, row, state]:
                 places.append(turn)
-                state = int(best[turn, one])
-        found.append(places[::-1])
-    return found
+                state = int(best[turn, row])
+        solved.append(places[::-1])
+    return solved
 
 
 def noise(values: ArrayLike) -> float:
@@ -149,7 +149,7 @@ def running_median(values: ArrayLike, window: int = WINDOW) -> NDArray[np.float6
 
     y = np.asarray(values, dtype=np.float64)
     n, half = len(y), window // 2
-    found = np.empty(n)
+    medians = np.empty(n)
     rows = [y[turn : n - window + 1 + turn] for turn in range(window)] if n >= window else []
     # bubble the larger halves up: for five rows faster than any sort
     for last in range(len(rows) - 1, half - 1, -1):
@@ -159,10 +159,10 @@ def running_median(values: ArrayLike, window: int = WINDOW) -> NDArray[np.float6
                 np.maximum(rows[turn], rows[turn + 1]),
             )
     if rows:
-        found[half : n - half] = rows[half]
+        medians[half : n - half] = rows[half]
     for place in {*range(min(half, n)), *range(max(0, n - half), n)}:
-        found[place] = median(y[max(0, place - half) : place + half + 1].tolist())
-    return found
+        medians[place] = median(y[max(0, place - half) : place + half + 1].tolist())
+    return medians
 
 
 def winsorise(values: ArrayLike, clip: float = CLIP, window: int = WINDOW) -> NDArray[np.float64]:
@@ -175,8 +175,8 @@ def winsorise(values: ArrayLike, clip: float = CLIP, window: int = WINDOW) -> ND
     y = np.asarray(values, dtype=np.float64)
     middle = running_median(y, window)
     reach = clip * noise(y)
-    found: NDArray[np.float64] = np.clip(y, middle - reach, middle + reach)
-    return found
+    clipped: NDArray[np.float64] = np.clip(y, middle - reach, middle + reach)
+    return clipped
 
 
 def segment(values: ArrayLike, penalty: float, shortest: int = 1) -> list[int]:
@@ -214,11 +214,11 @@ def segment(values: ArrayLike, penalty: float, shortest: int = 1) -> list[int]:
         best.append(float(cost[least]) + square_of[turn] + penalty)
         if turn % PRUNING_INTERVAL == PRUNING_INTERVAL - 1:
             keep = cost <= best[turn] - square_of[turn]
-            kept = int(np.count_nonzero(keep))
-            if kept < live:
+            remaining = int(np.count_nonzero(keep))
+            if remaining < live:
                 for part in (starts, opened, sums):
-                    part[:kept] = part[:live][keep]
-                live = kept
+                    part[:remaining] = part[:live][keep]
+                live = remaining
         while end < n and ends[ready] + shortest <= ends[turn + 1]:
             starts[live], opened[live], sums[live] = (
                 ends[ready],
@@ -226,9 +226,9 @@ def segment(values: ArrayLike, penalty: float, shortest: int = 1) -> list[int]:
                 sum_of[ready],
             )
             ready, live = ready + 1, live + 1
-    found = []
+    changes = []
     place = n
     while before[place]:
         place = before[place]
-        found.append(place)
-    return found[::-1]
+        changes.append(place)
+    return changes[::-1]

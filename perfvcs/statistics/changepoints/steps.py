@@ -24,7 +24,6 @@ TURNS = "turns"
 # values
 TUNING = 4.685
 CLIP = 3.0
-MOST_ROUNDS = 20
 CONVERGED_DEVIATIONS = 1e-6  # standard deviations
 STRIDE = 5  # values from one window to the next
 FEW_VALUES = 60  # values; in a series of fewer, twenty would often hold three levels
@@ -120,7 +119,7 @@ def level(values: NDArray[np.float64], scale: NDArray[np.float64]) -> LevelEstim
     import numpy as np
 
     n, centre = len(values), start(values)
-    for _ in range(MOST_ROUNDS):
+    for _ in range(20):
         z = (values - centre) / scale
         share = np.maximum(1 - (z / TUNING) ** 2, 0.0)
         weight = share**2
@@ -170,8 +169,8 @@ def scale(values: ArrayLike) -> NDArray[np.float64]:
         near = np.concatenate([np.full(side, middle[0]), middle, np.full(side, middle[-1])])
     else:
         near = np.full(len(short), np.median(short))
-    found = np.interp(np.arange(n), np.arange(len(short)) * stride + width / 2, near)
-    bounded: NDArray[np.float64] = np.maximum(found, _floor(y))
+    deviation = np.interp(np.arange(n), np.arange(len(short)) * stride + width / 2, near)
+    bounded: NDArray[np.float64] = np.maximum(deviation, _floor(y))
     return bounded
 
 

@@ -50,10 +50,10 @@ def sudden(
 
     left = list(steps)
     while left:
-        found = evidence(segments, left, inflation)
+        gains = evidence(segments, left, inflation)
         weak = [
             (value, step)
-            for value, step in zip(found, left, strict=True)
+            for value, step in zip(gains, left, strict=True)
             if value < EVIDENCE and step not in settled
         ]
         if not weak:
@@ -99,8 +99,8 @@ def evidence(segments: Segments, steps: Sequence[int], inflation: float) -> list
         price = float(np.log(variance).sum()) + (log(n) if speed else 0.0)
         with_all[turn] = (n - 1) * log(max(squares, SMALLEST_SQUARES)) + price
         without[turn] = (n - 1) * np.log(np.maximum(squares + more, SMALLEST_SQUARES)) + price
-    found: list[float] = (without.min(axis=0) - with_all.min() - log(n)).tolist()
-    return found
+    gains: list[float] = (without.min(axis=0) - with_all.min() - log(n)).tolist()
+    return gains
 
 
 def _noise(frequency: NDArray[np.float64], inflation: float) -> NDArray[np.float64]:
@@ -110,10 +110,10 @@ def _noise(frequency: NDArray[np.float64], inflation: float) -> NDArray[np.float
     import numpy as np
 
     r = (inflation - 1) / (inflation + 1)
-    found: NDArray[np.float64] = (
+    variances: NDArray[np.float64] = (
         2 * (1 - np.cos(frequency)) * (1 - r * r) / (1 - 2 * r * np.cos(frequency) + r * r)
     )
-    return found
+    return variances
 
 
 def _sines(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -123,8 +123,8 @@ def _sines(values: NDArray[np.float64]) -> NDArray[np.float64]:
     n = len(values) + 1
     odd = np.zeros(2 * n)
     odd[1:n], odd[n + 1 :] = values, -values[::-1]
-    found: NDArray[np.float64] = -np.fft.rfft(odd).imag[1:n] / np.sqrt(2 * n)
-    return found
+    transformed: NDArray[np.float64] = -np.fft.rfft(odd).imag[1:n] / np.sqrt(2 * n)
+    return transformed
 
 
 @dataclass(frozen=True)
@@ -165,29 +165,29 @@ def switching(
     step stays whose levels do not recur on its other side, or that the values about their levels
     show, too.
     """
-    values, kept = segments.values, list[int]()
-    found: list[SwitchingStretch] = []
+    values, steps = segments.values, list[int]()
+    stretches: list[SwitchingStretch] = []
     windows = [(0, len(values), list(places))]
     while windows:
         low, high, inner = windows.pop()
         here = _mixture(values, low, high)
         if here and inner and _pays_for_itself(here, low, inner):
-            kept += inner
+            steps += inner
             windows += [(start, stop, []) for start, stop in pairwise([low, *inner, high])]
             continue
         cut = min(inner, key=lambda place: _common(here, low, place)) if here and inner else None
         if here and (cut is None or _common(here, low, cut) >= RECURRING) and _short(here):
-            found.append(_found(here, low, high))
-            kept += _left(segments, here, low, high, inner, inflation, settled)
+            stretches.append(_found(here, low, high))
+            steps += _left(segments, here, low, high, inner, inflation, settled)
         elif inner:
             if cut is None or (here and _common(here, low, cut) >= RECURRING):
                 cut = max(inner, key=lambda place: _jump(values, inner, place, low, high))
-            kept.append(cut)
+            steps.append(cut)
             windows += [
-                (low, cut, [one for one in inner if one < cut]),
-                (cut, high, [one for one in inner if one > cut]),
+                (low, cut, [step for step in inner if step < cut]),
+                (cut, high, [step for step in inner if step > cut]),
             ]
-    return sorted(kept), max(found, key=lambda one: one.last, default=None)
+    return sorted(steps), max(stretches, key=lambda stretch: stretch.last, default=None)
 
 
 def _left(
@@ -204,13 +204,13 @@ def _left(
 
     from perfvcs.statistics.changepoints.confirmation import Segments, confirm
 
-    about = segments.values[low:high] - np.array(mixture.levels)[mixture.labels]
+    centred = segments.values[low:high] - np.array(mixture.levels)[mixture.labels]
     fixed = {place - low for place in settled}
     return [
         low + place
         for place in confirm(
-            Segments(about, segments.scale[low:high]),
-            [one - low for one in inner],
+            Segments(centred, segments.scale[low:high]),
+            [step - low for step in inner],
             inflation,
             fixed,
         )
@@ -220,8 +220,8 @@ def _left(
 def _jump(
     values: NDArray[np.float64], inner: Sequence[int], index: int, low: int, high: int
 ) -> float:
-    before = max([low, *(one for one in inner if one < index)])
-    after = min([high, *(one for one in inner if one > index)])
+    before = max([low, *(step for step in inner if step < index)])
+    after = min([high, *(step for step in inner if step > index)])
     return abs(float(values[index:after].mean() - values[before:index].mean()))
 
 
@@ -244,7 +244,7 @@ def _mixture(values: NDArray[np.float64], low: int, high: int) -> _Mixture | Non
     if not cuts:
         return None
     labels = np.searchsorted(cuts, part, side="right")
-    levels = [float(np.median(part[labels == one])) for one in range(len(cuts) + 1)]
+    levels = [float(np.median(part[labels == label])) for label in range(len(cuts) + 1)]
     # A value between two levels is uncertain: it gets the level of the one before.
     spread = NORMAL * float(np.median(np.abs(part - np.array(levels)[labels])))
     certain = np.abs(part[:, None] - np.array(cuts)).min(axis=1) >= spread
@@ -316,9 +316,9 @@ def _pays_for_itself(mixture: _Mixture, low: int, inner: Sequence[int]) -> bool:
         away = np.isin(
             part,
             [
-                one
-                for one in (*main[max(turn - 1, 0) : turn], *main[turn + 1 : turn + 2])
-                if one != main[turn]
+                label
+                for label in (*main[max(turn - 1, 0) : turn], *main[turn + 1 : turn + 2])
+                if label != main[turn]
             ],
         )
         apart += _entropy(np.bincount(part[~away], minlength=count))
@@ -376,5 +376,5 @@ def _information(hits: NDArray[np.float64], of: NDArray[np.intp]) -> NDArray[np.
     import numpy as np
 
     share = np.clip(hits / of, 1e-12, 1 - 1e-12)
-    found: NDArray[np.float64] = hits * np.log(share) + (of - hits) * np.log1p(-share)
-    return found
+    likelihood: NDArray[np.float64] = hits * np.log(share) + (of - hits) * np.log1p(-share)
+    return likelihood

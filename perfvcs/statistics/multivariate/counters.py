@@ -112,13 +112,15 @@ def structure(
     import numpy as np
 
     sides = [[matrix(run, len(names)) for run in version] for version in versions]
-    known = np.ones(len(names), dtype=bool)
+    measured = np.ones(len(names), dtype=bool)
     for side in sides:
         here = np.isfinite(np.concatenate([*side, np.empty((0, len(names)))]))
-        known &= (2 * here.sum(axis=0) > len(here)) | (len(here) == 0)
-    complete = tuple(run[np.isfinite(run[:, known]).all(axis=1)] for side in sides for run in side)
+        measured &= (2 * here.sum(axis=0) > len(here)) | (len(here) == 0)
+    complete = tuple(
+        run[np.isfinite(run[:, measured]).all(axis=1)] for side in sides for run in side
+    )
     pooled = np.concatenate([*complete, np.empty((0, len(names)))])
-    changing = known & varying(pooled)
+    changing = measured & varying(pooled)
     places = np.flatnonzero(changing)
     gone = places[redundant(pooled[:, places], redundancy)].tolist()
     places = np.array([place for place in places.tolist() if place not in gone], dtype=np.int64)
@@ -129,8 +131,8 @@ def structure(
     return Structure(
         chosen(places.tolist()),
         places,
-        chosen(np.flatnonzero(~known).tolist()),
-        chosen(np.flatnonzero(known & ~changing).tolist()),
+        chosen(np.flatnonzero(~measured).tolist()),
+        chosen(np.flatnonzero(measured & ~changing).tolist()),
         chosen(gone),
         tree(distances(pooled[:, places], distance)),
         complete,
@@ -165,12 +167,12 @@ def compare(
 
     from perfvcs.statistics.ranks import kolmogorov_smirnov
 
-    found = structure([old, [new]], names, distance=distance, redundancy=redundancy)
-    runs, after = [run for run in found.complete[:-1] if len(run)], found.complete[-1]
+    shared = structure([old, [new]], names, distance=distance, redundancy=redundancy)
+    runs, after = [run for run in shared.complete[:-1] if len(run)], shared.complete[-1]
     if not runs or not len(after):
         raise ValueError("counters need complete observations of both versions")
     before = np.concatenate(runs)
-    groups = [found.places[members].tolist() for members in found.tree.clusters]
+    groups = [shared.places[members].tolist() for members in shared.tree.clusters]
     others = {
         place: [other for other in group if other != place] for group in groups for place in group
     }
@@ -206,7 +208,7 @@ def compare(
                 tuple(errors[chosen]),
             )
         )
-    return CounterComparison(found, (len(before), len(after)), tuple(clusters))
+    return CounterComparison(shared, (len(before), len(after)), tuple(clusters))
 
 
 def _mean(values: NDArray[np.float64]) -> float:

@@ -68,13 +68,13 @@ def prediction_error(
 
     columns = [target, *others]
     a, b = _scaled(matrix(old)[:, columns], matrix(new)[:, columns])
-    known, actual, useful = a[:, 0], b[:, 0], varying(a)
+    learned, actual, useful = a[:, 0], b[:, 0], varying(a)
     useful[0] = False
     centre, spread = a[:, useful].mean(axis=0), a[:, useful].std(axis=0)
     coefficients = np.linalg.lstsq(
-        (a[:, useful] - centre) / spread, known - known.mean(), rcond=1e-9
+        (a[:, useful] - centre) / spread, learned - learned.mean(), rcond=1e-9
     )[0]
-    off = np.abs(known.mean() + ((b[:, useful] - centre) / spread) @ coefficients - actual)
+    off = np.abs(learned.mean() + ((b[:, useful] - centre) / spread) @ coefficients - actual)
     size = np.abs(actual)
     if per == "total":
         off, size = off.mean(keepdims=True), size.mean(keepdims=True)
@@ -117,13 +117,13 @@ def thresholds(errors: ArrayLike) -> NDArray[np.float64]:
 
     from perfvcs.statistics.student import quantile
 
-    found = matrix(errors)
-    counters, runs = found.shape
+    table = matrix(errors)
+    counters, runs = table.shape
     if runs < 2:
         raise ValueError("a threshold is learned from at least two good runs")
     if not counters:
         return np.empty(0)
-    logs, free = np.log(np.maximum(found, FINEST)), runs - 1
+    logs, free = np.log(np.maximum(table, FINEST)), runs - 1
     variance = logs.var(axis=1, ddof=1)
     typical = max(float(np.median(variance)), STEADIEST**2)
     moderated = np.sqrt((free * variance + WEIGHT * typical) / (free + WEIGHT))
@@ -139,10 +139,10 @@ def matrix(values: ArrayLike, counters: int | None = None) -> NDArray[np.float64
     """Values as a matrix (times, counters); ``ValueError`` for another shape."""
     import numpy as np
 
-    found = np.asarray(values, dtype=np.float64)
-    if found.ndim != 2 or counters not in (None, found.shape[1]):
+    table = np.asarray(values, dtype=np.float64)
+    if table.ndim != 2 or counters not in (None, table.shape[1]):
         raise ValueError("each run needs the shape (times, counters), with the same counters")
-    return found
+    return table
 
 
 def _scaled(*sides: NDArray[np.float64]) -> list[NDArray[np.float64]]:

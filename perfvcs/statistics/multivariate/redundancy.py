@@ -30,12 +30,12 @@ def varying(values: ArrayLike) -> NDArray[np.bool_]:
     x = np.asarray(values, dtype=np.float64)
     if not len(x):
         return np.zeros(x.shape[1], dtype=bool)
-    known = np.isfinite(x).all(axis=0)
-    scaled = _scaled(np.where(known, x, 0.0))
-    found: NDArray[np.bool_] = known & (
+    finite = np.isfinite(x).all(axis=0)
+    scaled = _scaled(np.where(finite, x, 0.0))
+    changing: NDArray[np.bool_] = finite & (
         scaled.max(axis=0) - scaled.min(axis=0) > 8 * np.finfo(np.float64).eps
     )
-    return found
+    return changing
 
 
 def standardised(values: ArrayLike) -> NDArray[np.float64]:
@@ -50,10 +50,10 @@ def standardised(values: ArrayLike) -> NDArray[np.float64]:
     scaled = _scaled(x)
     centred = scaled - scaled.mean(axis=0)
     length = np.sqrt((centred**2).sum(axis=0))
-    found: NDArray[np.float64] = np.where(
+    unit: NDArray[np.float64] = np.where(
         varying(x), centred / np.where(length > 0, length, 1.0), 0.0
     )
-    return found
+    return unit
 
 
 def redundant(values: ArrayLike, threshold: float = REDUNDANT_R2) -> list[int]:
@@ -104,16 +104,16 @@ def _independent(unit: NDArray[np.float64]) -> NDArray[np.bool_]:
     import numpy as np
 
     basis = np.empty((len(unit), 0))
-    found = np.zeros(unit.shape[1], dtype=bool)
+    independent = np.zeros(unit.shape[1], dtype=bool)
     for place in range(unit.shape[1]):
         if basis.shape[1] >= len(unit) - 1:
             break
         rest = unit[:, place] - basis @ (basis.T @ unit[:, place])
         rest -= basis @ (basis.T @ rest)  # once more: the first pass leaves rounding
         if rest @ rest > EQUAL_SHARES:
-            found[place] = True
+            independent[place] = True
             basis = np.column_stack([basis, rest / np.sqrt(rest @ rest)])
-    return found
+    return independent
 
 
 def _scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -121,8 +121,8 @@ def _scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:
     import numpy as np
 
     largest = np.abs(values).max(axis=0, initial=0.0)
-    found: NDArray[np.float64] = values / np.where(largest > 0, largest, 1.0)
-    return found
+    scaled: NDArray[np.float64] = values / np.where(largest > 0, largest, 1.0)
+    return scaled
 
 
 @dataclass(frozen=True)
@@ -153,14 +153,14 @@ class ClusterTree:
         """The leaves as a drawing needs them, so that no two branches cross."""
         if not len(self.labels):
             return []
-        found, todo = [], [2 * len(self.labels) - 2]
+        leaves, todo = [], [2 * len(self.labels) - 2]
         while todo:
             node = todo.pop()
             if node < len(self.labels):
-                found.append(node)
+                leaves.append(node)
             else:
                 todo += self.merges[node - len(self.labels)].tolist()[::-1]
-        return found
+        return leaves
 
     @property
     def height(self) -> float:
@@ -186,11 +186,11 @@ def distances(values: ArrayLike, distance: Distance = "correlation") -> NDArray[
 
     unit = standardised(values)
     rho = np.clip(unit.T @ unit, -1, 1)
-    found: NDArray[np.float64] = (
+    apart: NDArray[np.float64] = (
         1 - np.abs(rho) if distance == "correlation" else np.where(rho >= 0, 1 - rho, -rho)
     )
-    np.fill_diagonal(found, 0.0)
-    return (found + found.T) / 2
+    np.fill_diagonal(apart, 0.0)
+    return (apart + apart.T) / 2
 
 
 def tree(distance: ArrayLike) -> ClusterTree:
@@ -249,7 +249,10 @@ def _scores(matrix: NDArray[np.float64], merges: NDArray[np.int64]) -> NDArray[n
         if k >= 2:
             spread = max(within, 0.0) / (n - k)
             between = max(total - within, 0.0) / (k - 1)
-            score[k] = between / spread if spread > 1e-12 else np.inf if between else 0.0
+            if spread > 1e-12:
+                score[k] = between / spread
+            else:
+                score[k] = np.inf if between else 0.0
     return score
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from perfvcs.statistics.regression.models import MODELS, order
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from perfvcs.statistics.regression.models import Fit
 
 ChoiceRule = Literal["aicc", "r2"]
+FREE = ("power", "exponential")  # curves of free shape, which can imitate any other
 FLAT_ALPHA = 0.001  # how often flat values may be mistaken for a curve: seven curves are tried
 # a curve that rises less than this over its sizes, in shares of the level, is flat
 LEAST_RISE = 0.01
@@ -68,10 +69,9 @@ class ModelChoice:
         model = self.model(group)
         if model is None:
             return None
-        return order(
-            model if self.grows[group] else "constant",
-            float(self.coefficients[group, 1]) if shape else None,
-        )
+        if not self.grows[group]:
+            model = "constant"
+        return order(model, float(self.coefficients[group, 1]) if shape else None)
 
     def predict(self, x: ArrayLike, group: ArrayLike = 0) -> NDArray[np.float64]:
         """The value of the chosen curves at sizes ``x`` of groups ``group``, which are broadcast;
@@ -89,12 +89,12 @@ class ModelChoice:
         size, row = np.broadcast_arrays(
             np.asarray(x, dtype=np.float64), np.asarray(group, dtype=np.intp)
         )
-        found = np.full(size.shape, np.nan)
+        predicted = np.full(size.shape, np.nan)
         chosen = self.index[row]
         for place in np.unique(chosen[chosen >= 0]).tolist():
             here = chosen == place
-            found[here] = getattr(self.fits[MODELS[place]], what)(size[here], row[here])
-        return found
+            predicted[here] = getattr(self.fits[MODELS[place]], what)(size[here], row[here])
+        return predicted
 
 
 def choose(
@@ -125,59 +125,124 @@ def choose(
     """
     import numpy as np
 
+    names = [model for model in MODELS if model in fits]
+    if rule == "r2":
+        chosen = _by_r2(fits, names)
+    else:
+        chosen = _by_aicc(fits, names, alpha, least, margin, gain)
+    best = chosen.best
+    known = _of_best([fits[model].known for model in names], best)
+    places = np.array([MODELS.index(model) for model in names], dtype=np.intp)
+    coefficients = _of_best([fits[model].coefficients for model in names], best)
+    # An exponential of base 1 and any other curve of coefficient 0 are flat.
+    flat = np.array([1.0 if model == "exponential" else 0.0 for model in names])[best]
+    constant = np.array([model == "constant" for model in names])[best]
+    return ModelChoice(
+        np.where(known, places[best], -1),
+        chosen.p,
+        _of_best([fits[model].r2 for model in names], best),
+        coefficients,
+        ~constant & (coefficients[:, 1] > flat) & chosen.clear,
+        fits,
+    )
+
+
+class _Best(NamedTuple):
+    """The choice of a rule; all arrays of the shape (groups,)."""
+
+    best: NDArray[np.intp]  # places among the names of the models
+    p: NDArray[np.float64]  # of the F-test against a constant; NaN where there was none
+    clear: NDArray[np.bool_]  # whether a rise is more than what caches explain
+
+
+def _by_r2(fits: Mapping[str, Fit], names: list[str]) -> _Best:
+    import numpy as np
+
+    r2 = np.nan_to_num(np.stack([fits[model].r2 for model in names]), nan=-np.inf)
+    groups = r2.shape[1]
+    return _Best(r2.argmax(axis=0), np.full(groups, np.nan), np.ones(groups, dtype=bool))
+
+
+def _by_aicc(
+    fits: Mapping[str, Fit],
+    names: list[str],
+    alpha: float,
+    least: float,
+    margin: float,
+    gain: float,
+) -> _Best:
+    """The rules of ``choose``, which gives their sources:
+
+    1. The curve of fixed shape with the lowest AICc (``_curve``).
+    2. A free shape in its place only with an AICc lower by ``margin`` (``_curve``),
+    3. and only where it explains enough more (``_worth``).
+    4. The constant in place of that curve unless F-test and span speak for the curve.
+    5. The rise is clear where it is large, or unlike that of a logarithm (``_clear``).
+    """
+    import numpy as np
+
+    some = next(iter(fits.values()))
+    p = np.full(len(some.n), np.nan)
+    with np.errstate(all="ignore"):
+        # AICc less what all curves share
+        scores: NDArray[Any] = np.stack([some.n * np.log(fits[model].squares) for model in names])
+        scores = np.where(np.isnan(scores), np.inf, np.nan_to_num(scores, neginf=-1e300))
+        best = _curve(fits, names, scores, margin, gain)
+        if "constant" in names and len(names) > 1:
+            p = _chance_of_constant(fits, names, best)
+            span = np.abs(_span(fits, names, best))
+            rises = (p < alpha) & (span >= least * np.abs(fits["constant"].coefficients[:, 0]))
+            best = np.where(rises, best, names.index("constant"))
+        return _Best(best, p, _clear(fits, names, scores, best, margin))
+
+
+def _curve(
+    fits: Mapping[str, Fit],
+    names: list[str],
+    scores: NDArray[np.float64],
+    margin: float,
+    gain: float,
+) -> NDArray[np.intp]:
+    """The best model but the constant, by ``scores`` of the shape (models, groups)."""
+    import numpy as np
+
+    free = np.array([model in FREE for model in names])
+    fixed = np.array([model != "constant" for model in names]) & ~free
+    handicapped = np.where(free[:, None], scores + margin, scores)
+    handicapped[~(fixed | free)] = np.inf
+    if fixed.any() and free.any():
+        worth = _worth(fits, names, np.where(fixed[:, None], scores, np.inf), free, gain)
+        handicapped[free] = np.where(worth, handicapped[free], np.inf)
+    return np.asarray(handicapped.argmin(axis=0))
+
+
+def _chance_of_constant(
+    fits: Mapping[str, Fit], names: list[str], best: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """The p of the F-test of the best curve against the constant; NaN where there is no curve, or
+    no degree of freedom.
+    """
+    import numpy as np
+
     from perfvcs.statistics.student import two_sided
 
-    names = [model for model in MODELS if model in fits]
-    some = next(iter(fits.values()))
-    place = np.array([MODELS.index(model) for model in names], dtype=np.intp)
-    clear: NDArray[np.bool_] = np.ones(len(some.n), dtype=bool)
-    if rule == "r2":
-        r2 = np.nan_to_num(np.stack([fits[model].r2 for model in names]), nan=-np.inf)
-        best = r2.argmax(axis=0)
-        p = np.full(len(some.n), np.nan)
-    else:
-        with np.errstate(all="ignore"):
-            # AICc less what all curves share
-            scores = np.stack([some.n * np.log(fits[model].squares) for model in names])
-            scores = np.where(np.isnan(scores), np.inf, np.nan_to_num(scores, neginf=-1e300))
-            fixed = np.array([model not in ("constant", "power", "exponential") for model in names])
-            free = np.array([model in ("power", "exponential") for model in names])
-            shaped = np.where(free[:, None], scores + margin, scores)
-            shaped[~(fixed | free)] = np.inf
-            if fixed.any() and free.any():
-                shaped[free] = np.where(
-                    _worth(fits, names, np.where(fixed[:, None], scores, np.inf), free, gain),
-                    shaped[free],
-                    np.inf,
-                )
-            best = shaped.argmin(axis=0)
-            p = np.full(len(some.n), np.nan)
-            if "constant" in names and (fixed | free).any():
-                squares = np.stack([fits[model].squares for model in names])
-                curve = np.take_along_axis(squares, best[None], axis=0)[0]
-                flat, df = fits["constant"].squares, np.maximum(some.n - 2.0, 1.0)
-                there = np.isfinite(curve) & (some.n > 2)
-                saved = np.where(there, np.maximum(flat - curve, 0.0), 0.0)
-                t = np.sqrt(saved / np.where(there & (curve > 0), curve, 1.0) * df)
-                p = np.where(curve > 0, two_sided(t, df), np.where(saved > 0, 0.0, 1.0))
-                p = np.where(there, p, np.nan)
-                span = np.abs(_span(fits, names, best))
-                rises = (p < alpha) & (span >= least * np.abs(fits["constant"].coefficients[:, 0]))
-                best = np.where(rises, best, names.index("constant"))
-            clear = _clear(fits, names, scores, best, margin)
-    known = np.take_along_axis(
-        np.stack([fits[model].known for model in names]), best[None], axis=0
-    )[0]
-    index = np.where(known, place[best], -1)
-    r2 = np.take_along_axis(np.stack([fits[model].r2 for model in names]), best[None], axis=0)[0]
-    coefficients = np.stack([fits[model].coefficients for model in names])[
-        best, np.arange(len(best))
-    ]
-    even = np.array([{"exponential": 1.0}.get(model, 0.0) for model in names])[best]
-    flat_ = np.array([model == "constant" for model in names])[best]
-    return ModelChoice(
-        index, p, r2, coefficients, ~flat_ & (coefficients[:, 1] > even) & clear, fits
-    )
+    n, flat = fits["constant"].n, fits["constant"].squares
+    curve = _of_best([fits[model].squares for model in names], best)
+    df = np.maximum(n - 2.0, 1.0)
+    testable = np.isfinite(curve) & (n > 2)
+    saved = np.where(testable, np.maximum(flat - curve, 0.0), 0.0)
+    t = np.sqrt(saved / np.where(testable & (curve > 0), curve, 1.0) * df)
+    perfect = np.where(saved > 0, 0.0, 1.0)
+    return np.where(testable, np.where(curve > 0, two_sided(t, df), perfect), np.nan)
+
+
+def _of_best(columns: Sequence[NDArray[Any]], best: NDArray[np.intp]) -> NDArray[Any]:
+    """What the best model of each group has in columns of all models, each of the shape (groups,
+    ...).
+    """
+    import numpy as np
+
+    return np.asarray(np.stack(columns)[best, np.arange(len(best))])
 
 
 def _clear(
@@ -193,25 +258,20 @@ def _clear(
     import numpy as np
 
     rows = np.arange(len(best))
+    curves = [fits[model] for model in names]
     ends = [
-        (fit.predict(np.minimum(fit.low, 1.0), rows), fit.predict(fit.high, rows))
-        for fit in (fits[model] for model in names)
+        (curve.predict(np.minimum(curve.low, 1.0), rows), curve.predict(curve.high, rows))
+        for curve in curves
     ]
-    first, last = (np.stack(column)[best, rows] for column in zip(*ends, strict=True))
+    first, last = (_of_best(column, best) for column in zip(*ends, strict=True))
     # also where the curve is not defined at size 1
     far: NDArray[np.bool_] = ~(last - first < GROWN * last)
     if "logarithmic" not in names:
         return far
     slow = np.array([model == "logarithmic" for model in names])[best]
-    r2 = np.stack([fits[model].r2 for model in names])[best, rows]
-    return np.asarray(
-        far
-        | (
-            ~slow
-            & (r2 >= CLOSE)
-            & (scores[names.index("logarithmic")] >= scores[best, rows] + margin)
-        )
-    )
+    r2 = _of_best([curve.r2 for curve in curves], best)
+    better = scores[names.index("logarithmic")] >= scores[best, rows] + margin
+    return np.asarray(far | (~slow & (r2 >= CLOSE) & better))
 
 
 def _span(fits: Mapping[str, Fit], names: list[str], best: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -219,11 +279,9 @@ def _span(fits: Mapping[str, Fit], names: list[str], best: NDArray[np.intp]) -> 
     import numpy as np
 
     rows = np.arange(len(best))
-    spans = [
-        fit.predict(fit.high, rows) - fit.predict(fit.low, rows)
-        for fit in (fits[model] for model in names)
-    ]
-    return np.stack(spans)[best, rows]
+    curves = [fits[model] for model in names]
+    spans = [curve.predict(curve.high, rows) - curve.predict(curve.low, rows) for curve in curves]
+    return _of_best(spans, best)
 
 
 def _worth(
@@ -270,14 +328,14 @@ def _away(
     log = np.log(
         np.where(wide, np.log(some.high), 1.0) / np.where(wide, np.log(low), 1.0)
     ) / np.log(np.where(wide, some.high / low, 2.0))
-    known = {
+    exponents = {
         "linear": 1.0 + 0 * log,
         "logarithmic": log,
         "linearithmic": 1 + log,
         "quadratic": 2.0 + 0 * log,
         "cubic": 3.0 + 0 * log,
     }
-    exponent = np.stack([known.get(model, 0 * log) for model in names])[
+    exponent = np.stack([exponents.get(model, 0 * log) for model in names])[
         first, np.arange(len(first))
     ]
     away = [

@@ -29,7 +29,7 @@ BLOCKS_APART = 4  # blocks, of which few hold values of sizes that are far apart
 WIDE_RATIO = 8.0
 FENCE = 3.0  # quartile ranges beyond the quartiles: "far out" in Tukey 1977
 COLD = 0.1  # of the calls of an execution are its beginning, when nothing is in the caches yet
-MOST_COLD = 20
+MOST_COLD = 20  # calls, at most
 OUTLIER_SHARE = 0.06  # of the neighbours on either side may be outliers; more are a second mode,
 # or interruptions, if only the shape of the curve matters: long calls have more of them than short
 # ones
@@ -51,11 +51,11 @@ def level(x: ArrayLike, y: ArrayLike, group: ArrayLike | None = None) -> NDArray
     number = (
         np.zeros(size.shape, dtype=np.intp) if group is None else np.asarray(group, dtype=np.intp)
     )
-    found = np.full(size.shape, np.nan)
+    levels = np.full(size.shape, np.nan)
     rows = np.flatnonzero(np.isfinite(size) & np.isfinite(value))
     order = rows[by_size(size[rows], number[rows])]
-    found[order] = running(value[order], number[order])
-    return found
+    levels[order] = running(value[order], number[order])
+    return levels
 
 
 def by_size(size: NDArray[np.float64], group: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -74,7 +74,7 @@ def running(
     fewest: int = FEWEST_ROWS,
     least: float = SMALLEST_VALUE,
 ) -> NDArray[np.float64]:
-    """The same of values >= 0 that are in the order of group and size already; ``fewest``
+    """``level`` of values >= 0 that are already in the order of group and size; ``fewest``
     neighbours to either side at least.
 
     With 0 of them a value of few is its own level, which is right however steep the curve is. No
@@ -94,8 +94,8 @@ def running(
     )
     logs = np.log(np.where(most > 0, np.maximum(values, least * most), 1.0))
     sums = np.concatenate([[0.0], np.cumsum(logs)])
-    found: NDArray[np.float64] = np.exp((sums[last] - sums[first]) / (last - first))
-    return found
+    means: NDArray[np.float64] = np.exp((sums[last] - sums[first]) / (last - first))
+    return means
 
 
 @dataclass(frozen=True)
@@ -201,8 +201,8 @@ def _along(size: Floats, at: Floats, level: Floats) -> Floats:
     u, v, where = np.log(at), np.log(level), np.log(np.maximum(size, at[0]))
     place = np.clip(np.searchsorted(u, where), 1, len(u) - 1)
     slope = np.diff(v) / np.diff(u)
-    found: Floats = np.exp(v[place - 1] + slope[place - 1] * (where - u[place - 1]))
-    return found
+    curve: Floats = np.exp(v[place - 1] + slope[place - 1] * (where - u[place - 1]))
+    return curve
 
 
 def ranges(sides: tuple[ArrayLike, ...], executions: int = 1) -> Ranges | None:
@@ -277,8 +277,8 @@ def _moved(mean: Floats, size: Floats, where: Numbers, at: Floats, slopes: Float
     """Means at the sizes of their ranges; no mean above 0 gets below it."""
     import numpy as np
 
-    found = mean + slopes[where] * (at[where] - size)
-    return np.where((found > 0) | (mean <= 0), found, mean)
+    means = mean + slopes[where] * (at[where] - size)
+    return np.where((means > 0) | (mean <= 0), means, mean)
 
 
 def _slopes(size: Floats, value: Floats, part: Numbers, ranges: int) -> Floats:
@@ -287,13 +287,13 @@ def _slopes(size: Floats, value: Floats, part: Numbers, ranges: int) -> Floats:
 
     count = np.bincount(part, minlength=ranges)
     there = np.flatnonzero(count)
-    found = np.zeros(ranges)
+    slopes = np.zeros(ranges)
     if len(there) > 1:
         means = [
             np.bincount(part, column, ranges)[there] / count[there] for column in (value, size)
         ]
-        found[there] = np.gradient(*means)
-    return found
+        slopes[there] = np.gradient(*means)
+    return slopes
 
 
 def _joined(counts: Floats, least: int) -> Numbers:

@@ -90,15 +90,12 @@ def pair(
     owner = group[_edges(where)] if len(x) else group
     rest = y - _curve(x, y, group, exact, total)
     rest -= _along(x, where, middle, _mean(where, rest), owner, exact)
-    of = [np.flatnonzero(side == one) for one in (0, 1)]
-    places = [where[rows] for rows in of]
-    means, rests = (
-        [
-            np.bincount(places[one], values[of[one]], len(counts)) / np.maximum(counts[:, one], 1)
-            for one in (0, 1)
-        ]
-        for values in (y, rest)
-    )
+    means, rests = [], []
+    for turn in (0, 1):
+        rows_of_side = np.flatnonzero(side == turn)
+        places, divisor = where[rows_of_side], np.maximum(counts[:, turn], 1)
+        means.append(np.bincount(places, y[rows_of_side], len(counts)) / divisor)
+        rests.append(np.bincount(places, rest[rows_of_side], len(counts)) / divisor)
     fine = np.minimum(*counts.T) > 0
     return Pairs(
         middle[fine],
@@ -136,10 +133,10 @@ def _edges(*columns: NDArray[np.float64] | NDArray[np.intp]) -> NDArray[np.bool_
     """The indices at which runs of equal rows begin."""
     import numpy as np
 
-    found = np.ones(len(columns[0]), dtype=bool)
-    if len(found):
-        found[1:] = np.logical_or.reduce([np.diff(column) != 0 for column in columns])
-    return found
+    edges = np.ones(len(columns[0]), dtype=bool)
+    if len(edges):
+        edges[1:] = np.logical_or.reduce([np.diff(column) != 0 for column in columns])
+    return edges
 
 
 def _counts(number: NDArray[np.intp], side: NDArray[np.intp], total: int = 0) -> NDArray[np.intp]:
@@ -174,12 +171,12 @@ def _curve(
     from perfvcs.statistics.regression.fitting import fit
     from perfvcs.statistics.regression.models import MODELS
 
-    found, rows = np.zeros(len(x)), ~exact[group]
+    curve, rows = np.zeros(len(x)), ~exact[group]
     if rows.any():
         weights = 1 / running(np.abs(y[rows]), group[rows]) ** 2
         best = choose(fit(x[rows], y[rows], group[rows], weights, groups=total, models=MODELS))
-        found[rows] = np.nan_to_num(best.predict(x[rows], group[rows]))
-    return found
+        curve[rows] = np.nan_to_num(best.predict(x[rows], group[rows]))
+    return curve
 
 
 def _along(
@@ -212,8 +209,8 @@ def absolute(target: ArrayLike, baseline: ArrayLike) -> NDArray[np.float64]:
     import numpy as np
 
     with np.errstate(invalid="ignore"):
-        found: NDArray[np.float64] = np.subtract(target, baseline, dtype=np.float64)
-    return found
+        residuals: NDArray[np.float64] = np.subtract(target, baseline, dtype=np.float64)
+    return residuals
 
 
 def relative(target: ArrayLike, baseline: ArrayLike) -> NDArray[np.float64]:

@@ -90,12 +90,12 @@ def fit(
     if 0 < len(size) <= BLOCK_ROWS and counts.all():  # as a rule
         fitted = dict(_fit(next(blocks(size, value, weight, counts))[0], models))
         return {model: fitted[model] for model in models}
-    found = {model: _unknown(model, total, counts) for model in models}
+    fits = {model: _unknown(model, total, counts) for model in models}
     for block, present in blocks(size, value, weight, counts):
         for model, result in _fit(block, models):
             for field in fields(Fit)[1:]:
-                getattr(found[model], field.name)[present] = getattr(result, field.name)
-    return found
+                getattr(fits[model], field.name)[present] = getattr(result, field.name)
+    return fits
 
 
 class _FitColumns(NamedTuple):
@@ -155,8 +155,8 @@ def _undefined(
     """A model that no group has."""
     import numpy as np
 
-    several, one = np.full((len(n), max(2, parameters(model))), np.nan), np.full(len(n), np.nan)
-    return Fit(model, several, several, one, one, one, one, n, one, one, low, high, one, one, one)
+    several, nan = np.full((len(n), max(2, parameters(model))), np.nan), np.full(len(n), np.nan)
+    return Fit(model, several, several, nan, nan, nan, nan, n, nan, nan, low, high, nan, nan, nan)
 
 
 def _fit(block: RowBlock, models: Sequence[str]) -> Iterator[tuple[str, Fit]]:
@@ -237,14 +237,9 @@ def _results(
     ]
     b0, b1, rest, weight, centre, spread, squares = np.array(columns).swapaxes(0, 1)
     count = np.array([[parameters(model)] for model in lines])
-    shaped, logarithmic, exponential = (
-        np.array([test(model) for model in lines])
-        for test in (
-            SHAPED.__contains__,
-            LINEARISED.__contains__,
-            lambda name: name.endswith("exponential"),
-        )
-    )
+    shaped = np.array([model in SHAPED for model in lines])
+    logarithmic = np.array([model in LINEARISED for model in lines])
+    exponential = np.array([model.endswith("exponential") for model in lines])
     df = n - count
     variance = np.where(df > 0, rest / df, np.nan)
     error1 = np.sqrt(variance / spread)
@@ -260,10 +255,10 @@ def _results(
         error0[shaped] *= np.abs(b0[shaped])
         b1[exponential] = np.exp(b1[exponential])
         error1[exponential] *= b1[exponential]
-    known = np.isfinite(b0) & np.isfinite(b1) & np.isfinite(squares)
-    known &= (count == 1) | ((n >= 3) & (high > low))
-    known &= ~shaped[:, None] | (b0 != 0)
-    found = [
+    defined = np.isfinite(b0) & np.isfinite(b1) & np.isfinite(squares)
+    defined &= (count == 1) | ((n >= 3) & (high > low))
+    defined &= ~shaped[:, None] | (b0 != 0)
+    measures = [
         *_explained(n, count, squares, flat),
         log_r2,
         variance,
@@ -273,14 +268,14 @@ def _results(
         spread,
     ]
     coefficients, errors = np.stack([b0, b1], axis=2), np.stack([error0, error1], axis=2)
-    if not known.all():
-        found = [np.where(known, column, np.nan) for column in found]
+    if not defined.all():
+        measures = [np.where(defined, column, np.nan) for column in measures]
         coefficients, errors = (
-            np.where(known[:, :, None], column, np.nan) for column in (coefficients, errors)
+            np.where(defined[:, :, None], column, np.nan) for column in (coefficients, errors)
         )
     for place, model in enumerate(lines):
         r2, adjusted, aicc, log_, variance_, squares_, *moments = (
-            column[place] for column in found
+            column[place] for column in measures
         )
         yield (
             model,
@@ -307,20 +302,22 @@ def _bent(
 ) -> Fit:
     import numpy as np
 
-    found, n = parabola(block), block.lengths
+    curve, n = parabola(block), block.lengths
     df = n - parameters(FULL_QUADRATIC)
-    variance = np.where(df > 0, found.squares / df, np.nan)
-    errors = np.sqrt(variance[:, None] * found.factors)
+    variance = np.where(df > 0, curve.squares / df, np.nan)
+    errors = np.sqrt(variance[:, None] * curve.factors)
     nothing = np.full(len(n), np.nan)
-    known = (df > 0) & np.isfinite(found.coefficients).all(axis=1) & np.isfinite(found.squares)
+    defined = (df > 0) & np.isfinite(curve.coefficients).all(axis=1) & np.isfinite(curve.squares)
     columns = (
-        *_explained(n, np.array(parameters(FULL_QUADRATIC)), found.squares, flat),
+        *_explained(n, np.array(parameters(FULL_QUADRATIC)), curve.squares, flat),
         variance,
-        found.squares,
+        curve.squares,
     )
-    r2, adjusted, aicc, variance, squares = (np.where(known, column, np.nan) for column in columns)
+    r2, adjusted, aicc, variance, squares = (
+        np.where(defined, column, np.nan) for column in columns
+    )
     coefficients, errors = (
-        np.where(known[:, None], column, np.nan) for column in (found.coefficients, errors)
+        np.where(defined[:, None], column, np.nan) for column in (curve.coefficients, errors)
     )
     return Fit(
         FULL_QUADRATIC,

@@ -28,7 +28,6 @@ KIND_ALPHA = 0.008  # how often, at most, two equal curves are called different
 FAR_DEVIATIONS = 4.0
 FAR_SHARE = 0.06  # where at most this share is so far
 ENOUGH_SIZES = 20  # if there are enough sizes for these deviations to be known
-MOST_ROUNDS = 4
 # of the variance of the differences, which a doubted kind must explain more: caches bend every
 # curve a little,
 DOUBTED_GAIN = 0.002
@@ -270,7 +269,7 @@ def _tame(
     raw, tamed = pairs.difference, pairs
     wide = (np.bincount(pairs.group, minlength=pairs.groups) >= ENOUGH_SIZES)[pairs.group]
     scale = np.sqrt(weights)
-    for _ in range(MOST_ROUNDS):
+    for _ in range(4):
         candidates = list(_candidates(tamed, weights, names))
         curve = _best(tamed, candidates)
         rest = (raw - curve) * scale
@@ -303,10 +302,10 @@ def _worth(
     )
     varied = np.maximum(square - linear**2 / np.where(total > 0, total, 1.0), 0.0)
     others = np.where(doubted, np.inf, squares).min(axis=0)
-    found: NDArray[np.bool_] = (squares <= others - DOUBTED_GAIN * varied) | (
+    better: NDArray[np.bool_] = (squares <= others - DOUBTED_GAIN * varied) | (
         squares <= REST * others
     )
-    return found
+    return better
 
 
 def _best(pairs: Pairs, candidates: Sequence[KindFit]) -> NDArray[np.float64]:
@@ -320,7 +319,7 @@ def _best(pairs: Pairs, candidates: Sequence[KindFit]) -> NDArray[np.float64]:
         ]
     )
     best = squares.argmin(axis=0)[pairs.group]
-    found = np.zeros(len(pairs.x))
+    curve = np.zeros(len(pairs.x))
     for place, candidate in enumerate(candidates):
         here = best == place
         number = pairs.group[here]
@@ -329,8 +328,8 @@ def _best(pairs: Pairs, candidates: Sequence[KindFit]) -> NDArray[np.float64]:
             first, second = second, first
         elif candidate.kind in SHAPED:
             first, second = second, candidate.shape[number]
-        found[here] = evaluate(candidate.kind, pairs.x[here], first, second)
-    return np.where(np.isfinite(found), found, 0.0)
+        curve[here] = evaluate(candidate.kind, pairs.x[here], first, second)
+    return np.where(np.isfinite(curve), curve, 0.0)
 
 
 def _candidates(
@@ -342,15 +341,15 @@ def _candidates(
     nan, zero = np.full(pairs.groups, np.nan), np.zeros(pairs.groups)
     fits = fit(pairs.x, pairs.difference, pairs.group, weights, groups=pairs.groups, models=names)
     for name in names:
-        found = fits[name]
-        first, second = found.coefficients.T
+        line = fits[name]
+        first, second = line.coefficients.T
         if name == "constant":
-            yield KindFit(name, 1, found.squares, first, found.errors[:, 0], zero, nan)
+            yield KindFit(name, 1, line.squares, first, line.errors[:, 0], zero, nan)
         elif name in SHAPED:
-            yield KindFit(name, 2, found.squares, first, found.errors[:, 0], zero, second)
+            yield KindFit(name, 2, line.squares, first, line.errors[:, 0], zero, second)
         else:
             yield _through(name, pairs, weights)
-            yield KindFit(name, 2, found.squares, second, found.errors[:, 1], first, nan)
+            yield KindFit(name, 2, line.squares, second, line.errors[:, 1], first, nan)
 
 
 def _through(name: str, pairs: Pairs, weights: NDArray[np.float64]) -> KindFit:

@@ -137,16 +137,16 @@ class Fit:
 
         rows = np.asarray(group, dtype=np.intp)
         with np.errstate(over="ignore", invalid="ignore"):
-            found = np.broadcast_to(
+            share = np.broadcast_to(
                 1 / self.weight[rows], np.broadcast_shapes(np.shape(x), rows.shape)
             )
             if self.model != "constant":
-                found = (
-                    found + (transform(self.model, x) - self.centre[rows]) ** 2 / self.spread[rows]
+                share = (
+                    share + (transform(self.model, x) - self.centre[rows]) ** 2 / self.spread[rows]
                 )
             if self.model in SHAPED:
-                found = found * self.predict(x, group) ** 2
-            result: NDArray[np.float64] = self.variance[rows] * found
+                share = share * self.predict(x, group) ** 2
+            result: NDArray[np.float64] = self.variance[rows] * share
         return result
 
 
@@ -167,20 +167,20 @@ def transform(model: str, x: ArrayLike) -> NDArray[np.float64]:
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         match model.removeprefix("linearised "):
             case "constant":
-                found = np.zeros(size.shape)
+                values = np.zeros(size.shape)
             case "linear" | "exponential":
-                found = size
+                values = size
             case "logarithmic" | "power":
-                found = np.where(size > 0, np.log(size), np.nan)
+                values = np.where(size > 0, np.log(size), np.nan)
             case "linearithmic":
-                found = np.where(size == 0, 0.0, size * np.log(size))
+                values = np.where(size == 0, 0.0, size * np.log(size))
             case "quadratic":
-                found = size * size
+                values = size * size
             case "cubic":
-                found = size * size * size
+                values = size * size * size
             case _:
                 raise ValueError(f"no model {model}; there are {', '.join(MODELS + LINEARISED)}")
-    return found
+    return values
 
 
 def evaluate(
@@ -195,13 +195,13 @@ def evaluate(
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         f = transform("linear" if model == FULL_QUADRATIC else model, x)
         if model == FULL_QUADRATIC:
-            found = first + f * (second + f * np.asarray(b2, dtype=np.float64))
+            values = first + f * (second + f * np.asarray(b2, dtype=np.float64))
         elif model in SHAPED:
             shape = np.log(second) if "exponential" in model else second
-            found = np.sign(first) * np.exp(np.log(np.abs(first)) + shape * f)
+            values = np.sign(first) * np.exp(np.log(np.abs(first)) + shape * f)
         else:
-            found = first + second * f
-    result: NDArray[np.float64] = np.asarray(found)
+            values = first + second * f
+    result: NDArray[np.float64] = np.asarray(values)
     return result
 
 
@@ -233,5 +233,7 @@ def growth(model: str, shape: float | None = None) -> tuple[float, float]:
     if name == "power":
         return (float(rank(name)) if shape is None else shape, 0.0)
     if name == "exponential":
-        return (inf if shape is None or shape > 1 else 0.0 if shape == 1 else -inf, 0.0)
+        if shape is None or shape > 1:
+            return (inf, 0.0)
+        return (0.0 if shape == 1 else -inf, 0.0)
     return _EXPONENTS[name]

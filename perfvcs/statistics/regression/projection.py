@@ -39,10 +39,10 @@ class RowBlock:
         """The weighted sum per group."""
         import numpy as np
 
-        found: NDArray[np.float64] = np.add.reduceat(
+        sums: NDArray[np.float64] = np.add.reduceat(
             rows if self.w is None else rows * self.w, self.starts
         )
-        return found
+        return sums
 
     def spread(self, groups: NDArray[np.float64]) -> NDArray[np.float64]:
         """Each group's number at each of its rows."""
@@ -61,15 +61,15 @@ class RowBlock:
         """The smallest value per group."""
         import numpy as np
 
-        found: NDArray[np.float64] = np.minimum.reduceat(rows, self.starts)
-        return found
+        smallest: NDArray[np.float64] = np.minimum.reduceat(rows, self.starts)
+        return smallest
 
     def most(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """The largest value per group."""
         import numpy as np
 
-        found: NDArray[np.float64] = np.maximum.reduceat(rows, self.starts)
-        return found
+        largest: NDArray[np.float64] = np.maximum.reduceat(rows, self.starts)
+        return largest
 
     def squares(
         self, residuals: NDArray[np.float64], values: NDArray[np.float64]
@@ -79,9 +79,9 @@ class RowBlock:
         """
         import numpy as np
 
-        found = self.total(residuals * residuals)
+        sums = self.total(residuals * residuals)
         exact = self._exact if values is self.y else self.total((ROUNDING * values) ** 2)
-        return np.where(found <= exact, 0.0, found)
+        return np.where(sums <= exact, 0.0, sums)
 
     @cached_property
     def _exact(self) -> NDArray[np.float64]:
@@ -247,7 +247,7 @@ def _converged(
 
     theta, fine = start.copy(), ~able
     best = _sums(block, v, start)
-    found = Sums(*(column.copy() for column in best))
+    sums = Sums(*(column.copy() for column in best))
     # Of the groups that still move, whose rows are ``part``: most are there after a few rounds.
     live, part, w = np.arange(len(start)), block, v
     here, done, step = start, ~able, np.zeros(len(start))
@@ -274,7 +274,7 @@ def _converged(
         if left and 2 * left > len(live) and round_ < MOST_ROUNDS - 1:
             continue
         theta[live], fine[live] = here, done
-        for column, values in zip(found, best, strict=True):
+        for column, values in zip(sums, best, strict=True):
             column[live] = values
         if not left:
             break
@@ -287,7 +287,7 @@ def _converged(
             Sums(*(column[moving] for column in best)),
             done[moving],
         )
-    return _Converged(theta, fine, found)
+    return _Converged(theta, fine, sums)
 
 
 def _begin(
@@ -299,8 +299,8 @@ def _begin(
     most = np.full(len(theta), -np.inf)
     for guess in STARTS:
         explained = _sums(block, v, np.where(blind, guess, theta)).explained()
-        found = blind & (explained > most)
-        theta, most = np.where(found, guess, theta), np.where(found, explained, most)
+        better = blind & (explained > most)
+        theta, most = np.where(better, guess, theta), np.where(better, explained, most)
     return theta
 
 

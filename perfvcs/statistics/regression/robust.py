@@ -45,7 +45,6 @@ FAR_DEVIATIONS = 5.0  # robust standard deviations
 RATIO_APART = 1.3  # and this many times the value, or one over it, that is expected
 # at most this share of the sizes, or one, is left out: what happens more often is not an accident
 LEFT_OUT_SHARE = 0.1
-MOST_ROUNDS = 3
 ROWS = 1 << 14  # at once
 
 
@@ -72,12 +71,12 @@ class ScatterLaws:
         """
         import numpy as np
 
-        found = np.ones(len(self.pairs.x))
+        weights = np.ones(len(self.pairs.x))
         best = self._likelihoods.argmax(axis=0)
         for law in np.unique(best).tolist():
             rows = self._rows(best == law)
-            found[rows] = 1 / self._variance(law, rows)
-        return found
+            weights[rows] = 1 / self._variance(law, rows)
+        return weights
 
     def others(self, wanted: NDArray[np.bool_]) -> Iterator[tuple[RowSelection, Floats]]:
         """The rows of those ``wanted`` groups (groups,) for which another law is likely too, and
@@ -146,8 +145,8 @@ class ScatterLaws:
             parts = [level + floor for level in levels]
         if self._counts is not None:
             parts = [part / count[rows] for part, count in zip(parts, self._counts, strict=True)]
-        found: Floats = parts[0] + parts[1]
-        return found
+        variance: Floats = parts[0] + parts[1]
+        return variance
 
     @cached_property
     def _likelihoods(self) -> Floats:
@@ -167,16 +166,18 @@ class ScatterLaws:
             return np.asarray(np.bincount(number, steps, pairs.groups + 1)[:-1], dtype=np.float64)
 
         count = np.bincount(number, minlength=pairs.groups + 1)[:-1]
-        found = np.empty((len(POWERS) + FLOORS, pairs.groups))
-        for law in range(len(found)):
+        likelihoods = np.empty((len(POWERS) + FLOORS, pairs.groups))
+        for law in range(len(likelihoods)):
             variance = self._variance(law, slice(None))
             two = variance[1:] + variance[:-1]
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-                found[law] = (
+                likelihoods[law] = (
                     -(count * np.log(sums(step / two) / np.maximum(count, 1)) + sums(np.log(two)))
                     / 2
                 )
-        return np.where(np.isnan(found), -np.inf, np.where(found == np.inf, 0.0, found))
+        return np.where(
+            np.isnan(likelihoods), -np.inf, np.where(likelihoods == np.inf, 0.0, likelihoods)
+        )
 
 
 def described(
@@ -223,26 +224,26 @@ def described(
     judged = _judged(size, value, place, total)
     far = _lonely(size, value, place, judged)
     fits = through(~far)
-    found = choose(fits)
+    choice = choose(fits)
     enough = judged[place]
-    for _ in range(MOST_ROUNDS if judged.any() else 0):
+    for _ in range(3 if judged.any() else 0):
         with np.errstate(all="ignore"):
-            expected = found.predict(size, place)
+            expected = choice.predict(size, place)
             gap = np.where(enough & (expected > 0), np.log(value / expected), 0.0)
         before, far = far, _beyond(gap, number, place, total, far)
         if (before == far).all():
             break
         changed = np.bincount(place, before != far, total) > 0
         fits = _joined(changed, through(~far & changed[place]), fits)
-        found = choose(fits)
-    return found, far
+        choice = choose(fits)
+    return choice, far
 
 
 def _joined(changed: Flags, new: Mapping[str, Fit], old: Mapping[str, Fit]) -> dict[str, Fit]:
     """The new fits of the groups that ``changed``, the old ones of the others."""
     import numpy as np
 
-    found = {}
+    joined = {}
     for model, fit in old.items():
         pairs = {
             field.name: (getattr(new[model], field.name), getattr(fit, field.name))
@@ -252,10 +253,10 @@ def _joined(changed: Flags, new: Mapping[str, Fit], old: Mapping[str, Fit]) -> d
             name: changed if former.ndim == 1 else changed[:, None]
             for name, (_, former) in pairs.items()
         }
-        found[model] = replace(
+        joined[model] = replace(
             fit, **{name: np.where(where[name], *both) for name, both in pairs.items()}
         )
-    return found
+    return joined
 
 
 def _judged(size: Floats, value: Floats, group: Numbers, groups: int) -> Flags:
@@ -270,10 +271,10 @@ def _judged(size: Floats, value: Floats, group: Numbers, groups: int) -> Flags:
     ]
     good = ~again & (size[order] > 0) & (value[order] > 0)
     counts = np.bincount(group, minlength=groups)
-    found: Flags = (np.bincount(group[order], good, groups) == counts) & (
+    judged: Flags = (np.bincount(group[order], good, groups) == counts) & (
         counts >= FEWEST_JUDGED_SIZES
     )
-    return found
+    return judged
 
 
 def _lonely(size: Floats, value: Floats, group: Numbers, judged: Flags) -> Flags:
@@ -302,9 +303,9 @@ def _lonely(size: Floats, value: Floats, group: Numbers, judged: Flags) -> Flags
     ranked = np.lexsort((-away, of))
     rank = np.empty(len(order), dtype=np.intp)
     rank[ranked] = np.arange(len(order)) - begin[of[ranked]]
-    found = np.zeros(len(order), dtype=bool)
-    found[order] = (away > 0) & (rank < np.maximum(LEFT_OUT_SHARE * counts, 1)[of])
-    return found
+    lonely = np.zeros(len(order), dtype=bool)
+    lonely[order] = (away > 0) & (rank < np.maximum(LEFT_OUT_SHARE * counts, 1)[of])
+    return lonely
 
 
 def _uneven(v: Floats, group: Numbers, position: Numbers, counts: Numbers) -> Flags:
@@ -314,24 +315,24 @@ def _uneven(v: Floats, group: Numbers, position: Numbers, counts: Numbers) -> Fl
     import numpy as np
 
     left = counts[group] - 1 - position
-    found: Flags = (position < 2) | (left < 2)
-    inner = np.flatnonzero(~found)
+    uneven: Flags = (position < 2) | (left < 2)
+    inner = np.flatnonzero(~uneven)
     middle = np.median(v[inner[:, None] + np.arange(-2, 3)], axis=1)
-    found[inner] = np.abs(v[inner] - middle) > np.log(RATIO_APART) / 2
+    uneven[inner] = np.abs(v[inner] - middle) > np.log(RATIO_APART) / 2
     jumps = np.abs(np.diff(v, prepend=v[:1])) > np.log(RATIO_APART)
     jumps &= np.minimum(position, left) >= FEWEST_JUDGED_SIZES  # the smallest sizes are far apart
-    found |= np.bincount(group, jumps, len(counts))[group] > 0
-    return found
+    uneven |= np.bincount(group, jumps, len(counts))[group] > 0
+    return uneven
 
 
 def _predicted(u: Floats, v: Floats, at: Floats) -> Floats:
     """The median of what the lines through each two of a row's neighbours say ``at`` it."""
     import numpy as np
 
-    one, other = np.triu_indices(u.shape[1], 1)
-    slope = (v[:, other] - v[:, one]) / (u[:, other] - u[:, one])
-    found: Floats = np.median(v[:, one] + slope * (at[:, None] - u[:, one]), axis=1)
-    return found
+    first, second = np.triu_indices(u.shape[1], 1)
+    slope = (v[:, second] - v[:, first]) / (u[:, second] - u[:, first])
+    predicted: Floats = np.median(v[:, first] + slope * (at[:, None] - u[:, first]), axis=1)
+    return predicted
 
 
 def _beyond(gap: Floats, count: Floats, group: Numbers, groups: int, before: Flags) -> Flags:

@@ -150,13 +150,13 @@ def initial_guess(
             continue
         place = MODELS.index(model.removeprefix("linearised "))
         wanted = guess.index == place
-        found = fits[model] = _fit(points.of(wanted[points.group]), [model])[model]
+        fitted = fits[model] = _fit(points.of(wanted[points.group]), [model])[model]
         if model in MODELS:
-            known = found.known
-            index[known], coefficients[known], r2[known] = (
+            defined = fitted.known
+            index[defined], coefficients[defined], r2[defined] = (
                 place,
-                found.coefficients[known],
-                found.r2[known],
+                fitted.coefficients[defined],
+                fitted.r2[defined],
             )
     choice = ModelChoice(index, guess.p, r2, coefficients, guess.grows, fits)
     return FittedPieces(
@@ -282,8 +282,8 @@ def _apart(
     order = np.lexsort((low, points.group[first]))
     place = np.empty(len(order), dtype=np.intp)
     place[order] = np.arange(len(order))
-    found = _whole(points.pieces(place[number], len(order)), models, rule)
-    return replace(found, owner=points.group[first][order])
+    pieces = _whole(points.pieces(place[number], len(order)), models, rule)
+    return replace(pieces, owner=points.group[first][order])
 
 
 def _whole(points: ModelPoints, models: Sequence[str], rule: ChoiceRule) -> FittedPieces:
