@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -19,13 +19,10 @@ from perfvcs.index.filling import (
     INDEX_SCHEMA,
     INDEX_VERSION,
     SESSIONS_TABLE,
-    Details,
-    Number,
-    OfExecution,
     environments,
     sessions,
-    unpack,
 )
+from perfvcs.index.headers import headers, measured
 from perfvcs.index.levels import LEVEL_RECORD
 from perfvcs.index.lines import (
     PATH_QUERY,
@@ -44,8 +41,8 @@ from perfvcs.index.lines import (
 )
 from perfvcs.index.snapshot import FormerNames, Snapshot
 from perfvcs.index.verdicts import LastVerdict, LastVerdicts
-from perfvcs.profile import Environment, Job, Metric
-from perfvcs.profile.summary import Header, Measured, Place, Summary
+from perfvcs.profile import Environment, Job
+from perfvcs.profile.summary import Header, Measured
 
 if TYPE_CHECKING:
     from perfvcs.index.filling import HostSession
@@ -55,19 +52,6 @@ if TYPE_CHECKING:
 FIRST_ASKED, MOST_ASKED = 64, 4096  # commits asked of the file at a time
 FEW_COMMITS = 1000  # commits with profiles that are all read at once
 SHORTEST_PREFIX = 4  # characters of a prefix
-HEADERS = f"""
-SELECT p.id, {PATH_QUERY}, c.text, p.dirty, p.job, j.text, p.environment, e.text, p.metrics, m.text,
-p.details
-FROM profiles p JOIN commits c ON c.id = p.commit_id JOIN jobs j ON j.id = p.job
-JOIN environments e ON e.id = p.environment
-JOIN metrics m ON m.id = p.metrics"""
-SUMMARIES = f"""
-SELECT s.profile, u.text, s.size, n.text, s.executions, s.binaries, s.sizes, s.medians
-FROM commits c JOIN profiles p ON p.commit_id = c.id JOIN summaries s ON s.profile = p.id
-JOIN names u ON u.id = s.uid JOIN names n ON n.id = s.metric WHERE {WITHIN_COMMITS}"""
-THERE = (
-    "p.environment IN (SELECT id FROM environments WHERE json_extract(text, '$.fingerprint') = ?)"
-)
 FIND = f"""
 SELECT path FROM (SELECT {PATH_QUERY} AS path, c.text AS c, p.name AS name FROM profiles p
 JOIN commits c ON c.id = p.commit_id)
@@ -77,14 +61,6 @@ OR substr(name, -17, length(:p)) = :p
 UNION SELECT path FROM damaged WHERE substr(path, 1, length(:p)) = :p ORDER BY path"""
 
 
-class _HeaderRow(NamedTuple):
-    """A row of the profiles, decoded."""
-
-    number: int
-    header: Header
-    details: Details
-
-
 class Index:
     """The cache of ``store`` in the file at ``path``.
 
@@ -92,9 +68,10 @@ class Index:
     (``findings``) in ``steps.db``.
 
     The first read brings the index up to date, and all reads see that state, whatever others store
-    meanwhile, until ``refresh`` or ``release``. A damaged file is made anew, and where it cannot be
-    written, memory serves. Lists are ordered by commit as they were asked for (by name when none
-    were), then by time. What is stored under ``former`` names is given under the present ones.
+    meanwhile, until ``refresh`` or ``release``. Makes a damaged file anew, and falls back to an
+    in-memory database when the file cannot be written. Lists are ordered by commit as they were
+    asked for (by name when none were), then by time. What is stored under ``former`` names is given
+    under the present ones.
     """
 
     def __init__(self, store: Store, path: Path, former: FormerNames | None = None) -> None:
@@ -151,43 +128,8 @@ class Index:
         """The headers of all profiles, or of those of some commits."""
         asked = None if commits is None else list(commits)
         return self._database.attempt(
-            lambda: [self.former.header(row.header) for row in self._headers(asked)]
+            lambda: list(map(self.former.header, headers(self._snapshot.connection(), asked)))
         )
-
-    def _headers(self, commits: list[str] | None) -> list[_HeaderRow]:
-        rows = (
-            self._rows(HEADERS)
-            if commits is None
-            else self._rows(f"{HEADERS} WHERE {WITHIN_COMMITS}", _json(commits))
-        )
-        return self._decoded(commits, rows)
-
-    @staticmethod
-    def _decoded(commits: list[str] | None, rows: Iterable[tuple[Any, ...]]) -> list[_HeaderRow]:
-        job, environment, metrics = _cached(Job), _cached(Environment), _cached(dict[str, Metric])
-        details = msgspec.json.Decoder(Details).decode
-        found = []
-        for number, path, commit, dirty, *shared, own in rows:
-            detail = details(own)
-            where = msgspec.structs.replace(
-                environment(*shared[2:4]), notes=detail.notes, warnings=detail.warnings
-            )
-            header = Header(
-                path,
-                commit,
-                dirty,
-                job(*shared[:2]),
-                detail.collected,
-                where,
-                detail.design,
-                metrics(*shared[4:]),
-            )
-            found.append(_HeaderRow(number, header, detail))
-        turn = order(commits)
-        found.sort(
-            key=lambda row: (turn(row.header.commit), row.header.collected.started, row.header.path)
-        )
-        return found
 
     def measured(
         self, commits: Iterable[str], environment: str | None = None, *, products: bool = False
@@ -199,30 +141,12 @@ class Index:
         for.
         """
         asked = list(commits)
-        found = self._database.attempt(lambda: self._measured(asked, environment))
-        found = found if products else [one for one in found if one.header.design.product is None]
-        return list(map(self.former.measured, found)) if self.former else found
-
-    def _measured(self, commits: list[str], environment: str | None) -> list[Measured]:
-        there, values = ("", []) if environment is None else (f" AND {THERE}", [environment])
-        summaries: dict[int, list[Summary]] = {}
-        for profile, *row in self._rows(
-            f"{SUMMARIES}{there} ORDER BY s.profile, s.number", _json(commits), *values
-        ):
-            summaries.setdefault(profile, []).append(unpack(*row))
-        headers = self._decoded(
-            commits, self._rows(f"{HEADERS} WHERE {WITHIN_COMMITS}{there}", _json(commits), *values)
+        profiles = self._database.attempt(
+            lambda: measured(self._snapshot.connection(), asked, environment)
         )
-        return [
-            Measured(
-                header,
-                summaries.get(profile, []),
-                _placed(detail.paces),
-                _placed(detail.turns),
-                _placed(detail.seeds),
-            )
-            for profile, header, detail in headers
-        ]
+        if not products:
+            profiles = [profile for profile in profiles if profile.header.design.product is None]
+        return list(map(self.former.measured, profiles)) if self.former else profiles
 
     def sessions(self) -> list[HostSession]:
         """The sessions on each host, the oldest first."""
@@ -261,9 +185,9 @@ class Index:
         # among many commits without profiles
         few = self.commits() if 0 < left <= FEW_COMMITS else None
         while left > 0 and (chunk := list(islice(waiting, size))):
-            known = self.counts(chunk).keys() if few is None else few.intersection(chunk)
-            yield from (commit for commit in chunk if commit in known)
-            left -= len(known)
+            measured = self.counts(chunk).keys() if few is None else few.intersection(chunk)
+            yield from (commit for commit in chunk if commit in measured)
+            left -= len(measured)
             size = min(2 * size, MOST_ASKED)
 
     def marks(self) -> dict[str, int]:
@@ -307,11 +231,11 @@ class Index:
     def series(self, commits: Iterable[str] | None = None) -> list[Job]:
         """The distinct jobs of all profiles, or of those of some commits, by label."""
         asked = None if commits is None else _json(commits)
-        found = {
+        jobs = {
             job.key: job
             for job in map(self.former.job, self._database.attempt(lambda: self._series(asked)))
         }
-        return sorted(found.values(), key=lambda job: (job.label, job.collector, job.key))
+        return sorted(jobs.values(), key=lambda job: (job.label, job.collector, job.key))
 
     def renamed(self) -> list[tuple[Job, Job]]:
         """The stored jobs that have another name now, each with the same under that."""
@@ -356,19 +280,19 @@ class Index:
     def _history(
         self, key: str, asked: list[str] | None, uid: str | None, metric: str | None
     ) -> list[SeriesEntry]:
-        found = entries(self._snapshot.connection(), key, asked, uid, metric)
+        history = entries(self._snapshot.connection(), key, asked, uid, metric)
         former = [job for job, present in self._renamed() if present.key == key]
         if not former:
-            return found
+            return history
         for job in former:
-            own = entries(self._snapshot.connection(), job.key, asked, None, metric)
+            earlier = entries(self._snapshot.connection(), job.key, asked, None, metric)
             renamed = [
                 entry._replace(summary=self.former.summary(job.name, entry.summary))
-                for entry in own
+                for entry in earlier
             ]
-            found += [entry for entry in renamed if uid in (None, entry.summary.uid)]
+            history += [entry for entry in renamed if uid in (None, entry.summary.uid)]
         turn = order(asked)
-        return sorted(found, key=lambda entry: (turn(entry.commit), entry.started))
+        return sorted(history, key=lambda entry: (turn(entry.commit), entry.started))
 
     def lines(self) -> dict[int, Line]:
         """The lines of the history, by number: every unit and metric of every job in every
@@ -380,10 +304,10 @@ class Index:
         """The lines by number, and the parts of those that began under a former name of their
         job.
         """
-        known = lines(self._snapshot.connection())
+        by_number = lines(self._snapshot.connection())
         if not self.former:
-            return known, {}
-        return joined({number: self.former.line(line) for number, line in known.items()})
+            return by_number, {}
+        return joined({number: self.former.line(line) for number, line in by_number.items()})
 
     def courses(self, numbers: Iterable[int], commits: Sequence[str]) -> dict[int, Course]:
         """The levels of some lines along commits, oldest first; no profile counts that has
@@ -454,21 +378,5 @@ class Index:
             self.findings.close()
 
 
-def _placed(values: Iterable[OfExecution[Number]]) -> dict[Place, Number]:
-    return {(one.build, one.number): one.value for one in values}
-
-
 def _json(commits: Iterable[str]) -> str:
     return msgspec.json.encode(list(commits)).decode()
-
-
-def _cached(kind: Any) -> Callable[[int, str], Any]:
-    """A decoder of shared texts that decodes each row once."""
-    decode, known = msgspec.json.Decoder(kind).decode, {}
-
-    def decoded(number: int, text: str) -> Any:
-        if number not in known:
-            known[number] = decode(text)
-        return known[number]
-
-    return decoded

@@ -37,7 +37,7 @@ Result = TypeVar("Result")
 class Database:
     """One SQLite file with a schema of a version.
 
-    A damaged file is made anew; where it cannot be written, a copy in memory serves.
+    Makes a damaged file anew, and falls back to a copy in memory when the file cannot be written.
     """
 
     def __init__(self, path: Path, schema: str, version: int) -> None:
@@ -184,11 +184,11 @@ class Database:
         wanted = {
             text for statement in self._schema.split(";") if (text := " ".join(statement.split()))
         }
-        found = connection.execute(
+        rows = connection.execute(
             "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\\_%'"
             " ESCAPE '\\'"
         )
-        return {" ".join(str(sql).split()) for (sql,) in found} == wanted
+        return {" ".join(str(sql).split()) for (sql,) in rows} == wanted
 
     def _copy_in_memory(self) -> sqlite3.Connection:
         """What the file holds, in memory; empty if it cannot be read."""

@@ -165,8 +165,8 @@ class Filling:
         if inserted.rowcount:
             self._connection.execute(MARKED, {"commit": row[0], "mark": _mark(row[1])})
             rows = (
-                self._summary(inserted.lastrowid, number, one)
-                for number, one in enumerate(measured.summaries)
+                self._summary(inserted.lastrowid, number, summary)
+                for number, summary in enumerate(measured.summaries)
             )
             self._connection.executemany(
                 "INSERT INTO summaries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows
@@ -201,35 +201,43 @@ class Filling:
 
     def _number(self, table: str, text: str, *more: object) -> int:
         """The row number of a text that many profiles share."""
-        known = self._known.get((table, text))
-        if known is None:
+        row = self._known.get((table, text))
+        if row is None:
             places = ", ?" * len(more)
             self._connection.execute(
                 f"INSERT OR IGNORE INTO {table} VALUES (NULL, ?{places})", (text, *more)
             )
-            known = int(
+            row = int(
                 self._connection.execute(
                     f"SELECT id FROM {table} WHERE text = ?", (text,)
                 ).fetchone()[0]
             )
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
-            self._known[table, text] = known
-        return known
+            self._known[table, text] = row
+        return row
 
     def _add_levels(
         self, measured: Measured, commit: int, profile: int, job: int, environment: int
     ) -> None:
         session = together(measured.header.collected.session, measured.header.design.order)
-        for one in measured.summaries:
-            about = measured.header.metrics[one.metric]
-            line = (job, environment, one.uid, one.size, one.metric, about.unit, about.better)
+        for summary in measured.summaries:
+            definition = measured.header.metrics[summary.metric]
+            line = (
+                job,
+                environment,
+                summary.uid,
+                summary.size,
+                summary.metric,
+                definition.unit,
+                definition.better,
+            )
             number = self._lines.get(line)
             if number is None:
                 if len(self._lines) >= REMEMBERED:
                     self._lines.clear()
                 number = self._lines[line] = self._number("lines", _text(line), job, environment)
-            self._levels.add(number, commit, profile, session, one.medians)
+            self._levels.add(number, commit, profile, session, summary.medians)
 
     def _summary(self, profile: int | None, number: int, summary: Summary) -> tuple[object, ...]:
         count = len(summary.executions)
@@ -312,16 +320,18 @@ def sessions(rows: Iterable[tuple[Any, ...]]) -> list[HostSession]:
         msgspec.json.Decoder(Environment).decode,
         msgspec.json.Decoder(Details).decode,
     )
-    found = []
+    read = []
     for count, jobs, text, document, _ in rows:
-        own = details(document)
-        where = msgspec.structs.replace(environment(text), notes=own.notes)
-        paces = tuple(pace for *_, pace in own.paces)
+        session = details(document)
+        where = msgspec.structs.replace(environment(text), notes=session.notes)
+        paces = tuple(pace for *_, pace in session.paces)
         numbers = frozenset(map(int, jobs.split(",")))
-        found.append(
-            HostSession(own.collected.session, own.collected.started, where, count, numbers, paces)
+        read.append(
+            HostSession(
+                session.collected.session, session.collected.started, where, count, numbers, paces
+            )
         )
-    return found
+    return read
 
 
 def environments(rows: Iterable[tuple[Any, ...]]) -> dict[int, Environment]:

@@ -79,14 +79,14 @@ class Findings:
         """The judgement of each series; only those that are not known yet are computed, and then
         kept. None without ``compute``.
         """
-        keys = [_key(one, detector) for one in series]
-        known = self.recall(keys, Found)
-        new = {key: one for key, one in zip(keys, series, strict=True) if key not in known}
+        keys = [_key(course, detector) for course in series]
+        stored = self.recall(keys, Found)
+        new = {key: course for key, course in zip(keys, series, strict=True) if key not in stored}
         if new and compute:
             computed = _computed(new, detector)
             self.keep(computed)
-            known |= computed
-        return [known.get(key) for key in keys]
+            stored |= computed
+        return [stored.get(key) for key in keys]
 
     def recall(self, keys: Sequence[str], kind: type[Kind]) -> dict[str, Kind]:
         """The results stored under these keys; entries that cannot be read as a ``kind`` are left
@@ -95,15 +95,15 @@ class Findings:
         decode = msgspec.msgpack.Decoder(kind).decode
         sql = "SELECT key, found FROM findings WHERE key IN (SELECT value FROM json_each(?))"
 
-        def known() -> dict[str, Kind]:
+        def stored() -> dict[str, Kind]:
             rows = self._database.connection.execute(sql, (msgspec.json.encode(keys).decode(),))
-            return {key: decode(found) for key, found in rows}
+            return {key: decode(document) for key, document in rows}
 
-        return self._database.attempt(known)
+        return self._database.attempt(stored)
 
     def keep(self, new: Mapping[str, object]) -> None:
         """Keep results under their keys."""
-        rows = [(key, msgspec.msgpack.encode(found)) for key, found in new.items()]
+        rows = [(key, msgspec.msgpack.encode(result)) for key, result in new.items()]
 
         def insert() -> None:
             with self._database.transaction() as connection:
@@ -143,17 +143,19 @@ def keyed(kind: str) -> Callable[..., str]:
 def _computed(series: dict[str, Given], detector: Detector) -> dict[str, Found]:
     given = list(series.values())
     if detector == steps.BY_HORVATH:
-        judged = [_by_horvath(one) for one in given]
+        judged = [_by_horvath(course) for course in given]
     else:
         judged = judgement.judge_all(
-            [one.levels for one in given],
-            variances=[one.variances for one in given],
-            evidence=[one.evidence for one in given],
+            [course.levels for course in given],
+            variances=[course.variances for course in given],
+            evidence=[course.evidence for course in given],
         )
-    found = dict(zip(series, judged, strict=True))
+    judgements = dict(zip(series, judged, strict=True))
     # together: each call costs as much as a hundred steps
-    ends = iter(steps.intervals([step for one in found.values() for step in one.steps]))
-    return {key: Found(one, [next(ends) for _ in one.steps]) for key, one in found.items()}
+    ends = iter(steps.intervals([step for course in judgements.values() for step in course.steps]))
+    return {
+        key: Found(course, [next(ends) for _ in course.steps]) for key, course in judgements.items()
+    }
 
 
 def _by_horvath(given: Given) -> Judgement:

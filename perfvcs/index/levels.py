@@ -179,15 +179,15 @@ def table(connection: sqlite3.Connection, numbers: Iterable[int] | None = None) 
         raise struct.error("levels that are not whole records")
     rows.sort(key=itemgetter(0))
     counts = [len(packed) // LEVEL_RECORD.size for _, packed in rows]
-    found = np.frombuffer(b"".join(packed for _, packed in rows), np.dtype(LEVEL_TYPES))
+    records = np.frombuffer(b"".join(packed for _, packed in rows), np.dtype(LEVEL_TYPES))
     lines = np.repeat(np.array([line for line, _ in rows], dtype=np.int64), counts)
     return LevelTable(
         lines,
-        found["commit"].astype(np.int64),
-        found["level"].astype(np.float64),
-        found["deviation"].astype(np.float64),
-        found["executions"].astype(np.int64),
-        found["session"].astype(np.int64),
+        records["commit"].astype(np.int64),
+        records["level"].astype(np.float64),
+        records["deviation"].astype(np.float64),
+        records["executions"].astype(np.int64),
+        records["session"].astype(np.int64),
     )
 
 

@@ -75,7 +75,7 @@ def entries(
         msgspec.json.Decoder(_Session).decode,
         msgspec.json.Decoder(_Fingerprint).decode,
     )
-    found = [
+    history = [
         SeriesEntry(
             row[0],
             row[1],
@@ -88,13 +88,15 @@ def entries(
         for row in rows
     ]
     turn = order(commits)
-    return sorted(found, key=lambda entry: turn(entry.commit))
+    return sorted(history, key=lambda entry: turn(entry.commit))
 
 
 def order(commits: list[str] | None) -> Callable[[str], tuple[int, str]]:
     """The place of a commit among those that were asked for, else its name."""
-    places = {commit: place for place, commit in reversed(list(enumerate(commits or ())))}
-    return lambda commit: (places.get(commit, 0), "" if commits is not None else commit)
+    if commits is None:
+        return lambda commit: (0, commit)
+    places = {commit: place for place, commit in reversed(list(enumerate(commits)))}
+    return lambda commit: (places.get(commit, 0), "")
 
 
 class _Collected(msgspec.Struct):
@@ -150,30 +152,32 @@ def lines(connection: sqlite3.Connection) -> dict[int, Line]:
     jobs = _shared(connection, "jobs", Job)
     environments = _shared(connection, "environments", Environment)
     decode = msgspec.json.Decoder(tuple[int, int, str, float | None, str, str, str]).decode
-    found = {}
+    by_number = {}
     rows = (
         "SELECT id, text FROM lines l WHERE EXISTS (SELECT 1 FROM levels WHERE line = l.id) ORDER"
         " BY id"
     )
     for number, text in connection.execute(rows):
         job, environment, uid, size, metric, unit, better = decode(text)
-        found[number] = Line(jobs[job], environments[environment], uid, size, metric, unit, better)
-    return found
+        by_number[number] = Line(
+            jobs[job], environments[environment], uid, size, metric, unit, better
+        )
+    return by_number
 
 
-def joined(known: Mapping[int, Line]) -> tuple[dict[int, Line], LineParts]:
-    """Lines without those that are the same as another one of a smaller number, and the parts of
-    those that have several.
+def joined(by_number: Mapping[int, Line]) -> tuple[dict[int, Line], LineParts]:
+    """The lines, each once under its smallest number, and by that number the parts of a line that
+    has several.
     """
     numbers: dict[tuple[object, ...], list[int]] = {}
-    for number, line in sorted(known.items()):
-        about = (
+    for number, line in sorted(by_number.items()):
+        content = (
             line.job.key,
             msgspec.json.encode(line.environment, order="deterministic"),
             *line[2:],
         )
-        numbers.setdefault(about, []).append(number)
-    return {same[0]: known[same[0]] for same in numbers.values()}, {
+        numbers.setdefault(content, []).append(number)
+    return {same[0]: by_number[same[0]] for same in numbers.values()}, {
         same[0]: same for same in numbers.values() if len(same) > 1
     }
 
@@ -191,15 +195,14 @@ def courses(
     """
     parts = parts or {}
     all_places = _Places(connection, commits)
-    found = {}
+    by_line = {}
     for line in numbers:
         columns = [levels.of_line(connection, part) for part in parts.get(line, (line,))]
-        course = _course(
-            columns[0] if len(columns) == 1 else levels.together_of(columns), all_places
-        )
+        joint = columns[0] if len(columns) == 1 else levels.together_of(columns)
+        course = _course(joint, all_places)
         if course is not None:
-            found[line] = course
-    return found
+            by_line[line] = course
+    return by_line
 
 
 class _Placed(NamedTuple):
@@ -241,23 +244,23 @@ def _course(columns: levels.LevelColumns, all_places: _Places) -> Course | None:
     order, places, distinct = all_places.of(columns.commit)
     if not order:
         return None
-    found = array("d", map(columns.level.__getitem__, order))
+    values = array("d", map(columns.level.__getitem__, order))
     unusable = 0
-    if not isfinite(sum(found)):
+    if not isfinite(sum(values)):
         order = [element for element in order if isfinite(columns.level[element])]
-        unusable = len(found) - len(order)
+        unusable = len(values) - len(order)
         places = array(
-            "q", [place for place, level in zip(places, found, strict=True) if isfinite(level)]
+            "q", [place for place, level in zip(places, values, strict=True) if isfinite(level)]
         )
-        found = array("d", filter(isfinite, found))
+        values = array("d", filter(isfinite, values))
     variances = _variances(columns, order)
     if not distinct:
-        return _of_several(columns, places, found, variances, order, unusable)
+        return _of_several(columns, places, values, variances, order, unusable)
     sessions = [columns.session[element] for element in order] if any(columns.session) else ()
     together = tuple(
         k for k in range(1, len(sessions)) if sessions[k] and sessions[k] == sessions[k - 1]
     )
-    return Course(places, found, unusable, variances, together)
+    return Course(places, values, unusable, variances, together)
 
 
 def _variances(columns: levels.LevelColumns, order: Sequence[int]) -> array[float]:
@@ -286,7 +289,7 @@ def _of_several(
     order: Sequence[int],
     unusable: int,
 ) -> Course:
-    """The same where some commits have several profiles, which count as their mean: each is a
+    """``_course`` where some commits have several profiles, which count as their mean: each is a
     session of its own.
     """
     rows = zip(
@@ -295,13 +298,13 @@ def _of_several(
     groups = [
         (place, [row[1:] for row in same]) for place, same in groupby(rows, key=itemgetter(0))
     ]
-    own = [{session for _, _, session in same if session} for _, same in groups]
+    sessions = [{session for _, _, session in same if session} for _, same in groups]
     return Course(
         array("q", [place for place, _ in groups]),
         array("d", [fmean(level for level, _, _ in same) for _, same in groups]),
         unusable,
         array("d", [_variance(same) for _, same in groups]),
-        tuple(k for k in range(1, len(groups)) if own[k] & own[k - 1]),
+        tuple(k for k in range(1, len(groups)) if sessions[k] & sessions[k - 1]),
     )
 
 
@@ -309,12 +312,12 @@ def _variance(same: Sequence[tuple[float, float, int]]) -> float:
     """The variance of the mean of a commit's profiles: their own, or that of their scatter,
     whichever is larger.
     """
-    own = sum(variance for _, variance, _ in same) / len(same) ** 2
+    inside = sum(variance for _, variance, _ in same) / len(same) ** 2
     if len(same) == 1:
-        return own
+        return inside
     centre = fmean(level for level, _, _ in same)
     scatter = sum((level - centre) ** 2 for level, _, _ in same) / (len(same) - 1) / len(same)
-    return scatter if isnan(own) else max(own, scatter)
+    return scatter if isnan(inside) else max(inside, scatter)
 
 
 class Spreads(NamedTuple):
@@ -359,8 +362,8 @@ def spreads(
         else [part for number in numbers for part in parts.get(number, (number,))]
     )
     table = levels.table(connection, asked)
-    for number, own in parts.items():
-        table.line[np.isin(table.line, own)] = number
+    for number, members in parts.items():
+        table.line[np.isin(table.line, members)] = number
     place = turn_of[table.commit]
     here, usable = place >= 0, np.isfinite(table.level)
     chosen = np.flatnonzero(here & usable)

@@ -108,8 +108,8 @@ class LastVerdicts:
             return (rows[0][0], Remembered(*rows[0][1:])) if rows else None
 
         number = (1 << 63) - 1
-        while found := self._database.attempt(partial(before, number)):
-            number, report = found
+        while row := self._database.attempt(partial(before, number)):
+            number, report = row
             yield report
 
     def of(self, commits: Iterable[str]) -> dict[str, LastVerdict]:

@@ -45,21 +45,26 @@ def planned(
     if not any(cell.auto for cell in cells):
         return list(cells), []
     series = newest_series(recent(repository, revision))
-    known = {(one[-1].header.job.label, one[-1].header.job.collector): one for one in series}
-    family = sum(variation.difference is not None for one in series for variation in spreads(one))
-    found, lines = [], []
+    by_cell = {
+        (members[-1].header.job.label, members[-1].header.job.collector): members
+        for members in series
+    }
+    family = sum(
+        variation.difference is not None for members in series for variation in spreads(members)
+    )
+    chosen, lines = [], []
     for cell in cells:
         if cell.auto is None:
-            found.append(cell)
+            chosen.append(cell)
             continue
-        stored = known.get((cell.label, cell.collector_name), [])
+        stored = by_cell.get((cell.label, cell.collector_name), [])
         choice = choose(stored if stored and _alike(cell, stored[-1]) else [], cell.auto, family)
-        found.append(replace(cell, executions=choice.executions))
+        chosen.append(replace(cell, executions=choice.executions))
         line = (
             f"{shorten(cell.label, 40)}: {counted(choice.executions, 'execution')}, {choice.reason}"
         )
         lines += wrap(line, COLUMNS, subsequent_indent="  ")
-    return found, lines
+    return chosen, lines
 
 
 def choose(series: Sequence[Measured], auto: AutoTable, family: int = 1) -> ExecutionChoice:
@@ -71,33 +76,35 @@ def choose(series: Sequence[Measured], auto: AutoTable, family: int = 1) -> Exec
     """
     unknown = min(max(FIRST_EXECUTIONS, auto.least), auto.most)
     units: dict[tuple[str, float | None], list[Variation]] = {}
-    found = spreads(series)
-    for one in found:
-        if one.difference is not None and one.df > UNPROMISING_DF:
-            units.setdefault((one.uid, one.size), []).append(one)
-    if not units and any(one.exact for one in found):
+    variations = spreads(series)
+    for variation in variations:
+        if variation.difference is not None and variation.df > UNPROMISING_DF:
+            units.setdefault((variation.uid, variation.size), []).append(variation)
+    if not units and any(variation.exact for variation in variations):
         return ExecutionChoice(auto.least, "since what is stored repeats exactly")
     if not units:
         return ExecutionChoice(unknown, "since too little is stored to plan from")
     decisive = [_steadiest(members) for members in units.values()]
     counts = [
         (
-            needed(one, auto.effect, PlanRule(one.delta, family).below(auto.effect)).pairs
+            needed(
+                variation, auto.effect, PlanRule(variation.delta, family).below(auto.effect)
+            ).pairs
             or MOST_PLANNED,
-            one,
+            variation,
         )
-        for one in decisive
+        for variation in decisive
     ]
-    count, one = max(counts, key=lambda pair: pair[0])
-    judged = PlanRule(one.delta, family).below(auto.effect)
-    unit = "" if one.uid == series[-1].header.job.name else f"{shorten(one.uid, 20)}: "
+    count, variation = max(counts, key=lambda pair: pair[0])
+    judged = PlanRule(variation.delta, family).below(auto.effect)
+    unit = "" if variation.uid == series[-1].header.job.name else f"{shorten(variation.uid, 20)}: "
     varies = (
-        f"{unit}{metric_name(one.metric)} varies by"
-        f" {number(float(f'{100 * (one.deviation or 0):.2g}'))} %"
+        f"{unit}{metric_name(variation.metric)} varies by"
+        f" {number(float(f'{100 * (variation.deviation or 0):.2g}'))} %"
     )
     effect = (
         f"{100 * auto.effect:g}"
-        f" %{'' if judged.delta == one.delta else f' with --delta {100 * judged.delta:g}'}"
+        f" %{'' if judged.delta == variation.delta else f' with --delta {100 * judged.delta:g}'}"
     )
     if count > auto.most:
         return ExecutionChoice(
@@ -110,7 +117,7 @@ def choose(series: Sequence[Measured], auto: AutoTable, family: int = 1) -> Exec
 
 def _steadiest(members: Sequence[Variation]) -> Variation:
     """What decides about a unit."""
-    by_metric = {one.metric: one for one in members}
+    by_metric = {variation.metric: variation for variation in members}
     wall, cpu = by_metric.get("wall"), by_metric.get("cpu")
     if wall is None:
         return cpu or max(members, key=_noise)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import expm1, isfinite, log1p, sqrt
@@ -18,7 +19,7 @@ EFFECTS = (0.01, 0.02, 0.05, 0.10)
 POWER = 0.8
 FEWEST_REPLICATES = 5  # executions (or builds) that a verdict needs
 MOST_PLANNED = 9999  # executions that are still planned
-PLANNED_ALPHA = 0.01
+PLANNED_ALPHA = 0.01  # level of the test of a single unit
 DISCOVERIES = 0.05  # of Benjamini and Hochberg, as in check
 UNPROMISING_DF = 2  # degrees of freedom up to which nothing can be promised
 LARGEST_FACTOR = 4  # the most that a number of measurements is raised by
@@ -115,20 +116,15 @@ def rows_of(survey: Survey, delta: float | None, family: int) -> list[PlanRow]:
     """A row for each unit and metric of a job: units as they come, wall and CPU time first;
     ``delta`` None is the usual one of a metric.
     """
-    order = {
-        unit: number
-        for number, unit in enumerate(
-            dict.fromkeys((known.uid, known.size) for known in survey.variations)
-        )
-    }
-    ordered = sorted(
-        survey.variations,
-        key=lambda known: (order[known.uid, known.size], metric_rank(known.metric)),
-    )
-    return [
-        _row(known, survey, PlanRule(known.delta if delta is None else delta, family))
-        for known in ordered
-    ]
+    units: dict[tuple[str, float | None], list[Variation]] = defaultdict(list)
+    for variation in survey.variations:
+        units[variation.uid, variation.size].append(variation)
+    rows = []
+    for variations in units.values():
+        for variation in sorted(variations, key=lambda variation: metric_rank(variation.metric)):
+            rule = PlanRule(variation.delta if delta is None else delta, family)
+            rows.append(_row(variation, survey, rule))
+    return rows
 
 
 def _row(variation: Variation, survey: Survey, rule: PlanRule) -> PlanRow:
@@ -168,8 +164,8 @@ def reachable(variation: Variation, count: int) -> float | None:
     if variation.difference is None or variation.df < 1 or count < FEWEST_REPLICATES:
         return None
     whole, drawn = _deviations(variation)
-    found = settled((drawn if count >= FEWEST_PAIRS else whole).likely, count)
-    return None if found is None else expm1(min(found, 700.0))
+    smallest = settled((drawn if count >= FEWEST_PAIRS else whole).likely, count)
+    return None if smallest is None else expm1(min(smallest, 700.0))
 
 
 class PairsNeeded(NamedTuple):
@@ -213,7 +209,7 @@ def options(
     if variation.difference is None:
         return []
     best = measurements(variation, survey)
-    found = []
+    planned = []
     for effect in effects:
         chosen = rule.below(effect)
         count, low, high = needed(variation, effect, chosen)
@@ -231,8 +227,8 @@ def options(
             option = replace(
                 option, best_measurements=best, best_replicates=other, best_seconds=spent
             )
-        found.append(option)
-    return found
+        planned.append(option)
+    return planned
 
 
 def measurements(variation: Variation, survey: Survey) -> int | None:

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import isfinite, isnan, pi, sqrt
+from operator import itemgetter
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -84,14 +85,14 @@ def explained(sessions: Sequence[Sequence[Drawn]]) -> Share | None:
     across: list[float] = []
     lost, blocks = 0, 0
     for versions in sessions:
-        found = list(_residuals(versions)) if len(versions) > 1 else []
-        for block in found:
-            together += [_half(one, other) for one, other in pairwise(block.left)]
-        for before, after in pairwise(found):
+        measured = list(_residuals(versions)) if len(versions) > 1 else []
+        for block in measured:
+            together += [_half(earlier, later) for earlier, later in pairwise(block.left)]
+        for before, after in pairwise(measured):
             if before.number == after.number - 1 and before.seed != after.seed:
                 across.append(_half(before.left[-1], after.left[0]))
-        lost += 2 * (len(versions) - 1) if found else 0  # means of versions and of places
-        blocks += len(found)
+        lost += 2 * (len(versions) - 1) if measured else 0  # means of versions and of places
+        blocks += len(measured)
     freedom = len(together) - lost, DEPENDENT * (len(across) - 1)
     if len(across) < FEWEST_DRAWN or freedom[0] < 1 or not fmean(across):
         return None
@@ -112,28 +113,28 @@ def _share(ratio: float) -> float:
 def _residuals(versions: Sequence[Drawn]) -> Iterator[_DrawnBlock]:
     """What is left of the values where means of versions and of places in a block are taken out."""
     first = versions[0]
-    shared = [
-        place
-        for place in sorted(first.values, key=lambda place: place[1])
-        if all(
-            place in one.values
-            and place in one.turns
-            and one.seeds.get(place) == first.seeds.get(place)
-            for one in versions
+
+    def is_shared(place: Place) -> bool:
+        return all(
+            place in version.values
+            and place in version.turns
+            and version.seeds.get(place) == first.seeds.get(place)
+            for version in versions
         )
-    ]
+
+    shared = sorted(filter(is_shared, first.values), key=itemgetter(1))
     if not shared:
         return
-    means = [fmean(one.values[place] for place in shared) for one in versions]
+    means = [fmean(version.values[place] for place in shared) for version in versions]
     turns: defaultdict[int, list[float]] = defaultdict(list)
-    for one, mean in zip(versions, means, strict=True):
+    for version, mean in zip(versions, means, strict=True):
         for place in shared:
-            turns[one.turns[place]].append(one.values[place] - mean)
+            turns[version.turns[place]].append(version.values[place] - mean)
     effects = {turn: fmean(values) for turn, values in turns.items()}
     for place in shared:
         row = sorted(
-            (one.turns[place], one.values[place] - mean)
-            for one, mean in zip(versions, means, strict=True)
+            (version.turns[place], version.values[place] - mean)
+            for version, mean in zip(versions, means, strict=True)
         )
         yield _DrawnBlock(
             place[1], first.seeds[place], [value - effects[turn] for turn, value in row]
@@ -189,7 +190,7 @@ def runs(profile: Profile, keys: Collection[SizedMetric]) -> dict[SizedMetric, E
         if mark != REPEATED:
             unit = (rows.names[code], size)
             where[unit if unit in units else (unit[0], None)].append(number)
-    found: dict[SizedMetric, ExecutionRuns] = {}
+    by_key: dict[SizedMetric, ExecutionRuns] = {}
     for key in keys:
         column, grouped = rows.metrics.get(key[2]), defaultdict[Place, list[float]](list)
         for number in where[key[0], key[1]] if column is not None else ():
@@ -197,8 +198,8 @@ def runs(profile: Profile, keys: Collection[SizedMetric]) -> dict[SizedMetric, E
             if value is not None and isfinite(value):
                 grouped[places[number]].append(value)
         if grouped:
-            found[key] = dict(grouped)
-    return found
+            by_key[key] = dict(grouped)
+    return by_key
 
 
 class _Levels(NamedTuple):
@@ -221,16 +222,16 @@ def inside(sessions: Sequence[ExecutionRuns]) -> Inside | None:
     """
     import numpy as np
 
-    if not any(len(run) > 1 for found in sessions for run in found.values()):
+    if not any(len(run) > 1 for session in sessions for run in session.values()):
         return None
     newest = list(sessions[-1].values())
     warmup = _warmup(newest)
-    kept = [
-        {place: run[warmup:] for place, run in found.items() if len(run) > warmup}
-        for found in sessions
+    warm = [
+        {place: run[warmup:] for place, run in session.items() if len(run) > warmup}
+        for session in sessions
     ]
-    last = [np.array(run) for run in (kept[-1] or sessions[-1]).values()]
-    levels = _levels([found for found in kept if found])
+    last = [np.array(run) for run in (warm[-1] or sessions[-1]).values()]
+    levels = _levels([session for session in warm if session])
     factors = _impact(last)
     return Inside(
         *levels, _finite(factors.factor), _finite(factors.control), warmup, _dependence(last)
@@ -254,12 +255,12 @@ def _levels(sessions: Sequence[ExecutionRuns]) -> _Levels:
     from perfvcs.statistics.components import components
 
     columns: list[tuple[float, int, int, int]] = []
-    positive = all(value > 0 for found in sessions for run in found.values() for value in run)
-    for group, found in enumerate(sessions):
-        centre = abs(np.mean([value for run in found.values() for value in run]))
+    positive = all(value > 0 for session in sessions for run in session.values() for value in run)
+    for group, session in enumerate(sessions):
+        centre = abs(np.mean([value for run in session.values() for value in run]))
         if not positive and not centre > 0:
             continue
-        for (build, execution), run in found.items():
+        for (build, execution), run in session.items():
             columns += [
                 (float(np.log(value) if positive else value / centre), execution, build, group)
                 for value in run
@@ -280,8 +281,10 @@ def _levels(sessions: Sequence[ExecutionRuns]) -> _Levels:
 def _pool(variances: NDArray[np.float64], df: NDArray[np.float64]) -> float | None:
     import numpy as np
 
-    known = np.isfinite(variances) & (df > 0)
-    return sqrt(float(np.average(variances[known], weights=df[known]))) if known.any() else None
+    defined = np.isfinite(variances) & (df > 0)
+    return (
+        sqrt(float(np.average(variances[defined], weights=df[defined]))) if defined.any() else None
+    )
 
 
 def _impact(measurements: Sequence[NDArray[np.float64]]) -> Impact:
@@ -303,8 +306,8 @@ def _dependence(measurements: Sequence[NDArray[np.float64]]) -> float | None:
         for run in measurements
         if run.size >= FEWEST_IN_SERIES
     ]
-    known = [float(value) for value in seen if not isnan(value)]
-    return float(np.mean(known)) if known else None
+    coefficients = [float(value) for value in seen if not isnan(value)]
+    return float(np.mean(coefficients)) if coefficients else None
 
 
 def _finite(value: float) -> float | None:

@@ -29,11 +29,11 @@ def forecast(repository: Repository, cells: Sequence[Cell], revision: str) -> li
     where none says so.
     """
     series = newest_series(recent(repository, revision))
-    known = {
-        (one[-1].header.job.label, one[-1].header.job.collector): _execution(one[-1])
-        for one in series
+    spent = {
+        (members[-1].header.job.label, members[-1].header.job.collector): _execution(members[-1])
+        for members in series
     }
-    return [known.get((cell.label, cell.collector_name)) for cell in cells]
+    return [spent.get((cell.label, cell.collector_name)) for cell in cells]
 
 
 def _execution(measured: Measured) -> float | None:
@@ -56,12 +56,12 @@ def needs(versions: Sequence[Measured]) -> list[int]:
     Neighbours among the ``versions`` are compared, in turns; a single version with another one that
     varies as much.
     """
-    found = []
+    missing = []
     for differences, delta in _differences(versions):
         wanted = _wanted(differences, delta)
         if wanted > len(differences):
-            found.append(wanted - len(differences))
-    return found
+            missing.append(wanted - len(differences))
+    return missing
 
 
 def _differences(versions: Sequence[Measured]) -> Iterator[tuple[list[float], float]]:
@@ -70,25 +70,27 @@ def _differences(versions: Sequence[Measured]) -> Iterator[tuple[list[float], fl
     """
     values: list[dict[SizedMetric, dict[tuple[int, int], float]]] = []
     levels: dict[SizedMetric, list[float]] = defaultdict(list)
-    for one in versions:
-        own: dict[SizedMetric, dict[tuple[int, int], float]] = {}
-        for summary in one.summaries:
-            about = one.header.metrics[summary.metric]
+    for version in versions:
+        logarithms: dict[SizedMetric, dict[tuple[int, int], float]] = {}
+        for summary in version.summaries:
+            definition = version.header.metrics[summary.metric]
             if (
-                about.better != "none"
-                and about.kind == "sampled"
+                definition.better != "none"
+                and definition.kind == "sampled"
                 and all(0 < value < inf for value in summary.medians)
             ):
                 key = (summary.uid, summary.size, summary.metric)
-                own[key] = dict(zip(summary.places, map(log, summary.medians), strict=True))
+                logarithms[key] = dict(zip(summary.places, map(log, summary.medians), strict=True))
                 levels[key] += summary.medians
-        values.append(own)
+        values.append(logarithms)
     for key, medians in levels.items():
         delta = log1p(of_metric(key[2]).of(fmean(medians)))
         if len(values) == 1:
             alone = list(values[0][key].values())
             yield [sqrt(2) * (value - fmean(alone)) for value in alone], delta
-        for before, after in pairwise(own[key] for own in values if key in own):
+        for before, after in pairwise(
+            logarithms[key] for logarithms in values if key in logarithms
+        ):
             yield [after[place] - before[place] for place in before if place in after], delta
 
 

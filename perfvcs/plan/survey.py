@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 SURVEYED_COMMITS = 20  # the newest with profiles, in which the sessions of a job are looked for
-PROFILES = 10  # of a series; older ones tell of another machine's load
+PROFILES = 10  # of a series; older ones show another machine's load
 
 
 class Cost(msgspec.Struct, frozen=True):
@@ -70,7 +70,7 @@ def surveys(
             f"nothing is stored up to {revision} to plan from: run `perf collect` first"
         )
     keys = series_of(repository.index, jobs)
-    wanted = [one for one in measured if not jobs or one.header.job.key in keys]
+    wanted = [profile for profile in measured if not jobs or profile.header.job.key in keys]
     if not wanted:
         raise NothingToCompare(
             f"nothing is stored of `{jobs[0]}` up to {revision} to plan from: run `perf collect`"
@@ -91,14 +91,16 @@ def newest_series(measured: Iterable[Measured]) -> list[list[Measured]]:
     first.
     """
     grouped: dict[tuple[str, str], list[Measured]] = defaultdict(list)
-    for one in measured:
-        grouped[one.header.job.label, one.header.job.collector].append(one)
-    found = []
+    for profile in measured:
+        grouped[profile.header.job.label, profile.header.job.collector].append(profile)
+    newest = []
     for members in grouped.values():
-        members.sort(key=lambda one: (one.header.collected.started, one.header.design.version))
+        members.sort(
+            key=lambda profile: (profile.header.collected.started, profile.header.design.version)
+        )
         last = _kind(members[-1].header)
-        found.append([one for one in members if _kind(one.header) == last][-PROFILES:])
-    return found
+        newest.append([profile for profile in members if _kind(profile.header) == last][-PROFILES:])
+    return newest
 
 
 def _kind(header: Header) -> tuple[str, str]:
@@ -108,7 +110,7 @@ def _kind(header: Header) -> tuple[str, str]:
 def _survey(
     repository: Repository, series: Sequence[Measured], measured_on: Callable[..., list[Header]]
 ) -> Survey:
-    headers = [one.header for one in series]
+    headers = [profile.header for profile in series]
     profiles = repository.profiles(headers)
     last = headers[-1]
     seen = variations(profiles) if profiles else spreads(series)
@@ -140,21 +142,24 @@ def _cost(
     execution, rounds = _wall(profile)
     commits = dict.fromkeys([header.commit, *header.design.versions])
     session = [
-        one for one in measured_on(*commits) if one.collected.session == header.collected.session
+        member
+        for member in measured_on(*commits)
+        if member.collected.session == header.collected.session
     ]
     span = _seconds(header)
     executed = sum(
-        one.design.executions + one.design.warmup * max(1, one.design.binaries) for one in session
+        member.design.executions + member.design.warmup * max(1, member.design.binaries)
+        for member in session
     )
     if execution is None:
         return Cost(span / executed if span and executed else None)
     spent = 0.0
-    for one in repository.profiles(session):
-        own, _ = _wall(one)
-        spent += (own or execution) * (
-            one.design.executions + one.design.warmup * max(1, one.design.binaries)
+    for member in repository.profiles(session):
+        measured, _ = _wall(member)
+        spent += (measured or execution) * (
+            member.design.executions + member.design.warmup * max(1, member.design.binaries)
         )
-    builds = len({one.design.version for one in session}) * max(1, header.design.binaries)
+    builds = len({member.design.version for member in session}) * max(1, header.design.binaries)
     return Cost(execution, rounds, max(0.0, span - spent) / builds if span and builds else None)
 
 

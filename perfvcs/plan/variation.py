@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, starmap
 from math import exp, isfinite, log, sqrt
 from statistics import fmean, median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.method import USUAL_DELTA, Delta, of_metric
 from perfvcs.plan.inside import Drawn, Inside, Share, SizedMetric, explained, inside, runs
@@ -31,7 +31,14 @@ ENOUGH_DEGREES = 4  # degrees of freedom from which the differences of real pair
 ROUNDING = 1e-24  # a relative variance below is only rounding
 REPEATS_EXACTLY = "repeats exactly: a single execution finds every change"
 SQUARABLE_VARIATION = 1e100  # squares of more are beyond a float
-Side = tuple[str, int, dict[Place, float]]  # session, version in it, and a value per execution
+
+
+class VersionLevels(NamedTuple):
+    """What one version of a session measured of a unit and metric."""
+
+    session: str
+    version: int
+    levels: dict[Place, float]  # a value per execution
 
 
 def in_turns(differences: Sequence[Sequence[float]]) -> float | None:
@@ -61,8 +68,8 @@ def in_turns(differences: Sequence[Sequence[float]]) -> float | None:
 
 
 def apart(values: Sequence[Sequence[float]]) -> float | None:
-    """The same from executions that were not measured in turns, one sequence per session: of pairs
-    of any two of a session.
+    """``in_turns`` from executions that were not measured in turns, one sequence per session: of
+    pairs of any two of a session.
 
     Without outliers it is twice the variance of the values, pooled over the sessions. None for
     fewer than ``FEWEST_PAIRS`` values, and where most pairs are equal.
@@ -74,17 +81,15 @@ def apart(values: Sequence[Sequence[float]]) -> float | None:
         return None
     pairs = [_pairs(sample) for sample in samples]
     scale = (
-        float(np.median(np.concatenate([np.abs(found[0] - found[1]) for found in pairs])))
+        float(np.median(np.concatenate([np.abs(gaps[0] - gaps[1]) for gaps in pairs])))
         * NORMAL_IN_DISTANCES
     )
     if scale <= DEVIATION_ROUNDING:
         return None
     bound, weights = BEND * scale, [sample.size - 1 for sample in samples]
-    alone = fmean([float((np.abs(found) <= bound).mean()) for found in pairs], weights)
-    left = fmean(
-        [float((np.minimum(np.abs(found), bound) ** 2).mean()) for found in pairs], weights
-    )
-    squares = fmean([float((found**2).mean()) for found in pairs], weights)
+    alone = fmean([float((np.abs(gaps) <= bound).mean()) for gaps in pairs], weights)
+    left = fmean([float((np.minimum(np.abs(gaps), bound) ** 2).mean()) for gaps in pairs], weights)
+    squares = fmean([float((gaps**2).mean()) for gaps in pairs], weights)
     variance = fmean([float(sample.var(ddof=1)) for sample in samples], weights)
     return 2 * variance * left / squares / max(alone, 1 / DRAWN) ** 2
 
@@ -158,15 +163,18 @@ def variations(profiles: Sequence[Profile]) -> list[Variation]:
     oldest first.
     """
     profiles = [in_base_units(profile) for profile in profiles]
-    found = spreads([Measured.of(profile) for profile in profiles])
-    keys = {(one.uid, one.size, one.metric) for one in found if one.difference is not None}
+    units = spreads([Measured.of(profile) for profile in profiles])
+    keys = {
+        (variation.uid, variation.size, variation.metric)
+        for variation in units
+        if variation.difference is not None
+    }
     raw = [runs(profile, keys) for profile in profiles]
-    return [
-        _with_inside(
-            one, [rows[key] for rows in raw if (key := (one.uid, one.size, one.metric)) in rows]
-        )
-        for one in found
-    ]
+    detailed = []
+    for variation in units:
+        key = (variation.uid, variation.size, variation.metric)
+        detailed.append(_with_inside(variation, [rows[key] for rows in raw if key in rows]))
+    return detailed
 
 
 def _with_inside(
@@ -176,27 +184,31 @@ def _with_inside(
         return variation
     usual = int(median(map(len, sessions[-1].values())))
     return replace(
-        variation, measurements=max(1, usual), inside=inside([dict(found) for found in sessions])
+        variation,
+        measurements=max(1, usual),
+        inside=inside([dict(session) for session in sessions]),
     )
 
 
 def spreads(measured: Sequence[Measured]) -> list[Variation]:
-    """The same from summaries alone, without a look inside the executions: the units and metrics of
-    the newest, which is the last.
+    """``variations`` from summaries alone, without a look inside the executions: the units and
+    metrics of the newest, which is the last.
     """
     if not measured:
         return []
     sessions: dict[SizedMetric, list[tuple[Measured, Summary]]] = defaultdict(list)
-    for one in measured:
-        for summary in one.summaries:
-            sessions[summary.uid, summary.size, summary.metric].append((one, summary))
-    about = measured[-1].header.metrics
-    keys = dict.fromkeys((one.uid, one.size, one.metric) for one in measured[-1].summaries)
+    for member in measured:
+        for summary in member.summaries:
+            sessions[summary.uid, summary.size, summary.metric].append((member, summary))
+    definitions = measured[-1].header.metrics
+    keys = dict.fromkeys(
+        (summary.uid, summary.size, summary.metric) for summary in measured[-1].summaries
+    )
     calls = measured[-1].header.job.collector == RECORDER
     return [
         _spread(
-            Variation(*key, about[key[2]].unit),
-            about[key[2]].kind,
+            Variation(*key, definitions[key[2]].unit),
+            definitions[key[2]].kind,
             of_metric(key[2], calls=calls),
             sessions[key],
         )
@@ -207,69 +219,79 @@ def spreads(measured: Sequence[Measured]) -> list[Variation]:
 def _spread(
     empty: Variation, kind: str, usual: Delta, sessions: Sequence[tuple[Measured, Summary]]
 ) -> Variation:
-    usable: list[Side] = [
-        (of.header.collected.session, of.header.design.version, found)
-        for of, one in sessions
-        if (
-            found := {
-                place: value
-                for place, value in zip(one.places, one.medians, strict=True)
-                if isfinite(value)
-            }
-        )
-    ]
-    values = [value for _, _, found in usable for value in found.values()]
+    """The variation of a unit and metric, by what the profiles have of it, the newest last."""
+    usable = [side for side in starmap(_finite, sessions) if side.levels]
+    values = [value for side in usable for value in side.levels.values()]
     if not values:
         return replace(empty, problem="no execution has a usable value")
-    newest, positive = list(usable[-1][2].values()), min(values) > 0
-    mean = (
-        exp(fmean(map(log, newest)))
-        if positive
-        else fmean(value / len(newest) for value in newest) * len(newest)
-    )
-    known = replace(empty, least=min(newest), replicates=len(values))
+    newest, positive = list(usable[-1].levels.values()), min(values) > 0
+    if positive:
+        mean = exp(fmean(map(log, newest)))
+    else:
+        mean = fmean(value / len(newest) for value in newest) * len(newest)
+    variation = replace(empty, least=min(newest), replicates=len(values))
     if isfinite(mean):
-        known = replace(known, mean=mean, delta=usual.of(mean))
+        variation = replace(variation, mean=mean, delta=usual.of(mean))
     if kind == "deterministic":
-        return replace(known, problem=REPEATS_EXACTLY)
+        return replace(variation, problem=REPEATS_EXACTLY)
     if not positive and (
-        known.mean is None or max(map(abs, values)) / SQUARABLE_VARIATION >= abs(mean)
+        variation.mean is None or max(map(abs, values)) / SQUARABLE_VARIATION >= abs(mean)
     ):
         return replace(
-            known,
+            variation,
             problem=(
                 "its mean is 0 or nearly 0, so changes are not shares of it: compare its"
                 " differences"
             ),
         )
-    several = any(len({build for build, _ in found}) > 1 for _, _, found in usable)
+    builds = [{build for build, _ in side.levels} for side in usable]
+    several = any(len(numbers) > 1 for numbers in builds)
     scaled = [
-        (
-            session,
-            version,
-            _replicates(
-                {
-                    place: log(value) if positive else value / abs(mean)
-                    for place, value in found.items()
-                },
-                several=several,
-            ),
+        side._replace(
+            levels=_replicates(_scaled(side.levels, mean, positive=positive), several=several)
         )
-        for session, version, found in usable
+        for side in usable
     ]
-    seed = None if several else explained(_drawn(scaled, [of for of, _ in sessions]))
-    known = replace(known, replicates=sum(len(found) for _, _, found in scaled), seed=seed)
-    alone, turns = [list(found.values()) for _, _, found in scaled], _differences(scaled)
+    seed = None if several else explained(_drawn(scaled, [profile for profile, _ in sessions]))
+    variation = replace(variation, replicates=sum(len(side.levels) for side in scaled), seed=seed)
+    return _with_differences(variation, scaled, several=several)
+
+
+def _finite(profile: Measured, summary: Summary) -> VersionLevels:
+    """The finite levels of a summary."""
+    levels = {
+        place: value
+        for place, value in zip(summary.places, summary.medians, strict=True)
+        if isfinite(value)
+    }
+    return VersionLevels(profile.header.collected.session, profile.header.design.version, levels)
+
+
+def _scaled(levels: Mapping[Place, float], mean: float, *, positive: bool) -> dict[Place, float]:
+    """The levels as logarithms, or as shares of the mean where some are 0 or below."""
+    if positive:
+        return {place: log(value) for place, value in levels.items()}
+    return {place: value / abs(mean) for place, value in levels.items()}
+
+
+def _with_differences(
+    variation: Variation, scaled: Sequence[VersionLevels], *, several: bool
+) -> Variation:
+    """The variation with how much scaled levels differ: by pairs that were measured in turns if
+    there are enough, else by single executions (or builds, of ``several``).
+    """
+    alone = [list(side.levels.values()) for side in scaled]
+    turns = _differences(scaled)
     single, together = _pooled(alone), _pooled(turns)
     if single is None:
         what = "build" if several else "execution"
         return replace(
-            known, problem=f"a single {what} shows no spread: measure at least 5, better 10"
+            variation, problem=f"a single {what} shows no spread: measure at least 5, better 10"
         )
     if together is not None and together[1] >= ENOUGH_DEGREES:
         drawn = in_turns(turns) if together[0] else None
         return replace(
-            known,
+            variation,
             deviation=sqrt(single[0]),
             difference=sqrt(together[0]),
             drawn=_root(drawn),
@@ -278,7 +300,7 @@ def _spread(
         )
     drawn = apart(alone) if single[0] else None
     return replace(
-        known,
+        variation,
         deviation=sqrt(single[0]),
         difference=sqrt(2 * single[0]),
         drawn=_root(drawn),
@@ -299,16 +321,16 @@ def _replicates(values: Mapping[Place, float], *, several: bool) -> dict[Place, 
     builds: dict[int, list[float]] = defaultdict(list)
     for (build, _), value in values.items():
         builds[build].append(value)
-    return {(build, 0): fmean(found) for build, found in builds.items()}
+    return {(build, 0): fmean(levels) for build, levels in builds.items()}
 
 
-def _differences(scaled: Sequence[Side]) -> list[list[float]]:
+def _differences(scaled: Sequence[VersionLevels]) -> list[list[float]]:
     """The differences of pairs that were measured in turns: in every session of each version and
     the next.
     """
     sessions: dict[str, dict[int, Mapping[Place, float]]] = defaultdict(dict)
-    for session, version, found in scaled:
-        sessions[session][version] = found
+    for session, version, medians in scaled:
+        sessions[session][version] = medians
     return [
         [new[place] - old[place] for place in old if place in new]
         for versions in sessions.values()
@@ -316,13 +338,16 @@ def _differences(scaled: Sequence[Side]) -> list[list[float]]:
     ]
 
 
-def _drawn(scaled: Sequence[Side], measured: Sequence[Measured]) -> list[list[Drawn]]:
+def _drawn(scaled: Sequence[VersionLevels], measured: Sequence[Measured]) -> list[list[Drawn]]:
     """The versions of each session with what they shared."""
-    shared = {(one.header.collected.session, one.header.design.version): one for one in measured}
+    shared = {
+        (member.header.collected.session, member.header.design.version): member
+        for member in measured
+    }
     sessions: dict[str, list[Drawn]] = defaultdict(list)
-    for session, version, found in scaled:
-        one = shared[session, version]
-        sessions[session].append(Drawn(found, one.turns, one.seeds))
+    for session, version, levels in scaled:
+        member = shared[session, version]
+        sessions[session].append(Drawn(levels, member.turns, member.seeds))
     return list(sessions.values())
 
 
