@@ -64,8 +64,10 @@ class CommitDates:
         if len(words) != 3:  # missing
             return None
         content = stdout.read(int(words[2]) + 1)
-        found = AUTHOR.search(content.partition(b"\n\n")[0]) if words[1] == b"commit" else None
-        return f"{datetime.fromtimestamp(int(found[1]), UTC):%Y-%m-%dT%H:%M:%SZ}" if found else None
+        author = AUTHOR.search(content.partition(b"\n\n")[0]) if words[1] == b"commit" else None
+        return (
+            f"{datetime.fromtimestamp(int(author[1]), UTC):%Y-%m-%dT%H:%M:%SZ}" if author else None
+        )
 
 
 @dataclass(frozen=True)
@@ -90,21 +92,21 @@ def unmerged(project: Project, into: str) -> Iterator[Unmerged]:
         "--format=%(objecttype) %(objectname) %(symref) %(refname)",
         *BRANCH_FOLDERS,
     )
-    found = []
+    listed_commits = []
     for line in listed.split("\n") if listed else ():
         kind, commit, symbolic, reference = line.split(" ", 3)
         if kind == "commit" and not symbolic:
-            found.append((commit, reference))
+            listed_commits.append((commit, reference))
     local = {
         reference.removeprefix("refs/heads/")
-        for _, reference in found
+        for _, reference in listed_commits
         if reference.startswith("refs/heads/")
     }
     chosen: dict[str, Unmerged] = {}
-    for commit, reference in found:
-        one = _named(commit, reference, local)
-        if commit not in chosen or _rank(one) < _rank(chosen[commit]):
-            chosen[commit] = one
+    for commit, reference in listed_commits:
+        branch = _named(commit, reference, local)
+        if commit not in chosen or _rank(branch) < _rank(chosen[commit]):
+            chosen[commit] = branch
     yield from chosen.values()
 
 
@@ -137,18 +139,20 @@ def way(project: Project, ancestor: str, commit: str) -> list[WayCommit]:
     """The commits that lead from an ancestor to a commit (full ids), oldest first, itself the last.
 
     The one before each, or the ancestor, is a parent of it: the first of its parents that descends
-    from the ancestor, or is it. Empty where the ancestor is none.
+    from the ancestor, or is it. Empty where ``ancestor`` is not an ancestor.
     """
     ask = ("rev-list", "--ancestry-path", "--parents", f"^{ancestor}", commit)
     rows = (line.split() for line in project.git(*ask).splitlines())
     descending = {row[0]: tuple(row[1:]) for row in rows}
-    found: list[WayCommit] = []
+    commits: list[WayCommit] = []
     current = commit
     while current in descending:
-        found.append(WayCommit(current, descending[current]))
-        leading = (one for one in descending[current] if one == ancestor or one in descending)
+        commits.append(WayCommit(current, descending[current]))
+        leading = (
+            parent for parent in descending[current] if parent == ancestor or parent in descending
+        )
         current = next(leading, ancestor)
-    return found[::-1]
+    return commits[::-1]
 
 
 @dataclass(frozen=True)
@@ -190,15 +194,15 @@ class Ancestry:
     def _ancestors(self, commit: str) -> set[str]:
         """Those of the commits between that a commit among them has as ancestors."""
         if commit not in self._above:
-            found: set[str] = set()
+            ancestors: set[str] = set()
             waiting = [commit]
             while waiting:
                 new = [
                     parent
                     for parent in self._between[waiting.pop()]
-                    if parent in self._between and parent not in found
+                    if parent in self._between and parent not in ancestors
                 ]
-                found.update(new)
+                ancestors.update(new)
                 waiting += new
-            self._above[commit] = found
+            self._above[commit] = ancestors
         return self._above[commit]

@@ -82,8 +82,8 @@ class Bare(msgspec.Struct, frozen=True):
             with process, _killed_on_error(process):
                 output, _ = process.communicate(data)
             if process.returncode:
-                said = output[:READ_AT_ONCE].decode(errors="replace")
-                raise GitFailed(f"{complaint(process, stderr)}\n{said}")
+                printed = output[:READ_AT_ONCE].decode(errors="replace")
+                raise GitFailed(f"{complaint(process, stderr)}\n{printed}")
         return output
 
     def fields(self, *args: str) -> Generator[bytes, None, None]:

@@ -63,17 +63,19 @@ class CommittedFiles:
 
     def ask(self, commits: Iterable[str], *names: str) -> None:
         """Ask git at once what many commits have under some names."""
-        wanted = [one for one in product(dict.fromkeys(commits), names) if one not in self._known]
+        wanted = [
+            file for file in product(dict.fromkeys(commits), names) if file not in self._known
+        ]
         if wanted:
             asked = "".join(f"{commit}:{name}\n" for commit, name in wanted)
             try:
-                said = self._project.git(
+                listed = self._project.git(
                     "cat-file", "--batch-check", "--follow-symlinks", text=asked
                 )
             except GitError:  # a part of a clone that is not here
                 self._known |= dict.fromkeys(wanted, CommittedFile(why=NOT_HERE))
             else:
-                answers = _answers(said.encode("utf-8", "surrogateescape"))
+                answers = _answers(listed.encode("utf-8", "surrogateescape"))
                 self._known |= zip(wanted, answers, strict=True)
 
     def of(self, commit: str, name: str) -> CommittedFile:
@@ -83,20 +85,20 @@ class CommittedFiles:
 
     def text(self, commit: str, name: str, most: int) -> str | None:
         """The text of a file of at most so many bytes; None if there is none. Raises Unreadable."""
-        found = self.of(commit, name)
-        if found.why:
-            raise Unreadable(found.why)
-        if not found.blob:
+        file = self.of(commit, name)
+        if file.why:
+            raise Unreadable(file.why)
+        if not file.blob:
             return None
-        if found.size > most:
+        if file.size > most:
             raise Unreadable(f"it has more than {most:,} bytes")
-        if found.blob not in self._texts:
+        if file.blob not in self._texts:
             # git's output comes without its last line end, and TOML takes no carriage return alone
             try:
-                self._texts[found.blob] = self._project.git("cat-file", "blob", found.blob) + "\n"
+                self._texts[file.blob] = self._project.git("cat-file", "blob", file.blob) + "\n"
             except GitError:
                 raise Unreadable(NOT_HERE) from None
-        text = self._texts[found.blob]
+        text = self._texts[file.blob]
         try:
             text.encode()
         except UnicodeEncodeError:
@@ -125,8 +127,8 @@ def changed_files(project: Project, old: str, new: str) -> list[ChangedFile]:
     """The files that differ between two commits; one that was renamed is two."""
     compare = ("diff-tree", "-r", "-z", "--no-renames", "--no-ext-diff", "--no-textconv")
     fields = project.git(*compare, old, new).split("\0")
-    found = []
+    files = []
     for entry, path in zip(fields[:-1:2], fields[1::2], strict=True):
         _, mode, _, blob, status = entry.split(" ")
-        found.append(ChangedFile(path, status, mode, blob))
-    return found
+        files.append(ChangedFile(path, status, mode, blob))
+    return files

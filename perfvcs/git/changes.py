@@ -30,7 +30,7 @@ MOST_CHANGED_BYTES, MOST_FILES = 16_000_000, 2_000
 
 def lacks(git_dir: Path, name: str) -> bool:
     """Whether nothing in the index of a working tree has such a name (ASCII, in any case); False if
-    only git can tell.
+    only git knows.
     """
     try:
         # with core.splitIndex most entries are in a second file
@@ -68,8 +68,10 @@ class WorkingChanges(msgspec.Struct, frozen=True):
         # as in HEAD
         unsure = [
             name
-            for name, found in codes.items()
-            if len(found) > 1 or "M" in found[0] or (found[0] != UNTRACKED and " " not in found[0])
+            for name, states in codes.items()
+            if len(states) > 1
+            or "M" in states[0]
+            or (states[0] != UNTRACKED and " " not in states[0])
         ]
         return len(unsure) < len(codes) or (bool(unsure) and self.hash() is not None)
 
@@ -121,21 +123,21 @@ class WorkingChanges(msgspec.Struct, frozen=True):
         """Those of some untracked paths that are artefacts, each with the artefact that it is or
         lies in.
         """
-        found: dict[str, str] = {}
+        artefacts: dict[str, str] = {}
         for name in names if self.artefacts else ():
             around = [f"{folder}/" for folder in map(str, Path(name).parents)]
-            if made := next((one for one in (name, *around) if one in self.artefacts), None):
-                found[name] = made
-        folders = sorted({made for made in found.values() if made.endswith("/")})
+            if made := next((path for path in (name, *around) if path in self.artefacts), None):
+                artefacts[name] = made
+        folders = sorted({made for made in artefacts.values() if made.endswith("/")})
         if not folders:
-            return found
+            return artefacts
         # what the build makes as a whole does not hold files of the project; where it does, a new
         # file is one of these
         tracked = self.project.git("--literal-pathspecs", "ls-files", "-z", "--", *folders).split(
             "\0"
         )
         mixed = {folder for folder in folders if any(name.startswith(folder) for name in tracked)}
-        return {name: made for name, made in found.items() if made not in mixed}
+        return {name: made for name, made in artefacts.items() if made not in mixed}
 
     def _listed(self) -> Iterator[tuple[str, str]]:
         """git's two letters for the state of each path, and the path; not of repositories
@@ -152,15 +154,15 @@ class WorkingChanges(msgspec.Struct, frozen=True):
             return
         ask = ("status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=dirty")
         if self.ignore:  # which `git status` cannot be given
-            found = self.project.git(*ask, "--untracked-files=no").split("\0")
+            listed = self.project.git(*ask, "--untracked-files=no").split("\0")
             patterns = [f"--exclude={pattern}" for pattern in self.ignore]
             others = self.project.git(
                 "ls-files", "--others", "--exclude-standard", *patterns, "-z"
             ).split("\0")
-            found += [f"{UNTRACKED} {name}" for name in others if name]
+            listed += [f"{UNTRACKED} {name}" for name in others if name]
         else:
-            found = self.project.git(*ask, "--untracked-files=all").split("\0")
-        for entry in filter(None, found):
+            listed = self.project.git(*ask, "--untracked-files=all").split("\0")
+        for entry in filter(None, listed):
             yield entry[:2], entry[3:]
 
 
@@ -216,8 +218,8 @@ def ignored(folder: Path) -> list[str]:
         "--no-empty-directory",
         "-z",
     )
-    found = (name for name in listed.split("\0") if name and "__pycache__" not in name.split("/"))
-    return [name for name in found if name.rstrip("/") != ".perf" and not _is_own(folder / name)]
+    names = (name for name in listed.split("\0") if name and "__pycache__" not in name.split("/"))
+    return [name for name in names if name.rstrip("/") != ".perf" and not _is_own(folder / name)]
 
 
 def _is_own(folder: Path) -> bool:
@@ -244,17 +246,17 @@ def committed(project: Project, old: str, new: str, hashes: Collection[str]) -> 
     was committed: they are read now, but only when everything else agrees.
     """
     raw = project.git(*_DIFF, old, new)
-    if (found := _hash(raw, {})) in hashes or project.bare:
-        return found if found in hashes else None
+    if (changes := _hash(raw, {})) in hashes or project.bare:
+        return changes if changes in hashes else None
     parts = raw.split("\0")[:-1]
     entries = dict(zip(parts[1::2], parts[::2], strict=True))
     present = [name for name, entry in entries.items() if not entry.endswith(" D")]
     stamps = _stamps(project.root, present)
     read = "".join(f"{entry}\0{name}\0" for name, entry in entries.items() if name not in stamps)
-    found = _hash(read, stamps)
-    if not stamps or found not in hashes or _written(project, new, stamps):
+    changes = _hash(read, stamps)
+    if not stamps or changes not in hashes or _written(project, new, stamps):
         return None
-    return found if _stamps(project.root, present) == stamps else None
+    return changes if _stamps(project.root, present) == stamps else None
 
 
 def _hash(raw: str, stamps: Mapping[str, str]) -> str | None:
@@ -336,11 +338,11 @@ def _stamps(root: Path, names: Iterable[str]) -> dict[str, str]:
 
 def _states(root: Path, names: Iterable[str]) -> dict[str, os.stat_result]:
     """The states of the files that are there."""
-    found = {}
+    states = {}
     for name in names:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            found[name] = os.lstat(f"{root}/{name}")
-    return found
+            states[name] = os.lstat(f"{root}/{name}")
+    return states
 
 
 def _is_read(path: str, state: os.stat_result, *, few: bool) -> bool:

@@ -74,7 +74,7 @@ def environment() -> dict[str, str]:
     identity = {
         f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
     }
-    kept = identity | {
+    allowed = identity | {
         "GIT_SSH",
         "GIT_SSH_COMMAND",
         "GIT_ASKPASS",
@@ -85,7 +85,7 @@ def environment() -> dict[str, str]:
     clean = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("GIT_") or name in kept
+        if not name.startswith("GIT_") or name in allowed
     }
     return clean | {
         "GIT_TERMINAL_PROMPT": "0",
@@ -99,14 +99,18 @@ def hardened_environment() -> dict[str, str]:
     """The environment without what redirects git (we run inside hooks) and without the user's and
     the system's settings.
     """
-    found = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    found |= {
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    variables |= {
         "LC_ALL": "C",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_DEFAULT_HASH": "sha1",
     }
-    return found | {"GIT_TERMINAL_PROMPT": "0", "GIT_ATTR_NOSYSTEM": "1", "GIT_NO_LAZY_FETCH": "1"}
+    return variables | {
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_NO_LAZY_FETCH": "1",
+    }
 
 
 def reach(
@@ -123,7 +127,7 @@ def reach(
 
     ``alone``: it has a session of its own, in which nobody can be asked for a password.
     """
-    kept = [setting for setting in SETTINGS if not setting.startswith("protocol.")]
+    unrestricted = [setting for setting in SETTINGS if not setting.startswith("protocol.")]
     env = hardened_environment() | {
         name: value for name, value in os.environ.items() if TRANSPORT_VARIABLES.fullmatch(name)
     }
@@ -135,7 +139,7 @@ def reach(
     command = [
         "git",
         "--no-replace-objects",
-        *(part for setting in kept for part in ("-c", setting)),
+        *(part for setting in unrestricted for part in ("-c", setting)),
         *args,
     ]
     try:
@@ -199,12 +203,12 @@ def git(
     )
     with process:
         try:
-            output, said = process.communicate(asked)
+            output, stderr = process.communicate(asked)
         except BaseException:
             _end(process)
             raise
     if process.returncode:
-        raise _failed(args, said, process.returncode)
+        raise _failed(args, stderr, process.returncode)
     return output.decode("utf-8", "surrogateescape").removesuffix("\n")
 
 
@@ -216,10 +220,10 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.kill()
 
 
-def _failed(args: Sequence[str], said: bytes, status: int) -> GitError:
-    text = said.decode("utf-8", "replace")
-    if found := MISSING_FILTER.search(text):
-        program = found["program"] or f"git-{found['command']}"
+def _failed(args: Sequence[str], stderr: bytes, status: int) -> GitError:
+    text = stderr.decode("utf-8", "replace")
+    if missing := MISSING_FILTER.search(text):
+        program = missing["program"] or f"git-{missing['command']}"
         cure = (
             "install it (apt install git-lfs), then `git lfs pull`"
             if program == "git-lfs"
@@ -249,12 +253,17 @@ def listing(folder: Path, *args: str, text: str = "") -> Generator[str, None, No
 
 
 def _lines(folder: Path, args: Sequence[str], text: str) -> Generator[str, None, None]:
-    with scratch() as said, scratch() as asked:
+    with scratch() as stderr, scratch() as asked:
         asked.write(text.encode())
         asked.seek(0)
         # without GIT_FLUSH, git writes line by line, which takes as long as the rest
         with start(
-            *args, hardened=False, folder=folder, extra={"GIT_FLUSH": "0"}, stdin=asked, stderr=said
+            *args,
+            hardened=False,
+            folder=folder,
+            extra={"GIT_FLUSH": "0"},
+            stdin=asked,
+            stderr=stderr,
         ) as process:
             try:
                 yield ""
@@ -265,8 +274,8 @@ def _lines(folder: Path, args: Sequence[str], text: str) -> Generator[str, None,
             finally:
                 process.kill()
         if process.returncode:
-            said.seek(0)
-            raise _failed(args, said.read(), process.returncode)
+            stderr.seek(0)
+            raise _failed(args, stderr.read(), process.returncode)
 
 
 def keys(config: Path) -> list[str]:
@@ -305,19 +314,19 @@ def complaint(process: subprocess.Popen[bytes], stderr: IO[bytes]) -> str:
             " command again"
         )
     stderr.seek(0)
-    said = stderr.read(READ_AT_ONCE).decode(errors="replace").strip()
-    return f"{said}\nFile too large" if process.returncode == -signal.SIGXFSZ else said
+    printed = stderr.read(READ_AT_ONCE).decode(errors="replace").strip()
+    return f"{printed}\nFile too large" if process.returncode == -signal.SIGXFSZ else printed
 
 
 def identity(folder: Path) -> str:
     """The name and mail, ``Name <mail>``, from git's environment, else the settings of the project
     around ``folder``, else nobody's.
     """
-    found = {
+    parts = {
         key: os.environ.get(f"GIT_COMMITTER_{key}") or os.environ.get(f"GIT_AUTHOR_{key}")
         for key in ("NAME", "EMAIL")
     }
-    if not all(found.values()):
+    if not all(parts.values()):
         given = {
             name: value for name, value in os.environ.items() if name.startswith("GIT_CONFIG_")
         }  # by `git -c`, around a hook
@@ -327,6 +336,6 @@ def identity(folder: Path) -> str:
                 folder, "config", "--null", "--get-regexp", r"^user\.(name|email)$", extra=given
             )
             settings = dict(entry.split("\n", 1) for entry in listed.split("\0") if "\n" in entry)
-        found = {key: value or settings.get(f"user.{key.lower()}") for key, value in found.items()}
-    name, mail = (re.sub(r"[<>\n\0]+", "", found[key] or "").strip() for key in ("NAME", "EMAIL"))
+        parts = {key: value or settings.get(f"user.{key.lower()}") for key, value in parts.items()}
+    name, mail = (re.sub(r"[<>\n\0]+", "", parts[key] or "").strip() for key in ("NAME", "EMAIL"))
     return f"{name or NOBODY[0]} <{mail or NOBODY[1]}>"

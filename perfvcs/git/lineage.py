@@ -74,8 +74,8 @@ class Lineage:
         """The parents of a commit."""
         if commit not in self._parents and not self._read_on(commit):
             if commit not in self._ahead:  # it is newer than what was read, as a rule
-                known, self._tip = self._tip, commit
-                self._start([commit, f"^{known}"] if known else [commit])
+                former_tip, self._tip = self._tip, commit
+                self._start([commit, f"^{former_tip}"] if former_tip else [commit])
             if not self._read_on(commit):
                 self._start([*self._ahead, commit])
                 self._read_on(commit)

@@ -44,10 +44,10 @@ class Links:
     ``root`` is the folder of the working tree, for links and paths that are absolute.
     """
 
-    def __init__(self, found: Iterable[tuple[str, str]] = (), root: str = "") -> None:
+    def __init__(self, links: Iterable[tuple[str, str]] = (), root: str = "") -> None:
         self._targets: dict[str, set[str]] = defaultdict(set)
         self._root, self._followed = root, 0
-        for path, target in found:
+        for path, target in links:
             self._targets[path].add(target)
 
     @cached_property
@@ -103,7 +103,7 @@ class Links:
         """Where the links in some folders lead, and those in what they lead to; not what has the
         link in it. Raises TooManyLinks.
         """
-        found: set[str] = set()
+        targets: set[str] = set()
         waiting, seen = [*places], set[str]()
         while waiting:
             place = waiting.pop()
@@ -112,13 +112,13 @@ class Links:
             seen.add(place)
             for link in self._below(place):
                 led = {
-                    one
-                    for one in self._places(link)
-                    if one and not f"{link}/".startswith(f"{one}/")
+                    target
+                    for target in self._places(link)
+                    if target and not f"{link}/".startswith(f"{target}/")
                 }
-                found |= led
+                targets |= led
                 waiting += led
-        return found
+        return targets
 
     def _below(self, place: str) -> Iterator[str]:
         begin = f"{place}/"
@@ -133,11 +133,11 @@ def committed_links(
 
     Raises GitError.
     """
-    found = ENTRY.findall(project.git("ls-tree", "-r", "-z", "--full-tree", commit))
-    found += [(file.blob, file.path) for file in changed if file.mode == LINK and file.blob]
-    if not found:
+    entries = ENTRY.findall(project.git("ls-tree", "-r", "-z", "--full-tree", commit))
+    entries += [(file.blob, file.path) for file in changed if file.mode == LINK and file.blob]
+    if not entries:
         return []
-    blobs = list(dict.fromkeys(blob for blob, _ in found))
+    blobs = list(dict.fromkeys(blob for blob, _ in entries))
     sizes = project.git(
         "cat-file", "--batch-check=%(objectsize)", text="".join(f"{blob}\n" for blob in blobs)
     ).split("\n")
@@ -146,17 +146,17 @@ def committed_links(
         for blob, size in zip(blobs, sizes, strict=True)
         if size.isdigit() and int(size) <= LONGEST_PATH
     ]
-    said = project.git(
+    printed = project.git(
         "cat-file", "--batch=%(objectsize)", text="".join(f"{blob}\n" for blob in short)
     )
     targets = dict(
-        zip(short, _contents(f"{said}\n".encode("utf-8", "surrogateescape")), strict=True)
+        zip(short, _contents(f"{printed}\n".encode("utf-8", "surrogateescape")), strict=True)
     )
-    return [(path, targets[blob]) for blob, path in found if blob in targets]
+    return [(path, targets[blob]) for blob, path in entries if blob in targets]
 
 
-def _contents(said: bytes) -> Iterator[str]:
+def _contents(printed: bytes) -> Iterator[str]:
     """The contents in an answer of ``cat-file --batch``, in order."""
-    stream = BytesIO(said)
+    stream = BytesIO(printed)
     while size := stream.readline().strip():
         yield stream.read(int(size) + 1)[:-1].decode("utf-8", "surrogateescape")

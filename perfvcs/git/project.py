@@ -71,8 +71,10 @@ def _ask(folder: Path, wanted: Sequence[str]) -> list[str]:
     end.
     """
     ask = ("rev-parse", "--path-format=absolute")
-    found = git(folder, *ask, *wanted).split("\n")
-    return found if len(found) == len(wanted) else [git(folder, *ask, option) for option in wanted]
+    answers = git(folder, *ask, *wanted).split("\n")
+    return (
+        answers if len(answers) == len(wanted) else [git(folder, *ask, option) for option in wanted]
+    )
 
 
 def _not_embedded(git_folder: Path) -> None:
@@ -130,15 +132,15 @@ class Project(msgspec.Struct, frozen=True, dict=True):
                 git_dir, common_dir, bare = _ask(folder, wanted[:3])
                 root = git_dir if bare == "true" else _ask(folder, wanted[3:])[0]
         except GitError as error:
-            said = str(error).lower()  # git's versions differ in the first letters
-            if "not a git repository" in said:
+            reason = str(error).lower()  # git's versions differ in the first letters
+            if "not a git repository" in reason:
                 raise NoRepository(
                     f"{folder} is not in a git repository: run `git init`, or go to one (`perf -C"
                     " DIR`)"
                 ) from None
-            if "must be run in a work tree" in said:
+            if "must be run in a work tree" in reason:
                 raise NoRepository("this is git's own folder: go to the working tree") from None
-            if "dubious ownership" in said:
+            if "dubious ownership" in reason:
                 cure = "if you trust it: git config --global --add safe.directory"
                 raise NoRepository(
                     f"{folder} belongs to another user: {cure} {shlex.quote(str(folder))}"
@@ -228,21 +230,21 @@ class Project(msgspec.Struct, frozen=True, dict=True):
         if revision in self._known:
             return revision
         # git lets nothing but a commit be HEAD, or the end of a branch
-        found = (
+        commit = (
             lineage.head(self.git_dir, self.common_dir) if revision == "HEAD" else None
         ) or self._asked(revision)
-        if found:
-            self._known.add(found)
-        return found
+        if commit:
+            self._known.add(commit)
+        return commit
 
     def _asked(self, revision: str) -> str | None:
         ask = ("rev-parse", "--verify", "--quiet", "--end-of-options")
         with contextlib.suppress(GitError):
             try:
-                found = self.git(*ask, f"{revision}^{{commit}}")
+                commit = self.git(*ask, f"{revision}^{{commit}}")
             except GitError:  # `:/text` takes all that follows for text
-                found = self.git(*ask, f"{self.git(*ask, revision)}^{{commit}}")
-            return None if found.startswith("^") else found
+                commit = self.git(*ask, f"{self.git(*ask, revision)}^{{commit}}")
+            return None if commit.startswith("^") else commit
         return None
 
     def _has_commits(self) -> bool:
@@ -310,10 +312,10 @@ class Project(msgspec.Struct, frozen=True, dict=True):
         try:
             listed = self.git(*options, text=wanted + "\n")
         except GitError:  # some are unknown here
-            known = self.git(
+            objects = self.git(
                 "cat-file", "--batch-check=%(objectname) %(objecttype)", text=wanted + "\n"
             ).split("\n")
-            present = "\n".join(line.split()[0] for line in known if line.endswith(" commit"))
+            present = "\n".join(line.split()[0] for line in objects if line.endswith(" commit"))
             listed = self.git(*options, text=present + "\n") if present else ""
         return {commit.id: commit for commit in _commits(listed)}
 

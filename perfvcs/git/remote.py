@@ -12,18 +12,16 @@ import os
 import re
 import resource
 import subprocess
-import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.git.bare import Bare
-from perfvcs.git.command import GitError, complaint, git, reach, scratch, start
+from perfvcs.git.command import GitError, complaint, reach, scratch
 from perfvcs.git.project import Project
 
-REFS = "refs/perfvcs/hosts"  # below it, a clone on a host keeps each commit that it was sent
 SETTINGS_NAME = "perf"  # of the other side, in the settings of our own repository
 # what may be asked of the project's settings; their names begin in small letters
 REACHING = re.compile(
@@ -33,7 +31,6 @@ REACHING = re.compile(
 LARGEST_FETCH = 1 << 30  # that one fetch may write
 MOST_MEMORY = 1 << 31  # bytes; of deltas, a small pack can make objects of any size
 MOST_SECONDS = 600  # of a processor, that one fetch may take
-LONGEST_REASON = 200
 CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 # bytes a second, and for how long they may be fewer
 PATIENT = (("http.lowSpeedLimit", "100"), ("http.lowSpeedTime", "60"))
@@ -117,87 +114,6 @@ FAILURES = (  # what git says -> the end of the sentence about a remote, with th
 )
 
 
-def roots(project: Project, commits: Sequence[str]) -> list[str]:
-    """The commits that the history of these begins with."""
-    return sorted(project.git("rev-list", "--max-parents=0", *commits).split())
-
-
-def bundle(project: Project, commits: Sequence[str], known: Iterable[str]) -> bytes:
-    """A git bundle of commits with their history, without what ``known`` commits reach; empty if
-    that is all. Raises GitError.
-    """
-    there = _present(project, known)
-    wanted = [commit for commit in dict.fromkeys(commits) if commit not in there]
-    if not wanted:
-        return b""
-    form = (
-        "# v2 git bundle\n" if len(wanted[0]) == 40 else "# v3 git bundle\n@object-format=sha256\n"
-    )
-    head = (
-        form
-        + "".join(f"-{one} \n" for one in there)
-        + "".join(f"{one} {REFS}/{one}\n" for one in wanted)
-        + "\n"
-    )
-    with scratch() as asked, scratch() as said:
-        asked.write(
-            "".join([*(f"{one}\n" for one in wanted), *(f"^{one}\n" for one in there)]).encode()
-        )
-        asked.seek(0)
-        arguments = ("pack-objects", "--revs", "--thin", "--stdout", "--delta-base-offset", "-q")
-        with start(
-            *arguments, hardened=False, folder=project.root, stdin=asked, stderr=said
-        ) as process:
-            packed, _ = process.communicate()
-        if process.returncode:
-            said.seek(0)
-            raise GitError(
-                f"git pack-objects failed: {said.read().decode(errors='replace').strip()}"
-            )
-    return head.encode() + packed
-
-
-def _present(project: Project, commits: Iterable[str]) -> list[str]:
-    """Those of the commits that the project has."""
-    asked = "".join(f"{commit}\n" for commit in dict.fromkeys(commits))
-    answers = (
-        project.git("cat-file", "--batch-check=%(objectname) %(objecttype)", text=asked)
-        if asked
-        else ""
-    )
-    return [line.split(" ")[0] for line in answers.split("\n") if line.endswith(" commit")]
-
-
-def clone(folder: Path, form: str) -> Project:
-    """The repository in a folder, made if missing; ``form`` names its hash."""
-    if not (folder / ".git").is_dir():
-        folder.mkdir(parents=True, exist_ok=True)
-        git(folder, "init", "--quiet", f"--object-format={form}", "--template=", ".")
-    return Project.find(folder)
-
-
-def tips(project: Project) -> list[str]:
-    """The commits that a clone on a host was sent."""
-    return project.git("for-each-ref", "--format=%(objectname)", REFS).split()
-
-
-def unbundle(project: Project, content: bytes) -> None:
-    """Put what a bundle has into a clone; raises GitError."""
-    if content:
-        with tempfile.NamedTemporaryFile(dir=project.common_dir, suffix=".bundle") as file:
-            file.write(content)
-            file.flush()
-            quiet = (
-                "-c",
-                "core.hooksPath=/dev/null",
-                "-c",
-                "gc.auto=0",
-                "-c",
-                "protocol.file.allow=always",
-            )
-            project.git(*quiet, "fetch", "--quiet", "--no-tags", file.name, f"+{REFS}/*:{REFS}/*")
-
-
 class RemoteFailed(PerfError):
     """A remote could not be reached, refused, or sent what nobody should take."""
 
@@ -251,12 +167,11 @@ class Remote:
         reaching = tuple(pair for pair in settings if REACHING.fullmatch(pair[0]))
         if wanted in names:
             first = next(value for key, value in settings if key == f"remote.{wanted}.url")
-            address = (
-                project.git("remote", "get-url", *(["--push"] if push else []), wanted)
-                if reached
-                else first
-            )
-            own = tuple(
+            address = first
+            if reached:
+                side = ["--push"] if push else []
+                address = project.git("remote", "get-url", *side, wanted)
+            own_settings = tuple(
                 (f"remote.{SETTINGS_NAME}.{key.rpartition('.')[2]}", value)
                 for key, value in settings
                 if re.fullmatch(
@@ -264,12 +179,12 @@ class Remote:
                     key,
                 )
             )
-            return cls(wanted, address, first, project.root, (*reaching, *own))
+            return cls(wanted, address, first, project.root, (*reaching, *own_settings))
         if not re.search(r"[/:]", wanted) and not Path(wanted).exists():
-            known = f"there {'is' if len(names) < 2 else 'are'} {', '.join(names) or 'none'}"
+            existing = f"there {'is' if len(names) < 2 else 'are'} {', '.join(names) or 'none'}"
             raise NoRemote(
-                f"`{wanted}` is not a remote of this repository ({known}), nor an address: see `git"
-                " remote -v`"
+                f"`{wanted}` is not a remote of this repository ({existing}), nor an address: see"
+                " `git remote -v`"
             )
         address = str(Path(wanted).absolute()) if Path(wanted).exists() else wanted
         return cls(CREDENTIALS.sub("", wanted), address, address, project.root, reaching)
@@ -282,14 +197,14 @@ class Remote:
     def fetch(self, into: Bare, *wanted: str, filtered: bool, depth: bool = True) -> bool:
         """Fetch refspecs, or objects by their ids; whether they were there. Raises RemoteFailed.
 
-        ``depth``: of each reference only the newest commit. ``filtered``: of files only small ones,
-        where the other side can tell.
+        ``depth``: of each reference only the newest commit. ``filtered``: only small files, where
+        the other side supports that.
         """
-        options = (
-            *FETCH_OPTIONS,
-            *(["--depth=1"] if depth else []),
-            *(["--filter=blob:limit=1024"] if filtered else []),
-        )
+        options = [*FETCH_OPTIONS]
+        if depth:
+            options.append("--depth=1")
+        if filtered:
+            options.append("--filter=blob:limit=1024")
         done = self._talk(
             into,
             [*CHECKED, "fetch", *options, "--stdin", SETTINGS_NAME],
@@ -350,7 +265,7 @@ class Remote:
         self._check(done)
         lines = [line.partition("\t") for line in done.stdout.split("\n")]
         # git also lists those that only end like it
-        return next((found for found, _, name in lines if name == reference), None)
+        return next((commit for commit, _, name in lines if name == reference), None)
 
     def default_branch(self, within: float) -> str:
         """The branch that a clone would check out; asks as ``tip`` does.
@@ -361,10 +276,10 @@ class Remote:
             None, ["ls-remote", "--quiet", "--symref", "--", self.address, "HEAD"], within=within
         )
         self._check(done)
-        found = re.match(r"ref: refs/heads/(\S+)\tHEAD$", done.stdout, re.MULTILINE)
-        if not found:
+        head = re.match(r"ref: refs/heads/(\S+)\tHEAD$", done.stdout, re.MULTILINE)
+        if not head:
             raise NoBranch(f"{self.name} does not say which branch is its main one: name a branch")
-        return found[1]
+        return head[1]
 
     def follow(self, branch: str, reference: str, within: float) -> None:
         """Let a reference of the project be where a branch of the remote is, and fetch what it
@@ -403,7 +318,7 @@ class Remote:
         settings = (*PATIENT, *self.settings, (f"remote.{SETTINGS_NAME}.url", self.address))
         where = [f"--git-dir={at.path}"] if at is not None else []
         extra = at.variables if at is not None else {}
-        with scratch() as asked, scratch() as said:
+        with scratch() as asked, scratch() as stderr:
             asked.write(data.encode("utf-8", "surrogateescape"))
             asked.seek(0)
             with _bounded(yes=bounded):
@@ -414,7 +329,7 @@ class Remote:
                     settings=settings,
                     extra=extra,
                     stdin=asked,
-                    stderr=said,
+                    stderr=stderr,
                     alone=within is not None,
                 )
             with process:
@@ -428,7 +343,7 @@ class Remote:
                 except BaseException:
                     process.terminate()
                     raise
-            why = complaint(process, said) if process.returncode else ""
+            why = complaint(process, stderr) if process.returncode else ""
         return subprocess.CompletedProcess(
             words, process.returncode, output.decode(errors="replace"), why
         )
@@ -438,13 +353,13 @@ class Remote:
         if not done.returncode:
             return
         whole = f"{done.stderr}\n{done.stdout}"
-        said = CREDENTIALS.sub("", _reason(whole)).replace(SETTINGS_NAME + " ", "")[:LONGEST_REASON]
+        reason = CREDENTIALS.sub("", _reason(whole)).replace(SETTINGS_NAME + " ", "")[:200]
         for pattern, ending in FAILURES:
             if re.search(pattern, whole):
                 raise RemoteFailed(
-                    f"{self.name} {ending.format(said=said, most=LARGEST_FETCH >> 20)}"
+                    f"{self.name} {ending.format(said=reason, most=LARGEST_FETCH >> 20)}"
                 )
-        raise RemoteFailed(f"{self.name} failed ({said}): nothing was changed")
+        raise RemoteFailed(f"{self.name} failed ({reason}): nothing was changed")
 
 
 def _default(project: Project, settings: dict[str, str], names: list[str], *, push: bool) -> str:
@@ -488,10 +403,10 @@ def _bounded(*, yes: bool) -> Iterator[None]:
     before = {kind: resource.getrlimit(kind) for kind in limits} if yes else {}
     try:
         for kind, (soft, hard) in before.items():
-            known = [
+            finite = [
                 limit for limit in (soft, hard, limits[kind]) if limit != resource.RLIM_INFINITY
             ]
-            resource.setrlimit(kind, (min(known), hard))
+            resource.setrlimit(kind, (min(finite), hard))
         yield
     finally:
         for kind, both in before.items():

@@ -22,9 +22,6 @@ from perfvcs.text.words import counted
 
 DEEPEST = 8  # submodules within submodules
 MODULES_FILE = ".gitmodules"
-CURE = (
-    "`git submodule update --init` shows why, and `submodules` in perf.toml says which are wanted"
-)
 LINK = "160000"  # mode of a submodule in a tree
 
 Wanted = bool | Sequence[str]  # all of them, none, or those at these paths with what is within them
@@ -35,7 +32,7 @@ QUIET_CHECKOUT = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=f
 TEXT_BYTES = 8000  # of a file's beginning; git takes a file for binary where there is a NUL in them
 TICK = 0.02  # seconds, two ticks of the clock for stamps
 MICROSECOND = 1000  # ns
-LFS_POINTER = b"version https://git-lfs.github.com/spec/"
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"  # specification of Git LFS
 
 
 class _Submodule(NamedTuple):
@@ -55,23 +52,18 @@ def fill(common_dir: Path, folder: Path, *, wanted: Wanted = True) -> dict[str, 
     if wanted is False:
         return {}
     there = _submodules(folder)
-    chosen = [one for one in there if wanted is True or one.path in wanted]
-    empty = (
-        {}
-        if wanted is True
-        else {
-            path: "this revision has no such submodule"
-            for path in wanted
-            if path not in _paths(there)
-        }
-    )
+    chosen = [entry for entry in there if wanted is True or entry.path in wanted]
+    empty = {}
+    if wanted is not True:
+        missing = set(wanted) - _paths(there)
+        empty = {path: "this revision has no such submodule" for path in wanted if path in missing}
     for submodule in chosen:
         empty |= _fill(common_dir, folder, submodule, submodule.path, DEEPEST)
     return empty
 
 
 def _paths(submodules: Sequence[_Submodule]) -> set[str]:
-    return {one.path for one in submodules}
+    return {submodule.path for submodule in submodules}
 
 
 def _fill(
@@ -225,7 +217,11 @@ def _add(project: Project, commit: str, folder: Path, *, wanted: Wanted = True) 
     )
     empty = fill(project.common_dir, folder, wanted=wanted)
     return [
-        *(f"submodule `{path}` is left empty ({reason}): {CURE}" for path, reason in empty.items()),
+        *(
+            f"submodule `{path}` is left empty ({reason}): `git submodule update --init` shows why,"
+            " and `submodules` in perf.toml says which are wanted"
+            for path, reason in empty.items()
+        ),
         *_pointers(folder),
     ]
 
@@ -274,13 +270,13 @@ def lasting(project: Project, commit: str, folder: Path) -> Project:
     else a new one. Raises CheckoutError.
     """
     with contextlib.suppress(PerfError, OSError):
-        found = Project.find(folder)
+        worktree = Project.find(folder)
         if (
-            found.root == folder.resolve()
-            and found.head == commit
-            and not found.git("status", "--porcelain")
+            worktree.root == folder.resolve()
+            and worktree.head == commit
+            and not worktree.git("status", "--porcelain")
         ):
-            return found
+            return worktree
     remove(project, folder)
     try:
         _add(project, commit, folder)
@@ -313,7 +309,7 @@ def records(project: Project, folder: Path) -> list[Path]:
     """Git's records of the worktrees at a folder, or below it, and those that a killed git did not
     finish, wherever that was.
     """
-    found = []
+    left = []
     for record in (project.common_dir / "worktrees").glob("*"):
         with contextlib.suppress(OSError):
             place = record / "gitdir"
@@ -324,8 +320,8 @@ def records(project: Project, folder: Path) -> list[Path]:
             else:
                 ours = time.time() - record.stat().st_mtime > UNFINISHED
             if ours:
-                found.append(record)
-    return found
+                left.append(record)
+    return left
 
 
 def _copy(changes: WorkingChanges, folder: Path) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.environment.host import Facts
-from perfvcs.git.remote import bundle
+from perfvcs.git.bundles import bundle
 from perfvcs.hosts import wire, work
 from perfvcs.hosts.cluster import Cluster, HostsLost
 from perfvcs.hosts.wire import (

@@ -24,8 +24,8 @@ from msgspec import structs
 
 from perfvcs.environment import noise
 from perfvcs.errors import CURES, PerfError
+from perfvcs.git.bundles import clone, tips, unbundle
 from perfvcs.git.project import Project
-from perfvcs.git.remote import clone, tips, unbundle
 from perfvcs.git.worktree import remove as remove_worktree
 from perfvcs.hosts import wire
 from perfvcs.hosts.stall import Utilisation, watching

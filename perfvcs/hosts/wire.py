@@ -16,7 +16,7 @@ from perfvcs.environment import RECORDED, RECORDED_OF_BUILDS
 from perfvcs.environment.host import Facts
 from perfvcs.environment.variables import secrets, without_secrets
 from perfvcs.errors import UsageError
-from perfvcs.git.remote import roots
+from perfvcs.git.bundles import roots
 from perfvcs.jobs import Cell, matrix
 from perfvcs.jobs.config import Config
 from perfvcs.measure.journal import Block, Described, Identity, Lost
