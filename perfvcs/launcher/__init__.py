@@ -83,7 +83,7 @@ def _prepared() -> tuple[Path | None, str | None]:
     loss = "times are taken from Python and memory is not measured"
     try:
         path = compiled(native_folder() / "launcher.c")
-        said = subprocess.run(
+        answer = subprocess.run(
             [path, "--version"], capture_output=True, env={}, check=False, timeout=10
         )
     except NotCompiled as error:
@@ -93,7 +93,7 @@ def _prepared() -> tuple[Path | None, str | None]:
             None,
             f"{loss}: {error}: set XDG_CACHE_HOME to a folder from which programs may be started",
         )
-    if said.stdout != f"perfvcs-launcher {VERSION}\n".encode():
+    if answer.stdout != f"perfvcs-launcher {VERSION}\n".encode():
         return None, f"{loss}: {path} does not work here: remove it"
     return path, None
 
@@ -124,8 +124,8 @@ def launch(
     daemons included. ``cpus`` pins it to processors, ``aslr=False`` switches address space
     randomisation off. With ``pace`` the machine's pace is read meanwhile, every 20 ms. ``output``
     is a descriptor that gets standard output and, unless ``errors`` does, standard error instead;
-    ``pass_fds`` stay open in the command. ``started`` is told the launcher's process as soon as
-    there is one. ``watch`` is called again and again meanwhile; what it raises ends the command.
+    ``pass_fds`` stay open in the command. Calls ``started`` with the launcher's process id as soon
+    as it is known. ``watch`` is called again and again meanwhile; what it raises ends the command.
     When this process ends, in whatever way, so do the command and its descendants. Raises
     NotStarted if the system refuses to start the command, LaunchError where the launcher itself was
     killed; a command that fails is not an error here.
@@ -164,7 +164,7 @@ def launch(
             int(aslr),
         ]
         # Python needs the variables that found its own libraries
-        first, own = (
+        first, variables = (
             ([str(program)], {}) if program else (PYTHON_LAUNCHER, children.released(os.environ))
         )
         command = [*first, *map(str, numbers), ",".join(map(str, cpus)) or "-", *argv]
@@ -174,7 +174,7 @@ def launch(
             process = subprocess.Popen(
                 command,
                 cwd=cwd,
-                env=own,
+                env=variables,
                 start_new_session=True,
                 pass_fds=shared,
                 stdin=subprocess.DEVNULL,
@@ -201,13 +201,13 @@ def launch(
             time.monotonic() + timeout + grace + patience + LAUNCHER_SECONDS,
             watch,
         )
-        code, said = process.wait(), _reported(report)
-        if "end" not in said:
-            _stop_orphans(said, stderr)
+        code, reported = process.wait(), _reported(report)
+        if "end" not in reported:
+            _stop_orphans(reported, stderr)
         return _execution(
             argv,
             cpus,
-            said,
+            reported,
             code,
             tail.rest(stderr),
             Pace.of(readings) if pace and program else None,
@@ -280,16 +280,16 @@ def _reported(report: int) -> dict[str, int]:
     """The numbers that the launcher wrote; lines that make no sense are left out, since a killed
     one may have written half a line.
     """
-    found = REPORTED.findall(os.pread(report, 1 << 16, 0))
-    return {name.decode(): int(value) for name, value in found}
+    pairs = REPORTED.findall(os.pread(report, 1 << 16, 0))
+    return {name.decode(): int(value) for name, value in pairs}
 
 
-def _stop_orphans(said: Mapping[str, int], stderr: int) -> None:
+def _stop_orphans(numbers: Mapping[str, int], stderr: int) -> None:
     """Stop what a killed launcher left: its command's session, and those of all that still hold the
     pipe for standard error.
     """
     sessions = _sessions_holding(str(Path(f"/proc/self/fd/{stderr}").readlink())) | {
-        said.get("pid", 0)
+        numbers.get("pid", 0)
     }
     for session in sessions - {0, os.getsid(0)}:
         _stop(session)
@@ -297,14 +297,14 @@ def _stop_orphans(said: Mapping[str, int], stderr: int) -> None:
 
 def _sessions_holding(pipe: str) -> set[int]:
     """The sessions with a process that has ``pipe`` (such as ``pipe:[1234]``) open."""
-    found = set()
+    sessions = set()
     for entry in os.scandir("/proc"):
         with suppress(OSError):
             if entry.name.isdecimal() and any(
                 str(link.readlink()) == pipe for link in Path(entry.path, "fd").iterdir()
             ):
-                found.add(os.getsid(int(entry.name)))
-    return found
+                sessions.add(os.getsid(int(entry.name)))
+    return sessions
 
 
 def _stop(session: int) -> None:
@@ -318,95 +318,95 @@ def _stop(session: int) -> None:
 
 
 def _members(session: int) -> list[int]:
-    found = []
+    members = []
     for entry in os.scandir("/proc"):
         with suppress(OSError, ValueError):  # it ended meanwhile, or is no process
             state, _, _, its_session = (
                 Path(entry.path, "stat").read_bytes().rpartition(b")")[2].split()[:4]
             )
             if state not in (b"Z", b"X") and int(its_session) == session:
-                found.append(int(entry.name))
-    return found
+                members.append(int(entry.name))
+    return members
 
 
 def _execution(
     argv: Sequence[str],
     cpus: Sequence[int],
-    said: Mapping[str, int],
+    numbers: Mapping[str, int],
     code: int,
     stderr: str,
     pace: Pace | None = None,
 ) -> Execution:
-    if "exec" in said:
-        raise not_started(argv, said["exec"])
-    if "pin" in said:
+    if "exec" in numbers:
+        raise not_started(argv, numbers["exec"])
+    if "pin" in numbers:
         allowed = ",".join(str(number) for number in sorted(os.sched_getaffinity(0)))
         raise NotStarted(
             f"cannot pin to the processors {','.join(map(str, cpus))}: this process may use"
             f" {allowed}: choose among those"
         )
-    if "aslr" in said:
+    if "aslr" in numbers:
         raise NotStarted(
             "address space randomisation cannot be switched off here (containers often forbid it):"
             " leave it on"
         )
-    if "setup" in said:
+    if "setup" in numbers:
         raise NotStarted(
-            f"cannot run {name_command(argv)}: {errno.errorcode.get(said['setup'], '?')} while"
+            f"cannot run {name_command(argv)}: {errno.errorcode.get(numbers['setup'], '?')} while"
             " preparing: try again"
         )
-    if "stuck" in said:
+    if "stuck" in numbers:
         raise LaunchError(
             f"{name_command(argv)} timed out and does not die of SIGKILL: look at process"
-            f" {said['pid']}"
+            f" {numbers['pid']}"
         )
-    if "interrupted" in said:
+    if "interrupted" in numbers:
         raise LaunchError(
             f"{name_command(argv)} was stopped: the launcher got"
-            f" {name_signal(said['interrupted'])}: start it again"
+            f" {name_signal(numbers['interrupted'])}: start it again"
         )
-    if "end" not in said:
+    if "end" not in numbers:
         how = name_signal(-code) if code < 0 else f"exit status {code}"
         raise LaunchError(
             f"{name_command(argv)}: the launcher ended with {how}: does the command kill its"
             " parent? then wrap it"
         )
-    if said.get("perfvcs-launcher") != VERSION:
+    if numbers.get("perfvcs-launcher") != VERSION:
         raise LaunchError(
-            f"the launcher speaks version {said.get('perfvcs-launcher')}: remove it from the cache"
-            " folder"
+            f"the launcher speaks version {numbers.get('perfvcs-launcher')}: remove it from the"
+            " cache folder"
         )
-    if missing := ", ".join(name for name in NEEDED if name not in said):
+    if missing := ", ".join(name for name in NEEDED if name not in numbers):
         raise LaunchError(
             f"the launcher's report lacks {missing}: something else wrote into it: start the"
             " command again"
         )
     seconds = {
-        name: said[name] / 1e9 if name in said else None
+        name: numbers[name] / 1e9 if name in numbers else None
         for name in ("run_delay", "wake_delay", "pressure", "steal")
     }
     return Execution(
-        wall=said["wall"] / 1e9,
-        cpu=said["cpu"] / 1e9,
-        maxrss=said.get("maxrss"),
+        wall=numbers["wall"] / 1e9,
+        cpu=numbers["cpu"] / 1e9,
+        maxrss=numbers.get("maxrss"),
         run_delay=seconds["run_delay"],
         wake_delay=seconds["wake_delay"],
-        minor_faults=said["minflt"],
-        major_faults=said["majflt"],
-        voluntary_switches=said["nvcsw"],
-        involuntary_switches=said["nivcsw"],
-        blocks_in=said["inblock"],
-        blocks_out=said["oublock"],
-        read_chars=said.get("rchar"),
-        write_chars=said.get("wchar"),
-        read_bytes=said.get("read_bytes"),
-        write_bytes=said.get("write_bytes"),
+        minor_faults=numbers["minflt"],
+        major_faults=numbers["majflt"],
+        voluntary_switches=numbers["nvcsw"],
+        involuntary_switches=numbers["nivcsw"],
+        blocks_in=numbers["inblock"],
+        blocks_out=numbers["oublock"],
+        read_chars=numbers.get("rchar"),
+        write_chars=numbers.get("wchar"),
+        read_bytes=numbers.get("read_bytes"),
+        write_bytes=numbers.get("write_bytes"),
         pressure=seconds["pressure"],
         steal=seconds["steal"],
-        status=said.get("status"),
-        signal=said.get("signal"),
-        timed_out=bool(said["timed_out"]),
-        leftover=said["leftover"],
+        status=numbers.get("status"),
+        signal=numbers.get("signal"),
+        timed_out=bool(numbers["timed_out"]),
+        leftover=numbers["leftover"],
         stderr=stderr,
         pace=pace,
     )

@@ -56,16 +56,16 @@ class Pace(msgspec.Struct, frozen=True):
         import numpy as np
 
         when = np.asarray(time, dtype=np.float64)
-        found = np.frombuffer(self.readings, dtype=np.int64).reshape(-1, 2).astype(np.float64)
-        found = found[found[:, 1] > 0]
-        if not len(found):
+        readings = np.frombuffer(self.readings, dtype=np.int64).reshape(-1, 2).astype(np.float64)
+        readings = readings[readings[:, 1] > 0]
+        if not len(readings):
             return np.full(len(when), np.nan)
-        width = min(SMOOTH, len(found))
-        took = np.log(found[:, 1] / 1e9)
+        width = min(SMOOTH, len(readings))
+        took = np.log(readings[:, 1] / 1e9)
         padded = np.pad(took, (width // 2, (width - 1) // 2), mode="edge")
         return np.exp(
             np.interp(
-                when, found[:, 0], np.convolve(padded, np.full(width, 1 / width), mode="valid")
+                when, readings[:, 0], np.convolve(padded, np.full(width, 1 / width), mode="valid")
             )
         )
 
@@ -190,11 +190,11 @@ def failure(argv: Sequence[str], execution: Execution, timeout: float) -> str | 
             return f"{name_command(argv)} {how}: {foreign}"
     else:
         return None
-    said = " | ".join(line.strip() for line in execution.stderr.splitlines() if line.strip())
-    said = "".join(character if character.isprintable() else "?" for character in said)
-    if len(said) > STDERR_SHOWN:
-        said = "..." + said[-STDERR_SHOWN:]
-    return f"{name_command(argv)} {how}: {said or 'it wrote nothing to standard error'}"
+    stderr = " | ".join(line.strip() for line in execution.stderr.splitlines() if line.strip())
+    stderr = "".join(character if character.isprintable() else "?" for character in stderr)
+    if len(stderr) > STDERR_SHOWN:
+        stderr = "..." + stderr[-STDERR_SHOWN:]
+    return f"{name_command(argv)} {how}: {stderr or 'it wrote nothing to standard error'}"
 
 
 def check_start(argv: Sequence[str], cwd: Path) -> None:

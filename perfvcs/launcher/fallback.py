@@ -20,10 +20,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-VERSION = 1
-PR_SET_PDEATHSIG = 1
-PR_SET_CHILD_SUBREAPER = 36
-ADDR_NO_RANDOMIZE = 0x0040000
+VERSION = 1  # of the report, as in launcher.c
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+ADDR_NO_RANDOMIZE = 0x0040000  # linux/personality.h
 # seconds that processes get to die after SIGKILL; only an uninterruptible one needs them
 PATIENCE = 5.0
 LONGEST_WAIT = 3600.0  # seconds; sigtimedwait takes no more than a C time_t
@@ -51,11 +51,11 @@ def main(words: list[str]) -> None:
         os.write(report, f"{key} {int(value)}\n".encode())
 
     say("perfvcs-launcher", VERSION)
-    known = signal.valid_signals()
-    signal.pthread_sigmask(signal.SIG_SETMASK, known)
+    signals = signal.valid_signals()
+    signal.pthread_sigmask(signal.SIG_SETMASK, signals)
     system = ctypes.CDLL(None, use_errno=True)
     system.prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
-    if os.getppid() != parent:  # it died before we asked to be told
+    if os.getppid() != parent:  # it died before we asked for the signal
         sys.exit(1)
     system.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     try:
@@ -65,7 +65,7 @@ def main(words: list[str]) -> None:
             raise Refused("aslr", ctypes.get_errno())
         variables = os.pread(environment, os.fstat(environment).st_size, 0).split(b"\0")[:-1]
         given = dict(variable.split(b"=", 1) for variable in variables)
-        defaults = known - FATAL
+        defaults = signals - FATAL
         start = time.perf_counter()
         try:
             command = os.posix_spawn(
@@ -139,9 +139,9 @@ def _next_signal(until: float) -> int:
     """The next awaited signal, 0 if none comes before ``until``."""
     while True:
         left = max(0.0, until - time.perf_counter())
-        found = signal.sigtimedwait(AWAITED, min(left, LONGEST_WAIT))
-        if found is not None:
-            return int(found.si_signo)
+        received = signal.sigtimedwait(AWAITED, min(left, LONGEST_WAIT))
+        if received is not None:
+            return int(received.si_signo)
         if left <= LONGEST_WAIT:
             return 0
 
@@ -151,9 +151,9 @@ def _reap(command: int) -> int:
     SIGKILL.
     """
     killed = 0
-    while (found := _ended_child()) and found.si_pid != command:
-        os.waitpid(found.si_pid, 0)
-        killed += found.si_code == os.CLD_KILLED and found.si_status == signal.SIGKILL
+    while (child := _ended_child()) and child.si_pid != command:
+        os.waitpid(child.si_pid, 0)
+        killed += child.si_code == os.CLD_KILLED and child.si_status == signal.SIGKILL
     return killed
 
 
@@ -197,7 +197,7 @@ def _stop_all(command: int, grace: float) -> int:
 
 
 def _children() -> list[int]:
-    found = []
+    children = []
     for entry in os.scandir("/proc"):
         try:
             with open(f"{entry.path}/stat", "rb") as file:
@@ -206,8 +206,8 @@ def _children() -> list[int]:
         except OSError:  # it is none, or has ended
             continue
         if int(parent) == os.getpid():
-            found.append(int(entry.name))
-    return found
+            children.append(int(entry.name))
+    return children
 
 
 def _kill(child: int, number: int) -> None:

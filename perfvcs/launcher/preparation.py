@@ -99,9 +99,9 @@ def run(
             return
         end = _tail(log_file)
     more = f" (log: {log})" if log else ""
-    said = f": {end}" if end else ", and printed nothing"
+    printed = f": {end}" if end else ", and printed nothing"
     full = f" ({CURES[errno.ENOSPC]})" if disk_is_full(cwd) else ""
-    raise CommandFailed(f"`{command}` {problem}{said}{more}{full}")
+    raise CommandFailed(f"`{command}` {problem}{printed}{more}{full}")
 
 
 def ended(status: int) -> str:
@@ -121,8 +121,8 @@ def _which(name: str, cwd: Path, env: Mapping[str, str]) -> str | None:
 
     if "/" in name:
         return str(cwd.absolute() / name)
-    found = shutil.which(name, path=env.get("PATH", os.defpath))
-    return found and str(Path(found).absolute())
+    path = shutil.which(name, path=env.get("PATH", os.defpath))
+    return path and str(Path(path).absolute())
 
 
 def _problem(program: str, execution: Execution, timeout: float) -> str | None:

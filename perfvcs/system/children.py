@@ -106,13 +106,13 @@ def shared(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result
     comes back. The work must not use SQLite, whose connections no fork may touch.
     """
     alone = len(items) < FEWEST_ITEMS or _processors() < 2 or threading.active_count() > 1
-    found: list[Result] = []
+    results: list[Result] = []
     begun = time.process_time()
     for done, item in enumerate(items):
         if not alone and _worth(time.process_time() - begun, done, len(items) - done):
-            return found + _forked(work, items[done:])
-        found.append(work(item))
-    return found
+            return results + _forked(work, items[done:])
+        results.append(work(item))
+    return results
 
 
 def _worth(seconds: float, done: int, left: int) -> bool:

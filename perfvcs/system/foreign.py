@@ -59,14 +59,14 @@ def toml(text: str, refuse: Callable[[str], PerfError]) -> dict[str, Any]:
         if line.count(".") > MAX_DOTS:
             raise refuse(f"line {number} has over {MAX_DOTS} dots")
     try:
-        found = tomllib.loads(text)
+        tables = tomllib.loads(text)
     except RecursionError:
         raise refuse("it is nested too deeply") from None
     except ValueError as error:  # also a number of thousands of digits
         raise refuse(str(error)) from None
-    if not is_flat(found):
+    if not is_flat(tables):
         raise refuse(f"it is nested deeper than {MAX_DEPTH} levels")
-    return found
+    return tables
 
 
 def is_flat(value: object) -> bool:
@@ -84,4 +84,6 @@ def is_flat(value: object) -> bool:
 
 
 def _parts(value: object) -> Iterable[object]:
-    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()

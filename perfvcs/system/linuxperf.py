@@ -24,7 +24,7 @@ _NAMES = (
 COMMANDS = frozenset(_NAMES.split())
 # pid=path of every hand-over so far, to see a loop over wrappers such as pyenv's shims
 TRIED = "PERFVCS_LINUX_PERF"
-MAX_HANDOVERS = 16
+MAX_HANDOVERS = 16  # programs called perf that hand the command on
 HEAD_BYTES = 8192  # bytes of a script in which the name of our package is looked for
 _OURS = re.compile(rb"perfvcs\.(?:entry|cli)|-m perfvcs\b|['\"]perfvcs['\"=]")
 
@@ -81,8 +81,8 @@ def _candidates(path: str | None = None) -> list[str]:
     name.
     """
     folders = (os.environ.get("PATH", os.defpath) if path is None else path).split(os.pathsep)
-    found = [shutil.which("perf", path=folder) for folder in dict.fromkeys(folders) if folder]
-    return [path for path in found if path and not _is_ours(path)]
+    programs = [shutil.which("perf", path=folder) for folder in dict.fromkeys(folders) if folder]
+    return [path for path in programs if path and not _is_ours(path)]
 
 
 def _is_ours(path: str) -> bool:

@@ -170,10 +170,10 @@ def sparkline(
     ('▁▄ █', '===', '')
     """
     shown = list(values if width is None else values[max(0, len(values) - width) :])
-    known = [value for value in shown if value is not None and math.isfinite(value)]
-    if not known:
+    finite = [value for value in shown if value is not None and math.isfinite(value)]
+    if not finite:
         return MISSING_VALUE * len(shown)
-    low, high = min(known), max(known)
+    low, high = min(finite), max(finite)
     middle = low / 2 + high / 2
     span = max(high - low, least * abs(middle))
     if not math.isfinite(span):  # the ends are further apart than a float can say
@@ -258,13 +258,13 @@ def wrapped(texts: Iterable[str], width: int) -> list[str]:
 
 def beside(entries: Sequence[str], width: int) -> list[str]:
     """Entries of a legend, as many on a line as fit, three spaces between them."""
-    found: list[str] = []
+    lines: list[str] = []
     for entry in (fitted(entry, width) for entry in entries):
-        if found and columns(found[-1]) + 3 + columns(entry) <= width:
-            found[-1] += f"   {entry}"
+        if lines and columns(lines[-1]) + 3 + columns(entry) <= width:
+            lines[-1] += f"   {entry}"
         else:
-            found.append(entry)
-    return found
+            lines.append(entry)
+    return lines
 
 
 def ascii_only(text: str) -> str:

@@ -194,9 +194,9 @@ def difference(shift: float, low: float | None, high: float | None, unit: str) -
     >>> difference(0.0012, 0.001, 0.0014, "s"), difference(-5.0, None, None, "B")
     ('+1.2 ms [+1, +1.4]', '-5 B')
     """
-    known = [value for value in (shift, low, high) if value is not None]
-    chosen = scale(max(map(abs, known)), unit)
-    texts = [f"{'+' * (value > 0)}{number(value * chosen.factor)}" for value in known]
+    given = [value for value in (shift, low, high) if value is not None]
+    chosen = scale(max(map(abs, given)), unit)
+    texts = [f"{'+' * (value > 0)}{number(value * chosen.factor)}" for value in given]
     bounds = f" [{texts[1]}, {texts[2]}]" if len(texts) == 3 else ""
     return f"{texts[0]} {_short(chosen.unit)}".rstrip() + bounds
 

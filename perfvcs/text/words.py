@@ -115,7 +115,7 @@ class Ambiguous(UsageError):
 def meant(
     given: str, known: Iterable[Named], what: str = "benchmark", *, several: bool = False
 ) -> list[int]:
-    """The places of what a name means among what is known; none where nothing has such a name.
+    """The places of what a name means among what is ``named``; none where nothing has such a name.
 
     A part means the coarsest thing in whose name it is: "asc" means the unit "run: ascii" at all of
     its sizes. Where names begin with it, they precede those that have it elsewhere, and with
@@ -135,25 +135,25 @@ def meant(
         return exact
     begins, contains = _patterns(wanted.casefold())
     for test in (begins, contains):
-        found: dict[str, list[int]] = {}
+        by_name: dict[str, list[int]] = {}
         for place, item in enumerate(items):
             name = next(
                 (name for name in item.names if test(_plain(visible(name)).casefold())), None
             )
             if name is not None:
-                found.setdefault(name, []).append(place)
-        if len(found) == 1 or (several and test is begins and found):
-            return [place for places in found.values() for place in places]
-        if found:
-            raise _ambiguous(given, list(found), what)
+                by_name.setdefault(name, []).append(place)
+        if len(by_name) == 1 or (several and test is begins and by_name):
+            return [place for places in by_name.values() for place in places]
+        if by_name:
+            raise _ambiguous(given, list(by_name), what)
     return []
 
 
-def metric(given: str, known: Iterable[str]) -> str:
+def metric(given: str, stored: Iterable[str]) -> str:
     """The metric that a name means, as stored or as printed ("wall time"), or a part of one; empty
     for an unknown one.
     """
-    metrics = list(dict.fromkeys(known))
+    metrics = list(dict.fromkeys(stored))
     places = meant(given, [Named([metric_name(name)], [name]) for name in metrics], "metric")
     return metrics[places[0]] if places else ""
 
@@ -170,10 +170,10 @@ def _patterns(wanted: str) -> tuple[Callable[[str], bool], Callable[[str], bool]
 
     def contains(name: str, start: int = 0) -> bool:
         for part in parts:
-            found = name.find(part, start)
-            if found < 0:
+            index = name.find(part, start)
+            if index < 0:
                 return False
-            start = found + len(part)
+            start = index + len(part)
         return True
 
     def begins(name: str) -> bool:
@@ -209,7 +209,7 @@ def apart(names: Sequence[str], width: int) -> list[str]:
     for group in alike.values():
         if len(group) > 1:
             group.sort()
-            shared = [_shared(one, other) for one, other in pairwise(group)]
+            shared = [_shared(former, later) for former, later in pairwise(group)]
             for name, before, after in zip(group, [0, *shared], [*shared, 0], strict=True):
                 short[name] = _around(name, max(before, after), width)
     return [short[name] for name in names]
