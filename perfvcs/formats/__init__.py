@@ -62,7 +62,7 @@ class Format(Protocol):
     def recognises(self, name: str, head: bytes) -> bool:
         """Whether a file of this name, beginning with these bytes, is of this format.
 
-        It is asked with an empty name first, to say what the bytes alone tell.
+        It is asked with an empty name first, for what the bytes alone show.
         """
         ...
 
@@ -254,8 +254,8 @@ def encode_all(
     if hasattr(member, "folder"):
         yield from cast(WritableFolder, member).folder(profiles)
     else:
-        one = cast(WritableTogether, member)
-        yield one.file, one.encode_all(profiles)
+        writer = cast(WritableTogether, member)
+        yield writer.file, writer.encode_all(profiles)
 
 
 def together(format_name: str) -> Literal["file", "folder", ""]:
@@ -263,9 +263,9 @@ def together(format_name: str) -> Literal["file", "folder", ""]:
     file of its own.
     """
     member = find("formats", format_name)
-    return (
-        "folder" if hasattr(member, "folder") else "file" if hasattr(member, "encode_all") else ""
-    )
+    if hasattr(member, "folder"):
+        return "folder"
+    return "file" if hasattr(member, "encode_all") else ""
 
 
 def members(method: str) -> list[str]:
@@ -299,26 +299,26 @@ def parse_options(format_name: str, pairs: Iterable[str]) -> dict[str, Any]:
     """
     member = find("formats", format_name)
     kinds = get_type_hints(member)
-    known = [name for name in kinds if get_origin(kinds[name]) is not ClassVar]
-    found: dict[str, Any] = {}
+    allowed = [name for name in kinds if get_origin(kinds[name]) is not ClassVar]
+    options: dict[str, Any] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         name, _, entry = key.partition(".")
         if not equals:
             raise UsageError(f"--option {pair[:80]}: write KEY=VALUE, such as name=sort")
-        if name not in known:
+        if name not in allowed:
             raise UsageError(
-                f"the format `{format_name}` has no option `{name[:80]}`{nearest(name, known)}"
+                f"the format `{format_name}` has no option `{name[:80]}`{nearest(name, allowed)}"
             )
         if get_origin(kinds[name]) is tuple:
-            found[name] = [*found.get(name, ()), *next(reader([value]), [])]
+            options[name] = [*options.get(name, ()), *next(reader([value]), [])]
         elif get_origin(kinds[name]) is Mapping:
             if not entry:
                 raise UsageError(f"--option {pair[:80]}: write {name}.COLUMN=VALUE")
-            found.setdefault(name, {})[entry] = value
+            options.setdefault(name, {})[entry] = value
         else:
-            found[key] = value
-    return found
+            options[key] = value
+    return options
 
 
 @cache
@@ -330,19 +330,26 @@ def _known() -> dict[str, Format]:
 
 
 def _recognised(path: str, base: str, head: bytes) -> str:
-    """The one format that the bytes tell, else the first one that the name tells."""
+    """The one format that recognises the bytes, else the first one that recognises the name."""
     if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise UnreadableFile(f"{path} is text in UTF-16: convert it to UTF-8")
-    known = _known()
-    if len(found := [name for name, member in known.items() if member.recognises("", head)]) > 1:
-        raise UnreadableFile(f"{path} could be {' or '.join(found)}: name its format with --format")
-    found = found or [name for name, member in known.items() if member.recognises(base, head)]
-    if not found:
+    readable = _known()
+    if (
+        len(formats := [name for name, member in readable.items() if member.recognises("", head)])
+        > 1
+    ):
         raise UnreadableFile(
-            f"{path} has none of the formats known here ({', '.join(known)}): convert it, or name"
-            " its format with --format"
+            f"{path} could be {' or '.join(formats)}: name its format with --format"
         )
-    return found[0]
+    formats = formats or [
+        name for name, member in readable.items() if member.recognises(base, head)
+    ]
+    if not formats:
+        raise UnreadableFile(
+            f"{path} has none of the formats known here ({', '.join(readable)}): convert it, or"
+            " name its format with --format"
+        )
+    return formats[0]
 
 
 def _readable(name: str, options: Mapping[str, Any] | None) -> Format:

@@ -36,8 +36,8 @@ class ResourceBlock:
 
     def column(self, key: str) -> list[Any]:
         """A field of all rows; None where one has none."""
-        found = self.columns.get(key)
-        return found if found is not None else [self.shared.get(key)] * self.count
+        values = self.columns.get(key)
+        return values if values is not None else [self.shared.get(key)] * self.count
 
 
 class RowwiseBlock(ResourceBlock):
@@ -46,14 +46,14 @@ class RowwiseBlock(ResourceBlock):
 
 def blocks(document: Mapping[str, Any]) -> list[ResourceBlock]:
     """The blocks of a document; raises Malformed with the place, also where there are none."""
-    found: list[ResourceBlock] = []
+    read: list[ResourceBlock] = []
     for key in ("global", "resources", "snapshots"):
         value = document.get(key)
         if key == "snapshots":
             for number, snapshot in enumerate(listed(value, "$.snapshots")):
                 place = f"$.snapshots[{number}]"
                 holder = mapping(snapshot, place)
-                found.append(
+                read.append(
                     _rows(
                         holder.get("resources"),
                         f"{place}.resources",
@@ -61,18 +61,18 @@ def blocks(document: Mapping[str, Any]) -> list[ResourceBlock]:
                     )
                 )
         elif isinstance(value, dict) and key == "global":
-            found.append(_rows(value.get("resources"), "$.global.resources", {}))
+            read.append(_rows(value.get("resources"), "$.global.resources", {}))
         elif isinstance(value, dict):
             types = mapping(document.get("resource_type_map"), "$.resource_type_map")
-            found += [_columns(name, columns, types) for name, columns in value.items()]
+            read += [_columns(name, columns, types) for name, columns in value.items()]
         else:
-            found.append(_rows(value, f"$.{key}", {}))
-    count = sum(block.count for block in found)
+            read.append(_rows(value, f"$.{key}", {}))
+    count = sum(block.count for block in read)
     if count > MAX_ROWS:
         raise Malformed(f"it has {count:,} resources, over the limit of {MAX_ROWS:,}")
     if not count:
         raise Malformed("it has no resources with amounts")
-    return found
+    return read
 
 
 def _rows(value: Any, path: str, shared: Mapping[str, Any]) -> ResourceBlock:

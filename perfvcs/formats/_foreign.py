@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-GZIP = b"\x1f\x8b"
+GZIP = b"\x1f\x8b"  # RFC 1952
 RATIO = 200  # of what is packed by its size; that of measurements is below 50
 HARMLESS_BYTES = 1 << 24  # bytes inside that are fine whatever the ratio
 CHUNK_BYTES = 1 << 20  # bytes at a time
@@ -140,17 +140,17 @@ def grouped(columns: Iterable[Sequence[Any] | NDArray[np.int64]]) -> NDArray[np.
     """
     import numpy as np
 
-    found: NDArray[np.int64] | int = 0
+    groups: NDArray[np.int64] | int = 0
     span = 1  # below which the numbers are
     for column in columns:
         codes = _coded(column)
         count = int(codes.max(initial=0)) + 1
         if span * count > MAX_INTEGER:
-            found = np.unique(found, return_inverse=True)[1]
+            groups = np.unique(groups, return_inverse=True)[1]
             span = len(codes)
-        found = found * count + codes
+        groups = groups * count + codes
         span *= count
-    _, firsts, numbers = np.unique(found, return_index=True, return_inverse=True)
+    _, firsts, numbers = np.unique(groups, return_index=True, return_inverse=True)
     order = np.empty_like(firsts)
     order[np.argsort(firsts)] = np.arange(len(firsts))
     return order[numbers]
@@ -192,9 +192,9 @@ def counted(keys: NDArray[np.int64]) -> NDArray[np.int64]:
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
-    found = np.empty_like(order)
-    found[order] = np.arange(len(keys)) - np.repeat(starts, np.diff(starts, append=len(keys)))
-    return found
+    counts = np.empty_like(order)
+    counts[order] = np.arange(len(keys)) - np.repeat(starts, np.diff(starts, append=len(keys)))
+    return counts
 
 
 class Element(NamedTuple):
@@ -213,7 +213,7 @@ def elements(document: bytes, wanted: Container[str]) -> list[Element]:
     A document type, which is where entities are declared, is refused. Raises Malformed with line
     and column.
     """
-    found: list[Element] = []
+    chosen: list[Element] = []
     stack: list[Element] = []
     parser = expat.ParserCreate("utf-8")  # whatever encoding it names, which may be any word
 
@@ -230,7 +230,7 @@ def elements(document: bytes, wanted: Container[str]) -> list[Element]:
             )
         stack.append(Element(name, attributes, tuple(stack)))
         if name in wanted:
-            found.append(stack[-1])
+            chosen.append(stack[-1])
 
     parser.StartDoctypeDeclHandler = refuse
     parser.EntityDeclHandler = refuse
@@ -242,4 +242,4 @@ def elements(document: bytes, wanted: Container[str]) -> list[Element]:
         raise Malformed(
             f"line {error.lineno}, column {error.offset}: {expat.ErrorString(error.code)}"
         ) from None
-    return found
+    return chosen

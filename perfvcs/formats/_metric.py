@@ -28,32 +28,32 @@ def usable(name: str) -> str:
     >>> usable("wall"), usable("time delta"), usable("99 %"), usable("size")
     ('wall', 'time_delta', 'm_99', 'size_')
     """
-    found = re.sub(r"[^A-Za-z0-9_.:-]+", "_", name[:10_000].strip())
-    found = found if found == name else found.strip("_")
-    if not found[:1].isalpha():
-        found = f"m_{found}"
-    if found in RESERVED:
-        found += "_"
-    if len(found) > METRIC_NAME_WIDTH:
+    metric_name = re.sub(r"[^A-Za-z0-9_.:-]+", "_", name[:10_000].strip())
+    metric_name = metric_name if metric_name == name else metric_name.strip("_")
+    if not metric_name[:1].isalpha():
+        metric_name = f"m_{metric_name}"
+    if metric_name in RESERVED:
+        metric_name += "_"
+    if len(metric_name) > METRIC_NAME_WIDTH:
         digest = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:DIGITS]
-        found = f"{found[: METRIC_NAME_WIDTH - DIGITS - 1]}_{digest}"
-    return found
+        metric_name = f"{metric_name[: METRIC_NAME_WIDTH - DIGITS - 1]}_{digest}"
+    return metric_name
 
 
 def distinct(columns: Iterable[str]) -> dict[str, str]:
     """Columns to the ``usable`` names of their metrics; raises Malformed where two would get the
     same one.
     """
-    found: dict[str, str] = {}
+    columns_of: dict[str, str] = {}
     for column in columns:
         name = usable(column)
-        if name in found:
+        if name in columns_of:
             raise Malformed(
-                f"the columns `{found[name][:80]}` and `{column[:80]}` would both be the metric"
-                f" `{name}`: rename one"
+                f"the columns `{columns_of[name][:80]}` and `{column[:80]}` would both be the"
+                f" metric `{name}`: rename one"
             )
-        found[name] = column
-    return {column: name for name, column in found.items()}
+        columns_of[name] = column
+    return {column: name for name, column in columns_of.items()}
 
 
 def described(heading: str) -> tuple[str, Metric | None]:
@@ -67,13 +67,11 @@ def described(heading: str) -> tuple[str, Metric | None]:
     """
     # no pattern: what tries every bracket as the first takes a time quadratic in the brackets
     title = heading.strip()
-    start = (
-        title.find("[", 1)
-        if title.endswith("]")
-        else title.rfind("(")
-        if title.endswith(")")
-        else -1
-    )
+    start = -1
+    if title.endswith("]"):
+        start = title.find("[", 1)
+    elif title.endswith(")"):
+        start = title.rfind("(")
     inside = title[start + 1 : -1]
     if start < 1 or (title[start] == "(" and ")" in inside):
         return title, None
@@ -97,7 +95,7 @@ def heading(name: str, metric: Metric) -> str:
 
 
 def metric(unit: str, better: str, kind: str = METRIC_KINDS[0]) -> Metric:
-    """A metric from words; raises Malformed for a word that is none of those that there are."""
+    """A metric from words; raises Malformed for an unknown word."""
     try:
         return msgspec.convert({"unit": unit.strip(), "better": better, "kind": kind}, Metric)
     except msgspec.ValidationError as error:
@@ -112,7 +110,7 @@ class RoundValues(NamedTuple):
     uid: str
     size: float | None
     metric: str
-    about: Metric
+    definition: Metric
     values: list[float]
 
     @property
@@ -130,19 +128,19 @@ def benchmarks(profile: Profile) -> list[RoundValues]:
     """Every unit, size and metric that has values, without repeated rows and those of call stacks;
     raises Malformed where none is left.
     """
-    rows, found = profile.resources, dict[tuple[int, float | None, str], list[float]]()
+    rows, by_benchmark = profile.resources, dict[tuple[int, float | None, str], list[float]]()
     sizes = rows.size if rows.size is not None else [None] * len(rows)
     marks, traces = rows.integers("mark"), rows.integers("trace")
-    bases = {name: base(about.unit) for name, about in profile.metrics.items()}
+    bases = {name: base(definition.unit) for name, definition in profile.metrics.items()}
     for name, column in rows.metrics.items():
         for uid, size, mark, trace, value in zip(
             rows.uid, sizes, marks, traces, column, strict=True
         ):
             if value is not None and mark != REPEATED and trace < 0:
-                found.setdefault((uid, size, name), []).append(
+                by_benchmark.setdefault((uid, size, name), []).append(
                     value * bases[name].times / bases[name].over
                 )
-    if not found:
+    if not by_benchmark:
         raise Malformed("the profile has no values outside its call stacks and repeated executions")
     return [
         RoundValues(
@@ -152,7 +150,7 @@ def benchmarks(profile: Profile) -> list[RoundValues]:
             Metric(bases[name].unit, profile.metrics[name].better, profile.metrics[name].kind),
             values,
         )
-        for (uid, size, name), values in found.items()
+        for (uid, size, name), values in by_benchmark.items()
     ]
 
 
@@ -166,7 +164,9 @@ def written(document: object) -> bytes:
 
 def judged(profile: Profile) -> list[RoundValues]:
     """Those whose direction is known; raises Malformed where there are none."""
-    found = [one for one in benchmarks(profile) if one.about.better != "none"]
-    if not found:
+    directed = [
+        benchmark for benchmark in benchmarks(profile) if benchmark.definition.better != "none"
+    ]
+    if not directed:
         raise Malformed("the profile has no metric of which less or more is better")
-    return found
+    return directed

@@ -52,7 +52,6 @@ SECONDS = re.compile(r"/(?:sec|secs|second|seconds)$")
 
 Kind = TypeVar("Kind")
 ReadingValue = float | None
-MILLI = 1e3
 
 
 @dataclass(frozen=True)
@@ -152,37 +151,37 @@ def resources(readings: Iterable[Reading]) -> Resources:
     its iterations.
     """
     names: dict[str, int] = {}
-    found = Resources(mark=[], metrics={})
+    rows = Resources(mark=[], metrics={})
     sizes: list[ReadingValue] = []
     for reading in readings:
-        before, count = len(found.uid), max(map(len, reading.values.values()), default=0)
-        if not any(value is not None for column in reading.values.values() for value in column):
+        before, count = len(rows.uid), max(map(len, reading.values.values()), default=0)
+        if not any(map(_has_value, reading.values.values())):
             continue
-        found.uid += [names.setdefault(reading.uid[:MAX_NAME], len(names))] * count
-        found.execution += (
+        rows.uid += [names.setdefault(reading.uid[:MAX_NAME], len(names))] * count
+        rows.execution += (
             reading.execution
             if isinstance(reading.execution, range)
             else [reading.execution] * count
         )
-        found.mark += [reading.mark] * count  # type: ignore[operator]
+        rows.mark += [reading.mark] * count  # type: ignore[operator]
         sizes += [reading.size] * count
         for metric, column in reading.values.items():
-            kept = found.metrics.setdefault(metric, [])
-            kept += [None] * (before - len(kept))
-            kept += column
-    for kept in found.metrics.values():
-        kept.extend([None] * (len(found.uid) - len(kept)))
-    found.metrics = {
-        metric: kept
-        for metric, kept in found.metrics.items()
-        if any(value is not None for value in kept)
-    }
-    found.names = list(names)
-    found.size = sizes if any(size is not None for size in sizes) else None
-    found.mark = found.mark if any(found.mark or ()) else None
-    iterations = _iterations(found)
-    found.iteration = iterations if any(iterations) else None
-    return found
+            values = rows.metrics.setdefault(metric, [])
+            values += [None] * (before - len(values))
+            values += column
+    for values in rows.metrics.values():
+        values.extend([None] * (len(rows.uid) - len(values)))
+    rows.metrics = {name: values for name, values in rows.metrics.items() if _has_value(values)}
+    rows.names = list(names)
+    rows.size = sizes if _has_value(sizes) else None
+    rows.mark = rows.mark if any(rows.mark or ()) else None
+    iterations = _iterations(rows)
+    rows.iteration = iterations if any(iterations) else None
+    return rows
+
+
+def _has_value(column: Iterable[ReadingValue]) -> bool:
+    return any(value is not None for value in column)
 
 
 def _iterations(rows: Resources) -> list[int]:
@@ -191,20 +190,20 @@ def _iterations(rows: Resources) -> list[int]:
     """
     keys: list[Sequence[Any]] = [rows.uid, rows.execution]
     seen: dict[tuple[Any, ...], int] = {}
-    found = []
+    numbers = []
     for key in zip(*keys if rows.size is None else (*keys, rows.size), strict=True):
         number = seen.get(key, 0)
-        found.append(number)
+        numbers.append(number)
         seen[key] = number + 1
-    return found
+    return numbers
 
 
-def about(metric: str, known: Mapping[str, Metric]) -> Metric:
+def about(metric: str, metrics: Mapping[str, Metric]) -> Metric:
     """A metric of the format, or of the summary of one."""
-    if metric in known:
-        return known[metric]
+    if metric in metrics:
+        return metrics[metric]
     of, _, word = metric.rpartition(".")
-    return Metric("" if word == COUNT else known[of].unit, "none")
+    return Metric("" if word == COUNT else metrics[of].unit, "none")
 
 
 def summary(metric: str, mean: ReadingValue, **more: ReadingValue) -> dict[str, list[ReadingValue]]:
@@ -222,13 +221,13 @@ class Written:
     """How the values of a unit are kept: as a metric in the unit without a prefix."""
 
     metric: str
-    about: Metric
+    definition: Metric
     base: Base
 
     def moved(self, value: ReadingValue) -> ReadingValue:
         """A value in the metric's unit; None where no number can say it."""
-        found = None if value is None else value * self.base.times / self.base.over
-        return found if found is not None and isfinite(found) else None
+        converted = None if value is None else value * self.base.times / self.base.over
+        return converted if converted is not None and isfinite(converted) else None
 
 
 def quantity(unit: str, better: Literal["lower", "higher", "none"], name: str = "") -> Written:
@@ -239,18 +238,20 @@ def quantity(unit: str, better: Literal["lower", "higher", "none"], name: str = 
     ('wall', 2000000.0)
     """
     unit = SECONDS.sub("/s", unit)
-    if unit.count("/") == 1 and (found := base(unit)).unit.startswith("s/") and not name:
-        found = Base("s", found.times, found.over)  # whatever it is that takes the time
+    if unit.count("/") == 1 and (scale := base(unit)).unit.startswith("s/") and not name:
+        scale = Base("s", scale.times, scale.over)  # whatever it is that takes the time
     else:
-        found = base(unit)
-    if not name:
-        name = "wall" if found.unit == "s" else "rate" if found.unit.endswith("/s") else "value"
-        name = (
-            name
-            if name == "wall" or not (extra := found.unit.partition("/s")[0])
-            else usable(f"{name}_{extra}")
-        )
-    return Written(name, Metric(found.unit, better), found)
+        scale = base(unit)
+    return Written(name or _metric_of(scale.unit), Metric(scale.unit, better), scale)
+
+
+def _metric_of(unit: str) -> str:
+    """The name of a metric in a base unit: ``wall``, ``rate``, ``rate_B``, ``value_B``."""
+    if unit == "s":
+        return "wall"
+    name = "rate" if unit.endswith("/s") else "value"
+    counted, _, _ = unit.partition("/s")
+    return usable(f"{name}_{counted}") if counted else name
 
 
 def sized(name: str, given: Iterable[tuple[str, object]]) -> tuple[str, float | None]:
@@ -268,9 +269,8 @@ def sized(name: str, given: Iterable[tuple[str, object]]) -> tuple[str, float | 
         for at, (label, text) in enumerate(texts)
         if at != place
     ]
-    return f"{name}({', '.join(others)})" if others else name, number(
-        texts[place][1]
-    ) if place >= 0 else None
+    uid = f"{name}({', '.join(others)})" if others else name
+    return uid, number(texts[place][1]) if place >= 0 else None
 
 
 def _plain(value: object) -> str:
@@ -283,25 +283,25 @@ def _plain(value: object) -> str:
 def number(text: str) -> float | None:
     """The finite number that a text is; None for any other."""
     try:
-        found = float(text) if "_" not in text else None
+        value = float(text) if "_" not in text else None
     except ValueError:
         return None
-    return found if found is not None and isfinite(found) else None
+    return value if value is not None and isfinite(value) else None
 
 
 def moment(text: str) -> str:
-    """A time in ISO 8601 as profiles have it, in UTC; one without a zone is taken for UTC, and
-    empty is what is none.
+    """A time in ISO 8601 as profiles have it, in UTC; one without a zone is taken for UTC; empty
+    for what is not a time.
 
     >>> moment("2026-11-23T10:38:57.98+01:00"), moment("2026-11-23 10:38"), moment("yesterday")
     ('2026-11-23T09:38:57Z', '2026-11-23T10:38:00Z', '')
     """
     try:
-        found = datetime.fromisoformat(text)
-        found = found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        instant = datetime.fromisoformat(text)
+        instant = instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
     except (ValueError, OverflowError):
         return ""
-    return f"{found:%Y-%m-%dT%H:%M:%SZ}" if found.year >= FIRST_YEAR else ""
+    return f"{instant:%Y-%m-%dT%H:%M:%SZ}" if instant.year >= FIRST_YEAR else ""
 
 
 def machine(
@@ -310,11 +310,13 @@ def machine(
     warnings: Sequence[str] = (),
 ) -> Environment:
     """The environment out of what a tool says of the machine; what is empty is left out."""
-    kept, noted = (
+    stated, noted = (
         {key[:MAX_NAME]: _said(value) for key, value in given.items() if value not in (None, "")}
         for given in (fields, notes or {})
     )
-    return Environment(kept, environment.fingerprint(kept) if kept else "", noted, list(warnings))
+    return Environment(
+        stated, environment.fingerprint(stated) if stated else "", noted, list(warnings)
+    )
 
 
 def _said(value: object) -> str:
@@ -349,18 +351,20 @@ def columns(stats: Statistics) -> dict[str, list[ReadingValue]]:
     """The samples as iterations; where they were not written, the mean."""
     if stats.samples:
         return {"wall": [_seconds(value) for value in stats.samples]}
+    median = stats.p50 if stats.median is None else stats.median
+    samples = stats.samplesCount if stats.sampleCount is None else stats.sampleCount
     return summary(
         "wall",
         _seconds(stats.mean),
         deviation=_seconds(stats.sd),
-        median=_seconds(stats.p50 if stats.median is None else stats.median),
+        median=_seconds(median),
         least=_seconds(stats.min),
         largest=_seconds(stats.max),
         p75=_seconds(stats.p75),
         p99=_seconds(stats.p99),
-        samples=stats.samplesCount if stats.sampleCount is None else stats.sampleCount,
+        samples=samples,
     )
 
 
 def _seconds(value: ReadingValue) -> ReadingValue:
-    return None if value is None else value / MILLI
+    return None if value is None else value / 1e3

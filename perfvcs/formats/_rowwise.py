@@ -17,7 +17,7 @@ NUMBERS = ("iteration", "binary", "mark")
 def amounts(profile: Profile) -> tuple[dict[str, str], list[dict[str, Any]]]:
     """The type of each metric, and one resource per value, in the order of the rows."""
     rows = profile.resources
-    kinds = {name: _kind(about.unit) for name, about in profile.metrics.items()}
+    kinds = {name: _kind(definition.unit) for name, definition in profile.metrics.items()}
     traces = _traces(profile)
     numbers = {
         key: getattr(rows, name)
@@ -25,7 +25,7 @@ def amounts(profile: Profile) -> tuple[dict[str, str], list[dict[str, Any]]]:
         if any(getattr(rows, name) or ())
     }
     several = len(profile.metrics) > 1
-    found: list[dict[str, Any]] = []
+    resources: list[dict[str, Any]] = []
     for row, (code, execution) in enumerate(zip(rows.uid, rows.execution, strict=True)):
         shared: dict[str, Any] = {"uid": rows.names[code], "order": execution}
         if rows.size is not None and rows.size[row] is not None:
@@ -39,12 +39,14 @@ def amounts(profile: Profile) -> tuple[dict[str, str], list[dict[str, Any]]]:
             name: column[row] for name, column in rows.metrics.items() if column[row] is not None
         }
         for name, value in (values or dict.fromkeys(list(rows.metrics)[:1])).items():
-            found.append({"amount": value, "type": kinds[name], "subtype": name, **shared})
-    return kinds, found
+            resources.append({"amount": value, "type": kinds[name], "subtype": name, **shared})
+    return kinds, resources
 
 
 def _kind(unit: str) -> str:
-    return "time" if TIME_UNIT.fullmatch(unit) else "memory" if BYTES.fullmatch(unit) else "mixed"
+    if TIME_UNIT.fullmatch(unit):
+        return "time"
+    return "memory" if BYTES.fullmatch(unit) else "mixed"
 
 
 def _traces(profile: Profile) -> list[list[dict[str, Any]]]:
@@ -55,10 +57,10 @@ def _traces(profile: Profile) -> list[list[dict[str, Any]]]:
         place, colon, line = frame.removesuffix(")").rpartition(":")
         function, bracket, source = place.rpartition(" (")
         fits = frame.endswith(")") and colon and bracket and source and LINE.fullmatch(line)
-        known = fits and (source != UNREACHABLE or line != "0")
+        located = fits and (source != UNREACHABLE or line != "0")
         frames.append(
             {"function": function, "source": source, "line": int(line)}
-            if known
+            if located
             else {"function": frame, "source": UNREACHABLE, "line": 0}
         )
     return [[frames[number] for number in reversed(stack)] for stack in profile.stacks.stacks]

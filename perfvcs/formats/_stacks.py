@@ -133,15 +133,15 @@ class CountedStacks:
         for metric, values in counted.items():
             total = sum(values.values())
             whole = total if isfinite(total) else None
-            own: list[float | None] = [values.get(number) for number in range(count)]
+            exclusive: list[float | None] = [values.get(number) for number in range(count)]
             unit = self._bases[metric].unit
             if metric == SAMPLES:
-                metrics[metric], columns[metric] = Metric("", "none"), [whole, *own]
+                metrics[metric], columns[metric] = Metric("", "none"), [whole, *exclusive]
             else:
                 metrics[metric], columns[metric] = Metric(unit), [whole, *[None] * count]
                 metrics[f"{metric}.{SELF}"], columns[f"{metric}.{SELF}"] = (
                     Metric(unit, "none"),
-                    [None, *own],
+                    [None, *exclusive],
                 )
             if with_calls := self._in_base(metric, self._inclusive.get(metric, {})):
                 columns[f"{metric}.{INCLUSIVE}"] = [

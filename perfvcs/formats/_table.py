@@ -47,10 +47,10 @@ def written(value: Any) -> WrittenNumber | None:
     """
     unit = ""
     if isinstance(value, str):
-        found = WRITTEN.fullmatch(value) if len(value) <= LONGEST_NUMBER else None
-        if found is None:
+        match = WRITTEN.fullmatch(value) if len(value) <= LONGEST_NUMBER else None
+        if match is None:
             return None
-        value, unit = float(found[1]), found[2] or ""
+        value, unit = float(match[1]), match[2] or ""
     elif type(value) not in (int, float):
         return None
     try:
@@ -64,10 +64,10 @@ def common_unit(units: Sequence[str]) -> str:
     """The unit for values in some units: theirs where it is one, else that without a prefix; empty
     where they have none in common.
     """
-    known = dict.fromkeys(filter(None, units))
-    if len(known) < 2:
-        return next(iter(known), "")
-    bases = {base(unit).unit for unit in known}
+    distinct = dict.fromkeys(filter(None, units))
+    if len(distinct) < 2:
+        return next(iter(distinct), "")
+    bases = {base(unit).unit for unit in distinct}
     return bases.pop() if len(bases) == 1 else ""
 
 
@@ -115,7 +115,7 @@ class TextTable:
         """The values of some columns, each made from its text by a parser that raises ValueError
         with what is wrong.
         """
-        found: list[list[Any]] = [[] for _ in parsers]
+        columns_read: list[list[Any]] = [[] for _ in parsers]
         texts: dict[str, str] = {}  # one object for equal ones
         rows = islice(self._rows(), 1, None)
         start = 0
@@ -132,7 +132,7 @@ class TextTable:
                     f"it has {len(batch[place])} cells, the heading has {len(self.titles)}",
                 )
             columns: list[Sequence[str]] = list(zip(*batch, strict=True))
-            for values, (number, parser) in zip(found, parsers.items(), strict=True):
+            for values, (number, parser) in zip(columns_read, parsers.items(), strict=True):
                 try:
                     cells = columns[number]
                     values.extend(
@@ -144,7 +144,7 @@ class TextTable:
                     self._explain(start, number, columns[number], parser)
             start += len(batch)
         _require(start, "the table has no rows below its heading")
-        return found
+        return columns_read
 
     def _explain(self, start: int, number: int, cells: Sequence[str], parser: Parser) -> None:
         for place, cell in enumerate(cells):
@@ -186,7 +186,7 @@ def number(cell: str) -> float | None:
     if not cell or cell.strip().lower() in NO_VALUE:
         return None
     try:
-        found = float(cell)
+        parsed = float(cell)
     except ValueError:
         cure = (
             "; decimals are written with a point"
@@ -196,23 +196,23 @@ def number(cell: str) -> float | None:
         if not re.search(r"\d", cell):
             cure = "; --format csv --option ignore= ignores a column without numbers"
         raise ValueError(f"`{cell[:80]}` is not a number{cure}") from None
-    if not isfinite(found) or "_" in cell:
+    if not isfinite(parsed) or "_" in cell:
         raise ValueError(
             f"`{cell[:80]}` is not a finite number; leave the cell empty where there is none"
         )
-    return found
+    return parsed
 
 
 def integer(cell: str) -> int:
     """An integer from 0 on, as arrays hold it."""
     try:
         # a column of floats, where a program had some empty
-        found = int(cell.removesuffix(".0")) if "_" not in cell else -1
+        parsed = int(cell.removesuffix(".0")) if "_" not in cell else -1
     except ValueError:
-        found = -1
-    if not 0 <= found <= MAX_INTEGER:
+        parsed = -1
+    if not 0 <= parsed <= MAX_INTEGER:
         raise ValueError(f"`{cell[:80]}` is not an integer from 0 to {MAX_INTEGER}")
-    return found
+    return parsed
 
 
 def _all(parser: Parser, cells: Sequence[str]) -> Iterable[Any]:

@@ -117,40 +117,39 @@ class CommitResults:
         first, *more = profiles
         started = first.collected.started
         moment = round(datetime.fromisoformat(started).timestamp() * 1000) if started else 0
-        found = cls(first.commit, first.environment, moment, {})
+        results = cls(first.commit, first.environment, moment, {})
         for profile in (first, *more):
-            found._add(profile)
-        if not found.grids:
+            results._add(profile)
+        if not results.grids:
             raise Malformed(
                 f"the profile has none of the metrics that asv knows: {', '.join(KIND_WORDS)}"
             )
-        return found
+        return results
 
     def _add(self, profile: Profile) -> None:
         job = profile.job
-        for one in benchmarks(profile):
-            if (word := KIND_WORDS.get(one.metric)) is None:
+        for benchmark in benchmarks(profile):
+            if (word := KIND_WORDS.get(benchmark.metric)) is None:
                 continue
             # a job's whole program is named as the job is, which others with other arguments may
             # be, too
-            uid = (
-                one.uid
-                if job.collector == "asv"
-                else job.label
-                if one.uid == job.name
-                else f"{job.label}.{one.uid}"
-            )
+            if job.collector == "asv":
+                uid = benchmark.uid
+            elif benchmark.uid == job.name:
+                uid = job.label
+            else:
+                uid = f"{job.label}.{benchmark.uid}"
             name, version, given = _parts(uid, word)
             self.grids.setdefault(name, Grid(word, version)).samples.setdefault(
-                (given, one.size), []
-            ).extend(one.values)
+                (given, benchmark.size), []
+            ).extend(benchmark.values)
 
     @property
     def machine(self) -> str:
         """The name of the machine, fit for a folder."""
-        known = self.environment.notes | self.environment.fields
+        fields = self.environment.notes | self.environment.fields
         return (
-            UNSAFE.sub("-", known.get("host") or known.get("machine") or "").strip("-.")[:80]
+            UNSAFE.sub("-", fields.get("host") or fields.get("machine") or "").strip("-.")[:80]
             or "unknown"
         )
 
@@ -194,8 +193,8 @@ class Description:
         """Take over what was measured at a moment."""
         if len(grid.params) == len(self.params):
             self.params = [
-                list(dict.fromkeys([*known, *now]))
-                for known, now in zip(self.params, grid.params, strict=True)
+                list(dict.fromkeys([*earlier, *now]))
+                for earlier, now in zip(self.params, grid.params, strict=True)
             ]
         elif moment > self.newest:  # with other parameters it is another benchmark
             self.params = grid.params
@@ -223,31 +222,36 @@ def files(profiles: Iterable[Profile]) -> Iterator[tuple[str, bytes]]:
 
     Raises Malformed.
     """
-    known: dict[str, Description] = {}
+    descriptions: dict[str, Description] = {}
     machines: dict[str, dict[str, Any]] = {}
     for _, of_commit in groupby(profiles, key=lambda profile: profile.commit):
         by_environment: dict[str, list[Profile]] = {}
         for profile in of_commit:
             by_environment.setdefault(profile.environment.fingerprint, []).append(profile)
         for together in by_environment.values():
-            found = CommitResults.of(together)
-            fields = found.environment.notes | found.environment.fields
-            machines[found.machine] = {
-                "machine": found.machine,
+            results = CommitResults.of(together)
+            fields = results.environment.notes | results.environment.fields
+            machines[results.machine] = {
+                "machine": results.machine,
                 "version": 1,
                 **{word: fields.get(ours, "") for word, ours in MACHINE_NAMES.items()},
             }
-            for name, grid in found.grids.items():
-                known.setdefault(name, Description()).add(grid, found.moment)
+            for name, grid in results.grids.items():
+                descriptions.setdefault(name, Description()).add(grid, results.moment)
             yield (
-                f"{found.machine}/{found.commit[:VERSION_DIGITS]}-{found.env_name}.json",
-                found.encode(machine=found.machine),
+                f"{results.machine}/{results.commit[:VERSION_DIGITS]}-{results.env_name}.json",
+                results.encode(machine=results.machine),
             )
-    for name, about in machines.items():
-        yield f"{name}/machine.json", written(about)
+    for name, description in machines.items():
+        yield f"{name}/machine.json", written(description)
     yield (
         "benchmarks.json",
-        written({**{name: about.fields(name) for name, about in known.items()}, "version": 2}),
+        written(
+            {
+                **{name: description.fields(name) for name, description in descriptions.items()},
+                "version": 2,
+            }
+        ),
     )
 
 
@@ -310,30 +314,29 @@ class Asv:
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - file names there hold commit and environment
         """The profile; raises NoResults where everything failed, Malformed with the place."""
-        found = shaped(parsed(bounded(document)), _Results, "$")
-        if not COMMIT.fullmatch(found.commit_hash):
+        file = shaped(parsed(bounded(document)), _Results, "$")
+        if not COMMIT.fullmatch(file.commit_hash):
             raise Malformed("$.commit_hash is not a full commit id")
         results = {
-            name: _result(name, value, found.result_columns)
-            for name, value in found.results.items()
+            name: _result(name, value, file.result_columns) for name, value in file.results.items()
         }
         readings = [
             reading for name, result in results.items() for reading in self._readings(name, result)
         ]
-        times = sorted(
-            one.started_at
-            for one in results.values()
-            if one.started_at is not None and 0 < one.started_at < LATEST_MILLISECOND
+        moments = sorted(
+            _moment(result.started_at)
+            for result in results.values()
+            if result.started_at is not None and 0 < result.started_at < LATEST_MILLISECOND
         )
         return profile_of(
             document,
             "asv",
             readings,
             dict([*KIND_METRICS.values(), TRACKED]),
-            commit=found.commit_hash,
-            machine=_environment(found),
-            started=_moment(times[0]) if times else "",
-            ended=_moment(times[-1]) if times else "",
+            commit=file.commit_hash,
+            machine=_environment(file),
+            started=next(iter(moments), ""),
+            ended=next(reversed(moments), ""),
         )
 
     def encode(self, profile: Profile) -> bytes:
@@ -371,8 +374,8 @@ class Asv:
         for number, (given, value) in enumerate(zip(product(*result.params), values, strict=True)):
             uid, size = sized(unit, [("", text) for text in given])
             taken = (samples[number] if number < len(samples) else None) or [value]
-            if kept := [sample for sample in taken if sample is not None]:
-                yield Reading(uid, {metric: kept}, size)
+            if known_samples := [sample for sample in taken if sample is not None]:
+                yield Reading(uid, {metric: known_samples}, size)
 
 
 def _result(name: str, value: Any, columns: list[str] | None) -> _Result:
@@ -391,7 +394,7 @@ def _result(name: str, value: Any, columns: list[str] | None) -> _Result:
 
 
 def _environment(results: _Results) -> Environment:
-    """The machine and what was installed, as asv tells them apart."""
+    """The machine and what was installed, which asv keeps apart."""
     return machine(results.params | results.requirements | results.env_vars)
 
 

@@ -20,7 +20,6 @@ from perfvcs.profile.validity import Malformed
 SIGNATURE = re.compile(
     rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:lower_|upper_)?value"\s*:'
 )
-NANO = 1e9
 
 
 class Measure(NamedTuple):
@@ -34,7 +33,7 @@ class Measure(NamedTuple):
 
 
 MEASURES = {  # its own ones
-    "latency": Measure("wall", Metric("s"), NANO),
+    "latency": Measure("wall", Metric("s"), 1e9),
     "throughput": Measure("throughput", Metric("ops/s", "higher")),
     "file-size": Measure("file-size", Metric("B", "lower", "deterministic")),
     "build-time": Measure("build-time", Metric("s")),
@@ -68,18 +67,18 @@ class Bencher:
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""
-        found = typed(document, dict[str, dict[str, _Value]])
-        measures = dict.fromkeys(measure for one in found.values() for measure in one)
+        by_name = typed(document, dict[str, dict[str, _Value]])
+        measures = dict.fromkeys(measure for one in by_name.values() for measure in one)
         if wrong := [name for name in {**self.unit, **self.better} if name not in measures]:
             raise Malformed(
                 f"there is no measure `{wrong[0][:80]}`{nearest(wrong[0], list(measures))}"
             )
-        known = {measure: self._about(measure) for measure in measures}
+        measured = {measure: self._about(measure) for measure in measures}
         readings = []
-        for uid, values in found.items():
+        for uid, values in by_name.items():
             columns: dict[str, list[ReadingValue]] = {}
             for measure, value in values.items():
-                name, over = known[measure].name, known[measure].divisor
+                name, over = measured[measure].name, measured[measure].divisor
                 given = {"low": value.lower_value, "high": value.upper_value}
                 bounds = {word: bound / over for word, bound in given.items() if bound is not None}
                 columns |= summary(
@@ -87,7 +86,7 @@ class Bencher:
                 )
             readings.append(Reading(uid, columns))
         return profile_of(
-            document, "bencher", readings, {one.name: one.metric for one in known.values()}
+            document, "bencher", readings, {one.name: one.metric for one in measured.values()}
         )
 
     def encode(self, profile: Profile) -> bytes:
@@ -96,14 +95,16 @@ class Bencher:
         Raises Malformed without values.
         """
         names = {ours.name: (theirs, ours.divisor) for theirs, ours in MEASURES.items()}
-        found: dict[str, dict[str, dict[str, float]]] = {}
-        for one in benchmarks(profile):
-            measure, over = names.get(one.metric, (one.metric, 1.0))
-            found.setdefault(one.name, {})[measure] = {"value": one.mean * over}
-        return written(found)
+        by_name: dict[str, dict[str, dict[str, float]]] = {}
+        for benchmark in benchmarks(profile):
+            measure, over = names.get(benchmark.metric, (benchmark.metric, 1.0))
+            by_name.setdefault(benchmark.name, {})[measure] = {"value": benchmark.mean * over}
+        return written(by_name)
 
     def _about(self, measure: str) -> Measure:
-        name, known, divisor = MEASURES.get(measure, Measure(usable(measure), Metric("", "none")))
+        name, usual, divisor = MEASURES.get(measure, Measure(usable(measure), Metric("", "none")))
         unit = self.unit.get(measure)
-        about = metric(known.unit if unit is None else unit, self.better.get(measure, known.better))
-        return Measure(name, about, divisor if unit is None else 1.0)
+        definition = metric(
+            usual.unit if unit is None else unit, self.better.get(measure, usual.better)
+        )
+        return Measure(name, definition, divisor if unit is None else 1.0)

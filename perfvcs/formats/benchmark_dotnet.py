@@ -46,13 +46,19 @@ class _Statistics(msgspec.Struct, rename="pascal"):
 
 
 class _Measurement(msgspec.Struct, rename="pascal"):
-    """Of the stage ``Result``, the overhead is taken off already."""
+    """One iteration; in the stage ``Result`` the overhead is taken off already."""
 
     iteration_mode: str = ""
     iteration_stage: str = ""
     launch_index: int = 1
     operations: float = 0
     nanoseconds: ReadingValue = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is a result, and no warm-up or pilot."""
+        result = self.iteration_mode == "Workload" and self.iteration_stage == "Result"
+        return result and self.nanoseconds is not None and self.operations > 0
 
 
 class _Memory(msgspec.Struct, rename="pascal"):
@@ -89,16 +95,16 @@ class BenchmarkDotnet:
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""
-        found = typed(document, _File)
-        about = found.host_environment_info
+        file = typed(document, _File)
+        host = file.host_environment_info
         return profile_of(
             document,
             "benchmark-dotnet",
-            (reading for one in found.benchmarks for reading in _readings(one)),
+            (reading for benchmark in file.benchmarks for reading in _readings(benchmark)),
             METRICS,
             machine=machine(
-                {ours: about.get(theirs) for theirs, ours in MACHINE.items()},
-                {"version": about.get("BenchmarkDotNetVersion")},
+                {ours: host.get(theirs) for theirs, ours in MACHINE.items()},
+                {"version": host.get("BenchmarkDotNetVersion")},
             ),
         )
 
@@ -107,39 +113,27 @@ def _readings(benchmark: _Benchmark) -> Iterator[Reading]:
     """Each launch; where its iterations were not written, the results without their launches, or
     the mean.
     """
-    name = (
-        ".".join(filter(None, (benchmark.namespace, benchmark.type, benchmark.method)))
-        or benchmark.full_name
-    )
-    given = [
-        part.partition("=")
-        for part in (benchmark.parameters or "").replace(", ", "&").split("&")
-        if part
-    ]
-    uid, size = sized(name, [(key, value) if equals else ("", key) for key, equals, value in given])
+    name = ".".join(filter(None, (benchmark.namespace, benchmark.type, benchmark.method)))
+    texts = (benchmark.parameters or "").replace(", ", "&").split("&")
+    given = [text.partition("=") for text in texts if text]
+    parameters = [(key, value) if equals else ("", key) for key, equals, value in given]
+    uid, size = sized(name or benchmark.full_name, parameters)
     allocated = benchmark.memory.bytes_allocated_per_operation if benchmark.memory else None
-    results = [
-        each
-        for each in benchmark.measurements or ()
-        if each.iteration_mode == "Workload"
-        and each.iteration_stage == "Result"
-        and each.nanoseconds is not None
-        and each.operations > 0
-    ]
+    results = [iteration for iteration in benchmark.measurements or () if iteration.counts]
     stats = benchmark.statistics or _Statistics()
     if results:
-        for launch in dict.fromkeys(each.launch_index for each in results):
-            of = [each for each in results if each.launch_index == launch]
+        for launch in dict.fromkeys(iteration.launch_index for iteration in results):
+            of = [iteration for iteration in results if iteration.launch_index == launch]
             values = [
-                each.nanoseconds / each.operations / NANO
-                for each in of
-                if each.nanoseconds is not None
+                iteration.nanoseconds / iteration.operations / NANO
+                for iteration in of
+                if iteration.nanoseconds is not None
             ]
             yield Reading(
                 uid,
                 {
                     "wall": values,
-                    "loops": [each.operations for each in of],
+                    "loops": [iteration.operations for iteration in of],
                     "allocated": [allocated],
                 },
                 size,

@@ -56,12 +56,12 @@ class _State:
         match = NUMBERED_NAME.fullmatch(value)
         if match is None:
             return value
-        known = self.names.setdefault(kind, {})
+        names = self.names.setdefault(kind, {})
         if match[2] is not None:
-            known[match[1]] = match[2]
-        if match[1] not in known:
+            names[match[1]] = match[2]
+        if match[1] not in names:
             raise ValueError(f"the number {match[1]} is not defined")
-        return known[match[1]]
+        return names[match[1]]
 
 
 @dataclass(frozen=True)
@@ -95,18 +95,18 @@ class Callgrind:
         whole = [sum(values) for values in zip_longest(*costs.values(), fillvalue=0.0)]
         nothing = [0.0] * len(metrics)
         for function, image in dict.fromkeys([*costs, *calls]):
-            own, others = (
+            exclusive, others = (
                 costs.get((function, image), nothing),
                 calls.get((function, image), nothing),
             )
             # a call that leads back to its function counts what is below it again
             inclusive = [
-                min(sum(both), most) for *both, most in zip(own, others, whole, strict=False)
+                min(sum(both), most) for *both, most in zip(exclusive, others, whole, strict=False)
             ]
             name = frame(function, PurePosixPath(image).name)
             counted.add(
                 [name],
-                dict(zip(metrics, own, strict=False)),
+                dict(zip(metrics, exclusive, strict=False)),
                 dict(zip(metrics, inclusive, strict=False)),
             )
         return counted.profile(document, "callgrind")
@@ -117,11 +117,11 @@ def _take(state: _State, costs: Costs, calls: Costs, line: str) -> bool:
     if COST.fullmatch(line):
         if not (state.called and state.is_recursive):
             values = [float(int(text, 0)) for text in line.split(" ")[state.positions :]]
-            kept = (calls if state.called else costs).setdefault(
+            sums = (calls if state.called else costs).setdefault(
                 state.function, [0.0] * len(state.events)
             )
-            for number, cost in enumerate(values[: len(kept)]):
-                kept[number] += cost
+            for number, cost in enumerate(values[: len(sums)]):
+                sums[number] += cost
         if state.called:
             state.called, state.callee = False, {}
         return False

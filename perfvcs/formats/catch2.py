@@ -16,7 +16,6 @@ from perfvcs.profile.validity import Malformed
 
 METRICS = {"wall": Metric("s")}
 SIGNATURE = re.compile(rb"<(?:Catch|Catch2TestRun|BenchmarkResults)[ >]")
-NANO = 1e9
 CASES = ("TestCase", "Section")
 
 
@@ -64,15 +63,15 @@ def _readings(elements: list[Element]) -> Iterator[Reading]:
 
 def _named(around: tuple[Element, ...]) -> str:
     return " > ".join(
-        one.attributes.get("name", "").strip()
-        for one in around
-        if one.name in CASES or one.name == "BenchmarkResults"
+        element.attributes.get("name", "").strip()
+        for element in around
+        if element.name in CASES or element.name == "BenchmarkResults"
     )
 
 
 def _seconds(element: Element, attribute: str) -> ReadingValue:
     text = element.attributes.get(attribute, "")
-    found = number(text)
-    if found is None and text.lower().lstrip("-") not in ("", "nan", "inf"):
+    nanoseconds = number(text)
+    if nanoseconds is None and text.lower().lstrip("-") not in ("", "nan", "inf"):
         raise Malformed(f"<{element.name} {attribute}={text[:80]!r}> is not a number")
-    return None if found is None else found / NANO
+    return None if nanoseconds is None else nanoseconds / 1e9

@@ -12,9 +12,6 @@ from perfvcs.formats._table import rows
 from perfvcs.profile import Metric, Profile
 
 METRICS = {"wall": Metric("s"), "memory": Metric("B", "none"), "loops": Metric("", "none")}
-HEADING = b"Group,Experiment,Problem Space,Samples,"
-MICRO = 1e6
-FAILED = "1"
 NEEDED_COLUMNS = ("Group", "Experiment", "Problem Space", "Samples", "Iterations")
 
 
@@ -28,12 +25,12 @@ class Celero:
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By the heading."""
-        return head.startswith(HEADING)
+        return head.startswith(b"Group,Experiment,Problem Space,Samples,")
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with line and column."""
         readings = (
-            _reading(row) for row in rows(document, NEEDED_COLUMNS) if row.get("Failure") != FAILED
+            _reading(row) for row in rows(document, NEEDED_COLUMNS) if row.get("Failure") != "1"
         )
         return profile_of(document, "celero", readings, METRICS)
 
@@ -45,16 +42,16 @@ def _reading(row: dict[str, str]) -> Reading:
     """
     loops = number(row["Iterations"])
 
-    def each(name: str) -> ReadingValue:
-        found = number(row.get(f"T {name}", row.get(name, "")))
-        return found / MICRO / loops if found is not None and loops else None
+    def seconds(name: str) -> ReadingValue:
+        microseconds = number(row.get(f"T {name}", row.get(name, "")))
+        return microseconds / 1e6 / loops if microseconds is not None and loops else None
 
     columns = summary(
         "wall",
-        each("Mean (us)"),
-        deviation=each("Standard Deviation"),
-        least=each("Min (us)"),
-        largest=each("Max (us)"),
+        seconds("Mean (us)"),
+        deviation=seconds("Standard Deviation"),
+        least=seconds("Min (us)"),
+        largest=seconds("Max (us)"),
         samples=number(row["Samples"]),
     )
     columns |= {"loops": [loops], "memory": [number(row.get("R Mean (us)", ""))]}

@@ -16,8 +16,6 @@ from perfvcs.profile import Profile
 from perfvcs.profile.validity import Malformed
 
 BUSY = "busy"
-IDLE = "(idle)"
-ROOT_FRAME = "(root)"
 MOST_LEVELS = 100_000  # levels of a stack
 
 
@@ -52,35 +50,33 @@ class Cpuprofile:
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""
-        found = typed(document, _File)
-        if len(found.timeDeltas) != len(found.samples):
-            raise Malformed(
-                f"it has {len(found.samples)} samples and {len(found.timeDeltas)} times"
-            )
-        nodes = {node.id: node for node in found.nodes}
-        above = {child: node.id for node in found.nodes for child in node.children}
+        file = typed(document, _File)
+        if len(file.timeDeltas) != len(file.samples):
+            raise Malformed(f"it has {len(file.samples)} samples and {len(file.timeDeltas)} times")
+        nodes = {node.id: node for node in file.nodes}
+        above = {child: node.id for node in file.nodes for child in node.children}
         seen: dict[int, tuple[int, float]] = {}
         # the time until the next sample is spent where this one was taken
-        for sample, until in zip(found.samples, [*found.timeDeltas, 0.0][1:], strict=True):
+        for sample, until in zip(file.samples, [*file.timeDeltas, 0.0][1:], strict=True):
             count, time = seen.get(sample, (0, 0.0))
             seen[sample] = count + 1, time + max(0.0, until)
         counted = CountedStacks({SAMPLES: "", BUSY: "us"})
         for sample, (count, time) in seen.items():
             stack = _stack(sample, nodes, above)
-            if stack != [IDLE]:
+            if stack != ["(idle)"]:
                 counted.add(stack, {SAMPLES: float(count), BUSY: time})
         return counted.profile(document, "cpuprofile")
 
 
 def _stack(sample: int, nodes: Mapping[int, _Node], above: Mapping[int, int]) -> list[str]:
-    found: list[str] = []
+    names: list[str] = []
     at: int | None = sample
     while at is not None:
         if at not in nodes:
             raise Malformed(f"$.nodes has no node {at}")
-        if len(found) > min(len(nodes), MOST_LEVELS):
+        if len(names) > min(len(nodes), MOST_LEVELS):
             raise Malformed("$.nodes are children of each other")
         call = nodes[at].callFrame
-        found.append(frame(call.functionName or "(anonymous)", call.url.removeprefix("file://")))
+        names.append(frame(call.functionName or "(anonymous)", call.url.removeprefix("file://")))
         at = above.get(at)
-    return [name for name in reversed(found) if name != ROOT_FRAME]
+    return [name for name in reversed(names) if name != "(root)"]

@@ -26,10 +26,6 @@ from perfvcs.profile.validity import Malformed
 
 METRICS = {"wall": Metric("s"), "loops": Metric("", "none")}
 COMPLETE = "benchmark-complete"
-UNNAMED_VALUES = (
-    "it does not name its benchmark: import the folder target/criterion, or the output of `cargo"
-    " criterion --message-format=json`"
-)
 
 
 class _Estimate(msgspec.Struct):
@@ -81,25 +77,30 @@ class Criterion:
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the line."""
         if tells(document[:1000], "sampling_mode", "iters"):
-            raise Malformed(UNNAMED_VALUES)
-        known = dict(METRICS)
+            raise Malformed(
+                "it does not name its benchmark: import the folder target/criterion, or the output"
+                " of `cargo criterion --message-format=json`"
+            )
+        metrics = dict(METRICS)
         readings = [
             reading
             for place, line in enumerate(lines_of(document), 1)
             if line.strip()
-            for reading in _readings(_message(line, place), place, known)
+            for reading in _readings(_message(line, place), place, metrics)
         ]
-        return profile_of(document, "criterion", readings, known)
+        return profile_of(document, "criterion", readings, metrics)
 
 
 def message_of(name: bytes, sample: bytes) -> bytes:
     """The line that says what a benchmark's files benchmark.json and sample.json say; raises
     Malformed.
     """
-    found = typed(sample, SampleFile)
+    sample_file = typed(sample, SampleFile)
     return (
         msgspec.json.encode(
-            Message(COMPLETE, typed(name, BenchmarkName).full_id, found.iters, found.times)
+            Message(
+                COMPLETE, typed(name, BenchmarkName).full_id, sample_file.iters, sample_file.times
+            )
         )
         + b"\n"
     )
@@ -112,30 +113,33 @@ def _message(line: str, number: int) -> Message:
         raise Malformed(f"line {number}: {error}") from None
 
 
-def _readings(message: Message, index: int, known: dict[str, Metric]) -> Iterator[Reading]:
+def _readings(message: Message, index: int, metrics: dict[str, Metric]) -> Iterator[Reading]:
     if message.reason != COMPLETE:
         return
     uid, _, last = message.id.rpartition("/")
     size = number(last) if uid else None
     uid = message.id if size is None else uid
-    about = quantity(message.unit, "lower")
-    if known.setdefault(about.metric, about.about) != about.about:
-        raise Malformed(f"line {index}: `{about.metric[:80]}` is in another unit before")
+    measured = quantity(message.unit, "lower")
+    if metrics.setdefault(measured.metric, measured.definition) != measured.definition:
+        raise Malformed(f"line {index}: `{measured.metric[:80]}` is in another unit before")
     if not message.measured_values:
         mean = message.mean.estimate if message.mean else None
-        yield Reading(uid, summary(about.metric, about.moved(mean)), size)
+        yield Reading(uid, summary(measured.metric, measured.moved(mean)), size)
         return
     if len(message.iteration_count) != len(message.measured_values):
         raise Malformed(
             f"line {index}: it has {len(message.measured_values)} values and"
             f" {len(message.iteration_count)} numbers of calls"
         )
-    each = [
+    per_call = [
         value / count if value is not None and count > 0 else None
         for value, count in zip(message.measured_values, message.iteration_count, strict=True)
     ]
     yield Reading(
         uid,
-        {about.metric: [about.moved(value) for value in each], "loops": [*message.iteration_count]},
+        {
+            measured.metric: [measured.moved(value) for value in per_call],
+            "loops": [*message.iteration_count],
+        },
         size,
     )

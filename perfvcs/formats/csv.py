@@ -107,7 +107,8 @@ class Csv:
         columns["execution"] = rows.execution
         columns |= {name: found for name in NUMBERED[1:] if any(found := getattr(rows, name) or [])}
         columns |= {
-            heading(name, about): rows.metrics[name] for name, about in profile.metrics.items()
+            heading(name, definition): rows.metrics[name]
+            for name, definition in profile.metrics.items()
         }
         output = io.StringIO(newline="")
         # quotes every kind of line end
@@ -129,7 +130,7 @@ class _Reading:
         self.table, self.options = table, options
         read = [described(title) for title in table.titles]
         self.names = [name for name, _ in read]
-        self.declared = {name: about for name, about in read if about}
+        self.declared = {name: definition for name, definition in read if definition}
         for name, count in Counter(self.names).items():
             if count > 1:
                 raise Malformed(f"line 1, the column `{name[:80]}` is there twice: rename one")
@@ -139,7 +140,7 @@ class _Reading:
     def contents(self, unit: str) -> tuple[dict[str, Metric], Resources]:
         """Metrics and rows; ``unit`` is the uid where no column says so."""
         used = {place for place in self.roles.values() if place is not None}
-        about = {
+        descriptions = {
             name: place
             for place, name in enumerate(self.names)
             if self.long
@@ -147,41 +148,39 @@ class _Reading:
             and name not in self.declared
             and place not in used
         }
-        metrics = self._metrics(used | set(about.values()))
-        parsers: dict[int, Parser] = dict.fromkeys(about.values(), str)
+        metrics = self._metrics(used | set(descriptions.values()))
+        parsers: dict[int, Parser] = dict.fromkeys(descriptions.values(), str)
         for role, place in self.roles.items():
             if place is not None:
-                parsers[place] = (
-                    integer if role in NUMBERED else str if role in ("uid", "metric") else number
-                )
+                parsers[place] = _parser(role)
         parsers |= dict.fromkeys(metrics.values(), number)
         values = dict(zip(parsers, self.table.read(parsers), strict=True))
         given = {role: values[place] for role, place in self.roles.items() if place is not None}
         count = len(next(iter(values.values())))
         if "uid" in given and self.options.formulas == "quote":
-            known = {text: armed(text) for text in set(given["uid"])}
-            given["uid"] = [*map(known.__getitem__, given["uid"])]
+            armed_names = {text: armed(text) for text in set(given["uid"])}
+            given["uid"] = [*map(armed_names.__getitem__, given["uid"])]
         given.setdefault("uid", [unit] * count)
         if self.long:
-            described_by = {name: values[place] for name, place in about.items()}
+            described_by = {name: values[place] for name, place in descriptions.items()}
             return self._from_long(given, described_by)
         names = distinct(metrics)
-        found = {names[column]: self._about(column) for column in metrics}
+        definitions = {names[column]: self._about(column) for column in metrics}
         columns = {names[column]: values[place] for column, place in metrics.items()}
         if "execution" not in given:
             keys = [given[role] for role in ("uid", "size", "iteration", "binary") if role in given]
             given["execution"] = counted(grouped(keys)).tolist()
-        return found, _rows(given, columns)
+        return definitions, _rows(given, columns)
 
     def _column(self, role: str) -> int | None:
-        """The place of the column with a role: the one that the options name, else the first of a
-        telling title.
+        """The place of the column with a role: the one that the options name, else the first with a
+        title that is usual for it.
         """
         if asked := getattr(self.options, role):
             return self._place(asked)
         lower = [name.lower() for name in self.names]
         # a description in the title, as we write it, makes a column a metric whatever its name
-        kept = {
+        claimed = {
             *self.declared,
             *self.options.metrics,
             *self.options.ignore,
@@ -190,7 +189,7 @@ class _Reading:
             *self.options.kind,
         }
         free = (lower.index(guess) for guess in GUESSES[role] if guess in lower)
-        return next((place for place in free if self.names[place] not in kept), None)
+        return next((place for place in free if self.names[place] not in claimed), None)
 
     def _place(self, name: str) -> int:
         if name not in self.names:
@@ -217,11 +216,11 @@ class _Reading:
 
     def _about(self, column: str, overrides: Mapping[str, str] | None = None) -> Metric:
         """The metric in a column: what the options say, else the table."""
-        known = self.declared.get(column, Metric(""))
+        declared = self.declared.get(column, Metric(""))
         asked = [
             getattr(self.options, name).get(column)
             or (overrides or {}).get(name)
-            or getattr(known, name)
+            or getattr(declared, name)
             for name in METRIC_COLUMNS
         ]
         return metric(*asked)
@@ -252,13 +251,20 @@ class _Reading:
         keys = grouped(given.values())
         index = grouped([keys, counted(grouped([keys, kinds]))])
         firsts = np.unique(index, return_index=True)[1].tolist()
-        kept = {name: [values[place] for place in firsts] for name, values in given.items()}
+        shared = {name: [values[place] for place in firsts] for name, values in given.items()}
         columns: dict[str, list[float | None]] = {}
         for kind, name in enumerate(metrics):
             values = np.full(len(firsts), np.nan)
             values[index[kinds == kind]] = amounts[kinds == kind]
             columns[name] = [None if value != value else value for value in values.tolist()]  # noqa: PLR0124 - NaN
-        return metrics, _rows(kept, columns)
+        return metrics, _rows(shared, columns)
+
+
+def _parser(role: str) -> Parser:
+    """What reads the cells of a column with a role."""
+    if role in NUMBERED:
+        return integer
+    return str if role in ("uid", "metric") else number
 
 
 def _rows(given: Mapping[str, list[Any]], metrics: dict[str, list[float | None]]) -> Resources:

@@ -80,8 +80,8 @@ def _reading(above: list[str], columns: list[str], column: int) -> Reading:
 
 
 def _seconds(cell: str, column: int) -> ReadingValue:
-    found = written(cell)
-    value = converted(found, "s") if found is not None and found.unit else None
+    time = written(cell)
+    value = converted(time, "s") if time is not None and time.unit else None
     if cell and value is None:
         raise Malformed(f"line {column}: {cell[:80]!r} is not a time")
     return value

@@ -35,7 +35,7 @@ class Folded:
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the line."""
-        found = CountedStacks({SAMPLES: ""})
+        stacks = CountedStacks({SAMPLES: ""})
         for place, line in enumerate(lines_of(document), 1):
             if not line.strip():
                 continue
@@ -43,19 +43,23 @@ class Folded:
             count = number(text)
             if count is None or count < 0 or not line.endswith(f" {text}"):
                 raise Malformed(f"line {place} does not end with a count")
-            found.add(stack.split(";") if stack else [], {SAMPLES: count})
-        return found.profile(document, "folded")
+            stacks.add(stack.split(";") if stack else [], {SAMPLES: count})
+        return stacks.profile(document, "folded")
 
     def encode(self, profile: Profile) -> bytes:
         """A line for each stack, with the first metric that stacks have; times are in microseconds.
 
         Raises Malformed without stacks.
         """
-        found = unfolded(profile)
-        times = 1e6 if found.unit == "s" else 1.0
+        sampled = unfolded(profile)
+        times = 1e6 if sampled.unit == "s" else 1.0
         lines = [
-            f"{';'.join(name.replace(';', ':').replace(chr(10), ' ') for name in stack)}"
-            f" {round(value * times)}\n"
-            for stack, value in found.stacks
+            f"{';'.join(map(_plain, stack))} {round(value * times)}\n"
+            for stack, value in sampled.stacks
         ]
         return "".join(lines).encode("utf-8", "backslashreplace")
+
+
+def _plain(name: str) -> str:
+    """A frame without what separates frames and lines."""
+    return name.replace(";", ":").replace("\n", " ")

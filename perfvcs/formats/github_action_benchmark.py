@@ -109,7 +109,9 @@ class GithubActionBenchmark:
         before = BEFORE.match(text)
         data = text[before.end() if before else 0 :].rstrip().removesuffix(b";")
         entries = [
-            (suite, entry) for suite, found in typed(data, _Data).entries.items() for entry in found
+            (suite, entry)
+            for suite, of_suite in typed(data, _Data).entries.items()
+            for entry in of_suite
         ]
         if not any(bench.value is not None for _, entry in entries for bench in entry.benches):
             raise NoResults("it has no results: no entry has a value")
@@ -124,19 +126,19 @@ def _entries(profile: Profile) -> Iterator[tuple[str, dict[str, Any]]]:
     """The entries of a profile with their suites: the means of all that is judged."""
     from perfvcs.formats._metric import judged
 
-    found = judged(profile)
-    several = len({one.metric for one in found}) > 1
+    results = judged(profile)
+    several = len({benchmark.metric for benchmark in results}) > 1
     when = profile.collected.started
     moment = round(datetime.fromisoformat(when).timestamp() * 1000) if when else 0
     for better, tool in (("lower", "customSmallerIsBetter"), ("higher", "customBiggerIsBetter")):
         benches = [
             {
-                "name": f"{one.name} {one.metric}" if several else one.name,
-                "value": one.mean,
-                "unit": one.about.unit,
+                "name": f"{benchmark.name} {benchmark.metric}" if several else benchmark.name,
+                "value": benchmark.mean,
+                "unit": benchmark.definition.unit,
             }
-            for one in found
-            if one.about.better == better
+            for benchmark in results
+            if benchmark.definition.better == better
         ]
         if benches:
             suite = profile.job.label + (" (more is better)" if better == "higher" else "")
@@ -155,9 +157,9 @@ def _profile(suite: str, entry: _Entry) -> Profile:
     metrics: dict[str, Metric] = {}
     readings = []
     for bench in entry.benches:
-        about = quantity(bench.unit, "higher" if entry.tool in HIGHER else "lower")
-        metrics.setdefault(about.metric, about.about)
-        readings.append(Reading(bench.name, {about.metric: [about.moved(bench.value)]}))
+        measured = quantity(bench.unit, "higher" if entry.tool in HIGHER else "lower")
+        metrics.setdefault(measured.metric, measured.definition)
+        readings.append(Reading(bench.name, {measured.metric: [measured.moved(bench.value)]}))
     when = entry.date if entry.date is not None and 0 < entry.date < LATEST_MILLISECOND else None
     started = (
         datetime.fromtimestamp(when / 1000, UTC).isoformat() if when else entry.commit.timestamp

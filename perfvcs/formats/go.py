@@ -54,17 +54,17 @@ class Go:
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the line."""
-        known, about = dict(METRICS), dict[str, str]()
-        readings = list(_readings(lines_of(document), known, about))
-        return profile_of(document, "go", readings, known, machine=machine(about))
+        metrics, fields = dict(METRICS), dict[str, str]()
+        readings = list(_readings(lines_of(document), metrics, fields))
+        return profile_of(document, "go", readings, metrics, machine=machine(fields))
 
 
 def _readings(
-    lines: list[str], known: dict[str, Metric], about: dict[str, str]
+    lines: list[str], metrics: dict[str, Metric], fields: dict[str, str]
 ) -> Iterator[Reading]:
     """The benchmarks; a package that is announced again begins another run.
 
-    Metrics that are new get into ``known``.
+    Metrics that are new get into ``metrics``.
     """
     package, runs = "", Counter[str]()
     for place, line in enumerate(lines, 1):
@@ -73,20 +73,20 @@ def _readings(
             package = value.strip()
             runs[package] += 1
         elif colon and key in MACHINE_FIELDS:
-            about.setdefault(key, value.strip())
+            fields.setdefault(key, value.strip())
         elif match := BENCHMARK_LINE.fullmatch(line.rstrip()):
             uid, size = _named(match[1].removeprefix("Benchmark"), package)
             yield Reading(
-                uid, _values(match[3], place, known), size, execution=max(0, runs[package] - 1)
+                uid, _values(match[3], place, metrics), size, execution=max(0, runs[package] - 1)
             )
 
 
-def _values(text: str, line: int, known: dict[str, Metric]) -> dict[str, list[ReadingValue]]:
+def _values(text: str, line: int, metrics: dict[str, Metric]) -> dict[str, list[ReadingValue]]:
     """Pairs of a number and its unit."""
     words = text.split()
     if len(words) % 2:
         raise Malformed(f"line {line}: a benchmark's results are pairs of a number and a unit")
-    found: dict[str, list[ReadingValue]] = {}
+    columns: dict[str, list[ReadingValue]] = {}
     for written, unit in zip(words[::2], words[1::2], strict=True):
         value = number(written)
         if value is None and written.lower() not in ("nan", "+inf", "-inf", "inf"):
@@ -99,9 +99,9 @@ def _values(text: str, line: int, known: dict[str, Metric]) -> dict[str, list[Re
         else:
             metric = usable(unit.replace("/", "_per_"))
             higher = base(unit).unit.endswith("/s")
-            known.setdefault(metric, Metric(unit, "higher" if higher else "none"))
-        found[metric] = [value]
-    return found
+            metrics.setdefault(metric, Metric(unit, "higher" if higher else "none"))
+        columns[metric] = [value]
+    return columns
 
 
 def _named(name: str, package: str) -> tuple[str, float | None]:

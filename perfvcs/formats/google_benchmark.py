@@ -89,31 +89,31 @@ class GoogleBenchmark:
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""
-        found = typed(document, _File)
-        known = dict(METRICS)
+        file = typed(document, _File)
+        metrics = dict(METRICS)
         whole = {
-            about.run_name or about.name
-            for about in map(_about, found.benchmarks)
-            if about.run_type == "iteration"
+            benchmark.run_name or benchmark.name
+            for benchmark in map(_about, file.benchmarks)
+            if benchmark.run_type == "iteration"
         }
         readings = [
             reading
-            for number, one in enumerate(found.benchmarks)
-            for reading in _readings(one, f"$.benchmarks[{number}]", whole, known)
+            for number, row in enumerate(file.benchmarks)
+            for reading in _readings(row, f"$.benchmarks[{number}]", whole, metrics)
         ]
-        about = found.context
+        context = file.context
         fields = {
-            "host": about.get("host_name"),
-            "cpus": about.get("num_cpus"),
-            "library": about.get("library_build_type"),
+            "host": context.get("host_name"),
+            "cpus": context.get("num_cpus"),
+            "library": context.get("library_build_type"),
         }
         return profile_of(
             document,
             "google-benchmark",
             readings,
-            known,
-            machine=machine(fields, {"program": about.get("executable")}),
-            started=str(about.get("date") or ""),
+            metrics,
+            machine=machine(fields, {"program": context.get("executable")}),
+            started=str(context.get("date") or ""),
         )
 
 
@@ -122,20 +122,26 @@ def _about(row: dict[str, Any]) -> _Benchmark:
 
 
 def _readings(
-    row: dict[str, Any], location: str, whole: set[str], known: dict[str, Metric]
+    row: dict[str, Any], location: str, whole: set[str], metrics: dict[str, Metric]
 ) -> Iterator[Reading]:
     """One repetition, or a mean where the repetitions were not written; metrics that are new get
-    into ``known``.
+    into ``metrics``.
     """
-    about = shaped(row, _Benchmark, location)
-    mean = row.get("aggregate_name") == "mean" and (about.run_name or about.name) not in whole
-    if about.error_occurred or about.skipped or not (about.run_type == "iteration" or mean):
+    benchmark = shaped(row, _Benchmark, location)
+    mean = (
+        row.get("aggregate_name") == "mean" and (benchmark.run_name or benchmark.name) not in whole
+    )
+    if (
+        benchmark.error_occurred
+        or benchmark.skipped
+        or not (benchmark.run_type == "iteration" or mean)
+    ):
         return
-    times = base(about.time_unit)
+    times = base(benchmark.time_unit)
     if times.unit != "s":
-        raise Malformed(f"{location}.time_unit is not a unit of time: {about.time_unit[:80]}")
-    uid, size = _named(about.run_name or about.name, about.label)
-    values = {"wall": about.real_time, "cpu": about.cpu_time}
+        raise Malformed(f"{location}.time_unit is not a unit of time: {benchmark.time_unit[:80]}")
+    uid, size = _named(benchmark.run_name or benchmark.name, benchmark.label)
+    values = {"wall": benchmark.real_time, "cpu": benchmark.cpu_time}
     values = {
         metric: None if value is None else value * times.times / times.over
         for metric, value in values.items()
@@ -145,12 +151,10 @@ def _readings(
             metric = usable(counter)
             rate = RATE_NAME.fullmatch(counter)
             # nobody says whether more of a counter is better, but for rates
-            known.setdefault(
-                metric,
-                Metric(f"{'B' if rate['what'] == 'bytes' else 'items'}/s", "higher")
-                if rate
-                else Metric("", "none"),
-            )
+            definition = Metric("", "none")
+            if rate:
+                definition = Metric("B/s" if rate["what"] == "bytes" else "items/s", "higher")
+            metrics.setdefault(metric, definition)
             values[metric] = shaped(value, float, f"{location}.{counter[:80]}")
     yield Reading(uid, {metric: [value] for metric, value in values.items()}, size)
 

@@ -70,13 +70,15 @@ class Hyperfine:
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""
-        found = _table(document) if document.startswith(HEADING) else typed(document, _File).results
-        failed = sum(1 for one in found for code in one.exit_codes or () if code)
+        commands = (
+            _table(document) if document.startswith(HEADING) else typed(document, _File).results
+        )
+        failed = sum(1 for command in commands for code in command.exit_codes or () if code)
         warnings = [f"{failed} runs of a command ended with an error"] if failed else []
         return profile_of(
             document,
             "hyperfine",
-            map(_reading, found),
+            map(_reading, commands),
             METRICS,
             machine=machine({}, warnings=warnings),
         )

@@ -63,25 +63,27 @@ class Jmh:
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""
-        found = typed(document, list[_Benchmark])
-        known = dict[str, Metric]()
+        benchmarks = typed(document, list[_Benchmark])
+        metrics = dict[str, Metric]()
         readings = [
             reading
-            for number, one in enumerate(found)
-            for reading in _readings(one, f"$[{number}]", known)
+            for number, benchmark in enumerate(benchmarks)
+            for reading in _readings(benchmark, f"$[{number}]", metrics)
         ]
-        about: Any = found[0] if found else _Benchmark("", "", _Score())
+        first: Any = benchmarks[0] if benchmarks else _Benchmark("", "", _Score())
         fields = {
-            "jdk": about.jdkVersion,
-            "vm": f"{about.vmName} {about.vmVersion}".strip(),
-            "jvm_args": " ".join(about.jvmArgs),
+            "jdk": first.jdkVersion,
+            "vm": f"{first.vmName} {first.vmVersion}".strip(),
+            "jvm_args": " ".join(first.jvmArgs),
         }
         return profile_of(
-            document, "jmh", readings, known, machine=machine(fields, {"jmh": about.jmhVersion})
+            document, "jmh", readings, metrics, machine=machine(fields, {"jmh": first.jmhVersion})
         )
 
 
-def _readings(benchmark: _Benchmark, location: str, known: dict[str, Metric]) -> Iterator[Reading]:
+def _readings(
+    benchmark: _Benchmark, location: str, metrics: dict[str, Metric]
+) -> Iterator[Reading]:
     uid, size = sized(benchmark.benchmark, benchmark.params.items())
     if benchmark.mode != "avgt":
         uid += f" [{benchmark.mode}]"
@@ -93,19 +95,19 @@ def _readings(benchmark: _Benchmark, location: str, known: dict[str, Metric]) ->
     for name, score in benchmark.secondaryMetrics.items():
         columns[name] = quantity(score.scoreUnit, "none", usable(name)), score
     forks: dict[int, dict[str, list[ReadingValue]]] = {}
-    for about, score in columns.values():
-        if about.metric in known and known[about.metric] != about.about:
+    for measured, score in columns.values():
+        if measured.metric in metrics and metrics[measured.metric] != measured.definition:
             raise Malformed(
-                f"{location}: `{about.metric[:80]}` is in {known[about.metric].unit} and in"
-                f" {about.about.unit}"
+                f"{location}: `{measured.metric[:80]}` is in {metrics[measured.metric].unit} and in"
+                f" {measured.definition.unit}"
             )
-        known[about.metric] = about.about
-        for number, values in enumerate(_forks(score, about.metric)):
+        metrics[measured.metric] = measured.definition
+        for number, values in enumerate(_forks(score, measured.metric)):
             for metric, column in values.items():
                 moved = (
                     column
                     if metric.endswith(".samples")
-                    else [about.moved(value) for value in column]
+                    else [measured.moved(value) for value in column]
                 )
                 forks.setdefault(number, {})[metric] = moved
     for number, values in forks.items():
@@ -120,17 +122,17 @@ def _forks(score: _Score, metric: str) -> Iterator[dict[str, list[ReadingValue]]
         yield from ({metric: values} for values in score.rawData)
     elif score.rawDataHistogram:
         for fork in score.rawDataHistogram:
-            counts: list[ReadingValue] = [
-                sum((max(0.0, count) for _, count in pairs), 0.0) for pairs in fork
-            ]
-            means = [
-                sum(value * max(0.0, times) for value, times in pairs) / count if count else None
-                for pairs, count in zip(fork, counts, strict=True)
-            ]
+            means: list[ReadingValue] = []
+            counts: list[ReadingValue] = []
+            for histogram in fork:
+                weights = [max(0.0, count) for _, count in histogram]
+                total = sum(weights, 0.0)
+                whole = sum(
+                    value * weight for (value, _), weight in zip(histogram, weights, strict=True)
+                )
+                means.append(whole / total if total else None)
+                counts.append(total)
             yield {metric: means, f"{metric}.samples": counts}
     else:
-        yield summary(
-            metric,
-            score.score,
-            error=score.scoreError if isinstance(score.scoreError, float) else None,
-        )
+        error = score.scoreError if isinstance(score.scoreError, float) else None
+        yield summary(metric, score.score, error=error)

@@ -27,7 +27,6 @@ METRICS = {
     "value": Metric("", "none"),
     "share": Metric("", "none"),
 }
-MILLI = 1e3
 # k6's own times, for --summary-export does not say which trends are some
 TIME_PREFIXES = (
     "http_req_",
@@ -72,34 +71,34 @@ class K6:
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""
-        found = typed(document, _File).metrics
+        metrics = typed(document, _File).metrics
         return profile_of(
             document,
             "k6",
-            (reading for name, about in found.items() for reading in _readings(name, about)),
+            (reading for name, values in metrics.items() for reading in _readings(name, values)),
             METRICS,
         )
 
 
-def _readings(name: str, about: Mapping[str, Any]) -> Iterator[Reading]:
-    inner = about.get("values")
-    given = inner if isinstance(inner, dict) else about
+def _readings(name: str, metric: Mapping[str, Any]) -> Iterator[Reading]:
+    inner = metric.get("values")
+    given = inner if isinstance(inner, dict) else metric
     values = {
         key: shaped(value, float, f"$.metrics.{name[:80]}.{key[:80]}")
         for key, value in given.items()
         if type(value) in (int, float)
     }
-    contains = about.get("contains")
+    contains = metric.get("contains")
     if "avg" in values:
         timed = contains == "time" or (contains is None and name.startswith(TIME_PREFIXES))
-        over = MILLI if timed else 1.0
+        over = 1e3 if timed else 1.0
         more: dict[str, ReadingValue] = {
             ours: values[theirs] / (1.0 if ours == "samples" else over)
             for theirs, ours in TRENDS.items()
             if theirs in values
         }
         yield Reading(name, summary("wall" if timed else "value", values["avg"] / over, **more))
-    elif "passes" in values or about.get("type") == "rate":
+    elif "passes" in values or metric.get("type") == "rate":
         yield Reading(name, {"share": [values.get("value", values.get("rate"))]})
     elif "count" in values:
         yield Reading(name, {"rate": [values.get("rate")]})

@@ -17,14 +17,11 @@ METRICS = {
     "failures": Metric("", "none"),
     "content": Metric("B", "none"),
 }
-HEADING = b"Type,Name,Request Count,Failure Count,"
 OTHER_FILES = (
     b"Timestamp,User Count,Type,Name,",
     b"Method,Name,Error,Occurrences",
     b"Count,Message,Traceback,Nodes",
 )
-MILLI = 1e3
-TOTAL = "Aggregated"
 SHARES = {"75%": "p75", "90%": "p90", "95%": "p95", "99%": "p99", "99.9%": "p999"}
 
 
@@ -38,7 +35,7 @@ class Locust:
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By the heading of one of its tables."""
-        return head.startswith((HEADING, *OTHER_FILES))
+        return head.startswith((b"Type,Name,Request Count,Failure Count,", *OTHER_FILES))
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with line and column."""
@@ -56,8 +53,8 @@ def _readings(document: bytes) -> Iterator[Reading]:
             continue
 
         def seconds(name: str, numbers: dict[str, ReadingValue] = numbers) -> ReadingValue:
-            found = numbers.get(name)
-            return None if found is None else found / MILLI
+            milliseconds = numbers.get(name)
+            return None if milliseconds is None else milliseconds / 1e3
 
         more = {word: seconds(share) for share, word in SHARES.items()}
         columns = summary(
@@ -74,4 +71,4 @@ def _readings(document: bytes) -> Iterator[Reading]:
             "failures": [numbers.get("Failure Count")],
             "content": [numbers.get("Average Content Size")],
         }
-        yield Reading(" ".join(filter(None, (row["Type"], row["Name"]))) or TOTAL, columns)
+        yield Reading(" ".join(filter(None, (row["Type"], row["Name"]))) or "Aggregated", columns)

@@ -23,7 +23,6 @@ from perfvcs.formats._readings import (
 from perfvcs.profile import Metric, Profile
 
 METRICS = {"wall": Metric("s"), "heap": Metric("B", "none")}
-NANO = 1e9
 
 
 class _Heap(msgspec.Struct):
@@ -83,14 +82,14 @@ class Mitata:
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""
-        found = typed(document, _File)
-        about, cpu = found.context, found.context.get("cpu")
+        file = typed(document, _File)
+        context, cpu = file.context, file.context.get("cpu")
         fields = {
             "cpu": cpu.get("name") if isinstance(cpu, dict) else None,
-            "machine": about.get("arch"),
-            "runtime": f"{about.get('runtime', '')} {about.get('version', '')}".strip(),
+            "machine": context.get("arch"),
+            "runtime": f"{context.get('runtime', '')} {context.get('version', '')}".strip(),
         }
-        return profile_of(document, "mitata", _readings(found), METRICS, machine=machine(fields))
+        return profile_of(document, "mitata", _readings(file), METRICS, machine=machine(fields))
 
 
 def _readings(file: _File) -> Iterator[Reading]:
@@ -128,4 +127,4 @@ def _columns(stats: _Stats) -> dict[str, list[ReadingValue]]:
 
 
 def _seconds(value: ReadingValue) -> ReadingValue:
-    return None if value is None else value / NANO
+    return None if value is None else value / 1e9

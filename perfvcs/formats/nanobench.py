@@ -68,9 +68,12 @@ class Nanobench:
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""
-        found = typed(document, _File).results
+        results = typed(document, _File).results
         return profile_of(
-            document, "nanobench", (reading for one in found for reading in _readings(one)), METRICS
+            document,
+            "nanobench",
+            (reading for result in results for reading in _readings(result)),
+            METRICS,
         )
 
 
@@ -84,10 +87,10 @@ def _readings(result: _Result) -> Iterator[Reading]:
         yield Reading(uid, summary("wall", result.median, error=error), size)
         return
     columns: dict[str, list[Any]] = {
-        "wall": [each.elapsed for each in result.measurements],
-        "loops": [each.iterations for each in result.measurements],
+        "wall": [measurement.elapsed for measurement in result.measurements],
+        "loops": [measurement.iterations for measurement in result.measurements],
     }
     for theirs, ours in COUNTERS.items():
-        if any(column := [getattr(each, theirs) for each in result.measurements]):
+        if any(column := [getattr(measurement, theirs) for measurement in result.measurements]):
             columns[ours] = column
     yield Reading(uid, columns, size)

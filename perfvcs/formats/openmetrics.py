@@ -14,7 +14,6 @@ from perfvcs.formats._metric import RoundValues, benchmarks
 from perfvcs.profile import Profile
 
 UNIT_WORDS = {"s": "seconds", "B": "bytes"}
-PREFIX = "perfvcs"
 NAME_LETTERS = re.compile(r"[^a-zA-Z0-9_]+")
 
 
@@ -28,26 +27,26 @@ class Openmetrics:
         """The text, which ends with ``# EOF``; raises Malformed without values."""
         families: dict[str, list[RoundValues]] = defaultdict(list)
         units: dict[str, str] = {}
-        for one in benchmarks(profile):
-            unit = UNIT_WORDS.get(one.about.unit, "")
-            name = _named(one.metric, unit, units)
+        for benchmark in benchmarks(profile):
+            unit = UNIT_WORDS.get(benchmark.definition.unit, "")
+            name = _named(benchmark.metric, unit, units)
             units[name] = unit
-            families[name].append(one)
+            families[name].append(benchmark)
         lines: list[str] = []
-        for name, found in families.items():
+        for name, members in families.items():
             unit = units[name]
             lines += [f"# TYPE {name} gauge", *([f"# UNIT {name} {unit}"] if unit else [])]
-            for one in found:
-                size = {} if one.size is None else {"size": f"{one.size:.15g}"}
+            for benchmark in members:
+                size = {} if benchmark.size is None else {"size": f"{benchmark.size:.15g}"}
                 labels = {
                     "job": profile.job.label,
-                    "unit": one.uid,
+                    "unit": benchmark.uid,
                     **size,
-                    "metric": one.metric,
+                    "metric": benchmark.metric,
                     "commit": profile.commit,
                 }
-                said = ",".join(f'{key}="{_escaped(value)}"' for key, value in labels.items())
-                lines.append(f"{name}{{{said}}} {one.mean!r}")
+                label_text = ",".join(f'{key}="{_escaped(value)}"' for key, value in labels.items())
+                lines.append(f"{name}{{{label_text}}} {benchmark.mean!r}")
         return "\n".join([*lines, "# EOF", ""]).encode("utf-8", "replace")
 
 
@@ -55,7 +54,7 @@ def _named(metric: str, unit: str, units: Mapping[str, str]) -> str:
     """The name of a metric's family, which ends in its unit; ``units`` has that of each name in
     use.
     """
-    stem = NAME_LETTERS.sub("_", f"{PREFIX}_{metric}")
+    stem = NAME_LETTERS.sub("_", f"perfvcs_{metric}")
     while True:
         name = f"{stem}_{unit}" if unit and not stem.endswith(f"_{unit}") else stem
         if units.get(name, unit) == unit:

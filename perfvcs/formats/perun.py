@@ -52,14 +52,14 @@ class Perun:
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - file names there hold the time
         """The profile; raises Malformed with the place."""
         before = OBJECT.match(document)
-        found = mapping(parsed(bounded(document[before.end() :] if before else document)), "$")
-        header = mapping(found.get("header"), "$.header")
-        origin = text(found.get("origin"), "$.origin").lower()
+        content = mapping(parsed(bounded(document[before.end() :] if before else document)), "$")
+        header = mapping(content.get("header"), "$.header")
+        origin = text(content.get("origin"), "$.origin").lower()
         if origin and not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", origin):
             raise Malformed("$.origin is not a full commit id")
-        collector = mapping(found.get("collector_info"), "$.collector_info")
+        collector = mapping(content.get("collector_info"), "$.collector_info")
         job = self._job(header, collector)
-        metrics, rows, stacks = resources(blocks(found), header, job.name)
+        metrics, rows, stacks = resources(blocks(content), header, job.name)
         for name, word in self.better.items():
             if name not in metrics:
                 raise Malformed(
@@ -73,13 +73,13 @@ class Perun:
             commit=origin or UNKNOWN,
             job=job,
             collected=collected(document, "perun"),
-            environment=_environment(found, notes),
+            environment=_environment(content, notes),
             design=Design(executions=len(set(rows.execution))),
             metrics=metrics,
             resources=rows,
             stacks=stacks,
-            models=_models(found),
-            postprocessors=_postprocessors(found),
+            models=_models(content),
+            postprocessors=_postprocessors(content),
         )
 
     def encode(self, profile: Profile) -> bytes:
@@ -97,8 +97,8 @@ class Perun:
             "params": job.args,
             "workload": job.workload,
             "units": units,
-            "better": {name: about.better for name, about in profile.metrics.items()},
-            "kinds": {name: about.kind for name, about in profile.metrics.items()},
+            "better": {name: definition.better for name, definition in profile.metrics.items()},
+            "kinds": {name: definition.kind for name, definition in profile.metrics.items()},
         }
         document = {
             "origin": profile.commit,
@@ -161,7 +161,7 @@ def _postprocessors(content: Mapping[str, Any]) -> list[Processed]:
 
 
 def _environment(content: Mapping[str, Any], notes: dict[str, str]) -> Environment:
-    """The machine, as newer profiles tell it."""
+    """The machine, where a newer profile describes it."""
     machine = mapping(content.get("machine"), "$.machine")
     fields = {
         ours: machine[theirs][:MAX_NAME]

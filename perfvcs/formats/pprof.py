@@ -67,21 +67,21 @@ class Pprof:
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed."""
-        found = _read(memoryview(bounded(document)))
+        file = _read(memoryview(bounded(document)))
         metrics: dict[str, str] = {}
-        for kind, unit in found.types:
-            word = found.text(unit)
+        for kind, unit in file.types:
+            word = file.text(unit)
             name = (
-                usable(found.text(kind))
+                usable(file.text(kind))
                 if STACK_UNITS.get(word, word)
-                else _counted(found.text(kind))
+                else _counted(file.text(kind))
             )
             if name in metrics:
                 raise Malformed(f"two types of its samples are called {name}")
             metrics[name] = word
-        frames = {number: _frames(found, location) for number, location in found.locations.items()}
+        frames = {number: _frames(file, location) for number, location in file.locations.items()}
         counted = CountedStacks(metrics)
-        for sample in found.samples:
+        for sample in file.samples:
             stack: list[str] = []
             at, values = _sample(sample)
             for number in at:
@@ -98,7 +98,7 @@ class Pprof:
                     if value > 0
                 },
             )
-        seconds = found.time / 1e9
+        seconds = file.time / 1e9
         started = (
             datetime.fromtimestamp(seconds, UTC).isoformat() if 0 < seconds < LATEST_SECOND else ""
         )
@@ -134,41 +134,41 @@ def _fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
 
 
 def _varint(message: memoryview, at: int) -> tuple[int, int]:
-    found = 0
+    value = 0
     for place in range(NUMBER_BYTES):
         if at + place >= len(message):
             raise Malformed("a number is cut off")
         byte = message[at + place]
-        found |= (byte & 0x7F) << 7 * place
+        value |= (byte & 0x7F) << 7 * place
         if byte < 0x80:
-            return found % WORD, at + place + 1
+            return value % WORD, at + place + 1
     raise Malformed(f"a number has over {NUMBER_BYTES} bytes")
 
 
 def _read(message: memoryview) -> _File:
-    found = _File()
+    file = _File()
     for number, value in _fields(message):
         if isinstance(value, int):
-            found.time = value if number == TIME else found.time
+            file.time = value if number == TIME else file.time
         elif number == STRING:
-            found.strings.append(bytes(value).decode("utf-8", "replace"))
+            file.strings.append(bytes(value).decode("utf-8", "replace"))
         elif number == SAMPLE_TYPE:
-            known = _numbers(value)
-            found.types.append((known.get(1, 0), known.get(2, 0)))
+            fields = _numbers(value)
+            file.types.append((fields.get(1, 0), fields.get(2, 0)))
         elif number == FUNCTION:
-            known = _numbers(value)
-            found.functions[known.get(1, 0)] = known.get(2, 0), known.get(4, 0)
+            fields = _numbers(value)
+            file.functions[fields.get(1, 0)] = fields.get(2, 0), fields.get(4, 0)
         elif number == LOCATION:
-            known = _numbers(value)
+            fields = _numbers(value)
             lines = [
                 _numbers(line).get(1, 0)
                 for key, line in _fields(value)
                 if key == LOCATION and not isinstance(line, int)
             ]
-            found.locations[known.get(1, 0)] = _Location(known.get(3, 0), lines)
+            file.locations[fields.get(1, 0)] = _Location(fields.get(3, 0), lines)
         elif number == SAMPLE:
-            found.samples.append(value)
-    return found
+            file.samples.append(value)
+    return file
 
 
 def _numbers(message: memoryview) -> dict[int, int]:
@@ -185,8 +185,8 @@ def _sample(message: memoryview) -> tuple[list[int], list[int]]:
                 continue
             at = 0
             while at < len(value):
-                one, at = _varint(value, at)
-                columns[number - 1].append(one)
+                integer, at = _varint(value, at)
+                columns[number - 1].append(integer)
     values = [value - WORD if value >= WORD // 2 else value for value in columns[1]]
     return columns[0], values
 

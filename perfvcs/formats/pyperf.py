@@ -62,25 +62,25 @@ class Pyperf:
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""
-        found = typed(document, _File)
-        shared = found.metadata
+        file = typed(document, _File)
+        shared = file.metadata
         dates = sorted(
             str(run.metadata["date"]).replace(" ", "T")
-            for one in found.benchmarks
-            for run in one.runs
+            for benchmark in file.benchmarks
+            for run in benchmark.runs
             if run.metadata.get("date")
         )
         return profile_of(
             document,
             "pyperf",
-            chain.from_iterable(_readings(one, shared) for one in found.benchmarks),
+            chain.from_iterable(_readings(benchmark, shared) for benchmark in file.benchmarks),
             dict(METRICS.values()),
             machine=machine(
                 {ours: shared.get(theirs) for theirs, ours in MACHINE.items()},
                 {"command": shared.get("command")},
             ),
-            started=dates[0] if dates else "",
-            ended=dates[-1] if dates else "",
+            started=next(iter(dates), ""),
+            ended=next(reversed(dates), ""),
         )
 
 
@@ -88,9 +88,9 @@ def _readings(benchmark: _Benchmark, shared: dict[str, Any]) -> Iterator[Reading
     """What each process of a benchmark measured; one that only looked for the number of loops has
     no values.
     """
-    about = {**shared, **benchmark.metadata}
-    metric, _ = METRICS.get(str(about.get("unit", "second")), METRICS["integer"])
-    uid = str(about.get("name") or "benchmark")
+    metadata = {**shared, **benchmark.metadata}
+    metric, _ = METRICS.get(str(metadata.get("unit", "second")), METRICS["integer"])
+    uid = str(metadata.get("name") or "benchmark")
     executions = (run for run in benchmark.runs if run.values)
     for number, run in enumerate(executions):
         yield Reading(

@@ -70,16 +70,16 @@ class PytestBenchmark:
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""
-        found = typed(document, _File)
-        commit = found.commit_info or {}
+        file = typed(document, _File)
+        commit = file.commit_info or {}
         return profile_of(
             document,
             "pytest-benchmark",
-            _readings(found),
+            _readings(file),
             METRICS,
             commit=str(commit.get("id") or ""),
-            started=found.datetime,
-            machine=_machine(found.machine_info, commit),
+            started=file.datetime,
+            machine=_machine(file.machine_info, commit),
         )
 
     def encode(self, profile: Profile) -> bytes:
@@ -90,9 +90,9 @@ class PytestBenchmark:
         from perfvcs.formats._metric import benchmarks, written
 
         times = [
-            one
-            for one in benchmarks(profile)
-            if one.about.unit == "s" and one.about.better == "lower"
+            benchmark
+            for benchmark in benchmarks(profile)
+            if benchmark.definition.unit == "s" and benchmark.definition.better == "lower"
         ]
         if not times:
             raise Malformed("the profile has no times, and pytest-benchmark holds nothing else")
@@ -105,7 +105,7 @@ class PytestBenchmark:
                 "system": fields.get("system", ""),
             },
             "commit_info": {"id": profile.commit, "dirty": profile.dirty is not None},
-            "benchmarks": [_written(one) for one in times if one.metric == first],
+            "benchmarks": [_written(benchmark) for benchmark in times if benchmark.metric == first],
             "datetime": when,
             "version": WRITTEN_VERSION,
         }
@@ -140,30 +140,26 @@ def _written(rounds: RoundValues) -> dict[str, Any]:
 
 
 def _readings(file: _File) -> Iterator[Reading]:
-    for one in file.benchmarks:
-        name = one.fullname or one.name
-        params = one.params or {}
+    for benchmark in file.benchmarks:
+        name = benchmark.fullname or benchmark.name
+        params = benchmark.params or {}
         if params:  # which stand in brackets behind the name, as pytest writes them
             name = name.partition("[")[0]
         uid, size = sized(name, params.items())
-        stats = one.stats
-        yield Reading(
-            uid,
-            (
-                {"wall": stats.data}
-                if stats.data
-                else summary(
-                    "wall",
-                    stats.mean,
-                    deviation=stats.stddev,
-                    median=stats.median,
-                    least=stats.min,
-                    largest=stats.max,
-                    samples=stats.rounds,
-                )
-            ),
-            size,
+        stats = benchmark.stats
+        if stats.data:
+            yield Reading(uid, {"wall": stats.data}, size)
+            continue
+        columns = summary(
+            "wall",
+            stats.mean,
+            deviation=stats.stddev,
+            median=stats.median,
+            least=stats.min,
+            largest=stats.max,
+            samples=stats.rounds,
         )
+        yield Reading(uid, columns, size)
 
 
 def _machine(info: dict[str, Any], commit: dict[str, Any]) -> Environment:

@@ -19,7 +19,6 @@ from perfvcs.profile.validity import Malformed
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 METRIC_NAMES = {"bytes": "allocated", "none": SAMPLES}  # of metrics; all other units are of time
-BUSY = "busy"
 
 
 class _Frame(msgspec.Struct):
@@ -66,15 +65,15 @@ class Speedscope:
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""
-        found = typed(document, _File)
-        frames = [frame(one.name, one.file or "") for one in found.shared.frames]
-        units = {thread.unit for thread in found.profiles}
+        file = typed(document, _File)
+        frames = [frame(function.name, function.file or "") for function in file.shared.frames]
+        units = {thread.unit for thread in file.profiles}
         if len(units) > 1:
             raise Malformed(f"its profiles are in several units: {', '.join(sorted(units))[:200]}")
         unit = units.pop() if units else "none"
-        metric = METRIC_NAMES.get(unit, BUSY)
+        metric = METRIC_NAMES.get(unit, "busy")
         counted = CountedStacks({SAMPLES: "", metric: unit})
-        for number, thread in enumerate(found.profiles):
+        for number, thread in enumerate(file.profiles):
             for stack, weight in _stacks(thread, f"$.profiles[{number}]"):
                 try:
                     names = [frames[at] for at in stack]
@@ -88,13 +87,14 @@ class Speedscope:
 
     def encode(self, profile: Profile) -> bytes:
         """One thread with all stacks and their weights; raises Malformed without stacks."""
-        found = unfolded(profile)
+        sampled = unfolded(profile)
         numbers: dict[str, int] = {}
         samples = [
-            [numbers.setdefault(name, len(numbers)) for name in stack] for stack, _ in found.stacks
+            [numbers.setdefault(name, len(numbers)) for name in stack]
+            for stack, _ in sampled.stacks
         ]
-        weights = [value for _, value in found.stacks]
-        unit = {"s": "seconds", "B": "bytes"}.get(found.unit, "none")
+        weights = [value for _, value in sampled.stacks]
+        unit = {"s": "seconds", "B": "bytes"}.get(sampled.unit, "none")
         thread = {
             "type": "sampled",
             "name": profile.job.label,

@@ -23,10 +23,6 @@ from perfvcs.profile import Metric, Profile
 from perfvcs.profile.validity import Malformed
 
 METRICS = {"wall": Metric("s")}
-NAMELESS = (
-    "its results have no names: write bench.tasks.map(({ name, result }) => ({ name, result }))"
-    " instead of bench.results"
-)
 
 
 class _Result(Statistics):
@@ -58,12 +54,15 @@ class Tinybench:
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""
-        found = parsed(bounded(document))
-        if isinstance(found, list) and any(
-            isinstance(one, dict) and "latency" in one for one in found
+        entries = parsed(bounded(document))
+        if isinstance(entries, list) and any(
+            isinstance(entry, dict) and "latency" in entry for entry in entries
         ):
-            raise Malformed(NAMELESS)
-        tasks = shaped(found, list[_Task], "$")
+            raise Malformed(
+                "its results have no names: write bench.tasks.map(({ name, result }) => ({ name,"
+                " result })) instead of bench.results"
+            )
+        tasks = shaped(entries, list[_Task], "$")
         readings = [
             Reading(task.name, columns(task.result.latency or task.result))
             for task in tasks

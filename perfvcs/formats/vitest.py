@@ -46,11 +46,11 @@ class Vitest:
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""
-        found = typed(document, _File)
+        results = typed(document, _File)
         readings = (
-            Reading(f"{group.fullName} > {one.name}", columns(one))
-            for file in found.files
+            Reading(f"{group.fullName} > {benchmark.name}", columns(benchmark))
+            for file in results.files
             for group in file.groups
-            for one in group.benchmarks
+            for benchmark in group.benchmarks
         )
         return profile_of(document, "vitest", readings, METRICS)
