@@ -66,7 +66,7 @@ def documents(
 
 
 def into_folder(folder: Path, files: Iterator[tuple[str, bytes]], *, force: bool) -> None:
-    """Write each file into a folder, which is made where there is none.
+    """Writes each file into a folder, which is made if it is missing.
 
     Raises UsageError where one is there already, and where the folder cannot be written to.
     """
@@ -212,8 +212,8 @@ def rows(profile: Profile) -> Iterator[tuple[Any, ...]]:
     """A profile's values in the order of ``COLUMNS``, metric by metric; rows without a value are
     left out.
     """
-    found, collected = profile.resources, profile.collected
-    about = (
+    resources, collected = profile.resources, profile.collected
+    origin = (
         profile.commit,
         profile.dirty,
         collected.started,
@@ -223,14 +223,14 @@ def rows(profile: Profile) -> Iterator[tuple[Any, ...]]:
         profile.job.collector,
         profile.environment.fingerprint,
     )
-    sizes = found.size if found.size is not None else [None] * len(found)
-    numbers = [found.integers(name) for name in WHOLE]
+    sizes = resources.size if resources.size is not None else [None] * len(resources)
+    numbers = [resources.integers(name) for name in WHOLE]
     for name, metric in profile.metrics.items():
         for code, size, value, *row in zip(
-            found.uid, sizes, found.metrics[name], *numbers, strict=True
+            resources.uid, sizes, resources.metrics[name], *numbers, strict=True
         ):
             if value is not None:
-                yield (*about, found.names[code], size, *row, name, value, metric.unit)
+                yield (*origin, resources.names[code], size, *row, name, value, metric.unit)
 
 
 def _version(profile: Profile) -> str | None:
@@ -247,18 +247,18 @@ def _selected(repository: Repository, names: Sequence[str], jobs: Sequence[str])
     """
     if not names:
         return _of(repository, None, jobs)
-    found: list[str] = []
+    paths: list[str] = []
     for name in names:
-        found += (
+        paths += (
             _of(repository, repository.project.range(name), jobs)
             if ".." in name
             else repository.select(name, jobs)
         )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(paths))
 
 
 def _of(repository: Repository, commits: Sequence[str] | None, jobs: Sequence[str]) -> list[str]:
-    """Of those commits, or of all, what belongs to one of the jobs."""
+    """The profiles of one of the jobs on some commits, or on all."""
     headers = repository.index.headers(commits)
     if not headers:
         raise UsageError(
@@ -267,8 +267,11 @@ def _of(repository: Repository, commits: Sequence[str] | None, jobs: Sequence[st
             else "nothing is stored yet: `perf collect` measures HEAD"
         )
     keys = series_of(repository.index, jobs)
-    chosen = [one for one in headers if not jobs or one.job.key in keys]
-    return [one.path for one in sorted(chosen, key=lambda one: (one.collected.started, one.path))]
+    chosen = [header for header in headers if not jobs or header.job.key in keys]
+    return [
+        header.path
+        for header in sorted(chosen, key=lambda header: (header.collected.started, header.path))
+    ]
 
 
 def _csv(file: IO[bytes], table: Iterable[tuple[Any, ...]]) -> int:

@@ -18,7 +18,7 @@ from perfvcs.store.removal import PROFILE_PATH, profile_of
 
 PLAIN_MODE = "100644"
 MODE_NAMES = {"120000": "a symbolic link", "160000": "a submodule", "100755": "an executable file"}
-TREE_MODE = "040000"
+TREE_MODE = "040000"  # of a folder in a tree of git
 # git fast-import searches one of 4,451 lists of names for each file: below, that takes no time
 WORTHWHILE_FILES = 10_000
 
@@ -46,10 +46,10 @@ class ProfileSelection(msgspec.Struct, frozen=True):
 
     def of_paths(self, paths: Iterable[str]) -> set[str]:
         """Those of some paths of profiles that are chosen."""
-        found = set(paths)
+        chosen = set(paths)
         if self.last is None and self.since is None:
-            return found
-        commits = {path.split("/")[1] for path in found}
+            return chosen
+        commits = {path.split("/")[1] for path in chosen}
         if self.since is not None:
             listed = self.project.git("rev-list", "--all", "HEAD", f"--since={self.since}")
             commits.intersection_update(listed.split())
@@ -59,7 +59,7 @@ class ProfileSelection(msgspec.Struct, frozen=True):
                     (commit for commit in self.project.walk("HEAD") if commit in commits), self.last
                 )
             )
-        return {path for path in found if path.split("/")[1] in commits}
+        return {path for path in chosen if path.split("/")[1] in commits}
 
 
 class StoreDifference(msgspec.Struct):
@@ -77,12 +77,12 @@ class StoreDifference(msgspec.Struct):
     @classmethod
     def read(cls, fields: Iterable[bytes]) -> StoreDifference:
         """What ``git diff-tree`` prints of a remote's tree and ours."""
-        found = cls()
+        difference = cls()
         waiting = iter(fields)
         for properties in waiting:
             old_mode, new_mode, old, new, _ = properties.decode().removeprefix(":").split(" ")
-            found._sort(os.fsdecode(next(waiting)), (old_mode, old), (new_mode, new))
-        return found
+            difference._sort(os.fsdecode(next(waiting)), (old_mode, old), (new_mode, new))
+        return difference
 
     def _sort(self, path: str, there: tuple[str, str], here: tuple[str, str]) -> None:
         their, our = (blob if mode == PLAIN_MODE else None for mode, blob in (there, here))
@@ -112,7 +112,7 @@ def whole(
 
     None of them is within another one. Raises GitFailed.
     """
-    found: dict[str, str] = {}
+    tree_ids: dict[str, str] = {}
     torn: set[str] = set()
     others = dict(changes)
     with closing(
@@ -123,14 +123,14 @@ def whole(
             path = os.fsdecode(next(fields))
             if mode == TREE_MODE:
                 if not old_mode.strip("0"):
-                    found[path] = new
+                    tree_ids[path] = new
             elif mode == PLAIN_MODE and others.get(path) == new:
                 del others[path]
             else:
                 torn.update(above(path))
     for path in others:  # what is not in head, or differs there
         torn.update(above(path))
-    entire = {path: tree for path, tree in found.items() if path not in torn}
+    entire = {path: tree for path, tree in tree_ids.items() if path not in torn}
     return {path: tree for path, tree in entire.items() if entire.keys().isdisjoint(above(path))}
 
 

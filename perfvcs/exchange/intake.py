@@ -218,27 +218,27 @@ class Intake:
 
     def _read(self, source: Source) -> Iterator[Profile]:
         if source.parts:
-            found = decode_all(
+            profiles = decode_all(
                 joined(source.parts), str(source.path), FORMAT, self.options, name=self.name
             )
         elif source.path == STDIN:
             document = sys.stdin.buffer.read(MAX_PROFILE + 1)
             if len(document) > MAX_PROFILE:
                 raise UnreadableFile(f"standard input has over {MAX_PROFILE:,} bytes: split it")
-            found = decode_all(document, "stdin", self.format_name, self.options, name=self.name)
+            profiles = decode_all(document, "stdin", self.format_name, self.options, name=self.name)
         else:
-            found = read_all(source.path, self.format_name, self.options, name=self.name)
-        return (self._placed(profile, source) for profile in found)
+            profiles = read_all(source.path, self.format_name, self.options, name=self.name)
+        return (self._placed(profile, source) for profile in profiles)
 
     def _placed(self, profile: Profile, source: Source) -> Profile:
         """The profile of the commit that it belongs to, and of that commit's time where it names
         none.
         """
-        said = source.origin or (profile.commit if profile.commit != UNKNOWN else "")
-        said = self.renamed.get(said, said)
-        commit = source.commit or said or self._head
-        self.placed += not (source.commit or said)
-        self.moved += bool(said) and commit != said
+        named = source.origin or (profile.commit if profile.commit != UNKNOWN else "")
+        named = self.renamed.get(named, named)
+        commit = source.commit or named or self._head
+        self.placed += not (source.commit or named)
+        self.moved += bool(named) and commit != named
         # our own document of one names its commit
         table = profile.job.engine == "csv" and profile.commit == UNKNOWN
         if table and not (self.name or self.options.get("name")):
@@ -299,7 +299,7 @@ def renamings(path: Path) -> dict[str, str]:
     """The present ids of commits by their former ones, a pair in each line, as git filter-repo
     writes them; raises UsageError.
     """
-    found = {}
+    present = {}
     for number, line in enumerate(content(path).decode("utf-8", "replace").split("\n"), 1):
         words = line.split()
         if words in ([], ["old", "new"]) or line.startswith("#"):
@@ -309,8 +309,8 @@ def renamings(path: Path) -> dict[str, str]:
                 f"{path}, line {number}: write two full commit ids, the former and the present one"
             )
         if words[1].strip("0"):  # otherwise the commit no longer exists
-            found[words[0]] = words[1]
-    return found
+            present[words[0]] = words[1]
+    return present
 
 
 def _named(count: int) -> str:

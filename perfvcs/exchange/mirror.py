@@ -114,14 +114,14 @@ class Mirror:
 
         Nothing is asked of it, and nothing waited for.
         """
-        known = cls((home / REMOTES_FOLDER).absolute(), store)._known
+        repository = cls((home / REMOTES_FOLDER).absolute(), store)._known
         with suppress(GitFailed):
-            return _compared(known, _reference(remote), head)
+            return _compared(repository, _reference(remote), head)
         return None
 
     def _prepare(self) -> None:
         self._sweep()
-        known = self._known.path
+        folder = self._known.path
         listed = ""
         try:
             listed = self._known.run("for-each-ref", "--format=%(objectname) %(refname)").decode(
@@ -129,8 +129,8 @@ class Mirror:
             )
         except GitFailed:
             self._forget()
-        if (known / "config").read_bytes() != CONFIG:
-            disk.write(known / "config", CONFIG)
+        if (folder / "config").read_bytes() != CONFIG:
+            disk.write(folder / "config", CONFIG)
         seen = [
             (commit, reference)
             for line in listed.split("\n")
@@ -144,7 +144,7 @@ class Mirror:
         shallow = sorted(
             {commit for commit, reference in seen if reference.startswith(KEPT_REFERENCES)}
         )
-        disk.write(known / "shallow", "".join(f"{commit}\n" for commit in shallow).encode())
+        disk.write(folder / "shallow", "".join(f"{commit}\n" for commit in shallow).encode())
 
     def _sweep(self) -> None:
         """Remove what one exchange needs, and what git's killed processes leave; nobody else is
@@ -153,11 +153,11 @@ class Mirror:
         for name in entries(self._home):
             if name not in ("known", "lock"):
                 remove(self._home / name)
-        known = self._known.path
+        folder = self._known.path
         for left in (
-            *known.rglob("*.lock"),
-            *known.glob("objects/pack/tmp_*"),
-            *known.glob("objects/??/tmp_obj_*"),
+            *folder.rglob("*.lock"),
+            *folder.glob("objects/pack/tmp_*"),
+            *folder.glob("objects/??/tmp_obj_*"),
         ):
             left.unlink(missing_ok=True)
 
@@ -206,18 +206,18 @@ class Mirror:
         if last is not None and remote.tip(REFERENCE) == last:
             return last
         try:
-            found = self._fetched(remote)
+            fetched = self._fetched(remote)
         except RemoteFailed as error:
             if self.last(remote) is None or not UNUSABLE.search(str(error)):
                 raise
             self._forget()
-            found = self._fetched(remote)
-        if not found and remote.is_bundle:
+            fetched = self._fetched(remote)
+        if not fetched and remote.is_bundle:
             raise OtherFormat(
                 f"{remote.name} is a bundle without profiles: `perf export --bundle FILE` writes"
                 " one with them"
             )
-        return self._tip(remote) if found else None
+        return self._tip(remote) if fetched else None
 
     def _fetched(self, remote: Remote) -> bool:
         whole = remote.is_bundle
@@ -227,20 +227,20 @@ class Mirror:
 
     def _tip(self, remote: Remote) -> str:
         tip = self._resolved("refs/incoming/tip")
-        found = (
+        format_entry = (
             self._known.run("ls-tree", "-z", "--full-tree", tip or EMPTY_TREE, "format")
             .decode()
             .split()
         )
-        if tip is None or found[:3] != ["100644", "blob", blob_id(STORE_FORMAT)]:
+        if tip is None or format_entry[:3] != ["100644", "blob", blob_id(STORE_FORMAT)]:
             versions = {
                 blob_id(b"perfvcs-store/%d\n" % number): number
                 for number in range(2, NEWEST_FORMAT + 1)
             }
-            if len(found) > 2 and found[2] in versions:
+            if len(format_entry) > 2 and format_entry[2] in versions:
                 raise OtherFormat(
-                    f"{remote.name} has profiles of format perfvcs-store/{versions[found[2]]}:"
-                    " update perfvcs"
+                    f"{remote.name} has profiles of format"
+                    f" perfvcs-store/{versions[format_entry[2]]}: update perfvcs"
                 )
             raise OtherFormat(
                 f"what {remote.name} has at {REFERENCE} is not a store of perfvcs: see who"
@@ -357,14 +357,14 @@ class Mirror:
         head = self._store.head() if len(changes) > difference.WORTHWHILE_FILES else None
         trees = difference.whole(self.reading, tip, head, changes) if head else {}
         changes = {
-            path: found
-            for path, found in changes.items()
+            path: content
+            for path, content in changes.items()
             if trees.keys().isdisjoint(difference.above(path))
         }
         with closing(Import(self._known, branch)) as stream:
             blobs = {
-                path: stream.blob(found) if isinstance(found, bytes) else found
-                for path, found in changes.items()
+                path: stream.blob(content) if isinstance(content, bytes) else content
+                for path, content in changes.items()
             }
             first = {} if tip else {"format": stream.blob(STORE_FORMAT)}
             stream.commit(tip, who, when, message, {**first, **blobs}, trees)

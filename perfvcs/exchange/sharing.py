@@ -115,19 +115,19 @@ def unpushed(repository: Repository) -> dict[str, str]:
     """The profiles that the usual remote was never seen to have, with their blobs by their paths;
     all where none was ever seen.
     """
-    store, found = repository.store, None
+    store, difference = repository.store, None
     if Mirror.exists(repository.home):
         with suppress(UsageError):
-            found = Mirror.seen(
+            difference = Mirror.seen(
                 repository.home, store, Remote.find(repository.project), store.head()
             )
-    if found is None:
+    if difference is None:
         return {
             entry.path: entry.new
             for entry in store.entries()
             if entry.new and PROFILE_PATH.fullmatch(entry.path)
         }
-    return found.here
+    return difference.here
 
 
 def remote_difference(repository: Repository) -> RemoteDifference | None:
@@ -140,12 +140,16 @@ def remote_difference(repository: Repository) -> RemoteDifference | None:
     with suppress(UsageError):  # no remote, or too many
         remote = Remote.find(repository.project, reached=False)
         if (
-            found := Mirror.seen(repository.home, repository.store, remote, repository.index.head)
-        ) is not None:
-            unpushed = sum(found.removals.get(path, (None, None))[0] is None for path in found.here)
-            unpulled = sum(
-                found.removals.get(path, (None, None))[1] is None for path in found.there
+            difference := Mirror.seen(
+                repository.home, repository.store, remote, repository.index.head
             )
-            removals = sum(their is None for their, our in found.removals.values() if our)
+        ) is not None:
+            unpushed = sum(
+                difference.removals.get(path, (None, None))[0] is None for path in difference.here
+            )
+            unpulled = sum(
+                difference.removals.get(path, (None, None))[1] is None for path in difference.there
+            )
+            removals = sum(their is None for their, our in difference.removals.values() if our)
             return RemoteDifference(remote.name, unpushed, removals, unpulled)
     return None

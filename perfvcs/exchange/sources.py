@@ -56,7 +56,7 @@ def is_object(path: Path) -> bool:
 
 
 def is_index(path: Path) -> bool:
-    """Whether an object is the index of a commit; one that cannot be read is none."""
+    """Whether an object is the index of a commit; one that cannot be read counts as missing."""
     try:
         return content(path, len(MARK)) == MARK
     except PerfError:
@@ -76,15 +76,15 @@ def indexed(path: Path) -> list[StoredObject]:
     try:
         version, count = struct.unpack_from("<ii", document, len(MARK))
         for texts in VERSIONS.get(version, ()):
-            found = _entries(document, count, texts)
-            if found is not None:
+            listed = _entries(document, count, texts)
+            if listed is not None:
                 return [
                     StoredObject(
                         store / name[:2] / name[2:],
                         commit,
                         f"{datetime.fromtimestamp(when, UTC):%Y-%m-%dT%H:%M:%SZ}",
                     )
-                    for name, when in found
+                    for name, when in listed
                 ]
     except struct.error:
         raise Malformed(f"{path}: the index ends too early: copy it again") from None
@@ -102,13 +102,13 @@ def indexes(store: Path) -> list[Path]:
 
 def _entries(document: bytes, count: int, texts: int) -> list[tuple[str, int]] | None:
     """Hash and time of each entry; None if the document does not hold that many."""
-    found = []
+    listed = []
     place = len(MARK) + 8
     for _ in range(count):
         end = document.find(b"\0", place + 4 + HASH)
         if end < 0:
             return None
-        found.append(
+        listed.append(
             (
                 document[place + 4 : place + 4 + HASH].hex(),
                 struct.unpack_from("<I", document, place)[0],
@@ -121,7 +121,7 @@ def _entries(document: bytes, count: int, texts: int) -> list[tuple[str, int]] |
             place += 4 + struct.unpack_from("<I", document, place)[0]
         if place > len(document):
             return None
-    return found
+    return listed
 
 
 def is_part(folder: Path, names: Sequence[str]) -> bool:
@@ -187,18 +187,18 @@ class ImportSources:
         """
         if file != STDIN and is_folder(file):
             parts: list[Path] = []
-            found = sorted(self._inside(file, parts))
+            files = sorted(self._inside(file, parts))
             if parts:
                 yield Source(file, commit, parts=tuple(sorted(parts)))
-            elif not found:
+            elif not files:
                 self._failed(
                     UnreadableFile(
                         f"{file} has no files that end with {', '.join(suffixes(self._format))}"
                     )
                 )
         else:
-            found = [file]
-        for path in found:
+            files = [file]
+        for path in files:
             if not self._is_object(path):
                 yield Source(path, commit)
             elif is_index(path):
@@ -218,7 +218,9 @@ class ImportSources:
         """The files of a folder that may hold profiles; ``parts`` gets the folders that make one
         together.
         """
-        known = tuple(suffix + packed for suffix in suffixes(self._format) for packed in COMPRESSED)
+        endings = tuple(
+            suffix + packed for suffix in suffixes(self._format) for packed in COMPRESSED
+        )
         for inner, folders, names in os.walk(folder):
             folders[:] = [name for name in folders if name not in PASSED]
             if self._format in (None, FORMAT) and is_part(Path(inner), names):
@@ -226,12 +228,12 @@ class ImportSources:
                 continue
             paths = (Path(inner, name) for name in names)
             # of a store, its indexes say which of its objects still belong to it
-            found = (
+            files = (
                 path
                 for path in paths
-                if path.name.lower().endswith(known) or (self._is_object(path) and is_index(path))
+                if path.name.lower().endswith(endings) or (self._is_object(path) and is_index(path))
             )
-            yield from (path for path in found if not _describes(path))
+            yield from (path for path in files if not _describes(path))
 
     def _is_object(self, path: Path) -> bool:
         return self._format in (None, "perun") and is_object(path)
@@ -246,10 +248,10 @@ class ImportSources:
     def _owners(self, store: Path) -> dict[Path, list[StoredObject]]:
         """What the indexes of a store say of each object, by its path."""
         if store not in self._stores:
-            found: dict[Path, list[StoredObject]] = {}
+            owners: dict[Path, list[StoredObject]] = {}
             for entry in (entry for path in indexes(store) for entry in self._indexed(path)):
-                found.setdefault(entry.path, []).append(entry)
-            self._stores[store] = found
+                owners.setdefault(entry.path, []).append(entry)
+            self._stores[store] = owners
         return self._stores[store]
 
 

@@ -43,7 +43,7 @@ class Removals(msgspec.Struct):
     """Documents by the paths of their profiles: those of the remote that differ, and those of ours
     that matter.
 
-    ``broken`` are the paths of the remote's that are none, with the reasons.
+    ``broken`` are the paths of the remote's files that are not removals, with the reasons.
     """
 
     theirs: dict[str, bytes] = msgspec.field(default_factory=dict)
@@ -58,16 +58,16 @@ class Removals(msgspec.Struct):
 
         Raises RemoteFailed.
         """
-        found = cls()
+        removals = cls()
         wanted = {path: there for path, (there, _) in difference.removals.items() if there}
         for path, document in mirror.documents(remote, wanted):
             read = (
                 decode_removal(document, path) if isinstance(document, bytes) else document.reason
             )
             if isinstance(read, Removal) and isinstance(document, bytes):
-                found.theirs[path] = document
+                removals.theirs[path] = document
             else:
-                found.broken[place_of(path)] = str(read)
+                removals.broken[place_of(path)] = str(read)
         if head is not None and (difference.there or difference.removals):
             listed = {
                 profile_of(entry.path): entry.blob
@@ -86,8 +86,8 @@ class Removals(msgspec.Struct):
                     and isinstance(document, bytes)
                     and isinstance(decode_removal(document, path), Removal)
                 ):
-                    found.ours[path] = document
-        return found
+                    removals.ours[path] = document
+        return removals
 
     def holds(self, path: str) -> bytes | None:
         """The removal that holds for a profile; None where neither side has one."""
@@ -97,8 +97,8 @@ class Removals(msgspec.Struct):
     def out(self, path: str) -> bool:
         """Whether a profile was removed, on one side or the other."""
         document = self.holds(path)
-        found = decode_removal(document, path) if document else None
-        return isinstance(found, Removal) and found.out
+        removal = decode_removal(document, path) if document else None
+        return isinstance(removal, Removal) and removal.out
 
     def unknown_there(self) -> Iterator[tuple[str, bytes]]:
         """Removals in force that the remote lacks."""
@@ -108,10 +108,10 @@ class Removals(msgspec.Struct):
 
     def unknown_here(self) -> dict[str, bytes]:
         """Removals in force that are missing here."""
-        found = {path: self.holds(path) for path in self.theirs}
+        in_force = {path: self.holds(path) for path in self.theirs}
         return {
             path: document
-            for path, document in found.items()
+            for path, document in in_force.items()
             if document is not None and document != self.ours.get(path)
         }
 
@@ -167,8 +167,8 @@ def push(mirror: Mirror, store: Store, remote: Remote, *, dry: bool = False) -> 
         lost = max(lost, mirror.lost(remote, tip))
         try:
             changes = outgoing(mirror, store, remote, tip)
-            profiles = sum(isinstance(found, str) for found in changes.values())
-            removals = sum(isinstance(found, bytes) for found in changes.values())
+            profiles = sum(isinstance(content, str) for content in changes.values())
+            removals = sum(isinstance(content, bytes) for content in changes.values())
             pushed = Pushed(
                 remote.name, profiles, removals, tries, lost, bool(changes) or any(store.entries())
             )
@@ -198,13 +198,13 @@ def outgoing(
     profiles that were removed.
     """
     head = store.head()
-    found = mirror.difference(tip, head) if head else StoreDifference()
-    removals = Removals.of(mirror, remote, found, head)
+    difference = mirror.difference(tip, head) if head else StoreDifference()
+    removals = Removals.of(mirror, remote, difference, head)
     changes: dict[str, str | bytes | None] = {
-        path: blob for path, blob in found.here.items() if not removals.out(path)
+        path: blob for path, blob in difference.here.items() if not removals.out(path)
     }
     changes |= {place_of(path): document for path, document in removals.unknown_there()}
-    return changes | {path: None for path in found.there if removals.out(path)}
+    return changes | {path: None for path in difference.there if removals.out(path)}
 
 
 def lost_lines(remote: str, lost: int) -> list[str]:
@@ -255,14 +255,14 @@ class Pulled(msgspec.Struct):
             ]
         lines = lost_lines(self.remote, self.lost)
         if self.came or not self.went:
-            known = (
+            nothing_new = (
                 ""
                 if self.came or self.left or self.refused
                 else ": everything there is already here"
             )
             lines.append(
                 f"{'would pull' if dry else 'pulled'} {counted(self.came, 'profile')} from"
-                f" {self.remote}{known}"
+                f" {self.remote}{nothing_new}"
             )
         if self.went:
             lines.append(
@@ -308,14 +308,14 @@ def pull(
         if tip is None:
             return pulled
         head = store.head()
-        found = mirror.difference(tip, head)
-        removals = Removals.of(mirror, remote, found, head)
-        pulled.refused |= {**found.strange, **removals.broken}
-        wanted = {path: blob for path, blob in found.there.items() if not removals.out(path)}
+        difference = mirror.difference(tip, head)
+        removals = Removals.of(mirror, remote, difference, head)
+        pulled.refused |= {**difference.strange, **removals.broken}
+        wanted = {path: blob for path, blob in difference.there.items() if not removals.out(path)}
         chosen = {path: wanted[path] for path in selection.of_paths(wanted)}
         pulled.left = len(wanted) - len(chosen)
         if dry:
-            pulled.came, pulled.went = len(chosen), sum(map(removals.out, found.here))
+            pulled.came, pulled.went = len(chosen), sum(map(removals.out, difference.here))
             return pulled
         changed = _taken(mirror, store, remote, chosen, removals.unknown_here(), pulled.refused)
         pulled.came = sum(path in chosen for path in changed)

@@ -66,25 +66,25 @@ def adopt(project: Project) -> Adoption:
         with hold(home / "lock"):
             dropped += _clean(home)
             dropped += layout.restore(home / "store") if (home / "store").is_dir() else []
-            kept, broken = _profiles(Store(home / "store"))
+            profiles, broken = _profiles(Store(home / "store"))
             if record is None:
                 record = GateRecord.new(beside_git(project, home))
                 write(project, record)
             stamp(home, record)
-    return Adoption(home, kept, dropped + broken)
+    return Adoption(home, profiles, dropped + broken)
 
 
-def _without_links(folder: Path, kept: tuple[str, ...] = ()) -> list[str]:
+def _without_links(folder: Path, endings: tuple[str, ...] = ()) -> list[str]:
     """Remove what is neither a plain file nor a folder, and files without one of the ``kept``
     suffixes; what went, in sentences.
     """
     dropped = []
     for name in entries(folder):
-        about = os.lstat(folder / name)
-        check_owner(folder / name, about)
-        link = stat.S_ISLNK(about.st_mode)
-        if (kept and not name.endswith(kept)) or not (
-            stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)
+        status = os.lstat(folder / name)
+        check_owner(folder / name, status)
+        link = stat.S_ISLNK(status.st_mode)
+        if (endings and not name.endswith(endings)) or not (
+            stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
         ):
             dropped.append(
                 f"{folder.name}/{name}: {'a symbolic link' if link else 'of another kind'}"
@@ -121,7 +121,9 @@ def _profiles(store: Store) -> tuple[int, list[str]]:
                 count += 1
             except Damaged as error:
                 broken[path] = error.reason
-    broken.update((place, found) for place, found in store.removals() if isinstance(found, str))
+    broken.update(
+        (place, removal) for place, removal in store.removals() if isinstance(removal, str)
+    )
     if broken:
         store.remove(broken, "Adopt: without what is not a whole profile")
     return count, [f"{path}: {reason}" for path, reason in broken.items()]

@@ -24,7 +24,6 @@ TOKEN_FILE, BEGUN = "token", "token.new"  # in .perf; BEGUN is renamed when it i
 HEX = re.compile(r"[0-9a-f]{64}")
 LARGEST_RECORD = 1 << 16  # bytes
 PERF_FOLDER = ".perf"
-ADOPT = "if its profiles are yours, run `perf init --adopt`; otherwise delete it"
 
 
 class UnreadableRecord(NoRepository):
@@ -59,7 +58,7 @@ def read(project: Project) -> GateRecord | None:
     path = project.common_dir / RECORD_FOLDER
     try:
         with open(plain(path, os.O_RDONLY), "rb") as file:
-            found = msgspec.json.decode(file.read(LARGEST_RECORD), type=GateRecord)
+            record = msgspec.json.decode(file.read(LARGEST_RECORD), type=GateRecord)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -68,13 +67,18 @@ def read(project: Project) -> GateRecord | None:
             " for you"
         ) from None
     except (NotPlain, *UNDECODABLE):
-        found = None
-    if found is None or not HEX.fullmatch(found.token) or not found.store or "\0" in found.store:
+        record = None
+    if (
+        record is None
+        or not HEX.fullmatch(record.token)
+        or not record.store
+        or "\0" in record.store
+    ):
         raise UnreadableRecord(
             f"{path} is damaged: delete it, and run `perf init --adopt` if the profiles in .perf"
             " are yours"
         )
-    return found
+    return record
 
 
 def write(project: Project, record: GateRecord) -> None:
@@ -105,7 +109,7 @@ def beside(project: Project) -> Path:
 
 def beside_git(project: Project, home: Path) -> str:
     """A place as the record has it: every working tree of a repository finds it there, also where
-    git's layout does not tell.
+    git's layout does not show it.
     """
     return os.path.relpath(home, project.common_dir)
 
@@ -140,7 +144,7 @@ def inspect(project: Project, record: GateRecord | None, home: Path) -> None:
     if record is None or token_in(home) != record.token:
         raise Untrusted(
             f"{home} was not made by this repository on this machine (a copy, a clone, or an older"
-            f" perfvcs): {ADOPT}"
+            " perfvcs): if its profiles are yours, run `perf init --adopt`; otherwise delete it"
         )
     for folder in (home, home / "store"):
         _check_entries(folder)
@@ -227,42 +231,42 @@ def check_place(project: Project, record: GateRecord | None, home: Path) -> None
             f"{home} is a symbolic link, which is not followed: delete it, or run `perf init"
             " --store FOLDER`"
         )
-    about = os.lstat(home)
-    if not stat.S_ISDIR(about.st_mode):
+    status = os.lstat(home)
+    if not stat.S_ISDIR(status.st_mode):
         raise Untrusted(
             f"{home} is not a folder, and perfvcs keeps its profiles there: move it away"
         )
-    check_owner(home, about)
+    check_owner(home, status)
     if record is not None and not os.access(home, os.R_OK | os.X_OK):
         raise Untrusted(f"cannot read {home}: make it readable for you")
 
 
 def _check_entries(folder: Path) -> None:
     try:
-        found = os.scandir(folder)
+        directory = os.scandir(folder)
     except FileNotFoundError:  # no store yet
         return
     except OSError as error:
         raise Untrusted(
             f"cannot read {folder} ({error.strerror}): make it readable for you"
         ) from None
-    with found:
-        for entry in found:
+    with directory:
+        for entry in directory:
             try:
-                about = entry.stat(follow_symlinks=False)
+                status = entry.stat(follow_symlinks=False)
             except FileNotFoundError:  # it went meanwhile
                 continue
-            if not (stat.S_ISREG(about.st_mode) or stat.S_ISDIR(about.st_mode)):
+            if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
                 kind = (
                     "a symbolic link"
-                    if stat.S_ISLNK(about.st_mode)
+                    if stat.S_ISLNK(status.st_mode)
                     else "neither a plain file nor a folder"
                 )
                 raise Untrusted(
                     f"{entry.path} is {kind}: delete it, or run `perf init --adopt`, which"
                     " removes it"
                 )
-            check_owner(Path(entry.path), about)
+            check_owner(Path(entry.path), status)
 
 
 def check_owner(path: Path, status: os.stat_result) -> None:

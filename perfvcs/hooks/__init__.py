@@ -78,15 +78,15 @@ def install(project: Project, names: Iterable[str] = HOOKS) -> list[Hook]:
         )
     for name in names:
         hook = _hook(place, name)
-        kept = _kept(hook.path)
+        former = _kept(hook.path)
         if hook.ours is None and os.path.lexists(hook.path):
             # the same: an install was killed
-            if os.path.lexists(kept) and not os.path.samestat(kept.lstat(), hook.path.lstat()):
+            if os.path.lexists(former) and not os.path.samestat(former.lstat(), hook.path.lstat()):
                 raise HookError(
-                    f"{kept} of an earlier install is in the way of keeping {hook.path}: rename or"
-                    " delete one of them"
+                    f"{former} of an earlier install is in the way of keeping {hook.path}: rename"
+                    " or delete one of them"
                 )
-            _keep(hook.path, kept)
+            _keep(hook.path, former)
         _write(hook.ours or hook.path, hookscript.script(name, sys.executable))
     return [_hook(place, name) for name in names]
 
@@ -115,7 +115,7 @@ def _remove(hook: Hook) -> HookRemoval:
 
 def notes(project: Project) -> list[str]:
     """Warnings about the folder of the hooks, in sentences."""
-    found, place = [], folder(project)
+    warnings, place = [], folder(project)
     try:
         scope, _, value = project.git(
             "config", "--show-scope", "--get", "core.hooksPath"
@@ -123,19 +123,19 @@ def notes(project: Project) -> list[str]:
     except GitError:
         scope, value = "", ""
     if scope in ("global", "system"):
-        found.append(
+        warnings.append(
             f"core.hooksPath ({value}) is git's {scope} setting, for all repositories: the hooks"
             " act where there is a .perf"
         )
     elif value and place.is_relative_to(project.root) and not _ignored(project, place / HOOKS[0]):
-        found.append(
+        warnings.append(
             f"core.hooksPath ({value}) is among the project's own files: do not commit the hooks"
             " there, they name this machine's Python; a hook for everybody calls `perf hook run"
             ' pre-push "$@"`'
         )
     if not made(project):
-        found.append("there is no .perf here yet, so the hooks do nothing: run `perf init`")
-    return found
+        warnings.append("there is no .perf here yet, so the hooks do nothing: run `perf init`")
+    return warnings
 
 
 def _ignored(project: Project, path: Path) -> bool:
@@ -152,7 +152,7 @@ def _hook(folder: Path, name: str) -> Hook:
     ours = next(
         (candidate for candidate in (path, folder / f"{name}.legacy") if _is_ours(candidate)), None
     )
-    kept = _kept(path) if os.path.lexists(_kept(path)) else None
+    former = _kept(path) if os.path.lexists(_kept(path)) else None
     state: HookState
     if ours is not None:
         state = (
@@ -162,7 +162,7 @@ def _hook(folder: Path, name: str) -> Hook:
         )
     else:
         state = "another tool's" if os.path.lexists(path) else "not installed"
-    return Hook(name, path, state, ours, kept)
+    return Hook(name, path, state, ours, former)
 
 
 def _kept(path: Path) -> Path:
@@ -183,11 +183,11 @@ def _write(path: Path, text: bytes) -> None:
     disk.write(path, text, 0o755)
 
 
-def _keep(path: Path, kept: Path) -> None:
+def _keep(path: Path, former: Path) -> None:
     """Give a hook its second name; it has its first one until ours takes that, so that there is a
     hook at every moment.
     """
     try:
-        os.link(path, kept, follow_symlinks=False)
+        os.link(path, former, follow_symlinks=False)
     except OSError:
-        path.rename(kept)
+        path.rename(former)

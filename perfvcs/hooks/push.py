@@ -52,22 +52,22 @@ class Checked:
     @property
     def settlement(self) -> str:
         """The last line of the report: how many comparisons are settled; empty without any."""
-        found = re.search(r"^\d+ of [1-9]\d* comparisons? settled$", self.output, re.MULTILINE)
-        return found[0] if found else ""
+        match = re.search(r"^\d+ of [1-9]\d* comparisons? settled$", self.output, re.MULTILINE)
+        return match[0] if match else ""
 
     @property
     def judge(self) -> str:
         """What the push does to its own judge, as the report says it; empty where that is
         nothing.
         """
-        own = re.search(r": (this\s+change\s+accepts\s[^;]*);", self.output)
+        acceptance = re.search(r": (this\s+change\s+accepts\s[^;]*);", self.output)
         lines = re.search(
             r"^  (?:This change also|The \[\[check)[^\n]*(?:\n  \S[^\n]*)*",
             self.output,
             re.MULTILINE,
         )
-        said = [own[1] if own else "", lines[0] if lines else ""]
-        return "; ".join(" ".join(part.split()) for part in said if part)
+        sentences = [match[number] for match, number in ((acceptance, 1), (lines, 0)) if match]
+        return "; ".join(" ".join(sentence.split()) for sentence in sentences)
 
 
 def pushes(project: Project, remote: str, lines: Iterable[str]) -> list[Push]:
@@ -78,7 +78,7 @@ def pushes(project: Project, remote: str, lines: Iterable[str]) -> list[Push]:
     baseline is what the remote has; where that is nothing, or was not fetched, the merge base with
     the remote's default branch.
     """
-    found: dict[tuple[str, str], Push] = {}
+    comparisons: dict[tuple[str, str], Push] = {}
     for line in lines:
         fields = line.split(" ")
         if len(fields) != 4 or fields[2].startswith(("refs/tags/", "refs/perf/", "refs/notes/")):
@@ -90,8 +90,8 @@ def pushes(project: Project, remote: str, lines: Iterable[str]) -> list[Push]:
         baseline = _commit(project, remote_id) or _fork_point(project, remote, target)
         if baseline is not None and baseline != target:
             push = Push(remote_ref.removeprefix("refs/heads/"), baseline, target)
-            found.setdefault((push.baseline, push.target), push)
-    return list(found.values())
+            comparisons.setdefault((push.baseline, push.target), push)
+    return list(comparisons.values())
 
 
 def pre_commit_lines(variables: Mapping[str, str]) -> list[str]:
@@ -130,9 +130,9 @@ def check(project: Project, wanted: Sequence[Push]) -> Iterator[Checked]:
             errors="replace",
             check=False,
         )
-        said = [line for line in done.stderr.splitlines() if line.strip()]
+        errors = [line for line in done.stderr.splitlines() if line.strip()]
         yield Checked(
-            push, done.returncode, done.stdout, said[-1].removeprefix("perf: ") if said else ""
+            push, done.returncode, done.stdout, errors[-1].removeprefix("perf: ") if errors else ""
         )
 
 
