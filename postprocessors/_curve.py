@@ -22,7 +22,7 @@ FEWEST_MEANS = 5  # fewer of them make no curve of means
 Made = TypeVar("Made", bound=CurveEntry)
 CURVE_POINTS = 200  # of one curve
 METRIC_POINTS = 100_000  # of all curves of a metric, so that the profile's header stays small
-FEWEST_FITTED_SIZES = 16
+FEWEST_FITTED_SIZES = 16  # points of a curve, however many groups
 
 
 def first_calls(profile: Profile) -> NDArray[np.bool_]:
@@ -142,8 +142,8 @@ def _defined(model: str, points: ModelPoints) -> NDArray[np.bool_]:
 
     from perfvcs.statistics.regression.models import FULL_QUADRATIC, LINEARISED, transform
 
-    found = np.isfinite(transform("linear" if model == FULL_QUADRATIC else model, points.x))
-    return np.asarray(found & (points.y > 0) if model in LINEARISED else found)
+    finite = np.isfinite(transform("linear" if model == FULL_QUADRATIC else model, points.x))
+    return np.asarray(finite & (points.y > 0) if model in LINEARISED else finite)
 
 
 @dataclass(frozen=True)

@@ -75,8 +75,8 @@ def conclude(
     new = {f"{metric}.{word}": column for metric, column in (columns or {}).items()}
     earlier = {
         metric
-        for metric, about in metrics.items()
-        if word and metric.endswith(f".{word}") and about.better == "none"
+        for metric, definition in metrics.items()
+        if word and metric.endswith(f".{word}") and definition.better == "none"
     }
     for gone in earlier - new.keys():
         del metrics[gone], values[gone]
@@ -109,7 +109,7 @@ def entries(
     shares: bool = False,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Group and fields of the entry of every model of every piece that has rows, in order; the best
-    one also tells which are missing.
+    one also names the models that are missing.
 
     ``scale``: per group what its values were divided by (``scaled``), ``zeros``: how many rows at
     size 0 were left out, ``far``: how many sizes that lie far from the others, ``lost``: how many
@@ -117,13 +117,12 @@ def entries(
     reason to name the others. ``shares``: that residuals were weighted by the level, so that AICc
     has no unit.
     """
+    import numpy as np
+
     scales = [scale[owner] for owner in pieces.owner.tolist()]
     columns = {model: _columns(fit, scales, shares=shares) for model, fit in pieces.fits.items()}
     some = next(iter(pieces.fits.values()))
-    rows = [
-        max(counts)
-        for counts in zip(*(fit.n.tolist() for fit in pieces.fits.values()), strict=True)
-    ]
+    rows = np.max([fit.n for fit in pieces.fits.values()], axis=0).tolist()
     best, owners = pieces.choice.index.tolist(), pieces.owner.tolist()
     extents = _extents(pieces, some)
     dropped = {model: counts.tolist() for model, counts in lost.items()}
@@ -134,34 +133,31 @@ def entries(
         name = MODELS[best[piece]] if best[piece] >= 0 else None
         if name is not None and columns[name][piece] is None:
             name = None  # its coefficients are more than a float holds
-        about: dict[str, Any] = {}
-        known = [model for model in columns if columns[model][piece] is not None]
-        if missing := [
-            model for model in columns if model not in known and not (guessed and known)
-        ]:
-            about["omitted"] = {model: _reason(model, count, *extents[piece]) for model in missing}
+        fitted = {
+            model: entry
+            for model, of_pieces in columns.items()
+            if (entry := of_pieces[piece]) is not None
+        }
+        missing = [model for model in columns if model not in fitted]
+        notes: dict[str, Any] = {}
+        if missing and not (guessed and fitted):
+            notes["omitted"] = {model: _reason(model, count, *extents[piece]) for model in missing}
         if zeros[owner]:
-            about["zeros"] = zeros[owner]
+            notes["zeros"] = zeros[owner]
         if far[owner]:
-            about["far"] = far[owner]
+            notes["far"] = far[owner]
         if steps:
-            about["steps"] = [step[owner] for step in steps if step[owner] is not None]
+            notes["steps"] = [step[owner] for step in steps if step[owner] is not None]
         if name is None:
-            yield owner, _nothing(count, extents[piece].low, extents[piece].high) | about
-        for model in known:
-            entry = columns[model][piece]
-            assert entry is not None
-            if model == name:
-                about["order"] = pieces.choice.order(piece, shape=True)
+            yield owner, _nothing(count, extents[piece].low, extents[piece].high) | notes
+        for model, entry in fitted.items():
             without = dropped[model][piece] if model in dropped else 0
             if without:
                 entry["dropped"] = without
-            yield (
-                owner,
-                entry
-                | {"rows": count - without, "best": model == name}
-                | (about if model == name else {}),
-            )
+            entry.update(rows=count - without, best=model == name)
+            if model == name:
+                entry.update(notes, order=pieces.choice.order(piece, shape=True))
+            yield owner, entry
 
 
 def scaled(points: ModelPoints) -> tuple[ModelPoints, list[float]]:
@@ -191,13 +187,17 @@ def _columns(fit: Fit, scale: Sequence[float], *, shares: bool) -> list[dict[str
     with np.errstate(over="ignore"):
         both = fit.coefficients * factor, fit.errors * factor
     aicc = fit.aicc if shares else fit.aicc + 2 * fit.n * np.log(scale)
-    known = fit.known & np.isfinite(both[0]).all(axis=1)
-    columns = (*both, fit.r2, fit.log_r2, fit.adjusted_r2, aicc, fit.low, fit.high, known)
-    found: list[dict[str, Any] | None] = []
-    for coefficients, errors, r2, log_r2, adjusted, aicc, low, high, known in zip(
+    defined = fit.known & np.isfinite(both[0]).all(axis=1)
+    columns = (*both, fit.r2, fit.log_r2, fit.adjusted_r2, aicc, fit.low, fit.high, defined)
+    entries_of_groups: list[dict[str, Any] | None] = []
+    for coefficients, errors, r2, log_r2, adjusted, aicc, low, high, defined in zip(
         *(column.tolist() for column in columns), strict=True
     ):
-        found.append(
+        if not defined:
+            entries_of_groups.append(None)
+            continue
+        logarithmic = {"log_r2": _finite(log_r2)} if fit.model in LINEARISED else {}
+        entries_of_groups.append(
             {
                 "model": fit.model,
                 "order": order(name, coefficients[1]),
@@ -205,15 +205,13 @@ def _columns(fit: Fit, scale: Sequence[float], *, shares: bool) -> list[dict[str
                 "coefficients": coefficients[:count],
                 "errors": [_finite(error) for error in errors[:count]],
                 "r2": _finite(r2),
-                **({"log_r2": _finite(log_r2)} if fit.model in LINEARISED else {}),
+                **logarithmic,
                 "adjusted_r2": _finite(adjusted),
                 "aicc": _finite(aicc),
                 "x": (low, high),
             }
-            if known
-            else None
         )
-    return found
+    return entries_of_groups
 
 
 def _nothing(count: int, low: float, high: float) -> dict[str, Any]:
@@ -287,12 +285,12 @@ def _step(step: StrategyStep) -> list[FitStep | None]:
     ]
 
 
-def check_word(member: DataclassInstance, option: str, known: Collection[str]) -> None:
-    """Raise UsageError where an option is none of the words that there are."""
+def check_word(member: DataclassInstance, option: str, words: Collection[str]) -> None:
+    """Raises UsageError where an option is not one of the words."""
     value = getattr(member, option)
-    if value not in known:
+    if value not in words:
         raise UsageError(
-            f"{name_of(member)}: {option} cannot be {value!r}{nearest(str(value), known)}"
+            f"{name_of(member)}: {option} cannot be {value!r}{nearest(str(value), words)}"
         )
 
 
@@ -317,11 +315,9 @@ def check_number(
     number = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
     if not number or not low <= value <= high or (above and value == low):
         kind = "a whole number" if whole else "a number"
-        span = (
-            f"above {low:g}" + (f", at most {high:g}" if high < 1e300 else "")
-            if above
-            else f"from {low:,g} to {high:,g}"
-        )
+        span = f"from {low:,g} to {high:,g}"
+        if above:
+            span = f"above {low:g}" + (f", at most {high:g}" if high < 1e300 else "")
         raise UsageError(
             f"{name_of(member)}: {option} is {value!r}: give {kind} {span}, such as {example}"
         )

@@ -40,9 +40,9 @@ def by_rule(groups: Groups, rule: str) -> NDArray[np.float64]:
     away = groups.x - (groups.total(groups.x) / n)[groups.number]
     deviation = np.sqrt(groups.total(away**2) / np.maximum(n - 1, 1))
     width = deviation * (n if rule == "scott" else 0.75 * n) ** -0.2
-    one = np.bincount(groups.blocks.group, minlength=len(groups)) < 2
-    found: NDArray[np.float64] = np.where(one, 1.0, width)
-    return found
+    alone = np.bincount(groups.blocks.group, minlength=len(groups)) < 2
+    bandwidths: NDArray[np.float64] = np.where(alone, 1.0, width)
+    return bandwidths
 
 
 def search(
@@ -58,17 +58,17 @@ def search(
     import numpy as np
     from scipy.optimize import fmin
 
-    found = np.zeros(len(groups))
+    bandwidths = np.zeros(len(groups))
     sizes = np.bincount(groups.blocks.group, minlength=len(groups))
     enough = np.flatnonzero(
         (groups.counts >= FEWEST_KERNEL_ROWS) & (sizes >= FEWEST_KERNEL_ROWS) & (groups.squares > 0)
     ).tolist()
-    kept = thin(
+    searched = thin(
         groups.number, len(groups), min(SEARCHED, max(FEW_ROWS, IN_ALL // max(len(enough), 1)))
     )
     for place in enough:
         rows = slice(groups.starts[place], groups.starts[place] + groups.counts[place])
-        x, y = groups.x[rows][kept[rows]], groups.y[rows][kept[rows]]
+        x, y = groups.x[rows][searched[rows]], groups.y[rows][searched[rows]]
         # the steps of the search know no units: x in bandwidths of the rule, y in deviations
         scaled, level = (
             (x - x.mean()) / start[place],
@@ -84,8 +84,8 @@ def search(
                 abs(float(fmin(cost, first, maxiter=STEPS, maxfun=STEPS, disp=False)[0]))
                 * start[place]
             )
-        found[place] = width if np.isfinite(width) and width > 0 else 0.0
-    return found
+        bandwidths[place] = width if np.isfinite(width) and width > 0 else 0.0
+    return bandwidths
 
 
 def _criterion(
@@ -120,10 +120,12 @@ def smooth(groups: Groups, width: NDArray[np.float64], estimate: str, most: int)
     import numpy as np
 
     group, x, weight, mean = _cells(groups)
-    kept = np.flatnonzero(thin(group, len(groups), most))
-    counts, points = (np.bincount(column, minlength=len(groups)) for column in (group, group[kept]))
+    shown = np.flatnonzero(thin(group, len(groups), most))
+    counts, points = (
+        np.bincount(column, minlength=len(groups)) for column in (group, group[shown])
+    )
     starts, firsts = np.cumsum(counts) - counts, np.cumsum(points) - points
-    values = np.empty(len(kept))
+    values = np.empty(len(shown))
     # groups of one shape are one table
     for cells, at in np.unique(np.stack([counts, points], axis=1), axis=0).tolist():
         alike = np.flatnonzero((counts == cells) & (points == at))
@@ -131,14 +133,14 @@ def smooth(groups: Groups, width: NDArray[np.float64], estimate: str, most: int)
             inside = starts[part][:, None] + np.arange(cells)
             places = firsts[part][:, None] + np.arange(at)
             values[places] = _estimate(
-                x[kept[places]],
+                x[shown[places]],
                 x[inside],
                 mean[inside],
                 weight[inside],
                 width[part][:, None, None],
                 estimate,
             )
-    return CurvePoints(group[kept], x[kept], values + groups.mean[group[kept]])
+    return CurvePoints(group[shown], x[shown], values + groups.mean[group[shown]])
 
 
 class _Cells(NamedTuple):

@@ -66,8 +66,8 @@ class Groups:
         """
         import numpy as np
 
-        found = self.total((self.y - self.mean[self.number]) ** 2)
-        return np.where(found <= EQUAL**2 * self.counts, 0.0, found)
+        squares = self.total((self.y - self.mean[self.number]) ** 2)
+        return np.where(squares <= EQUAL**2 * self.counts, 0.0, squares)
 
     @cached_property
     def block(self) -> NDArray[np.intp]:
@@ -127,8 +127,8 @@ def group(rows: MetricRows, by: str = "size") -> Groups:
     import numpy as np
 
     x = rows.x if by else np.zeros(len(rows.y))
-    kept = np.flatnonzero(np.isfinite(x))
-    x, y, unit = x[kept], rows.y[kept], rows.unit[kept]
+    finite = np.flatnonzero(np.isfinite(x))
+    x, y, unit = x[finite], rows.y[finite], rows.unit[finite]
     # one column after the other, the last one in linear time, takes half of what lexsort does
     order = np.argsort(y)
     if by:
@@ -144,8 +144,8 @@ def group(rows: MetricRows, by: str = "size") -> Groups:
         starts,
         counts,
         number,
-        rows.place[kept][order],
-        kept[order],
+        rows.place[finite][order],
+        finite[order],
         x / x_scale[number],
         y / y_scale[number],
         x_scale,
@@ -161,8 +161,8 @@ def _scale(values: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.
         return np.ones(0)
     largest = np.maximum.reduceat(np.abs(values), starts)
     exponent = np.frexp(np.where(largest > 0, largest, 1.0))[1]
-    found: NDArray[np.float64] = np.ldexp(1.0, np.clip(exponent - 1, -1000, 1023))
-    return found
+    powers: NDArray[np.float64] = np.ldexp(1.0, np.clip(exponent - 1, -1000, 1023))
+    return powers
 
 
 def by_number(number: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -186,7 +186,7 @@ def quantile(
         values = values[by_number(number)]
     counts = np.bincount(number, minlength=groups)
     starts = np.cumsum(counts) - counts
-    found = np.full(groups, np.nan)
+    quantiles = np.full(groups, np.nan)
     for count in np.unique(counts[counts > 0]).tolist():  # groups of one length are one table
         alike = np.flatnonzero(counts == count)
         at = share * (count - 1)
@@ -196,10 +196,10 @@ def quantile(
             (low, min(low + 1, count - 1)),
             axis=1,
         )
-        found[alike] = table[:, low] + (at - low) * (
+        quantiles[alike] = table[:, low] + (at - low) * (
             table[:, min(low + 1, count - 1)] - table[:, low]
         )
-    return found
+    return quantiles
 
 
 def thin(group_of: NDArray[np.intp], groups: int, most: int) -> NDArray[np.bool_]:
@@ -212,10 +212,10 @@ def thin(group_of: NDArray[np.intp], groups: int, most: int) -> NDArray[np.bool_
     starts = np.cumsum(counts) - counts
     rank, last = np.arange(len(group_of)) - starts[group_of], np.maximum(counts - 1, 1)[group_of]
     step = np.rint(rank * ((most - 1) / last))
-    found: NDArray[np.bool_] = (counts[group_of] <= most) | (
+    mask: NDArray[np.bool_] = (counts[group_of] <= most) | (
         np.rint(step * (last / (most - 1))) == rank
     )
-    return found
+    return mask
 
 
 def fill(
@@ -224,9 +224,9 @@ def fill(
     """A column of the profile with ``values`` in the rows ``rows``, and None in all others."""
     import numpy as np
 
-    found: NDArray[np.object_] = np.full(len(profile.resources), None, dtype=object)
-    found[rows] = values
-    filled: list[float | None] = found.tolist()
+    column: NDArray[np.object_] = np.full(len(profile.resources), None, dtype=object)
+    column[rows] = values
+    filled: list[float | None] = column.tolist()
     return filled
 
 
@@ -278,9 +278,9 @@ def named(profile: Profile, name: str, option: str) -> NDArray[np.float64]:
             f"{label} has no column `{name}` for"
             f" {option}{nearest(name, ['size', *profile.metrics])}"
         )
-    found = profile.resources.array(name)
-    if np.isfinite(found).any():
-        return found
+    column = profile.resources.array(name)
+    if np.isfinite(column).any():
+        return column
     if name == "size":
         raise UsageError(
             f"{label} has no sizes, and this needs values over sizes: measure functions with the"
@@ -302,12 +302,12 @@ def chosen(profile: Profile, of: Sequence[str] = (), by: str = "") -> list[str]:
                 f"{profile.job.label or 'the profile'} has no metric"
                 f" `{name}`{nearest(name, profile.metrics)}"
             )
-    found = wanted or [
+    metrics = wanted or [
         name for name, metric in profile.metrics.items() if metric.better != "none" and name != by
     ]
-    if not found:
+    if not metrics:
         raise UsageError(
             f"{profile.job.label or 'the profile'} has no metric with a better direction: name some"
             f" with of; there are: {', '.join(profile.metrics) or 'none'}"
         )
-    return found
+    return metrics

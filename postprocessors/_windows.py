@@ -46,30 +46,30 @@ def _sums(groups: Groups) -> NDArray[np.float64]:
     return np.concatenate([[0.0], np.cumsum(groups.y - groups.mean[groups.number])])
 
 
-def mean(groups: Groups, window: NDArray[np.intp], kept: NDArray[np.bool_]) -> NDArray[np.float64]:
+def mean(groups: Groups, window: NDArray[np.intp], shown: NDArray[np.bool_]) -> NDArray[np.float64]:
     """The mean of the window about each block that is ``kept``."""
-    blocks = groups.blocks.take(kept)
+    blocks = groups.blocks.take(shown)
     first, end = reach(groups, blocks, window)
     sums = _sums(groups)
-    found: NDArray[np.float64] = (sums[end] - sums[first]) / (end - first) + groups.mean[
+    means: NDArray[np.float64] = (sums[end] - sums[first]) / (end - first) + groups.mean[
         blocks.group
     ]
-    return found
+    return means
 
 
 def median(
-    groups: Groups, window: NDArray[np.intp], kept: NDArray[np.bool_]
+    groups: Groups, window: NDArray[np.intp], shown: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """The median of the window about each block that is ``kept``."""
     import numpy as np
 
-    first, end = reach(groups, groups.blocks.take(kept), window)
-    length, found = end - first, np.empty(len(first))
+    first, end = reach(groups, groups.blocks.take(shown), window)
+    length, medians = end - first, np.empty(len(first))
     for size in np.unique(length).tolist():  # windows of one length are one table
         places = np.flatnonzero(length == size)
         for part in np.array_split(places, max(1, len(places) * size // CHUNK_ROWS)):
-            found[part] = np.median(groups.y[first[part][:, None] + np.arange(size)], axis=1)
-    return found
+            medians[part] = np.median(groups.y[first[part][:, None] + np.arange(size)], axis=1)
+    return medians
 
 
 def choose(groups: Groups) -> NDArray[np.intp]:
@@ -83,7 +83,7 @@ def choose(groups: Groups) -> NDArray[np.intp]:
 
     blocks = groups.blocks.take(thin(groups.blocks.group, len(groups), TRIED))
     sums = _sums(groups)
-    best, found = np.full(len(groups), np.inf), np.minimum(NARROWEST_WINDOW, groups.counts)
+    best, windows = np.full(len(groups), np.inf), np.minimum(NARROWEST_WINDOW, groups.counts)
     floor = 1e-12 * groups.squares  # windows that differ by rounding alone are equal
     width = float(NARROWEST_WINDOW)
     while len(groups):
@@ -94,11 +94,11 @@ def choose(groups: Groups) -> NDArray[np.intp]:
         squares = (blocks.within + blocks.counts * error**2) * (n / np.maximum(n - 1, 1)) ** 2
         total = np.bincount(blocks.group, squares, len(groups))
         better = total <= best + floor
-        best, found = np.where(better, total, best), np.where(better, window, found)
+        best, windows = np.where(better, total, best), np.where(better, window, windows)
         if width >= groups.counts.max():
             break
         width *= GROWTH
-    return found.astype(np.intp)
+    return windows.astype(np.intp)
 
 
 def exponential(groups: Groups, alpha: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -119,8 +119,8 @@ def exponential(groups: Groups, alpha: NDArray[np.float64]) -> NDArray[np.float6
             column[step:] = column[step:] + factor[step:] * column[:-step]
         factor = np.concatenate([np.zeros(step), factor[step:] * factor[:-step]])
         step *= 2
-    found: NDArray[np.float64] = total / weight
-    return found
+    means: NDArray[np.float64] = total / weight
+    return means
 
 
 def choose_alpha(groups: Groups) -> NDArray[np.float64]:
@@ -131,7 +131,7 @@ def choose_alpha(groups: Groups) -> NDArray[np.float64]:
 
     blocks = groups.blocks
     later = np.flatnonzero(np.diff(blocks.group) == 0) + 1
-    best, found = np.full(len(groups), np.inf), np.ones(len(groups))
+    best, alphas = np.full(len(groups), np.inf), np.ones(len(groups))
     floor = 1e-12 * groups.squares
     for span in SPANS:
         alpha = 2 / (1 + span)
@@ -139,5 +139,5 @@ def choose_alpha(groups: Groups) -> NDArray[np.float64]:
         squares = blocks.counts[later] * (blocks.mean[later] - before) ** 2
         total = np.bincount(blocks.group[later], squares, len(groups))
         better = total <= best + floor
-        best, found = np.where(better, total, best), np.where(better, alpha, found)
-    return found
+        best, alphas = np.where(better, total, best), np.where(better, alpha, alphas)
+    return alphas

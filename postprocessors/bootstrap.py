@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """Computes the mean of each unit and size with its interval, allowing for measurements that
-    depend on their execution.
+    """Computes the mean of each unit and size with its interval by resampling each execution.
 
     Each execution is represented by the median of the means of ``draws`` resamples, each drawn with
     replacement from a ``share`` of its measurements, and by the median of the variances of as many
@@ -64,27 +63,27 @@ class Bootstrap:
     def _of(self, profile: Profile, metric: str) -> list[BootstrapEntry]:
         import numpy as np
 
-        found = rows(profile, metric, "")
+        table = rows(profile, metric, "")
         resources = profile.resources
         size = (
-            resources.array("size")[found.place]
+            resources.array("size")[table.place]
             if resources.size is not None
-            else np.full(len(found.y), np.nan)
+            else np.full(len(table.y), np.nan)
         )
         execution, binary = (
-            np.array(resources.integers(name), dtype=np.int64)[found.place]
+            np.array(resources.integers(name), dtype=np.int64)[table.place]
             for name in ("execution", "binary")
         )
         # values last, so that the order of rows does not matter
-        order = np.lexsort((found.y, execution, binary, size, found.unit))
-        values, unit, size = found.y[order], found.unit[order], size[order]
+        order = np.lexsort((table.y, execution, binary, size, table.unit))
+        values, unit, size = table.y[order], table.unit[order], size[order]
         execution, binary = execution[order], binary[order]
         new_size = begins(unit) | (begins(size) & ~(np.isnan(size) & np.isnan(np.roll(size, 1))))
         new_run = new_size | begins(execution, binary)
         sizes = np.bincount(unit, new_size, len(resources.names))
-        kept = sizes[unit] <= MAX_SIZES
-        values, unit, size = values[kept], unit[kept], size[kept]
-        new_size, new_run = new_size[kept], new_run[kept]
+        few = sizes[unit] <= MAX_SIZES
+        values, unit, size = values[few], unit[few], size[few]
+        new_size, new_run = new_size[few], new_run[few]
         starts = np.flatnonzero(new_size)
         if not len(starts):
             return []
@@ -157,6 +156,6 @@ def _finite(values: NDArray[np.float64]) -> list[float | None]:
     import numpy as np
 
     return [
-        value if known else None
-        for value, known in zip(values.tolist(), np.isfinite(values).tolist(), strict=True)
+        value if finite else None
+        for value, finite in zip(values.tolist(), np.isfinite(values).tolist(), strict=True)
     ]

@@ -127,7 +127,7 @@ def _windows(
     width: float | None,
     relative_width: bool,
 ) -> NDArray[np.float64]:
-    """The number of the window that each value is in; None is no bound."""
+    """The number of the window that each value is in; None is without a bound."""
     import numpy as np
 
     total = len(groups.y)
@@ -168,16 +168,16 @@ def _mixture(groups: Groups, most: int) -> NDArray[np.float64]:
 
     from perfvcs.statistics.clusters import clusters
 
-    kept = thin(groups.number, len(groups), FITTED)
-    found = np.zeros(len(groups.y))
+    fitted_rows = thin(groups.number, len(groups), FITTED)
+    components = np.zeros(len(groups.y))
     for start, count in zip(groups.starts.tolist(), groups.counts.tolist(), strict=True):
         rows = slice(start, start + count)
         y = groups.y[rows]
         values = np.log(y) if y[0] > 0 else y
-        fitted = clusters(values[kept[rows]], most)
+        fitted = clusters(values[fitted_rows[rows]], most)
         if len(fitted.centres) > 1:
-            found[rows] = _likeliest(values, fitted.centres, fitted.spreads, fitted.shares)
-    return found
+            components[rows] = _likeliest(values, fitted.centres, fitted.spreads, fitted.shares)
+    return components
 
 
 def _likeliest(

@@ -48,13 +48,13 @@ class KernelRegression:
     by: str = "size"
 
     def __post_init__(self) -> None:
-        for option, known in (
+        for option, words in (
             ("mode", MODES),
             ("estimate", _kernel.ESTIMATORS),
             ("rule", _kernel.BANDWIDTH_RULES),
             ("criterion", _kernel.CRITERIA),
         ):
-            check_word(self, option, known)
+            check_word(self, option, words)
         check_number(self, "bandwidth", 0, 1e300, "50", above=True)
         if self.mode == "user" and self.bandwidth is None:
             raise UsageError(

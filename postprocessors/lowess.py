@@ -22,21 +22,20 @@ BAND_DRAWS = 50  # of a band
 FEWEST_DRAWS = 20  # with fewer a band is not worth showing
 MOST_DRAWS = 2_000  # of all units
 FEWEST_RESAMPLED = 5  # that are drawn as a whole; of fewer, single rows are
-SEED = 0
 
 
 @dataclass(frozen=True)
 class Lowess:
-    """Fits a line around each size to the nearest rows, in which outliers weigh little, with a band
-    around the curve.
+    """Fits a line around each size to the nearest rows, with a band around the curve.
 
-    ``share`` is the part of a unit's rows that each line takes in. ``robust`` counts how often rows
-    far from the curve lose weight and the curve is fitted again. The band holds the true curve at
-    each size with the given ``confidence``: it is as wide as curves differ that are fitted to
-    resampled executions (to resampled rows if there are fewer than five executions). A unit's band
-    takes 50 draws, fewer for more than 40 units; for more than 100 there is none. At most 300 rows
-    of a unit are used, taken evenly. ``of`` names the metrics (by default, all that are judged);
-    ``by`` names the column of x. Source: Cleveland 1979, by statsmodels.
+    Outliers weigh little. ``share`` is the part of a unit's rows that each line takes in.
+    ``robust`` counts how often rows far from the curve lose weight and the curve is fitted again.
+    The band holds the true curve at each size with the given ``confidence``: it is as wide as
+    curves differ that are fitted to resampled executions (to resampled rows if there are fewer than
+    five executions). A unit's band takes 50 draws, fewer for more than 40 units; for more than 100
+    there is none. At most 300 rows of a unit are used, taken evenly. ``of`` names the metrics (by
+    default, all that are judged); ``by`` names the column of x. Source: Cleveland 1979, by
+    statsmodels.
     """
 
     share: float = 0.5
@@ -67,24 +66,24 @@ class Lowess:
 
         groups = group(rows(profile, metric, self.by), self.by)
         execution = np.array(profile.resources.integers("execution"), dtype=np.intp)[groups.place]
-        kept = thin(groups.number, len(groups), MOST_ROWS)
+        thinned = thin(groups.number, len(groups), MOST_ROWS)
         draws = min(BAND_DRAWS, MOST_DRAWS // max(len(groups), 1))
         draws = draws if draws >= FEWEST_DRAWS else 0
         xs, ys, bands = [], [], np.full(len(groups), None, dtype=object)
         for place in range(len(groups)):
-            own = (
+            members = (
                 np.flatnonzero(
-                    kept[groups.starts[place] : groups.starts[place] + groups.counts[place]]
+                    thinned[groups.starts[place] : groups.starts[place] + groups.counts[place]]
                 )
                 + groups.starts[place]
             )
-            x, y = groups.x[own], groups.y[own]
+            x, y = groups.x[members], groups.y[members]
             at = _sizes(x, most_points(len(groups)))
             xs.append(at)
             ys.append(self._curve(x, y, at))
             if draws and len(at) > 1:
                 bands[place] = self._band(
-                    x, y, execution[own], at, ys[-1], draws, scale=float(groups.y_scale[place])
+                    x, y, execution[members], at, ys[-1], draws, scale=float(groups.y_scale[place])
                 )
         number = np.repeat(np.arange(len(groups)), [len(at) for at in xs])
         curve = CurvePoints(number, *(np.concatenate([*parts, np.empty(0)]) for parts in (xs, ys)))
@@ -107,14 +106,14 @@ class Lowess:
 
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # of a window without a width, whose value is nan
-            found: NDArray[np.float64] = lowess(
+            curve: NDArray[np.float64] = lowess(
                 y, x, frac=self.share, it=self.robust, xvals=at, is_sorted=True
             )
-        if np.isfinite(found).all():
-            return found
+        if np.isfinite(curve).all():
+            return curve
         sizes, number = np.unique(x, return_inverse=True)
         means = np.bincount(number, y) / np.bincount(number)
-        return np.where(np.isfinite(found), found, np.interp(at, sizes, means))
+        return np.where(np.isfinite(curve), curve, np.interp(at, sizes, means))
 
     def _band(
         self,
@@ -135,7 +134,7 @@ class Lowess:
         member = run if len(runs) >= FEWEST_RESAMPLED else drawn
         curves = np.empty((draws, len(at)))
         # anew for each unit, so that their order does not matter
-        random = np.random.default_rng(SEED)
+        random = np.random.default_rng(0)
         for draw in range(draws):
             weight = np.bincount(random.integers(0, len(drawn), len(drawn)), minlength=len(drawn))
             taken = np.repeat(np.arange(len(x)), weight[member])

@@ -98,17 +98,17 @@ class MovingAverage:
         import numpy as np
 
         groups = group(rows(profile, metric, self.by), self.by)
-        kept = thin(groups.blocks.group, len(groups), most_points(len(groups)))
+        shown = thin(groups.blocks.group, len(groups), most_points(len(groups)))
         if self.kind == "exponential":
             alpha, smooth = self._exponential(groups)
-            options, values = {"alpha": alpha}, smooth[kept]
+            options, values = {"alpha": alpha}, smooth[shown]
         else:
             given = self.window
             window = _windows.choose(groups) if given is None else np.minimum(given, groups.counts)
             options = {"window": np.asarray(window)}
             average = _windows.mean if self.kind == "mean" else _windows.median
-            values = average(groups, window, kept)
-        curve = CurvePoints(groups.blocks.group[kept], groups.blocks.x[kept], values)
+            values = average(groups, window, shown)
+        curve = CurvePoints(groups.blocks.group[shown], groups.blocks.x[shown], values)
         options = {"kind": np.full(len(groups), self.kind), **options}
         return entries(MovingAverageEntry, profile, metric, self.by, groups, curve, options)
 

@@ -57,7 +57,7 @@ class Normalizer:
             centre, width = groups.mean, np.sqrt(groups.squares / groups.counts)
         spread = np.where(width > 0, width, 1.0)
         away = groups.y - centre[groups.number]
-        found: NDArray[np.float64] = np.where(
+        scaled: NDArray[np.float64] = np.where(
             width[groups.number] > 0, away / spread[groups.number], 0.0
         )
-        return found
+        return scaled

@@ -33,7 +33,7 @@ FEWEST_ROWS = 8  # rows of one size, or of a model
 MODEL_SIZES = 5  # of a model
 FITTED = 500  # rows of a unit that its model goes through
 MEAN_NORMAL = 1.253314  # standard deviation of normal values over their mean distance
-LEAST_ROWS = 4
+LEAST_ROWS = 4  # rows of a group: fewer have no outlier
 ROUNDING = 1e-12  # distances below this share of the values are those of floating point
 LEAST_VALUE = 0.01  # of the mean of a group: no value of a model counts as less
 MOST_ROUNDS = 3  # of fitting the model without what was found
@@ -78,20 +78,20 @@ class Outliers:
         """The profile with a column per metric."""
         import numpy as np
 
-        known = profile.resources.size is not None and bool(
+        has_sizes = profile.resources.size is not None and bool(
             np.isfinite(profile.resources.array("size")).any()
         )
         needed = self.around in ("size", "model") or self.method == "studentized"
         columns: dict[str, OutcomeColumn] = {}
         for metric in chosen(profile, self.of):
-            found = rows(profile, metric, "size" if known or needed else "", outliers=True)
-            marks = np.zeros(len(found.y))
+            table = rows(profile, metric, "size" if has_sizes or needed else "", outliers=True)
+            marks = np.zeros(len(table.y))
             for sized in (True, False):  # rows without a size are judged apart
-                here = np.flatnonzero(np.isfinite(found.x) == sized)
-                part = MetricRows(found.y[here], found.x[here], found.unit[here], found.place[here])
+                here = np.flatnonzero(np.isfinite(table.x) == sized)
+                part = MetricRows(table.y[here], table.x[here], table.unit[here], table.place[here])
                 groups = group(part, "size" if sized else "")
                 marks[here[groups.index]] = self._marks(groups, sized=sized)
-            columns[metric] = ("", fill(profile, found.place, marks))
+            columns[metric] = ("", fill(profile, table.place, marks))
         return conclude(profile, self, columns=columns, word=OUTLIER)
 
     def _marks(self, groups: Groups, *, sized: bool) -> NDArray[np.bool_]:
@@ -155,8 +155,8 @@ def _relative(groups: Groups, used: NDArray[np.bool_]) -> NDArray[np.float64]:
     """
     import numpy as np
 
-    found, _ = _model(groups, used)
-    expected = found.predict(groups.x * groups.x_scale[groups.number], groups.number)
+    model, _ = _model(groups, used)
+    expected = model.predict(groups.x * groups.x_scale[groups.number], groups.number)
     floor = LEAST_VALUE * groups.total(np.abs(groups.y)) / groups.counts
     level = np.maximum(np.abs(expected), np.where(floor > 0, floor, 1.0)[groups.number])
     return np.where(np.isfinite(expected), (groups.y - expected) / level, 0.0)
@@ -171,16 +171,16 @@ def _studentized(groups: Groups) -> NDArray[np.float64]:
     """
     import numpy as np
 
-    found, weight = _model(groups, np.ones(len(groups.y), dtype=bool))
+    models, weight = _model(groups, np.ones(len(groups.y), dtype=bool))
     x = groups.x * groups.x_scale[groups.number]
     variance, df = np.full(len(groups), np.nan), np.zeros(len(groups))
     for place in range(len(groups)):
-        if (model := found.model(place)) is not None:
-            fit = found.fits[model]
+        if (model := models.model(place)) is not None:
+            fit = models.fits[model]
             variance[place], df[place] = fit.variance[place], fit.df[place]
     with np.errstate(divide="ignore", invalid="ignore"):
-        rest = groups.y - found.predict(x, groups.number)
-        leverage = weight * found.predict_variance(x, groups.number) / variance[groups.number]
+        rest = groups.y - models.predict(x, groups.number)
+        leverage = weight * models.predict_variance(x, groups.number) / variance[groups.number]
         free = 1 - leverage
         squares = variance[groups.number] * df[groups.number] - weight * rest**2 / free
         others = np.maximum(squares, 0) / (df[groups.number] - 1)

@@ -34,7 +34,6 @@ Model = Literal[
     "full-quadratic",
 ]
 MOST_ENTRIES = 27_500  # all of them have their place in a profile's header
-MOST_STEPS = 1000
 # up to this share of a unit's rows at size 0 is left out for the models that begin above 0
 ZEROS = 0.05
 
@@ -88,19 +87,15 @@ class Regression:
             )
         check_word(self, "undefined", ("omit", "drop"))
         check_word(self, "fit", ("means", "calls"))
-        check_number(self, "steps", 1, MOST_STEPS, "5", whole=True)
+        check_number(self, "steps", 1, 1000, "5", whole=True)
         check_number(self, "seed", 0, MAX_INTEGER, "1", whole=True)
 
     @property
     def fitted(self) -> tuple[str, ...]:
         """The models that are fitted, in order of growth, the linearised forms at the end."""
-        wanted = (
-            FITTED_MODELS
-            if self.models == "all"
-            else (self.models,)
-            if isinstance(self.models, str)
-            else self.models
-        )
+        if self.models == "all":
+            return FITTED_MODELS
+        wanted = (self.models,) if isinstance(self.models, str) else self.models
         return tuple(name for name in FITTED_MODELS if name.removeprefix("linearised ") in wanted)
 
     def apply(self, profile: Profile) -> Profile:
@@ -125,13 +120,13 @@ class Regression:
             single = (~many).tolist()
         described = self.fit == "means" and self.strategy == "full" and self.choice == "aicc"
         if described:
-            found, far = self._described(points, weight)
+            pieces, far = self._described(points, weight)
         else:
-            found = run(self.strategy, points, self.fitted, self.choice, self.steps, self.seed)
+            pieces = run(self.strategy, points, self.fitted, self.choice, self.steps, self.seed)
         lost: dict[str, NDArray[np.intp]] = {}
         if self.undefined == "drop":
-            found, lost = without_undefined(found)
-        count = len(found.owner) * (1 if self.keep == "best" else len(self.fitted))
+            pieces, lost = without_undefined(pieces)
+        count = len(pieces.owner) * (1 if self.keep == "best" else len(self.fitted))
         if count > MOST_ENTRIES:
             raise UsageError(
                 f"regression: {count:,} models are more than a profile holds ({MOST_ENTRIES:,}):"
@@ -139,7 +134,7 @@ class Regression:
             )
         guessed = self.strategy == "initial-guess"
         for unit, entry in entries(
-            found, scale, zeros, far, lost, guessed=guessed, shares=described
+            pieces, scale, zeros, far, lost, guessed=guessed, shares=described
         ):
             if self.keep == "all" or entry["best"] or entry["model"] is None:
                 yield RegressionEntry(

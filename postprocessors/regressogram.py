@@ -105,14 +105,14 @@ def _count(groups: Groups, rule: int | str) -> NDArray[np.intp]:
     last = groups.starts + groups.counts - 1
     span = groups.x[last] - groups.x[groups.starts]
     if isinstance(rule, int):
-        found = np.full(len(groups), float(rule))
+        counts = np.full(len(groups), float(rule))
     elif rule == "stone":
-        found = _stone(groups, span)
+        counts = _stone(groups, span)
     else:
         width = _width(groups, rule, span)
         with np.errstate(divide="ignore", over="ignore"):
-            found = np.ceil(np.where(width > 0, span / np.where(width > 0, width, 1.0), 1.0))
-    return np.clip(np.where(span > 0, found, 1.0), 1, MOST_BUCKETS).astype(np.intp)
+            counts = np.ceil(np.where(width > 0, span / np.where(width > 0, width, 1.0), 1.0))
+    return np.clip(np.where(span > 0, counts, 1.0), 1, MOST_BUCKETS).astype(np.intp)
 
 
 def _width(groups: Groups, rule: str, span: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -139,11 +139,11 @@ def _width(groups: Groups, rule: str, span: NDArray[np.float64]) -> NDArray[np.f
     if rule == "scott":
         return np.asarray(np.cbrt(24 * np.sqrt(np.pi) / n) * deviation)
     spread = np.sqrt(6 * np.maximum(n - 2, 0) / ((n + 1) * (n + 3)))
-    known = (deviation > 0) & (n > 2)
-    skewness = groups.total((away / np.where(known, deviation, 1.0)[groups.number]) ** 3) / n
+    skewed = (deviation > 0) & (n > 2)
+    skewness = groups.total((away / np.where(skewed, deviation, 1.0)[groups.number]) ** 3) / n
     with np.errstate(divide="ignore"):
-        parts = 1 + np.log2(n) + np.log2(1 + np.abs(skewness) / np.where(known, spread, 1.0))
-    return np.where(known, span / parts, 0.0)
+        parts = 1 + np.log2(n) + np.log2(1 + np.abs(skewness) / np.where(skewed, spread, 1.0))
+    return np.where(skewed, span / parts, 0.0)
 
 
 def _stone(groups: Groups, span: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -155,7 +155,7 @@ def _stone(groups: Groups, span: NDArray[np.float64]) -> NDArray[np.float64]:
     away = (groups.x - groups.x[groups.starts][groups.number]) / np.where(span > 0, span, 1.0)[
         groups.number
     ]
-    best, found = np.full(len(groups), np.inf), np.ones(len(groups))
+    best, counts = np.full(len(groups), np.inf), np.ones(len(groups))
     for buckets in range(1, int(upper.max(initial=0)) + 1):
         inside = np.minimum((away * buckets).astype(np.intp), buckets - 1)
         shares = (
@@ -166,5 +166,5 @@ def _stone(groups: Groups, span: NDArray[np.float64]) -> NDArray[np.float64]:
         )
         error = (2 - (n + 1) * (shares**2).sum(axis=1)) * buckets
         better = (error < best) & (buckets <= upper)
-        best, found = np.where(better, error, best), np.where(better, buckets, found)
-    return found
+        best, counts = np.where(better, error, best), np.where(better, buckets, counts)
+    return counts
