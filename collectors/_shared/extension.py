@@ -60,12 +60,12 @@ def _extension(
         try:
             run(command, cwd=folder, env=dict(env), timeout=ANSWER_SECONDS, output=output)
             output.seek(0)
-            said = output.read().decode().splitlines()
+            lines = output.read().decode().splitlines()
         except (CommandFailed, UnicodeDecodeError):
             return [], None
-    if len(said) != 4 or not said[0].startswith("."):
+    if len(lines) != 4 or not lines[0].startswith("."):
         return [], None
-    tag, free, *includes = said
+    tag, free, *includes = lines
     if free == "1":  # loading the module would turn the lock on, and change what the program does
         return [], f"{program} is a Python without a global lock, which the recorder in C needs"
     try:

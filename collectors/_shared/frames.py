@@ -120,7 +120,7 @@ def without_arguments(name: str) -> str:
     >>> without_arguments("Sort<int, std::less<int> >::run")
     'Sort::run'
     """
-    kept, depth = [], 0
+    outside, depth = [], 0
     body = (
         name.replace("operator<<", "operator\1")
         .replace("operator<", "operator\2")
@@ -129,9 +129,9 @@ def without_arguments(name: str) -> str:
     for character in body:
         depth += character == "<"
         if not depth:
-            kept.append(character)
+            outside.append(character)
         depth -= character == ">" and depth > 0
-    return "".join(kept).replace("\1", "<<").replace("\2", "<").replace("\3", "->")
+    return "".join(outside).replace("\1", "<<").replace("\2", "<").replace("\3", "->")
 
 
 def _without_defaults(name: str) -> str:
@@ -144,11 +144,11 @@ def _without_defaults(name: str) -> str:
 def _drop(name: str, default: re.Pattern[str]) -> str:
     """Without every argument that begins like ``default`` does."""
     at = 0
-    while found := default.search(name, at):
-        end = _closing(name, found.end())
+    while match := default.search(name, at):
+        end = _closing(name, match.end())
         if end is None:
             return name
-        name, at = name[: found.start()] + name[end:].removeprefix(" "), found.start()
+        name, at = name[: match.start()] + name[end:].removeprefix(" "), match.start()
     return name
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import posixpath
 import re
 import shutil
 import subprocess
@@ -22,16 +23,24 @@ if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
 
-CodePlace2 = tuple[str, str, int]
-CodePlace = tuple[str, str, int]  # function, source file, line (0: not known)
 READING_SECONDS = 120.0  # seconds for one file
 LARGEST_FILE = 1 << 31  # bytes of a file that is read here
 DISCRIMINATOR = re.compile(r" \(discriminator \d+\)$")
-FileIdentity = tuple[str, int, int]  # path, size, time
-_known: dict[FileIdentity, dict[int, list[CodePlace]]] = {}
 
 
-def look_up(path: str, addresses: list[int]) -> dict[int, list[CodePlace2]]:
+class CodePlace(NamedTuple):
+    """Where a function's code stands in the source; line 0 is not known."""
+
+    function: str
+    file: str
+    line: int
+
+
+# by path, size and time of the last change of the file
+_known: dict[tuple[str, int, int], dict[int, list[CodePlace]]] = {}
+
+
+def look_up(path: str, addresses: list[int]) -> dict[int, list[CodePlace]]:
     """The places at some addresses of a file, one each; an unreadable file gives nothing."""
     import struct
 
@@ -60,17 +69,16 @@ def look_up(path: str, addresses: list[int]) -> dict[int, list[CodePlace2]]:
                 lines = {}
     except (*damage, OSError, RecursionError, OverflowError, MemoryError):
         return {}
-    starts = [one.start for one in functions]
-    found: dict[int, list[CodePlace2]] = {}
+    starts = [code.start for code in functions]
+    places: dict[int, list[CodePlace]] = {}
     for address in addresses:
         number = bisect_right(starts, address) - 1
         if number >= 0:
             function = functions[number]
             if address < function.start + max(function.size, 1):
-                found[address] = [
-                    (printable(demangled(function.name)), *lines.get(address, ("", 0)))
-                ]
-    return found
+                name = printable(demangled(function.name))
+                places[address] = [CodePlace(name, *lines.get(address, ("", 0)))]
+    return places
 
 
 class _ElfFunction(NamedTuple):
@@ -81,7 +89,7 @@ class _ElfFunction(NamedTuple):
 
 def _functions(elf: ELFFile) -> list[_ElfFunction]:
     """Every function, sorted."""
-    found: dict[int, tuple[int, str]] = {}
+    functions: dict[int, tuple[int, str]] = {}
     for table in (".dynsym", ".symtab"):
         section: Any = elf.get_section_by_name(table)
         if section is not None:
@@ -90,15 +98,15 @@ def _functions(elf: ELFFile) -> list[_ElfFunction]:
                     symbol["st_info"]["type"] in ("STT_FUNC", "STT_LOOS")
                     and symbol["st_shndx"] != "SHN_UNDEF"
                 ):
-                    found[symbol["st_value"]] = (symbol["st_size"], symbol.name)
-    return [_ElfFunction(start, *rest) for start, rest in sorted(found.items())]
+                    functions[symbol["st_value"]] = (symbol["st_size"], symbol.name)
+    return [_ElfFunction(start, *rest) for start, rest in sorted(functions.items())]
 
 
 def _lines(elf: ELFFile, addresses: list[int]) -> dict[int, tuple[str, int]]:
     """File and line of those addresses that the line tables know."""
-    found: dict[int, tuple[str, int]] = {}
+    lines: dict[int, tuple[str, int]] = {}
     if not elf.has_dwarf_info() or elf.get_section_by_name(".debug_line") is None:
-        return found
+        return lines
     debug = elf.get_dwarf_info()
     for unit in debug.iter_CUs():
         program: Any = debug.line_program_for_CU(unit)
@@ -112,9 +120,9 @@ def _lines(elf: ELFFile, addresses: list[int]) -> dict[int, tuple[str, int]]:
             if before is not None:
                 first = bisect_right(addresses, before.address - 1)
                 for address in addresses[first : bisect_right(addresses, state.address - 1)]:
-                    found[address] = (_file(program, unit, before.file), before.line)
+                    lines[address] = (_file(program, unit, before.file), before.line)
             before = None if state.end_sequence else state
-    return found
+    return lines
 
 
 def _file(program: Any, unit: Any, number: int) -> str:
@@ -127,10 +135,7 @@ def _file(program: Any, unit: Any, number: int) -> str:
     folder = _decoded(folders[index]) if 0 <= index < len(folders) else ""
     top: Any = unit.get_top_DIE().attributes.get("DW_AT_comp_dir")
     parts = [_decoded(top.value) if top is not None else "", folder, name]
-    kept = ""
-    for part in parts:
-        kept = part if part.startswith("/") or not kept else f"{kept}/{part}" if part else kept
-    return printable(kept)
+    return printable(posixpath.join(*parts).rstrip("/"))
 
 
 def _decoded(value: Any) -> str:
@@ -141,11 +146,11 @@ def _decoded(value: Any) -> str:
 def _demangler() -> Any:
     name = ctypes.util.find_library("stdc++") or "libstdc++.so.6"
     try:
-        found = ctypes.CDLL(name).__cxa_demangle
+        demangler = ctypes.CDLL(name).__cxa_demangle
     except (OSError, AttributeError):
         return None
-    found.restype = ctypes.c_void_p
-    return found
+    demangler.restype = ctypes.c_void_p
+    return demangler
 
 
 def demangled(name: str) -> str:
@@ -157,11 +162,11 @@ def demangled(name: str) -> str:
     if not name.startswith("_Z") or (ask := _demangler()) is None:
         return name
     status = ctypes.c_int()
-    said = ask(name.encode(), None, None, ctypes.byref(status))
-    if not said or status.value:
+    readable = ask(name.encode(), None, None, ctypes.byref(status))
+    if not readable or status.value:
         return name
-    result = ctypes.string_at(said).decode(errors="replace")
-    ctypes.CDLL(None).free(ctypes.c_void_p(said))
+    result = ctypes.string_at(readable).decode(errors="replace")
+    ctypes.CDLL(None).free(ctypes.c_void_p(readable))
     return result
 
 
@@ -170,18 +175,18 @@ def resolve(path: str, addresses: Iterable[int]) -> dict[int, list[CodePlace]]:
     nothing is known.
     """
     try:
-        about = Path(path).stat()
+        status = Path(path).stat()
     except OSError:
         return {address: [] for address in addresses}
-    known = _known.setdefault((path, about.st_size, about.st_mtime_ns), {})
+    remembered = _known.setdefault((path, status.st_size, status.st_mtime_ns), {})
     wanted = list(addresses)
-    missing = sorted({address for address in wanted if address not in known})
+    missing = sorted({address for address in wanted if address not in remembered})
     if missing:
-        found = _asked(path, missing)
-        if found is None:
-            found = look_up(path, missing) if about.st_size <= LARGEST_FILE else {}
-        known.update({address: found.get(address, []) for address in missing})
-    return {address: known[address] for address in wanted}
+        places = _asked(path, missing)
+        if places is None:
+            places = look_up(path, missing) if status.st_size <= LARGEST_FILE else {}
+        remembered.update({address: places.get(address, []) for address in missing})
+    return {address: remembered[address] for address in wanted}
 
 
 @cache
@@ -207,23 +212,20 @@ def _asked(path: str, addresses: list[int]) -> dict[int, list[CodePlace]] | None
     return None if done.returncode else _parsed(done.stdout.decode(errors="replace"))
 
 
-def _parsed(said: str) -> dict[int, list[CodePlace]]:
+def _parsed(answers: str) -> dict[int, list[CodePlace]]:
     """Answers are a line with the address, then two lines per function."""
-    found: dict[int, list[CodePlace]] = {}
+    by_address: dict[int, list[CodePlace]] = {}
     places: list[CodePlace] = []
-    lines = iter(source_lines(said))
+    lines = iter(source_lines(answers))
     for line in lines:
         if re.fullmatch(r"0x[0-9a-f]+", line):
-            places = found.setdefault(int(line, 16), [])
+            places = by_address.setdefault(int(line, 16), [])
             continue
         where = DISCRIMINATOR.sub("", next(lines, "??:0"))
         file, _, number = where.rpartition(":")
-        if line != "??":
-            places.append(
-                (
-                    printable(line),
-                    "" if file == "??" else printable(file),
-                    int(number) if number.isdecimal() else 0,
-                )
-            )
-    return found
+        if line == "??":
+            continue
+        path = "" if file == "??" else printable(file)
+        row = int(number) if number.isdecimal() else 0
+        places.append(CodePlace(printable(line), path, row))
+    return by_address

@@ -118,20 +118,20 @@ def record(run: Run, meter: str) -> Counted:
             " options -I, -E and -S, do not clear PYTHONPATH, and let it end by itself",
             lasting=True,
         )
-    found = Counted(compiled=bool(modules))
+    counted = Counted(compiled=bool(modules))
     for file in files:
-        _read(file, found, str(run.cwd))
+        _read(file, counted, str(run.cwd))
     if began > len(files):
-        found.warnings.append(
+        counted.warnings.append(
             f"{began - len(files)} of {began} processes of {name_command(run.argv)} did not end"
             " Python normally (os._exit, signals; workers of multiprocessing do) and are not"
             " counted: let one process do the work"
         )
     if execution.leftover:
-        found.warnings.append(
+        counted.warnings.append(
             f"{name_command(run.argv)} left processes running, which were stopped and not counted"
         )
-    return found
+    return counted
 
 
 def _read(path: Path, counted: Counted, cwd: str) -> None:
@@ -170,70 +170,68 @@ def observations(
     """The rows; ``least`` is the share of all instructions and calls below which functions and
     paths are left out.
     """
-    found = Observations(
+    rows = Observations(
         metrics=dict(metrics),
         values={name: [] for name in metrics},
         warnings=list(counted.warnings),
     )
     scale = 1.0 if "bytecodes" in metrics else 1 / SECOND
-    own = [amount * scale for amount in counted.amounts]
+    exclusive = [amount * scale for amount in counted.amounts]
     whole, below = (
-        _with_below(own, counted.parents),
-        _with_below([float(one) for one in counted.entered], counted.parents),
+        _with_below(exclusive, counted.parents),
+        _with_below([float(entered) for entered in counted.entered], counted.parents),
     )
     if "bytecodes" in metrics:
-        found.add(run.uid, {"bytecodes": whole[0]}, size=run.size)
-    kept = [
+        rows.add(run.uid, {"bytecodes": whole[0]}, size=run.size)
+    large = [
         cost >= least * whole[0] or calls >= least * below[0]
         for cost, calls in zip(whole, below, strict=True)
     ]
-    _append_functions(found, run, counted, own, whole, kept)
-    found.stacks = Stacks([], [])
+    _append_functions(rows, run, counted, exclusive, whole, large)
+    rows.stacks = Stacks([], [])
     frames: dict[str, int] = {}
     paths: list[list[int]] = [[]]
-    for node in range(1, len(own)):
-        parent = counted.parents[node]
-        paths.append(
-            [*paths[parent], frames.setdefault(counted.names[node], len(frames))]
-            if kept[node]
-            else []
-        )
-        if kept[node]:  # a node below one that is left out is left out too: it has less
-            row = {"self": own[node], "entered": float(counted.entered[node])}
-            found.add(counted.names[node], row, size=run.size, trace=len(found.stacks.stacks))
-            found.stacks.stacks.append(paths[node])
-    found.stacks.frames.extend(frames)
-    return found
+    for node in range(1, len(exclusive)):
+        name = counted.names[node]
+        path: list[int] = []
+        if large[node]:  # a node below one that is left out is left out too: it has less
+            path = [*paths[counted.parents[node]], frames.setdefault(name, len(frames))]
+            row = {"self": exclusive[node], "entered": float(counted.entered[node])}
+            rows.add(name, row, size=run.size, trace=len(rows.stacks.stacks))
+            rows.stacks.stacks.append(path)
+        paths.append(path)
+    rows.stacks.frames.extend(frames)
+    return rows
 
 
-def _with_below(own: list[float], parents: list[int]) -> list[float]:
-    found = list(own)
-    for node in range(len(found) - 1, 0, -1):
-        found[parents[node]] += found[node]
-    return found
+def _with_below(exclusive: list[float], parents: list[int]) -> list[float]:
+    inclusive = list(exclusive)
+    for node in range(len(inclusive) - 1, 0, -1):
+        inclusive[parents[node]] += inclusive[node]
+    return inclusive
 
 
 def _append_functions(
     observations: Observations,
     run: Run,
     counted: Counted,
-    own: list[float],
+    amounts: list[float],
     whole: list[float],
-    kept: list[bool],
+    large: list[bool],
 ) -> None:
     """A row per function, which counts once what happened while it was active."""
     exclusive: dict[str, float] = {}
     inclusive: dict[str, float] = {}
     calls: dict[str, float] = {}
     chosen: set[str] = set()
-    for node in range(1, len(own)):
+    for node in range(1, len(amounts)):
         name = counted.names[node]
-        exclusive[name] = exclusive.get(name, 0.0) + own[node]
+        exclusive[name] = exclusive.get(name, 0.0) + amounts[node]
         inclusive[name] = inclusive.get(name, 0.0) + (
             0.0 if _has_above(counted, node) else whole[node]
         )
         calls[name] = calls.get(name, 0.0) + counted.entered[node] + counted.again[node]
-        if kept[node]:
+        if large[node]:
             chosen.add(name)
     for name in sorted(chosen, key=lambda name: (-inclusive[name], name)):
         row = {"exclusive": exclusive[name], "inclusive": inclusive[name], "calls": calls[name]}

@@ -50,7 +50,7 @@ class Complexity:
                 )
         if not self.functions:
             raise UsageError('complexity: functions is empty: name some, or give "auto"')
-        kinds = {one.python for one in self._functions}
+        kinds = {function.python for function in self._functions}
         if len(kinds) == 2:
             raise UsageError(
                 "complexity: functions has names of Python (module:name) and of C: give each"
@@ -191,7 +191,7 @@ def _nothing(calls: Calls) -> str:
 def _observations(calls: Calls) -> Observations:
     if not len(calls.function):
         raise CollectError(_nothing(calls))
-    found = Observations(
+    observations = Observations(
         uid=[calls.names[number] for number in calls.function.tolist()],
         size=[None if isnan(size) else size for size in calls.size.tolist()],
         iteration=calls.number.tolist(),
@@ -202,10 +202,10 @@ def _observations(calls: Calls) -> Observations:
         engine=calls.engine,
     )
     if (calls.rate > 1).any():
-        found.values["rate"], found.metrics["rate"] = calls.rate.tolist(), RATE
+        observations.values["rate"], observations.metrics["rate"] = calls.rate.tolist(), RATE
     if not isnan(calls.pace.sum()):
-        found.values["pace"], found.metrics["pace"] = (
+        observations.values["pace"], observations.metrics["pace"] = (
             [float(f"{value:.4g}") for value in calls.pace.tolist()],
             PACE_METRIC,
         )
-    return found
+    return observations

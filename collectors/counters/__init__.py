@@ -161,13 +161,13 @@ class Counters:
                 sampled = sampler.stop()
         assert running.execution is not None
         used = {name: value for name, value in sampled.used.items() if name in self._events()[1]}
-        own = {
+        load_values = {
             "wall": execution.wall,
             "cpu": sampled.used.get("cpu_use"),
             "startup": running.startup,
         }
         return _Executed(
-            _totals(running.execution) | own | used,
+            _totals(running.execution) | load_values | used,
             sampled,
             _left(run, execution) + running.warnings,
         )
@@ -208,7 +208,7 @@ class Counters:
 
     def _doubts(self, sampled: Sampled) -> list[str]:
         """What the samples cannot show, each with its cure."""
-        found = [reason] if (reason := launcher.fallback_reason()) else []
+        doubts = [reason] if (reason := launcher.fallback_reason()) else []
         if (count := len(sampled.number)) < FEWEST_SAMPLES:
             # the larger share of what left no room for samples
             skipping = self.skip and 2 * self.skip >= self.interval
@@ -217,20 +217,20 @@ class Counters:
                 if skipping
                 else f"`interval` ({self.interval:g} s)"
             )
-            found.append(
+            doubts.append(
                 f"it ended after {counted(count, 'sample')}: shorten {cure} or give it more to do"
             )
         if sampled.hidden:
-            found.append(
+            doubts.append(
                 f"{sampled.hidden} of its processes belong to another user, whose counters are"
                 " hidden: run perf as root"
             )
         if sampled.slow:
-            found.append(
+            doubts.append(
                 f"it has too many processes to be sampled every {self.interval:g} s: raise"
                 " `interval`"
             )
-        return found
+        return doubts
 
 
 class _Executed(NamedTuple):

@@ -24,12 +24,11 @@ PROC_STAT_RATES = {
     b"processes": "machine_fork_rate",
 }
 PRESSURES = ("cpu", "io", "memory")
-MICRO = 1e-6
 # of the system call
 NUMBERS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
 # read_format: for how long it was to count, and for how long there was a counter
 READ_FORMAT = 1 | 2
-CLOSE_ON_EXEC = 8
+CLOSE_ON_EXEC = 8  # PERF_FLAG_FD_CLOEXEC in linux/perf_event.h
 HARDWARE, SOFTWARE = 0, 1  # perf_event_attr.type of perf_event_open(2), and config below
 PERF_EVENTS = {
     "context_switches": ("context_switch_rate", SOFTWARE, 3),
@@ -45,9 +44,9 @@ INHERIT, ONLY_USER = 1 << 1, 1 << 5
 def read_machine() -> tuple[CounterValues, CounterValues]:
     """What the machine has now, and what it did so far, as far as its kernel reports it."""
     content = _contents("/proc/stat")
-    found = {name: float(value) for name, value in STAT.findall(content)}
-    levels = {ours: found[name] for name, ours in PROC_STAT_LEVELS.items() if name in found}
-    used = {ours: found[name] for name, ours in PROC_STAT_RATES.items() if name in found}
+    counts = {name: float(value) for name, value in STAT.findall(content)}
+    levels = {ours: counts[name] for name, ours in PROC_STAT_LEVELS.items() if name in counts}
+    used = {ours: counts[name] for name, ours in PROC_STAT_RATES.items() if name in counts}
     times = [float(number) * CLOCK_TICK for number in content.partition(b"\n")[0].split()[1:9]]
     if len(times) == 8:
         user, nice, system, _, _, interrupts, soft, steal = times
@@ -56,7 +55,7 @@ def read_machine() -> tuple[CounterValues, CounterValues]:
         levels["machine_available"] = float(available[1]) * 1024
     for name in PRESSURES:
         if total := STALLED_TIME.search(_contents(f"/proc/pressure/{name}")):
-            used[f"machine_{name}_pressure"] = float(total[1]) * MICRO
+            used[f"machine_{name}_pressure"] = float(total[1]) * 1e-6
     return levels, used
 
 
@@ -78,11 +77,11 @@ def available() -> tuple[str, tuple[str, ...]]:
         [name for name, (_, kind, _) in PERF_EVENTS.items() if kind == wanted]
         for wanted in (SOFTWARE, HARDWARE)
     )
-    known = tuple(kernel) if all(_works(name, 0) for name in kernel) else ()
+    working = tuple(kernel) if all(_works(name, 0) for name in kernel) else ()
     for tag, flags in (("pmu", 0), ("pmu-user", ONLY_USER)):
         if all(_works(name, flags) for name in chip):
-            return tag, (*known, *chip)
-    return ("perf" if known else ""), known
+            return tag, (*working, *chip)
+    return ("perf" if working else ""), working
 
 
 def metrics() -> dict[str, Metric]:
@@ -106,7 +105,8 @@ class Events:
     def read(self) -> CounterValues:
         """The counts so far; empty after ``close``."""
         return {
-            name: max(0.0, _value(both) - _value(own)) for name, (both, own) in self._pairs.items()
+            name: max(0.0, _value(both) - _value(ours))
+            for name, (both, ours) in self._pairs.items()
         }
 
     def close(self) -> None:

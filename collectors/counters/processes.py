@@ -88,7 +88,6 @@ PASSED_ON = (
     "cancelled_byte_rate",
 )
 STATUS = re.compile(rb"^(" + b"|".join([*MEMORY, *SWITCHES]) + rb"):\s+(\d+)", re.M)
-NANO = 1e-9
 LARGEST_ANSWER = 1 << 14
 CounterValues = dict[str, float]  # by the counter's name
 
@@ -164,8 +163,8 @@ class WatchedProcess:
 
     def read(self) -> None:
         """Read everything anew; raises Ended."""
-        found = Stat.of(self._content("stat"))
-        numbers, self.parent = found.fields, found.parent
+        status = Stat.of(self._content("stat"))
+        numbers, self.parent = status.fields, status.parent
         ticks = [int(number) for number in numbers[11:15]]
         self.passed |= {
             "user_use": (ticks[0] + ticks[2]) * CLOCK_TICK,
@@ -176,7 +175,7 @@ class WatchedProcess:
         }
         self.own["block_wait"] = int(numbers[39]) * CLOCK_TICK
         # newer kernels let only root read its input and output: those are as they were
-        if found.zombie:
+        if status.zombie:
             self.levels = {}
             return
         self.passed |= zip(PASSED_ON, map(float, IO.findall(self._content("io"))), strict=False)
@@ -276,10 +275,10 @@ def _contents(path: str) -> bytes:
 
 
 def _turns(status: bytes, schedstat: bytes) -> CounterValues:
-    found = {
+    turns = {
         SWITCHES[name]: float(value) for name, value in STATUS.findall(status) if name in SWITCHES
     }
     numbers = schedstat.split()
     if len(numbers) == 3:  # a kernel without CONFIG_SCHED_INFO has no such file
-        found |= {"waiting": int(numbers[1]) * NANO, "timeslice_rate": float(numbers[2])}
-    return found
+        turns |= {"waiting": int(numbers[1]) * 1e-9, "timeslice_rate": float(numbers[2])}
+    return turns

@@ -123,21 +123,21 @@ class ProcessTree:
         present = set(_numbers())
         self.strangers &= present
         unknown = sorted(present - self.strangers - self.members.keys() - {self.root.pid})
-        about = {pid: found for pid in unknown if (found := stat(pid)) is not None}
-        for pid in about:
-            if self._belongs(pid, about):
+        stats = {pid: read for pid in unknown if (read := stat(pid)) is not None}
+        for pid in stats:
+            if self._belongs(pid, stats):
                 self.members[pid] = WatchedProcess(pid)
             else:
                 self.strangers.add(pid)
 
-    def _belongs(self, pid: int, about: dict[int, Stat]) -> bool:
+    def _belongs(self, pid: int, stats: dict[int, Stat]) -> bool:
         """Whether a process, or one above it that is new too, is a child of one that is known."""
         seen = set()
-        while pid in about and pid not in seen:
+        while pid in stats and pid not in seen:
             if pid in self.members:
                 return True
             seen.add(pid)
-            pid = about[pid].parent
+            pid = stats[pid].parent
         return pid in self.members or pid == self.root.pid
 
 
@@ -147,10 +147,10 @@ def leader(root: int) -> int | None:
     """
     for pid in _numbers():
         if (
-            (found := stat(pid))
-            and found.parent == root
-            and found.session == pid
-            and not found.zombie
+            (process := stat(pid))
+            and process.parent == root
+            and process.session == pid
+            and not process.zombie
         ):
             return pid
     return None

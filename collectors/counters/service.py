@@ -84,8 +84,8 @@ class ServiceOutput:
 
     def end(self) -> str:
         """The last lines of it, printable and as one."""
-        said = " | ".join(line.strip() for line in self.text().splitlines() if line.strip())
-        return "".join(character if character.isprintable() else "?" for character in said)[
+        printed = " | ".join(line.strip() for line in self.text().splitlines() if line.strip())
+        return "".join(character if character.isprintable() else "?" for character in printed)[
             -STDERR_SHOWN:
         ]
 
@@ -238,13 +238,13 @@ class Running:
         program, *words = self.filled(shlex.split(command))
         if "/" in program:
             return str(self.run.cwd / program), *words
-        found = shutil.which(program, path=self.run.env.get("PATH", os.defpath))
-        if found is None:
+        path = shutil.which(program, path=self.run.env.get("PATH", os.defpath))
+        if path is None:
             raise CollectError(
                 f"the service's command `{program}` is not on PATH: install it, or write its path",
                 lasting=True,
             )
-        return str(Path(found).absolute()), *words
+        return str(Path(path).absolute()), *words
 
     def _serve(self) -> None:
         """In a thread of its own: have the launcher run it to its end."""
@@ -286,11 +286,11 @@ class Running:
         if self._ended.is_set():
             raise CollectError(f"the service ended before it was ready: {self._reason()}")
         if missing:
-            said = self._output.end()
+            printed = self._output.end()
             raise CollectError(
                 f"the service {name_command(self.argv)} was not ready within"
                 f" {self.service.within:g} s: {missing}: give it more time (`within`), or correct"
-                f" what shows that it is ready: {said or 'it wrote nothing'}"
+                f" what shows that it is ready: {printed or 'it wrote nothing'}"
             )
 
     def _missing(self, until: float) -> str:

@@ -145,15 +145,15 @@ class Instructions:
             repeatability = abs(counts.total - before) / max(counts.total, 1.0)
             if repeatability <= AGREEMENT:
                 break
-        found = observations(run, counts, self.metrics, self.functions, self.least, repeatability)
+        rows = observations(run, counts, self.metrics, self.functions, self.least, repeatability)
         if repeatability is not None and repeatability > AGREEMENT:
-            said = f"the instructions of two runs in a row differ by {100 * repeatability:.2g} %"
-            found.warnings.append(
-                f"{name_command(run.argv)}: {said}: fix its seeds and inputs, or measure more"
+            reason = f"the instructions of two runs in a row differ by {100 * repeatability:.2g} %"
+            rows.warnings.append(
+                f"{name_command(run.argv)}: {reason}: fix its seeds and inputs, or measure more"
                 " executions"
             )
         ran = symbols(run, counts) if self._tool == "callgrind" else None
-        return replace(found, engine=self.engine, reached=ran)
+        return replace(rows, engine=self.engine, reached=ran)
 
     def _count(self, run: Run, attempt: int) -> Counts:
         from perfvcs.collectors.instructions import hardware, valgrind

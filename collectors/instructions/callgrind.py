@@ -2,8 +2,8 @@
 
 A line is a count at a place in the source, or says what the next ones are about: ``fn=`` the
 function that counts belong to, ``cfn=`` and ``calls=`` the one that it calls, whose count is on the
-line after. Names are written once, ``fn=(12) main``, then as ``fn=(12)``. Of the events the first
-called ``Ir`` is taken.
+line after. Names are written once, ``fn=(12) main``, then as ``fn=(12)``. The first event called
+``Ir`` counts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LARGEST_FILE = 1 << 28  # bytes of one file
 MAX_LINE = 1 << 16
 MAX_NUMBER = 10_000_000  # of a name
-IR_EVENT = b"Ir"
+IR_EVENT = b"Ir"  # instructions read
 _RECURSION = re.compile(r"(.+)'(\d{1,9})", re.DOTALL)
 _COMPRESSED = re.compile(rb"(\(\d{1,9}\))(?: (.*))?", re.DOTALL)
 
@@ -80,39 +80,39 @@ class _Reading:
             if not self.positions:
                 raise ValueError
         elif key == b"events":
-            found = value.split().index(IR_EVENT)
-            if self.event not in (None, found):
+            index = value.split().index(IR_EVENT)
+            if self.event not in (None, index):
                 raise ValueError
-            self.event = found
+            self.event = index
         elif key == b"totals" or (
             key == b"summary" and self.contexts
         ):  # callgrind has a summary in its head, too
             self.complete = True
 
     def _image(self, value: bytes) -> bytes:
-        known = self.images.get(value)
-        if known is not None:
-            return known
-        found = _COMPRESSED.fullmatch(value)
-        if found is None:
+        image = self.images.get(value)
+        if image is not None:
+            return image
+        match = _COMPRESSED.fullmatch(value)
+        if match is None:
             return value
-        if found[2] is not None:
-            self.images[found[1]] = found[2]
-        return self.images[found[1]]
+        if match[2] is not None:
+            self.images[match[1]] = match[2]
+        return self.images[match[1]]
 
     def _function(self, line: int, image: bytes, value: bytes) -> None:
-        found = _COMPRESSED.fullmatch(value)
-        name = value if found is None or found[2] is None else found[2]
+        match = _COMPRESSED.fullmatch(value)
+        name = value if match is None or match[2] is None else match[2]
         text, level = name.decode(errors="replace"), 1
         if recursion := _RECURSION.fullmatch(text):
             text, level = recursion[1], min(2, int(recursion[2]))
         context = Context(text, image.decode(errors="replace"), level)
         self.named[line] = number = self.contexts.setdefault(context, len(self.contexts))
-        if found is not None:
-            known = int(found[1][1:-1])
-            if known >= MAX_NUMBER:
+        if match is not None:
+            written_number = int(match[1][1:-1])
+            if written_number >= MAX_NUMBER:
                 raise ValueError
-            self.numbered.setdefault(known, number)
+            self.numbered.setdefault(written_number, number)
 
 
 def read(path: Path, resolve: Resolve | None = None) -> Counts:
@@ -138,12 +138,12 @@ def parse(content: bytes, name: str, resolve: Resolve | None = None) -> Counts:
         raise MalformedCallgrind(
             f"{name} ends too early: was the process killed, or the disk full?"
         )
-    found = _counts(reading, lines, name, resolve)
-    if not found.contexts:
+    counts = _counts(reading, lines, name, resolve)
+    if not counts.contexts:
         raise MalformedCallgrind(
             f"{name} has counts outside of functions: the program must leave the file alone"
         )
-    return found
+    return counts
 
 
 def _read(content: bytes, lines: TextLines, name: str) -> _Reading:
@@ -187,13 +187,13 @@ def _contexts(
     most = max(reading.numbered, default=0)
     table = np.full(most + 1, -1, np.int64)
     table[list(reading.numbered)] = list(reading.numbered.values())
-    known = numbers <= most
-    found = np.where(known, table[np.where(known, numbers, 0).astype(np.int64)], -1)
+    listed = numbers <= most
+    contexts = np.where(listed, table[np.where(listed, numbers, 0).astype(np.int64)], -1)
     written = np.isnan(numbers)
-    found[written] = [reading.named[line] for line in which[written].tolist()]
-    if (found < 0).any():
-        raise _nonsense(name, int(which[found < 0][0]))
-    return found
+    contexts[written] = [reading.named[line] for line in which[written].tolist()]
+    if (contexts < 0).any():
+        raise _nonsense(name, int(which[contexts < 0][0]))
+    return contexts
 
 
 def _counts(reading: _Reading, lines: TextLines, name: str, resolve: Resolve | None) -> Counts:
@@ -219,12 +219,12 @@ def _counts(reading: _Reading, lines: TextLines, name: str, resolve: Resolve | N
         raise MalformedCallgrind(
             f"{name}: a call has no count: the program must leave the file alone"
         )
-    own = ~of_call & ~of_jump
-    at = lines.position(lines.counted[own], lines.functions)
+    exclusive_rows = ~of_call & ~of_jump
+    at = lines.position(lines.counted[exclusive_rows], lines.functions)
     if (at < 0).any():
         raise MalformedCallgrind(
-            f"{name}, line {lines.counted[own][0] + 1}: a count without a function: the program"
-            " must leave the file alone"
+            f"{name}, line {lines.counted[exclusive_rows][0] + 1}: a count without a function: the"
+            " program must leave the file alone"
         )
     inside = InlinedContexts(list(reading.contexts))
     owners, callers = functions[at], functions[caller]
@@ -238,9 +238,9 @@ def _counts(reading: _Reading, lines: TextLines, name: str, resolve: Resolve | N
             )
         owners, callers = (
             inside.place(which, addresses[place], resolve)
-            for which, place in ((owners, own), (callers, of_call))
+            for which, place in ((owners, exclusive_rows), (callers, of_call))
         )
     count = len(inside.contexts)
-    exclusive = sums(owners, values[own], count)
+    exclusive = sums(owners, values[exclusive_rows], count)
     edges = joined(CallEdges(callers, callees[callee], often, values[of_call]), count)
     return Counts(inside.contexts, exclusive, *inside.edges(exclusive, edges))

@@ -63,13 +63,13 @@ def combine(parts: Iterable[Counts]) -> Counts:
         edges.append((place[part.caller], place[part.callee], part.calls, part.inclusive))
         warnings += part.warnings
     places, values = (np.concatenate(column) for column in zip(*exclusive, strict=True))
-    own = sums(places, values, len(numbers))
+    sums_of_contexts = sums(places, values, len(numbers))
     caller, callee, calls, inclusive = (
         np.concatenate(column) for column in zip(*edges, strict=True)
     )
     return Counts(
         list(numbers),
-        own,
+        sums_of_contexts,
         *joined(CallEdges(caller, callee, calls, inclusive), len(numbers)),
         warnings,
     )
@@ -91,11 +91,11 @@ def joined(edges: CallEdges, contexts: int) -> CallEdges:
     import numpy as np
 
     pairs, which = np.unique(edges.caller * contexts + edges.callee, return_inverse=True)
-    which, own = which.ravel(), max(1, contexts)
+    which, width = which.ravel(), max(1, contexts)
     calls, inclusive = (
         sums(which, column, len(pairs)) for column in (edges.calls, edges.inclusive)
     )
-    return CallEdges(pairs // own, pairs % own, calls, inclusive)
+    return CallEdges(pairs // width, pairs % width, calls, inclusive)
 
 
 def sums(index: NDArray[np.int64], values: NDArray[np.float64], places: int) -> NDArray[np.float64]:

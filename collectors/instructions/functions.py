@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from perfvcs.collectors._shared import frames
 from perfvcs.collectors._shared.execution import is_python
 from perfvcs.collectors._shared.functions import PROCESSES, reached
-from perfvcs.collectors.instructions.counts import Context, sums
+from perfvcs.collectors.instructions.counts import CallEdges, Context, sums
 from perfvcs.profile.validity import MAX_NAME
 
 if TYPE_CHECKING:
@@ -28,12 +28,8 @@ if TYPE_CHECKING:
 
 # what stands at addresses of an image, innermost first
 Resolve = Callable[[str, Iterable[int]], dict[int, list["CodePlace"]]]
-Edges = tuple[
-    "NDArray[np.int64]", "NDArray[np.int64]", "NDArray[np.float64]", "NDArray[np.float64]"
-]
 UNKNOWN_NAMES = ("???", "")  # what valgrind calls an image or function that it does not know
 SYMBOL = "(compiled):"  # before the name of a function whose file is not known
-ENTRY = "main"
 LINKED = ".lto_priv"  # in names of programs that were optimised when they were linked
 
 
@@ -55,13 +51,13 @@ class InlinedContexts:
         pairs, which = np.unique(
             np.stack([contexts, addresses.astype(np.int64)], axis=1), axis=0, return_inverse=True
         )
-        known = self._resolved(pairs.tolist(), resolve)
+        resolved = self._resolved(pairs.tolist(), resolve)
         numbers = {context: number for number, context in enumerate(self.contexts)}
-        found = [
-            self._inner(context, known[self.contexts[context].image][address], numbers)
+        innermost = [
+            self._inner(context, resolved[self.contexts[context].image][address], numbers)
             for context, address in pairs.tolist()
         ]
-        return np.array(found, np.int64)[which.ravel()] if found else contexts
+        return np.array(innermost, np.int64)[which.ravel()] if innermost else contexts
 
     def _resolved(
         self, pairs: Iterable[tuple[int, int]], resolve: Resolve
@@ -82,7 +78,7 @@ class InlinedContexts:
             number = inner
         return number
 
-    def edges(self, exclusive: NDArray[np.float64], edges: Edges) -> Edges:
+    def edges(self, exclusive: NDArray[np.float64], edges: CallEdges) -> CallEdges:
         """The given edges and one into each part of a context, which is entered whenever that
         context is.
         """
@@ -104,8 +100,7 @@ class InlinedContexts:
             (calls, visits[inner]),
             (inclusive, whole[inner]),
         )
-        one, other, often, cost = (np.concatenate(pair) for pair in columns)
-        return one, other, often, cost
+        return CallEdges(*(np.concatenate(pair) for pair in columns))
 
 
 @dataclass(frozen=True)
@@ -172,15 +167,15 @@ def _inclusive(
     outer = np.array([context.level == 1 for context in counts.contexts], bool)
     within = outer[counts.caller] & outer[counts.callee] & (of[counts.caller] == of[counts.callee])
     leaving = outer[counts.caller] & ~within
-    found = sums(of[outer], counts.exclusive[outer], len(exclusive))
-    found += sums(of[counts.caller[leaving]], counts.inclusive[leaving], len(exclusive))
-    bounded: NDArray[np.float64] = np.clip(found, exclusive, counts.total)
+    costs = sums(of[outer], counts.exclusive[outer], len(exclusive))
+    costs += sums(of[counts.caller[leaving]], counts.inclusive[leaving], len(exclusive))
+    bounded: NDArray[np.float64] = np.clip(costs, exclusive, counts.total)
     return bounded
 
 
 def symbols(run: Run, counts: Counts) -> Reached | None:
-    """The functions in the project's own programs and libraries; None where their names do not
-    tell, as in a stripped program.
+    """The functions in the project's own programs and libraries; None where their names do not show
+    that, as in a stripped program.
 
     A program of others that ran, too, such as a shell, may have run any file of the project.
     """
@@ -194,11 +189,11 @@ def symbols(run: Run, counts: Counts) -> Reached | None:
             names.add(context.name)
         elif ".so" not in Path(context.image).name:
             others = True
-    if ENTRY not in names or any(LINKED in name for name in names):
+    if "main" not in names or any(LINKED in name for name in names):
         return None
-    found = {
+    own_functions = {
         f"{SYMBOL}{frames.function(name)}"[:MAX_NAME]
         for name in names
         if not frames.ADDRESS_NAME.fullmatch(name)
     }
-    return reached({run.uid: found | ({PROCESSES} if others else set())})
+    return reached({run.uid: own_functions | ({PROCESSES} if others else set())})

@@ -143,8 +143,8 @@ class TextLines:
 
         passed = np.zeros(len(self.starts), np.int64)
         passed[others] = 1
-        found: NDArray[np.int64] = np.where(lines < 0, 0, passed.cumsum()[lines]) - 1
-        return found
+        positions: NDArray[np.int64] = np.where(lines < 0, 0, passed.cumsum()[lines]) - 1
+        return positions
 
     def follows(self, others: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which lines of counts come right behind one of ``others``."""
@@ -152,8 +152,8 @@ class TextLines:
 
         behind = np.zeros(len(self.starts) + 1, bool)
         behind[others + 1] = True
-        found: NDArray[np.bool_] = behind[self.counted]
-        return found
+        following: NDArray[np.bool_] = behind[self.counted]
+        return following
 
     @cached_property
     def _spaces(self) -> NDArray[np.int64]:
@@ -179,12 +179,12 @@ class TextLines:
 
 @cache
 def _digits() -> NDArray[np.int64]:
-    """What each byte is worth as a digit, larger than any base where it is none."""
+    """The value of each byte as a digit; larger than any base for what is not a digit."""
     import numpy as np
 
-    found = np.full(256, 99, np.int64)
-    found[list(b"0123456789abcdef")] = range(16)
-    return found
+    digits = np.full(256, 99, np.int64)
+    digits[list(b"0123456789abcdef")] = range(16)
+    return digits
 
 
 def _begins(begins: NDArray[np.bytes_], names: Sequence[bytes]) -> NDArray[np.bool_]:
@@ -193,7 +193,7 @@ def _begins(begins: NDArray[np.bytes_], names: Sequence[bytes]) -> NDArray[np.bo
     """
     import numpy as np
 
-    found = np.zeros(len(begins), bool)
+    mask = np.zeros(len(begins), bool)
     for name in names:
-        found |= begins.astype(f"S{len(name)}") == name
-    return found
+        mask |= begins.astype(f"S{len(name)}") == name
+    return mask

@@ -144,7 +144,7 @@ def _flows(counts: Counts) -> tuple[list[_Flow], list[tuple[int, float]]]:
     np.maximum.at(visits, circle, sums(counts.callee, counts.calls, count))
     turns = np.maximum(1.0, visits / entered)[circle]
     columns = zip((counts.exclusive * scale).tolist(), circle.tolist(), turns.tolist(), strict=True)
-    flows = [_Flow(own, [], number, times) for own, number, times in columns]
+    flows = [_Flow(exclusive, [], number, times) for exclusive, number, times in columns]
     share = cost * scale[counts.caller]
     for place in np.lexsort((-share, counts.caller))[: len(share)].tolist():
         flows[counts.caller[place]].next.append((int(counts.callee[place]), float(share[place])))
@@ -158,10 +158,10 @@ def _nested(counts: Counts) -> NDArray[np.bool_]:
     import numpy as np
 
     inner = np.array([context.level > 1 for context in counts.contexts], bool)
-    found: NDArray[np.bool_] = (inner[counts.caller] & inner[counts.callee]) | (
+    nested: NDArray[np.bool_] = (inner[counts.caller] & inner[counts.callee]) | (
         counts.caller == counts.callee
     )
-    return found
+    return nested
 
 
 def _circles(counts: Counts, nested: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -175,10 +175,10 @@ def _circles(counts: Counts, nested: NDArray[np.bool_]) -> NDArray[np.int64]:
     count = len(counts.contexts)
     edges = counts.caller[nested], counts.callee[nested]
     graph = coo_array((np.ones(len(edges[0])), edges), shape=(count, count)).tocsr()
-    found: NDArray[np.int64] = connected_components(graph, directed=True, connection="strong")[
+    circles: NDArray[np.int64] = connected_components(graph, directed=True, connection="strong")[
         1
     ].astype(np.int64)
-    return found
+    return circles
 
 
 def _per_call(
@@ -199,8 +199,8 @@ def _per_call(
     matrix = coo_array(
         (rates, (counts.caller[inside], counts.callee[inside])), shape=(count, count)
     )
-    found = spsolve((eye_array(count) - matrix).tocsc(), out / visits)
-    bounded: NDArray[np.float64] = np.nan_to_num(np.maximum(found, 0.0), nan=0.0, posinf=0.0)
+    solved = spsolve((eye_array(count) - matrix).tocsc(), out / visits)
+    bounded: NDArray[np.float64] = np.nan_to_num(np.maximum(solved, 0.0), nan=0.0, posinf=0.0)
     return bounded
 
 
@@ -234,14 +234,12 @@ def observations(
     ``chosen`` are patterns of functions' names; raises CollectError for one that no function has.
     ``least`` is the share of all instructions below which functions and paths are left out.
     """
-    found = Observations(
+    rows = Observations(
         metrics=dict(metrics), values={name: [] for name in metrics}, warnings=list(counts.warnings)
     )
-    found.add(
-        run.uid, {"instructions": counts.total, "repeatability": repeatability}, size=run.size
-    )
+    rows.add(run.uid, {"instructions": counts.total, "repeatability": repeatability}, size=run.size)
     if "exclusive" not in metrics:
-        return found
+        return rows
     table = functions(counts, run.cwd, run.uid)
     judged = _chosen(table, chosen)
     column = "inclusive" if "inclusive" in metrics else "exclusive"
@@ -254,14 +252,14 @@ def observations(
             for name in ("exclusive", "inclusive", "calls")
             if name in metrics
         }
-        found.add(
+        rows.add(
             table.uid[place],
             row | ({"instructions": row[column]} if place in judged else {}),
             size=run.size,
         )
     if "self" in metrics:
-        _append_paths(found, run, counts, table, least)
-    return found
+        _append_paths(rows, run, counts, table, least)
+    return rows
 
 
 def _known(value: float) -> float | None:
@@ -292,7 +290,7 @@ def _append_paths(
         amounts[stack] = amounts.get(stack, 0.0) + amount
     frames: dict[int, int] = {}
     observations.stacks = Stacks([], [])
-    for stack, amount in sorted(amounts.items(), key=lambda one: (-one[1], one[0])):
+    for stack, amount in sorted(amounts.items(), key=lambda item: (-item[1], item[0])):
         if round(amount):
             observations.add(
                 uids[stack[-1]],
@@ -308,7 +306,7 @@ def _append_paths(
 
 def _chosen(table: FunctionCounts, patterns: Sequence[str]) -> set[int]:
     """The places of the functions that the patterns are for."""
-    found: set[int] = set()
+    places: set[int] = set()
     for pattern in patterns:
         fitting = {
             place
@@ -320,5 +318,5 @@ def _chosen(table: FunctionCounts, patterns: Sequence[str]) -> set[int]:
                 f"instructions: no function `{pattern}`"
                 f" ran{nearest(pattern, dict.fromkeys(table.name))}"
             )
-        found |= fitting
-    return found
+        places |= fitting
+    return places

@@ -34,14 +34,11 @@ SHEBANG_BYTES = 512  # bytes in which a script names its interpreter
 DROPPED = (PADDING, "VALGRIND_OPTS")
 FIXED = {"PYTHONHASHSEED": "0", "PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}
 PAGE_BYTES = 4096  # bytes
-NO_RANDOMISATION = 0x0040000
+NO_RANDOMISATION = 0x0040000  # ADDR_NO_RANDOMIZE in linux/personality.h
 UNCHANGED = 0xFFFFFFFF  # asks personality() for the present value
 ValgrindTool = Literal["callgrind", "cachegrind"]
 MISSING = (
     "instructions needs valgrind: apt install valgrind (or your system's package of that name)"
-)
-UNKNOWN_INSTRUCTIONS = (
-    "; valgrind does not know the newest processors' instructions: compile without -march=native"
 )
 COMMON = (
     "--command-line-only=yes",
@@ -92,12 +89,12 @@ def environment(given: Mapping[str, str], preload: Path | None = None) -> dict[s
     other paths for other alignments, so that the length of a checkout's path would change what is
     counted.
     """
-    found = FIXED | {name: value for name, value in given.items() if name not in DROPPED}
+    variables = FIXED | {name: value for name, value in given.items() if name not in DROPPED}
     if preload is not None:
-        found["LD_PRELOAD"] = (
+        variables["LD_PRELOAD"] = (
             f"{preload}:{given['LD_PRELOAD']}" if given.get("LD_PRELOAD") else str(preload)
         )
-    return found | {PADDING: "x" * (-size(found | {PADDING: ""}) % PAGE_BYTES)}
+    return variables | {PADDING: "x" * (-size(variables | {PADDING: ""}) % PAGE_BYTES)}
 
 
 def size(variables: Mapping[str, str]) -> int:
@@ -126,13 +123,13 @@ def version() -> str:
     if program is None:
         return ""
     try:
-        said = subprocess.run(
+        printed = subprocess.run(
             [program, "--version"], capture_output=True, check=True, timeout=30, text=True
         ).stdout
     except (OSError, subprocess.SubprocessError):
         return ""
-    found = re.search(r"(?<![\d.])\d++(?:\.\d+)+", said)
-    return found[0] if found else ""
+    match = re.search(r"(?<![\d.])\d++(?:\.\d+)+", printed)
+    return match[0] if match else ""
 
 
 def unavailable() -> str | None:
@@ -169,7 +166,12 @@ def record(run: Run, tool: ValgrindTool, folder: Path, *, inlined: bool = False)
         aslr=run.aslr and not addresses_can_be_fixed(),
     )
     if reason := failure(run.argv, execution, run.timeout):
-        unknown = UNKNOWN_INSTRUCTIONS if execution.signal == signal.SIGILL else ""
+        unknown = ""
+        if execution.signal == signal.SIGILL:
+            unknown = (
+                "; valgrind does not know the newest processors' instructions: compile without"
+                " -march=native"
+            )
         raise CollectError(
             reason + ("" if execution.stderr.strip() else _complaint(folder)) + unknown,
             lasting=execution.timed_out,
@@ -179,11 +181,11 @@ def record(run: Run, tool: ValgrindTool, folder: Path, *, inlined: bool = False)
     )
     if execution.leftover:
         left = "1 process" if execution.leftover == 1 else f"{execution.leftover} processes"
-        said = (
+        remark = (
             f"{name_command(run.argv)} left {left} running, which perf stopped and did not count:"
             " wait for what it starts"
         )
-        counts.warnings.append(said)
+        counts.warnings.append(remark)
     return counts
 
 
@@ -209,11 +211,11 @@ def read(
     if max(commands.values()) > 1 and not all(
         zero is not None and _has(part, zero) for part in parts
     ):
-        said = (
+        remark = (
             f"{name_command(argv)} forks: what a process executed before a fork may be counted in"
             " both processes"
         )
-        return replace(counts, warnings=[*counts.warnings, said])
+        return replace(counts, warnings=[*counts.warnings, remark])
     return counts
 
 
@@ -248,20 +250,22 @@ def _has(part: Counts, zero: Path) -> bool:
 
 def _command(file: Path) -> bytes:
     with file.open("rb") as opened:
-        found = _COMMAND.search(opened.read(HEAD_BYTES))
-    return found[1] if found else b""
+        match = _COMMAND.search(opened.read(HEAD_BYTES))
+    return match[1] if match else b""
 
 
 def _complaint(folder: Path) -> str:
     """Valgrind's own message in one line; empty if there is none."""
-    said: list[str] = []
+    messages: list[str] = []
     for log in sorted(folder.glob("log.*"))[:10]:
         with log.open("rb") as opened:
             lines = opened.read(HEAD_BYTES).decode(errors="replace").splitlines()
-        said += [
+        messages += [
             words
             for line in lines
             if (words := re.sub(r"^==\d+== ?", "", line).strip()) and not _REMARK.match(words)
         ]
-    text = "".join(character if character.isprintable() else "?" for character in " | ".join(said))
+    text = "".join(
+        character if character.isprintable() else "?" for character in " | ".join(messages)
+    )
     return f"; valgrind said: {text[:MESSAGE_CHARACTERS]}" if text else ""

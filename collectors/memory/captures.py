@@ -12,11 +12,13 @@ from tempfile import TemporaryFile
 import msgspec
 
 from perfvcs.collectors._shared.execution import printable, read_part
+from perfvcs.collectors._shared.symbols import CodePlace
 from perfvcs.collectors.memory import reading
 from perfvcs.collectors.memory.heap import (
     AllocationRequest,
     AllocationSite,
     Heap,
+    HeapFrame,
     Moment,
     RecordingInterpreter,
     Stack,
@@ -47,7 +49,6 @@ CAPTURE_KINDS = {
     13: "pvalloc",
     14: "mmap",
 }
-CodePlace = tuple[str, str, int]  # function, file, line
 
 
 class Trace(msgspec.Struct):
@@ -75,13 +76,13 @@ def traced_heap(
         )
     return Heap(
         engine=ENGINE,
-        peak=max(one.peak for one in traces),
-        leaked=sum(one.leaked for one in traces),
+        peak=max(trace.peak for trace in traces),
+        leaked=sum(trace.leaked for trace in traces),
         sites=largest(
             [
                 _site(file, line, size, run.cwd)
-                for one in traces
-                for file, line, size, _ in one.sites
+                for trace in traces
+                for file, line, size, _ in trace.sites
             ],
             request.sites,
         ),
@@ -92,7 +93,7 @@ def traced_heap(
 def _site(file: str, line: int, size: float, folder: Path) -> AllocationSite:
     """It is called by its line: tracemalloc knows no functions."""
     place = f"{short(printable(file), folder)}:{line}"
-    return AllocationSite(((place, "", ""),), leaked=size)
+    return AllocationSite((HeapFrame(place, "", ""),), leaked=size)
 
 
 class Capture(msgspec.Struct):
@@ -118,28 +119,28 @@ def captured_heap(
     return combined(_read(paths, reader, run, request), run, request)
 
 
-def combined(said: bytes, run: Run, request: AllocationRequest) -> Heap:
+def combined(printed: bytes, run: Run, request: AllocationRequest) -> Heap:
     """The reader's results, one per file; raises CollectError."""
     try:
-        captures = [msgspec.json.decode(line, type=Capture) for line in said.splitlines()]
+        captures = [msgspec.json.decode(line, type=Capture) for line in printed.splitlines()]
     except UNDECODABLE as error:
         raise _unreadable(run, str(error)) from None
     if not captures:
         raise _unreadable(run, "")
-    readable = [one for one in captures if not one.error]
+    readable = [capture for capture in captures if not capture.error]
     if not readable:
         raise CollectError(
             f"{name_command(run.argv)}: memray's file cannot be read:"
             f" {printable(captures[0].error, 200)}: run it again"
         )
-    top = max(readable, key=lambda one: one.peak)
+    top = max(readable, key=lambda capture: capture.peak)
     lost = len(captures) - len(readable)
     return Heap(
         engine=ENGINES[request.exact],
         peak=top.peak,
-        bytes=sum(one.bytes for one in readable),
-        count=sum(one.count for one in readable),
-        leaked=sum(one.leaked for one in readable),
+        bytes=sum(capture.bytes for capture in readable),
+        count=sum(capture.count for capture in readable),
+        leaked=sum(capture.leaked for capture in readable),
         sites=_sites(readable, top, run.cwd, request.sites),
         course=[
             Moment("", number + 1, live, time) for number, (time, live) in enumerate(top.moments)
@@ -174,14 +175,14 @@ def _read(
         except CommandFailed as error:
             problem = str(error)
         output.seek(0)
-        said = output.read()
-    if not said.strip():
+        printed = output.read()
+    if not printed.strip():
         raise _unreadable(run, problem)
-    return said
+    return printed
 
 
-def _unreadable(run: Run, said: str) -> CollectError:
-    last = (said.strip().splitlines() or ["it said nothing"])[-1]
+def _unreadable(run: Run, printed: str) -> CollectError:
+    last = (printed.strip().splitlines() or ["it said nothing"])[-1]
     return CollectError(
         f"{name_command(run.argv)}: what memray recorded cannot be read ({printable(last, 200)}):"
         ' update memray there, or set recorder = "tracemalloc"'
@@ -198,17 +199,14 @@ def _sites(
     stacks: defaultdict[Stack, list[float]] = defaultdict(lambda: [0.0, 0.0])
     for capture in captures:
         for function, file, line, size, count in capture.lines:
-            total = lines[_stack([(function, file, line)], folder)]
+            total = lines[_stack([CodePlace(function, file, line)], folder)]
             total[0] += size
             total[1] += count
-        for column, records in (
-            (0, capture.at_peak if capture is top else []),
-            (1, capture.at_end),
-        ):
+        at_peak = capture.at_peak if capture is top else []
+        for column, records in enumerate((at_peak, capture.at_end)):
             for size, kind, places in records:
-                stacks[((CAPTURE_KINDS.get(kind, "(unknown)"), "", ""), *_stack(places, folder))][
-                    column
-                ] += size
+                allocator = HeapFrame(CAPTURE_KINDS.get(kind, "(unknown)"), "", "")
+                stacks[allocator, *_stack(places, folder)][column] += size
     return [
         *largest(
             [
@@ -229,6 +227,6 @@ def _sites(
 
 def _stack(places: Sequence[CodePlace], folder: Path) -> Stack:
     return tuple(
-        (printable(function), f"{short(printable(file), folder)}:{line}", "")
+        HeapFrame(printable(function), f"{short(printable(file), folder)}:{line}", "")
         for function, file, line in places
     )

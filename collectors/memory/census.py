@@ -8,11 +8,12 @@ import os
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.collectors._shared.execution import printable, read_part
-from perfvcs.collectors._shared.symbols import resolve
+from perfvcs.collectors._shared.symbols import CodePlace, resolve
 from perfvcs.collectors.memory.heap import (
     HEAP_COLUMNS,
     OTHER_SITES,
@@ -137,14 +138,19 @@ class AllocationRecord:
         """The return addresses of one site, innermost first."""
         site = self.sites[number]
         return [
-            int(one)
-            for one in self.pool[int(site["stack"]) : int(site["stack"]) + int(site["depth"])]
+            int(address)
+            for address in self.pool[int(site["stack"]) : int(site["stack"]) + int(site["depth"])]
         ]
 
     def module(self, scan: int, address: int) -> Module | None:
         """The module in which an address was at the time of a scan."""
         return next(
-            (one for one in self.modules.get(scan, ()) if one.low <= address < one.high), None
+            (
+                module_
+                for module_ in self.modules.get(scan, ())
+                if module_.low <= address < module_.high
+            ),
+            None,
         )
 
 
@@ -193,7 +199,7 @@ def _modules(path: Path) -> dict[int, list[Module]]:
     """The modules by the number of the scan that found them; lines that make no sense are those of
     a process killed while writing.
     """
-    found: dict[int, list[Module]] = {}
+    by_scan: dict[int, list[Module]] = {}
     content = read_part(path, 0, MAX_MAP) if path.exists() else b""
     for line in content.split(b"\0")[:-1]:
         words = os.fsdecode(line).split(" ", 4)
@@ -202,8 +208,8 @@ def _modules(path: Path) -> dict[int, list[Module]]:
                 scan, bias, low, high = int(words[0]), *(int(word, 16) for word in words[1:4])
             except ValueError:
                 continue
-            found.setdefault(scan, []).append(Module(bias, low, high, words[4]))
-    return found
+            by_scan.setdefault(scan, []).append(Module(bias, low, high, words[4]))
+    return by_scan
 
 
 def heap(
@@ -222,16 +228,16 @@ def heap(
     )
     process = np.repeat(np.arange(len(records)), [len(record.sites) for record in records])
     place = np.concatenate([np.arange(len(record.sites)) for record in records])
-    kept = shares(table, request.sites)
-    stacks = _stacks([(records[process[row]], int(place[row])) for row in kept], run.cwd)
+    largest_rows = shares(table, request.sites)
+    stacks = _stacks([(records[process[row]], int(place[row])) for row in largest_rows], run.cwd)
     totals = table.sum(axis=0)
     head = {
         name: sum(int(record.head[name]) for record in records)
         for name in ("bytes", "count", "mapped")
     }
-    own = {
+    largest_process = {
         int(place[row]): stack
-        for row, stack in zip(kept, stacks, strict=True)
+        for row, stack in zip(largest_rows, stacks, strict=True)
         if process[row] == most
     }
     return Heap(
@@ -244,11 +250,11 @@ def heap(
         sites=_merged(
             [
                 AllocationSite(stack, *row)
-                for stack, row in zip(stacks, table[kept].tolist(), strict=True)
+                for stack, row in zip(stacks, table[largest_rows].tolist(), strict=True)
             ],
             totals,
         ),
-        course=_course(records[most], own),
+        course=_course(records[most], largest_process),
         warnings=[*remarks, *_remarks(run, records)],
     )
 
@@ -263,15 +269,15 @@ def _table(record: AllocationRecord, *, is_largest: bool) -> NDArray[np.float64]
     ).astype(np.float64)
 
 
-def _merged(kept: Sequence[AllocationSite], totals: NDArray[np.float64]) -> list[AllocationSite]:
+def _merged(sites: Sequence[AllocationSite], totals: NDArray[np.float64]) -> list[AllocationSite]:
     """The sites of one stack as one, and one without a stack for what the sites that were not kept
     have.
     """
     rest = [
-        float(total) - sum(getattr(site, name) for site in kept)
+        float(total) - sum(getattr(site, name) for site in sites)
         for name, total in zip(HEAP_COLUMNS, totals, strict=True)
     ]
-    return largest([*kept, AllocationSite((), *rest)], len(kept) + 1)
+    return largest([*sites, AllocationSite((), *rest)], len(sites) + 1)
 
 
 def _stacks(sites: Sequence[tuple[AllocationRecord, int]], folder: Path) -> list[Stack]:
@@ -280,41 +286,37 @@ def _stacks(sites: Sequence[tuple[AllocationRecord, int]], folder: Path) -> list
     Calls for which there was no room have none.
     """
     wanted: dict[str, set[int]] = defaultdict(set)
-    found: list[list[tuple[str, int]]] = []
+    located: list[list[tuple[str, int]]] = []
     for record, number in sites:
         scan = int(record.sites[number]["scan"])
         places = []
         for address in record.addresses(number):
             module = record.module(scan, address - 1)
             places.append((module.path, address - 1 - module.bias) if module else ("", address))
-        found.append(places)
+        located.append(places)
         for path, address in places:
             wanted[path].add(address)
-    names = {
-        (path, address): _frames(path, address, lines, folder)
-        for path, addresses in wanted.items()
-        for address, lines in (
-            resolve(path, addresses) if path else {one: [] for one in addresses}
-        ).items()
-    }
-    entries = [
-        ((RECORD_KINDS[kind], "", ""),) if (kind := int(record.sites[number]["kind"])) else ()
-        for record, number in sites
-    ]
-    return [
-        (*entry, *(frame for one in places for frame in names[one]))
-        for entry, places in zip(entries, found, strict=True)
-    ]
+    names: dict[tuple[str, int], tuple[HeapFrame, ...]] = {}
+    for path, addresses in wanted.items():
+        lines_of = resolve(path, addresses) if path else {}
+        for address in addresses:
+            names[path, address] = _frames(path, address, lines_of.get(address, []), folder)
+    stacks: list[Stack] = []
+    for (record, number), places in zip(sites, located, strict=True):
+        kind = int(record.sites[number]["kind"])
+        entry = (HeapFrame(RECORD_KINDS[kind], "", ""),) if kind else ()
+        stacks.append((*entry, *chain.from_iterable(names[place] for place in places)))
+    return stacks
 
 
 def _frames(
-    path: str, address: int, lines: Sequence[tuple[str, str, int]], folder: Path
+    path: str, address: int, lines: Sequence[CodePlace], folder: Path
 ) -> tuple[HeapFrame, ...]:
     name = printable(path.rpartition("/")[2])
     if not lines:
-        return ((f"{name}+{address:#x}" if name else "(unknown)", "", path),)
+        return (HeapFrame(f"{name}+{address:#x}" if name else "(unknown)", "", path),)
     return tuple(
-        (function, f"{short(file, folder)}:{line}" if file and line else "", path)
+        HeapFrame(function, f"{short(file, folder)}:{line}" if file and line else "", path)
         for function, file, line in lines
     )
 
@@ -351,25 +353,25 @@ def _course(record: AllocationRecord, stacks: dict[int, Stack]) -> list[Moment]:
 
 
 def _remarks(run: Run, records: Sequence[AllocationRecord]) -> list[str]:
-    flags, command, found = 0, name_command(run.argv), []
+    flags, command, remarks = 0, name_command(run.argv), []
     for record in records:
         flags |= record.flags
     if flags & FOREIGN:
-        found.append(
+        remarks.append(
             f"memory: {command} has its own malloc, which comes first: memory allocated with it is"
             " not seen"
         )
     if flags & SLOW:
-        found.append("memory: call stacks are found slowly: apt install libunwind8")
+        remarks.append("memory: call stacks are found slowly: apt install libunwind8")
     if flags & FULL:
-        found.append(
+        remarks.append(
             f"memory: some call stacks did not fit and are counted as {OTHER_SITES}: lower depth,"
             " or free space for temporary files"
         )
     mapped = max(int(record.head["mapped"]) for record in records)
     if mapped > max(int(record.head["peak"]) for record in records):
-        found.append(
+        remarks.append(
             f"memory: {command} took {mapped:,} bytes directly from the system (mmap), more than"
             " through malloc: what its own allocator does with them is not seen"
         )
-    return found
+    return remarks

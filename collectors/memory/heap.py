@@ -9,7 +9,7 @@ import struct
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perfvcs.launcher.execution import name_command
 from perfvcs.plugins.collector import CollectError
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 
 LARGEST_PROGRAM = 1 << 31  # bytes of a program that is looked into
-# function, file:line, object; innermost frames come first in a stack
-HeapFrame = tuple[str, str, str]
-Stack = tuple[HeapFrame, ...]
 HEAP_COLUMNS = ("bytes", "count", "peak", "leaked")
 OTHER_SITES = "(other)"  # what the sites that are not kept have in all
 # allocators, and what lies between them and the code that wanted memory
@@ -41,17 +38,17 @@ def check(program: str) -> list[str]:
     be loaded into it.
     """
     try:
-        about = Path(program).stat()
+        status = Path(program).stat()
     except OSError:
         return []  # starting it gives the better message
     name = name_command([program])
-    if about.st_mode & (stat.S_ISUID | stat.S_ISGID) and os.geteuid() != about.st_uid:
+    if status.st_mode & (stat.S_ISUID | stat.S_ISGID) and os.geteuid() != status.st_uid:
         raise CollectError(
             f"{name} runs with another user's rights (setuid), which forbids loading libraries:"
             " measure a copy of it",
             lasting=True,
         )
-    linked, own = _linkage(program, about.st_size, about.st_mtime_ns)
+    linked, has_malloc = _linkage(program, status.st_size, status.st_mtime_ns)
     if not linked:
         raise CollectError(
             f"{name} is linked statically, so that nothing can be loaded into it: link it without"
@@ -60,7 +57,7 @@ def check(program: str) -> list[str]:
         )
     return (
         [f"memory: {name} contains its own malloc: memory allocated with it is not seen"]
-        if own
+        if has_malloc
         else []
     )
 
@@ -102,8 +99,8 @@ def _defines(elf: Any, name: str) -> bool:
         section: Any = elf.get_section_by_name(table)
         symbols = section.get_symbol_by_name(name) if section is not None else None
         if any(
-            one["st_shndx"] != "SHN_UNDEF" and one["st_info"]["type"] == "STT_FUNC"
-            for one in symbols or ()
+            symbol["st_shndx"] != "SHN_UNDEF" and symbol["st_info"]["type"] == "STT_FUNC"
+            for symbol in symbols or ()
         ):
             return True
     return False
@@ -118,6 +115,19 @@ class AllocationRequest:
     sites: int = 1000
     depth: int = 64
     exact: bool = False
+
+
+class HeapFrame(NamedTuple):
+    """A function, its source as ``file:line``, and the object file that it is in; empty where they
+    are not known.
+    """
+
+    function: str
+    place: str
+    file: str
+
+
+Stack = tuple[HeapFrame, ...]  # the innermost first
 
 
 @dataclass(frozen=True)
@@ -188,27 +198,25 @@ def largest(sites: Sequence[AllocationSite], most: int) -> list[AllocationSite]:
 
     if not sites:
         return []
-    known = [
+    columns = [
         name for name in HEAP_COLUMNS if any(getattr(site, name) is not None for site in sites)
     ]
     numbers = {
         stack: number for number, stack in enumerate(dict.fromkeys(site.stack for site in sites))
     }
-    sums = np.zeros((len(numbers), len(known)))
-    rows = [[getattr(site, name) or 0.0 for name in known] for site in sites]
+    sums = np.zeros((len(numbers), len(columns)))
+    rows = [[getattr(site, name) or 0.0 for name in columns] for site in sites]
     np.add.at(sums, [numbers[site.stack] for site in sites], np.array(rows))
-    kept = shares(sums, most)
+    most_costly = shares(sums, most)
     stacks = list(numbers)
-    found = [
-        AllocationSite(stacks[row], **dict(zip(known, sums[row].tolist(), strict=True)))
-        for row in kept
+    chosen = [
+        AllocationSite(stacks[row], **dict(zip(columns, sums[row].tolist(), strict=True)))
+        for row in most_costly
     ]
-    rest = sums.sum(axis=0) - sums[kept].sum(axis=0)
-    return (
-        [*found, AllocationSite((), **dict(zip(known, rest.tolist(), strict=True)))]
-        if rest.any()
-        else found
-    )
+    rest = sums.sum(axis=0) - sums[most_costly].sum(axis=0)
+    if rest.any():
+        chosen.append(AllocationSite((), **dict(zip(columns, rest.tolist(), strict=True))))
+    return chosen
 
 
 def shares(table: NDArray[np.float64], most: int) -> list[int]:
@@ -218,10 +226,10 @@ def shares(table: NDArray[np.float64], most: int) -> list[int]:
     import numpy as np
 
     share = (table / np.maximum(table.sum(axis=0), 1)).max(axis=1)
-    found: list[int] = np.sort(
+    places: list[int] = np.sort(
         np.argsort(-share, kind="stable")[: min(most, int((share > 0).sum()))]
     ).tolist()
-    return found
+    return places
 
 
 def owner(stack: Stack) -> str:
@@ -231,7 +239,7 @@ def owner(stack: Stack) -> str:
     for function, _place, file in stack:
         if not _is_machinery(function) and not LIBRARIES.fullmatch(file.rpartition("/")[2]):
             return function
-    return stack[0][0] if stack else OTHER_SITES
+    return stack[0].function if stack else OTHER_SITES
 
 
 @cache
@@ -250,9 +258,8 @@ def text(frame: HeapFrame) -> str:
     """A frame as profiles have it: ``function (file:line)``, or the object's file where no line is
     known.
     """
-    function, place, file = frame
-    inside = place or file.rpartition("/")[2]
-    return f"{function} ({inside})" if inside else function
+    inside = frame.place or frame.file.rpartition("/")[2]
+    return f"{frame.function} ({inside})" if inside else frame.function
 
 
 def short(file: str, folder: Path) -> str:

@@ -52,8 +52,8 @@ def record(run: Run, request: AllocationRequest, recorder: RecorderName = "auto"
         raise CollectError(f"{error}: {CLOSED}") from None
     if _files(folder, "lost-*.json"):
         raise CollectError(f"{name_command(run.argv)}: {CLOSED}")
-    found = [_interpreter(path) for path in _files(folder, "python-*.json")]
-    if not found:
+    interpreters = [_interpreter(path) for path in _files(folder, "python-*.json")]
+    if not interpreters:
         raise CollectError(
             f"{name_command(run.argv)} started no Python that loads the recorder: leave out the"
             " options -I, -E and -S, do not clear PYTHONPATH, and use Python 3.9 or newer; for a"
@@ -63,8 +63,13 @@ def record(run: Run, request: AllocationRequest, recorder: RecorderName = "auto"
     if captures:
         from perfvcs.collectors.memory.captures import captured_heap
 
-        lost = sum(not one.memray for one in found)
-        made = captured_heap(captures, next(one for one in found if one.memray), run, request)
+        lost = sum(not interpreter.memray for interpreter in interpreters)
+        made = captured_heap(
+            captures,
+            next(interpreter for interpreter in interpreters if interpreter.memray),
+            run,
+            request,
+        )
         made.warnings.extend(
             [f"memory: {lost} of its interpreters have no memray and are left out: {INSTALL}"]
             if lost
@@ -113,17 +118,17 @@ def _own_memray() -> str:
     """The folder with perfvcs' own memray, for interpreters of the same version; empty where there
     is none.
     """
-    found = find_spec("memray")
-    return str(Path(found.origin).parents[1]) if found is not None and found.origin else ""
+    spec = find_spec("memray")
+    return str(Path(spec.origin).parents[1]) if spec is not None and spec.origin else ""
 
 
 def _files(folder: Path, pattern: str) -> Sequence[Path]:
-    found = sorted(folder.glob(pattern))
-    if len(found) > MAX_FILES:
+    files = sorted(folder.glob(pattern))
+    if len(files) > MAX_FILES:
         raise CollectError(
             f"memory: over {MAX_FILES:,} interpreters were started: measure fewer at once"
         )
-    return found
+    return files
 
 
 def _interpreter(path: Path) -> RecordingInterpreter:

@@ -22,10 +22,10 @@ def main(packages: str, sites: int, depth: int, paths: list[str]) -> None:
         sys.path.append(packages)
     for path in paths:
         try:
-            found = tell(path, sites, depth)
+            result = tell(path, sites, depth)
         except Exception as error:
-            found = {"error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(found))
+            result = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(result))
 
 
 def tell(path: str, sites: int, depth: int) -> dict[str, Any]:
@@ -38,36 +38,38 @@ def tell(path: str, sites: int, depth: int) -> dict[str, Any]:
         metadata = reader.metadata
         peak = list(reader.get_high_watermark_allocation_records(merge_threads=True))
         leaked = list(reader.get_leaked_allocation_records(merge_threads=True))
-        moments = [(one.time, one.heap) for one in reader.get_memory_snapshots()]
-    found = {
-        "peak": sum(one.size for one in peak),
-        "leaked": sum(one.size for one in leaked),
+        moments = [(record.time, record.heap) for record in reader.get_memory_snapshots()]
+    totals = {
+        "peak": sum(record.size for record in peak),
+        "leaked": sum(record.size for record in leaked),
         "at_peak": _stacks(peak, sites, depth),
         "at_end": _stacks(leaked, sites, depth),
         "moments": _course(moments, metadata.start_time.timestamp()),
     }
-    return found | _statistics(path, sites)
+    return totals | _statistics(path, sites)
 
 
 def _statistics(path: str, sites: int) -> dict[str, Any]:
     """Totals of all calls, and the lines with most bytes or calls."""
     from memray._memray import compute_statistics  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
-    said = compute_statistics(path, num_largest=1_000_000)
-    count = dict(said.top_locations_by_count)
-    size = dict(said.top_locations_by_size)
-    kept = dict.fromkeys([*list(size)[:sites], *list(count)[:sites]])
-    rows = [[*where, size.get(where, 0), count.get(where, 0)] for where in kept]
+    statistics = compute_statistics(path, num_largest=1_000_000)
+    count = dict(statistics.top_locations_by_count)
+    size = dict(statistics.top_locations_by_size)
+    locations = dict.fromkeys([*list(size)[:sites], *list(count)[:sites]])
+    rows = [[*where, size.get(where, 0), count.get(where, 0)] for where in locations]
     return {
-        "bytes": said.total_memory_allocated,
-        "count": said.total_num_allocations,
+        "bytes": statistics.total_memory_allocated,
+        "count": statistics.total_num_allocations,
         "lines": rows,
     }
 
 
 def _stacks(records: Iterable[Any], sites: int, depth: int) -> list[list[Any]]:
-    ordered = sorted(records, key=lambda one: -one.size)[:sites]
-    return [[one.size, one.allocator, one.stack_trace(max_stacks=depth)] for one in ordered]
+    ordered = sorted(records, key=lambda record: -record.size)[:sites]
+    return [
+        [record.size, record.allocator, record.stack_trace(max_stacks=depth)] for record in ordered
+    ]
 
 
 def _course(moments: list[tuple[int, int]], start: float) -> list[list[float]]:

@@ -59,9 +59,9 @@ def record(run: Run, request: AllocationRequest) -> Heap:
 def preloaded() -> Path:
     """The compiled library, by a path that LD_PRELOAD can hold; raises CollectError."""
     try:
-        found = compiled(inside.MEMORY_INSIDE / "allocations.c", flags=OPTIONS, shared=True)
+        library = compiled(inside.MEMORY_INSIDE / "allocations.c", flags=OPTIONS, shared=True)
     except NotCompiled as error:
         raise CollectError(
             f"memory needs a C compiler to make its recorder: {error}", lasting=True
         ) from None
-    return preloadable(found)
+    return preloadable(library)

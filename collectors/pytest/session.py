@@ -96,13 +96,13 @@ def measure(run: Run, settings: Settings) -> Observations:
     key = (settings, run.cwd, run.argv)
     if key not in _session.known:
         _session.known[key] = _study(run, settings)
-    known, once = _session.known[key], _session.once[settings, run.uid, run.argv[1:]]
+    tests, once = _session.known[key], _session.once[settings, run.uid, run.argv[1:]]
     for attempt in range(ATTEMPTS):
         notes = run_suite(
             run, "measure", repeat=settings.repeat, budget=settings.budget, once=sorted(once)
         )
-        changed = _changed(known, outcomes(notes))
-        if known.settled:
+        changed = _changed(tests, outcomes(notes))
+        if tests.settled:
             break
         once |= {
             test.id
@@ -110,40 +110,40 @@ def measure(run: Run, settings: Settings) -> Observations:
             if test.once not in ("", "asked", HYPOTHESIS, BENCHMARK_REASON, BY_OTHERS)
         }
         if changed:
-            known.flaky |= _changed(known, outcomes(run_suite(run, "study", functions=False)))
-        files = {_file(name) for name in changed - known.flaky}
+            tests.flaky |= _changed(tests, outcomes(run_suite(run, "study", functions=False)))
+        files = {_file(name) for name in changed - tests.flaky}
         if not files:
             break
-        once |= {name for name in known.outcomes if attempt == ATTEMPTS - 2 or _file(name) in files}
-    known.settled = True
-    return _observations(run, settings, known, notes, once, changed)
+        once |= {name for name in tests.outcomes if attempt == ATTEMPTS - 2 or _file(name) in files}
+    tests.settled = True
+    return _observations(run, settings, tests, notes, once, changed)
 
 
-def _changed(known: Known, outcomes: Mapping[str, str]) -> set[str]:
+def _changed(tests: Known, outcomes: Mapping[str, str]) -> set[str]:
     """Tests that ended in another way than they did when they were first run."""
     return {
-        name for name, outcome in outcomes.items() if known.outcomes.get(name, outcome) != outcome
+        name for name, outcome in outcomes.items() if tests.outcomes.get(name, outcome) != outcome
     }
 
 
 def _study(run: Run, settings: Settings) -> Known:
     notes = run_suite(run, "study", functions=settings.functions)
-    found = outcomes(notes)
-    if set(found.values()) <= {"unrun"}:
+    outcome_of = outcomes(notes)
+    if set(outcome_of.values()) <= {"unrun"}:
         raise CollectError(
             f"{name_command(run.argv)} ran no test: leave out --collect-only, --setup-only and"
             " similar options"
         )
-    if not any(outcome in ("passed", "failed") for outcome in found.values()):
+    if not any(outcome in ("passed", "failed") for outcome in outcome_of.values()):
         raise CollectError(
-            f"{name_command(run.argv)} ran none of {counted(len(found), 'test')}, all are skipped:"
-            " choose others"
+            f"{name_command(run.argv)} ran none of {counted(len(outcome_of), 'test')}, all are"
+            " skipped: choose others"
         )
-    if "passed" not in found.values():
+    if "passed" not in outcome_of.values():
         raise CollectError(
             f"{name_command(run.argv)}: no test passed: {_failures(notes)}: measure tests that pass"
         )
-    return Known(found, _reached(notes, run.cwd) if settings.functions else None)
+    return Known(outcome_of, _reached(notes, run.cwd) if settings.functions else None)
 
 
 def _file(test: str) -> str:
@@ -164,17 +164,17 @@ def _reached(notes: PytestNotes, root: Path) -> Reached:
 def _observations(
     run: Run,
     settings: Settings,
-    known: Known,
+    tests: Known,
     notes: PytestNotes,
     once: set[str],
     changed: set[str],
 ) -> Observations:
-    found = Observations(
+    rows = Observations(
         metrics=dict(SESSION_METRICS),
         values={name: [] for name in SESSION_METRICS},
-        reached=known.reached,
+        reached=tests.reached,
     )
-    found.warnings += _remarks(known, notes, once, changed)
+    rows.warnings += _remarks(tests, notes, once, changed)
     counts: defaultdict[str, int] = defaultdict(int)
     for test in notes.tests:
         if test.outcome != "passed" or test.id in changed:
@@ -187,20 +187,20 @@ def _observations(
         name = test.id + (ONCE_SUFFIX if single else "")
         for number, (wall, cpu, peak) in enumerate(_kept(test)[: 1 if single else None]):
             cold = number == 0 and bool(settings.repeat) and not single and not test.rounds
-            found.uid.append(name)
-            found.iteration.append(counts[name])
-            found.mark.append(REPEATED if cold else FINE)
-            found.values["wall"].append(wall / 1e9)
-            found.values["cpu"].append(cpu / 1e9 if cpu >= 0 else None)
-            found.values["peak"].append(peak)
+            rows.uid.append(name)
+            rows.iteration.append(counts[name])
+            rows.mark.append(REPEATED if cold else FINE)
+            rows.values["wall"].append(wall / 1e9)
+            rows.values["cpu"].append(cpu / 1e9 if cpu >= 0 else None)
+            rows.values["peak"].append(peak)
             counts[name] += 1
-    found.size = [run.size] * len(found.uid)
-    if not found.uid:
+    rows.size = [run.size] * len(rows.uid)
+    if not rows.uid:
         raise CollectError(
             f"{name_command(run.argv)}: no test passed as it did before: {_failures(notes)}: run it"
             " again"
         )
-    return found
+    return rows
 
 
 def _kept(test: Test) -> list[MeterReading]:
@@ -213,9 +213,9 @@ def _kept(test: Test) -> list[MeterReading]:
     return test.rounds[::step]
 
 
-def _remarks(known: Known, notes: PytestNotes, once: set[str], changed: set[str]) -> list[str]:
+def _remarks(tests: Known, notes: PytestNotes, once: set[str], changed: set[str]) -> list[str]:
     lines = [REMARKS[what] for what in sorted(notes.remarks) if what in REMARKS]
-    failed = [name for name, outcome in known.outcomes.items() if outcome == "failed"]
+    failed = [name for name, outcome in tests.outcomes.items() if outcome == "failed"]
     if failed:
         lines.append(
             f"{counted(len(failed), 'test')} failed and {'is' if len(failed) == 1 else 'are'} not"

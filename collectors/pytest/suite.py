@@ -39,20 +39,20 @@ def qualified(functions: Iterable[ReachedFunction], root: Path) -> set[str]:
     """Functions as ``file:qualified name``, file below the project's root; those whose line has no
     name are their module.
     """
-    found, known = set(), dict[str, dict[int, str]]()
+    names, names_by_line = set(), dict[str, dict[int, str]]()
     for function in functions:
         name = function.name
         if not name:
-            if function.file not in known:
-                known[function.file] = _names(root / function.file)
-            name = known[function.file].get(function.line, MODULE)
-        found.add(printable(f"{function.file}:{trimmed(name)}")[:MAX_NAME])
-    return found
+            if function.file not in names_by_line:
+                names_by_line[function.file] = _names(root / function.file)
+            name = names_by_line[function.file].get(function.line, MODULE)
+        names.add(printable(f"{function.file}:{trimmed(name)}")[:MAX_NAME])
+    return names
 
 
 def _names(path: Path) -> dict[int, str]:
     """The qualified name of the code that begins at each line, the innermost one's where several
-    do; none where it is no such source.
+    do; none where it is not such a source.
     """
     if ".." in path.parts:
         return {}
@@ -73,7 +73,10 @@ def _defined(node: ast.AST, scope: str) -> Iterator[tuple[int, str]]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             name = f"{scope}{child.name}"
-            yield min([child.lineno, *(one.lineno for one in child.decorator_list)]), name
+            yield (
+                min([child.lineno, *(decorator.lineno for decorator in child.decorator_list)]),
+                name,
+            )
             yield from _defined(
                 child, f"{name}." if isinstance(child, ast.ClassDef) else f"{name}.<locals>."
             )
@@ -88,7 +91,11 @@ def options(argv: Sequence[str], root: Path, folder: Path) -> list[str]:
     Otherwise a revision without settings would have those of the project around its checkout, its
     ``conftest.py``, and other names of its tests than the working tree has.
     """
-    if any(word == own or word.startswith(f"{own}=") for word in argv for own in PYTEST_OPTIONS):
+    if any(
+        word == option or word.startswith(f"{option}=")
+        for word in argv
+        for option in PYTEST_OPTIONS
+    ):
         return []
     if any(_settings(place) for place in _places(argv, root)):
         return []
@@ -174,14 +181,14 @@ def _environment(run: Run, folder: Path) -> tuple[dict[str, str], dict[str, str 
             filter(None, (shlex.join(stay), run.env.get("PYTEST_ADDOPTS")))
         )
     # these stay: nothing is to be left in the project's folder
-    kept = {
+    added = {
         "PYTHONPYCACHEPREFIX": _bytecode(),
         "HYPOTHESIS_STORAGE_DIRECTORY": str(folder / "hypothesis"),
     }
-    kept = {name: value for name, value in kept.items() if name not in run.env}
+    added = {name: value for name, value in added.items() if name not in run.env}
     if "PYTHONDONTWRITEBYTECODE" in run.env:
-        kept.pop("PYTHONPYCACHEPREFIX", None)
-    environment = {**run.env, **changed, **kept, VARIABLE: str(folder / "request")}
+        added.pop("PYTHONPYCACHEPREFIX", None)
+    environment = {**run.env, **changed, **added, VARIABLE: str(folder / "request")}
     # the padding has moved the stack already; the folder with perfvcs_bench stays, since what is
     # tested may report with it
     return environment, {name: run.env.get(name) for name in changed} | {PADDING: None}
@@ -261,11 +268,11 @@ def outcomes(notes: PytestNotes) -> Mapping[str, str]:
     """How each test ended; one that several processes ran, or that ran several times, as in the
     last run that did not pass.
     """
-    found: dict[str, str] = {}
+    by_test: dict[str, str] = {}
     for test in notes.tests:
-        if found.get(test.id, "passed") == "passed":
-            found[test.id] = test.outcome
-    return found
+        if by_test.get(test.id, "passed") == "passed":
+            by_test[test.id] = test.outcome
+    return by_test
 
 
 def named(tests: list[str]) -> str:

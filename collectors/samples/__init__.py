@@ -78,18 +78,18 @@ class Samples:
 
         sampler = self._sampler(python=self._is_python(run.argv[0]))
         execution, folded = record(run, sampler)
-        found = _observations(run, sampler, folded)
+        rows = _observations(run, sampler, folded)
         if not folded.total:
-            found.warnings.append(
+            rows.warnings.append(
                 f"samples: {name_command(run.argv)} was never seen running: give it more to do, or"
                 " raise rate"
             )
         if execution.leftover:
-            found.warnings.append(
+            rows.warnings.append(
                 f"{name_command(run.argv)} left processes running, which perf stopped: wait for"
                 " what it starts"
             )
-        return found
+        return rows
 
     def _sampler(self, *, python: bool) -> Sampler:
         if python:

@@ -20,9 +20,9 @@ from typing import NoReturn
 READY = 30_000  # ms that a sampler may take to become ready
 LINGER = 500  # ms in which it may notice by itself that the program has ended
 REPORT_PATIENCE = 8_000  # ms in which it may write its report
-NOT_STARTED = 127
-YAMA = "/proc/sys/kernel/yama/ptrace_scope"
-PR_SET_PTRACER = 0x59616D61
+NOT_STARTED = 127  # exit status of a shell that finds no command
+YAMA = "/proc/sys/kernel/yama/ptrace_scope"  # who may trace whom
+PR_SET_PTRACER = 0x59616D61  # linux/prctl.h
 
 Pipe = tuple[int, int]
 
@@ -116,11 +116,11 @@ def _keep(
         # Linux perf takes the end of its orders, which stay open here, for an error
         for descriptor in (ack[0], running[1]):
             os.close(descriptor)
-        nothing, said = (
+        nothing, log_file = (
             os.open(os.devnull, os.O_RDONLY),
             os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
         )
-        for number, descriptor in enumerate((nothing, said, said)):
+        for number, descriptor in enumerate((nothing, log_file, log_file)):
             os.dup2(descriptor, number)
         os.sched_setaffinity(0, map(int, cpus.split(",")))
         if not controlled:

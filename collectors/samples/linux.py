@@ -81,7 +81,9 @@ class LinuxPerf:
 
     @property
     def _unwinder(self) -> str:
-        return ("dwarf" if _unwinds() else "fp") if self.unwind == "auto" else self.unwind
+        if self.unwind != "auto":
+            return self.unwind
+        return "dwarf" if _unwinds() else "fp"
 
     def missing(self) -> str | None:
         """Why it cannot run, with the cure."""
@@ -117,10 +119,10 @@ class LinuxPerf:
             str(scratch / DATA),
         ]
 
-    def read(self, run: Run, scratch: Path, said: str) -> Folded:
+    def read(self, run: Run, scratch: Path, messages: str) -> Folded:
         """What ``perf script`` makes of its file."""
         if not (scratch / DATA).exists():
-            raise CollectError(f"{name_command(run.argv)}: perf recorded nothing: {last(said)}")
+            raise CollectError(f"{name_command(run.argv)}: perf recorded nothing: {last(messages)}")
         command = [
             linuxperf.find() or "perf",
             "script",
@@ -149,25 +151,25 @@ class LinuxPerf:
             ) as process,
         ):
             try:
-                found = fold(_bounded(process.stdout or ()), str(run.cwd))
+                folded = fold(_bounded(process.stdout or ()), str(run.cwd))
             except BaseException:
                 process.kill()
                 raise
             status = process.wait(READING_TIMEOUT)
         if status:
-            said = last(errors.read_text(errors="replace"))
+            messages = last(errors.read_text(errors="replace"))
             raise CollectError(
-                f"{name_command(run.argv)}: perf script failed with status {status}: {said}"
+                f"{name_command(run.argv)}: perf script failed with status {status}: {messages}"
             )
-        if found.lost:
-            found.warnings.append(f"samples: perf lost {found.lost:,} samples: lower rate")
-        if _alone(found) > found.total / 2:
-            found.warnings.append(
+        if folded.lost:
+            folded.warnings.append(f"samples: perf lost {folded.lost:,} samples: lower rate")
+        if _alone(folded) > folded.total / 2:
+            folded.warnings.append(
                 f"samples: most stacks of {name_command(run.argv)} are only their innermost"
                 f' function: compile it with {FRAME_POINTERS[0]} and set unwind = "fp", which'
                 " static programs need"
             )
-        return found
+        return folded
 
 
 def _bounded(lines: Iterable[str]) -> Iterator[str]:
@@ -187,18 +189,18 @@ def fold(lines: Iterable[str], cwd: str) -> Folded:
     """Fold the text of ``perf script``: one frame per line, leaf first, and an empty line behind
     each sample.
     """
-    found, frames = Folded(), list[str]()
+    folded, frames = Folded(), list[str]()
     for line in lines:
         if frame := _frame(line.strip()):
             frames.append(native(*frame, cwd))
         elif match := LOST.search(line.partition("PERF_RECORD_LOST")[2]):
-            found.lost += int(match[1])
+            folded.lost += int(match[1])
         elif not line.strip() and frames:
-            found.add(normal(frames), 1)
+            folded.add(normal(frames), 1)
             frames = []
     if frames:
-        found.add(normal(frames), 1)
-    return found
+        folded.add(normal(frames), 1)
+    return folded
 
 
 def _frame(line: str) -> tuple[str, str] | None:
@@ -233,14 +235,14 @@ def normal(frames: Sequence[str]) -> tuple[str, ...]:
     stack = list(dropwhile(UNKNOWN_FRAME.__eq__, reversed(user)))
     if not stack:
         return leaf or (UNKNOWN_FRAME,)
-    known = STARTS.fullmatch(stack[0].partition(" (")[0]) is not None
+    complete = STARTS.fullmatch(stack[0].partition(" (")[0]) is not None
     main = next(
         (place for place, frame in enumerate(stack) if MAIN_FUNCTION.fullmatch(frame)), None
     )
     # anything may come before that
     if main is not None and (not main or STARTS.fullmatch(stack[main - 1].partition(" (")[0])):
         return (*stack[main:], *leaf)
-    return (*(() if known else (TRUNCATED,)), *stack, *leaf)
+    return (*(() if complete else (TRUNCATED,)), *stack, *leaf)
 
 
 @cache
@@ -283,11 +285,11 @@ def _open(*, kernel: bool) -> int:
         return 0 if not kernel or os.geteuid() == 0 else errno.EACCES
     # a software event (1), its clock (0), disabled (1), and 1 << 5 leaves the kernel out, 1 << 6
     # the hypervisor
-    about = _Attributes(
+    attributes = _Attributes(
         type=1, size=64, period=1_000_000, flags=1 | (0 if kernel else 1 << 5 | 1 << 6)
     )
     libc = ctypes.CDLL(None, use_errno=True)
-    descriptor = libc.syscall(number, ctypes.byref(about), 0, -1, -1, 0)
+    descriptor = libc.syscall(number, ctypes.byref(attributes), 0, -1, -1, 0)
     if descriptor < 0:
         return ctypes.get_errno()
     os.close(descriptor)

@@ -24,15 +24,12 @@ from perfvcs.plugins import Natural
 from perfvcs.plugins.collector import CollectError, Run
 from perfvcs.system.foreign import UNDECODABLE
 
-PYSPY_RATE = 100
 REPORT = "py-spy.json"
 PYSPY_CURE = "pip install 'py-spy>=0.4'"
 # and its command line, as a frame without a file
 PROCESS = re.compile(r'process \d+:".*"', re.DOTALL)
 SAID = re.compile(r"Samples: ([0-9]{1,15}) Errors: ([0-9]{1,15})")
-IMPORT_MACHINERY = "<frozen importlib."
 IMPORT_FRAME = "[import]"
-NO_FRAME = "[interpreter]"
 REFUSED = re.compile(r"permission denied|operation not permitted|EPERM|ptrace", re.IGNORECASE)
 TOO_SHORT = re.compile(
     r"no python processes found|no such process|failed to open process|process.{0,200}exited|ESRCH",
@@ -83,7 +80,7 @@ class PySpy:
     @property
     def rate(self) -> int:
         """Samples per second of one running thread."""
-        return self.per_second or PYSPY_RATE
+        return self.per_second or 100
 
     def missing(self) -> str | None:
         """Why it cannot run, with the cure."""
@@ -108,13 +105,13 @@ class PySpy:
             output,
         ]
 
-    def read(self, run: Run, scratch: Path, said: str) -> Folded:
+    def read(self, run: Run, scratch: Path, messages: str) -> Folded:
         """Its file in speedscope's format, whose names are strings: command lines may have any
         characters.
         """
-        path, found = scratch / REPORT, Folded()
+        path, folded = scratch / REPORT, Folded()
         if not path.exists():
-            return _nothing(run, said)
+            return _nothing(run, messages)
         content = read_at_most(path, LARGEST_REPORT)
         if len(content) > LARGEST_REPORT:
             raise CollectError(
@@ -126,7 +123,7 @@ class PySpy:
             frames = [_frame(frame, str(run.cwd)) for frame in report.shared.frames]
             seen = Counter(bytes(sample) for thread in report.profiles for sample in thread.samples)
             for sample, count in seen.items():
-                found.add(
+                folded.add(
                     _stack(
                         frames[number] for number in msgspec.json.decode(sample, type=list[Natural])
                     ),
@@ -136,14 +133,14 @@ class PySpy:
             raise CollectError(
                 f"samples: what py-spy wrote cannot be read: update it: {PYSPY_CURE}"
             ) from None
-        if match := SAID.search(said):
+        if match := SAID.search(messages):
             taken, errors = int(match[1]), int(match[2])
-            found.lost = errors
+            folded.lost = errors
             if errors > MANY_ERRORS * max(1, taken):
-                found.warnings.append(
+                folded.warnings.append(
                     f"samples: py-spy could not read {errors:,} of {taken + errors:,} samples"
                 )
-        return found
+        return folded
 
 
 def _tool() -> str | None:
@@ -161,7 +158,7 @@ def _stack(frames: Iterable[str]) -> tuple[str, ...]:
     stack: list[str] = []
     for frame, group in groupby(filter(None, frames)):
         stack += (frame,) if frame == IMPORT_FRAME else group
-    return tuple(stack) or (NO_FRAME,)
+    return tuple(stack) or ("[interpreter]",)
 
 
 def _frame(frame: Frame, cwd: str) -> str:
@@ -170,22 +167,22 @@ def _frame(frame: Frame, cwd: str) -> str:
         return ""
     return (
         IMPORT_FRAME
-        if frame.file and IMPORT_MACHINERY in frame.file
+        if frame.file and "<frozen importlib." in frame.file
         else python(frame.name, frame.file or "<unknown>", cwd)
     )
 
 
-def _nothing(run: Run, said: str) -> Folded:
+def _nothing(run: Run, messages: str) -> Folded:
     """No report: the program was too short, which is not a failure, or py-spy was not let in, which
     is one.
     """
-    reason = next((line for line in said.splitlines() if line.startswith("Error:")), said)
-    if REFUSED.search(said):
+    reason = next((line for line in messages.splitlines() if line.startswith("Error:")), messages)
+    if REFUSED.search(messages):
         raise CollectError(
             f"{name_command(run.argv)}: py-spy is not allowed to read it: sysctl"
             " kernel.yama.ptrace_scope=0, or add the capability SYS_PTRACE to the container"
         )
-    if TOO_SHORT.search(said) or not said.strip():
+    if TOO_SHORT.search(messages) or not messages.strip():
         return Folded()
     raise CollectError(
         f"{name_command(run.argv)}: py-spy failed: {last(reason)}: is it a Python program?"

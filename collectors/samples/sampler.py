@@ -89,17 +89,17 @@ class Sampler(Protocol):
         """
         ...
 
-    def read(self, run: Run, scratch: Path, said: str) -> Folded:
-        """The samples in ``scratch``; ``said`` are the tool's messages.
+    def read(self, run: Run, scratch: Path, messages: str) -> Folded:
+        """The samples in ``scratch``; ``messages`` are the tool's messages.
 
         No samples if the program was too short; raises CollectError.
         """
         ...
 
 
-def last(said: str) -> str:
+def last(messages: str) -> str:
     """The end of a tool's messages, on one line."""
-    text = " ".join(said.split())[-200:]
+    text = " ".join(messages.split())[-200:]
     return (
         "".join(character if character.isprintable() else "?" for character in text)
         or "it said nothing"
@@ -141,23 +141,23 @@ def record(run: Run, sampler: Sampler) -> tuple[Execution, Folded]:
             raise not_started(run.argv, int(word))
     except LaunchError as error:
         raise CollectError(str(error), lasting=error.lasting) from None
-    said = _said(log)
+    messages = _said(log)
     if word:
         raise CollectError(
-            f"{name_command(run.argv)}: {' '.join(command[:2])} did not start: {last(said)}"
+            f"{name_command(run.argv)}: {' '.join(command[:2])} did not start: {last(messages)}"
         )
     if reason := failure(run.argv, execution, run.timeout):
         raise CollectError(reason, lasting=execution.timed_out)
-    return execution, sampler.read(run, run.scratch, said)
+    return execution, sampler.read(run, run.scratch, messages)
 
 
 def _setuid(run: Run) -> str | None:
     """The kernel lets nobody look into a program that runs with another's rights."""
     try:
-        about = Path(run.argv[0]).stat()
+        status = Path(run.argv[0]).stat()
     except OSError:
         return None  # said when it is started
-    if not about.st_mode & 0o4000 or os.geteuid() in (0, about.st_uid):
+    if not status.st_mode & 0o4000 or os.geteuid() in (0, status.st_uid):
         return None
     return (
         f"{name_command(run.argv)} is setuid, so that only root may sample it: run perf as root, or"

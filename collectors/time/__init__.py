@@ -56,13 +56,13 @@ class Time:
     """One execution as one row, and a row for each sample that the program reported.
 
     An execution is marked when it waited for a processor for over ``delay`` times its wall time and
-    over 0.5 ms: then wall time tells more about the machine's load than about the program. Measured
-    on two busy processors, waiting is either a wake-up of 0.02 to
-    0.1 ms or another process's turn of 2 ms and more; leaving out what is marked took the variation
-      of wall time from 174 % to 9 % (a program of 0.55 ms), 64 % to 3.5 % (3.8 ms) and 5.5 % to 0.5
-      % (31 ms). The delay is that of the first thread alone: what other threads and child processes
-      waited is not seen. A marked execution is done again up to ``repeat`` times; the last one
-      counts, the others stay as raw data.
+    over 0.5 ms: then wall time says more about the machine's load than about the program. Measured
+    on two busy processors, waiting is either a wake-up of 0.02 to 0.1 ms or another process's turn
+    of 2 ms and more; leaving out what is marked took the variation of wall time from 174 % to 9 %
+    (a program of 0.55 ms), 64 % to 3.5 % (3.8 ms) and 5.5 % to 0.5 % (31 ms). The delay is that of
+    the first thread alone: what other threads and child processes waited is not seen. A marked
+    execution is done again up to ``repeat`` times; the last one counts, the others stay as raw
+    data.
     """
 
     repeat: int = 0
@@ -129,11 +129,11 @@ class Time:
         from perfvcs.launcher.execution import name_command
         from perfvcs.launcher.samples import SAMPLES_VARIABLE, MalformedSamples, read_samples
 
-        if run.functions and (found := _functions(run)):
-            return found
-        found = Observations(values={name: [] for name in self.metrics}, metrics=dict(self.metrics))
+        if run.functions and (rows := _functions(run)):
+            return rows
+        rows = Observations(values={name: [] for name in self.metrics}, metrics=dict(self.metrics))
         if reason := launcher.fallback_reason():
-            found.warnings.append(reason)
+            rows.warnings.append(reason)
         for attempt in range(self.repeat + 1):
             path = run.scratch / f"samples-{attempt}.jsonl"
             execution = executed(run, env={**run.env, SAMPLES_VARIABLE: str(path)}, pace=True)
@@ -141,18 +141,20 @@ class Time:
                 samples = read_samples(path, METRICS, run.uid)
             except MalformedSamples as error:
                 raise CollectError(f"{name_command(run.argv)}: {error}") from None
-            found.warnings += [note for note in samples.notes if note not in found.warnings]
+            rows.warnings += [note for note in samples.notes if note not in rows.warnings]
             delayed = self._delayed(execution)
-            mark = (REPEATED if attempt < self.repeat else DELAYED) if delayed else FINE
-            _append(found, run, execution, samples, mark)
+            mark = FINE
+            if delayed:
+                mark = REPEATED if attempt < self.repeat else DELAYED
+            _append(rows, run, execution, samples, mark)
             if execution.leftover:
-                found.warnings.append(
+                rows.warnings.append(
                     f"{name_command(run.argv)} left {_count(execution.leftover)} running, which"
                     " perf stopped: wait for what it starts"
                 )
             if not delayed:
                 break
-        return found
+        return rows
 
     def _delayed(self, execution: Execution) -> bool:
         waited = (execution.run_delay or 0.0) + (execution.wake_delay or 0.0)
@@ -202,7 +204,7 @@ def _append(
     a metric.
     """
     before, added = len(observations.uid), len(samples.uid)
-    own = _values(execution)
+    values = _values(execution)
     for name, metric in samples.metrics.items():
         if observations.metrics.setdefault(name, metric) != metric:
             from perfvcs.launcher.execution import name_command
@@ -213,7 +215,7 @@ def _append(
             )
         observations.values.setdefault(name, [None] * before)
     for name, column in observations.values.items():
-        column.append(own.get(name))
+        column.append(values.get(name))
         column.extend(samples.values.get(name) or [None] * added)
     observations.uid += [run.uid, *samples.uid]
     observations.size += [run.size, *samples.size]

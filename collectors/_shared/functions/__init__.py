@@ -27,9 +27,9 @@ def recording(run: Run, path: Path) -> dict[str, str]:
     """The environment in which a Python program leaves the functions that it runs in the file
     ``path``.
     """
-    own = run.env.get("PYTHONPATH")
-    asked = [str(run.cwd), str(path)] + ([own] if own is not None else [])
-    added = os.pathsep.join(filter(None, (str(START), str(PYTHON_PATHS), own)))
+    python_path = run.env.get("PYTHONPATH")
+    asked = [str(run.cwd), str(path)] + ([python_path] if python_path is not None else [])
+    added = os.pathsep.join(filter(None, (str(START), str(PYTHON_PATHS), python_path)))
     return {**run.env, "PYTHONPATH": added, "PERFVCS_FUNCTIONS": "\n".join(asked)}
 
 
@@ -50,10 +50,10 @@ def recorded(path: Path, uid: str) -> Reached | None:
     rows = [line.partition("\t") for line in lines[:-1]]
     if not all(file and name and name.isprintable() and _is_inside(file) for file, _, name in rows):
         return None
-    found = {f"{file}:{trimmed(name)}"[:MAX_NAME] for file, _, name in rows} | (
+    names = {f"{file}:{trimmed(name)}"[:MAX_NAME] for file, _, name in rows} | (
         {PROCESSES} if first else set()
     )
-    return reached({uid: found})
+    return reached({uid: names})
 
 
 def reached(sets: Mapping[str, Iterable[str]]) -> Reached:

@@ -44,10 +44,10 @@ def parse(text: str) -> TracedFunction:
     'this->count'
     """
     start = text.find("operator") + len("operator") + 3 if "operator" in text else 0
-    found = _SIZE.search(text, start)
+    match = _SIZE.search(text, start)
     name, size = (
-        (text[: found.start()].strip(), text[found.end() :].strip())
-        if found
+        (text[: match.start()].strip(), text[match.end() :].strip())
+        if match
         else (text.strip(), None)
     )
     if not name or size == "":

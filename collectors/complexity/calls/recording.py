@@ -69,10 +69,10 @@ def one_sample(
     # thinnest sample
     stays = random.random(len(group)) < rate / largest[group]
     order = np.lexsort((random.random(len(group)), ~stays, group))
-    kept = np.zeros(len(group), bool)
-    kept[order] = stays[order] & (np.arange(len(group)) - np.repeat(first, count) < keep)
+    chosen = np.zeros(len(group), bool)
+    chosen[order] = stays[order] & (np.arange(len(group)) - np.repeat(first, count) < keep)
     even = (least == largest) & (count <= keep)  # not summed and divided again, which would round
-    return kept, np.where(even[group], rate, (total / np.bincount(group[kept]))[group])
+    return chosen, np.where(even[group], rate, (total / np.bincount(group[chosen]))[group])
 
 
 class Interrupted(CollectError):
@@ -124,18 +124,18 @@ def read(folder: Path, functions: int, keep: int) -> Records:
         raise CollectError(f"over {MAX_FILES:,} processes recorded calls: run fewer")
     parts, file, unfinished, total = [], [], np.zeros(functions, np.int64), 0
     for place, path in enumerate(paths):
-        found = _rows(_content(path, total), path, functions, unfinished)
-        total += len(found)
-        parts.append(found)
-        file.append(np.full(len(found), place))
+        records = _rows(_content(path, total), path, functions, unfinished)
+        total += len(records)
+        parts.append(records)
+        file.append(np.full(len(records), place))
     rows = np.concatenate([*parts, np.empty(0, FIELDS)])
     order = np.lexsort(
         (rows["number"], np.concatenate([*file, np.empty(0, int)]), rows["function"])
     )
     rows = rows[order]
     function = rows["function"].astype(np.int64)
-    kept, rate = one_sample(function * BUCKETS + _buckets(rows["size"]), rows["rate"], keep)
-    rows, function, rate = rows[kept], function[kept], rate[kept]
+    chosen, rate = one_sample(function * BUCKETS + _buckets(rows["size"]), rows["rate"], keep)
+    rows, function, rate = rows[chosen], function[chosen], rate[chosen]
     duration = np.maximum(rows["duration"] - rows["cost"], 0) / 1e9
     return Records(
         function,
@@ -246,7 +246,7 @@ def _add_rates(rows: NDArray[np.void]) -> None:
 
     begins = rows["function"] & BUCKET != 0
     bucket = np.cumsum(begins)  # 0: before any
-    kept = np.bincount(bucket, weights=rows["function"] < UNFINISHED, minlength=1)
+    recorded = np.bincount(bucket, weights=rows["function"] < UNFINISHED, minlength=1)
     seen = np.concatenate([[0.0], rows["number"][begins].astype(float)])
     inside = (bucket > 0) & (rows["function"] < UNFINISHED)
-    rows["rate"][inside] = np.maximum(1.0, seen[bucket[inside]] / kept[bucket[inside]])
+    rows["rate"][inside] = np.maximum(1.0, seen[bucket[inside]] / recorded[bucket[inside]])

@@ -55,10 +55,10 @@ def places(function: BinaryFunction) -> list[ArgumentLocation | None]:
     types do not show.
     """
     if function.optimised:
-        return [_described(function, one) for one in function.parameters]
+        return [_described(function, parameter) for parameter in function.parameters]
     return [
-        _listed(function, one) or rule
-        for one, rule in zip(function.parameters, _conventional(function), strict=True)
+        _listed(function, parameter) or rule
+        for parameter, rule in zip(function.parameters, _conventional(function), strict=True)
     ]
 
 
@@ -76,12 +76,12 @@ def _listed(function: BinaryFunction, parameter: Parameter) -> ArgumentLocation 
 
 def _conventional(function: BinaryFunction) -> list[ArgumentLocation]:
     integers, vectors, stack = int(_hidden_result(function.result)), 0, 0
-    found: list[ArgumentLocation] = []
-    for one in function.parameters:
-        by_pointer = one.type.kind == "struct" and one.type.by_reference
-        classes = ["integer"] if by_pointer else _classify(one.type)
+    locations: list[ArgumentLocation] = []
+    for parameter in function.parameters:
+        by_pointer = parameter.type.kind == "struct" and parameter.type.by_reference
+        classes = ["integer"] if by_pointer else _classify(parameter.type)
         if classes == ["none"]:
-            found.append(ArgumentLocation())
+            locations.append(ArgumentLocation())
             continue
         need_integers, need_vectors = classes.count("integer"), classes.count("vector")
         if (
@@ -89,9 +89,9 @@ def _conventional(function: BinaryFunction) -> list[ArgumentLocation]:
             or integers + need_integers > REGISTERS
             or vectors + need_vectors > VECTORS
         ):
-            size = 8 if by_pointer else max(8, -(-one.type.width // 8) * 8)
-            stack += -stack % (8 if by_pointer else _alignment(one.type))
-            found.append(ArgumentLocation(stack=stack, pointer=by_pointer))
+            size = 8 if by_pointer else max(8, -(-parameter.type.width // 8) * 8)
+            stack += -stack % (8 if by_pointer else _alignment(parameter.type))
+            locations.append(ArgumentLocation(stack=stack, pointer=by_pointer))
             stack += size
             continue
         pieces = []
@@ -104,8 +104,8 @@ def _conventional(function: BinaryFunction) -> list[ArgumentLocation]:
                 vectors += 1
             else:
                 pieces.append(Piece("none", 0))  # eight bytes of padding take no register
-        found.append(ArgumentLocation(tuple(pieces), pointer=by_pointer))
-    return found
+        locations.append(ArgumentLocation(tuple(pieces), pointer=by_pointer))
+    return locations
 
 
 def _hidden_result(result: Type) -> bool:
@@ -154,10 +154,8 @@ def _classify(type_: Type) -> list[str]:
     if not _merge(type_, 0, classes, 0):
         return ["memory"]
     # an upper half is in its vector's register
-    return [
-        "none" if one == UPPER and classes[0] == "vector" else "vector" if one == UPPER else one
-        for one in classes
-    ]
+    upper = "none" if classes[0] == "vector" else "vector"
+    return [upper if class_ == UPPER else class_ for class_ in classes]
 
 
 def _classify_other(type_: Type, width: int) -> list[str]:
@@ -197,30 +195,30 @@ def _merge(type_: Type, offset: int, classes: list[str], depth: int) -> bool:
         return False
     if kind == "struct":
         return all(
-            _merge(one.type, offset + one.offset, classes, depth + 1) for one in type_.members
+            _merge(member.type, offset + member.offset, classes, depth + 1)
+            for member in type_.members
         )
     if kind == "array" and not type_.vector:
         width = type_.target.width
         return type_.count <= 16 and all(
             _merge(type_.target, offset + i * width, classes, depth + 1) for i in range(type_.count)
         )
-    own = _classify(type_)
+    parts = _classify(type_)
     # complex: two numbers
-    if kind == "other" and own[0] == "vector" and _classify_width(type_) == 8:
+    if kind == "other" and parts[0] == "vector" and _classify_width(type_) == 8:
         half = type_.width // 2
         for at in (offset, offset + half):
             classes[at // 8] = "integer" if classes[at // 8] == "integer" else "vector"
         return offset % half == 0
     align = _alignment(type_) if type_.width >= 8 else max(1, type_.width)
-    if "memory" in own or offset % align:
+    if "memory" in parts or offset % align:
         return False
-    if own == ["vector"] and type_.width == 16:
-        own = ["vector", UPPER]
-    if offset // 8 + len(own) > len(classes):
+    if parts == ["vector"] and type_.width == 16:
+        parts = ["vector", UPPER]
+    if offset // 8 + len(parts) > len(classes):
         return False
-    for number_, one in enumerate(own):
-        at = offset // 8 + number_
-        classes[at] = max(one, classes[at], key=STRENGTH.index)
+    for at, part in enumerate(parts, offset // 8):
+        classes[at] = max(part, classes[at], key=STRENGTH.index)
     return True
 
 

@@ -64,7 +64,7 @@ def _standard(type_: Type) -> str | None:
     if type_.kind != "struct":
         return None
     around = type_.scope
-    if not around or around[0] != "std" or not all(INLINE.fullmatch(one) for one in around[1:]):
+    if not around or around[0] != "std" or not all(INLINE.fullmatch(space) for space in around[1:]):
         return None
     return (text(type_.plain.die) or "").split("<")[0]
 
@@ -75,8 +75,10 @@ def pointee(operand: Operand) -> Address:
         held := SMART_POINTERS.get(_standard(operand.type) or "")
     ):
         for name in held:
-            for found in _all_inside(operand, name, 0):  # a deleter may be held under the same name
-                stored = _unpaired(found)
+            for held_pointer in _all_inside(
+                operand, name, 0
+            ):  # a deleter may be held under the same name
+                stored = _unpaired(held_pointer)
                 if not isinstance(stored, StackNumber) and stored.type.kind == "pointer":
                     return dereference(stored)
         raise Unresolved(
@@ -93,11 +95,11 @@ def _all_inside(operand: Operand, name: str, depth: int) -> Iterator[Operand]:
         or depth > DEEPEST_STRUCT
     ):
         return
-    for one in operand.type.members:
-        if one.name == name:
-            yield member(operand, one)
-    for one in operand.type.members:
-        yield from _all_inside(member(operand, one), name, depth + 1)
+    for inner in operand.type.members:
+        if inner.name == name:
+            yield member(operand, inner)
+    for inner in operand.type.members:
+        yield from _all_inside(member(operand, inner), name, depth + 1)
 
 
 def inside(operand: Operand, name: str) -> Operand | None:
@@ -117,8 +119,10 @@ def _unpaired(operand: Operand) -> Operand:
 
 def _first(operand: Operand, *names: str) -> Operand | None:
     """The first of these members that is there."""
-    found = next((one for name in names if (one := inside(operand, name)) is not None), None)
-    return None if found is None else _unpaired(found)
+    member_operand = next(
+        (candidate for name in names if (candidate := inside(operand, name)) is not None), None
+    )
+    return None if member_operand is None else _unpaired(member_operand)
 
 
 def size(operand: Operand) -> StackNumber:
@@ -132,14 +136,14 @@ def size(operand: Operand) -> StackNumber:
     if name in ADAPTERS:
         return size(_need(operand, "c"))
     if name in COUNTED:
-        found = _first(operand, *COUNTED[name])
-        if found is None and name == "valarray":
+        count = _first(operand, *COUNTED[name])
+        if count is None and name == "valarray":
             return _vector(operand)
-        if found is None:
+        if count is None:
             raise Unresolved(
                 f"{operand.type.name} does not store its size: name another expression"
             )
-        return as_number(found)
+        return as_number(count)
     return {
         "vector": _vector,
         "deque": _deque,
@@ -150,13 +154,13 @@ def size(operand: Operand) -> StackNumber:
 
 
 def _need(operand: Operand, *names: str) -> Operand:
-    found = _first(operand, *names)
-    if found is None:
+    needed = _first(operand, *names)
+    if needed is None:
         shown = "" if isinstance(operand, StackNumber) else operand.type.name
         raise Unresolved(
             f"{shown} is not laid out as in libstdc++ or libc++: name members instead of size()"
         )
-    return found
+    return needed
 
 
 def _difference(last: Operand, first: Operand, width: int) -> StackNumber:

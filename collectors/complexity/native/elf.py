@@ -25,7 +25,7 @@ RECORDING_CURE = (
     "perfvcs gives these flags to the commands of build through compilers on PATH; where a build"
     " names its compiler by its path, write {cflags} behind it"
 )
-HOOK = b"__fentry__"
+HOOK = b"__fentry__"  # what gcc's -mfentry calls
 ENDBR = b"\xf3\x0f\x1e\xfa"
 LARGEST_ELF = 1 << 31  # bytes of a file; debug information of the largest browsers is of that order
 
@@ -58,12 +58,12 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except (*damage, AssertionError, RecursionError, OverflowError, MemoryError, OSError) as error:
-        said = "".join(
+        reason = "".join(
             character if character.isprintable() else "?"
             for character in f"{type(error).__name__}: {error}"
         )[:200]
         raise Unresolved(
-            f"complexity: the debug information of {path} cannot be read ({said}): build it again"
+            f"complexity: the debug information of {path} cannot be read ({reason}): build it again"
         ) from error
 
 
@@ -101,13 +101,13 @@ class Elf:
         """The file at ``path``."""
         try:
             with path.open("rb") as file:
-                about = os.fstat(file.fileno())
-                if about.st_size > LARGEST_ELF:
+                status = os.fstat(file.fileno())
+                if status.st_size > LARGEST_ELF:
                     raise Unresolved(
                         f"{path} has over {LARGEST_ELF >> 30} GiB: build it with less debug"
                         " information (-g1)"
                     )
-                return cls(path, file.read(), about.st_dev, about.st_ino)
+                return cls(path, file.read(), status.st_dev, status.st_ino)
         except OSError as error:
             raise Unresolved(f"cannot read {path}: {error.strerror}") from None
 
@@ -120,17 +120,17 @@ class Elf:
         from elftools.elf.elffile import ELFFile
 
         try:
-            found = ELFFile(BytesIO(self.content))
+            parsed = ELFFile(BytesIO(self.content))
         except (ELFError, struct.error, ValueError) as error:
             raise Unresolved(
                 f"{self.path} is not a readable program: {error}: build it again"
             ) from None
-        if found["e_machine"] != "EM_X86_64" or found.elfclass != 64:
+        if parsed["e_machine"] != "EM_X86_64" or parsed.elfclass != 64:
             raise Unresolved(
-                f"{self.path} is for {found.get_machine_arch()}: functions of C and C++ are"
+                f"{self.path} is for {parsed.get_machine_arch()}: functions of C and C++ are"
                 " recorded on x86-64 only"
             )
-        return found
+        return parsed
 
     @cached_property
     def debug(self) -> DWARFInfo | None:
@@ -168,10 +168,10 @@ class Elf:
         ]
         origin = str(self.path.resolve().parent)
         return [
-            one.replace("${ORIGIN}", origin).replace("$ORIGIN", origin)
+            folder.replace("${ORIGIN}", origin).replace("$ORIGIN", origin)
             for path in paths
-            for one in path.split(":")
-            if one
+            for folder in path.split(":")
+            if folder
         ]
 
     @cached_property
@@ -207,21 +207,21 @@ class Elf:
 
     def _functions(self, section: Any) -> list[Symbol]:
         table, names = section.data(), section.stringtable.data()
-        found = []
+        functions = []
         for name, info, _other, where, address, _size in struct.iter_unpack(
             "<IBBHQQ", table[: len(table) // 24 * 24]
         ):
             if info & 15 in (2, 10) and where not in (0, 0xFFF1):  # functions, defined here
                 end = names.find(b"\0", name)
-                found.append(
+                functions.append(
                     Symbol(names[name:end].decode(errors="replace"), address, info >> 4 == 0)
                 )
-        return found
+        return functions
 
     @cached_property
     def _slots(self) -> set[int]:
         """Places that hold the address of ``__fentry__`` once the loader is through."""
-        found = set()
+        slots = set()
         for name in (".rela.dyn", ".rela.plt", ".rela.got"):
             section = self.file.get_section_by_name(name)
             symbols: Any = self.file.get_section_by_name(".dynsym")
@@ -235,8 +235,8 @@ class Elf:
             data = section.data()
             for offset, info, _addend in struct.iter_unpack("<QQq", data[: len(data) // 24 * 24]):
                 if info >> 32 in hooks:
-                    found.add(offset)
-        return found
+                    slots.add(offset)
+        return slots
 
     @property
     def refers(self) -> bool:
@@ -286,6 +286,4 @@ class Elf:
         if not self._slots:
             return {}
         addresses = {symbol.address for symbol in self.symbols}
-        return {
-            address: found for address in addresses if (found := self.hook(address)) is not None
-        }
+        return {address: call for address in addresses if (call := self.hook(address)) is not None}

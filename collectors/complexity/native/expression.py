@@ -47,11 +47,11 @@ def scope_of(function: BinaryFunction) -> dict[str, Operand | None]:
     """What an expression may name: parameters, and members of ``this``; None for what the compiler
     removed.
     """
-    found: dict[str, Operand | None] = {}
+    operands: dict[str, Operand | None] = {}
     for parameter, place in zip(function.parameters, places(function), strict=True):
         if parameter.name:
-            found[parameter.name] = None if place is None else argument(parameter.type, place)
-    return found
+            operands[parameter.name] = None if place is None else argument(parameter.type, place)
+    return operands
 
 
 def member_of(operand: Operand, name: str) -> Operand:
@@ -64,26 +64,24 @@ def member_of(operand: Operand, name: str) -> Operand:
             else ""
         )
         raise Unresolved(f"{shown} has no members{hint}")
-    found = _search(operand, name, 0)
-    if found is None:
-        raise Unresolved(
-            f"{operand.type.name} has no member"
-            f" {name}{nearest(name, [one.name for one in _all(operand) if one.name])}"
-        )
-    return found
+    inner = _search(operand, name, 0)
+    if inner is None:
+        names = [candidate.name for candidate in _all(operand) if candidate.name]
+        raise Unresolved(f"{operand.type.name} has no member {name}{nearest(name, names)}")
+    return inner
 
 
 def _search(operand: Operand, name: str, depth: int) -> Operand | None:
     if isinstance(operand, StackNumber) or depth > DEEPEST_BRACKETS:
         return None
-    for one in operand.type.members:
-        if one.name == name:
-            return member(operand, one)
-    for one in operand.type.members:
-        if (one.base or one.name is None) and one.type.kind == "struct":
-            found = _search(member(operand, one), name, depth + 1)
-            if found is not None:
-                return found
+    for candidate in operand.type.members:
+        if candidate.name == name:
+            return member(operand, candidate)
+    for candidate in operand.type.members:
+        if (candidate.base or candidate.name is None) and candidate.type.kind == "struct":
+            inherited = _search(member(operand, candidate), name, depth + 1)
+            if inherited is not None:
+                return inherited
     return None
 
 
@@ -102,13 +100,13 @@ class _Parser:
         self.names: Mapping[str, Operand | None] = scope_of(function)
 
     def parse(self) -> Operand:
-        found = self.sum()
+        operand = self.sum()
         if self.at < len(self.tokens):
             raise Unresolved(
                 f"{self.tokens[self.at]!r} is not understood here: write parameters, members,"
                 " .size(), + - * / and numbers"
             )
-        return found
+        return operand
 
     def peek(self) -> str:
         return self.tokens[self.at] if self.at < len(self.tokens) else ""
@@ -125,41 +123,41 @@ class _Parser:
         self.depth += 1
         if self.depth > DEEPEST_BRACKETS:
             raise Unresolved("there are too many brackets")
-        found = self.product()
+        operand = self.product()
         while (sign := self.peek()) in ("+", "-") and sign:
             self.take()
-            found = arithmetic(as_number(found), sign, as_number(self.product()))
+            operand = arithmetic(as_number(operand), sign, as_number(self.product()))
         self.depth -= 1
-        return found
+        return operand
 
     def product(self) -> Operand:
-        found = self.unary()
+        operand = self.unary()
         while (sign := self.peek()) in ("*", "/") and sign:
             self.take()
-            found = arithmetic(as_number(found), sign, as_number(self.unary()))
-        return found
+            operand = arithmetic(as_number(operand), sign, as_number(self.unary()))
+        return operand
 
     def unary(self) -> Operand:
         signs = []
         while self.peek() in ("-", "*", "+"):
             signs.append(self.take())
-        found = self.postfix()
+        operand = self.postfix()
         for sign in reversed(signs):
             if sign == "*":
-                found = self.plain(pointee(found))
+                operand = self.plain(pointee(operand))
             elif sign == "-":
-                found = arithmetic(constant(0), "-", as_number(found))
-        return found
+                operand = arithmetic(constant(0), "-", as_number(operand))
+        return operand
 
     def postfix(self) -> Operand:
-        found = self.primary()
+        operand = self.primary()
         while (sign := self.peek()) in (".", "->", "["):
             self.take()
             if sign == "[":
-                found = self.index(found)
+                operand = self.index(operand)
                 continue
             if sign == "->":
-                found = self.plain(pointee(found))
+                operand = self.plain(pointee(operand))
             name = self.take()
             if self.peek() == "(":
                 self.take()
@@ -169,10 +167,10 @@ class _Parser:
                         f"{name}() would have to be called: name a member that holds the size (only"
                         " size() of std is known)"
                     )
-                found = size(found)
+                operand = size(operand)
             else:
-                found = self.plain(member_of(found, name))
-        return found
+                operand = self.plain(member_of(operand, name))
+        return operand
 
     def index(self, operand: Operand) -> Operand:
         number = self.take()
@@ -196,13 +194,13 @@ class _Parser:
     def primary(self) -> Operand:
         token = self.take()
         if token == "(":
-            found = self.sum()
+            operand = self.sum()
             self.expect(")")
-            return found
+            return operand
         if token[:1].isdigit():
-            return constant(
-                float(token) if "." in token else int(token, 0 if token[:2] in ("0x", "0X") else 10)
-            )
+            if "." in token:
+                return constant(float(token))
+            return constant(int(token, 0 if token[:2] in ("0x", "0X") else 10))
         if not re.fullmatch(r"[A-Za-z_]\w*", token):
             raise Unresolved(
                 "it ends too early" if not token else f"{token!r} is not understood here"
@@ -211,13 +209,13 @@ class _Parser:
 
     def named(self, name: str) -> Operand:
         if name in self.names:
-            found = self.names[name]
-            if found is None:
+            parameter = self.names[name]
+            if parameter is None:
                 raise Unresolved(
                     f"the compiler removed {name} from its arguments: add __attribute__((noipa)) or"
                     " -fno-ipa-sra to it"
                 )
-            return found
+            return parameter
         this = self.names.get("this")
         if this is not None:
             implicit = _search(dereference(this), name, 0)
@@ -227,7 +225,7 @@ class _Parser:
 
 
 def _tokens(expression: str) -> list[str]:
-    found, at = [], 0
+    tokens, at = [], 0
     if len(expression) > 1000:
         raise Unresolved("it is too long")
     expression = expression.rstrip()
@@ -238,6 +236,6 @@ def _tokens(expression: str) -> list[str]:
                 f"{expression[at]!r} is not understood: write parameters, members, .size(), + - * /"
                 " and numbers"
             )
-        found.append(match[0].strip())
+        tokens.append(match[0].strip())
         at = match.end()
-    return found
+    return tokens

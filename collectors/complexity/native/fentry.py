@@ -13,7 +13,7 @@ import struct
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.collectors._shared.execution import launched
 from perfvcs.collectors.complexity import inside
@@ -40,14 +40,25 @@ if TYPE_CHECKING:
 
 MAGIC, VERSION = b"PVCSFECF", 1
 OUTERMOST, PATCH = 1, 2
-NONE = 0xFFFFFFFF
+NONE = 0xFFFFFFFF  # no program, in fentry.c
 ENGINE = "fentry/1"
 FENTRY_VARIABLE = "PERFVCS_FENTRY"
 OPTIONS = ("-mgeneral-regs-only", "-ldl", "-lpthread")
 GLANCE = 4  # calls kept per function and bucket if all functions are recorded
 ROUGH = 0.5  # of the time between begin and end; what is left of less is doubtful
 SMALLEST_SHARE = 0.001  # of the time of the slowest; functions below it are not proposed
-BinaryIdentity = tuple[str, int, int, int, int]  # path, device, inode, size, time
+
+
+class BinaryIdentity(NamedTuple):
+    """A program file as it is now; ``changed`` in ns since 1970."""
+
+    path: str
+    device: int
+    inode: int
+    size: int
+    changed: int
+
+
 _found: dict[tuple[object, ...], TraceSelection] = {}
 
 
@@ -58,24 +69,24 @@ def write(path: Path, selection: TraceSelection, *, outermost: bool, keep: int) 
     nops: list[bytes] = []
     programs: dict[Steps, int] = {(): NONE}
     steps: list[Instruction] = []
-    for one in selection.objects:
+    for file in selection.objects:
         objects.append(
             struct.pack(
                 "<QQIIII",
-                one.device,
-                one.inode,
+                file.device,
+                file.inode,
                 len(sites),
-                len(one.sites),
+                len(file.sites),
                 len(nops),
-                len(one.others),
+                len(file.others),
             )
         )
-        for site in one.sites:
+        for site in file.sites:
             if site.steps not in programs:
                 programs[site.steps] = len(steps)
                 steps += site.steps
             sites.append(struct.pack("<QII", site.offset, site.function, programs[site.steps]))
-        nops += [struct.pack("<Q", offset) for offset in one.others]
+        nops += [struct.pack("<Q", offset) for offset in file.others]
     head = struct.pack(
         "<8sIIIIIIIIQ",
         MAGIC,
@@ -116,19 +127,21 @@ def runtime() -> Path:
             f"functions of C and C++ are recorded on x86-64 only, this is {platform.machine()}"
         )
     try:
-        found = compiled(
+        library = compiled(
             inside.COMPLEXITY_INSIDE / "fentry" / "fentry.c", flags=OPTIONS, shared=True
         )
     except NotCompiled as error:
         raise CollectError(
             f"complexity needs a C compiler to make its recorder: {error}", lasting=True
         ) from None
-    return preloadable(found)
+    return preloadable(library)
 
 
 def _identity(path: Path) -> BinaryIdentity:
-    about = path.stat()
-    return str(path), about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns
+    status = path.stat()
+    return BinaryIdentity(
+        str(path), status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+    )
 
 
 def _files(run: Run) -> list[Path]:
@@ -141,7 +154,7 @@ def _files(run: Run) -> list[Path]:
 def _functions(identity: BinaryIdentity) -> BinaryFunctions:
     from perfvcs.collectors.complexity.native.functions import BinaryFunctions
 
-    path = Path(identity[0])
+    path = Path(identity.path)
     with reading(path):
         return BinaryFunctions.read(Elf.read(path))
 
@@ -163,7 +176,9 @@ def _selected(
     try:
         return _select(files, request.functions)
     except Unresolved:
-        further = tuple(_identity(path) for path in plugins(run, [Path(file[0]) for file in files]))
+        further = tuple(
+            _identity(path) for path in plugins(run, [Path(file.path) for file in files])
+        )
         if not further:
             raise
         return _select(files + further, request.functions)
@@ -204,10 +219,10 @@ def _discovered(
     entries = tuple(
         TracedFunction(calls.names[number], candidates.sizes[number]) for number in best
     )
-    found = select(entries, everything)
+    selection = select(entries, everything)
     shown = ", ".join(f'"{entry.name}={entry.size}"' for entry in entries)
     _found[key] = dataclasses.replace(
-        found, warnings=[f"complexity: chosen by time; to keep them: functions = [{shown}]"]
+        selection, warnings=[f"complexity: chosen by time; to keep them: functions = [{shown}]"]
     )
     return _found[key]
 
@@ -271,12 +286,12 @@ def _check_loaded(run: Run, folder: Path) -> None:
 def _remarks(selection: TraceSelection, rows: CallRows) -> list[str]:
     import numpy as np
 
-    found = []
+    lines = []
     count = np.bincount(rows.function, minlength=len(selection.names))
     uncalled = [name for name, calls in zip(selection.names, count, strict=True) if not calls]
     if uncalled and len(uncalled) < len(selection.names):
         lost = any(dataclasses.astuple(rows.losses))
-        found.append(
+        lines.append(
             f"complexity: {', '.join(uncalled)}"
             f" {'has no recorded calls' if lost else 'was not called'}"
         )
@@ -285,27 +300,29 @@ def _remarks(selection: TraceSelection, rows: CallRows) -> list[str]:
     )
     for name, size, calls in zip(selection.names, selection.sizes, sizeless, strict=True):
         if size is not None and calls:
-            found.append(
+            lines.append(
                 f"complexity: {name}={size} had no value in {round(calls):,} calls (a null pointer,"
                 " or a division by zero)"
             )
-    return found + _rough(selection.names, rows) + _losses(rows.losses)
+    return lines + _rough(selection.names, rows) + _losses(rows.losses)
 
 
 def _rough(names: list[str], rows: CallRows) -> list[str]:
     import numpy as np
 
     net, gross = (
-        np.bincount(rows.function, weights=one * rows.rate, minlength=len(names))
-        for one in (rows.duration, rows.duration + rows.cost)
+        np.bincount(rows.function, weights=durations * rows.rate, minlength=len(names))
+        for durations in (rows.duration, rows.duration + rows.cost)
     )
-    found = [
-        name for name, own, whole in zip(names, net, gross, strict=True) if own < ROUGH * whole
+    rough = [
+        name
+        for name, exclusive, whole in zip(names, net, gross, strict=True)
+        if exclusive < ROUGH * whole
     ]
-    if not found:
+    if not rough:
         return []
     return [
-        f"complexity: most of the time measured of {', '.join(found)} was the recorder's own, which"
+        f"complexity: most of the time measured of {', '.join(rough)} was the recorder's own, which"
         " is subtracted: these durations are rough; record fewer or longer calls"
     ]
 

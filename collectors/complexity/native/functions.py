@@ -56,25 +56,25 @@ class BinaryFunction:
     def clone(self) -> str | None:
         """The suffix that the compiler gave a changed copy; None for the function itself."""
         name = self.symbol.name if self.symbol else ""
-        found = [name.find(part) for part in CLONES if part in name]
-        return name[min(found) :] if found else None
+        indices = [name.find(part) for part in CLONES if part in name]
+        return name[min(indices) :] if indices else None
 
     @cached_property
     def parameters(self) -> list[Parameter]:
         """Its parameters as the source has them; an instance that the compiler changed may list
         them otherwise.
         """
-        own = [child for child in self.die.iter_children() if tag(child) == "formal_parameter"]
+        listed = [child for child in self.die.iter_children() if tag(child) == "formal_parameter"]
         source = (
             self.die.get_DIE_from_attribute("DW_AT_abstract_origin")
             if "DW_AT_abstract_origin" in self.die.attributes
             else None
         )
         if source is None:
-            return [self._parameter(child, child) for child in own]
+            return [self._parameter(child, child) for child in listed]
         places = {
             child.get_DIE_from_attribute("DW_AT_abstract_origin").offset: child
-            for child in own
+            for child in listed
             if "DW_AT_abstract_origin" in child.attributes
         }
         declared = [child for child in source.iter_children() if tag(child) == "formal_parameter"]
@@ -101,7 +101,7 @@ class BinaryFunction:
     @cached_property
     def signature(self) -> str:
         """Its parameters' types, as in ``(int, Item const&)``."""
-        shown = [one.type.name for one in self.parameters if not one.artificial]
+        shown = [parameter.type.name for parameter in self.parameters if not parameter.artificial]
         return f"({', '.join(shown)})"
 
     @property
@@ -143,11 +143,11 @@ class BinaryFunction:
         optimisation.
         """
         return any(
-            one.place is not None
-            and one.place.form == "DW_FORM_exprloc"
-            and one.place.value[:1] == [FRAME]
-            and one.type.kind in ("integer", "float", "pointer")
-            for one in self.parameters
+            parameter.place is not None
+            and parameter.place.form == "DW_FORM_exprloc"
+            and parameter.place.value[:1] == [FRAME]
+            and parameter.type.kind in ("integer", "float", "pointer")
+            for parameter in self.parameters
         )
 
 
@@ -173,8 +173,8 @@ class BinaryFunctions:
             return functions
         symbols: dict[int, Symbol] = {}
         for symbol in elf.symbols:
-            known = symbols.get(symbol.address)
-            if known is None or known.local:
+            earlier = symbols.get(symbol.address)
+            if earlier is None or earlier.local:
                 symbols[symbol.address] = symbol
         seen: set[int] = set()
         for unit in elf.debug.iter_CUs():
@@ -197,12 +197,12 @@ class BinaryFunctions:
     @cached_property
     def inlined(self) -> set[str]:
         """Names of functions that only exist inside others."""
-        return {_name(die) for die in self._inlined} - {one.name for one in self.found}
+        return {_name(die) for die in self._inlined} - {function.name for function in self.found}
 
     @cached_property
     def unhooked(self) -> set[str]:
         """Names of functions that do not call ``__fentry__``."""
-        return {_name(die) for die in self._unhooked} - {one.name for one in self.found}
+        return {_name(die) for die in self._unhooked} - {function.name for function in self.found}
 
     def _add(self, die: Any, file: str, symbols: dict[int, Symbol], seen: set[int]) -> None:
         if "DW_AT_declaration" in die.attributes:
@@ -241,9 +241,9 @@ class BinaryFunctions:
             return None
         base = number(die.cu.get_top_DIE(), "DW_AT_low_pc") or 0
         starts = [
-            one.begin_offset + (0 if one.is_absolute else base)
-            for one in lists.get_range_list_at_offset(ranges, die.cu)
-            if hasattr(one, "begin_offset")
+            entry.begin_offset + (0 if entry.is_absolute else base)
+            for entry in lists.get_range_list_at_offset(ranges, die.cu)
+            if hasattr(entry, "begin_offset")
         ]
         return next(
             (start for start in starts if start in self.elf.hooks), starts[0] if starts else None
@@ -251,13 +251,13 @@ class BinaryFunctions:
 
     @cached_property
     def _definitions(self) -> dict[tuple[str, ...], Any]:
-        found: dict[tuple[str, ...], Any] = {}
+        by_name: dict[tuple[str, ...], Any] = {}
         if self.elf.debug is not None:
             for unit in self.elf.debug.iter_CUs():
                 for die in _structs(unit.get_top_DIE(), 0):
                     if (name := text(die)) and "DW_AT_declaration" not in die.attributes:
-                        found.setdefault((*scope(die), name), die)
-        return found
+                        by_name.setdefault((*scope(die), name), die)
+        return by_name
 
     def definition(self, die: Any) -> Any | None:
         """The definition of a struct that one source only declares, from another source."""

@@ -50,7 +50,10 @@ def guess(function: BinaryFunction, fits: Callable[[Steps], bool] = bool) -> str
     a weaker name. Capacities and sizes of elements are not sizes. ``fits`` may refuse a size's
     program.
     """
-    return next((one for one in _candidates(function) if _works(function, one, fits)), None)
+    return next(
+        (candidate for candidate in _candidates(function) if _works(function, candidate, fits)),
+        None,
+    )
 
 
 def _works(function: BinaryFunction, expression: str, fits: Callable[[Steps], bool]) -> bool:
@@ -61,24 +64,32 @@ def _works(function: BinaryFunction, expression: str, fits: Callable[[Steps], bo
 
 
 def _candidates(function: BinaryFunction) -> list[str]:
-    parameters = [one for one in function.parameters if one.name and not one.artificial]
-    this = [one for one in function.parameters if one.artificial and one.name == "this"]
-    found = [name for pattern in SIZE_NAMES[:3] for name in _integers(parameters, pattern)]
-    for one in parameters:
-        found += _inside(one)
+    parameters = [
+        parameter
+        for parameter in function.parameters
+        if parameter.name and not parameter.artificial
+    ]
+    this = [
+        parameter
+        for parameter in function.parameters
+        if parameter.artificial and parameter.name == "this"
+    ]
+    expressions = [name for pattern in SIZE_NAMES[:3] for name in _integers(parameters, pattern)]
+    for parameter in parameters:
+        expressions += _inside(parameter)
     if this and not function.constructor:
-        found += _inside(this[0])
-    return [*found, *_integers(parameters, SIZE_NAMES[3])]
+        expressions += _inside(this[0])
+    return [*expressions, *_integers(parameters, SIZE_NAMES[3])]
 
 
 def _integers(parameters: list[Parameter], pattern: re.Pattern[str]) -> list[str]:
     return [
-        one.name
-        for one in parameters
-        if one.name
-        and pattern.fullmatch(one.name)
-        and not CAPACITIES.search(one.name)
-        and _whole(one.type)
+        parameter.name
+        for parameter in parameters
+        if parameter.name
+        and pattern.fullmatch(parameter.name)
+        and not CAPACITIES.search(parameter.name)
+        and _whole(parameter.type)
     ]
 
 
@@ -96,28 +107,30 @@ def _inside(parameter: Parameter) -> list[str]:
         return []
     if container(type_):
         return [f"{name}{sign}size()"]
-    members = [one for one in _flat(type_, 0) if one.name]
-    found = [
-        f"{name}{sign}{one.name}"
+    members = [member for member in _flat(type_, 0) if member.name]
+    expressions = [
+        f"{name}{sign}{member.name}"
         for pattern in SIZE_NAMES[:3]
-        for one in members
-        if pattern.fullmatch(one.name or "")
-        and not CAPACITIES.search(one.name or "")
-        and _whole(one.type)
-        and not one.type.reference
+        for member in members
+        if pattern.fullmatch(member.name or "")
+        and not CAPACITIES.search(member.name or "")
+        and _whole(member.type)
+        and not member.type.reference
     ]
-    return found + [f"{name}{sign}{one.name}.size()" for one in members if container(one.type)]
+    return expressions + [
+        f"{name}{sign}{member.name}.size()" for member in members if container(member.type)
+    ]
 
 
 def _flat(type_: Type, depth: int) -> list[Member]:
     """Members, with those of bases."""
-    found: list[Member] = []
-    for one in type_.members:
-        if (one.base or one.name is None) and depth < 8 and one.type.kind == "struct":
-            found += _flat(one.type, depth + 1)
-        elif not one.base:
-            found.append(one)
-    return found
+    members: list[Member] = []
+    for member in type_.members:
+        if (member.base or member.name is None) and depth < 8 and member.type.kind == "struct":
+            members += _flat(member.type, depth + 1)
+        elif not member.base:
+            members.append(member)
+    return members
 
 
 def chosen(name: str, everything: Sequence[BinaryFunctions]) -> list[BinaryFunction]:
@@ -130,18 +143,18 @@ def chosen(name: str, everything: Sequence[BinaryFunctions]) -> list[BinaryFunct
     """
     placed = IN_FILE.fullmatch(name) or BESIDE_FILE.fullmatch(name)
     wanted = _tight(placed["name"] if placed else name)
-    known = [one for functions in everything for one in functions.found]
+    candidates = [function for functions in everything for function in functions.found]
     if placed:
-        known = [
-            one
-            for one in known
-            if one.file == placed["file"] or one.file.endswith("/" + placed["file"])
+        candidates = [
+            function
+            for function in candidates
+            if function.file == placed["file"] or function.file.endswith("/" + placed["file"])
         ]
     for forms in (_exact, _bare, _ends):
-        found = [one for one in known if wanted in forms(one)]
-        if found:
-            return found
-    raise Unresolved(_missing(name, wanted, known, everything))
+        meant = [function for function in candidates if wanted in forms(function)]
+        if meant:
+            return meant
+    raise Unresolved(_missing(name, wanted, candidates, everything))
 
 
 @cache  # each name that is asked for is compared with all functions of the program
@@ -165,20 +178,23 @@ def _bare(function: BinaryFunction) -> tuple[str, ...]:
 
 
 def _ends(function: BinaryFunction) -> tuple[str, ...]:
-    found: list[str] = []
+    endings: list[str] = []
     for full in (function.name, without_arguments(function.name)):
         for match in re.finditer("::", full):
             end = _tight(full[match.end() :])
-            found += [end, end + _tight(function.signature)]
-    return tuple(found)
+            endings += [end, end + _tight(function.signature)]
+    return tuple(endings)
 
 
 def _missing(
-    name: str, wanted: str, known: Sequence[BinaryFunction], everything: Sequence[BinaryFunctions]
+    name: str,
+    wanted: str,
+    candidates: Sequence[BinaryFunction],
+    everything: Sequence[BinaryFunctions],
 ) -> str:
     where = ", ".join(str(functions.elf.path) for functions in everything) or "the program"
-    inlined = {one for functions in everything for one in functions.inlined}
-    unhooked = {one for functions in everything for one in functions.unhooked}
+    inlined = {inner_name for functions in everything for inner_name in functions.inlined}
+    unhooked = {inner_name for functions in everything for inner_name in functions.unhooked}
     if _among(wanted, inlined):
         return (
             f"complexity: {name} was inlined everywhere in {where}: put __attribute__((noinline))"
@@ -189,8 +205,8 @@ def _missing(
             f"complexity: {name} in {where} was not compiled with {' '.join(COMPILER_FLAGS)}: build"
             " its source with these flags too"
         )
-    names = {one.name for one in known} | inlined | unhooked
-    shown = [one for one in names if not one.startswith(("std::", "__"))]
+    names = {candidate.name for candidate in candidates} | inlined | unhooked
+    shown = [candidate for candidate in names if not candidate.startswith(("std::", "__"))]
     if any(functions.split for functions in everything):
         return (
             f"complexity: the debug information of {where} is in other files: compile without"
@@ -205,7 +221,10 @@ def _missing(
 
 
 def _among(wanted: str, names: Iterable[str]) -> bool:
-    return any(_tight(one) == wanted or _tight(one).endswith("::" + wanted) for one in names)
+    return any(
+        _tight(candidate) == wanted or _tight(candidate).endswith("::" + wanted)
+        for candidate in names
+    )
 
 
 def uids(functions: Sequence[BinaryFunction]) -> list[str]:
@@ -214,22 +233,22 @@ def uids(functions: Sequence[BinaryFunction]) -> list[str]:
 
     Copies of one function that the compiler made share a name.
     """
-    entities = [(one.name, one.signature, one.file) for one in functions]
+    entities = [(function.name, function.signature, function.file) for function in functions]
     distinct = set(entities)
     by_name = Counter(name for name, _, _ in distinct)
     by_signature = Counter((name, signature) for name, signature, _ in distinct)
     short = Counter(
         (name, signature, file.rsplit("/", 1)[-1]) for name, signature, file in distinct
     )
-    found = []
+    texts = []
     for name, signature, file in entities:
         last = file.rsplit("/", 1)[-1]
         if by_name[name] == 1:
-            found.append(name)
+            texts.append(name)
         elif by_signature[name, signature] == 1:
-            found.append(name + signature)
+            texts.append(name + signature)
         else:
             same = sum(1 for other, _, where in distinct if other == name and where == file)
             place = last if short[name, signature, last] == 1 else file
-            found.append(f"{name}{signature if same > 1 else ''} ({place})")
-    return found
+            texts.append(f"{name}{signature if same > 1 else ''} ({place})")
+    return texts

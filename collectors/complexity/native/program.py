@@ -239,9 +239,10 @@ def as_number(operand: Operand) -> StackNumber:
         raise Unresolved("an array is not a size: add an index such as [0]")
     steps = load(operand)
     type_ = operand.type
-    kind = "real" if type_.kind == "float" else "signed" if type_.signed else "unsigned"
+    if type_.kind == "float":
+        return StackNumber(steps, "real")
     # as in C, what is narrower than int becomes an int
-    return StackNumber(steps, "signed" if kind == "unsigned" and type_.width < 4 else kind)
+    return StackNumber(steps, "signed" if type_.signed or type_.width < 4 else "unsigned")
 
 
 def constant(value: float) -> StackNumber:
@@ -294,13 +295,13 @@ def _to_real(number: StackNumber, below: int) -> Steps:
 
 def finished(size: Operand) -> Steps:
     """The whole program; raises Unresolved where the runtime's stack is too small."""
-    found = as_number(size)
-    kind = {"signed": 1, "unsigned": 2, "real": 3}[found.kind]
+    number = as_number(size)
+    kind = {"signed": 1, "unsigned": 2, "real": 3}[number.kind]
     depth = 0
-    for step in found.steps:
+    for step in number.steps:
         depth += PUSHES.get(step.code, 0)
         if depth > DEPTH:
             raise Unresolved("its size has too many brackets: write a simpler expression")
-    if len(found.steps) > LONGEST_CHAIN:
+    if len(number.steps) > LONGEST_CHAIN:
         raise Unresolved("its size is too long: write a simpler expression")
-    return (*found.steps, Instruction(Code.END, kind))
+    return (*number.steps, Instruction(Code.END, kind))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MAGIC, VERSION = b"PVCSFENT", 1
 SEGMENT = 1 << 20
 LARGEST_RECORDING = 256 * SEGMENT  # of one file
-BLOCK_MAGIC = 0x4B4C4250
+BLOCK_MAGIC = 0x4B4C4250  # BLOCK in arena.h
 PROCESS, THREAD, CHUNK = 1, 2, 3
 BLOCK_HEAD = struct.Struct("<IIQ")
 ABOUT = struct.Struct("<8sIIQQQQQQQQQ")  # after the head of the first block
@@ -106,8 +106,8 @@ def read(folder: Path, functions: int, keep: int) -> CallRows:
     parts: list[_Part] = []
     for path in paths:
         clock, reservoirs = _file(_content(path), path, functions, losses)
-        for one in reservoirs:
-            rows = _kept(one, keep)
+        for reservoir in reservoirs:
+            rows = _kept(reservoir, keep)
             total += len(rows)
             if total > MAX_CALLS:
                 raise CollectError(
@@ -115,7 +115,9 @@ def read(folder: Path, functions: int, keep: int) -> CallRows:
                     " processes"
                 )
             if len(rows):
-                parts.append(_Part(one.function, max(1.0, one.seen / len(rows)), rows, clock))
+                parts.append(
+                    _Part(reservoir.function, max(1.0, reservoir.seen / len(rows)), rows, clock)
+                )
     return _columns(parts, keep, losses)
 
 
@@ -129,8 +131,8 @@ def _columns(parts: list[_Part], keep: int, losses: Losses) -> CallRows:
     scale = np.repeat(np.array([part.clock.scale for part in parts], np.float64), lengths)
     starts = np.concatenate([*(part.clock.at(part.rows["start"]) for part in parts), np.empty(0)])
     order = np.lexsort((starts, function))
-    kept, rate = one_sample(function[order] * BUCKETS + _buckets(rows[order]), rate[order], keep)
-    order, rate = order[kept], rate[kept]
+    chosen, rate = one_sample(function[order] * BUCKETS + _buckets(rows[order]), rate[order], keep)
+    order, rate = order[chosen], rate[chosen]
     rows, function, scale = rows[order], function[order], scale[order]
     return CallRows(
         function,
@@ -152,13 +154,13 @@ def _sizes(rows: NDArray[np.void]) -> NDArray[np.float64]:
 
     kind = rows["start"] >> TICK_BITS
     raw = rows["size"]
-    found: NDArray[np.float64] = np.select(
+    sizes: NDArray[np.float64] = np.select(
         [kind == SIGNED, kind == UNSIGNED, kind == REAL],
         [raw.view("<i8").astype(float), raw.astype(float), raw.view("<f8")],
         np.nan,
     )
-    found[~np.isfinite(found)] = np.nan
-    return found
+    sizes[~np.isfinite(sizes)] = np.nan
+    return sizes
 
 
 def _buckets(rows: NDArray[np.void]) -> NDArray[np.int64]:
@@ -177,10 +179,10 @@ def _buckets(rows: NDArray[np.void]) -> NDArray[np.int64]:
     quarter = (bits >> 50 & 0x1FFF).astype(
         np.int64
     ) - 4 * 1023  # exponent and two digits behind the point; of reals from 1/256 on
-    found = 2 + np.clip(quarter + np.where(real, 4 * 8, 0), 0, 255) + np.where(negative, 256, 0)
-    found[np.where(real, raw << 1, raw) == 0] = 1
-    found[kind == NONE] = 0
-    return found
+    buckets = 2 + np.clip(quarter + np.where(real, 4 * 8, 0), 0, 255) + np.where(negative, 256, 0)
+    buckets[np.where(real, raw << 1, raw) == 0] = 1
+    buckets[kind == NONE] = 0
+    return buckets
 
 
 def _kept(reservoir: _Reservoir, keep: int) -> NDArray[np.void]:
@@ -212,14 +214,14 @@ def _file(
     """Its clock, and the reservoirs of one file."""
     import numpy as np
 
-    about: list[int] | None = None  # without the magic
-    found: dict[int, _Reservoir] = {}
+    process: list[int] | None = None  # without the magic
+    reservoirs: dict[int, _Reservoir] = {}
     for kind, body in _blocks(content, path):
-        if kind == PROCESS and about is None:
-            magic, *about = ABOUT.unpack_from(body)
-            if magic != MAGIC or about[0] != VERSION:
+        if kind == PROCESS and process is None:
+            magic, *process = ABOUT.unpack_from(body)
+            if magic != MAGIC or process[0] != VERSION:
                 raise _wrong(path, "is of another version")
-            losses.memory += about[-1]
+            losses.memory += process[-1]
         elif kind == THREAD:
             _, _, *counts = COUNTERS.unpack_from(body)
             for name, count in zip(("full", "unwound", "switched", "missed"), counts, strict=True):
@@ -228,21 +230,21 @@ def _file(
             function, _thread, number, _part, seen, first = PART.unpack_from(body)
             if function >= functions:
                 raise _wrong(path, "has calls of a function that was not chosen")
-            one = found.setdefault(number, _Reservoir(function))
-            one.seen = max(one.seen, seen)
-            one.parts.append(
+            reservoir = reservoirs.setdefault(number, _Reservoir(function))
+            reservoir.seen = max(reservoir.seen, seen)
+            reservoir.parts.append(
                 (first, np.frombuffer(body, CALL_RECORD, (len(body) - PART.size) // 32, PART.size))
             )
-    return (_clock(about, path) if about is not None else _Clock()), list(found.values())
+    return (_clock(process, path) if process is not None else _Clock()), list(reservoirs.values())
 
 
 def _wrong(path: Path, what: str) -> CollectError:
     return CollectError(f"{path.name} {what}: the program must leave it alone")
 
 
-def _clock(about: list[int], path: Path) -> _Clock:
-    first_tick, first_ns, last_tick, last_ns = about[2:6]
-    if about[9]:  # ticks are ns
+def _clock(process: list[int], path: Path) -> _Clock:
+    first_tick, first_ns, last_tick, last_ns = process[2:6]
+    if process[9]:  # ticks are ns
         return _Clock()
     if last_tick <= first_tick or last_ns <= first_ns:
         raise _wrong(path, "has no times")
@@ -251,7 +253,7 @@ def _clock(about: list[int], path: Path) -> _Clock:
 
 def _blocks(content: bytes, path: Path) -> list[tuple[int, memoryview]]:
     """Kind and body of each block; the space behind the last one of a segment is empty."""
-    found = []
+    blocks = []
     view = memoryview(content)
     for segment in range(0, len(content), SEGMENT):
         at, end = segment, min(segment + SEGMENT, len(content))
@@ -264,6 +266,6 @@ def _blocks(content: bytes, path: Path) -> list[tuple[int, memoryview]]:
             ) + BLOCK_HEAD.size
             if not least <= size <= end - at:
                 raise _wrong(path, "is damaged")
-            found.append((kind, view[at + BLOCK_HEAD.size : at + size]))
+            blocks.append((kind, view[at + BLOCK_HEAD.size : at + size]))
             at += size
-    return found
+    return blocks

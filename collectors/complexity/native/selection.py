@@ -18,7 +18,7 @@ from perfvcs.collectors.complexity.native.program import Steps
 from perfvcs.launcher.execution import not_started
 from perfvcs.plugins.collector import CollectError, Run
 
-MAGIC = b"\x7fELF"
+MAGIC = b"\x7fELF"  # elf.h
 SCRIPT_BYTES = 1 << 16  # bytes of a script
 MOST_FILES = 20_000  # below the project's folder
 SANITIZERS = ("libasan.", "libtsan.", "libhwasan.")
@@ -41,12 +41,12 @@ def programs(run: Run) -> list[Path]:
         for elf in list(read.values()):
             for library in _libraries(elf, run, set()):
                 read.setdefault(library, Elf.read(library))
-        if found := [path for path, elf in read.items() if elf.hooks]:
+        if recordable := [path for path, elf in read.items() if elf.hooks]:
             _bear(read.values())
-            return found
+            return recordable
     # an interpreter that loads them
-    if named and Elf.read(named[0]).dynamic and (found := plugins(run, named)):
-        return found
+    if named and Elf.read(named[0]).dynamic and (recordable := plugins(run, named)):
+        return recordable
     raise Unresolved(_not_built(run, [Elf.read(path) for path in named]))
 
 
@@ -66,12 +66,12 @@ def named(run: Run) -> list[Path]:
     """The programs that the command names and that are below its folder, else that of its first
     word; raises Unresolved.
     """
-    found = _programs(run)
+    commands = _programs(run)
     top = os.path.realpath(run.cwd) + os.sep
-    own = [path for path in found if str(path).startswith(top)] or found[:1]
-    if not own:
+    projects = [path for path in commands if str(path).startswith(top)] or commands[:1]
+    if not projects:
         raise Unresolved(_not_built(run, []))
-    return own
+    return projects
 
 
 def _programs(run: Run) -> list[Path]:
@@ -143,18 +143,18 @@ def _libraries(elf: Elf, run: Run, seen: set[Path]) -> Iterator[Path]:
             yield from _libraries(Elf.read(path), run, seen)
 
 
-def plugins(run: Run, known: Iterable[Path]) -> list[Path]:
+def plugins(run: Run, loaded: Iterable[Path]) -> list[Path]:
     """Libraries below the run's folder that a program may load while it runs, as far as they were
     compiled with the flags.
     """
-    taken, looked_at = set(known), 0
-    found: list[Path] = []
+    taken, looked_at = set(loaded), 0
+    libraries: list[Path] = []
     for folder, folders, files in os.walk(run.cwd):
         folders[:] = sorted(name for name in folders if name not in SKIPPED)
         for name in sorted(files):
             looked_at += 1
             if looked_at > MOST_FILES:
-                return found
+                return libraries
             path = Path(os.path.realpath(Path(folder, name)))
             if (
                 re.search(r"\.so(\.\d+)*$", name)
@@ -163,26 +163,26 @@ def plugins(run: Run, known: Iterable[Path]) -> list[Path]:
                 and Elf.read(path).hooks
             ):
                 taken.add(path)
-                found.append(path)
-    return found
+                libraries.append(path)
+    return libraries
 
 
 def _not_built(run: Run, programs: list[Elf]) -> str:
-    own = [
+    projects = [
         elf for elf in programs if str(elf.path).startswith(os.path.realpath(run.cwd) + os.sep)
     ] or programs
-    if not own:
+    if not projects:
         return (
             f"complexity: {Path(run.argv[0]).name} names no program whose functions could be"
             " recorded: let cmd start the program itself"
         )
-    elf = own[0]
+    elf = projects[0]
     if not elf.dynamic and not elf.needed:
         return (
             f"complexity: {elf.path} is linked statically, so nothing can be loaded into it: link"
             " it without -static"
         )
-    if len(own) == 1 and elf.stripped and elf.refers:
+    if len(projects) == 1 and elf.stripped and elf.refers:
         return (
             f"complexity: {elf.path} is stripped, its functions cannot be found: build it without"
             " -s and do not strip it"
@@ -239,9 +239,9 @@ def select(
     choices: dict[tuple[Path, int], _Choice] = {}
     warnings: list[str] = []
     for entry in entries:
-        found = chosen(entry.name, everything)
+        meant = chosen(entry.name, everything)
         errors: list[str] = []
-        for function in found:
+        for function in meant:
             key = (function.elf.path, function.address)
             try:
                 made = _choose(function, entry.size)
@@ -250,7 +250,7 @@ def select(
                 made = _Choice(function, None, (), guessed=False)
             if key not in choices or entry.size is not None:
                 choices[key] = made
-        if len(errors) == len(found) and errors:
+        if len(errors) == len(meant) and errors:
             raise Unresolved(errors[0])
         warnings += [f"{error}: its size is not recorded" for error in errors]
     return _selection(list(choices.values()), everything, warnings)
@@ -261,19 +261,21 @@ def automatic(everything: Sequence[BinaryFunctions], folder: Path) -> TraceSelec
     when there are none.
     """
     top = os.path.realpath(folder) + os.sep
-    found = []
-    for function in [one for functions in everything for one in functions.found][:MOST_AUTOMATIC]:
+    selected = []
+    for function in [candidate for functions in everything for candidate in functions.found][
+        :MOST_AUTOMATIC
+    ]:
         if (
             os.path.realpath(function.file).startswith(top)
             and (made := _choose(function, None)).size is not None
         ):
-            found.append(made)
-    if not found:
+            selected.append(made)
+    if not selected:
         raise Unresolved(
             "complexity: no function of the program has parameters or members that look like a"
             " size: name them as function=expression"
         )
-    return _selection(found, everything, [])
+    return _selection(selected, everything, [])
 
 
 def _choose(function: BinaryFunction, size: str | None) -> _Choice:
@@ -295,38 +297,38 @@ def _selection(
     sizes: list[str | None] = []
     numbers: dict[str, int] = {}
     sites: dict[Path, list[HookSite]] = {}
-    for uid, one in zip(uids([one.function for one in choices]), choices, strict=True):
+    for uid, choice in zip(uids([choice.function for choice in choices]), choices, strict=True):
         if uid not in numbers:
             numbers[uid] = len(names)
             names.append(uid)
-            sizes.append(one.size)
+            sizes.append(choice.size)
         elif sizes[numbers[uid]] is None:
-            sizes[numbers[uid]] = one.size
-        function = one.function
+            sizes[numbers[uid]] = choice.size
+        function = choice.function
         sites.setdefault(function.elf.path, []).append(
-            HookSite(function.elf.hooks[function.address][1], numbers[uid], one.steps)
+            HookSite(function.elf.hooks[function.address][1], numbers[uid], choice.steps)
         )
     objects = []
     for functions in everything:
         elf = functions.elf
-        own = sites.get(elf.path, [])
-        taken = {site.offset for site in own}
+        recorded = sites.get(elf.path, [])
+        taken = {site.offset for site in recorded}
         others = sorted(start for start, end in elf.hooks.values() if end not in taken)
-        objects.append(Object(elf.path, elf.device, elf.inode, tuple(own), tuple(others)))
+        objects.append(Object(elf.path, elf.device, elf.inode, tuple(recorded), tuple(others)))
     missing = [name for name, size in zip(names, sizes, strict=True) if size is None]
     guessed = {
-        uid: one.size
-        for uid, one in zip(uids([one.function for one in choices]), choices, strict=True)
-        if one.guessed
+        uid: choice.size
+        for uid, choice in zip(uids([choice.function for choice in choices]), choices, strict=True)
+        if choice.guessed
     }
-    said = list(warnings)
+    remarks = list(warnings)
     if guessed:
-        said.append(
+        remarks.append(
             "complexity: sizes were guessed: "
             + ", ".join(f"{uid}={size}" for uid, size in sorted(guessed.items()))
         )
-    said += [
+    remarks += [
         f"complexity: {name} has no parameter that looks like a size: write {name}=expression"
         for name in missing
     ]
-    return TraceSelection(names, sizes, objects, said)
+    return TraceSelection(names, sizes, objects, remarks)

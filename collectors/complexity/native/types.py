@@ -28,24 +28,24 @@ DEEPEST_TYPE = 64  # nested types; more is a damaged file
 
 def tag(die: Any) -> str:
     """The tag without its prefix."""
-    found = die.tag
-    return found[7:] if isinstance(found, str) else "unknown"
+    name = die.tag
+    return name[7:] if isinstance(name, str) else "unknown"
 
 
 def text(die: Any, attribute: str = "DW_AT_name") -> str | None:
     """An attribute that is a string."""
-    found = die.attributes.get(attribute)
+    value = die.attributes.get(attribute)
     return (
-        found.value.decode(errors="replace")
-        if found is not None and isinstance(found.value, bytes)
+        value.value.decode(errors="replace")
+        if value is not None and isinstance(value.value, bytes)
         else None
     )
 
 
 def number(die: Any, attribute: str) -> int | None:
     """An attribute that is a number."""
-    found = die.attributes.get(attribute)
-    return found.value if found is not None and isinstance(found.value, int) else None
+    value = die.attributes.get(attribute)
+    return value.value if value is not None and isinstance(value.value, int) else None
 
 
 def refer(die: Any, attribute: str = "DW_AT_type") -> Any | None:
@@ -90,15 +90,15 @@ def scope(die: Any) -> list[str]:
         if further is None:
             break
         die = die.get_DIE_from_attribute(further)
-    found: list[str] = []
+    names: list[str] = []
     around = die.get_parent()
     while around is not None and tag(around) in (*SCOPES, "subprogram", "lexical_block"):
         if tag(around) in SCOPES:
-            found.append(text(around) or "(anonymous)")
+            names.append(text(around) or "(anonymous)")
         elif tag(around) == "subprogram":
-            found.append(text(original(around, "DW_AT_name")) or "?")
+            names.append(text(original(around, "DW_AT_name")) or "?")
         around = around.get_parent()
-    return found[::-1]
+    return names[::-1]
 
 
 @dataclass(frozen=True)
@@ -155,13 +155,9 @@ class Type:
             return "struct"
         if named == "base_type":
             encoding = number(die, "DW_AT_encoding")
-            return (
-                "float"
-                if encoding == FLOAT
-                else "other"
-                if encoding == COMPLEX or self.width not in (1, 2, 4, 8)
-                else "integer"
-            )
+            if encoding == FLOAT:
+                return "float"
+            return "integer" if encoding != COMPLEX and self.width in (1, 2, 4, 8) else "other"
         kinds: dict[str, TypeKind] = {
             "enumeration_type": "integer",
             "array_type": "array",
@@ -232,13 +228,9 @@ class Type:
         for child in self.plain.die.iter_children():
             if tag(child) == "subrange_type":
                 count, top = number(child, "DW_AT_count"), number(child, "DW_AT_upper_bound")
-                product *= (
-                    count
-                    if count is not None
-                    else top + 1
-                    if top is not None and top < 1 << 62
-                    else 0
-                )
+                if count is None:
+                    count = top + 1 if top is not None and top < 1 << 62 else 0
+                product *= count
         return product
 
     @property
@@ -336,9 +328,9 @@ def _runs_code(child: Any) -> bool:
         return True
     around = text(child.get_parent()) or ""
     given = [
-        one
-        for one in child.iter_children()
-        if tag(one) == "formal_parameter" and "DW_AT_artificial" not in one.attributes
+        parameter
+        for parameter in child.iter_children()
+        if tag(parameter) == "formal_parameter" and "DW_AT_artificial" not in parameter.attributes
     ]
     if name != around.split("<")[0] or len(given) != 1:
         return False

@@ -98,14 +98,14 @@ def _sizes(
     import numpy as np
 
     calls, notes = _recorded(run, request, places, run.scratch / "sizes")
-    found = {}
+    by_place = {}
     for number, place in enumerate(places):
         size = calls.size[calls.function == number]
-        found[place] = (
+        by_place[place] = (
             len(np.unique(size[~np.isnan(size)])),
             next(iter(notes.guesses[number]), ""),
         )
-    return found
+    return by_place
 
 
 def environment(run: Run, folder: Path) -> dict[str, str]:
@@ -145,8 +145,8 @@ def ask(
         (request.keep, int(request.outermost), *(part for pair in modules for part in pair))
     ]
     lines += [
-        (number, one.module, one.name, one.line, one.size or "")
-        for number, one in enumerate(places)
+        (number, place.module, place.name, place.line, place.size or "")
+        for number, place in enumerate(places)
     ]
     text = "".join(SEPARATOR.join(map(str, line)) + END for line in lines)
     (folder / "request").write_text(text, encoding="utf-8", errors="surrogateescape")

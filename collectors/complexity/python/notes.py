@@ -56,8 +56,8 @@ class FunctionLocation:
         >>> FunctionLocation.of(TracedFunction("pkg.mod:List.insert@12", "len(self)"))
         FunctionLocation(module='pkg.mod', name='List.insert', line=12, size='len(self)')
         """
-        found = FUNCTION_NAME.fullmatch(function.name)
-        if found is None:
+        match = FUNCTION_NAME.fullmatch(function.name)
+        if match is None:
             raise UsageError(
                 f"complexity: {function.name!r} names no Python function: write module:function,"
                 " module:Class.method, or one of these with @line behind it"
@@ -75,7 +75,7 @@ class FunctionLocation:
                 raise UsageError(
                     f"complexity: the size of {function.name} has control characters: remove them"
                 )
-        return cls(found["module"], found["name"], int(found["line"] or 0), function.size)
+        return cls(match["module"], match["name"], int(match["line"] or 0), function.size)
 
 
 @dataclass(frozen=True)
@@ -143,8 +143,8 @@ def _take(notes: RecorderNotes, kind: str, fields: list[str]) -> None:
         case "error", [number, text] if number.isdecimal():
             notes.errors.setdefault(int(number), text)
         case "guess", [number, expression, ambiguous] if number.isdecimal():
-            known = notes.guesses[int(number)]
-            known[expression] = known.get(expression, False) or ambiguous == "1"
+            guesses = notes.guesses[int(number)]
+            guesses[expression] = guesses.get(expression, False) or ambiguous == "1"
         case "timed", [path, line, module, calls, duration] if (
             line.isdecimal() and calls.isdecimal() and duration.isdecimal()
         ):

@@ -34,7 +34,7 @@ def check_defined(places: Sequence[FunctionLocation], notes: RecorderNotes) -> N
                 _why_not(
                     place,
                     notes,
-                    [other for one, other in enumerate(places) if one in notes.defined],
+                    [other for index, other in enumerate(places) if index in notes.defined],
                 ),
                 lasting=True,
             )
@@ -58,8 +58,8 @@ def _why_not(
             f"{function.uid}: the program did not import {function.module}: correct the name (that"
             f" of a script is {MAIN} or its file's name without .py), or have the command use it"
         )
-    known = definitions(Path(path))
-    lines = known.get(function.name)
+    lines_by_name = definitions(Path(path))
+    lines = lines_by_name.get(function.name)
     namesakes = (other for other in met if other.name == function.name)
     twin = next(
         (
@@ -76,7 +76,7 @@ def _why_not(
             f"{function.uid}: {function.name} is defined in line {', '.join(map(str, lines))} of"
             f" {path}: give that line, or none"
         )
-    return f"there is no function {function.name} in {path}{nearest(function.name, known)}"
+    return f"there is no function {function.name} in {path}{nearest(function.name, lines_by_name)}"
 
 
 def definitions(path: Path) -> dict[str, list[int]]:
@@ -85,15 +85,15 @@ def definitions(path: Path) -> dict[str, list[int]]:
 
     One with decorators has lines for these too.
     """
-    found: dict[str, list[int]] = {}
+    by_name: dict[str, list[int]] = {}
     try:
         for name, node in _walk(ast.parse(content(path, MAX_SOURCE)), ""):
-            found.setdefault(name, []).extend(
-                sorted({node.lineno, *(one.lineno for one in node.decorator_list)})
+            by_name.setdefault(name, []).extend(
+                sorted({node.lineno, *(decorator.lineno for decorator in node.decorator_list)})
             )
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
-    return found
+    return by_name
 
 
 def _walk(
@@ -122,29 +122,31 @@ def remarks(
     unknown = np.bincount(
         records.function, weights=records.rate * np.isnan(records.size), minlength=count
     )
-    found = []
+    remark_lines = []
     for number, place in enumerate(places):
         calls, without = round(called[number]), round(unknown[number])
         if unfinished := int(records.unfinished[number]):
-            found.append(
+            remark_lines.append(
                 f"{unfinished} of the calls of {place.uid} did not end, and are not recorded: it is"
                 " a generator or coroutine"
             )
         elif not calls:
-            found.append(f"{place.uid} was never called: leave it out, or have the command call it")
+            remark_lines.append(
+                f"{place.uid} was never called: leave it out, or have the command call it"
+            )
         if without and place.size is not None:
             error = notes.errors.get(number, "it is not a number")
-            found.append(
+            remark_lines.append(
                 f"{place.uid}: its size {place.size} failed in {without} of {calls} calls: {error}"
             )
         if place.size is None:
-            found += _guessed(place, notes.guesses.get(number, {}), without, calls)
+            remark_lines += _guessed(place, notes.guesses.get(number, {}), without, calls)
         if len(lines := sorted(notes.defined[number])) > 1:
-            found.append(
+            remark_lines.append(
                 f"{place.uid} is defined in lines {', '.join(map(str, lines))}, recorded as one:"
                 f" choose as in {place.uid}@{lines[-1]}"
             )
-    return found
+    return remark_lines
 
 
 def _guessed(
@@ -185,9 +187,9 @@ def discover(
                 f"{name_command(run.argv)} ran no functions of the project (Python files below"
                 f" {run.cwd}): name the functions to record"
             )
-        known = sizes(slowest)
-        varied = [place for place in slowest if known[place][0] > 1] or [
-            place for place in slowest if known[place][0]
+        sizes_of = sizes(slowest)
+        varied = [place for place in slowest if sizes_of[place][0] > 1] or [
+            place for place in slowest if sizes_of[place][0]
         ]
         if not varied:
             raise CollectError(
@@ -195,7 +197,7 @@ def discover(
                 " has an argument that looks like a size: "
                 f'name functions with theirs, as in functions = ["{slowest[0].uid}=len(items)"]'
             )
-        _found[key] = [replace(place, size=known[place][1]) for place in varied[:most]]
+        _found[key] = [replace(place, size=sizes_of[place][1]) for place in varied[:most]]
     return _found[key]
 
 
@@ -211,15 +213,21 @@ def entries(places: list[FunctionLocation]) -> str:
 def _places(timed: list[Timed]) -> list[FunctionLocation]:
     """The functions as places, slowest first."""
     total: dict[FunctionLocation, int] = {}
-    known: dict[str, dict[int, str]] = {}
-    for one in timed:
-        if one.path not in known:
-            known[one.path] = {
-                line: name for name, lines in definitions(Path(one.path)).items() for line in lines
+    names_by_line: dict[str, dict[int, str]] = {}
+    for function in timed:
+        if function.path not in names_by_line:
+            names_by_line[function.path] = {
+                line: name
+                for name, lines in definitions(Path(function.path)).items()
+                for line in lines
             }
-        name = known[one.path].get(one.line)
-        module = Path(one.path).stem if one.module in (MAIN, "__mp_main__", "") else one.module
+        name = names_by_line[function.path].get(function.line)
+        module = (
+            Path(function.path).stem
+            if function.module in (MAIN, "__mp_main__", "")
+            else function.module
+        )
         if name is not None:
             place = FunctionLocation(module, name)
-            total[place] = total.get(place, 0) + one.nanoseconds
+            total[place] = total.get(place, 0) + function.nanoseconds
     return sorted(total, key=lambda place: -total[place])

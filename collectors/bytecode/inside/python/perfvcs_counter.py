@@ -80,6 +80,15 @@ class Tree:
         return 0
 
 
+def _name(node: Any) -> tuple[str, str]:
+    """Name and file of a node: of a code object, or what the module has named already; empty for a
+    thread's root.
+    """
+    if node is None:
+        return ("", "")
+    return node if isinstance(node, tuple) else _of_code(node)
+
+
 def _of_code(code: CodeType) -> tuple[str, str]:
     return getattr(code, "co_qualname", code.co_name), code.co_filename
 
@@ -207,16 +216,13 @@ class CCounter:
 
     def trees(self) -> list[Tree]:
         """A tree per thread, without what is needed to go on counting."""
-        found = []
+        trees = []
         for names, *columns in self.module.trees():
             tree = Tree()
-            tree.names = [
-                one if isinstance(one, tuple) else ("", "") if one is None else _of_code(one)
-                for one in names
-            ]
+            tree.names = list(map(_name, names))
             tree.parents, tree.entered, tree.again, tree.amounts = columns
-            found.append(tree)
-        return found
+            trees.append(tree)
+        return trees
 
 
 class Process:

@@ -23,11 +23,11 @@ def _next() -> None:
     """Import the next sitecustomize on the path; raises the ImportError that ``site`` expects when
     there is none.
     """
-    own = sys.modules.pop(__name__)
+    module = sys.modules.pop(__name__)
     try:
         import sitecustomize  # type: ignore[import-not-found]  # noqa: F401
     except ImportError as error:
-        sys.modules[__name__] = own
+        sys.modules[__name__] = module
         raise error.with_traceback(None) from None
 
 

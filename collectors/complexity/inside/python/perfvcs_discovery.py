@@ -30,7 +30,7 @@ def start(notes: NoteLines, root: str) -> None:
         modules = {
             getattr(module, "__file__", None): name for name, module in list(sys.modules.items())
         }
-        found = []
+        timed = []
         for entry in profiler.getstats():
             if isinstance(entry.code, str):  # of C
                 continue
@@ -44,10 +44,10 @@ def start(notes: NoteLines, root: str) -> None:
                 continue
             if entry.code.co_name != "<module>":
                 name = modules.get(path, modules.get(real, ""))
-                found.append(
+                timed.append(
                     (entry.totaltime, real, entry.code.co_firstlineno, name, entry.callcount)
                 )
-        for seconds, path, line, name, calls in sorted(found, reverse=True)[:MOST_FUNCTIONS]:
+        for seconds, path, line, name, calls in sorted(timed, reverse=True)[:MOST_FUNCTIONS]:
             notes.tell("timed", path, line, name, calls, round(seconds * 1e9))
 
     atexit.register(stop)

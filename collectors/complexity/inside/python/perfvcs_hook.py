@@ -90,13 +90,13 @@ class RecordingHook:
     ) -> dict[str, list[perfvcs_rewrite.RecordedFunction]]:
         """The functions asked for in a module, by qualified name."""
         names = dict.fromkeys([module, *([MAIN] if main else [])])
-        found: dict[str, list[perfvcs_rewrite.RecordedFunction]] = {}
+        by_name: dict[str, list[perfvcs_rewrite.RecordedFunction]] = {}
         for name in names:
             for index, function, line, size in self.wanted.get(name, ()):
-                found.setdefault(function, []).append(
+                by_name.setdefault(function, []).append(
                     _module("perfvcs_rewrite").RecordedFunction(index, function, line, size or None)
                 )
-        return found
+        return by_name
 
     def install(self) -> None:
         """Stand in for the loaders' get_code, and wait for the main program where no loader is
@@ -133,8 +133,8 @@ class RecordingHook:
         self, original: Callable[[Any, str], CodeType | None]
     ) -> Callable[[Any, str], CodeType | None]:
         def get_code(self: Any, fullname: str) -> CodeType | None:
-            found = hook.module(self, fullname)
-            return original(self, fullname) if found is None else found
+            rewritten = hook.module(self, fullname)
+            return original(self, fullname) if rewritten is None else rewritten
 
         hook = self
         # Errors of imported modules are described without the frames of files of this name.
@@ -153,8 +153,8 @@ class RecordingHook:
             return None
         if main:
             sys.setprofile(None)
-        own = getattr(type(loader), "source_to_code", None)
-        if own not in (None, imports.SourceLoader.source_to_code):
+        compile_source = getattr(type(loader), "source_to_code", None)
+        if compile_source not in (None, imports.SourceLoader.source_to_code):
             return None  # an import hook that makes something else of the source
         try:
             path = loader.get_filename(name)

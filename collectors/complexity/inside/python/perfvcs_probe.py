@@ -76,9 +76,9 @@ class Probe:
 
         def size(*values: Any) -> Any:
             start = perf_counter()
-            found = guess(*values)
+            number = guess(*values)
             recorder.spent += perf_counter() - start
-            return found
+            return number
 
         return size
 
@@ -135,11 +135,11 @@ def probes(recorder: Recorder, function: FunctionSamples) -> tuple[Any, ...]:
         left over is forgotten.
         """
         begun = clock()
-        found = running(sys._getframe(2)) > 1
-        if not found:
+        recursive = running(sys._getframe(2)) > 1
+        if not recursive:
             calls[:] = [None] if recorder.careful else []
         recorder.spent += clock() - begun
-        return found
+        return recursive
 
     def own(size: Any, before: float) -> tuple[Any, float]:
         """The size, None when the call is not to be recorded; and what this thread had spent

@@ -95,15 +95,15 @@ class Silence:
 
 def _resolve(code: CodeType, constants: list[object]) -> CodeType:
     """The code with the objects in place of the constants that stand for them."""
-    found: list[Any] = []
+    resolved: list[Any] = []
     for value in code.co_consts:
         if isinstance(value, type(code)):
-            found.append(_resolve(value, constants))
+            resolved.append(_resolve(value, constants))
         elif isinstance(value, bytes) and value.startswith(PROBE_MARK):
-            found.append(constants[int(value[len(PROBE_MARK) :])])
+            resolved.append(constants[int(value[len(PROBE_MARK) :])])
         else:
-            found.append(value)
-    return code.replace(co_consts=tuple(found))
+            resolved.append(value)
+    return code.replace(co_consts=tuple(resolved))
 
 
 class Rewriter(tree.Transformer):
@@ -249,8 +249,8 @@ class Suspensions(tree.Transformer):
 def parameters(node: FunctionNode) -> list[str]:
     """The names of all parameters, in order."""
     given = node.args
-    found = [*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg]
-    return [one.arg for one in found if one is not None]
+    arguments = [*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg]
+    return [argument.arg for argument in arguments if argument is not None]
 
 
 def yields(body: list[ast.stmt]) -> bool:
@@ -270,7 +270,7 @@ def inline(text: str, node: FunctionNode) -> ast.expr | None:
     program's functions but __len__.
     """
     expression = tree.parse(text.strip(), mode="eval")
-    own, bound = set(parameters(node)), bindings(node)
+    arguments, bound = set(parameters(node)), bindings(node)
     for part in tree.walk(expression):
         if isinstance(part, ast.Call):
             if not (
@@ -281,7 +281,7 @@ def inline(text: str, node: FunctionNode) -> ast.expr | None:
             ):
                 return None
         elif not isinstance(part, SIMPLE) or (
-            isinstance(part, ast.Name) and part.id not in own and part.id in bound
+            isinstance(part, ast.Name) and part.id not in arguments and part.id in bound
         ):
             return None
         for attribute in part._attributes:
@@ -321,23 +321,23 @@ def last(body: list[ast.stmt]) -> ast.stmt:
 
 def bindings(node: FunctionNode) -> set[str]:
     """The names that a function's body assigns, imports, declares or defines."""
-    found: set[str] = set()
+    names: set[str] = set()
     for part in tree.walk(node):
         if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
-            found.add(part.id)
+            names.add(part.id)
         elif isinstance(part, (ast.Global, ast.Nonlocal)):
-            found.update(part.names)
+            names.update(part.names)
         elif isinstance(part, ast.alias):
-            found.add((part.asname or part.name).split(".")[0])
+            names.add((part.asname or part.name).split(".")[0])
         elif isinstance(part, (ast.ExceptHandler, *SCOPES)) and isinstance(
             getattr(part, "name", None), str
         ):
-            found.add(part.name)  # type: ignore[union-attr,arg-type]
+            names.add(part.name)  # type: ignore[union-attr,arg-type]
         elif isinstance(getattr(part, "rest", None), str) or type(part).__name__ in (
             "MatchAs",
             "MatchStar",
         ):
-            found.update(
+            names.update(
                 name for name in (getattr(part, "name", None), getattr(part, "rest", None)) if name
             )
-    return found
+    return names

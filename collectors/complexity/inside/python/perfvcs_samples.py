@@ -30,7 +30,9 @@ def bucket(size: float) -> int:
     if size > 0:
         mantissa, exponent = frexp(size)
         return 4 * max(-15, min(64, exponent)) + sum([mantissa >= step for step in STEPS]) + 100
-    return 0 if size == 0 else 1 if size < 0 else 2
+    if size == 0:
+        return 0
+    return 1 if size < 0 else 2
 
 
 class ReservoirSample:
@@ -125,16 +127,16 @@ class FunctionSamples:
 
     def records(self) -> bytes:
         """The samples as records of the file."""
-        found = []
+        packed = []
         for sample in list(self.kept.values()):  # other threads go on meanwhile
             rows = list(sample.rows)
             rate = max(1.0, sample.seen / len(rows)) if rows else 1.0
-            found += [
+            packed += [
                 RECORD.pack(
                     self.index, 0, int(start * 1e9) & MASK, size, duration * 1e9, cost * 1e9, rate
                 )
                 for size, start, duration, cost in rows
             ]
         if self.begun > 0:
-            found.append(RECORD.pack(UNFINISHED | self.index, 0, self.begun, nan, 0.0, 0.0, 1.0))
-        return b"".join(found)
+            packed.append(RECORD.pack(UNFINISHED | self.index, 0, self.begun, nan, 0.0, 0.0, 1.0))
+        return b"".join(packed)

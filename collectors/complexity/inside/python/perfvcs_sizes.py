@@ -206,10 +206,10 @@ class Guess:
         """Choose what to take as the size for arguments of these types."""
         kinds = tuple(map(type, values))
         if kinds not in self.seen:
-            found = self.candidates(values)
-            self.seen[kinds] = choice = found[0] if found else SizeSource("none", 0)
-            if found and len(self.seen) < 100:
-                rivals = [other for other in found[1:] if other.plan == choice.plan]
+            sources = self.candidates(values)
+            self.seen[kinds] = choice = sources[0] if sources else SizeSource("none", 0)
+            if sources and len(self.seen) < 100:
+                rivals = [other for other in sources[1:] if other.plan == choice.plan]
                 self.report(self.describe(choice), ambiguous=bool(rivals))
         choice = self.seen[kinds]
         self.plan, self.index, self.attribute = choice.plan, choice.index, choice.attribute
@@ -228,7 +228,7 @@ class Guess:
         """
         given = list(enumerate(values))[1 if self.own else 0 :]
         given.sort(key=lambda pair: self.names[pair[0]] in self.last)
-        found = [
+        sources = [
             SizeSource("len", index)
             for index, value in given
             if sized(value) and not isinstance(value, (str, bytes))
@@ -239,29 +239,29 @@ class Guess:
             and sized(values[0])
             and not isinstance(values[0], type)
         ):
-            found.append(SizeSource("len", 0))
-        found += [
+            sources.append(SizeSource("len", 0))
+        sources += [
             SizeSource("value", index)
             for index, value in given
             if whole(value) and counts(self.names[index])
         ]
         if self.own:
             members = getattr(values[0], "__dict__", {}) if not isinstance(values[0], type) else {}
-            own = list(members.items())
-            found += [
+            attributes = list(members.items())
+            sources += [
                 SizeSource("attribute", 0, name)
-                for name, value in own
+                for name, value in attributes
                 if whole(value) and counts(name)
             ]
-            found += [
+            sources += [
                 SizeSource("attribute len", 0, name)
-                for name, value in own
+                for name, value in attributes
                 if isinstance(value, CONTAINERS)
             ]
-        found += [
+        sources += [
             SizeSource("len", index) for index, value in given if isinstance(value, (str, bytes))
         ]
-        return found
+        return sources
 
 
 CONTAINERS = (list, dict, set, frozenset, bytearray)

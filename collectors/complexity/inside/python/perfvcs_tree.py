@@ -26,9 +26,9 @@ def children(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes directly in a node."""
     for field in node._fields:
         value = getattr(node, field, None)
-        for one in value if isinstance(value, list) else (value,):
-            if isinstance(one, _ast.AST):
-                yield one
+        for child in value if isinstance(value, list) else (value,):
+            if isinstance(child, _ast.AST):
+                yield child
 
 
 def walk(node: ast.AST) -> Iterator[ast.AST]:
@@ -73,7 +73,9 @@ class Transformer:
         for field in node._fields:
             value = getattr(node, field, None)
             if isinstance(value, list):
-                value[:] = [self.visit(one) if isinstance(one, _ast.AST) else one for one in value]
+                value[:] = [
+                    self.visit(child) if isinstance(child, _ast.AST) else child for child in value
+                ]
             elif isinstance(value, _ast.AST):
                 setattr(node, field, self.visit(value))
         return node

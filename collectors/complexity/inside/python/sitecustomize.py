@@ -20,11 +20,11 @@ def _next() -> None:
     """
     here = os.path.realpath(__file__ + "/..")  # pathlib takes its time
     sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry) != here]
-    own = sys.modules.pop(__name__)
+    module = sys.modules.pop(__name__)
     try:
         import sitecustomize  # type: ignore[import-not-found]  # noqa: F401
     except ImportError as error:
-        sys.modules[__name__] = own
+        sys.modules[__name__] = module
         raise error.with_traceback(None) from None
 
 

@@ -103,16 +103,16 @@ def _trace_with_memray(tracker: Any, capture: str, lost: str) -> None:
 
 def _open_files() -> dict[int, str]:
     """What this process' descriptors are for, as far as the system tells."""
-    found = {}
+    files = {}
     try:
         for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - pathlib takes its time
             try:
-                found[int(name)] = os.readlink(f"/proc/self/fd/{name}")  # noqa: PTH115
+                files[int(name)] = os.readlink(f"/proc/self/fd/{name}")  # noqa: PTH115
             except OSError:
                 continue  # that of listing them
     except OSError:
         pass
-    return found
+    return files
 
 
 def _keep_open(files: set[str], path: str) -> None:
@@ -122,10 +122,10 @@ def _keep_open(files: set[str], path: str) -> None:
     close = os.closerange
 
     def closerange(fd_low: int, fd_high: int, /) -> None:
-        own = f"/proc/{os.getpid()}/status"
+        status = f"/proc/{os.getpid()}/status"
         for descriptor, file in sorted(_open_files().items()):
             if fd_low <= descriptor < fd_high and (
-                file in files or file == own or file.startswith(path)
+                file in files or file == status or file.startswith(path)
             ):
                 close(fd_low, descriptor)
                 fd_low = descriptor + 1
@@ -142,11 +142,16 @@ def _trace(folder: str, name: str, sites: int) -> None:
 
     def end() -> None:
         current, peak = tracemalloc.get_traced_memory()
-        found = tracemalloc.take_snapshot().statistics("lineno")[:sites]
+        statistics = tracemalloc.take_snapshot().statistics("lineno")[:sites]
         tracemalloc.stop()
         rows = [
-            [one.traceback[0].filename, one.traceback[0].lineno, one.size, one.count]
-            for one in found
+            [
+                statistic.traceback[0].filename,
+                statistic.traceback[0].lineno,
+                statistic.size,
+                statistic.count,
+            ]
+            for statistic in statistics
         ]
         _write(
             f"{folder}/tracemalloc-{name}-{os.getpid()}.json",

@@ -70,12 +70,12 @@ class Measurement(Reports):
 
     def _by_others(self, item: Any, nextitem: Any) -> object:
         """What another plugin says that runs tests in its own way; None when none does."""
-        known = {"item": item, "nextitem": nextitem}
-        for one in reversed(item.ihook.pytest_runtest_protocol.get_hookimpls()):
-            wraps = one.hookwrapper or getattr(one, "wrapper", False)
-            if wraps or one.plugin is self or one.plugin is runner:
+        arguments = {"item": item, "nextitem": nextitem}
+        for hook in reversed(item.ihook.pytest_runtest_protocol.get_hookimpls()):
+            wraps = hook.hookwrapper or getattr(hook, "wrapper", False)
+            if wraps or hook.plugin is self or hook.plugin is runner:
                 continue
-            result = one.function(**{name: known[name] for name in one.argnames})
+            result = hook.function(**{name: arguments[name] for name in hook.argnames})
             if result is not None:
                 return result
         return None
@@ -129,14 +129,14 @@ class Measurement(Reports):
             getattr(item, "_report_sections", []),
             getattr(item, "user_properties", []),
         )
-        kept = len(sections), len(properties)
+        lengths = len(sections), len(properties)
         start = self.meter.clock()
         for _ in range(self.repeat):
             self.reading, logged = None, len(self.logged)
             restore()
             reports = runner.runtestprotocol(item, log=False, nextitem=item.parent)
             outcome, why = ending([*self.logged[logged:], *reports])
-            del sections[kept[0] :], properties[kept[1] :], self.logged[logged:]
+            del sections[lengths[0] :], properties[lengths[1] :], self.logged[logged:]
             if outcome != "passed" or self.reading is None:
                 return why or f"then {outcome}"
             runs.append(self.reading)

@@ -76,9 +76,9 @@ class Meter:
         try:
             descriptor = self._open(STATUS, os.O_RDONLY | os.O_CLOEXEC)
             try:
-                found = PEAK.search(self._read(descriptor, 1 << 14))
+                match = PEAK.search(self._read(descriptor, 1 << 14))
             finally:
                 self._close(descriptor)
         except OSError:
             return None
-        return int(found[1]) * 1024 if found else None
+        return int(match[1]) * 1024 if match else None

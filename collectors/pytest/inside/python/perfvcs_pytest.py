@@ -70,9 +70,9 @@ asked = begin()
 @pytest.hookimpl(hookwrapper=True)
 def pytest_load_initial_conftests(early_config: Any) -> Generator[None, None, None]:
     """Switch off what measures the tests in another way, and by that slows them down."""
-    known = early_config.known_args_namespace
-    if asked and getattr(known, "cov_source", None):
-        known.cov_source = []
+    options = early_config.known_args_namespace
+    if asked and getattr(options, "cov_source", None):
+        options.cov_source = []
         asked[0].add("note", what="coverage")
     yield
 

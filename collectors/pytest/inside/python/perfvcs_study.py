@@ -44,11 +44,13 @@ class Study(Reports):
         outside = self.functions.swap() if self.functions else {}
         yield
         if self.functions:
-            own = self.functions.swap(outside)
-            known = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
-            for fixture in (one for several in known.values() for one in several):
-                own |= self.fixtures.get(fixture, {})
-            self._tell(clean(item.nodeid), own)
+            functions = self.functions.swap(outside)
+            definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+            for fixture in (
+                definition for several in definitions.values() for definition in several
+            ):
+                functions |= self.fixtures.get(fixture, {})
+            self._tell(clean(item.nodeid), functions)
         outcome, why = ending(self.logged)
         self.notes.add("test", id=clean(item.nodeid), outcome=outcome, why=why)
 

@@ -87,13 +87,13 @@ class RunningCode:
 
         Before Python 3.11 only modules have a name, and comprehensions are left out.
         """
-        found = set()
+        functions = set()
         for code in codes.values():
             path = self._file(code.co_filename)
             name = getattr(code, "co_qualname", code.co_name if code.co_name == MODULE else "")
             if path is not None and (name or not code.co_name.startswith("<")):
-                found.add((path, name, code.co_firstlineno))
-        return found
+                functions.add((path, name, code.co_firstlineno))
+        return functions
 
     def processes(self, codes: Codes) -> bool:
         """Whether processes were started, in which other functions may have run; none that C code

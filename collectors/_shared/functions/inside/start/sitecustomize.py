@@ -53,11 +53,11 @@ def _restore(environment: os._Environ[str]) -> tuple[str, str]:
     return asked[0], asked[1]
 
 
-def _write(code: FewEvents, path: str, own: int) -> None:
+def _write(code: FewEvents, path: str, pid: int) -> None:
     """Leave a line for each function: the file and the qualified name; the first line says whether
     processes were started.
     """
-    if os.getpid() != own or code.events > MOST_EVENTS:
+    if os.getpid() != pid or code.events > MOST_EVENTS:
         return
     code.remove()
     seen = code.swap()
@@ -71,11 +71,11 @@ def _next() -> None:
     """Import the next sitecustomize on the path; raises the ImportError that ``site`` expects when
     there is none.
     """
-    own = sys.modules.pop(__name__)
+    module = sys.modules.pop(__name__)
     try:
         import sitecustomize  # type: ignore[import-not-found]  # noqa: F401
     except ImportError as error:
-        sys.modules[__name__] = own
+        sys.modules[__name__] = module
         raise error.with_traceback(None) from None
 
 
