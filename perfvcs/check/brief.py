@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -120,29 +121,33 @@ def _jobs(
     A job that was measured as a whole says itself what moved there.
     """
     groups: dict[tuple[str, str], list[Overall]] = defaultdict(list)
-    for one in report.overall:
-        if one.units:
-            groups[one.job, one.collector].append(one)
+    for overall in report.overall:
+        if overall.units:
+            groups[overall.job, overall.collector].append(overall)
     names = dict(zip(groups, named(list(groups)), strict=True))
     counts, shown = unit_counts(report), set[JobUnit]()
-    units: dict[str, dict[JobUnit, None]] = defaultdict(dict)
+    units_of: dict[str, dict[JobUnit, None]] = defaultdict(dict)
     for change in report.changes:
-        units[change.series][change.job, change.uid] = None
-    found = []
+        units_of[change.series][change.job, change.uid] = None
+    weighed: list[tuple[tuple[bool, float], BriefLine]] = []
     for group, metrics in groups.items():
-        first, *others = sorted(
-            metrics, key=lambda one: (one.word not in MOVED_VERDICTS, metric_rank(one.metric))
-        )
-        own = list(dict.fromkeys(unit for series in first.series for unit in units[series]))
-        if first.units == 1 and own[0] in moved:
+        first, *others = sorted(metrics, key=_moved_first)
+        units = list(dict.fromkeys(unit for series in first.series for unit in units_of[series]))
+        if first.units == 1 and units[0] in moved:
             continue
-        whole = [unit for unit in own if is_whole(*unit)]
+        whole = [unit for unit in units if is_whole(*unit)]
         line = _job(names[group], first, others, counts[first.job_metric])
         if len(whole) == 1 and whole[0] in moved:
             shown.add(whole[0])
             line = msgspec.structs.replace(line, details=moved[whole[0]].details)
-        found.append((_weight(first), line))
-    return [line for _, line in sorted(found, key=lambda pair: pair[0])], shown
+        weighed.append((_weight(first), line))
+    weighed.sort(key=itemgetter(0))
+    return [line for _, line in weighed], shown
+
+
+def _moved_first(overall: Overall) -> tuple[bool, tuple[int, str]]:
+    """The key that sorts the metrics of a job: what moved, then as in every table."""
+    return overall.word not in MOVED_VERDICTS, metric_rank(overall.metric)
 
 
 def _weight(overall: Overall) -> tuple[bool, float]:

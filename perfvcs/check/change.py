@@ -47,9 +47,29 @@ VERDICT_WORDS: tuple[Word, ...] = (
     "missing",
     "same",
 )
-Three = tuple[float | None, float | None, float | None]
-UNKNOWN_EFFECT: Three = (None, None, None)
 AGREED = 1e-9  # of a level: what differs by less is rounding
+
+
+class EffectInterval(NamedTuple):
+    """An effect with its interval; None for what is not known."""
+
+    effect: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class Chances(NamedTuple):
+    """The p of a test, the q of it among all tests, and the p of a permutation test; None for what
+    was not computed.
+    """
+
+    p: float | None = None
+    q: float | None = None
+    permutation_p: float | None = None
+
+
+UNKNOWN_EFFECT = EffectInterval()
+NO_CHANCES = Chances()
 
 
 class NothingToCompare(PerfError):
@@ -299,9 +319,9 @@ def state(
     word: Word,
     method: str,
     centres: tuple[float, float],
-    effects: Three = UNKNOWN_EFFECT,
-    shifts: Three = UNKNOWN_EFFECT,
-    chances: Three = UNKNOWN_EFFECT,
+    effects: EffectInterval = UNKNOWN_EFFECT,
+    shifts: EffectInterval = UNKNOWN_EFFECT,
+    chances: Chances = NO_CHANCES,
     delta: float | None = None,
     confidence: float = 0.99,
     gate: bool = False,
@@ -311,19 +331,18 @@ def state(
     reason: str = "",
     finding: str = "",
 ) -> Change:
-    """The change of a pair; ``effects`` are relative with their interval, ``chances`` p, q and the
-    permutation p.
+    """The change of a pair; ``effects`` are shares of the baseline.
 
-    ``centres`` are displayed as ``levels``. ``shifts`` are the effects in the metric's unit, where
-    they do not follow from those. Numbers that are not finite become None.
+    1. A number that is not finite becomes None.
+    2. ``centres`` are displayed as ``levels``, which agree with the effect.
+    3. ``shifts`` are the effects in the metric's unit; those that are not given follow from the
+       ``effects`` and the baseline's level.
     """
-    effect, low, high = map(finite, effects)
-    centres = levels(centres, effect, shifts[0])
-    shift, shift_low, shift_high = (
-        finite(own) if own is not None else None if each is None else finite(each * centres[0])
-        for own, each in zip(shifts, (effect, low, high), strict=True)
+    relative = EffectInterval(*map(finite, effects))
+    baseline, target = levels(centres, relative.effect, shifts.effect)
+    absolute = EffectInterval(
+        *(_shift(shift, effect, baseline) for shift, effect in zip(shifts, relative, strict=True))
     )
-    p, q, permutation_p = map(finite, chances)
     case = pair.case
     return Change(
         word=word,
@@ -335,17 +354,17 @@ def state(
         better=pair.about.better,
         series=case.series,
         environment=case.environment,
-        effect=effect,
-        low=low,
-        high=high,
-        shift=shift,
-        shift_low=shift_low,
-        shift_high=shift_high,
-        baseline=finite(centres[0]),
-        target=finite(centres[1]),
-        p=p,
-        q=q,
-        permutation_p=permutation_p,
+        effect=relative.effect,
+        low=relative.low,
+        high=relative.high,
+        shift=absolute.effect,
+        shift_low=absolute.low,
+        shift_high=absolute.high,
+        baseline=finite(baseline),
+        target=finite(target),
+        p=finite(chances.p),
+        q=finite(chances.q),
+        permutation_p=finite(chances.permutation_p),
         delta=delta,
         bound=finite(bound),
         confidence=confidence,
@@ -358,6 +377,13 @@ def state(
         reason=reason,
         finding=finding,
     )
+
+
+def _shift(shift: float | None, effect: float | None, baseline: float) -> float | None:
+    """The effect in the metric's unit: as given, else what the relative effect amounts to."""
+    if shift is not None:
+        return finite(shift)
+    return None if effect is None else finite(effect * baseline)
 
 
 def levels(

@@ -11,7 +11,7 @@ from math import expm1, inf, log1p
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.check.change import Three, finite
+from perfvcs.check.change import UNKNOWN_EFFECT, EffectInterval, finite
 from perfvcs.check.curves.confirmation import multiple
 from perfvcs.check.samples.estimate import VETO, order_of
 from perfvcs.check.samples.scale import CLOCK_STEPS, LARGEST_EXPONENT
@@ -19,7 +19,7 @@ from perfvcs.statistics import difference, huber, period, sessions
 from perfvcs.statistics.permutation import smallest, two_sample
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -47,8 +47,8 @@ class CurveEffect(NamedTuple):
 
     baseline: float | None
     target: float | None
-    shares: Three
-    shifts: Three
+    shares: EffectInterval
+    shifts: EffectInterval
 
 
 @dataclass(frozen=True)
@@ -144,35 +144,27 @@ class EffectCase:
         there = (size <= low, size >= high, size > -np.inf)[part]
         ends = self.contrast.theta[part], self.contrast.low[part], self.contrast.high[part]
         unit = self.sides.unit
+        shares = EffectInterval(*(finite(self.relative(end)) for end in ends))
         if not there.any():
-            return CurveEffect(
-                None, None, _three(finite(self.relative(each)) for each in ends), (None, None, None)
-            )
-        centre = finite(
-            float(
-                np.exp(np.log(value[there]).mean())
-                if self.lines.logarithmic
-                else value[there].mean()
-            )
-            * unit
-        )
+            return CurveEffect(None, None, shares, UNKNOWN_EFFECT)
+        mean = value[there].mean()
+        if self.lines.logarithmic:
+            mean = np.exp(np.log(value[there]).mean())
+        centre = finite(float(mean) * unit)
         if (level[there] >= share[there]).all():
-            shares = _three(finite(self.relative(each)) for each in ends)
-            shifts = _three(
-                None if centre is None or each is None else finite(centre * each) for each in shares
-            )
+            shifts = EffectInterval(*(_product(centre, part) for part in shares))
         else:
-            shares, shifts = (
-                (None, None, None),
-                _three(finite(each * float(share[there].mean()) * unit) for each in ends),
-            )
-        target = None if centre is None or shifts[0] is None else finite(centre + shifts[0])
+            scale = float(share[there].mean())
+            shares = UNKNOWN_EFFECT
+            shifts = EffectInterval(*(finite(end * scale * unit) for end in ends))
+        target = None
+        if centre is not None and shifts.effect is not None:
+            target = finite(centre + shifts.effect)
         return CurveEffect(centre, target, shares, shifts)
 
 
-def _three(values: Iterable[float | None]) -> Three:
-    first, second, third = values
-    return first, second, third
+def _product(centre: float | None, share: float | None) -> float | None:
+    return None if centre is None or share is None else finite(centre * share)
 
 
 @dataclass(frozen=True)

@@ -24,13 +24,6 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Change
     from perfvcs.check.curves.sides import FittedCurves
 
-SHAPELESS = "the curves differ, but the errors follow no kind"
-STARTING_ERRORS = (
-    "the errors are {}, but the executions do not confirm it: each start may have shifted a whole"
-    " curve"
-)
-TOO_FEW_FOR_ERRORS = "fewer than 3 sizes: an error of one kind cannot be distinguished from noise"
-
 
 @dataclass(frozen=True)
 class AbsoluteError(CurveMethod):
@@ -49,19 +42,27 @@ class AbsoluteError(CurveMethod):
     def judge(self, fits: FittedCurves, number: int) -> Change:
         """The change of the case at that place."""
         sides, values = fits.sides[number], fits.values(number)
-        kind, found = fits.kinds.name(number), effect(*values)
+        kind, measured_effect = fits.kinds.name(number), effect(*values)
         if kind is None or sides.equal:
             return judged(
-                sides, "absolute-error", *unknown(sides, TOO_FEW_FOR_ERRORS), effect=found
+                sides,
+                "absolute-error",
+                *unknown(
+                    sides,
+                    "fewer than 3 sizes: an error of one kind cannot be distinguished from noise",
+                ),
+                effect=measured_effect,
             )
         if kind == "none":
-            word, reason = undirected(found, self.delta, SHAPELESS)
+            word, reason = undirected(
+                measured_effect, self.delta, "the curves differ, but the errors follow no kind"
+            )
             return judged(
                 sides,
                 "absolute-error",
                 word,
                 reason,
-                effect=found,
+                effect=measured_effect,
                 curve=fits.curve(number),
                 p=float(fits.kinds.p[number]),
             )
@@ -74,24 +75,25 @@ class AbsoluteError(CurveMethod):
                 sides,
                 "absolute-error",
                 "inconclusive",
-                STARTING_ERRORS.format(kind),
-                effect=found,
+                f"the errors are {kind}, but the executions do not confirm it: each start may have"
+                " shifted a whole curve",
+                effect=measured_effect,
                 curve=fits.curve(number),
                 p=p,
             )
         mean = float(fits.kinds.predict(fits.sizes(number), number).mean())
         squared = float(errors.mean_squared(values[1], values[0]))
         size = quantity(sqrt(max(squared, 0.0)) * sides.unit, sides.case.about.unit)
-        said = sentence(
+        formula = sentence(
             kind, float(fits.kinds.coefficient[number]) * sides.unit, sides.case.about.unit
         )
         return judged(
             sides,
             "absolute-error",
             direction(sides.case.about, mean),
-            effect=found,
+            effect=measured_effect,
             delta=self.delta,
             curve=fits.curve(number),
             p=p,
-            finding=f"{said}; root mean square error {size}",
+            finding=f"{formula}; root mean square error {size}",
         )

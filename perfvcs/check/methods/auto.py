@@ -28,12 +28,12 @@ class Auto(Method):
     models describe them, else log-medians.
 
     A sampled case is a curve where it has at least five sizes on both sides and the best models
-    have r2 >= .9 there; a constant is no curve, but one side may be flat. Calls of a function that
-    were recorded are a curve from five sizes on, and an effect on them counts from 5 % where no
-    delta was asked for: functions take some percent more or less when the code around them moves.
-    Those judged by log-medians are one family of comparisons, the curves another, each of them once
-    more for recorded calls. Only profiles of counters and those with as many sizes are opened.
-    Source for curves: Stupinsky 2018, 5.1.
+    have r2 >= .9 there; a constant is not a curve, but one side may be flat. Calls of a function
+    that were recorded are a curve from five sizes on, and an effect on them counts from 5 % where
+    no delta was asked for: functions take some percent more or less when the code around them
+    moves. Those judged by log-medians are one family of comparisons, the curves another, each of
+    them once more for recorded calls. Only profiles of counters and those with as many sizes are
+    opened. Source for curves: Stupinsky 2018, 5.1.
     """
 
     def compare(self, cases: Sequence[Case]) -> list[Change]:
@@ -43,26 +43,26 @@ class Auto(Method):
         sampled = [
             case for case in cases if not case.counters and case.about.kind != "deterministic"
         ]
-        found: list[Change] = []
+        changes: list[Change] = []
         prepare([*counters, *(case for case in sampled if case.sizes >= FEWEST_CURVE_SIZES)])
         if counters:
             from perfvcs.check.methods.counters import Counters
 
-            found += self._with(Counters).compare(counters)
+            changes += self._with(Counters).compare(counters)
         calls = [case for case in sampled if case.calls]
         if calls and not self.asked:
-            found += replace(self, delta=CALLS_DELTA.share)._sampled(calls)
+            changes += replace(self, delta=CALLS_DELTA.share)._sampled(calls)
             sampled = [case for case in sampled if not case.calls]
-        found += self._sampled(sampled)
+        changes += self._sampled(sampled)
         if exact:
-            found += self._with(Deterministic).compare(exact)
-        return found
+            changes += self._with(Deterministic).compare(exact)
+        return changes
 
     def _sampled(self, cases: list[Case]) -> list[Change]:
-        found: list[Change] = []
+        changes: list[Change] = []
         if any(case.sizes >= FEWEST_CURVE_SIZES for case in cases):
-            found, cases = self._curves(cases)
-        return [*found, *self._with(LogMedian).compare(cases)] if cases else found
+            changes, cases = self._curves(cases)
+        return [*changes, *self._with(LogMedian).compare(cases)] if cases else changes
 
     def _curves(self, cases: list[Case]) -> tuple[list[Change], list[Case]]:
         """The changes of the cases that are curves, and the other cases in their order."""
@@ -71,15 +71,15 @@ class Auto(Method):
 
         wanted = [case for case in cases if case.sizes >= FEWEST_CURVE_SIZES]
         sides, decided = share(wanted)
-        shared = {id(one.case) for one in sides}
+        shared = {id(side.case) for side in sides}
         without = [case for case in wanted if id(case) not in shared]
         changes = [change for case, change in zip(without, decided, strict=True) if _always(case)]
         judged = {id(case) for case in without if _always(case)}
         if sides:
-            fits = fitted([condense(one) for one in sides])
+            fits = fitted([condense(side) for side in sides])
             places = _which(fits)
-            found, left = self._with(Curves).judge(fits, places)
-            changes += found
+            of_curves, left = self._with(Curves).judge(fits, places)
+            changes += of_curves
             judged |= {id(fits.sides[place].case) for place in places} - {id(case) for case in left}
         return changes, [case for case in cases if id(case) not in judged]
 
@@ -101,20 +101,17 @@ def _which(fits: FittedCurves) -> list[int]:
 
     every = range(len(fits.sides))
     models = [fits.models(place) for place in every]
-    fine = [
-        [
-            model == "constant" or share >= GOOD_R2
-            for model, share in zip(models[place], fits.r2(place), strict=True)
-        ]
-        for place in every
-    ]
+    fine: list[list[bool]] = []
+    for place in every:
+        sides = zip(models[place], fits.r2(place), strict=True)
+        fine.append([model == "constant" or share >= GOOD_R2 for model, share in sides])
     unclear = [place for place in every if not all(fine[place]) and models[place] != FLAT_MODELS]
     if unclear:
         published = fitted([fits.sides[place] for place in unclear], "r2")
         for number, place in enumerate(unclear):
             fine[place] = [
-                one or share >= GOOD_R2
-                for one, share in zip(fine[place], published.r2(number), strict=True)
+                good or share >= GOOD_R2
+                for good, share in zip(fine[place], published.r2(number), strict=True)
             ]
     return [
         place

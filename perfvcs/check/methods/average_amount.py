@@ -14,11 +14,6 @@ from perfvcs.check.method import Method
 if TYPE_CHECKING:
     from perfvcs.check.case import Case
 
-DOUBLED = 2.0
-HALVED = 0.5
-
-BETWEEN_LIMITS = "the averages are neither twice nor half as large"
-
 
 @dataclass(frozen=True)
 class AverageAmount(Method):
@@ -44,12 +39,12 @@ class AverageAmount(Method):
                 effect=0.0 if sides.equal else None,
             )
         ratio = new / old
-        if HALVED < ratio < DOUBLED:
+        if 0.5 < ratio < 2.0:
             return judged(
                 sides,
                 "average-amount",
                 "same",
-                "" if ratio == 1 else BETWEEN_LIMITS,
+                "" if ratio == 1 else "the averages are neither twice nor half as large",
                 effect=ratio - 1,
             )
         return judged(

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 # difference of exponents from which a power is of another order; a fitted exponent is never exact
 STEEPER = 0.25
 
-POOR_MODEL = "a model with r2 = {:.2f}, below .9"
-
 
 @dataclass(frozen=True)
 class BestModelOrder(CurveMethod):
@@ -42,7 +40,9 @@ class BestModelOrder(CurveMethod):
         reason = ""
         if step:
             word = direction(sides.case.about, step) if confidence >= GOOD_R2 else "suspected"
-            reason = "" if confidence >= GOOD_R2 else POOR_MODEL.format(confidence)
+            reason = (
+                "" if confidence >= GOOD_R2 else f"a model with r2 = {confidence:.2f}, below .9"
+            )
         curve = fits.curve(number) if sides.sized else None
         return judged(
             sides,

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from perfvcs.check.samples.sampled import ScaledSample
 
-BELOW = "a ratio needs means above 0: compare the values by student"
-
 
 @dataclass(frozen=True)
 class BootstrapRatio(SampledMethod):
@@ -39,10 +37,12 @@ class BootstrapRatio(SampledMethod):
 
         base, target = (float(side.mean()) for side in sample.replicates)
         if min(base, target) <= 0:
-            return RuleOutcome(target - base, reason=BELOW)
-        found = ratio(_nested(sample, 0), _nested(sample, 1), self.stated)
-        shift, low, high = ((each - 1) * base for each in (found.ratio, found.low, found.high))
-        return RuleOutcome(shift, low, high, changed=found.low > 1 or found.high < 1)
+            return RuleOutcome(
+                target - base, reason="a ratio needs means above 0: compare the values by student"
+            )
+        bounds = ratio(_nested(sample, 0), _nested(sample, 1), self.stated)
+        shift, low, high = ((value - 1) * base for value in (bounds.ratio, bounds.low, bounds.high))
+        return RuleOutcome(shift, low, high, changed=bounds.low > 1 or bounds.high < 1)
 
 
 def _nested(sample: ScaledSample, number: int) -> Sequence[NDArray[np.float64]]:

@@ -43,7 +43,7 @@ def intervals(samples: Sequence[ScaledSample], confidence: float) -> tuple[Inter
 
     from perfvcs.statistics.components import components
 
-    found = []
+    by_side = []
     for number in (0, 1):
         sides = [sample.sides[number] for sample in samples]
         group = np.repeat(np.arange(len(sides)), [len(side.values) for side in sides])
@@ -51,13 +51,8 @@ def intervals(samples: Sequence[ScaledSample], confidence: float) -> tuple[Inter
             side.build[side.execution] if sample.pair.builds else np.zeros_like(side.execution)
             for sample, side in zip(samples, sides, strict=True)
         ]
-        value, execution, build = (
-            np.concatenate(column)
-            for column in (
-                [side.values for side in sides],
-                [side.execution for side in sides],
-                builds,
-            )
-        )
-        found.append(components(value, execution, build, group).interval(confidence))
-    return found[0], found[1]
+        value = np.concatenate([side.values for side in sides])
+        execution = np.concatenate([side.execution for side in sides])
+        parts = components(value, execution, np.concatenate(builds), group)
+        by_side.append(parts.interval(confidence))
+    return by_side[0], by_side[1]

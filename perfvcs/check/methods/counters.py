@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,9 +33,7 @@ MOST_NAMED_COUNTERS = 3  # counters in the finding
 ASIDE = ("waiting", "involuntary_switch_rate", "timeslice_rate", "user_use", "system_use")
 
 TOO_FEW_OBSERVATIONS = "too few observations with all counters: {} and {}, at least {} each"
-METERED = "{} metrics: at least {} are needed to move together"
 GUESSED = "{} of the old version: what is normal is a guess, at least {}, better 5"
-NOTHING_CHANGES = "no counter changes over time"
 
 
 @dataclass(frozen=True)
@@ -47,10 +46,10 @@ class Counters(Method):
     model of the old version. The cluster regressed where the error, as a share of its total, is
     above the threshold: what good runs of the old version show, each predicted by the others
     (executions, or sessions where an execution is one observation), or 30 % where there is one run
-    only. Below three good runs it is ``suspected``: too little to learn from. Of profiles of
-    counters those that only one side has are ``new`` or ``missing``. It judges every benchmark of
-    at least three metrics, or of two where none has a direction, from its rows; below five
-    observations a side it has no answer. Source: Shang et al. 2015, section 4.
+    only. Below three good runs it is ``suspected``: too little to learn from. Counters that only
+    one side's profiles have are ``new`` or ``missing``. It judges every benchmark of at least three
+    metrics, or of two where none has a direction, from its rows; below five observations a side it
+    has no answer. Source: Shang et al. 2015, section 4.
     """
 
     def compare(self, cases: Sequence[Case]) -> list[Change]:
@@ -62,17 +61,15 @@ class Counters(Method):
 
 def _judge(case: Case) -> Iterator[Change]:
     sides = case.chosen.sides
-    names = [
-        name
-        for name in case.header.metrics
-        if all(name in one.header.metrics for side in sides for one in side)
-    ]
-    names = [name for name in names if not is_derived(name, case.header.metrics)]
+    metrics = [profile.header.metrics for side in sides for profile in side]
+    names = [name for name in case.header.metrics if not is_derived(name, case.header.metrics)]
+    names = [name for name in names if all(name in defined for defined in metrics)]
     least = 2 if case.counters else MOST_METRICS
     if case.counters:
         yield from _alone(case)
     units = [
-        list(dict.fromkeys(uid for one in side for uid in case.rows.units(one))) for side in sides
+        list(dict.fromkeys(uid for profile in side for uid in case.rows.units(profile)))
+        for side in sides
     ]
     # beside the job itself are the machine and what the program reported
     if has_totals(case.header.job, case.header.metrics):
@@ -81,7 +78,12 @@ def _judge(case: Case) -> Iterator[Change]:
         if uid not in units[0] or uid not in units[1]:
             yield _change(case, uid, "missing" if uid in units[0] else "new")
         elif len(names) < least:
-            yield _change(case, uid, "inconclusive", METERED.format(len(names), least))
+            yield _change(
+                case,
+                uid,
+                "inconclusive",
+                f"{len(names)} metrics: at least {least} are needed to move together",
+            )
         else:
             yield _compared(case, uid, names)
 
@@ -90,7 +92,7 @@ def _alone(case: Case) -> Iterator[Change]:
     """The counters that only one side has."""
     words: tuple[Word, Word] = "missing", "new"
     before, after = (
-        {name: one.header for one in side for name in one.header.metrics}
+        {name: profile.header for profile in side for name in profile.header.metrics}
         for side in case.chosen.sides
     )
     for ours, theirs, word in zip((before, after), (after, before), words, strict=True):
@@ -109,57 +111,43 @@ def _compared(case: Case, uid: str, names: Sequence[str]) -> Change:
     from perfvcs.statistics.multivariate.counters import compare
 
     old, new = (
-        [run for one in side for run in _runs(case, one, uid, names)] for side in case.chosen.sides
+        [run for profile in side for run in _runs(case, profile, uid, names)]
+        for side in case.chosen.sides
     )
     counts = len(old), len(new)
     # totals and the machine's counters are in other rows
     if has_totals(case.header.job, case.header.metrics):
-        there = np.isfinite(np.concatenate([np.empty((0, len(names))), *old, *new])).any(axis=0)
+        every = np.concatenate([np.empty((0, len(names))), *old, *new])
+        measured = np.isfinite(every).any(axis=0)
         # a group is part of the whole and would foretell it
         places = [
             place
             for place, name in enumerate(names)
-            if there[place] and name not in ASIDE and "." not in name
+            if measured[place] and name not in ASIDE and "." not in name
         ]
         names = [names[place] for place in places]
         old, new = [run[:, places] for run in old], [run[:, places] for run in new]
-    try:
-        found = compare(old, np.concatenate([np.empty((0, len(names))), *new]), names)
-    except ValueError:  # a version without a complete observation
-        return _change(
-            case,
-            uid,
-            "inconclusive",
-            TOO_FEW_OBSERVATIONS.format(*_complete(old, new), FEWEST_OBSERVATIONS),
-            counts,
-        )
-    if min(found.observations) < FEWEST_OBSERVATIONS:
-        return _change(
-            case,
-            uid,
-            "inconclusive",
-            TOO_FEW_OBSERVATIONS.format(*found.observations, FEWEST_OBSERVATIONS),
-            counts,
-        )
-    if not found.clusters and found.structure.unknown:
-        return _change(
-            case,
-            uid,
-            "inconclusive",
-            TOO_FEW_OBSERVATIONS.format(*_complete(old, new), FEWEST_OBSERVATIONS),
-            counts,
-        )
-    if not found.clusters:
-        return _change(case, uid, "same", NOTHING_CHANGES, counts, found)
-    regressed = [cluster for cluster in found.clusters if cluster.regressed]
+    observations = _complete(old, new)
+    comparison = None
+    with suppress(ValueError):  # a version without a complete observation
+        comparison = compare(old, np.concatenate([np.empty((0, len(names))), *new]), names)
+        observations = comparison.observations
+    if comparison is None or min(observations) < FEWEST_OBSERVATIONS:
+        reason = TOO_FEW_OBSERVATIONS.format(*observations, FEWEST_OBSERVATIONS)
+        return _change(case, uid, "inconclusive", reason, counts)
+    if not comparison.clusters and comparison.structure.unknown:
+        reason = TOO_FEW_OBSERVATIONS.format(*_complete(old, new), FEWEST_OBSERVATIONS)
+        return _change(case, uid, "inconclusive", reason, counts)
+    if not comparison.clusters:
+        return _change(case, uid, "same", "no counter changes over time", counts, comparison)
+    regressed = [cluster for cluster in comparison.clusters if cluster.regressed]
     learned = max((len(cluster.errors) for cluster in regressed), default=0)
-    word: Word = "same" if not regressed else "suspected" if learned < RUNS else "degradation"
-    reason = (
-        GUESSED.format(f"{learned} good runs" if learned else "a single good run", RUNS)
-        if word == "suspected"
-        else ""
-    )
-    return _change(case, uid, word, reason, counts, found)
+    if not regressed:
+        return _change(case, uid, "same", "", counts, comparison)
+    if learned >= RUNS:
+        return _change(case, uid, "degradation", "", counts, comparison)
+    reason = GUESSED.format(f"{learned} good runs" if learned else "a single good run", RUNS)
+    return _change(case, uid, "suspected", reason, counts, comparison)
 
 
 def _runs(
@@ -206,22 +194,15 @@ def _change(
     comparison: CounterComparison | None = None,
 ) -> Change:
     every = comparison.clusters if comparison else ()
-    regressed = [one.target for one in every if one.regressed]
-    behave = "behaves" if len(regressed) == 1 else "behave"
-    listed = ", ".join(regressed[:MOST_NAMED_COUNTERS]) + (
-        f" and {len(regressed) - MOST_NAMED_COUNTERS} more"
-        if len(regressed) > MOST_NAMED_COUNTERS
-        else ""
-    )
     clusters = [
         CounterCluster(
-            counters=list(one.counters),
-            target=one.target,
-            error=finite(one.error),
-            threshold=finite(one.threshold) or 0.0,
-            regressed=one.regressed,
+            counters=list(cluster.counters),
+            target=cluster.target,
+            error=finite(cluster.error),
+            threshold=finite(cluster.threshold) or 0.0,
+            regressed=cluster.regressed,
         )
-        for one in every
+        for cluster in every
     ]
     return Change(
         word=word,
@@ -238,9 +219,18 @@ def _change(
         reason=reason,
         clusters=clusters if comparison else None,
         gate=word == "degradation",
-        finding=(
-            f"{len(regressed)} of {len(every)} clusters of counters {behave} differently: {listed}"
-            if regressed
-            else ""
-        ),
+        finding=_finding([cluster.target for cluster in every if cluster.regressed], len(every)),
     )
+
+
+def _finding(regressed: Sequence[str], count: int) -> str:
+    """How many of ``count`` clusters changed, by the counters that stand for them; empty where none
+    did.
+    """
+    if not regressed:
+        return ""
+    listed = ", ".join(regressed[:MOST_NAMED_COUNTERS])
+    if len(regressed) > MOST_NAMED_COUNTERS:
+        listed += f" and {len(regressed) - MOST_NAMED_COUNTERS} more"
+    behave = "behaves" if len(regressed) == 1 else "behave"
+    return f"{len(regressed)} of {count} clusters of counters {behave} differently: {listed}"

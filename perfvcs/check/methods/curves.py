@@ -38,13 +38,11 @@ from perfvcs.text.quantity import at_sizes, percent
 
 if TYPE_CHECKING:
     from perfvcs.check.case import Case
+    from perfvcs.check.curves.replication import ExecutionLines
 
 LARGEST_SIZES = 1  # part of a contrast: the largest sizes
 # an error that changes by a smaller share of itself over its sizes is a constant
 CONSTANT_ERROR_SHARE = 1 / 3
-UNSURE = "measured apart, and not enough is known of how much sessions differ"
-NOWHERE = "the curve moved, but neither its ends nor its middle for sure"
-STARTING_POINT = "the start of a single {} may have shifted the whole curve: at least 5, better 10"
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ class Curves(Method):
         sides, decided = share(cases)
         if not sides:
             return decided
-        changes, rest = self.judge(fitted([condense(one) for one in sides]), range(len(sides)))
+        changes, rest = self.judge(fitted([condense(side) for side in sides]), range(len(sides)))
         if rest:
             changes += LogMedian(self.delta, self.confidence, self.alpha, self.asked).compare(rest)
         return [*changes, *decided]
@@ -92,28 +90,33 @@ class Curves(Method):
         """One change per case at these places, and the cases that cannot be judged as a curve."""
         import numpy as np
 
-        known = [(place, fits.sides[place], lines(fits.sides[place])) for place in places]
-        rest = [sides.case for _, sides, one in known if one is None]
-        able = [
-            (place, sides, one, _earlier(sides.case))
-            for place, sides, one in known
-            if one is not None
-        ]
-        found = contrasts(
-            [(one, sides.case.chosen.paired, past) for _, sides, one, past in able],
+        rest: list[Case] = []
+        curves: list[tuple[int, Sides, ExecutionLines]] = []
+        for place in places:
+            sides = fits.sides[place]
+            curve = lines(sides)
+            if curve is None:
+                rest.append(sides.case)
+            else:
+                curves.append((place, sides, curve))
+        pasts = [_earlier(sides.case) for _, sides, _ in curves]
+        differences = contrasts(
+            [
+                (curve, sides.case.chosen.paired, past)
+                for (_, sides, curve), past in zip(curves, pasts, strict=True)
+            ],
             self.confidence,
             self.alpha,
         )
-        q = q_values(np.array([one.p for one in found])).tolist()
+        q = q_values(np.array([contrast.p for contrast in differences])).tolist()
         changes = []
-        for (place, sides, one, past), contrast, each in zip(able, found, q, strict=True):
+        for (place, sides, curve), past, contrast, chance in zip(
+            curves, pasts, differences, q, strict=True
+        ):
             least = self.least(sides.case, sides.means[0] * sides.unit)
             delta = max([least, *(expm1(aa_floor(part.audits)) for part in past)])
-            changes.append(
-                self._change(
-                    fits, EffectCase(sides, one, contrast, place, delta, _step(sides)), each
-                )
-            )
+            judged = EffectCase(sides, curve, contrast, place, delta, _step(sides))
+            changes.append(self._change(fits, judged, chance))
         return changes, rest
 
     def _change(self, fits: FittedCurves, judged: EffectCase, q: float) -> Change:
@@ -174,6 +177,15 @@ class Curves(Method):
     def _word(
         self, judged: EffectCase, q: float, fits: FittedCurves
     ) -> tuple[Word, str | Undecided]:
+        """The verdict on a curve, by the first of these that holds:
+
+        1. equal values are the same, and a curve that is many times the other one differs;
+        2. a single execution shows nothing for sure, nor do few;
+        3. a change counts if all three tests agree and it is delta or more; it is suspected where
+           sessions, the order of the executions or the place along the sizes leave a doubt;
+        4. the same is what stays within delta at both ends and over all sizes, also at its widest;
+        5. everything else is open.
+        """
         contrast, bar = judged.contrast, judged.bar
         fewest, unit = min(judged.lines.counts), "build" if judged.lines.builds else "execution"
         largest = max(map(abs, contrast.theta))
@@ -183,12 +195,10 @@ class Curves(Method):
         if judged.times:
             return direction(judged.sides.case.about, judged.times), ""
         if fewest < 2:
-            sure = largest >= bar and (fits.kinds.name(judged.place) or "none") != "none"
-            return (
-                ("suspected", STARTING_POINT.format(unit))
-                if sure
-                else ("inconclusive", SINGLE_EXECUTION.format(unit))
-            )
+            if largest < bar or fits.kinds.name(judged.place) in (None, "none"):
+                return "inconclusive", SINGLE_EXECUTION.format(unit)
+            doubt = f"the start of a single {unit} may have shifted the whole curve"
+            return "suspected", f"{doubt}: at least 5, better 10"
         changed = (
             q <= FALSE_DISCOVERIES
             and contrast.p <= self.alpha
@@ -207,7 +217,7 @@ class Curves(Method):
         if changed and unknown and not contrast.beyond(judged.bar_of(PERIOD), contrast.part(bar)):
             return "suspected", NO_ORDER
         if changed and not contrast.tells(bar, contrast.part(bar)):
-            return "suspected", NOWHERE
+            return "suspected", "the curve moved, but neither its ends nor its middle for sure"
         if changed:
             return direction(judged.sides.case.about, contrast.theta[contrast.part(bar)]), ""
         if -bar <= min(contrast.low) and max(contrast.high) <= bar:
@@ -215,7 +225,8 @@ class Curves(Method):
                 return "inconclusive", Undecided.FAR
             return ("inconclusive", FROM_DIFFERENT_SESSIONS) if apart else ("same", "")
         if contrast.stands_out(bar):
-            return "suspected", UNSURE
+            doubt = "measured apart, and not enough is known of how much sessions differ"
+            return "suspected", doubt
         return "inconclusive", FROM_DIFFERENT_SESSIONS if apart else Undecided.WIDE
 
     def _bound(self, judged: EffectCase) -> float | None:
@@ -239,18 +250,18 @@ class Curves(Method):
         if curve.kind == "none" or min(judged.lines.counts) < 2:
             return curve
         through = curve.kind == "constant" or float(fits.kinds.offset[judged.place]) == 0
-        found = self._repeated(judged, curve, through=through)
+        repeated = self._repeated(judged, curve, through=through)
         if through:
-            return found
-        open_ = found.low is None or found.high is None or found.low <= 0 <= found.high
-        against = (found.coefficient or 0.0) * judged.contrast.theta[
+            return repeated
+        open_ = repeated.low is None or repeated.high is None or repeated.low <= 0 <= repeated.high
+        against = (repeated.coefficient or 0.0) * judged.contrast.theta[
             judged.contrast.part(judged.bar)
         ] < 0
         if open_ or against or _level(fits, judged):
             return self._repeated(
                 judged, msgspec.structs.replace(curve, kind="constant"), through=True
             )
-        return found
+        return repeated
 
     def _repeated(self, judged: EffectCase, curve: Curve, *, through: bool) -> Curve:
         """The curve with its kind's coefficient and interval from the executions, where they have
@@ -264,9 +275,16 @@ class Curves(Method):
         if not (np.isfinite(first).all() and np.isfinite(second).all()):
             return curve
         compared = difference.paired if judged.sides.case.chosen.paired else difference.welch
-        found = compared(first[None], second[None], self.confidence)
+        compared_coefficients = compared(first[None], second[None], self.confidence)
         unit = judged.sides.unit
-        values = [finite(float(part[0]) * unit) for part in (found.estimate, found.low, found.high)]
+        values = [
+            finite(float(part[0]) * unit)
+            for part in (
+                compared_coefficients.estimate,
+                compared_coefficients.low,
+                compared_coefficients.high,
+            )
+        ]
         return msgspec.structs.replace(curve, coefficient=values[0], low=values[1], high=values[2])
 
 
@@ -301,13 +319,11 @@ def _finding(fits: FittedCurves, judged: EffectCase, curve: Curve, part: int) ->
     """
     new = replaced(fits, judged.place, curve)
     steps = orders(curve, replaced=new)
-    said = (
-        sentence(curve.kind, curve.coefficient, judged.sides.case.about.unit)
-        if curve.coefficient is not None
-        else ""
-    )
+    kind = ""
+    if curve.coefficient is not None:
+        kind = sentence(curve.kind, curve.coefficient, judged.sides.case.about.unit)
     if new and ORDERS.get(curve.kind) != curve.orders[0 if outgrows(curve, 0) else 1]:
-        said = ""  # the difference of two orders of growth is of no kind
+        kind = ""  # the difference of two orders of growth is of no kind
     where = f"effect {at_sizes(judged.range(part))}"
     if part < 2:
         contrast, away = judged.contrast, 1 - part
@@ -315,6 +331,5 @@ def _finding(fits: FittedCurves, judged: EffectCase, curve: Curve, part: int) ->
         sure = max(abs(other) - (contrast.high[away] - contrast.low[away]) / 2, 0.0) > 0
         if sure and abs(other) >= judged.bar and (other > 0) != (contrast.theta[part] > 0):
             where += f", {at_sizes(judged.range(1 - part))} {percent(judged.relative(other))}"
-    return "; ".join(
-        each for each in (", ".join(each for each in (said, steps) if each), where) if each
-    )
+    growth = ", ".join(filter(None, (kind, steps)))
+    return "; ".join(filter(None, (growth, where)))

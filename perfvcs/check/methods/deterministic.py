@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.check.case import prepare
-from perfvcs.check.change import direction, finite, state
+from perfvcs.check.change import EffectInterval, direction, finite, state
 from perfvcs.check.method import PairMethod
 from perfvcs.check.samples.scale import flatten
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from perfvcs.check.case import Pair
     from perfvcs.check.change import Change
 
-SMALLEST_CHANGE = 0.001
-REPEATABILITY = 5
+SMALLEST_CHANGE = 0.001  # of the smaller side
+REPEATABILITY = 5  # times the differences of one version: less is no change
 LARGEST_REPEATABILITY = 1e9  # a better repeatability than this one does not count
 # the metric in which an execution that was repeated inside says how well, as a share
 REPEATABILITY_METRIC = "repeatability"
@@ -66,7 +66,7 @@ def _judge(pair: Pair, within: float) -> Change:
         word=word,
         method="deterministic",
         centres=(old, new),
-        effects=(effect, None, None),
+        effects=EffectInterval(effect),
         delta=bar,
         gate=word == "degradation",
         reason="the code path changed" if moved else "",
@@ -80,15 +80,17 @@ def _within(pair: Pair) -> float:
     did.
     """
     job, rows = pair.case.header.job.name, pair.case.rows
-    tables = [rows.table(one, job).metrics for side in pair.case.chosen.sides for one in side]
-    found = [
+    tables = [
+        rows.table(profile, job).metrics for side in pair.case.chosen.sides for profile in side
+    ]
+    repeatabilities = [
         value
         for metrics in tables
         if REPEATABILITY_METRIC in metrics
         for value in metrics[REPEATABILITY_METRIC].tolist()
         if isfinite(value)
     ]
-    return min(max(found, default=0.0), LARGEST_REPEATABILITY)
+    return min(max(repeatabilities, default=0.0), LARGEST_REPEATABILITY)
 
 
 def _repeatability(values: list[float]) -> float:

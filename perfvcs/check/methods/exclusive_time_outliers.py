@@ -25,11 +25,6 @@ DEVIATIONS = 2.0  # standard deviations of the rest
 MEAN = 0.7979  # mean absolute deviation
 FEWEST_UNITS = 5
 
-TOO_FEW_UNITS = "too few units ({}): outliers among them need at least {}"
-SEVERE = "far outside what the other units did (modified z-score {:+.1f})"
-ORDINARY = "outside what the other units did (interquartile range)"
-PERHAPS = "at the edge of what the other units did (standard deviation)"
-
 
 @dataclass(frozen=True)
 class ExclusiveTimeOutliers(Method):
@@ -49,8 +44,8 @@ class ExclusiveTimeOutliers(Method):
         """One change per unit."""
         sides, decided = share(cases)
         jobs: dict[tuple[int, str], list[Sides]] = defaultdict(list)
-        for one in sides:
-            jobs[id(one.case.chosen), one.case.metric].append(one)
+        for side in sides:
+            jobs[id(side.case.chosen), side.case.metric].append(side)
         return [*(change for units in jobs.values() for change in self._judge(units)), *decided]
 
     def _judge(self, units: list[Sides]) -> list[Change]:
@@ -60,14 +55,16 @@ class ExclusiveTimeOutliers(Method):
         largest = max(unit.unit for unit in units)
         scale = np.array([unit.unit / largest for unit in units])
         words = _words((totals[:, 1] - totals[:, 0]) * scale)
-        found = []
+        changes = []
         for unit, (old, new), (changed, reason) in zip(units, totals.tolist(), words, strict=True):
             word: Word = "same"
             if changed == "few" and not unit.equal:
                 word = "inconclusive"
-            elif changed in ("surely", "perhaps"):
-                word = direction(unit.case.about, new - old) if changed == "surely" else "suspected"
-            found.append(
+            elif changed == "perhaps":
+                word = "suspected"
+            elif changed == "surely":
+                word = direction(unit.case.about, new - old)
+            changes.append(
                 judged(
                     unit,
                     "exclusive-time-outliers",
@@ -78,7 +75,7 @@ class ExclusiveTimeOutliers(Method):
                     centres=(old * unit.unit, new * unit.unit),
                 )
             )
-        return found
+        return changes
 
 
 def _total(unit: Sides, side: str) -> float:
@@ -92,7 +89,8 @@ def _words(deltas: NDArray[np.float64]) -> list[tuple[str, str]]:
     import numpy as np
 
     if len(deltas) < FEWEST_UNITS:
-        return [("few", TOO_FEW_UNITS.format(len(deltas), FEWEST_UNITS))] * len(deltas)
+        reason = f"too few units ({len(deltas)}): outliers among them need at least {FEWEST_UNITS}"
+        return [("few", reason)] * len(deltas)
     middle = float(np.median(deltas))
     away = np.abs(deltas - middle)
     # If most units did the same, the median distance is 0 and the mean distance replaces it
@@ -108,12 +106,17 @@ def _words(deltas: NDArray[np.float64]) -> list[tuple[str, str]]:
     deviation = float(rest.std(ddof=1)) if len(rest) > 1 else 0.0
     perhaps = ~severe & ~ordinary & (np.abs(deltas) > DEVIATIONS * deviation) & (deviation > 0)
     alone = (np.sign(deltas) == np.sign(deltas - middle)) & (np.abs(deltas) > abs(middle))
-    found = []
-    for score, far, out, edge, own in zip(
+    words = []
+    for score, far, out, edge, moved in zip(
         scores.tolist(), severe, ordinary, perhaps, alone, strict=True
     ):
-        if own and (far or out):
-            found.append(("surely", SEVERE.format(score) if far else ORDINARY))
-        else:
-            found.append(("perhaps", PERHAPS) if own and edge else ("not", ""))
-    return found
+        word, reason = "not", ""
+        if moved and far:
+            word = "surely"
+            reason = f"far outside what the other units did (modified z-score {score:+.1f})"
+        elif moved and out:
+            word, reason = "surely", "outside what the other units did (interquartile range)"
+        elif moved and edge:
+            word, reason = "perhaps", "at the edge of what the other units did (standard deviation)"
+        words.append((word, reason))
+    return words

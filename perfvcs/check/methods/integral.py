@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Change
     from perfvcs.check.curves.sides import FittedCurves
 
-SAME_INTEGRAL = 0.10
-CHANGED_SHARE = 0.25
-GRID_POINTS = 1001
+SAME_INTEGRAL = 0.10  # of the baseline's integral: up to here the same,
+CHANGED_SHARE = 0.25  # and from here on changed
+GRID_POINTS = 1001  # sizes at which the curves are summed up
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,16 @@ class Integral(CurveMethod):
         sides = fits.sides[number]
         grid = np.linspace(sides.low, sides.high, GRID_POINTS if sides.high > sides.low else 1)
         areas = [_area(values) for values in fits.predicted(number, grid)]
-        found = finite(areas[1] / areas[0] - 1) if areas[0] > 0 else 0.0 if sides.equal else None
-        word, reason = graded(sides, found, SAME_INTEGRAL, CHANGED_SHARE)
+        measured_effect = 0.0 if sides.equal else None
+        if areas[0] > 0:
+            measured_effect = finite(areas[1] / areas[0] - 1)
+        word, reason = graded(sides, measured_effect, SAME_INTEGRAL, CHANGED_SHARE)
         return judged(
             sides,
             "integral",
             word,
             reason,
-            effect=found,
+            effect=measured_effect,
             delta=self.delta,
             curve=fits.curve(number) if sides.sized else None,
         )
@@ -52,6 +54,6 @@ class Integral(CurveMethod):
 
 def _area(values: NDArray[np.float64]) -> float:
     """By trapezoids, in units of the grid's step; of one value, the value."""
-    return (
-        float(values.sum() - (values[0] + values[-1]) / 2) if len(values) > 1 else float(values[0])
-    )
+    if len(values) == 1:
+        return float(values[0])
+    return float(values.sum() - (values[0] + values[-1]) / 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import copysign
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import Change, Word, direction
@@ -15,14 +16,13 @@ if TYPE_CHECKING:
 
     from perfvcs.check.curves.sides import FittedCurves, Sides
 
-WINDOWS = 20
+WINDOWS = 20  # windows of sizes at most
 FEWEST_IN_WINDOW = 2  # sizes in a window
 SAME_STATISTIC = 0.10  # of a statistic's relative difference
-CHANGED_STATISTIC = 0.25
+CHANGED_STATISTIC = 0.25  # of it: surely changed
 SOME = 0.2  # of the statistics, and of the windows: above, suspected
 CHANGED_SHARE = 0.5  # from here, changed
 
-DIFFERENT = "some windows changed, and not all in one direction"
 PART = "{} of {} windows changed"
 
 
@@ -49,7 +49,7 @@ class LocalStatistics(CurveMethod):
         count = max(1, min(WINDOWS, len(distinct) // FEWEST_IN_WINDOW))
         edges = [part[0] for part in np.array_split(distinct, count)][1:] if len(distinct) else []
         scores = np.array(_scores(sides, edges))
-        found = effect(*fits.measured(number))
+        measured_effect = effect(*fits.measured(number))
         total = float(scores.mean())
         word: Word = "same"
         reason = ""
@@ -57,21 +57,20 @@ class LocalStatistics(CurveMethod):
             word = direction(sides.case.about, total)
         elif np.abs(scores).mean() > SOME:
             word = "suspected"
-            reason = (
-                PART.format(np.count_nonzero(scores), len(scores))
-                if abs(total) > SOME
-                else DIFFERENT
-            )
+            reason = "some windows changed, and not all in one direction"
+            if abs(total) > SOME:
+                reason = PART.format(np.count_nonzero(scores), len(scores))
+        finding = ""
+        if word != "same" and sides.sized:
+            finding = _windows(scores, [sides.low, *edges, sides.high])
         return judged(
             sides,
             "local-statistics",
             word,
             reason,
-            effect=found,
+            effect=measured_effect,
             delta=self.delta,
-            finding=_windows(scores, [sides.low, *edges, sides.high])
-            if word != "same" and sides.sized
-            else "",
+            finding=finding,
             curve=fits.curve(number) if sides.sized else None,
         )
 
@@ -84,31 +83,31 @@ def _scores(sides: Sides, edges: list[float]) -> list[float]:
         (side, np.searchsorted(edges, side.size, side="right"))
         for side in (sides.baseline, sides.target)
     ]
-    found = []
+    scores = []
     for window in range(len(edges) + 1):
         parts = [(side.size[where == window], side.value[where == window]) for side, where in both]
         if min(len(parts[0][0]), len(parts[1][0])) == 0:
             continue
         old, new = (_statistics(*part) for part in parts)
-        known = (old > 0) & np.isfinite(new)
+        comparable = (old > 0) & np.isfinite(new)
         moved = np.where(
-            known,
-            new / np.where(known, old, 1.0) - 1,
+            comparable,
+            new / np.where(comparable, old, 1.0) - 1,
             np.where(new == old, 0.0, np.sign(new - old)),
         )
         if not sides.sized:
             moved = moved[1:]
         surely = np.sign(moved) * (np.abs(moved) > CHANGED_STATISTIC)
         perhaps = np.sign(moved) * (np.abs(moved) > SAME_STATISTIC)
-        sure, maybe = float(surely.mean()), float(perhaps.mean())
-        found.append(
-            np.sign(sure)
-            if abs(sure) >= CHANGED_SHARE
-            else 0.5 * np.sign(maybe)
-            if abs(maybe) > SOME
-            else 0.0
-        )
-    return found or [0.0]
+        scores.append(_score(float(surely.mean()), float(perhaps.mean())))
+    return scores or [0.0]
+
+
+def _score(surely: float, perhaps: float) -> float:
+    """The score of a window by the shares of its statistics that changed, signed."""
+    if abs(surely) >= CHANGED_SHARE:
+        return copysign(1.0, surely)
+    return copysign(0.5, perhaps) if abs(perhaps) > SOME else 0.0
 
 
 def _statistics(sizes: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from msgspec.structs import replace
 
 from perfvcs.check.answer import Undecided, explained, stated
-from perfvcs.check.change import Change, Word, direction, state
+from perfvcs.check.change import Chances, Change, EffectInterval, Word, direction, state
 from perfvcs.check.method import (
     FEWEST_EXECUTIONS,
     FROM_DIFFERENT_SESSIONS,
@@ -45,9 +45,6 @@ FALSE_DISCOVERIES = 0.05
 PERIOD = 0.2  # no period effect is larger
 SLACK = 1e-9  # share of a clock's step that logarithms round
 SINGLE = 0.999  # confidence of a single value's range
-EARLIER = "against the level of {} earlier commits"
-FEW_EARLIER = "only {} earlier commits are at the present level: at least 10"
-RARE = "a single value this far from the level has a chance of {:.2g} %: below 0.1 %"
 
 
 @dataclass(frozen=True)
@@ -90,16 +87,17 @@ class LogMedian(PairMethod):
         import numpy as np
 
         scaled = [scale(at_one_pace(pair), finest_step(pair)) for pair in pairs]
-        found = [
-            _widened(each, one.rounding)
-            for one, each in zip(scaled, self._estimates(scaled), strict=True)
+        results = [
+            _widened(estimate, sample.rounding)
+            for sample, estimate in zip(scaled, self._estimates(scaled), strict=True)
         ]
-        q = q_values(np.array([result.p for result in found])).tolist()
-        unlike = q_values(np.array([result.unlike for result in found])).tolist()
-        return [
-            self._alone(one) or self._judge(one, result, each, disagreement(one, result, other))
-            for one, result, each, other in zip(scaled, found, q, unlike, strict=True)
-        ]
+        q = q_values(np.array([result.p for result in results])).tolist()
+        unlike = q_values(np.array([result.unlike for result in results])).tolist()
+        changes = []
+        for sample, result, chance, other in zip(scaled, results, q, unlike, strict=True):
+            finding = disagreement(sample, result, other)
+            changes.append(self._alone(sample) or self._judge(sample, result, chance, finding))
+        return changes
 
     def _estimates(self, scaled: Sequence[Scaled]) -> list[Estimate]:
         """One per pair, in their order."""
@@ -117,6 +115,7 @@ class LogMedian(PairMethod):
         bound = self._bound(scaled, result)
         reason = stated(word, explained(reason, delta), bound)
         beyond = result.low > bar or result.high < -bar
+        with_medians = scaled.logarithmic and result.widest is not None
         return state(
             scaled.pair,
             word=word,
@@ -124,25 +123,21 @@ class LogMedian(PairMethod):
             method=self.name,
             delta=delta,
             confidence=self.confidence,
-            centres=scaled.medians
-            if scaled.logarithmic and result.widest is not None
-            else scaled.centres,
-            effects=(
+            centres=scaled.medians if with_medians else scaled.centres,
+            effects=EffectInterval(
                 scaled.relative(result.theta),
                 scaled.relative(result.low),
                 scaled.relative(result.high),
             ),
-            shifts=(
-                scaled.shift(result.theta),
-                scaled.shift(result.low),
-                scaled.shift(result.high),
+            shifts=EffectInterval(
+                scaled.shift(result.theta), scaled.shift(result.low), scaled.shift(result.high)
             ),
             bound=bound,
             coarse=coarse
             and word == "inconclusive"
             and min(scaled.counts) >= FEWEST_EXECUTIONS
             and abs(result.theta) <= scaled.rounding,
-            chances=(result.p, q, result.permutation_p),
+            chances=Chances(result.p, q, result.permutation_p),
             gate=word == "degradation" and beyond,
             builds=scaled.counts if scaled.pair.builds else None,
             finding=finding,
@@ -175,42 +170,53 @@ class LogMedian(PairMethod):
         if min(scaled.counts) > 1 or pair.paired or pair.builds or not scaled.logarithmic:
             return None
         before, after = ({measured.header.commit for measured in side} for side in chosen.sides)
-        found = (
-            newest_session(pair.past, *before, *after) if len(before) == len(after) == 1 else None
-        )
-        if found is None or found.word == "usual":
+        if len(before) != 1 or len(after) != 1:
             return None
-        delta, level = self.least(pair.case, scaled.value), exp(found.expected)
+        newest = newest_session(pair.past, *before, *after)
+        if newest is None or newest.word == "usual":
+            return None
+        delta, level = self.least(pair.case, scaled.value), exp(newest.expected)
         bar = scaled.bar(delta)
-        if abs(found.difference) < bar:
+        if abs(newest.difference) < bar:
             return None
-        word = direction(pair.about, found.difference) if found.word == "changed" else "suspected"
-        doubt = (
-            FEW_EARLIER.format(found.support)
-            if found.support < SUPPORT
-            else RARE.format(100 * found.chance)
-        )
+        word, reason = direction(pair.about, newest.difference), ""
+        if newest.word != "changed":
+            chance = f"{100 * newest.chance:.2g} %"
+            word = "suspected"
+            reason = f"a single value this far from the level has a chance of {chance}: below 0.1 %"
+            if newest.support < SUPPORT:
+                count = newest.support
+                reason = f"only {count} earlier commits are at the present level: at least 10"
         return state(
             pair,
             word=word,
-            reason=doubt if word == "suspected" else "",
+            reason=reason,
             method=self.name,
             delta=delta,
             confidence=SINGLE,
             centres=(level, scaled.centres[1]),
-            effects=(
-                scaled.relative(found.difference),
-                scaled.relative(found.low),
-                scaled.relative(found.high),
+            effects=EffectInterval(
+                scaled.relative(newest.difference),
+                scaled.relative(newest.low),
+                scaled.relative(newest.high),
             ),
-            chances=(found.chance, None, None),
-            gate=word == "degradation" and (found.low > bar or found.high < -bar),
-            finding=EARLIER.format(found.support),
+            chances=Chances(newest.chance),
+            gate=word == "degradation" and (newest.low > bar or newest.high < -bar),
+            finding=f"against the level of {newest.support} earlier commits",
         )
 
     def _word(
         self, scaled: Scaled, result: Estimate, q: float, bar: float
     ) -> tuple[Word, str | Undecided]:
+        """The verdict on a pair, by the first of these that holds:
+
+        1. equal values are the same, unless the clock is too coarse to show a difference;
+        2. a single execution shows nothing, and few show nothing for sure;
+        3. a change counts if both tests agree and it is delta or more; it is suspected where
+           sessions or the order of the executions leave a doubt;
+        4. the same is what stays within delta, also at its widest;
+        5. everything else is open.
+        """
         fewest, unit = min(scaled.counts), "build" if scaled.pair.builds else "execution"
         vetoed = result.permutation_p > result.veto  # never where nothing was permuted
         # Readings without noise that are one step apart differ for sure, if not by how much.

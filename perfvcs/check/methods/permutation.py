@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from perfvcs.check.samples.sampled import Batch, RuleOutcome, SampledMethod
 
-P_UNREACHABLE = "so few {}s cannot reach p = {:.3g}: at least {}"
 # replicates that are looked through for the fewest that can reach a level
 MOST_SPLIT_REPLICATES = 30
 
@@ -31,7 +30,7 @@ class Permutation(SampledMethod):
         from perfvcs.statistics.permutation import sign_flips, smallest, two_sample
 
         old, new = batch.baseline, batch.target
-        found = (paired if batch.paired else welch)(old, new, self.stated)
+        difference = (paired if batch.paired else welch)(old, new, self.stated)
         p = sign_flips(new - old) if batch.paired else two_sample(old, new)
         reason = ""
         if smallest(old.shape[1], None if batch.paired else new.shape[1]) > self.alpha:
@@ -43,9 +42,16 @@ class Permutation(SampledMethod):
                 ),
                 MOST_SPLIT_REPLICATES,
             )
-            reason = P_UNREACHABLE.format(batch.samples[0].kind, self.alpha, fewest)
+            reason = (
+                f"so few {batch.samples[0].kind}s cannot reach p = {self.alpha:.3g}: at least"
+                f" {fewest}"
+            )
         rows = zip(
-            *(column.tolist() for column in (found.estimate, found.low, found.high, p)), strict=True
+            *(
+                column.tolist()
+                for column in (difference.estimate, difference.low, difference.high, p)
+            ),
+            strict=True,
         )
         return [
             RuleOutcome(

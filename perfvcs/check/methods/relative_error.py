@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Change
     from perfvcs.check.curves.sides import FittedCurves
 
-SAME_ERROR = 0.05
-CHANGED_SHARE = 0.25
+SAME_ERROR = 0.05  # as a share of the baseline: up to here the same,
+CHANGED_SHARE = 0.25  # and from here on changed
 
 
 @dataclass(frozen=True)
@@ -28,14 +28,14 @@ class RelativeError(CurveMethod):
 
     def judge(self, fits: FittedCurves, number: int) -> Change:
         """The change of the case at that place."""
-        sides, found = fits.sides[number], effect(*fits.values(number))
-        word, reason = graded(sides, found, SAME_ERROR, CHANGED_SHARE)
+        sides, measured_effect = fits.sides[number], effect(*fits.values(number))
+        word, reason = graded(sides, measured_effect, SAME_ERROR, CHANGED_SHARE)
         return judged(
             sides,
             "relative-error",
             word,
             reason,
-            effect=found,
+            effect=measured_effect,
             delta=self.delta,
             curve=fits.curve(number) if sides.sized else None,
         )

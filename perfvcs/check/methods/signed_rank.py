@@ -17,9 +17,7 @@ from perfvcs.statistics.permutation import MOST_RANKED_PAIRS, depth, signed_rank
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-UNPAIRED = "not measured in turns, so there are no pairs to rank: use log-median"
 TOO_MANY_PAIRS = f"more than {MOST_RANKED_PAIRS} pairs: use log-median"
-INTERVAL_UNREACHABLE = "only {} pairs: an interval of {:g} % needs {}"
 
 
 @dataclass(frozen=True)
@@ -42,19 +40,27 @@ class SignedRank(LogMedian):
         import numpy as np
 
         buckets: dict[int, list[int]] = defaultdict(list)
-        for place, one in enumerate(scaled):
-            if one.pair.paired and 2 <= one.counts[0] <= MOST_RANKED_PAIRS:
-                buckets[one.counts[0]].append(place)
+        for place, sample in enumerate(scaled):
+            if sample.pair.paired and 2 <= sample.counts[0] <= MOST_RANKED_PAIRS:
+                buckets[sample.counts[0]].append(place)
         results = [
-            _estimate(mean(flatten(one.target)) - mean(flatten(one.baseline)), -inf, inf, nan)
-            for one in scaled
+            _estimate(mean(flatten(sample.target)) - mean(flatten(sample.baseline)), -inf, inf, nan)
+            for sample in scaled
         ]
         for places in buckets.values():
             first = np.array([flatten(scaled[place].baseline) for place in places])
             second = np.array([flatten(scaled[place].target) for place in places])
-            found = signed_rank(first, second, self.confidence)
+            difference = signed_rank(first, second, self.confidence)
             rows = zip(
-                *(column.tolist() for column in (found.estimate, found.low, found.high, found.p)),
+                *(
+                    column.tolist()
+                    for column in (
+                        difference.estimate,
+                        difference.low,
+                        difference.high,
+                        difference.p,
+                    )
+                ),
                 strict=True,
             )
             for place, row in zip(places, rows, strict=True):
@@ -69,13 +75,17 @@ class SignedRank(LogMedian):
         if word == "same" or fewest < 2:
             return word, reason
         if isnan(result.p):
-            return "inconclusive", TOO_MANY_PAIRS if scaled.pair.paired else UNPAIRED
+            reason = "not measured in turns, so there are no pairs to rank: use log-median"
+            return "inconclusive", TOO_MANY_PAIRS if scaled.pair.paired else reason
         if reason is Undecided.WIDE and isinf(result.low):
             least = next(
                 (n for n in range(fewest, MOST_RANKED_PAIRS) if depth(n, self.confidence)),
                 MOST_RANKED_PAIRS,
             )
-            return "inconclusive", INTERVAL_UNREACHABLE.format(fewest, 100 * self.confidence, least)
+            return (
+                "inconclusive",
+                f"only {fewest} pairs: an interval of {100 * self.confidence:g} % needs {least}",
+            )
         return word, reason
 
 

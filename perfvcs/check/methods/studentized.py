@@ -26,13 +26,10 @@ if TYPE_CHECKING:
     from perfvcs.check.curves.sides import FittedCurves
 
 SIGNIFICANCE = 0.01
-OUTSTANDING = 3.0
+OUTSTANDING = 3.0  # standard deviations: a size whose residual is named
 MOST_NAMED_SIZES = 5  # sizes that are listed
-FEWEST_SIZES = 3
 
-TOO_FEW_SIZES = "fewer than 3 sizes: residuals cannot be studentized"
 NOISE = "the residuals have no direction"
-KIND = "the residuals have no direction for sure, but the errors look {}"
 
 
 @dataclass(frozen=True)
@@ -62,9 +59,14 @@ class Studentized(CurveMethod):
             fits.measured(number),
             fits.sizes(number),
         )
-        found = effect(before, after)
-        if len(sizes) < FEWEST_SIZES or sides.equal:
-            return judged(sides, "studentized", *unknown(sides, TOO_FEW_SIZES), effect=found)
+        measured_effect = effect(before, after)
+        if len(sizes) < 3 or sides.equal:
+            return judged(
+                sides,
+                "studentized",
+                *unknown(sides, "fewer than 3 sizes: residuals cannot be studentized"),
+                effect=measured_effect,
+            )
         noise = fits.deviations(number)
         residuals = errors.studentized(after / noise, before / noise)
         test = paired((before / noise)[None], (after / noise)[None], None)
@@ -74,15 +76,18 @@ class Studentized(CurveMethod):
         curve = fits.curve(number)
         named = _outstanding(sizes, residuals)
         if p > SIGNIFICANCE:
-            word, reason = undirected(found, self.delta, NOISE)
+            word, reason = undirected(measured_effect, self.delta, NOISE)
             if curve.kind != "none":
-                word, reason = "inconclusive", KIND.format(curve.kind)
+                word, reason = (
+                    "inconclusive",
+                    f"the residuals have no direction for sure, but the errors look {curve.kind}",
+                )
             return judged(
                 sides,
                 "studentized",
                 word,
                 reason or NOISE,
-                effect=found,
+                effect=measured_effect,
                 curve=curve,
                 p=p,
                 finding=named,
@@ -96,7 +101,7 @@ class Studentized(CurveMethod):
             sides,
             "studentized",
             direction(sides.case.about, mean),
-            effect=found,
+            effect=measured_effect,
             delta=self.delta,
             curve=curve,
             p=p,

@@ -23,9 +23,12 @@ class TTest(SampledMethod):
         """One per sample."""
         from perfvcs.statistics.difference import welch
 
-        found = welch(batch.baseline, batch.target, self.stated)
+        difference = welch(batch.baseline, batch.target, self.stated)
         rows = zip(
-            *(column.tolist() for column in (found.estimate, found.low, found.high, found.p)),
+            *(
+                column.tolist()
+                for column in (difference.estimate, difference.low, difference.high, difference.p)
+            ),
             strict=True,
         )
         return [

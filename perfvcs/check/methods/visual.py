@@ -8,8 +8,6 @@ from typing import ClassVar
 from perfvcs.check.methods.ci_overlap import intervals
 from perfvcs.check.samples.sampled import Batch, RuleOutcome, SampledMethod
 
-INSIDE = "a mean lies inside the other's interval"
-
 
 @dataclass(frozen=True)
 class Visual(SampledMethod):
@@ -47,7 +45,7 @@ class Visual(SampledMethod):
                 changed=different,
                 same=within,
                 p=p,
-                reason=INSIDE if within else "",
+                reason="a mean lies inside the other's interval" if within else "",
             )
             for shift, low, high, different, within, p in rows
         ]

@@ -12,7 +12,7 @@ from statistics import median
 from typing import TYPE_CHECKING, ClassVar
 
 from perfvcs.check.answer import Undecided, explained, stated
-from perfvcs.check.change import Three, direction, state
+from perfvcs.check.change import Chances, EffectInterval, direction, state
 from perfvcs.check.method import SINGLE_EXECUTION, PairMethod
 from perfvcs.check.samples.scale import CLOCK_STEPS, finest_step, is_coarse, mean, share, too_coarse
 
@@ -197,11 +197,9 @@ class SampledMethod(PairMethod):
             delta=delta,
             bound=bound,
             effects=relative,
-            chances=(outcome.p, None, outcome.permutation_p),
-            shifts=(
-                outcome.shift * sample.unit,
-                outcome.low * sample.unit,
-                outcome.high * sample.unit,
+            chances=Chances(outcome.p, permutation_p=outcome.permutation_p),
+            shifts=EffectInterval(
+                outcome.shift * sample.unit, outcome.low * sample.unit, outcome.high * sample.unit
             ),
             confidence=self.stated,
             gate=word == "degradation" and beyond,
@@ -232,23 +230,18 @@ class SampledMethod(PairMethod):
 
 def _shares(
     sample: ScaledSample, outcome: RuleOutcome, base: float, target: float
-) -> tuple[float, Three]:
+) -> tuple[float, EffectInterval]:
     """What delta is a share of, in the sample's unit, and the effects as shares of the baseline
     where these have a meaning.
 
     It is the baseline's centre; where values are negative or that is 0, the larger of both,
     whatever their signs.
     """
-    known = sample.identical or min(side.values.min() for side in sample.sides) >= 0
-    low, high = share(outcome.low, base), share(outcome.high, base)
-    effect = share(outcome.shift, base) if known else None
-    if not known or effect is None:
-        return max(abs(base), abs(target)), (
-            effect,
-            None,
-            None,
-        ) if outcome.low or outcome.high else (effect, effect, effect)
-    return base, (effect, low, high)
+    has_shares = sample.identical or min(side.values.min() for side in sample.sides) >= 0
+    effect = share(outcome.shift, base) if has_shares else None
+    if effect is not None:
+        return base, EffectInterval(effect, share(outcome.low, base), share(outcome.high, base))
+    return max(abs(base), abs(target)), EffectInterval()
 
 
 def samples(pairs: Sequence[Pair], *, medians: bool = False) -> list[ScaledSample]:

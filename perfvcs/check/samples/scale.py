@@ -173,13 +173,9 @@ def share(difference: float, baseline: float) -> float | None:
     """
     if isinf(difference):
         return difference
-    return (
-        difference / baseline
-        if baseline > abs(difference) / SQUARABLE
-        else 0.0
-        if difference == 0
-        else None
-    )
+    if baseline > abs(difference) / SQUARABLE:
+        return difference / baseline
+    return 0.0 if difference == 0 else None
 
 
 def flatten(side: Sessions) -> list[float]:
