@@ -59,18 +59,18 @@ class Prior:
         import numpy as np
 
         even = np.full(self.last, 1 / self.last)
-        found = even
+        shares = even
         if self.touched is not None and any(self.touched):
             touched = np.array(self.touched, float)
-            found = (1 - MISSED) * touched / touched.sum() + MISSED * even
+            shares = (1 - MISSED) * touched / touched.sum() + MISSED * even
         if len(self.stored) >= FEWEST_STORED and effect:
-            likely = self._likely(effect) * found
-            found = (1 - MISLED) * likely / likely.sum() + MISLED * found
+            likely = self._likely(effect) * shares
+            shares = (1 - MISLED) * likely / likely.sum() + MISLED * shares
         if self.guide is not None and effect > 0 and self.guide.effect > 0:
             # of a difference of which instructions explain a part, the rest may be anywhere
             explained = (1 - MISLED) * min(1.0, self.guide.effect / effect)
-            found = explained * self.guide.jump / self.guide.jump.sum() + (1 - explained) * found
-        return found
+            shares = explained * self.guide.jump / self.guide.jump.sum() + (1 - explained) * shares
+        return shares
 
     def _likely(self, effect: float) -> NDArray[np.float64]:
         """How likely the stored levels are by the place of a single step of that size; the variance
@@ -82,10 +82,10 @@ class Prior:
         without = levels - effect * (places >= np.arange(1, self.last + 1)[:, None])
         squares = ((without - without.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
         least = max(float(squares.min()), 1e-18)
-        found: NDArray[np.float64] = (np.maximum(squares, least) / least) ** (
+        likelihoods: NDArray[np.float64] = (np.maximum(squares, least) / least) ** (
             -(len(levels) - 1) / 2
         )
-        return found
+        return likelihoods
 
 
 @dataclass(frozen=True)
@@ -116,100 +116,154 @@ def likeliest(jump: NDArray[np.float64], share: float = 0.95) -> list[int]:
     """The fewest commits that hold a share of the jumps that are expected, in order; ``jump`` has
     place 0 for commit 1.
     """
-    found, held, whole = [], 0.0, float(jump.sum())
+    commits, held, whole = [], 0.0, float(jump.sum())
     for place in jump.argsort()[::-1].tolist():
         if held >= share * whole:
             break
-        found.append(place + 1)
+        commits.append(place + 1)
         held += float(jump[place])
-    return sorted(found)
+    return sorted(commits)
 
 
 def believe(summary: EvidenceSummary, weights: NDArray[np.float64]) -> Belief:
     """The posterior by a ``summary``; ``weights`` are the commits' shares of the prior, shape
     (commits,), place 0 for commit 1.
+
+    1. The nodes of the chain are both ends, the measured commits, and both sides of a measured step
+       (``_nodes``); a measurement says how likely each level is there (``_emitted``).
+    2. From node to node the level stays, changes by too little to be named, or jumps: more probably
+       the more prior weight lies between (``_transition``).
+    3. Forward and backward along the chain follow what each link did and the level at each node
+       (``_links``). Source: Baum et al. 1970.
+    4. The commits of a link share that by their prior weights (``_shared``).
     """
     import numpy as np
 
-    grid, prior = _levels(), weights / weights.sum()
+    prior = weights / weights.sum()
     before = np.concatenate([[0.0], np.cumsum(prior)])  # weight up to each commit
-    nodes = sorted(
-        {
-            0,
-            len(prior),
-            *summary.candidates,
-            *(commit for one in summary.steps for commit in (one - 1, one)),
-        }
-    )
-    seen = {
-        commit: _seen(mean / summary.effect + 0.5, count, grid, summary)
-        for commit, (mean, count) in summary.candidates.items()
-    }
-    start, end, apart, same = _ends()
-    emitted = [start, *(seen.get(node, np.ones(len(grid))) for node in nodes[1:-1]), end]
-    links, wholes, chances, squares = [], [], [], []
-    for first, last in pairwise(nodes):
-        chance = -np.expm1(-JUMPS * (before[last] - before[first]))
-        drift = -np.expm1(-SMALLEST_EXPECTATION * (before[last] - before[first]))
-        stay, small, jump = (
-            (1 - chance) * (1 - drift) * same,
-            (1 - chance) * drift * _drifts(),
-            chance * _jumps(),
-        )
-        if last - first == 1 and last in summary.steps:
-            mean, count = summary.steps[last]
-            likely = _stepped(mean / summary.effect, count, grid, summary)
-            stay, small, jump = stay * likely, small * likely, jump * likely
-        links.append((stay, small, jump))
-        wholes.append(stay + small + jump)
-    forward = [start]
-    for whole, here in zip(wholes, emitted[1:], strict=True):
-        ahead = (forward[-1] @ whole) * here
-        forward.append(ahead / ahead.sum())
-    backward, moments = end, [(1.0, 1.0)]
-    for place in range(len(links) - 1, -1, -1):
-        parts = np.array([forward[place] @ part @ backward for part in links[place]])
-        chances.append(parts[1:][::-1].cumsum() / parts.sum())
-        whole = wholes[place]
-        squares.append(float(forward[place] @ (whole * apart) @ backward / parts.sum()))
-        ahead = whole @ backward
-        backward = ahead * emitted[place]
-        backward /= backward.max()
-        level = forward[place] * ahead
-        moments.append((float(level @ grid / level.sum()), float(level @ grid**2 / level.sum())))
-    jump, change, doubt, moved = np.empty((4, len(prior)))
-    ends = zip(
-        pairwise(nodes),
-        pairwise(reversed(moments)),
-        reversed(chances),
-        reversed(squares),
-        strict=True,
-    )
-    for (first, last), both, (jumped, changed), square_moved in ends:
-        share = (before[first + 1 : last + 1] - before[first]) / (before[last] - before[first])
-        shares = share.copy()
-        shares[1:] -= share[:-1]
-        jump[first:last], change[first:last], moved[first:last] = (
-            jumped * shares,
-            changed * shares,
-            square_moved * shares,
-        )
-        # the level of a commit in between is that of the node before or after it
-        mean, square = ((1 - share) * old + share * new for old, new in zip(*both, strict=True))
-        doubt[first:last] = square - mean**2
+    nodes = _nodes(summary, len(prior))
+    transitions = [
+        _transition(first, last, float(before[last] - before[first]), summary)
+        for first, last in pairwise(nodes)
+    ]
+    links = _links(_emitted(nodes, summary), transitions)
+    jump, change, doubt, moved = _shared(nodes, before, links)
     levels = {
         commit: (mean / summary.effect + 0.5, _variance(count, 0.5, summary) ** 0.5)
         for commit, (mean, count) in summary.candidates.items()
     }
-    return Belief(
-        jump,
-        change,
-        doubt,
-        moved,
-        summary.effect,
-        (2 * summary.variance / summary.pairs) ** 0.5,
-        levels,
-    )
+    error = (2 * summary.variance / summary.pairs) ** 0.5
+    return Belief(jump, change, doubt, moved, summary.effect, error, levels)
+
+
+class _Transition(NamedTuple):
+    """How probably a link leads from each level to each, by what happens in it, and by anything;
+    each of the shape (levels, levels).
+    """
+
+    stay: NDArray[np.float64]
+    small: NDArray[np.float64]
+    jump: NDArray[np.float64]
+    whole: NDArray[np.float64]
+
+
+class _Link(NamedTuple):
+    """The probabilities that a link jumped and that it changed at all, the mean square by which its
+    ends differ, and mean and mean square of the level at either end.
+    """
+
+    jumped: float
+    changed: float
+    moved: float
+    start: tuple[float, float]
+    end: tuple[float, float]
+
+
+def _nodes(summary: EvidenceSummary, last: int) -> list[int]:
+    """The commits between which the links of the chain are, in order."""
+    steps = {commit for step in summary.steps for commit in (step - 1, step)}
+    return sorted({0, last, *summary.candidates, *steps})
+
+
+def _emitted(nodes: Sequence[int], summary: EvidenceSummary) -> list[NDArray[np.float64]]:
+    """How likely each level is at each node, by what was measured there."""
+    import numpy as np
+
+    grid, ends = _levels(), _ends()
+    emitted = [ends.start]
+    for node in nodes[1:-1]:
+        if node in summary.candidates:
+            mean, count = summary.candidates[node]
+            emitted.append(_seen(mean / summary.effect + 0.5, count, grid, summary))
+        else:
+            emitted.append(np.ones(len(grid)))
+    return [*emitted, ends.end]
+
+
+def _transition(first: int, last: int, weight: float, summary: EvidenceSummary) -> _Transition:
+    """What may happen after commit ``first`` up to ``last``, whose prior has that ``weight``; a
+    step that was measured there decides with it.
+    """
+    import numpy as np
+
+    jumps = -np.expm1(-JUMPS * weight)
+    drifts = -np.expm1(-SMALLEST_EXPECTATION * weight)
+    stay = (1 - jumps) * (1 - drifts) * _ends().same
+    small = (1 - jumps) * drifts * _drifts()
+    jump = jumps * _jumps()
+    if last - first == 1 and last in summary.steps:
+        mean, count = summary.steps[last]
+        likely = _stepped(mean / summary.effect, count, _levels(), summary)
+        stay, small, jump = stay * likely, small * likely, jump * likely
+    return _Transition(stay, small, jump, stay + small + jump)
+
+
+def _links(
+    emitted: Sequence[NDArray[np.float64]], transitions: Sequence[_Transition]
+) -> list[_Link]:
+    """The posteriors of the links, in their order."""
+    grid, apart = _levels(), _ends().apart
+    forward = [emitted[0]]
+    for transition, here in zip(transitions, emitted[1:], strict=True):
+        ahead = (forward[-1] @ transition.whole) * here
+        forward.append(ahead / ahead.sum())
+    backward, end = emitted[-1], (1.0, 1.0)
+    links = []
+    for place in range(len(transitions) - 1, -1, -1):
+        transition = transitions[place]
+        stay, small, jump = (float(forward[place] @ part @ backward) for part in transition[:3])
+        total = stay + small + jump
+        moved = float(forward[place] @ (transition.whole * apart) @ backward / total)
+        ahead = transition.whole @ backward
+        level = forward[place] * ahead
+        start = float(level @ grid / level.sum()), float(level @ grid**2 / level.sum())
+        links.append(_Link(jump / total, (small + jump) / total, moved, start, end))
+        backward, end = ahead * emitted[place], start
+        backward /= backward.max()
+    return links[::-1]
+
+
+def _shared(
+    nodes: Sequence[int], before: NDArray[np.float64], links: Sequence[_Link]
+) -> NDArray[np.float64]:
+    """``jump``, ``change``, ``doubt`` and ``moved`` of each commit, shape (4, commits)."""
+    import numpy as np
+
+    jump, change, doubt, moved = columns = np.empty((4, len(before) - 1))
+    for (first, last), link in zip(pairwise(nodes), links, strict=True):
+        commits = slice(first, last)
+        reached = (before[first + 1 : last + 1] - before[first]) / (before[last] - before[first])
+        shares = np.diff(reached, prepend=0.0)
+        jump[commits] = link.jumped * shares
+        change[commits] = link.changed * shares
+        moved[commits] = link.moved * shares
+        # the level of a commit in between is that of the node before or after it
+        mean, square = (
+            (1 - reached) * old + reached * new
+            for old, new in zip(link.start, link.end, strict=True)
+        )
+        doubt[commits] = square - mean**2
+    return columns
 
 
 @cache
@@ -248,8 +302,8 @@ def _drifts() -> NDArray[np.float64]:
     grid = _levels()
     apart = np.abs(grid[:, None] - grid)
     near = (apart > STEP / 2) & (apart < SMALLEST_NAMED_JUMP - STEP / 2)
-    found: NDArray[np.float64] = near / near.sum(axis=1, keepdims=True)
-    return found
+    drifts: NDArray[np.float64] = near / near.sum(axis=1, keepdims=True)
+    return drifts
 
 
 @cache
@@ -263,10 +317,10 @@ def _jumps() -> NDArray[np.float64]:
     far = np.abs(grid[:, None] - grid) > SMALLEST_NAMED_JUMP - STEP / 2
     anywhere = far / far.sum(axis=1, keepdims=True)
     to_end = far & np.isclose(grid, 1.0)
-    found: NDArray[np.float64] = np.where(
+    jumps: NDArray[np.float64] = np.where(
         to_end.any(axis=1, keepdims=True), (to_end + anywhere) / 2, anywhere
     )
-    return found
+    return jumps
 
 
 def _variance(count: int, share: float, summary: EvidenceSummary) -> float:
@@ -306,6 +360,6 @@ def _t(square: NDArray[np.float64], free: int) -> NDArray[np.float64]:
     """
     import numpy as np
 
-    found = (1 + square / free) ** (-(free + 1) / 2) if free < 200 else np.exp(-square / 2)
-    likely: NDArray[np.float64] = np.maximum(found / found.max(), 1e-12)
+    density = (1 + square / free) ** (-(free + 1) / 2) if free < 200 else np.exp(-square / 2)
+    likely: NDArray[np.float64] = np.maximum(density / density.max(), 1e-12)
     return likely
