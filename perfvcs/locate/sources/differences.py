@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import filterfalse, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -131,15 +131,15 @@ def _rows_along(project: Project, commits: Sequence[str]) -> Iterator[list[FileP
     # the second of a line is taken for the parent of the first
     ask = "".join(f"{new} {old}\n" for old, new in pairwise(commits))
     listed = project.git("diff-tree", "--stdin", "--always", *RAW, text=ask)
-    found: dict[str, list[FilePair]] = {commit: [] for commit in commits[1:]}
+    by_commit: dict[str, list[FilePair]] = {commit: [] for commit in commits[1:]}
     fields = iter(listed.split("\0"))
     commit = ""
     for field in fields:
         if field.startswith(":"):
-            found[commit].append(_pair(field, next(fields)))
+            by_commit[commit].append(_pair(field, next(fields)))
         elif field:
             commit = field.strip()
-    yield from found.values()
+    yield from by_commit.values()
 
 
 def _read_within(project: Project, rows: Sequence[list[FilePair]], most: int | None) -> set[int]:
@@ -149,16 +149,16 @@ def _read_within(project: Project, rows: Sequence[list[FilePair]], most: int | N
     sources = [[entry for entry in row if language(entry.path)] for row in rows]
     wanted = [{blob for entry in row for blob in (entry.old, entry.new) if blob} for row in sources]
     sizes = _sizes(project, sorted(set().union(*wanted)))
-    found: set[int] = set()
-    known: set[str] = set()
+    numbers: set[int] = set()
+    counted: set[str] = set()
     costs = [sum(sizes[blob] for blob in blobs) for blobs in wanted]
     for number in sorted(range(len(rows)), key=costs.__getitem__):
-        most -= sum(sizes[blob] for blob in wanted[number] - known)
+        most -= sum(sizes[blob] for blob in wanted[number] - counted)
         if most < 0:
             break
-        known |= wanted[number]
-        found.add(number)
-    return found
+        counted |= wanted[number]
+        numbers.add(number)
+    return numbers
 
 
 def _sizes(project: Project, blobs: Sequence[str]) -> dict[str, int]:
@@ -177,7 +177,7 @@ def _made(entries: Iterable[FilePair], blobs: Mapping[str, bytes | Fault]) -> Ch
 
 
 def _unread(entries: Iterable[FilePair], _: Mapping[str, bytes | Fault]) -> Changes:
-    """The same of files of which nothing is read."""
+    """``_source_change`` of files of which nothing is read."""
     files = _made(entries, {}).files
     noticed = [bool(file.why and language(file.path)) for file in files]
     pairs = zip(files, noticed, strict=True)
@@ -188,7 +188,7 @@ def _entries(
     project: Project, old: str, new: str, working: WorkingChanges | None
 ) -> Iterator[FilePair]:
     parts = project.git("diff-tree", *RAW, old, new).split("\0")
-    found = {path: _pair(raw, path) for raw, path in zip(parts[:-1:2], parts[1::2], strict=False)}
+    entries = {path: _pair(raw, path) for raw, path in zip(parts[:-1:2], parts[1::2], strict=False)}
     if working is not None:
         names = [name for name in working.files() if name.partition("/")[0] != ".perf"]
         listed = (
@@ -201,17 +201,19 @@ def _entries(
         }
         for name in names:
             mode, _, blob = base.get(name, ["000000", "", ""])
-            place = project.root / name
-            there = os.path.lexists(place)
-            kind = "120000" if place.is_symlink() else SUBMODULE if place.is_dir() else "100644"
-            found[name] = FilePair(
-                name,
-                blob,
-                "here" if there else "",
-                (mode, kind if there else "000000"),
-                place if there else None,
-            )
-    yield from found.values()
+            file = project.root / name
+            if os.path.lexists(file):
+                entries[name] = FilePair(name, blob, "here", (mode, _mode(file)), file)
+            else:
+                entries[name] = FilePair(name, blob, "", (mode, "000000"), None)
+    yield from entries.values()
+
+
+def _mode(file: Path) -> str:
+    """Git's mode of what is in a working tree."""
+    if file.is_symlink():
+        return "120000"
+    return SUBMODULE if file.is_dir() else "100644"
 
 
 def _pair(raw: str, path: str) -> FilePair:
@@ -250,8 +252,8 @@ def _sides(
                 )
             except OSError:
                 return None
-        found = blobs.get(blob)
-        return None if isinstance(found, Fault) else found
+        document = blobs.get(blob)
+        return None if isinstance(document, Fault) else document
 
     before = content(entry.old, entry.modes[0], None)
     return before, content(entry.new, entry.modes[1], entry.here if entry.new else None)
@@ -289,7 +291,9 @@ def _source_change(
 ) -> FileChange:
     sides: list[Parts] = []
     for content, absent in ((before, added), (after, removed)):
-        parts = Parts(kind) if absent else None if content is None else _parts(kind, content)
+        parts = Parts(kind) if absent else None
+        if content is not None and not absent:
+            parts = _parts(kind, content)
         if parts is None:
             return FileChange(path, added, removed, why="no parser reads it")
         sides.append(parts)
@@ -297,11 +301,11 @@ def _source_change(
     names = old.functions.keys() | new.functions.keys()
     functions = frozenset(name for name in names if _digest(old, name) != _digest(new, name))
     statements = tuple(_statements(old, new))
-    told = frozenset(
+    documented = frozenset(
         mark for mark in {**old.told, **new.told} if old.told.get(mark) != new.told.get(mark)
     )
     return FileChange(
-        path, added, removed, functions, statements, told=told, moved=_moved(old, new)
+        path, added, removed, functions, statements, told=documented, moved=_moved(old, new)
     )
 
 
@@ -317,37 +321,41 @@ def _digest(parts: Parts, name: str) -> str:
 
 def _statements(old: Parts, new: Parts) -> Iterator[Statement]:
     """The statements that only one side has, or that stand in another order where that matters."""
-    counts = Counter((one.scope, one.digest) for one in new.statements)
-    counts.subtract((one.scope, one.digest) for one in old.statements)
-    different = {key for key, count in counts.items() if count}
-    yield from dict.fromkeys(
-        one for one in (*old.statements, *new.statements) if (one.scope, one.digest) in different
-    )
-    orders = [
-        [
-            one
-            for one in side.statements
-            if (one.scope, one.digest) not in different and _stands_in_order(one, side.language)
-        ]
-        for side in (old, new)
-    ]
-    yield from dict.fromkeys(
-        second for first, second in zip(*orders, strict=True) if first.digest != second.digest
-    )
+    counts = Counter((statement.scope, statement.digest) for statement in new.statements)
+    counts.subtract((statement.scope, statement.digest) for statement in old.statements)
+
+    def differs(statement: Statement) -> bool:
+        return counts[statement.scope, statement.digest] != 0
+
+    def ordered(parts: Parts) -> list[Statement]:
+        common = filterfalse(differs, parts.statements)
+        return [statement for statement in common if _stands_in_order(statement, parts.language)]
+
+    yield from dict.fromkeys(filter(differs, (*old.statements, *new.statements)))
+    pairs = zip(ordered(old), ordered(new), strict=True)
+    yield from dict.fromkeys(after for before, after in pairs if before.digest != after.digest)
+
+
+def _is_executed(statement: Statement) -> bool:
+    return statement.imports or statement.effect
 
 
 def _moved(old: Parts, new: Parts) -> frozenset[str]:
     """What imports name that stand in another order in Python, among themselves or about what has
     effects.
     """
-    sides = [[one for one in side.statements if one.imports or one.effect] for side in (old, new)]
-    common = Counter(one.digest for one in sides[0]) & Counter(one.digest for one in sides[1])
-    orders = [[one for one in side if one.digest in common] for side in sides]
     if new.language != "python":
         return frozenset()
-    pairs = zip(*orders, strict=False)
-    apart = [one for pair in pairs if pair[0].digest != pair[1].digest for one in pair]
-    return frozenset(name for one in apart if one.imports for name in one.mentions)
+    before, after = (list(filter(_is_executed, side.statements)) for side in (old, new))
+    common = {statement.digest for statement in before} & {statement.digest for statement in after}
+
+    def is_common(statement: Statement) -> bool:
+        return statement.digest in common
+
+    pairs = zip(filter(is_common, before), filter(is_common, after), strict=False)
+    apart = [statement for pair in pairs if pair[0].digest != pair[1].digest for statement in pair]
+    imports = [statement for statement in apart if statement.imports]
+    return frozenset(name for statement in imports for name in statement.mentions)
 
 
 def _stands_in_order(statement: Statement, kind: str) -> bool:

@@ -65,9 +65,9 @@ class _Reader:
         units: list[tuple[str, str, list[str]]] = []
         interface: list[str] = []
         for line in _lines(text):
-            if found := _INCLUDE.match(line):
-                self.uses[found[1]] = None
-                self._add(["include", found[1]], [], effect=True)
+            if match := _INCLUDE.match(line):
+                self.uses[match[1]] = None
+                self._add(["include", match[1]], [], effect=True)
                 continue
             plain = line.lower()
             bare = _STRING.sub("''", plain).strip()
@@ -80,31 +80,31 @@ class _Reader:
                     effect=True,
                 )
                 continue
-            if found := _USE.match(bare):
-                self.uses[found[1]] = None
+            if match := _USE.match(bare):
+                self.uses[match[1]] = None
             if interface or _INTERFACE.match(bare):
                 interface.append(bare)
                 if re.match(r"end\s*interface", bare):
                     self._declaration(" ".join(interface))
                     interface = []
-            elif found := _PROCEDURE.match(bare):
-                units.append(("procedure", found[2], [plain]))
-            elif (found := _PROGRAM.match(bare)) and not bare.startswith("module procedure"):
-                name = found[2] or found[1]
-                units.append((found[1].split("(")[0].split()[0], name, []))
-                if found[1] == "module":
+            elif match := _PROCEDURE.match(bare):
+                units.append(("procedure", match[2], [plain]))
+            elif (match := _PROGRAM.match(bare)) and not bare.startswith("module procedure"):
+                name = match[2] or match[1]
+                units.append((match[1].split("(")[0].split()[0], name, []))
+                if match[1] == "module":
                     self.provides.append(name)
-                self._add([found[1], name], [name])
-            elif found := _END.match(bare):
+                self._add([match[1], name], [name])
+            elif match := _END.match(bare):
                 if not units or (
-                    found[1] and _OPENED.get(found[1], found[1].split()[0]) != units[-1][0]
+                    match[1] and _OPENED.get(match[1], match[1].split()[0]) != units[-1][0]
                 ):
                     return None  # a macro began it, or nothing that is known here
                 self._close(units)
             elif units and units[-1][0] in ("procedure", "program"):
                 units[-1][2].append(plain)
-                if found := _ENTRY.match(bare):
-                    self._add([bare], [found[1]], [units[-1][1]])
+                if match := _ENTRY.match(bare):
+                    self._add([bare], [match[1]], [units[-1][1]])
             elif bare not in ("contains", "implicit none"):
                 self._declaration(plain)
         if interface or (units and units[-1][0] == "procedure"):
@@ -125,8 +125,8 @@ class _Reader:
         """
         bare = _STRING.sub("''", plain)
         names = [name for name in _NAME.findall(bare) if name not in KEYWORDS]
-        known = "::" in bare or _DECLARATION.match(bare) or _INTERFACE.match(bare)
-        self._add([plain], names, names, unclear=not known or bool(_IMPLICIT.search(bare)))
+        declares = "::" in bare or _DECLARATION.match(bare) or _INTERFACE.match(bare)
+        self._add([plain], names, names, unclear=not declares or bool(_IMPLICIT.search(bare)))
 
     def _close(self, units: list[tuple[str, str, list[str]]]) -> None:
         kind, name, lines = units.pop()
@@ -134,7 +134,7 @@ class _Reader:
             return
         words = [" ".join(line.split()) for line in lines]
         names = (
-            {found for line in lines for found in _NAME.findall(_STRING.sub("''", line))}
+            {word for line in lines for word in _NAME.findall(_STRING.sub("''", line))}
             - {name}
             - KEYWORDS
         )
@@ -201,5 +201,5 @@ def _split(line: str) -> list[str]:
     """The statements of a line, which semicolons separate outside of strings."""
     if ";" not in line:
         return [line]
-    masked = _STRING.sub(lambda found: found[0].replace(";", "\0"), line)
+    masked = _STRING.sub(lambda match: match[0].replace(";", "\0"), line)
     return [part.replace("\0", ";") for part in masked.split(";")]

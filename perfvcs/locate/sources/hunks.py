@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from functools import cached_property
@@ -157,26 +157,26 @@ def difference(
     """What changed from commit ``a`` to ``b``; files to ``skip`` are the same on both sides when
     measured, others come ``first``.
     """
-    found = SourceDifference()
+    changes = SourceDifference()
     entries = [entry for entry in _entries(project, a, b) if not skip(entry.path)]
     sources = sorted(
         (entry for entry in entries if _is_source(entry)), key=lambda entry: not first(entry.path)
     )
-    found.others = [entry.path for entry in entries if not _is_source(entry)]
-    found.left_out = len(sources[MOST_FILES:])
+    changes.others = [entry.path for entry in entries if not _is_source(entry)]
+    changes.left_out = len(sources[MOST_FILES:])
     content = texts(
         project, {name for entry in sources[:MOST_FILES] for name in (entry.old, entry.new)}
     )
     for entry in sources[:MOST_FILES]:
         old, new = content[entry.old], content[entry.new]
         if old is None or new is None:  # binary, or too large to be written by people
-            found.others.append(entry.path)
+            changes.others.append(entry.path)
         else:
-            found.files[entry.path] = _file(project, entry, old, new)
-    for change in found.files.values():
-        found.units.update({unit.key: unit for unit in _units(change)})
-    found.renamed = _renamed(found.files.values())
-    return found
+            changes.files[entry.path] = _file(project, entry, old, new)
+    for change in changes.files.values():
+        changes.units.update({unit.key: unit for unit in _units(change)})
+    changes.renamed = _renamed(changes.files.values())
+    return changes
 
 
 def _entries(project: Project, a: str, b: str) -> Iterator[_Entry]:
@@ -218,40 +218,37 @@ def _file(project: Project, entry: _Entry, old: str, new: str) -> DifferingFile:
     return DifferingFile(entry.path, entry.old_path, old, new, hunks, entry.mode, is_new=lost)
 
 
+def _objects(project: Project, mode: str, blobs: Sequence[str]) -> str:
+    """What ``git cat-file`` says of blobs; nothing is asked about none."""
+    if not blobs:
+        return ""
+    return project.git("cat-file", mode, text="".join(f"{blob}\n" for blob in blobs))
+
+
 def texts(project: Project, blobs: Iterable[str]) -> dict[str, str | None]:
     """The texts of blobs; empty for the blob that is none, None for one that is binary or too
     large.
     """
-    found: dict[str, str | None] = {blob: "" for blob in blobs if set(blob) == {"0"}}
-    wanted = [blob for blob in blobs if blob not in found]
-    sizes = (
-        project.git(
-            "cat-file", "--batch-check", text="".join(f"{blob}\n" for blob in wanted)
-        ).split("\n")
-        if wanted
-        else []
-    )
-    small = [line.split(" ")[0] for line in sizes if int(line.split(" ")[2]) <= LARGEST_DIFFED]
-    content = (
-        project.git("cat-file", "--batch", text="".join(f"{blob}\n" for blob in small))
-        if small
-        else ""
-    )
+    by_blob: dict[str, str | None] = {blob: "" for blob in blobs if set(blob) == {"0"}}
+    wanted = [blob for blob in blobs if blob not in by_blob]
+    rows = (line.split(" ") for line in _objects(project, "--batch-check", wanted).splitlines())
+    small = [blob for blob, _, size in rows if int(size) <= LARGEST_DIFFED]
+    content = _objects(project, "--batch", small)
     data, at = content.encode("utf-8", "surrogateescape"), 0
     for blob in small:
         end = data.index(b"\n", at)
         size = int(data[at:end].rpartition(b" ")[2])
         text = data[end + 1 : end + 1 + size].decode("utf-8", "surrogateescape")
-        found[blob] = None if "\0" in text else text
+        by_blob[blob] = None if "\0" in text else text
         at = end + 2 + size
-    return dict.fromkeys(wanted, None) | found
+    return dict.fromkeys(wanted, None) | by_blob
 
 
-def _hunks(said: str) -> Iterator[Hunk]:
-    for line in said.split("\n"):
-        if found := _HUNK.match(line):
+def _hunks(printed: str) -> Iterator[Hunk]:
+    for line in printed.split("\n"):
+        if match := _HUNK.match(line):
             old, old_count, new, new_count = (
-                int(one) if one is not None else 1 for one in found.groups()
+                int(number) if number is not None else 1 for number in match.groups()
             )
             yield Hunk((old, old_count), (new, new_count))
 
@@ -266,38 +263,42 @@ def _parts(change: DifferingFile, hunk: Hunk) -> list[Hunk]:
     if hunk.old[1] or after is None or hunk.new[1] < 2:
         return [hunk]
     first, count = hunk.new
-    found: list[tuple[str, int, int]] = []
+    runs: list[tuple[str, int, int]] = []
     for line in range(first, first + count):
         name = after.at(line)
-        if found and (name == found[-1][0] or not change.lines[line - 1].strip()):
-            found[-1] = found[-1][0], found[-1][1], line
+        if runs and (name == runs[-1][0] or not change.lines[line - 1].strip()):
+            runs[-1] = runs[-1][0], runs[-1][1], line
         else:
-            found.append((name, line, line))
-    return [Hunk(hunk.old, (start, end - start + 1)) for _, start, end in found]
+            runs.append((name, line, line))
+    return [Hunk(hunk.old, (start, end - start + 1)) for _, start, end in runs]
 
 
 def _paired(hunk: Hunk, before: Outline, after: Outline) -> list[Hunk]:
     """A hunk cut at the functions that lie inside it on both sides; as it is where none does."""
     sides = [
-        [one for one in outline.definitions if first <= one.first and one.last < first + count]
+        [
+            definition
+            for definition in outline.definitions
+            if first <= definition.first and definition.last < first + count
+        ]
         for outline, (first, count) in ((before, hunk.old), (after, hunk.new))
     ]
     if not all(sides) or len(sides[0]) + len(sides[1]) == 2 or max(map(len, sides)) > MOST_ALIKE:
         return [hunk]
-    names = [[one.name for one in side] for side in sides]
-    at, found = (hunk.old[0], hunk.new[0]), []
+    names = [[definition.name for definition in side] for side in sides]
+    at, hunks = (hunk.old[0], hunk.new[0]), []
     for block in SequenceMatcher(None, names[0], names[1], autojunk=False).get_matching_blocks()[
         :-1
     ]:
         for number in range(block.size):
             old, new = sides[0][block.a + number], sides[1][block.b + number]
-            found += [
+            hunks += [
                 _between(at, (old.first, new.first)),
                 _between((old.first, new.first), (old.last + 1, new.last + 1)),
             ]
             at = old.last + 1, new.last + 1
-    found.append(_between(at, (sum(hunk.old), sum(hunk.new))))
-    return [part for part in found if part.old[1] or part.new[1]]
+    hunks.append(_between(at, (sum(hunk.old), sum(hunk.new))))
+    return [part for part in hunks if part.old[1] or part.new[1]]
 
 
 def _between(starts: tuple[int, int], ends: tuple[int, int]) -> Hunk:
@@ -317,10 +318,21 @@ def _units(change: DifferingFile) -> Iterator[ChangedUnit]:
     for hunk in (part for whole in change.hunks for part in _parts(change, whole)):
         hunks.setdefault(change.function(hunk), []).append(hunk)
     before, after = change.outlines
-    known = [one.digests() if one else {} for one in (before, after)]
-    for name, own in hunks.items():
-        means = not before or not after or known[0].get(name) != known[1].get(name)
-        yield ChangedUnit(change.path, name, tuple(own), means, is_new=name not in known[0])
+    digests = [side.digests() if side else {} for side in (before, after)]
+    for name, parts in hunks.items():
+        means = not before or not after or digests[0].get(name) != digests[1].get(name)
+        yield ChangedUnit(change.path, name, tuple(parts), means, is_new=name not in digests[0])
+
+
+def _bodies(
+    text: str, path: str, outline: Outline | None, other: Outline | None
+) -> Iterator[tuple[str, set[str]]]:
+    """The functions of one side of a file that the ``other`` has not, each with its words."""
+    common = {definition.name for definition in other.definitions} if other else set()
+    for definition in outline.definitions if outline else ():
+        if definition.name not in common:
+            body = source_lines(text)[definition.first - 1 : definition.last]
+            yield f"{definition.name} ({path})", set(re.findall(r"\w+", "\n".join(body)))
 
 
 def _renamed(files: Iterable[DifferingFile]) -> dict[str, str]:
@@ -331,29 +343,9 @@ def _renamed(files: Iterable[DifferingFile]) -> dict[str, str]:
     made: list[tuple[str, set[str]]] = []
     for change in files:
         before, after = change.outlines
-        names = [
-            {one.name for one in side.definitions} if side else set() for side in (before, after)
-        ]
-        for side, gone, text, path, found in (
-            (
-                before,
-                names[1] if change.path == change.old_path else set(),
-                change.old,
-                change.old_path,
-                lost,
-            ),
-            (
-                after,
-                names[0] if change.path == change.old_path else set(),
-                change.new,
-                change.path,
-                made,
-            ),
-        ):
-            for one in side.definitions if side else ():
-                if one.name not in gone:
-                    body = source_lines(text)[one.first - 1 : one.last]
-                    found.append((f"{one.name} ({path})", set(re.findall(r"\w+", "\n".join(body)))))
+        stayed = change.path == change.old_path
+        lost += _bodies(change.old, change.old_path, before, after if stayed else None)
+        made += _bodies(change.new, change.path, after, before if stayed else None)
     pairs: dict[str, str] = {}
     taken: set[str] = set()
     for name, words in lost[:MOST_ALIKE]:

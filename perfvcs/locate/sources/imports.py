@@ -23,7 +23,7 @@ _PLAIN = re.compile(
     re.IGNORECASE,
 )
 _FOLDERS = re.compile(r"(?:docs?|documentation|man)/", re.IGNORECASE)
-# what tells other services, packagers and editors how to treat the project
+# how other services, packagers and editors are to treat the project
 _SERVICES = re.compile(
     r"(?:\.github|\.gitlab|\.circleci|\.buildkite|\.azure-pipelines|\.vscode|\.idea|\.changeset|\.devcontainer|\.tx|\.woodpecker"
     r"|conda\.recipe)/"
@@ -266,8 +266,10 @@ def settings(path: str, content: bytes) -> object:
 
             parser = RawConfigParser(strict=False)
             parser.read_string(content.decode())
-            found = {section: dict(parser[section]) for section in parser.sections()}
-            return {section: table for section, table in _of_sections(found, name).items() if table}
+            sections = {section: dict(parser[section]) for section in parser.sections()}
+            return {
+                section: table for section, table in _of_sections(sections, name).items() if table
+            }
         if name == "setup.py":
             return _of_setup(content)
     except (
@@ -307,18 +309,18 @@ def _of_project(table: dict[str, Any]) -> dict[str, Any]:
 def _of_sections(sections: Mapping[str, Mapping[str, str]], name: str) -> dict[str, dict[str, str]]:
     if name == "tox.ini":  # tox calls perf, not the other way round
         return {section: dict(table) for section, table in sections.items() if section == "pytest"}
-    kept = {
+    relevant = {
         section: dict(table)
         for section, table in sections.items()
         if section.partition(":")[0].partition("-")[0] not in _TOOLS
     }
-    if "metadata" in kept:
-        kept["metadata"] = {
+    if "metadata" in relevant:
+        relevant["metadata"] = {
             key: value
-            for key, value in kept["metadata"].items()
+            for key, value in relevant["metadata"].items()
             if key.replace("-", "_") not in _PROJECT
         }
-    return kept
+    return relevant
 
 
 def _of_setup(content: bytes) -> str:
@@ -329,7 +331,9 @@ def _of_setup(content: bytes) -> str:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             node.keywords = [
-                one for one in node.keywords if one.arg not in _PROJECT - {"packages", "name"}
+                argument
+                for argument in node.keywords
+                if argument.arg not in _PROJECT - {"packages", "name"}
             ]
     body = [node for node in tree.body if not _is_plain_text(node)]
     return ast.dump(ast.Module(body, []))

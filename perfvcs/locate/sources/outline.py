@@ -85,7 +85,7 @@ class Outline(msgspec.Struct, frozen=True):
 
     def at(self, line: int) -> str:
         """The function to which a line belongs."""
-        place = bisect_left(self.definitions, line, key=lambda one: one.last)
+        place = bisect_left(self.definitions, line, key=lambda definition: definition.last)
         there = self.definitions[place : place + 1]
         return there[0].name if there and there[0].first <= line else MODULE
 
@@ -93,22 +93,23 @@ class Outline(msgspec.Struct, frozen=True):
         """All definitions of a name, which may be several: a property and its setter, or one for
         each platform.
         """
-        return [one for one in self.definitions if one.name == name]
+        return [definition for definition in self.definitions if definition.name == name]
 
     def digests(self) -> dict[str, str]:
-        """By name what tells whether a function changed."""
-        found: dict[str, list[str]] = {}
-        for one in self.definitions:
-            found.setdefault(one.name, []).append(one.digest)
-        return {name: "".join(own) for name, own in found.items()} | {MODULE: self.outside}
+        """The digests of functions, by name: they differ where a function changed."""
+        by_name: dict[str, list[str]] = {}
+        for definition in self.definitions:
+            by_name.setdefault(definition.name, []).append(definition.digest)
+        return {name: "".join(parts) for name, parts in by_name.items()} | {MODULE: self.outside}
 
 
 def language(path: str) -> str:
     """``python``, ``c`` (C++ too), or empty for a file that has no functions that we know."""
-    suffix = (
-        path.rpartition("/")[2].rpartition(".")[2].lower() if "." in path.rpartition("/")[2] else ""
-    )
-    return "python" if suffix in PYTHON else "c" if suffix in NATIVE else ""
+    name = path.rpartition("/")[2]
+    suffix = name.rpartition(".")[2].lower() if "." in name else ""
+    if suffix in PYTHON:
+        return "python"
+    return "c" if suffix in NATIVE else ""
 
 
 def outline(path: str, source: str) -> Outline | None:
@@ -143,7 +144,7 @@ def plain(name: str) -> str:
     >>> plain("void Sort<int, std::less<int>>::run(int, char const*) const"), plain("insert'2")
     ('Sort::run', 'insert')
     """
-    kept, depth = [], 0
+    outside, depth = [], 0
     name = re.sub(r"\[abi:\w+\]|…", "", name)  # a tag, and template arguments that were left out
     if name.startswith("decltype"):  # the type that it returns
         name = name[_closing_round(name) :]
@@ -154,9 +155,9 @@ def plain(name: str) -> str:
     ):
         depth += character == "<"
         if not depth:
-            kept.append(character)
+            outside.append(character)
         depth -= character == ">" and depth > 0
-    text = "".join(kept).partition("(")[0].strip().rpartition(" ")[2].partition("'")[0]
+    text = "".join(outside).partition("(")[0].strip().rpartition(" ")[2].partition("'")[0]
     return text.replace("\1", "()").replace("\2", "<<").replace("\3", "<").lstrip("*&")
 
 
@@ -198,7 +199,7 @@ def _python(source: str) -> Outline | None:
 def _definitions(body: list[ast.stmt], scope: str) -> Iterator[Definition]:
     for node in body:
         if isinstance(node, FUNCTIONS):
-            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             yield Definition(
                 scope + node.name, first, node.end_lineno or node.lineno, _digest(_dumped(node))
             )
@@ -212,9 +213,9 @@ def _definitions(body: list[ast.stmt], scope: str) -> Iterator[Definition]:
 def _blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
     """The statements inside a statement that is neither a function nor a class."""
     for name in ("body", "orelse", "finalbody"):
-        found = getattr(node, name, None)
-        if isinstance(found, list):
-            yield found
+        statements = getattr(node, name, None)
+        if isinstance(statements, list):
+            yield statements
     for handler in getattr(node, "handlers", ()):
         yield handler.body
 

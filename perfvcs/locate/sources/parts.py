@@ -79,12 +79,12 @@ class Parts(msgspec.Struct, frozen=True, array_like=True):
     @property
     def names(self) -> set[str]:
         """All names that any part mentions or binds."""
-        found: set[str] = set()
+        names: set[str] = set()
         for function in self.functions.values():
-            found.update(function.mentions)
+            names.update(function.mentions)
         for statement in self.statements:
-            found.update(statement.mentions, statement.binds)
-        return found
+            names.update(statement.mentions, statement.binds)
+        return names
 
 
 class Functions:
@@ -96,18 +96,20 @@ class Functions:
         self._digests: dict[str, str] = {}
         self._mentions: dict[str, set[str]] = {}
 
-    def add(self, name: str, own: str, mentions: Iterable[str]) -> None:
+    def add(self, name: str, digest_of_definition: str, mentions: Iterable[str]) -> None:
         """One more definition, by its digest."""
-        known = self._digests.get(name)
-        self._digests[name] = digest([known, own]) if known else own
+        earlier = self._digests.get(name)
+        self._digests[name] = (
+            digest([earlier, digest_of_definition]) if earlier else digest_of_definition
+        )
         self._mentions.setdefault(name, set()).update(mentions)
 
     @property
     def all(self) -> dict[str, Function]:
         """All that were added, by name."""
         return {
-            name: Function(own, tuple(sorted(self._mentions[name])))
-            for name, own in self._digests.items()
+            name: Function(digest_of_function, tuple(sorted(self._mentions[name])))
+            for name, digest_of_function in self._digests.items()
         }
 
 
@@ -135,5 +137,5 @@ def ending(name: str) -> str:
     """The pattern of all files that end as this one: ``*.md``; empty where it ends with no
     suffix.
     """
-    found = re.search(r"\.\w+$", name)
-    return f"*{found[0]}" if found else ""
+    match = re.search(r"\.\w+$", name)
+    return f"*{match[0]}" if match else ""

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from perfvcs.locate.sources.parts import Functions, Parts, Statement, digest
-from perfvcs.locate.sources.pywords import (
+from perfvcs.locate.sources.pystatements import (
     BLOCKS,
     FUNCTIONS,
-    Words,
     annotations_of,
     bound,
     branches,
@@ -22,6 +21,7 @@ from perfvcs.locate.sources.pywords import (
     told,
     without_docstring,
 )
+from perfvcs.locate.sources.pywords import Words
 
 # what test runners call by its name
 CALLED_BY_NAME = frozenset(
@@ -133,11 +133,11 @@ class _Reader:
         """A statement; within a class it may mean that the class is another one."""
         if place.scope and not (function and place.bare and not _is_special(function)):
             binds = [*binds, place.scope.rpartition(".")[2]]
-        found = digest([place.within, *words])
+        content = digest([place.within, *words])
         self.statements.append(
             Statement(
                 place.scope,
-                found,
+                content,
                 tuple(dict.fromkeys(binds)),
                 tuple(sorted(names)),
                 effect,
@@ -161,10 +161,14 @@ class _Reader:
         outside: list[ast.AST] = [
             *node.decorator_list,
             *arguments.defaults,
-            *(one for one in arguments.kw_defaults if one),
+            *(expression for expression in arguments.kw_defaults if expression),
         ]
         inspected = bool(node.decorator_list) or place.decorated
-        outside += [one for one in annotations_of(node) if inspected or is_computed(one)]
+        outside += [
+            expression
+            for expression in annotations_of(node)
+            if inspected or is_computed(expression)
+        ]
         words, names = self.words.of(outside, annotations=True)
         called = (
             node.name in CALLED_BY_NAME or node.name.startswith("pytest_") or "'autouse'" in words
@@ -201,23 +205,31 @@ class _Reader:
             for child in ast.iter_child_nodes(node)
             if child not in inside and not isinstance(child, apart)
         ]
-        head += [one.type for one in getattr(node, "handlers", ()) if one.type is not None]
+        head += [
+            handler.type for handler in getattr(node, "handlers", ()) if handler.type is not None
+        ]
         words, names = self.words.of(head, annotations=True)
         main = place.main or (isinstance(node, ast.If) and _is_main(node.test))
         binds = [name for child in (*head, *inside) for name in bound(child)]
         repeats = isinstance(
             node, ast.For | ast.AsyncFor | ast.While | ast.With | ast.AsyncWith | ast.Match
         )
-        own = place._replace(main=main)
+        inside_block = place._replace(main=main)
         if repeats:
             inner, more = self.words.of(inside, annotations=True)
-            self._add(own, [type(node).__name__, *words, *inner], names | more, binds, effect=True)
+            self._add(
+                inside_block,
+                [type(node).__name__, *words, *inner],
+                names | more,
+                binds,
+                effect=True,
+            )
         else:
-            self._add(own, [type(node).__name__, *words], names, binds)
+            self._add(inside_block, [type(node).__name__, *words], names, binds)
         around = digest([place.within, type(node).__name__, *words])
         for branch, children in bodies:
             for child in children:
-                self._statement(child, own._replace(within=f"{around}{branch}"))
+                self._statement(child, inside_block._replace(within=f"{around}{branch}"))
 
 
 def _is_special(function: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -16,24 +16,17 @@ from perfvcs.locate.sources.parts import (
     IMPORTING,
     LISTING,
     SOURCES,
-    digest,
     ending,
     words_of,
 )
-
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-BLOCKS = (
-    ast.If,
-    ast.For,
-    ast.AsyncFor,
-    ast.While,
-    ast.With,
-    ast.AsyncWith,
-    ast.Try,
-    ast.TryStar,
-    ast.Match,
+from perfvcs.locate.sources.pystatements import (
+    ANYTHING,
+    annotations_of,
+    copies,
+    is_computed,
+    without_docstring,
 )
-ANYTHING = "*"
+
 # what looks up names that need not stand in the source, unless a constant names them
 LOOKUPS = frozenset({"getattr", "hasattr", "setattr", "delattr"})
 COMPUTING = frozenset(
@@ -83,7 +76,6 @@ READING_ANNOTATIONS = frozenset(
 READING_SOURCES = frozenset(
     {"getsource", "getsourcelines", "getsourcefile", "findsource", "getcomments", "linecache"}
 )
-HANDED_ON = frozenset({"__doc__", "__annotations__"})
 _MARKS = (
     (COMPUTED, COMPUTING | FINDING - {"walk"}),
     (GLOBAL, OF_MODULE),
@@ -94,162 +86,8 @@ _MARKS = (
     (ANNOTATIONS, READING_ANNOTATIONS),
     (SOURCES, READING_SOURCES),
 )
-PLAIN_ANNOTATIONS = (
-    ast.Name,
-    ast.Attribute,
-    ast.Subscript,
-    ast.Constant,
-    ast.Tuple,
-    ast.List,
-    ast.Starred,
-    ast.BinOp,
-    ast.BitOr,
-    ast.expr_context,
-)
-
-
-def without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The statements of a body that say what happens."""
-    return body[1:] if body and is_constant(body[0]) else body
-
-
-def is_constant(node: ast.AST) -> bool:
-    """Whether a statement is nothing but a constant: a docstring, or ``...``."""
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-def is_plain(node: Any) -> bool:
-    """Whether a statement only gives names a meaning."""
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        return not any(alias.name == ANYTHING for alias in node.names)
-    targets = node.targets if isinstance(node, ast.Assign | ast.Delete) else [node.target]
-    return all(
-        isinstance(target, ast.Name)
-        for one in targets
-        for target in (one.elts if isinstance(one, ast.Tuple | ast.List) else [one])
-    )
-
-
-def last_name(node: ast.AST) -> str:
-    """The last name of a dotted one; empty for anything else."""
-    return (
-        node.id
-        if isinstance(node, ast.Name)
-        else node.attr
-        if isinstance(node, ast.Attribute)
-        else ""
-    )
-
-
-def branches(node: Any) -> Iterator[tuple[str, list[ast.stmt]]]:
-    """The bodies of a block, by their names."""
-    for name in ("body", "orelse", "finalbody"):
-        if children := getattr(node, name, []):
-            yield name, children
-    for number, handler in enumerate(getattr(node, "handlers", ())):
-        yield f"handler{number}", handler.body
-    for number, case in enumerate(getattr(node, "cases", ())):
-        yield f"case{number}", case.body
-
-
-def bound(node: ast.AST) -> list[str]:
-    """The names to which a statement gives a meaning, in blocks too; of an attribute or element,
-    those along the way to it.
-    """
-    if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-        return [node.name]
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        return [
-            alias.asname or alias.name.partition(".")[0]
-            for alias in node.names
-            if alias.name != ANYTHING
-        ]
-    if isinstance(node, BLOCKS):
-        own = [
-            name
-            for child in ast.iter_child_nodes(node)
-            if not isinstance(child, ast.stmt)
-            for name in _targets(child)
-        ]
-        return own + [
-            name for _, children in branches(node) for child in children for name in bound(child)
-        ]
-    if isinstance(node, ast.Expr):
-        return _targets(node.value, called=True)
-    return _targets(node)
-
-
-def _targets(node: ast.AST, *, called: bool = False) -> list[str]:
-    found: list[str] = []
-    for child in ast.walk(node):
-        if isinstance(child, ast.Name | ast.Attribute | ast.Subscript) and isinstance(
-            child.ctx, ast.Store | ast.Del
-        ):
-            found += _way(child)
-        elif called and isinstance(child, ast.Call):
-            found += _way(child.func)
-    return found
-
-
-def _way(node: ast.AST) -> list[str]:
-    if isinstance(node, ast.Name):
-        return [node.id]
-    if isinstance(node, ast.Attribute):
-        return [*_way(node.value), node.attr]
-    return _way(node.value) if isinstance(node, ast.Subscript | ast.Starred) else []
-
-
 _MARKED = frozenset().union(*(names for _, names in _MARKS))
 SEARCHING = {name: tuple(mark for mark, names in _MARKS if name in names) for name in _MARKED}
-
-
-def is_computed(annotation: ast.expr) -> bool:
-    """Whether an annotation does more than to name a type where it is read."""
-    return not all(isinstance(node, PLAIN_ANNOTATIONS) for node in ast.walk(annotation))
-
-
-def annotations_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.expr]:
-    """The annotations of a function's parameters and of what it returns."""
-    arguments = node.args
-    every = (
-        *arguments.posonlyargs,
-        *arguments.args,
-        *arguments.kwonlyargs,
-        arguments.vararg,
-        arguments.kwarg,
-    )
-    found = [one.annotation for one in every if one is not None and one.annotation is not None]
-    return [*found, node.returns] if node.returns else found
-
-
-def told(tree: ast.AST) -> dict[str, str]:
-    """The digests of docstrings and of annotations in a tree, with the names of what they belong
-    to.
-    """
-    docstrings: list[str] = []
-    annotations: list[str] = []
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Module))
-            and node.body
-            and is_constant(node.body[0])
-        ):
-            docstrings += (getattr(node, "name", ""), ast.dump(node.body[0]))
-        if isinstance(node, FUNCTIONS) and (own := annotations_of(node)):
-            annotations += (node.name, *map(ast.dump, own))
-        elif isinstance(node, ast.AnnAssign):
-            annotations.append(ast.dump(node.annotation))
-    return {DOCSTRINGS: digest(docstrings), ANNOTATIONS: digest(annotations)}
-
-
-def copies(node: ast.stmt) -> bool:
-    """Whether a statement only hands docstrings and the like on: ``self.__doc__ =
-    function.__doc__``.
-    """
-    targets = node.targets if isinstance(node, ast.Assign) else []
-    return bool(targets) and all(
-        isinstance(one, ast.Attribute) and one.attr in HANDED_ON for one in targets
-    )
 
 
 class Words:
@@ -292,7 +130,7 @@ class Words:
         words.append(kind.__name__)
         if kind is ast.JoinedStr or kind is ast.BinOp:
             pieces = node.values if kind is ast.JoinedStr else (node.left, node.right)
-            texts = (one.value for one in pieces if one.__class__ is ast.Constant)
+            texts = (piece.value for piece in pieces if piece.__class__ is ast.Constant)
             names.update(filter(None, (ending(text) for text in texts if text.__class__ is str)))
         if kind is ast.Call:
             if (
@@ -342,10 +180,10 @@ class Words:
         annotations: bool,  # noqa: FBT001
     ) -> None:
         """What an assignment consists of that hands docstrings on, which reads none."""
-        own: set[str] = set()
+        read: set[str] = set()
         for child in (*node.targets, node.value):
-            self._walk(child, words, own, annotations)
-        names |= own - {DOCSTRINGS, ANNOTATIONS}
+            self._walk(child, words, read, annotations)
+        names |= read - {DOCSTRINGS, ANNOTATIONS}
 
     def _child(self, child: Any, words: list[str], names: set[str], annotations: bool) -> None:  # noqa: FBT001
         if isinstance(child, ast.AST):
@@ -374,8 +212,8 @@ class Words:
             ("*", arguments.kwonlyargs),
         ):
             words.append(kind)
-            for one in several:
-                self._walk(one, words, names, False)
+            for argument in several:
+                self._walk(argument, words, names, False)
         for single in (arguments.vararg, arguments.kwarg):
             words.append("**")
             if single is not None:
@@ -386,7 +224,7 @@ class Words:
             for child in (
                 *node.decorator_list,
                 *arguments.defaults,
-                *(one for one in arguments.kw_defaults if one),
+                *filter(None, arguments.kw_defaults),
                 *computed,
             ):
                 self._walk(child, words, names, False)

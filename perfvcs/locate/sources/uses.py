@@ -105,23 +105,23 @@ class Sources:
         working tree changes are read.
         """
         listed = self._project.git("ls-tree", "-r", "-z", "--full-tree", self._commit)
-        found: dict[str, str] = {}
+        blobs: dict[str, str] = {}
         for line in listed.split("\0"):
-            about, _, path = line.partition("\t")
-            if about.startswith("100"):
-                found[path] = about.rpartition(" ")[2]
+            properties, _, path = line.partition("\t")
+            if properties.startswith("100"):
+                blobs[path] = properties.rpartition(" ")[2]
         for path in self._working.files() if self._working else ():
             place = self._project.root / path
-            found.pop(path, None)
+            blobs.pop(path, None)
             if (
                 place.is_file()
                 and not place.is_symlink()
                 and place.stat().st_size <= LARGEST_SOURCE
             ):
                 content = place.read_bytes()
-                found[path] = blob_id(content)
-                self._contents[found[path]] = content
-        return found
+                blobs[path] = blob_id(content)
+                self._contents[blobs[path]] = content
+        return blobs
 
     @cached_property
     def blobs(self) -> dict[str, str]:
@@ -133,11 +133,11 @@ class Sources:
         wanted = {path: self.files[path] for path in paths if path in self.files}
         asked = [blob for blob in dict.fromkeys(wanted.values()) if blob not in self._contents]
         contents = Bare(self._project.common_dir).objects(asked, LARGEST_SOURCE) if asked else []
-        known = {**self._contents, **dict(zip(asked, contents, strict=True))}
-        found = {path: known[blob] for path, blob in wanted.items()}
+        by_blob = {**self._contents, **dict(zip(asked, contents, strict=True))}
+        wanted_contents = {path: by_blob[blob] for path, blob in wanted.items()}
         return {
             path: content.decode("utf-8", "replace")
-            for path, content in found.items()
+            for path, content in wanted_contents.items()
             if isinstance(content, bytes) and b"\0" not in content
         }
 
@@ -151,8 +151,8 @@ class Sources:
         kinds = {
             _key(blob, language(path)): (blob, language(path)) for path, blob in self.blobs.items()
         }
-        known = {key for (key,) in connection.execute("SELECT blob FROM sources")}
-        missing = {key: kinds[key] for key in kinds.keys() - known}
+        stored = {key for (key,) in connection.execute("SELECT blob FROM sources")}
+        missing = {key: kinds[key] for key in kinds.keys() - stored}
         rows = [row for chunk in shared(self._read, _chunks(missing)) for row in chunk]
         if rows:
             with self._database.transaction():
@@ -160,15 +160,15 @@ class Sources:
                     "INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?)",
                     [row.packed for row in rows],
                 )
-                if len(known) + len(rows) > len(kinds) + SPARE:
-                    stale = [(key,) for key in known - kinds.keys()]
+                if len(stored) + len(rows) > len(kinds) + SPARE:
+                    stale = [(key,) for key in stored - kinds.keys()]
                     connection.executemany("DELETE FROM sources WHERE blob = ?", stale)
-        found = {row.blob: row for row in rows}
-        wanted = kinds.keys() - found.keys()
+        new_rows = {row.blob: row for row in rows}
+        wanted = kinds.keys() - new_rows.keys()
         listed = (
             connection.execute("SELECT blob, uses, names FROM sources").fetchall() if wanted else []
         )
-        return found | {row[0]: _Row.kept(*row) for row in listed if row[0] in wanted}
+        return new_rows | {row[0]: _Row.kept(*row) for row in listed if row[0] in wanted}
 
     def _read(self, chunk: Mapping[str, tuple[str, str]]) -> list[_Row]:
         import gc
@@ -258,11 +258,11 @@ class Sources:
     def naming(self, names: Iterable[str], among: Iterable[str] | None = None) -> list[str]:
         """The files in which any of some names stands, among all or some."""
         asked = [b"\0%b\0" % name.encode("utf-8", "surrogatepass") for name in names]
-        own = self._names
+        names_of = self._names
         return [
             path
-            for path in (own if among is None else among)
-            if any(name in own.get(path, b"") for name in asked)
+            for path in (names_of if among is None else among)
+            if any(name in names_of.get(path, b"") for name in asked)
         ]
 
     def shadows(self, path: str) -> bool:
@@ -272,8 +272,11 @@ class Sources:
         folder, _, name = path.rpartition("/")
         if name == "__init__.py":
             folder, _, name = folder.rpartition("/")
-        known = name.partition(".")[0]
-        is_library = known in sys.stdlib_module_names or known in ("sitecustomize", "usercustomize")
+        module = name.partition(".")[0]
+        is_library = module in sys.stdlib_module_names or module in (
+            "sitecustomize",
+            "usercustomize",
+        )
         return is_library and f"{folder}/__init__.py".lstrip("/") not in self.blobs
 
     # -- uses and is used by -----------------------------------------------------------------------
@@ -281,35 +284,35 @@ class Sources:
     @cached_property
     def uses(self) -> dict[str, frozenset[str]]:
         """The files that each file imports or includes itself."""
-        found: dict[str, frozenset[str]] = {}
+        by_path: dict[str, frozenset[str]] = {}
         finder = Finder(self.blobs, self._provided)
         for path, blob in self.blobs.items():
             row = self._rows.get(_key(blob, language(path)))
             words = row.uses if row else []
-            found[path] = frozenset(
+            by_path[path] = frozenset(
                 other for word in words for other in finder.find(path, word) if other != path
             )
-        return found
+        return by_path
 
     @cached_property
     def _provided(self) -> dict[str, list[str]]:
         """The files that define each module of Fortran."""
-        found: dict[str, list[str]] = defaultdict(list)
+        by_module: dict[str, list[str]] = defaultdict(list)
         for path, parts in self.all_parts(
             path for path in self.blobs if language(path) == "fortran"
         ).items():
             for name in parts.provides if parts else ():
-                found[name].append(path)
-        return found
+                by_module[name].append(path)
+        return by_module
 
     @cached_property
     def used_by(self) -> dict[str, set[str]]:
         """The files that import or include each file themselves."""
-        found: dict[str, set[str]] = defaultdict(set)
+        by_path: dict[str, set[str]] = defaultdict(set)
         for path, others in self.uses.items():
             for other in others:
-                found[other].add(path)
-        return found
+                by_path[other].add(path)
+        return by_path
 
     def users(self, path: str) -> set[str]:
         """All files that import or include a file, however far; itself too."""
@@ -317,21 +320,21 @@ class Sources:
 
     def needs(self, paths: Iterable[str]) -> set[str]:
         """All files that some files import or include, however far; themselves too."""
-        found: set[str] = set()
+        needed: set[str] = set()
         for path in paths:
-            found |= _closure(path, self.uses, found)
-        return found
+            needed |= _closure(path, self.uses, needed)
+        return needed
 
 
-def _closure(start: str, edges: Mapping[str, Iterable[str]], known: Iterable[str] = ()) -> set[str]:
-    found, waiting = {start}, [start]
-    before = known if isinstance(known, set) else set(known)
+def _closure(start: str, edges: Mapping[str, Iterable[str]], done: Iterable[str] = ()) -> set[str]:
+    reached, waiting = {start}, [start]
+    before = done if isinstance(done, set) else set(done)
     while waiting:
         for other in edges.get(waiting.pop(), ()):
-            if other not in found and other not in before:
-                found.add(other)
+            if other not in reached and other not in before:
+                reached.add(other)
                 waiting.append(other)
-    return found
+    return reached
 
 
 def _key(blob: str, kind: str) -> str:
