@@ -23,7 +23,7 @@ from perfvcs.pictures.canvas import (
     thin,
     thinned,
 )
-from perfvcs.pictures.patterns import CLUSTER_MARKERS, clusters
+from perfvcs.pictures.patterns import CLUSTER_MARKERS, ClusterCentres, clusters
 from perfvcs.pictures.sample import DrawnSample, samples
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Unfit, View
@@ -32,8 +32,12 @@ from perfvcs.text.quantity import quantity, scale
 from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -55,14 +59,15 @@ class Runsequence(View[list[DrawnSample]]):
             raise Unfit(
                 "every execution has one measurement, and `executions` shows these in order"
             )
-        if not (found := samples(subject.target)):
+        drawn = samples(subject.target)
+        if not drawn:
             raise Unfit("no row has a value")
-        return found
+        return drawn
 
     def telling(self, data: list[DrawnSample]) -> str:
         """The pattern in the order of the values, in words."""
         return "; ".join(
-            said for sample in data for said in patterns.remarks(sample, clusters(sample))
+            remark for sample in data for remark in patterns.remarks(sample, clusters(sample))
         )
 
     def render(self, data: list[DrawnSample]) -> UIElement:
@@ -70,61 +75,102 @@ class Runsequence(View[list[DrawnSample]]):
         return stack([self._draw(sample) for sample in data])
 
     def _draw(self, sample: DrawnSample) -> figure:
-        import numpy as np
+        """From the bottom up: shades of executions, points, running median, executions' medians."""
         from bokeh.models import BasicTickFormatter
 
-        rows_in_order = np.lexsort((sample.iteration, sample.execution))
-        execution, iteration = sample.execution[rows_in_order], sample.iteration[rows_in_order]
-        values = sample.values[rows_in_order]
-        drawn = thin(values, self.points)
-        chosen = scale(float(np.median(np.abs(values))), sample.meaning.unit)
+        sequence = _Sequence.of(sample, self.points)
         groups = clusters(sample)
         note = [groups.text(sample.meaning.unit)] if groups else []
-        label = f"{metric_name(sample.metric)} ({chosen.unit})".replace(" ()", "")
         plot = canvas(
             "in the order measured; shades: executions",
             "measurement",
-            label,
+            f"{metric_name(sample.metric)} ({sequence.unit})".replace(" ()", ""),
             height=290,
-            caption=[*note, *thinned(len(drawn), len(values))],
+            caption=[*note, *thinned(len(sequence.drawn), len(sequence.values))],
         )
         plot.xaxis.formatter = BasicTickFormatter(use_scientific=False)
-        starts = np.flatnonzero(np.diff(execution, prepend=-1))
+        few_executions = len(sequence.starts) <= self.points // 4
+        if few_executions:
+            sequence.draw_shades(plot)
+        entries = list(sequence.draw_points(plot, sample, groups))
+        if len(sequence.values) >= 2 * self.window:
+            line = sequence.draw_running_median(plot, self.window)
+            # between clusters it jumps all the time; a click on the legend shows it
+            line.visible = groups is None
+            entries.append((f"running median of {self.window}", [line]))
+        if few_executions:
+            entries.append(("execution medians", [sequence.draw_medians(plot)]))
+        legend(plot, entries)
+        return plot
+
+
+@dataclass(frozen=True)
+class _Sequence:
+    """The rows of a sample in the order of execution and iteration: ``values`` (n,) in their
+    ``unit`` times ``factor``, those that are ``drawn``, and where each execution starts and ends.
+    """
+
+    order: NDArray[np.intp]
+    values: NDArray[np.float64]
+    drawn: NDArray[np.intp]
+    starts: NDArray[np.intp]
+    ends: NDArray[np.intp]
+    factor: float
+    unit: str
+
+    @classmethod
+    def of(cls, sample: DrawnSample, points: int) -> _Sequence:
+        """At most so many ``points`` are drawn."""
+        import numpy as np
+
+        order = np.lexsort((sample.iteration, sample.execution))
+        values = sample.values[order]
+        starts = np.flatnonzero(np.diff(sample.execution[order], prepend=-1))
         ends = np.append(starts[1:], len(values))
-        if len(starts) <= self.points // 4:
-            every_other = slice(1, None, 2)
-            low, high = float(values.min()) * chosen.factor, float(values.max()) * chosen.factor
-            shades = source(left=starts[every_other] + 0.5, right=ends[every_other] + 0.5)
-            plot.quad(
-                left="left",
-                right="right",
-                bottom=low,
-                top=high,
-                source=shades,
-                color=MUTED,
-                alpha=0.12,
-                line_color=None,
-                level="underlay",
-            )
-        repeated = (sample.mark[rows_in_order] == REPEATED)[drawn]
-        entries: list[tuple[str, list[Any]]] = []
+        chosen = scale(float(np.median(np.abs(values))), sample.meaning.unit)
+        drawn = thin(values, points)
+        return cls(order, values, drawn, starts, ends, chosen.factor, chosen.unit)
+
+    def draw_shades(self, plot: figure) -> None:
+        """A shade under every other execution."""
+        every_other = slice(1, None, 2)
+        plot.quad(
+            left="left",
+            right="right",
+            bottom=float(self.values.min()) * self.factor,
+            top=float(self.values.max()) * self.factor,
+            source=source(left=self.starts[every_other] + 0.5, right=self.ends[every_other] + 0.5),
+            color=MUTED,
+            alpha=0.12,
+            line_color=None,
+            level="underlay",
+        )
+
+    def draw_points(
+        self, plot: figure, sample: DrawnSample, groups: ClusterCentres | None
+    ) -> Iterator[tuple[str, list[Any]]]:
+        """The points, those of each cluster with a marker and an entry of the legend of their own;
+        so are repeated executions, which do not count.
+        """
+        repeated = (sample.mark[self.order] == REPEATED)[self.drawn]
         kinds = [(~repeated, "measurements", CLUSTER_MARKERS[0], CYCLE[0])]
         if groups:
-            labels = groups.labels[rows_in_order][drawn]
+            labels = groups.labels[self.order][self.drawn]
             kinds = [
                 (labels == label, f"in cluster {label + 1}", CLUSTER_MARKERS[label], CYCLE[label])
                 for label in range(len(groups.centres))
             ]
-        for chosen_rows, text, marker, colour in [*kinds, (repeated, "left out", "x", ORANGE)]:
-            if not chosen_rows.any():
+        for chosen, text, marker, colour in [*kinds, (repeated, "left out", "x", ORANGE)]:
+            if not chosen.any():
                 continue
-            rows = drawn[chosen_rows]
+            rows = self.drawn[chosen]
+            values = self.values[rows]
             data = source(
                 x=rows + 1,
-                y=values[rows] * chosen.factor,
-                execution=execution[rows] + 1,
-                iteration=iteration[rows] + 1,
-                text=[quantity(value, sample.meaning.unit) for value in values[rows].tolist()],
+                y=values * self.factor,
+                execution=sample.execution[self.order][rows] + 1,
+                iteration=sample.iteration[self.order][rows] + 1,
+                text=[quantity(value, sample.meaning.unit) for value in values.tolist()],
             )
             points = plot.scatter(
                 "x", "y", source=data, marker=marker, size=4, color=colour, alpha=0.6
@@ -134,23 +180,23 @@ class Runsequence(View[list[DrawnSample]]):
                 [points],
                 [("execution", "@execution"), ("measurement", "@iteration"), ("value", "@text")],
             )
-            entries.append((text, [points]))
-        if len(values) >= 2 * self.window:
-            from scipy.ndimage import median_filter
+            yield text, [points]
 
-            running = median_filter(values, size=self.window, mode="nearest")[drawn]
-            line = plot.line(drawn + 1.0, running * chosen.factor, color=VERMILLION, line_width=1.5)
-            # between clusters it jumps all the time; a click on the legend shows it
-            line.visible = groups is None
-            entries.append((f"running median of {self.window}", [line]))
-        if len(starts) <= self.points // 4:
-            by_execution = [
-                float(np.median(values[start:end])) * chosen.factor
-                for start, end in zip(starts, ends, strict=True)
-            ]
-            steps = plot.segment(
-                starts + 0.5, by_execution, ends + 0.5, by_execution, color=GREEN, line_width=2
-            )
-            entries.append(("execution medians", [steps]))
-        legend(plot, entries)
-        return plot
+    def draw_running_median(self, plot: figure, window: int) -> Any:
+        """The line through the medians of so many neighbours."""
+        from scipy.ndimage import median_filter
+
+        running = median_filter(self.values, size=window, mode="nearest")[self.drawn]
+        return plot.line(self.drawn + 1.0, running * self.factor, color=VERMILLION, line_width=1.5)
+
+    def draw_medians(self, plot: figure) -> Any:
+        """A bar along each execution at its median."""
+        import numpy as np
+
+        medians = [
+            float(np.median(self.values[start:end])) * self.factor
+            for start, end in zip(self.starts, self.ends, strict=True)
+        ]
+        return plot.segment(
+            self.starts + 0.5, medians, self.ends + 0.5, medians, color=GREEN, line_width=2
+        )

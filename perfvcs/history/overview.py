@@ -69,8 +69,8 @@ class Overview(msgspec.Struct, frozen=True):
 
     def of_newest(self, commits: int | None) -> Sequence[Finding]:
         """The findings of the newest commits that have any; of all for None."""
-        wanted = set(list(dict.fromkeys(one.commit for one in self.findings))[:commits])
-        return [one for one in self.findings if one.commit in wanted]
+        wanted = list(dict.fromkeys(finding.commit for finding in self.findings))[:commits]
+        return [finding for finding in self.findings if finding.commit in wanted]
 
     def place(self, line: Line) -> str:
         """The environment of a line in which something was found; empty where it has only one."""
@@ -110,59 +110,54 @@ class _ReadHistory(NamedTuple):
 def _overview(
     repository: Repository, names: Sequence[str], metric: str, detector: Detector
 ) -> Overview:
-    known, courses, revision, commits = _read(repository, names, metric)
+    lines, courses, revision, commits = _read(repository, names, metric)
     merged = repository.index.commits() - set(commits)
     aside = len(merged.intersection(repository.project.walk(revision))) if merged else 0
     whole = not aside and ".." not in str(revision)
-    found = judged(
-        repository,
-        known,
-        courses,
-        commits,
-        Verdicts(repository, commits if whole else ()),
-        detector=detector,
-    )
-    shortest = SHORTEST_BY[detector]
-    findings = [finding for one in found.values() for finding in one.findings]
-    findings.sort(key=lambda one: (-one.turn, -abs(one.effect)))
-    switching = sorted(
-        (one.switching for one in found.values() if one.switching), key=lambda one: -one.turn
-    )
-    noisier = sorted(
-        (each for one in found.values() for each in one.noisier), key=lambda one: -one.turn
-    )
-    newest = sorted(
-        (one.newest for one in found.values() if one.newest),
-        key=lambda one: (-one.turn, -abs(one.effect)),
-    )
+    verdicts = Verdicts(repository, commits if whole else ())
+    judgements = judged(repository, lines, courses, commits, verdicts, detector=detector)
+    findings = [finding for line in judgements.values() for finding in line.findings]
+    findings.sort(key=_newest_and_largest)
+    switching = [line.switching for line in judgements.values() if line.switching]
+    switching.sort(key=lambda stretch: -stretch.turn)
+    noisier = [change for line in judgements.values() for change in line.noisier]
+    noisier.sort(key=lambda change: -change.turn)
+    newest = [line.newest for line in judgements.values() if line.newest]
+    newest.sort(key=_newest_and_largest)
+    mentioned = [finding.commit for finding in findings]
+    mentioned += [change.commit for change in noisier]
+    mentioned += [value.commit for value in newest]
+    mentioned += [stretch.first for stretch in switching]
     # most series have the same
     places = {course.places.tobytes(): course.places for course in courses.values()}
-    mentioned = (
-        [one.commit for one in findings]
-        + [one.commit for one in noisier]
-        + [one.commit for one in newest]
-    )
+    measured = set[int]().union(*places.values())
+    shortest = SHORTEST_BY[detector]
     short = {
-        (title(known[number]), known[number].metric)
+        (title(lines[number]), lines[number].metric)
         for number, course in courses.items()
-        if _is_short(course, found.get(number), shortest)
+        if _is_short(course, judgements.get(number), shortest)
     }
     return Overview(
         findings,
         switching,
         noisier,
         newest,
-        repository.project.describe([*mentioned, *(one.first for one in switching)]),
-        _environments([known[number] for number in courses]),
+        repository.project.describe(mentioned),
+        _environments([lines[number] for number in courses]),
         len(courses),
-        len(measured := set().union(*places.values())),
-        [commits[int(place)] for place in (min(measured), max(measured))] if measured else [],
+        len(measured),
+        [commits[place] for place in (min(measured), max(measured))] if measured else [],
         sorted(short),
         shortest,
-        _cuts(known, courses, commits),
+        _cuts(lines, courses, commits),
         sum(course.unusable for course in courses.values()),
         aside,
     )
+
+
+def _newest_and_largest(finding: Finding | Newest) -> tuple[float, float]:
+    """The key that sorts the newest to the front, of one commit the largest effect."""
+    return -finding.turn, -abs(finding.effect)
 
 
 def _environments(lines: Sequence[Line]) -> dict[SeriesName, str]:
@@ -172,9 +167,9 @@ def _environments(lines: Sequence[Line]) -> dict[SeriesName, str]:
         places[title(line), line.job.collector, line.metric][line.environment.fingerprint] = (
             line.environment
         )
-    several = {what: found for what, found in places.items() if len(found) > 1}
-    called = names_of(one for found in several.values() for one in found.values())
-    return {(*what, mark): called[mark] for what, found in several.items() for mark in found}
+    several = {series: by_mark for series, by_mark in places.items() if len(by_mark) > 1}
+    called = names_of(where for by_mark in several.values() for where in by_mark.values())
+    return {(*series, mark): called[mark] for series, marks in several.items() for mark in marks}
 
 
 def _is_short(course: Course, judged: JudgedLine | None, shortest: int) -> bool:
@@ -203,15 +198,12 @@ def _asked(
     if not names:
         return everything, "HEAD"
     called = [line_called(line) for line in lines.values()]
-    if any(names[0] in one.names or names[0] in one.also for one in called):
-        return [everything[place] for place in meant(names[0], called)], names[1] if len(
-            names
-        ) > 1 else "HEAD"
-    hint = (
-        nearest(names[0], dict.fromkeys(title(line) for line in lines.values()))
-        if lines
-        else ": nothing was measured yet"
-    )
+    revision = names[1] if len(names) > 1 else "HEAD"
+    if any(names[0] in line.names or names[0] in line.also for line in called):
+        return [everything[place] for place in meant(names[0], called)], revision
+    hint = ": nothing was measured yet"
+    if lines:
+        hint = nearest(names[0], dict.fromkeys(title(line) for line in lines.values()))
     if len(names) == 1:
         try:
             repository.project.fixed(names[0])
@@ -224,7 +216,7 @@ def _asked(
     places = meant(names[0], called, several=True)
     if not places:
         raise unknown
-    return [everything[place] for place in places], names[1] if len(names) > 1 else "HEAD"
+    return [everything[place] for place in places], revision
 
 
 def _measuring(lines: dict[int, Line], numbers: Sequence[int], asked: str) -> list[int]:
