@@ -7,13 +7,16 @@ A class or a constant has several meanings if several modules define one of that
 which stay in their modules, are counted apart. An alias has as many meanings as its definitions
 have texts, and one more where a class has its name. A parameter has as many meanings as its
 annotations have texts. A flag is a parameter of the type bool.
+
+A constant is used where it is read, in its own module or in one that imports it. One that is a
+number or a string, is used once and has no comment could be the number or string itself.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,10 +38,22 @@ class Names:
         self.parameters: dict[str, list[str]] = defaultdict(list)
         self.flags: list[str] = []
         self.tuples: list[str] = []
+        self.uses: Counter[str] = Counter()
+        self.literals: dict[str, str] = {}
         for module, path in House(root).modules.items():
             source = path.read_text()
             self.lines[module] = source.count("\n")
-            self._read(module, ast.parse(source))
+            tree = ast.parse(source)
+            self._read(module, tree)
+            self.uses.update(_uses(module, tree))
+            self.literals |= _literals(module, tree, source.splitlines())
+
+    def used_once(self) -> list[str]:
+        """The constants that are used once, as ``module.NAME``."""
+        constants = {
+            f"{module}.{name}" for name, modules in self.constants.items() for module in modules
+        }
+        return sorted(name for name in constants if self.uses[name] == 1)
 
     def _read(self, module: str, tree: ast.Module) -> None:
         for node in tree.body:
@@ -97,6 +112,35 @@ def _aliases(node: ast.stmt) -> Iterator[ast.Assign]:
                 yield inner
 
 
+def _uses(module: str, tree: ast.Module) -> Iterator[str]:
+    """Each use of a constant, as ``module.NAME`` of the module that defines it."""
+    origins = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            origins |= {
+                alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names
+            }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id.isupper():
+            yield origins.get(node.id, f"{module}.{node.id}")
+        elif isinstance(node, ast.Attribute) and node.attr.isupper():
+            holder = ast.unparse(node.value)
+            yield f"{origins.get(holder, holder)}.{node.attr}"
+
+
+def _literals(module: str, tree: ast.Module, lines: list[str]) -> dict[str, str]:
+    """The constants that are a number or a string without a comment, as ``module.NAME``."""
+    found = {}
+    for node in tree.body:
+        value = getattr(node, "value", None)
+        if isinstance(value, ast.UnaryOp):
+            value = value.operand
+        commented = "#" in lines[node.end_lineno - 1] or lines[node.lineno - 2].startswith("#")
+        if isinstance(value, ast.Constant) and not commented:
+            found |= {f"{module}.{name}": ast.unparse(value) for name in _constants(node)}
+    return found
+
+
 def _is_bool(parameter: ast.arg) -> bool:
     return isinstance(parameter.annotation, ast.Name) and parameter.annotation.id == "bool"
 
@@ -132,6 +176,14 @@ def describe(names: Names, *, listed: bool) -> Iterator[str]:
             sorted(several.items(), key=lambda item: (-len(item[1]), item[0])) if listed else ()
         ):
             yield f"    {name}: {len(where)}: {', '.join(sorted(where))}"
+    once = names.used_once()
+    plain = [name for name in once if name in names.literals]
+    yield (
+        f"constants used once {len(once):,}, of them numbers and strings without a comment"
+        f" {len(plain):,}"
+    )
+    for name in plain if listed else ():
+        yield f"    {name} = {names.literals[name]}"
     texts = {
         name: found | {"a class"} if name in names.classes else found
         for name, found in names.aliases.items()
