@@ -113,6 +113,7 @@ def _measure(config: pytest.Config, progress: Spoken) -> CampaignOutcome:
     from perfvcs.jobs.config import single
     from perfvcs.measure.campaign import collect
     from perfvcs.measure.request import Request
+    from perfvcs.measure.rig import Rig
     from perfvcs.repository import Repository
 
     if config.getoption("--perf-executions") < 1:
@@ -132,14 +133,8 @@ def _measure(config: pytest.Config, progress: Spoken) -> CampaignOutcome:
         executions=config.getoption("--perf-executions"),
         warmup=0,
     )
-    outcome = collect(
-        Repository.of(project, create=True),
-        job,
-        project.expand(["HEAD"]),
-        Request(),
-        progress,
-        typed=True,
-    )
+    rig = Rig(Repository.of(project, create=True), job, progress)
+    outcome = collect(rig, project.expand(["HEAD"]), Request(), typed=True)
     outcome.raise_failures()
     return outcome
 

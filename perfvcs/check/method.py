@@ -85,6 +85,20 @@ def of_metric(metric: str, *, calls: bool = False) -> Delta:
 
 
 @dataclass(frozen=True)
+class CheckRequest:
+    """What the caller asks of a comparison: the method, the smallest relative effect that counts,
+    and the bound that settles what delta leaves open; None leaves the word to the rules.
+    """
+
+    method: str = "auto"
+    delta: float | None = None
+    within: float | None = None
+
+
+BY_RULES = CheckRequest()
+
+
+@dataclass(frozen=True)
 class Method(ABC):
     """What every method gets: the smallest relative effect that counts, the confidence of
     intervals, the p-value that a change needs. A published method that has a threshold or a level

@@ -15,13 +15,13 @@ import msgspec
 from perfvcs.check.acceptance import is_open
 from perfvcs.check.answer import entries
 from perfvcs.check.change import JudgedBy, NothingToCompare, Report
+from perfvcs.check.method import BY_RULES, CheckRequest
 from perfvcs.check.text import benchmark, revision
 from perfvcs.check.text import measure as measured
 from perfvcs.ci.verdict import Alarm, CausesOfUnit, CiVerdict, receipt, word_of
 from perfvcs.environment.variables import hidden
 from perfvcs.errors import PerfError
 from perfvcs.measure.session import CollectFailed
-from perfvcs.profile.rules import RULES_FILE
 from perfvcs.reports.check import Background, Check, measure
 from perfvcs.repository import Repository
 from perfvcs.repository.state import State
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from perfvcs.jobs.config import Config
     from perfvcs.measure.progress import Progress
     from perfvcs.measure.request import Request
+    from perfvcs.measure.rig import Rig
 
 NOTE = 300  # characters of a note
 MOST_NAMED_FILES = 3  # changed files that a reason names
@@ -82,25 +83,19 @@ class LoopRequest:
     request: Request
     select: int | None = 0
     pull: int = 0
-    delta: float | None = None
-    within: float | None = None
+    asked: CheckRequest = BY_RULES
     remote: bool = False
 
 
-def judge(
-    repository: Repository, wanted: LoopRequest, progress: Progress
-) -> tuple[CiVerdict, Check]:
+def judge(rig: Rig, wanted: LoopRequest) -> tuple[CiVerdict, Check]:
     """Measure and judge one change; raises UsageError for what is wrong in perf.toml, and
     Locked.
     """
-    from perfvcs.jobs.config import load
-
-    began, heard = time.monotonic(), Heard(progress)
-    config = load(repository.project.root / RULES_FILE)
+    began, heard, repository = time.monotonic(), Heard(rig.progress), rig.repository
     ends = State(wanted.baseline), State(wanted.target)
     notes = [said] if wanted.pull and (said := _pull(repository, wanted.pull)) else []
     criteria = repository.criteria(*ends, committed=True)
-    check, why = _measured(repository, wanted, ends, heard, criteria.judged_by)
+    check, why = _measured(rig.watched(heard), wanted, ends, criteria.judged_by)
     outcome, report = check.outcome, check.report
     pairs = [profile.design.executions for profile in outcome.profiles] if outcome else []
     errors = receipt(repository, report, pairs, criteria.rules)
@@ -122,7 +117,7 @@ def judge(
         report=report,
         receipt=errors,
         why=why,
-        alarms=_alarms(repository, config, ends, report),
+        alarms=_alarms(repository, rig.config, ends, report),
         notes=[*notes, *(shorten(hidden(warning, os.environ), NOTE) for warning in warnings)],
         causes=[CausesOfUnit(*unit, lines) for unit, lines in known.causes.items()],
         following=known.sentences,
@@ -132,34 +127,21 @@ def judge(
 
 
 def _measured(
-    repository: Repository,
-    wanted: LoopRequest,
-    ends: tuple[State, State],
-    progress: Progress,
-    judged_by: JudgedBy,
+    rig: Rig, wanted: LoopRequest, ends: tuple[State, State], judged_by: JudgedBy
 ) -> tuple[Check, list[str]]:
     """The check, and why there is nothing in it, where that is so."""
     nothing = Report(
         baseline=ends[0].name, target=ends[1].name, method="auto", changes=[], judged_by=judged_by
     )
     if wanted.baseline == wanted.target:
-        return Check(repository, *ends, nothing), []
+        return Check(rig.repository, *ends, nothing), []
     try:
         names = wanted.baseline, wanted.target
-        return (
-            measure(
-                repository,
-                names,
-                wanted.request,
-                progress,
-                delta=wanted.delta,
-                within=wanted.within,
-                select=wanted.select,
-            ),
-            [],
-        )
+        check = measure(rig, names, wanted.request, wanted.asked, select=wanted.select)
+        return check, []
     except (NothingToCompare, CollectFailed) as error:
-        return Check(repository, *ends, nothing), [shorten(hidden(str(error), os.environ), NOTE)]
+        said = shorten(hidden(str(error), os.environ), NOTE)
+        return Check(rig.repository, *ends, nothing), [said]
 
 
 def _hidden(verdict: CiVerdict) -> CiVerdict:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from perfvcs.environment.host import Facts
-    from perfvcs.hosts.tls import Tls
+    from perfvcs.hosts.tls import Scheduler
     from perfvcs.jobs.config import Config
-    from perfvcs.measure.executor import Make
-    from perfvcs.measure.progress import Progress
+    from perfvcs.measure.rig import Rig
     from perfvcs.repository import Repository
 
+T = TypeVar("T")
 OF = {
     "configured": ("Only this job of perf.toml; may be repeated.", jobs),
     "measured": ("Measure only this job of perf.toml; may be repeated.", jobs),
@@ -67,6 +67,24 @@ class FilePath(click.Path):
         return super().convert(value, param, ctx)
 
 
+def options_as(shape: Callable[..., T]) -> Callable[[Callable[[T], None]], Callable[..., None]]:
+    """A command gets its arguments and options as one ``shape``, a named tuple."""
+
+    def decorate(function: Callable[[T], None]) -> Callable[..., None]:
+        @wraps(function)
+        def command(**options: Any) -> None:
+            function(shape(**options))
+
+        return command
+
+    return decorate
+
+
+def share(percent: float | None) -> float | None:
+    """A number of percent as a share."""
+    return None if percent is None else percent / 100
+
+
 def arguments(kind: Literal["configured", "measured", "stored"], help: str = "") -> dict[str, Any]:
     """What click needs to know of the option, for jobs of perf.toml or of stored profiles."""
     text, complete = OF[kind]
@@ -81,13 +99,16 @@ def job_option(
 
 
 def host_options(function: Callable[..., None]) -> Callable[..., None]:
-    """``--scheduler``, and ``tls``: its certificates."""
+    """``--scheduler`` and its certificates, as one ``scheduler``."""
 
     @wraps(function)
-    def command(*, tls_ca: str, tls_cert: str, tls_key: str, insecure: bool, **others: Any) -> None:
-        from perfvcs.hosts.tls import Tls
+    def command(
+        *, scheduler: str, tls_ca: str, tls_cert: str, tls_key: str, insecure: bool, **others: Any
+    ) -> None:
+        from perfvcs.hosts.tls import Scheduler, Tls
 
-        function(tls=Tls(tls_ca, tls_cert, tls_key, insecure), **others)
+        tls = Tls(tls_ca, tls_cert, tls_key, insecure)
+        function(scheduler=Scheduler(scheduler, tls), **others)
 
     command = click.option("--insecure", is_flag=True, help=INSECURE)(command)
     for name, what in reversed(FILES.items()):
@@ -106,11 +127,16 @@ def host_options(function: Callable[..., None]) -> Callable[..., None]:
     )(command)
 
 
-def present(scheduler: str, root: Path, tls: Tls) -> list[Facts]:
+def require_address(scheduler: Scheduler) -> None:
+    """Refuse certificates without a scheduler."""
+    if scheduler.tls and not scheduler.address:
+        raise click.UsageError(NEEDS_SCHEDULER)
+
+
+def present(scheduler: Scheduler, root: Path) -> list[Facts]:
     """The hosts behind a scheduler as they are now; none without a scheduler."""
-    if not scheduler:
-        if tls:
-            raise click.UsageError(NEEDS_SCHEDULER)
+    require_address(scheduler)
+    if not scheduler.address:
         return []
     from perfvcs.hosts.cluster import connected
     from perfvcs.jobs.config import Config, load
@@ -120,28 +146,44 @@ def present(scheduler: str, root: Path, tls: Tls) -> list[Facts]:
     config = load(root / RULES_FILE) if (root / RULES_FILE).is_file() else Config()
     with (
         shown(quiet=True) as progress,
-        connected(scheduler, config.hosts, tls, progress) as cluster,
+        connected(scheduler.address, config.hosts, scheduler.tls, progress) as cluster,
     ):
         return [cluster.facts[host] for host in sorted(set(cluster.workers().values()))]
 
 
 @contextmanager
-def executing(
-    scheduler: str, config: Config, progress: Progress, tls: Tls, repository: Repository | None
-) -> Iterator[Make]:
-    """What runs the blocks: this machine, or the hosts of a scheduler; Dask is imported only for
-    these.
+def measuring(
+    repository: Repository,
+    config: Config | None = None,
+    scheduler: Scheduler | None = None,
+    *,
+    quiet: bool = False,
+    doing: str = "measuring",
+    trusting: bool = False,
+) -> Iterator[Rig]:
+    """What a command measures with: the settings of perf.toml, unless it has a ``config`` of its
+    own, and what runs the blocks: this machine, or the hosts of a ``scheduler``.
 
-    Hosts whose audits in a ``repository`` fail get no blocks.
+    Hosts whose audits in the repository fail get no blocks, unless it is ``trusting``. ``doing``
+    labels the progress that is shown unless it is ``quiet``. Dask is imported only for a scheduler.
     """
-    from perfvcs.hosts.choice import chosen
+    from perfvcs.hosts.choice import equipped
+    from perfvcs.hosts.tls import Scheduler
+    from perfvcs.jobs.config import load
+    from perfvcs.measure.progress import shown
+    from perfvcs.measure.rig import Rig
+    from perfvcs.profile.rules import RULES_FILE
 
     def distrusted() -> dict[str, str]:
         from perfvcs.reports.audit import distrusted
 
-        return distrusted(repository) if repository is not None else {}
+        return {} if trusting else distrusted(repository)
 
-    if tls and not scheduler:
-        raise click.UsageError(NEEDS_SCHEDULER)
-    with chosen(scheduler, config, progress, tls, distrusted) as executor:
-        yield executor
+    scheduler = scheduler or Scheduler()
+    require_address(scheduler)
+    config = config or load(repository.project.root / RULES_FILE)
+    with (
+        shown(quiet=quiet, doing=doing) as progress,
+        equipped(Rig(repository, config, progress), scheduler, distrusted) as rig,
+    ):
+        yield rig

@@ -2,18 +2,53 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from perfvcs.commands import _completion as complete
-from perfvcs.commands._options import FilePath, executing, host_options, job_option
+from perfvcs.commands._options import (
+    FilePath,
+    host_options,
+    job_option,
+    measuring,
+    options_as,
+    share,
+)
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
-    from perfvcs.hosts.tls import Tls
+    from perfvcs.hosts.tls import Scheduler
     from perfvcs.locate.bisect.bisection import Bisection
     from perfvcs.repository import Repository
+
+
+class BisectOptions(NamedTuple):
+    """What `perf bisect` was asked for."""
+
+    good: str
+    bad: str
+    jobs: tuple[str, ...]
+    unit: str
+    metric: str
+    improvement: bool
+    delta: float | None
+    budget: str
+    merged: bool
+    blames: bool
+    dry_run: bool
+    fresh: bool
+    seed: int | None
+    scheduler: Scheduler
+    wait: bool
+    quiet: bool
+    output: str | None
+    as_json: bool
+
+    @property
+    def silent(self) -> bool:
+        """Whether no progress is shown."""
+        return self.quiet or self.as_json
 
 
 @click.command()
@@ -75,28 +110,8 @@ if TYPE_CHECKING:
     help="Also write a page that draws every commit.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(
-    good: str,
-    bad: str,
-    *,
-    jobs: tuple[str, ...],
-    unit: str,
-    metric: str,
-    improvement: bool,
-    delta: float | None,
-    budget: str,
-    merged: bool,
-    blames: bool,
-    dry_run: bool,
-    fresh: bool,
-    seed: int | None,
-    wait: bool,
-    quiet: bool,
-    output: str | None,
-    as_json: bool,
-    scheduler: str,
-    tls: Tls,
-) -> None:
+@options_as(BisectOptions)
+def command(options: BisectOptions) -> None:
     """Find the commit after GOOD that made BAD (HEAD) slower.
 
     Measures GOOD, a commit between them and BAD in turns, until one commit explains the difference.
@@ -108,47 +123,47 @@ def command(
     from perfvcs.jobs.config import load, seconds
     from perfvcs.locate.bisect.bisection import Asked, bisect, listed
     from perfvcs.locate.bisect.span import TargetFilter, resolved
-    from perfvcs.measure.progress import shown
     from perfvcs.measure.request import Request
     from perfvcs.profile.rules import RULES_FILE
     from perfvcs.reports.bisect import lines, suspected
     from perfvcs.reports.bisectpage import json
     from perfvcs.repository import Repository
 
-    repository = Repository.find(create=True)
+    repository, silent = Repository.find(create=True), options.silent
     config = load(repository.project.root / RULES_FILE)
+    wanted = TargetFilter(options.jobs, options.unit, options.metric, options.improvement)
     asked = Asked(
-        good,
-        bad,
-        resolved(repository, config, TargetFilter(jobs, unit, metric, improvement)),
-        seconds(budget, "--budget") if budget else None,
-        None if delta is None else delta / 100,
-        fresh,
-        merged,
+        options.good,
+        options.bad,
+        resolved(repository, config, wanted),
+        seconds(options.budget, "--budget") if options.budget else None,
+        share(options.delta),
+        options.fresh,
+        options.merged,
     )
-    if dry_run:
-        with shown(quiet=quiet or as_json, doing="reading") as progress:
-            found = listed(repository, config, asked, progress)
-        _write(repository, found, output)
-        echo(json(found) if as_json else "\n".join(suspected(repository, found)))
+    if options.dry_run:
+        with measuring(repository, config, quiet=silent, doing="reading") as rig:
+            found = listed(rig, asked)
+        _write(repository, found, options.output)
+        echo(json(found) if options.as_json else "\n".join(suspected(repository, found)))
         return
-    request = Request(jobs=jobs, seed=seed, wait=wait, scheduler=scheduler)
-    with (
-        shown(quiet=quiet or as_json, doing="bisecting") as progress,
-        executing(scheduler, config, progress, tls, repository) as executor,
-    ):
-        found = bisect(repository, config, asked, request, progress, executor)
-    _write(repository, found, output)
-    if as_json:
+    scheduler = options.scheduler
+    request = Request(
+        jobs=options.jobs, seed=options.seed, wait=options.wait, scheduler=scheduler.address
+    )
+    with measuring(repository, config, scheduler, quiet=silent, doing="bisecting") as rig:
+        found = bisect(rig, asked, request)
+    _write(repository, found, options.output)
+    if options.as_json:
         echo(json(found))
-    elif quiet:
+    elif options.quiet:
         inner = found.innermost
         for place in sorted(inner.outcome.decision.named if inner.outcome else ()):
             echo(inner.span.commits[place])
     else:
         echo("\n".join(lines(repository, found)))
-    if blames:
-        _blame(repository, found.innermost, wait=wait, silent=quiet or as_json)
+    if options.blames:
+        _blame(repository, found.innermost, wait=options.wait, silent=silent)
     click.get_current_context().exit(found.status)
 
 
@@ -159,19 +174,16 @@ def _blame(repository: Repository, bisection: Bisection, *, wait: bool, silent: 
     named = bisection.outcome.decision.named if bisection.outcome else ()
     if len(named) != 1 or bisection.target is None:
         return
-    from perfvcs.jobs.config import load
     from perfvcs.locate.blame.blames import store
     from perfvcs.locate.blame.comparison import BlameMetric
     from perfvcs.locate.blame.search import BlameRequest, blame
-    from perfvcs.measure.progress import shown
-    from perfvcs.profile.rules import RULES_FILE
     from perfvcs.reports.blame import lines
 
     a, b = bisection.span.commits[named[0] - 1], bisection.span.commits[named[0]]
     exact: BlameMetric = "bytecodes" if bisection.target.metric == "bytecodes" else "auto"
     request = BlameRequest(a, b, bisection.target.job, exact, wait=wait)
-    with shown(quiet=silent, doing="blaming") as progress:
-        said = blame(repository, load(repository.project.root / RULES_FILE), request, progress)
+    with measuring(repository, quiet=silent, doing="blaming") as rig:
+        said = blame(rig, request)
     store(repository, said)
     if not silent:
         echo("\n".join(lines(said)))

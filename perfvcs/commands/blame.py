@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from perfvcs.commands._completion import blamable
-from perfvcs.commands._options import FilePath
+from perfvcs.commands._options import FilePath, measuring, options_as
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
+    from perfvcs.locate.blame.blames import BlameWords
     from perfvcs.locate.blame.cause import Blame
     from perfvcs.locate.blame.comparison import BlameMetric
+    from perfvcs.repository import Repository
+
+
+class BlameOptions(NamedTuple):
+    """What `perf blame` was asked for."""
+
+    names: tuple[str, ...]
+    metric: BlameMetric
+    delta: float
+    budget: str
+    no_proof: bool
+    stored: bool
+    wait: bool
+    verbose: bool
+    quiet: bool
+    output: str | None
+    as_json: bool
+    as_sarif: bool
 
 
 @click.command()
@@ -58,21 +77,8 @@ if TYPE_CHECKING:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--sarif", "as_sarif", is_flag=True, help="Print it as SARIF.")
-def command(
-    names: tuple[str, ...],
-    metric: BlameMetric,
-    delta: float,
-    budget: str,
-    *,
-    no_proof: bool,
-    stored: bool,
-    wait: bool,
-    verbose: bool,
-    quiet: bool,
-    output: str | None,
-    as_json: bool,
-    as_sarif: bool,
-) -> None:
+@options_as(BlameOptions)
+def command(options: BlameOptions) -> None:
     """Name the function and the hunk that made a benchmark slower or faster from A to B, and prove
     it.
 
@@ -81,46 +87,44 @@ def command(
     that version too.
     """
     from perfvcs.locate.blame.blames import asked, load, store
-    from perfvcs.locate.blame.search import BlameRequest, blame
-    from perfvcs.measure.progress import shown
     from perfvcs.reports.blame import json, lines, sarif
     from perfvcs.repository import Repository
 
-    if as_json and as_sarif:
+    if options.as_json and options.as_sarif:
         raise click.UsageError("--json and --sarif exclude each other")
-    repository = Repository.find(create=not stored)
-    a, b, benchmark = asked(repository, names)
-    if stored:
-        found = load(repository, a, b, benchmark)
+    repository = Repository.find(create=not options.stored)
+    words = asked(repository, options.names)
+    if options.stored:
+        found = load(repository, *words)
     else:
-        from perfvcs.jobs.config import load as configuration
-        from perfvcs.jobs.config import seconds
-        from perfvcs.profile.rules import RULES_FILE
-
-        request = BlameRequest(
-            a,
-            b,
-            benchmark,
-            metric,
-            delta / 100,
-            seconds(budget, "--budget"),
-            prove=not no_proof,
-            wait=wait,
-        )
-        with shown(quiet=quiet or as_json or as_sarif) as progress:
-            found = blame(
-                repository, configuration(repository.project.root / RULES_FILE), request, progress
-            )
+        found = _measured(repository, words, options)
         store(repository, found)
-    if output:
-        _write(found, output)
-    echo(
-        json(found)
-        if as_json
-        else sarif(found)
-        if as_sarif
-        else "\n".join(lines(found, verbose=verbose))
+    if options.output:
+        _write(found, options.output)
+    if options.as_json:
+        echo(json(found))
+    elif options.as_sarif:
+        echo(sarif(found))
+    else:
+        echo("\n".join(lines(found, verbose=options.verbose)))
+
+
+def _measured(repository: Repository, words: BlameWords, options: BlameOptions) -> Blame:
+    """The result of measuring."""
+    from perfvcs.jobs.config import seconds
+    from perfvcs.locate.blame.search import BlameRequest, blame
+
+    request = BlameRequest(
+        *words,
+        options.metric,
+        options.delta / 100,
+        seconds(options.budget, "--budget"),
+        prove=not options.no_proof,
+        wait=options.wait,
     )
+    quiet = options.quiet or options.as_json or options.as_sarif
+    with measuring(repository, quiet=quiet) as rig:
+        return blame(rig, request)
 
 
 def _write(blame: Blame, output: str) -> None:

@@ -3,31 +3,107 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 from click.core import ParameterSource
 
 from perfvcs.commands._completion import sides
-from perfvcs.commands._options import against, executing, host_options, job_option
+from perfvcs.commands._options import (
+    against,
+    host_options,
+    job_option,
+    measuring,
+    options_as,
+    share,
+)
 from perfvcs.commands._output import Bisecting, echo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from perfvcs.hosts.tls import Tls
+    from perfvcs.check.method import CheckRequest
+    from perfvcs.hosts.tls import Scheduler
+    from perfvcs.measure.request import Request
     from perfvcs.reports.check import Check, Form
     from perfvcs.reports.neighbours import Neighbours
     from perfvcs.repository import Repository
 
-MEASURING_OPTIONS = {
-    "jobs": "-j",
-    "executions": "-n",
-    "seed": "--seed",
-    "wait": "--wait",
-    "scheduler": "--scheduler",
-}
+
+class CheckOptions(NamedTuple):
+    """What `perf check` was asked for."""
+
+    revisions: tuple[str, ...]
+    measure: bool
+    against: tuple[str, ...]
+    gate: bool
+    audit: bool
+    strict: bool
+    delta: float | None
+    within: float | None
+    method: str
+    select: bool
+    sample: int
+    jobs: tuple[str, ...]
+    bisect_codes: bool
+    executions: int | None
+    seed: int | None
+    scheduler: Scheduler
+    wait: bool
+    verbose: bool
+    quiet: bool
+    as_json: bool
+    markdown: bool
+
+    @property
+    def measures(self) -> bool:
+        """Whether two sides are measured in turns."""
+        return self.measure or bool(self.against)
+
+    @property
+    def form(self) -> Form:
+        """The form of the report."""
+        if self.as_json:
+            return "json"
+        if self.markdown:
+            return "markdown"
+        return "line" if self.quiet else "text"
+
+    @property
+    def requires_all(self) -> bool:
+        """Whether everything has to be settled."""
+        return self.strict or self.bisect_codes
+
+    @property
+    def measuring_options(self) -> dict[str, bool]:
+        """Which of the options were given that only say how to measure."""
+        return {
+            "-j": bool(self.jobs),
+            "-n": self.executions is not None,
+            "--seed": self.seed is not None,
+            "--wait": self.wait,
+            "--scheduler": bool(self.scheduler),
+        }
+
+    def check_request(self) -> CheckRequest:
+        """What is asked of the comparison."""
+        from perfvcs.check.method import CheckRequest
+
+        return CheckRequest(self.method, share(self.delta), share(self.within))
+
+    def request(self) -> Request:
+        """What is asked of the measurement."""
+        from perfvcs.measure.request import Request
+
+        return Request(
+            jobs=self.jobs,
+            executions=self.executions,
+            seed=self.seed,
+            wait=self.wait,
+            against=self.against,
+            scheduler=self.scheduler.address,
+        )
 
 
 @click.command(cls=Bisecting)
@@ -100,26 +176,8 @@ MEASURING_OPTIONS = {
 @click.option("-q", "--quiet", is_flag=True, help="Print one line.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option("--markdown", is_flag=True, help="Print the report as Markdown.")
-def command(
-    revisions: tuple[str, ...],
-    *,
-    measure: bool,
-    gate: bool,
-    audit: bool,
-    strict: bool,
-    delta: float | None,
-    within: float | None,
-    method: str,
-    verbose: bool,
-    quiet: bool,
-    as_json: bool,
-    markdown: bool,
-    select: bool,
-    sample: int,
-    bisect_codes: bool,
-    tls: Tls,
-    **asked: object,
-) -> None:
+@options_as(CheckOptions)
+def command(options: CheckOptions) -> None:
     """Say whether TARGET (HEAD) is slower than BASELINE (its nearest measured ancestor).
 
     A..B compares every measured commit from A to B with the one before it. Two files, in any format
@@ -129,94 +187,65 @@ def command(
     Exits with 3 on a degradation that was not accepted, and with 4 if there is nothing to compare
     (with --gate: if nothing was settled).
     """
-    share, bound = (None if value is None else value / 100 for value in (delta, within))
-    products = asked["against"]
-    measure = measure or bool(products)
-    form: Form = "json" if as_json else "markdown" if markdown else "line" if quiet else "text"
+    revisions = options.revisions
     if files := _files(revisions):
-        others = (measure, audit, select, *asked.values())
-        _check_files(
-            files,
-            form,
-            gate=gate,
-            strict=strict or bisect_codes,
-            verbose=verbose,
-            other=any(others),
-            method=method,
-            delta=share,
-            within=bound,
-        )
+        _check_files(files, options)
         return
     from perfvcs.reports.check import judge
     from perfvcs.repository import Repository
 
     span = next((revision for revision in revisions if ".." in revision), None)
-    if len(revisions) > (2 if span is None else 1):
-        raise click.UsageError("at most a baseline and a target can be named, or one range A..B")
-    if span and measure:
-        raise click.UsageError(
-            f"--measure takes two revisions; measure the range with `perf collect {span}`, then"
-            " check it"
-        )
-    if isinstance(products, tuple) and products and (len(products) > 1 or len(revisions) > 1):
-        raise click.UsageError(
-            "--against compares one revision with one product; measure several with `perf collect"
-            " --against`"
-        )
-    if select and not measure:
+    _require_sides(options, span)
+    if options.select and not options.measures:
         raise click.UsageError(
             "--select goes with --measure; `perf select` lists what it would leave out"
         )
-    if audit:
-        _audit(
-            revisions,
-            asked,
-            as_json=as_json,
-            delta=share,
-            method=method,
-            tls=tls,
-            other=measure or gate or markdown or quiet,
-        )
+    if options.audit:
+        _audit(options)
         return
-    _check_measuring(
-        asked | {"scheduler": bool(asked["scheduler"] or tls)}, measure=measure, select=select
-    )
-    repository = Repository.find(create=measure)
+    _require_measuring(options)
+    repository, asked = Repository.find(create=options.measures), options.check_request()
     judged: Check | Neighbours
     if span:
         from perfvcs.reports.neighbours import neighbours
 
-        judged = neighbours(repository, span, method=method, delta=share, within=bound)
-    elif measure:
-        judged = _measured(
-            repository,
-            revisions,
-            asked,
-            silent=form != "text",
-            method=method,
-            delta=share,
-            within=bound,
-            select=sample if select else None,
-            tls=tls,
-        )
+        judged = neighbours(repository, span, asked)
+    elif options.measures:
+        judged = _measured(repository, options)
     else:
-        judged = judge(repository, revisions, method=method, delta=share, within=bound)
-    if gate:
-        _require_trust(repository, judged.checks, delta=share, method=method)
-    echo(judged.render(form, verbose=verbose))
-    click.get_current_context().exit(judged.status(gate=gate, strict=strict or bisect_codes))
+        judged = judge(repository, revisions, asked)
+    if options.gate:
+        _require_trust(repository, judged.checks, asked)
+    echo(judged.render(options.form, verbose=options.verbose))
+    click.get_current_context().exit(judged.status(gate=options.gate, strict=options.requires_all))
 
 
-def _check_measuring(asked: dict[str, object], *, measure: bool, select: bool) -> None:
+def _require_sides(options: CheckOptions, span: str | None) -> None:
+    """Refuse more sides than are compared."""
+    if len(options.revisions) > (2 if span is None else 1):
+        raise click.UsageError("at most a baseline and a target can be named, or one range A..B")
+    if span and options.measures:
+        raise click.UsageError(
+            f"--measure takes two revisions; measure the range with `perf collect {span}`, then"
+            " check it"
+        )
+    products = options.against
+    if products and (len(products) > 1 or len(options.revisions) > 1):
+        raise click.UsageError(
+            "--against compares one revision with one product; measure several with `perf collect"
+            " --against`"
+        )
+
+
+def _require_measuring(options: CheckOptions) -> None:
     """Refuse what only says how to measure where nothing is measured."""
-    for name, option in MEASURING_OPTIONS.items():
-        value = asked[name]
-        if not measure and value is not None and value is not False and value not in ("", ()):
+    for option, given in options.measuring_options.items():
+        if given and not options.measures:
             raise click.UsageError(
                 f"{option} goes with --measure or --audit: what is stored is compared here"
             )
     source = click.get_current_context().get_parameter_source("sample")
-    if not select and source is ParameterSource.COMMANDLINE:
+    if not options.select and source is ParameterSource.COMMANDLINE:
         raise click.UsageError(
             "--sample goes with --select: it is one in so many of what that leaves out"
         )
@@ -231,114 +260,64 @@ def _files(names: tuple[str, ...]) -> list[Path]:
     return named_files(names)
 
 
-def _check_files(
-    files: list[Path],
-    form: Form,
-    *,
-    gate: bool,
-    strict: bool,
-    verbose: bool,
-    other: bool,
-    method: str,
-    delta: float | None,
-    within: float | None,
-) -> None:
+def _check_files(files: list[Path], options: CheckOptions) -> None:
     """Compare two files; options that measure do not go with them."""
     from perfvcs.reports.files import check
 
-    if other:
+    others = (options.measures, options.audit, options.select)
+    if any(others) or any(options.measuring_options.values()):
         raise click.UsageError(
             "two files are compared without measuring: leave out --measure, --audit, -n and other"
             " options that measure"
         )
-    judged = check(files, method=method, delta=delta, within=within)
-    echo(judged.render(form, verbose=verbose))
-    click.get_current_context().exit(judged.status(gate=gate, strict=strict))
+    judged = check(files, options.check_request())
+    echo(judged.render(options.form, verbose=options.verbose))
+    click.get_current_context().exit(judged.status(gate=options.gate, strict=options.requires_all))
 
 
-def _measured(
-    repository: Repository,
-    revisions: tuple[str, ...],
-    asked: dict[str, object],
-    *,
-    silent: bool,
-    method: str,
-    delta: float | None,
-    within: float | None,
-    select: int | None,
-    tls: Tls,
-) -> Check:
+def _measured(repository: Repository, options: CheckOptions) -> Check:
     """The check after measuring; what that takes is imported only here."""
-    from perfvcs.jobs.config import load
-    from perfvcs.measure.progress import shown
-    from perfvcs.measure.request import Request
-    from perfvcs.profile.rules import RULES_FILE
     from perfvcs.reports.check import measure
 
-    request = Request(**asked)  # type: ignore[arg-type]
-    config = load(repository.project.root / RULES_FILE)
-    with (
-        shown(quiet=silent) as progress,
-        executing(request.scheduler, config, progress, tls, repository) as executor,
-    ):
+    with measuring(repository, scheduler=options.scheduler, quiet=options.form != "text") as rig:
         return measure(
-            repository,
-            revisions,
-            request,
-            progress,
-            method=method,
-            delta=delta,
-            within=within,
-            select=select,
-            executor=executor,
+            rig,
+            options.revisions,
+            options.request(),
+            options.check_request(),
+            select=options.sample if options.select else None,
         )
 
 
-def _require_trust(
-    repository: Repository, checks: Sequence[Check], *, delta: float | None, method: str
-) -> None:
+def _require_trust(repository: Repository, checks: Sequence[Check], asked: CheckRequest) -> None:
     """Refuse a gate whose stored audits show too many false alarms."""
     from perfvcs.reports.audit import require
 
     if checks:
         changes, last = [change for check in checks for change in check.report.changes], checks[-1]
         rules = repository.criteria_reader.rules(last.baseline.commit, last.target.commit).rules
-        require(repository, last.target, changes, delta=delta, method=method, rules=rules)
+        require(repository, last.target, changes, asked, rules)
 
 
-def _audit(
-    revisions: tuple[str, ...],
-    asked: dict[str, object],
-    *,
-    as_json: bool,
-    delta: float | None,
-    method: str,
-    tls: Tls,
-    other: bool,
-) -> None:
+def _audit(options: CheckOptions) -> None:
     """Measure one revision against itself, and print what all such measurements show."""
-    from perfvcs.jobs.config import load
-    from perfvcs.measure.progress import shown
-    from perfvcs.measure.request import Request
-    from perfvcs.profile.rules import RULES_FILE
     from perfvcs.reports.audit import audit, measure
     from perfvcs.repository import Repository
 
+    revisions = options.revisions
     if len(revisions) > 1 or any(".." in revision for revision in revisions):
         raise click.UsageError("--audit takes one revision, which is measured against itself")
-    if other:
+    if options.measures or options.gate or options.markdown or options.quiet:
         raise click.UsageError(
             "--audit cannot be combined with --measure, --gate, --markdown or --quiet"
         )
     revision = revisions[0] if revisions else "HEAD"
-    repository = Repository.find(create=True)
-    request, config = Request(**asked), load(repository.project.root / RULES_FILE)  # type: ignore[arg-type]
+    repository, asked = Repository.find(create=True), options.check_request()
     # hosts whose audits failed are measured, too: how else could they be trusted again
-    with (
-        shown(quiet=as_json) as progress,
-        executing(request.scheduler, config, progress, tls, None) as executor,
-    ):
-        outcome = measure(repository, revision, request, progress, delta, executor)
-    found = audit(repository, revision, delta=delta, method=method)
-    echo(found.json() if as_json else "\n".join(found.lines()))
+    with measuring(
+        repository, scheduler=options.scheduler, quiet=options.as_json, trusting=True
+    ) as rig:
+        outcome = measure(rig, revision, options.request(), asked)
+    found = audit(repository, revision, asked)
+    echo(found.json() if options.as_json else "\n".join(found.lines()))
     outcome.raise_failures()

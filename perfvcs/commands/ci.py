@@ -5,18 +5,21 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 from click.core import ParameterSource
 
 from perfvcs.commands._completion import revisions
-from perfvcs.commands._options import FilePath, job_option
+from perfvcs.commands._options import FilePath, job_option, measuring, options_as, share
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
-    from perfvcs.ci.surroundings import Surroundings
+    from collections.abc import Iterator
+
+    from perfvcs.ci.surroundings import Platform, Surroundings
     from perfvcs.ci.verdict import CiVerdict
+    from perfvcs.reports.check import Check
 
 
 def _seconds(ctx: click.Context, parameter: click.Parameter, text: str) -> float:  # noqa: ARG001
@@ -33,6 +36,27 @@ def _name(ctx: click.Context, parameter: click.Parameter, text: str) -> str:  # 
             f"--name {text!a:.40} is not a name: take up to 60 letters, digits and . _ -"
         )
     return text
+
+
+class CiOptions(NamedTuple):
+    """What `perf ci` was asked for."""
+
+    platform: Platform | None
+    base: str
+    budget: float
+    chosen: tuple[str, ...]
+    delta: float | None
+    within: float | None
+    everything: bool
+    sample: int
+    last: int
+    seed: int | None
+    folder: Path
+    bundle: Path | None
+    post: Path | None
+    always: bool
+    name: str
+    quiet: bool
 
 
 @click.command()
@@ -126,25 +150,8 @@ def _name(ctx: click.Context, parameter: click.Parameter, text: str) -> str:  # 
     help="With --post: name of the comment, if several runs comment on one pull request.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
-def command(
-    platform: str | None,
-    base: str,
-    budget: float,
-    chosen: tuple[str, ...],
-    delta: float | None,
-    within: float | None,
-    sample: int,
-    last: int,
-    seed: int | None,
-    folder: Path,
-    bundle: Path | None,
-    post: Path | None,
-    name: str,
-    *,
-    everything: bool,
-    always: bool,
-    quiet: bool,
-) -> None:
+@options_as(CiOptions)
+def command(options: CiOptions) -> None:
     """Measure and judge a pull request, and write the reports that the CI service shows.
 
     Compares HEAD with the commit where the change began. Measures both in turns, but only
@@ -156,53 +163,74 @@ def command(
     Exits with 3 if something certainly became worse, with 4 if nothing could be settled, and with 5
     if measuring failed.
     """
-    from perfvcs.ci.artifacts import append, begin, lines, read, write
-    from perfvcs.ci.artifacts import bundle as write_bundle
-    from perfvcs.ci.comment import READABLE, TOKENS
+    from perfvcs.ci.artifacts import begin, lines, read, write
     from perfvcs.ci.findings import obeying_nothing, workflow_commands
-    from perfvcs.ci.loop import LoopRequest, judge
-    from perfvcs.ci.surroundings import Surroundings, ends
-    from perfvcs.measure.progress import shown
-    from perfvcs.measure.request import Request
-    from perfvcs.repository import Repository
+    from perfvcs.ci.surroundings import Surroundings
 
-    if post is None:
-        begin(folder)
-    job = Surroundings.of(os.environ, platform)  # type: ignore[arg-type]
-    if post is not None:
-        echo(_comment(job, read(post), name, always=always))
+    if options.post is None:
+        begin(options.folder)
+    job = Surroundings.of(os.environ, options.platform)
+    if options.post is not None:
+        echo(_comment(job, read(options.post), options.name, always=options.always))
         return
-    if (
-        always
-        or click.get_current_context().get_parameter_source("name") is not ParameterSource.DEFAULT
-    ):
+    source = click.get_current_context().get_parameter_source("name")
+    if options.always or source is not ParameterSource.DEFAULT:
         raise click.UsageError(
             "--always and --name are about a comment: combine them with --post DIR"
         )
     with obeying_nothing(echo) if job.platform == "github" else nullcontext():
-        baseline, target = ends(job, base)
-        repository = Repository.find(create=True)
-        request = Request(jobs=chosen, seed=seed, wait=True, committed=True, budget=budget)
-        share, bound = (None if value is None else value / 100 for value in (delta, within))
-        remote = job.platform != "plain"
-        wanted = LoopRequest(
-            baseline, target, request, None if everything else sample, last, share, bound, remote
-        )
-        with shown(quiet=quiet) as progress:
-            verdict, check = judge(repository, wanted, progress)
-        write(folder, verdict, check)
+        verdict, check = _judged(job, options)
+        write(options.folder, verdict, check)
         for line in lines(verdict):
             echo(line)
-        notes = [append(job.summary, verdict)] if job.summary else []
-        notes += [write_bundle(bundle, check)] if bundle else []
-        notes += [READABLE.format(TOKENS[job.platform])] if job.token else []
-        for note in filter(None, notes):
+        for note in _notes(job, options, verdict, check):
             echo(note)
-        echo(f"reports: {folder}")
+        echo(f"reports: {options.folder}")
     if job.platform == "github":
         for line in workflow_commands(verdict):
             echo(line)
     click.get_current_context().exit(verdict.status)
+
+
+def _judged(job: Surroundings, options: CiOptions) -> tuple[CiVerdict, Check]:
+    """Measure both ends of the change, and judge it."""
+    from perfvcs.check.method import CheckRequest
+    from perfvcs.ci.loop import LoopRequest, judge
+    from perfvcs.ci.surroundings import ends
+    from perfvcs.measure.request import Request
+    from perfvcs.repository import Repository
+
+    baseline, target = ends(job, options.base)
+    repository = Repository.find(create=True)
+    request = Request(
+        jobs=options.chosen, seed=options.seed, wait=True, committed=True, budget=options.budget
+    )
+    wanted = LoopRequest(
+        baseline,
+        target,
+        request,
+        None if options.everything else options.sample,
+        options.last,
+        CheckRequest(delta=share(options.delta), within=share(options.within)),
+        remote=job.platform != "plain",
+    )
+    with measuring(repository, quiet=options.quiet) as rig:
+        return judge(rig, wanted)
+
+
+def _notes(
+    job: Surroundings, options: CiOptions, verdict: CiVerdict, check: Check
+) -> Iterator[str]:
+    """Write the summary of the job and the bundle where these are wanted; what there is to say of
+    that.
+    """
+    from perfvcs.ci.artifacts import append, bundle
+    from perfvcs.ci.comment import READABLE, TOKENS
+
+    notes = [append(job.summary, verdict)] if job.summary else []
+    notes += [bundle(options.bundle, check)] if options.bundle else []
+    notes += [READABLE.format(TOKENS[job.platform])] if job.token else []
+    yield from filter(None, notes)
 
 
 def _comment(job: Surroundings, verdict: CiVerdict, name: str, *, always: bool) -> str:

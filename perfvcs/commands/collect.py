@@ -2,21 +2,73 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from perfvcs.commands._completion import revisions
-from perfvcs.commands._options import against, executing, host_options, job_option
+from perfvcs.commands._options import against, host_options, job_option, measuring, options_as
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
-    from perfvcs.hosts.tls import Tls
+    from perfvcs.git.project import Project
+    from perfvcs.hosts.tls import Scheduler
     from perfvcs.jobs.config import Config
     from perfvcs.measure.campaign import CampaignOutcome
-    from perfvcs.measure.progress import Progress
     from perfvcs.measure.request import Request
+    from perfvcs.measure.rig import Rig
     from perfvcs.repository import Repository
+
+
+class CollectOptions(NamedTuple):
+    """What `perf collect` was asked for."""
+
+    revisions: tuple[str, ...]
+    jobs: tuple[str, ...]
+    executions: int | None
+    warmup: int | None
+    seed: int | None
+    pin: str | None
+    aslr: bool | None
+    padding: bool | None
+    missing: bool
+    select: bool
+    sample: int
+    against: tuple[str, ...]
+    committed: bool
+    goes_on: bool
+    budget: float | None
+    scheduler: Scheduler
+    wait: bool
+    pushes: bool
+    quiet: bool
+    as_json: bool
+    announced: int | None
+
+    @property
+    def silent(self) -> bool:
+        """Whether no progress is shown."""
+        return self.quiet or self.as_json
+
+    def request(self) -> Request:
+        """What is asked of the measurement."""
+        from perfvcs.measure.request import Request
+
+        return Request(
+            jobs=self.jobs,
+            executions=self.executions,
+            warmup=self.warmup,
+            seed=self.seed,
+            pin=self.pin,
+            aslr=self.aslr,
+            padding=self.padding,
+            missing=self.missing,
+            wait=self.wait,
+            committed=self.committed,
+            budget=self.budget,
+            against=self.against,
+            scheduler=self.scheduler.address,
+        )
 
 
 class _Separated(click.Command):
@@ -113,19 +165,8 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -
     hidden=True,
     help="The open file in which the hook after a commit has announced this run.",
 )
-def command(
-    revisions: tuple[str, ...],
-    *,
-    goes_on: bool,
-    pushes: bool,
-    quiet: bool,
-    as_json: bool,
-    announced: int | None,
-    select: bool,
-    sample: int,
-    tls: Tls,
-    **asked: object,
-) -> None:
+@options_as(CollectOptions)
+def command(options: CollectOptions) -> None:
     """Measure the job matrix on revisions and store the profiles.
 
     Measures HEAD, including uncommitted changes, unless you name revisions. Each is checked out and
@@ -135,94 +176,91 @@ def command(
     """
     from perfvcs.git.project import Project
     from perfvcs.jobs.config import load, single
-    from perfvcs.measure.announcement import choose
-    from perfvcs.measure.campaign import collect, resume
-    from perfvcs.measure.progress import shown
-    from perfvcs.measure.request import Request
     from perfvcs.profile.rules import RULES_FILE
     from perfvcs.reports.text import stored
-    from perfvcs.repository import Repository
 
     words = click.get_current_context().meta["perfvcs.command"]
     project = Project.find()
     config = single(list(words)) if words else load(project.root / RULES_FILE)
-    request = Request(**asked)  # type: ignore[arg-type]
-    selects = select or (announced is not None and config.hook.select)
-    if selects and (words or goes_on):
+    hooked = options.announced is not None
+    selects = options.select or (hooked and config.hook.select)
+    if selects and (words or options.goes_on):
         raise click.UsageError(
             "--select chooses among the jobs of perf.toml: it goes with neither --continue nor a"
             " command"
         )
-    if goes_on:
-        session = _session(revisions, request)
-        repository = Repository.of(project)
-        scheduler = request.scheduler or choose(repository.home, session).request.scheduler
-        with (
-            shown(quiet=quiet or as_json) as progress,
-            executing(scheduler, config, progress, tls, repository) as executor,
-        ):
-            outcome = resume(
-                repository,
-                config,
-                progress,
-                session,
-                wait=request.wait,
-                command=words,
-                executor=executor,
-            )
+    if options.goes_on:
+        repository, outcome = _resumed(project, config, options, words)
     else:
-        # what is wrong is reported before .perf is made
-        commits = project.expand(revisions or ("HEAD",))
-        if request.against and len(commits) > 1:
-            raise click.UsageError(
-                "--against measures products in turns with one revision: name only one"
-            )
-        repository = Repository.of(project, create=True)
-        with (
-            shown(quiet=quiet or as_json) as progress,
-            executing(request.scheduler, config, progress, tls, repository) as executor,
-        ):
-            if selects:
-                request = _selected(repository, config, request, commits, progress, sample)
-            outcome = collect(
-                repository,
-                config,
-                commits,
-                request,
-                progress,
-                words,
-                announced,
-                executor,
-                typed=bool(words),
-            )
-    if as_json:
+        repository, outcome = _collected(project, config, options, words, selects=selects)
+    if options.as_json:
         echo(outcome.json())
-    elif not quiet:
+    elif not options.quiet:
         for line in stored(outcome):
             echo(line)
-    if pushes or (announced is not None and config.hook.push):
-        _push(repository, outcome, quiet=quiet or as_json)
+    if options.pushes or (hooked and config.hook.push):
+        _push(repository, outcome, quiet=options.silent)
     outcome.raise_failures()
 
 
-def _selected(
-    repository: Repository,
+def _resumed(
+    project: Project, config: Config, options: CollectOptions, words: tuple[str, ...]
+) -> tuple[Repository, CampaignOutcome]:
+    """Finish a session that was interrupted, on the hosts that it began on unless others are
+    named.
+    """
+    from dataclasses import replace
+
+    from perfvcs.measure.announcement import choose
+    from perfvcs.measure.campaign import resume
+    from perfvcs.repository import Repository
+
+    session = _session(options.revisions, options.request())
+    repository = Repository.of(project)
+    scheduler = options.scheduler
+    if not scheduler.address:
+        address = choose(repository.home, session).request.scheduler
+        scheduler = replace(scheduler, address=address)
+    with measuring(repository, config, scheduler, quiet=options.silent) as rig:
+        return repository, resume(rig, session, wait=options.wait, command=words)
+
+
+def _collected(
+    project: Project,
     config: Config,
-    request: Request,
-    commits: list[str],
-    progress: Progress,
-    sample: int,
-) -> Request:
+    options: CollectOptions,
+    words: tuple[str, ...],
+    *,
+    selects: bool,
+) -> tuple[Repository, CampaignOutcome]:
+    """Measure revisions; what is wrong is reported before .perf is made."""
+    from perfvcs.measure.campaign import collect
+    from perfvcs.repository import Repository
+
+    request = options.request()
+    commits = project.expand(options.revisions or ("HEAD",))
+    if request.against and len(commits) > 1:
+        raise click.UsageError(
+            "--against measures products in turns with one revision: name only one"
+        )
+    repository = Repository.of(project, create=True)
+    with measuring(repository, config, options.scheduler, quiet=options.silent) as rig:
+        if selects:
+            request = _selected(rig, request, commits, options.sample)
+        return repository, collect(
+            rig, commits, request, words, options.announced, typed=bool(words)
+        )
+
+
+def _selected(rig: Rig, request: Request, commits: list[str], sample: int) -> Request:
     """The request without what the changes between the commits cannot touch."""
     from perfvcs.reports.pair import selected, steps
     from perfvcs.repository.state import State
 
     states = [
-        State(commit) if request.committed else repository.current(commit) for commit in commits
+        State(commit) if request.committed else rig.repository.current(commit) for commit in commits
     ]
-    return selected(
-        repository, config, request, steps(repository, states, progress), progress, sample
-    )
+    return selected(rig, request, steps(rig.repository, states, rig.progress), sample)
 
 
 def _push(repository: Repository, outcome: CampaignOutcome, *, quiet: bool) -> None:

@@ -10,14 +10,14 @@ from perfvcs.commands._options import host_options, present
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
-    from perfvcs.hosts.tls import Tls
+    from perfvcs.hosts.tls import Scheduler
 
 
 @click.command()
 @click.argument("host", required=False, default="")
 @host_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(*, host: str, scheduler: str, tls: Tls, as_json: bool) -> None:
+def command(*, host: str, scheduler: Scheduler, as_json: bool) -> None:
     """List the hosts that measured, with their configuration, noise and pace.
 
     With HOST: every change of its configuration. With --scheduler: also the hosts that are
@@ -27,6 +27,6 @@ def command(*, host: str, scheduler: str, tls: Tls, as_json: bool) -> None:
     from perfvcs.repository import Repository
 
     repository = Repository.find()
-    connected = present(scheduler, repository.project.root, tls)
+    connected = present(scheduler, repository.project.root)
     found = hosts_of(repository, host, connected)
     echo(found.json() if as_json else "\n".join(found.lines()))

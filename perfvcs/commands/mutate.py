@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from perfvcs.commands._completion import revisions
-from perfvcs.commands._options import job_option
+from perfvcs.commands._options import job_option, measuring
 from perfvcs.commands._output import echo
 
 
@@ -50,21 +50,33 @@ from perfvcs.commands._output import echo
 @click.option("--wait", is_flag=True, help="Wait for another measuring run instead of failing.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def command(*, delta: float, budget: str, quiet: bool, as_json: bool, **asked: object) -> None:
+def command(
+    revision: str,
+    jobs: tuple[str, ...],
+    count: int,
+    metric: str,
+    delta: float,
+    budget: str,
+    seed: int,
+    *,
+    wait: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
     """Plant known slowdowns in Python functions and list those that the benchmarks miss.
 
     Plants one slowdown at a time, in a checkout beside the working tree, in functions that a
     benchmark runs, costly functions first.
     """
-    from perfvcs.jobs.config import load, seconds
+    from perfvcs.jobs.config import seconds
     from perfvcs.locate.blame.guard import GuardRequest, guard
-    from perfvcs.measure.progress import shown
-    from perfvcs.profile.rules import RULES_FILE
     from perfvcs.reports.select import json, lines
     from perfvcs.repository import Repository
 
     repository = Repository.find(create=True)
-    request = GuardRequest(delta=delta / 100, budget=seconds(budget, "--budget"), **asked)  # type: ignore[arg-type]
-    with shown(quiet=quiet or as_json) as progress:
-        found = guard(repository, load(repository.project.root / RULES_FILE), request, progress)
+    request = GuardRequest(
+        revision, count, delta / 100, seconds(budget, "--budget"), seed, jobs, metric, wait=wait
+    )
+    with measuring(repository, quiet=quiet or as_json) as rig:
+        found = guard(rig, request)
     echo(json(found) if as_json else "\n".join(lines(found)))

@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from perfvcs.commands._options import NEEDS_SCHEDULER, host_options
+from perfvcs.commands._options import host_options, options_as, require_address
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
-    from perfvcs.hosts.tls import Tls
+    from perfvcs.hosts.tls import Scheduler
+    from perfvcs.watch.cycle import Wishes
+
+
+class WatchOptions(NamedTuple):
+    """What `perf watch` was asked for."""
+
+    remote: str | None
+    branch: str | None
+    interval: str
+    once: bool
+    last: int
+    budget: str
+    scheduler: Scheduler
+    folder: Path | None
+    base_url: str
+    commit_url: str | None
+    webhook: str | None
+    mail: str | None
+    quiet: bool
 
 
 @click.command()
@@ -70,23 +89,8 @@ if TYPE_CHECKING:
 @click.option(
     "-q", "--quiet", is_flag=True, help="Print only cycles that did something, and errors."
 )
-def command(
-    remote: str | None,
-    branch: str | None,
-    *,
-    interval: str,
-    once: bool,
-    last: int,
-    budget: str,
-    folder: Path | None,
-    base_url: str,
-    commit_url: str | None,
-    webhook: str | None,
-    mail: str | None,
-    quiet: bool,
-    scheduler: str,
-    tls: Tls,
-) -> None:
+@options_as(WatchOptions)
+def command(options: WatchOptions) -> None:
     """Measure new commits on BRANCH of REMOTE, push the profiles, and publish.
 
     Each cycle fetches, measures one commit in turns with its nearest measured neighbours, and
@@ -99,30 +103,16 @@ def command(
     from perfvcs.jobs.config import seconds
     from perfvcs.measure.progress import shown
     from perfvcs.repository import Repository
-    from perfvcs.site.feed import verified
-    from perfvcs.site.forge import given
     from perfvcs.watch.branch import Branch
-    from perfvcs.watch.cycle import Wishes, watch
-    from perfvcs.watch.notice import SECRET, Mail, Webhook
+    from perfvcs.watch.cycle import watch
+    from perfvcs.watch.notice import SECRET
 
-    if tls and not scheduler:
-        raise click.UsageError(NEEDS_SCHEDULER)
+    require_address(options.scheduler)
     os.environ.pop("PERFVCS_WEBHOOK", None)  # what is measured and built need not know them
-    secret = os.environ.pop(SECRET, "")
-    wishes = Wishes(
-        last,
-        seconds(budget, "--budget") if budget else None,
-        folder and folder.absolute(),
-        verified(base_url) if base_url else "",
-        None if commit_url is None else given(commit_url),
-        Webhook.of(webhook, secret) if webhook else None,
-        Mail.to(mail) if mail else None,
-        scheduler,
-        tls,
-    )
-    wait = seconds(interval, "--interval")
+    wishes = _wishes(options, os.environ.pop(SECRET, ""))
+    wait = seconds(options.interval, "--interval")
     repository = Repository.find(create=True)
-    watched = Branch.of(repository.project, repository.home, remote, branch)
+    watched = Branch.of(repository.project, repository.home, options.remote, options.branch)
 
     def warn(line: str) -> None:
         echo(f"perf: {line}", err=True)
@@ -135,8 +125,28 @@ def command(
             progress,
             echo,
             warn,
-            interval=None if once else wait,
-            quiet=quiet,
+            interval=None if options.once else wait,
+            quiet=options.quiet,
         )
     if error is not None:
         raise SystemExit(error.exit_code if isinstance(error, PerfError) else 1)
+
+
+def _wishes(options: WatchOptions, secret: str) -> Wishes:
+    """The settings of the watch; raises UsageError."""
+    from perfvcs.jobs.config import seconds
+    from perfvcs.site.feed import verified
+    from perfvcs.site.forge import given
+    from perfvcs.watch.cycle import Wishes
+    from perfvcs.watch.notice import Mail, Webhook
+
+    return Wishes(
+        options.last,
+        seconds(options.budget, "--budget") if options.budget else None,
+        options.folder and options.folder.absolute(),
+        verified(options.base_url) if options.base_url else "",
+        None if options.commit_url is None else given(options.commit_url),
+        Webhook.of(options.webhook, secret) if options.webhook else None,
+        Mail.to(options.mail) if options.mail else None,
+        options.scheduler,
+    )

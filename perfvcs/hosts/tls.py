@@ -4,7 +4,7 @@ that need none.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,6 +92,19 @@ class Tls:
                 " workers and here: start it with certificates and write tls://, or accept that"
                 " with --insecure"
             )
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    """The Dask scheduler whose hosts measure, and the certificates for it; without an ``address``
+    this machine measures.
+    """
+
+    address: str = ""
+    tls: Tls = field(default_factory=Tls)
+
+    def __bool__(self) -> bool:
+        return self != Scheduler()
 
 
 class Pair(msgspec.Struct, frozen=True):

@@ -5,32 +5,30 @@ measured or decided.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import replace
 
 import msgspec
 from msgspec import structs
 from msgspec.structs import asdict
 
-from perfvcs.errors import PerfError, UsageError
-from perfvcs.git.worktree import CheckoutError
-from perfvcs.jobs import Cell, knobs
-from perfvcs.jobs.config import Config
+from perfvcs.check.method import CheckRequest
+from perfvcs.errors import PerfError
+from perfvcs.jobs import Cell
 from perfvcs.measure.announcement import announced, choose, differing, intact, unfinished, variables
 from perfvcs.measure.blocks import ORDER_NAME
 from perfvcs.measure.budget import Budget, Changed, TurnTimes, run, spend
-from perfvcs.measure.executor import LocalExecutor, Make
 from perfvcs.measure.journal import Identity, Journal, Planned, SessionHeader
-from perfvcs.measure.product import Product, read_all
+from perfvcs.measure.product import read_all
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.request import Request, digest
+from perfvcs.measure.rig import Rig, product_states, versions
 from perfvcs.measure.session import CollectFailed, Failure, Session
-from perfvcs.measure.site import BuildError, Version
-from perfvcs.measure.sites import SiteKind, Sites
+from perfvcs.measure.site import Version
 from perfvcs.plan.needs import forecast
 from perfvcs.profile import Profile
 from perfvcs.profile.summary import Header
 from perfvcs.repository import Repository
-from perfvcs.repository.leftovers import Artefacts
 from perfvcs.repository.state import State
 from perfvcs.text.characters import escaped, shorten
 from perfvcs.text.words import listed
@@ -89,35 +87,6 @@ class CampaignOutcome(msgspec.Struct):
             raise CollectFailed(f"{failures} (see above); {kept}")
 
 
-def versions(
-    repository: Repository, states: Sequence[State], request: Request, *, typed: bool = False
-) -> list[Version]:
-    """The versions of states.
-
-    What the working tree holds just now is ``here`` for a command that was ``typed`` in it.
-    """
-    head = (
-        None
-        if repository.project.bare or request.committed or not typed
-        else repository.project.head
-    )
-    here = repository.current(head) if head else None
-    products = {one.digest: one for one in read_all(request.against, repository.project)}
-    if changed := next(
-        (state for state in states if state.product and state.dirty not in products), None
-    ):
-        raise UsageError(f"{changed.product} changed since the measurement began: measure again")
-    return [
-        Version(state.commit, state.dirty, state == here, products.get(state.dirty or ""))
-        for state in states
-    ]
-
-
-def product_states(commit: str, products: Sequence[Product]) -> list[State]:
-    """What the products are measured as: each stands beside a commit."""
-    return [State(commit, one.digest, product=one.name) for one in products]
-
-
 def groups(states: Sequence[State]) -> list[list[State]]:
     """States in groups to be measured together; neighbours share a group, so that each can be
     compared with the next.
@@ -128,14 +97,11 @@ def groups(states: Sequence[State]) -> list[list[State]]:
 
 
 def collect(
-    repository: Repository,
-    config: Config,
+    rig: Rig,
     commits: Sequence[str],
     request: Request,
-    progress: Progress,
     command: Sequence[str] = (),
     announcement: int | None = None,
-    executor: Make = LocalExecutor,
     *,
     typed: bool = False,
 ) -> CampaignOutcome:
@@ -143,17 +109,18 @@ def collect(
     stays whatever happens later.
 
     ``resume`` finishes an interrupted session. ``command`` is what the configuration was made from,
-    if not from perf.toml, ``announcement`` the open file of one that was made for this run,
-    ``executor`` what runs the blocks. A command that somebody ``typed`` runs in the working tree as
-    it stands where HEAD alone is measured.
+    if not from perf.toml, ``announcement`` the open file of one that was made for this run. A
+    command that somebody ``typed`` runs in the working tree as it stands where HEAD alone is
+    measured.
     """
-    cells, measured = request.apply(config)
+    repository, progress = rig.repository, rig.progress
+    cells, asked = rig.asked(request)
     with (
         announced(repository.home, commits, progress, announcement) as seen,
         repository.measuring(wait=request.wait),
     ):
         if not request.committed and repository.project.head in commits:
-            learn(repository, config, unexplained(repository, config), progress)
+            rig.learn(rig.unexplained())
         states = [
             State(commit) if request.committed else repository.current(commit) for commit in commits
         ]
@@ -175,7 +142,7 @@ def collect(
         header = SessionHeader(
             **asdict(Identity.new(request.seed)),
             order=ORDER_NAME,
-            config=digest(config),
+            config=digest(rig.config),
             request=request,
             versions=group,
             waiting=waiting,
@@ -184,18 +151,11 @@ def collect(
             command=tuple(command),
             variables=variables(),
         )
-        return _measure(repository, measured, cells, header, found, seen, executor)
+        return _measure(asked.watched(seen), cells, header, found)
 
 
 def resume(
-    repository: Repository,
-    config: Config,
-    progress: Progress,
-    name: str = "",
-    *,
-    wait: bool = False,
-    command: Sequence[str] = (),
-    executor: Make = LocalExecutor,
+    rig: Rig, name: str = "", *, wait: bool = False, command: Sequence[str] = ()
 ) -> CampaignOutcome:
     """Finish the newest interrupted session, or the one whose name begins with ``name``, and those
     that were to follow it.
@@ -204,14 +164,15 @@ def resume(
     configuration was made from, if not from perf.toml. Raises UsageError where something of that
     has changed.
     """
-    with announced(repository.home, (), progress) as seen, repository.measuring(wait=wait):
+    repository = rig.repository
+    with announced(repository.home, (), rig.progress) as seen, repository.measuring(wait=wait):
         header = choose(repository.home, name)
-        cells, measured = intact(repository, header, config, tuple(command))
+        cells, config = intact(repository, header, rig.config, tuple(command))
         states = [state for group in (header.versions, *header.waiting) for state in group]
         seen.about([state.commit for state in states if state.dirty is None])
         try:
             found = versions(repository, header.versions, header.request, typed=header.here)
-            return _measure(repository, measured, cells, header, found, seen, executor)
+            return _measure(replace(rig, config=config, progress=seen), cells, header, found)
         except Changed as error:
             if names := differing(header):
                 raise Changed(
@@ -221,22 +182,16 @@ def resume(
 
 
 def _measure(
-    repository: Repository,
-    config: Config,
-    cells: list[Cell],
-    header: SessionHeader,
-    found: Sequence[Version],
-    progress: Progress,
-    executor: Make,
+    rig: Rig, cells: list[Cell], header: SessionHeader, found: Sequence[Version]
 ) -> CampaignOutcome:
     """Run the session of a header, whose versions are what was ``found`` just now, and those that
     wait behind it.
     """
-    outcome = CampaignOutcome()
+    repository, outcome = rig.repository, CampaignOutcome()
     blocks = {number: cell.executions * cell.binaries for number, cell in enumerate(cells)}
     budget = None if header.request.budget is None else Budget(header.request.budget)
     while True:
-        sites = sites_of(repository, config, cells, found)
+        sites = rig.sites(cells, found)
         with closing(Journal(repository.home, header)) as journal:
             if outcome.paths:
                 # the rest of a range is worth continuing, even before any of it is measured
@@ -244,12 +199,12 @@ def _measure(
             with (
                 Session(
                     sites,
-                    progress,
+                    rig.progress,
                     header.identity,
                     journal,
                     pace=_pace(repository, cells, header.versions),
                     budget=budget,
-                    executor=executor,
+                    executor=rig.executor,
                 ) as session,
                 kept(repository, session, outcome),
             ):
@@ -274,58 +229,6 @@ def _pace(
     return TurnTimes(
         {number: None if one is None else one * len(versions) for number, one in enumerate(found)}
     )
-
-
-def sites_of(
-    repository: Repository, config: Config, cells: Sequence[Cell], versions: Sequence[Version]
-) -> Sites:
-    """Where the cells run on versions; what [dirty] of perf.toml leaves out holds for a command
-    without perf.toml too.
-    """
-    return Sites(
-        repository.project,
-        repository.home,
-        config,
-        cells,
-        versions,
-        knobs(config),
-        repository.changes,
-    )
-
-
-def unexplained(repository: Repository, config: Config, *, beside: bool = False) -> list[str]:
-    """The untracked files of which nobody knows yet whether HEAD's build makes them.
-
-    None where other files are changed, too, since HEAD is not what is measured then; ``beside``
-    these as well.
-    """
-    head = repository.project.head
-    if (
-        not config.build
-        or repository.project.bare
-        or head is None
-        or Artefacts(repository.home).is_known(head, config.build)
-    ):
-        return []
-    changes = structs.replace(repository.changes, artefacts=frozenset())  # what other commits made
-    new = changes.new()
-    return new if beside or len(new) == len(changes.files()) else []
-
-
-def learn(repository: Repository, config: Config, new: Sequence[str], progress: Progress) -> None:
-    """Build HEAD to see whether that makes some ``new`` files; the build is kept, so that measuring
-    HEAD does not repeat it.
-
-    A build that fails teaches nothing; whoever measures it says so.
-    """
-    head = repository.project.head
-    if not new or head is None:
-        return
-    progress.say(f"building {head[:10]} to see whether that makes {listed(new)}")
-    with suppress(BuildError, CheckoutError), ExitStack() as stack:
-        only = structs.replace(config, python=None)
-        sites = Sites(repository.project, repository.home, only, [], [Version(head)], knobs(only))
-        sites.prepare(0, SiteKind(0, (), [], 1), stack)
 
 
 def _say_changes(repository: Repository, states: Sequence[State], progress: Progress) -> None:
@@ -391,27 +294,21 @@ def _complete(repository: Repository, state: State, cells: Iterable[Cell]) -> bo
 
 
 def settle(
-    repository: Repository,
-    config: Config,
-    pair: tuple[State, State],
-    request: Request,
-    progress: Progress,
-    delta: float | None,
-    within: float | None = None,
-    executor: Make = LocalExecutor,
+    rig: Rig, pair: tuple[State, State], request: Request, asked: CheckRequest
 ) -> tuple[CampaignOutcome, str]:
     """Measure two revisions interleaved until every comparison is decided, looking after each of 5
     to 30 pairs.
 
     The same revision twice is an A/A measurement. A number of executions in the request means that
     many pairs and one look, a budget that open comparisons are measured as far as it goes, first
-    where it settles most. ``delta`` is the smallest effect that counts, see ``check.compare``.
-    Returns what was stored, and the session.
+    where it settles most. By ``asked`` it is decided which comparison is; the method is ``auto``
+    all the same. Returns what was stored, and the session.
     """
     from perfvcs.check.stopping import interim
     from perfvcs.statistics.multiplicity import schedule
 
-    cells, config = request.apply(config)
+    repository = rig.repository
+    cells, equipped = rig.asked(request)
     rules = repository.criteria_reader.rules(
         pair[0].commit, pair[1].commit, committed=request.committed
     ).rules
@@ -420,14 +317,16 @@ def settle(
     commits = [state.commit for state in pair if state.dirty is None]
     budget = None if request.budget is None else Budget(request.budget)
     with (
-        announced(repository.home, commits, progress) as seen,
+        announced(repository.home, commits, rig.progress) as seen,
         repository.measuring(wait=request.wait),
     ):
         both = versions(repository, pair, request)
-        sites, pace = sites_of(repository, config, cells, both), _pace(repository, cells, both)
+        sites, pace = equipped.sites(cells, both), _pace(repository, cells, both)
         identity = Identity.new(request.seed)
         with (
-            Session(sites, seen, identity, pace=pace, budget=budget, executor=executor) as session,
+            Session(
+                sites, seen, identity, pace=pace, budget=budget, executor=rig.executor
+            ) as session,
             kept(repository, session, outcome),
         ):
             history = repository.history(pair[1])
@@ -442,8 +341,8 @@ def settle(
                         sides[1],
                         pairs=pairs,
                         most=looks[-1],
-                        delta=delta,
-                        within=within,
+                        delta=asked.delta,
+                        within=asked.within,
                         rules=rules,
                         history=history,
                     ).pairs

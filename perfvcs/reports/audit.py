@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.check import NothingToCompare
+from perfvcs.check.method import BY_RULES, CheckRequest
 from perfvcs.errors import UsageError
 from perfvcs.reports.replay import FEWEST_AUDITED, JUDGED_WORDS, ReplayRecord, records
 from perfvcs.repository import NEAREST_ANCESTORS, Repository
@@ -25,9 +26,8 @@ from perfvcs.text.words import counted, metric_name, metric_rank
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
     from perfvcs.measure.campaign import CampaignOutcome
-    from perfvcs.measure.executor import Make
-    from perfvcs.measure.progress import Progress
     from perfvcs.measure.request import Request
+    from perfvcs.measure.rig import Rig
     from perfvcs.profile.rules import Rules
 
 LIMIT = 0.02  # false alarms that a gate is still trusted with
@@ -142,38 +142,27 @@ class Audit:
         return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
 
 
-def measure(
-    repository: Repository,
-    revision: str,
-    request: Request,
-    progress: Progress,
-    delta: float | None,
-    executor: Make,
-) -> CampaignOutcome:
+def measure(rig: Rig, revision: str, request: Request, asked: CheckRequest) -> CampaignOutcome:
     """Measure a revision against itself, by default 30 pairs on each host or twice what a check
     takes, and store it.
 
     Raises UsageError where fewer pairs are asked for than say anything.
     """
-    from perfvcs.jobs.config import load
     from perfvcs.measure.campaign import settle
     from perfvcs.plan.automatic import planned
-    from perfvcs.profile.rules import RULES_FILE
 
     if request.executions is not None and request.executions < FEWEST_AUDITED:
         raise UsageError(
             f"an audit of {counted(request.executions, 'pair')} says nothing: give -n"
             f" {FEWEST_AUDITED} or more"
         )
+    repository = rig.repository
     state = repository.current(revision)
-    config = load(repository.project.root / RULES_FILE)
     if request.executions is None:
-        cells, _ = planned(repository, request.apply(config)[0], state.commit)
+        cells, _ = planned(repository, request.apply(rig.config)[0], state.commit)
         pairs = max(AUDIT_EXECUTIONS, *(2 * cell.executions * cell.binaries for cell in cells))
-        request = replace(request, executions=pairs * executor.width)
-    outcome, _ = settle(
-        repository, config, (state, state), request, progress, delta, executor=executor
-    )
+        request = replace(request, executions=pairs * rig.executor.width)
+    outcome, _ = settle(rig, (state, state), request, asked)
     if not outcome.profiles:
         outcome.raise_failures()
     return outcome
@@ -182,9 +171,8 @@ def measure(
 def audit(
     repository: Repository,
     revision: str,
+    asked: CheckRequest = BY_RULES,
     *,
-    delta: float | None = None,
-    method: str = "auto",
     series: Collection[str] | None = None,
     rules: Rules | None = None,
 ) -> Audit:
@@ -194,7 +182,7 @@ def audit(
     ``rules`` are those of the check that is to be trusted, by default the present ones.
     """
     state = repository.current(revision)
-    found = _audit(repository, state, delta=delta, method=method, series=series, rules=rules)
+    found = _audit(repository, state, asked, series, rules)
     if found is None:
         raise NothingToCompare(
             f"no A/A measurement is stored up to {state.name}: make one with `perf check --audit`"
@@ -206,16 +194,14 @@ def require(
     repository: Repository,
     target: State,
     changes: Sequence[Change],
-    *,
-    delta: float | None,
-    method: str,
+    asked: CheckRequest,
     rules: Rules,
 ) -> None:
     """Raises UntrustedGate where the audits stored for what was compared show more false alarms
     than a gate can have.
     """
     judged = {change.series for change in changes if change.word in JUDGED_WORDS}
-    found = _audit(repository, target, delta=delta, method=method, series=judged, rules=rules)
+    found = _audit(repository, target, asked, judged, rules)
     if found is not None and found.refused:
         raise UntrustedGate(
             "the gate is refused: a revision against itself was called changed in"
@@ -238,9 +224,7 @@ def distrusted(repository: Repository) -> dict[str, str]:
     hosts: dict[str, dict[str, dict[str, list[float]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))
     )
-    for one in (
-        records(repository, commits, delta=None, method="auto", by_host=True) if commits else ()
-    ):
+    for one in records(repository, commits, BY_RULES, by_host=True) if commits else ():
         hosts[one.host][one.session][one.series].append(one.rate)
     found = {}
     for host, sessions in hosts.items():
@@ -262,9 +246,7 @@ def distrusted(repository: Repository) -> dict[str, str]:
 def _audit(
     repository: Repository,
     state: State,
-    *,
-    delta: float | None,
-    method: str,
+    asked: CheckRequest,
     series: Collection[str] | None,
     rules: Rules | None,
 ) -> Audit | None:
@@ -273,7 +255,7 @@ def _audit(
         state.commit,
         *islice(repository.measured_ancestors(state.commit), NEAREST_ANCESTORS),
     ]
-    every = records(repository, commits, delta=delta, method=method, rules=rules)
+    every = records(repository, commits, asked, rules=rules)
     found = [one for one in every if series is None or one.series in series]
     if not found:
         return None

@@ -17,6 +17,7 @@ import perfvcs
 from perfvcs.check.acceptance import is_open
 from perfvcs.check.answer import MOVED_VERDICTS, criteria
 from perfvcs.check.change import NothingToCompare, Report
+from perfvcs.check.method import BY_RULES, CheckRequest
 from perfvcs.git.project import UnknownRevision
 from perfvcs.profile.rules import RULES_FILE
 from perfvcs.profile.validity import Malformed
@@ -28,11 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from perfvcs.check.answer import JobUnit
-    from perfvcs.jobs.config import Config
     from perfvcs.measure.campaign import CampaignOutcome
-    from perfvcs.measure.executor import Make
-    from perfvcs.measure.progress import Progress
     from perfvcs.measure.request import Request
+    from perfvcs.measure.rig import Rig
     from perfvcs.repository.criteria import Criteria
 
 DEGRADED, OPEN = 3, 4
@@ -194,12 +193,7 @@ def rendered(
 
 
 def judge(
-    repository: Repository,
-    revisions: tuple[str, ...],
-    *,
-    method: str = "auto",
-    delta: float | None = None,
-    within: float | None = None,
+    repository: Repository, revisions: tuple[str, ...], asked: CheckRequest = BY_RULES
 ) -> Check:
     """The check, from what is stored, of a target (the last of ``revisions``, else HEAD) against a
     baseline.
@@ -208,9 +202,7 @@ def judge(
     Raises NothingToCompare.
     """
     pair = stored(repository, revisions)
-    check = compared(
-        repository, pair.baseline, pair.target, method=method, delta=delta, within=within
-    )
+    check = compared(repository, pair.baseline, pair.target, asked)
     return msgspec.structs.replace(check, why="" if pair.usual else pair.why)
 
 
@@ -218,22 +210,17 @@ def compared(
     repository: Repository,
     baseline: State,
     target: State,
-    *,
-    method: str,
-    delta: float | None,
-    within: float | None = None,
+    asked: CheckRequest,
     criteria: Criteria | None = None,
 ) -> Check:
-    """The check of two states, in which all is settled that lies ``within`` a share; ``criteria``
-    as in ``Repository.compare``.
+    """The check of two states; ``criteria`` as in ``Repository.compare``.
 
     What is remembered of the same comparison is not computed again. Raises NothingToCompare.
     """
     from perfvcs.check.markdown import decode
 
     memory, pair = repository.index.memory, (baseline.verdict_key, target.verdict_key)
-    given = [method, delta, within, criteria]
-    basis = _basis(repository, baseline, target, given)
+    basis = _basis(repository, baseline, target, [asked, criteria])
     known = memory.recall(*pair) if basis else None
     if known and known.basis == basis:
         with suppress(Malformed):  # a changed byte
@@ -242,15 +229,13 @@ def compared(
             return Check(repository, baseline, target, report)
     criteria = criteria or repository.criteria(baseline, target)
     try:
-        found = repository.compare(
-            baseline, target, method=method, delta=delta, within=within, criteria=criteria
-        )
+        found = repository.compare(baseline, target, asked, criteria=criteria)
         report = inheriting(repository, found, target)
     except NothingToCompare:
         nothing = Report(
             baseline=baseline.name,
             target=target.name,
-            method=method,
+            method=asked.method,
             changes=[],
             judged_by=criteria.judged_by,
         )
@@ -301,32 +286,27 @@ def _basis(repository: Repository, baseline: State, target: State, given: Sequen
 
 
 def measure(
-    repository: Repository,
+    rig: Rig,
     revisions: tuple[str, ...],
     request: Request,
-    progress: Progress,
+    asked: CheckRequest,
     *,
-    method: str = "auto",
-    delta: float | None = None,
-    within: float | None = None,
     select: int | None = None,
-    executor: Make | None = None,
 ) -> Check:
     """The check after measuring, both revisions in turns, the jobs whose comparisons are not all
     decided by what is stored.
 
     A number of executions in the request measures all. What is compared where nobody names both is
     said in ``pair.measured``. ``select`` leaves out what the change cannot touch, but for one in so
-    many (0: all of it). ``executor`` runs the blocks, by default this machine.
+    many (0: all of it).
     """
-    from perfvcs.jobs.config import load
-    from perfvcs.measure.campaign import product_states, settle
-    from perfvcs.measure.executor import LocalExecutor
+    from perfvcs.measure.campaign import settle
     from perfvcs.measure.product import read_all
+    from perfvcs.measure.rig import product_states
 
-    config = load(repository.project.root / RULES_FILE)
+    repository = rig.repository
     if not request.committed:
-        _learn(repository, config, revisions, request, progress)
+        _learn(rig, revisions, request)
     if request.against:
         (name,) = revisions or ("HEAD",)
         baseline = (
@@ -340,7 +320,7 @@ def measure(
         pair = measured(repository, revisions, committed=request.committed)
         baseline, target = pair.baseline, pair.target
     if pair.why:
-        progress.say(f"comparing {baseline.name} with {target.name}: {pair.why}")
+        rig.progress.say(f"comparing {baseline.name} with {target.name}: {pair.why}")
     why = "" if pair.usual else pair.why
     # before any version runs, which could write to these files
     criteria, _ = (
@@ -348,34 +328,13 @@ def measure(
         repository.acceptances,
     )
     if select is not None:
-        request = selected(repository, config, request, [(baseline, target)], progress, select)
-    settled = (
-        []
-        if request.executions
-        else _settled(repository, baseline, target, criteria, method, delta, within)
-    )
+        request = selected(rig, request, [(baseline, target)], select)
+    settled = [] if request.executions else _settled(repository, baseline, target, criteria, asked)
     remaining = replace(request, settled=tuple(settled))
-    if not remaining.apply(config)[0]:
-        check = compared(
-            repository,
-            baseline,
-            target,
-            method=method,
-            delta=delta,
-            within=within,
-            criteria=criteria,
-        )
+    if not remaining.apply(rig.config)[0]:
+        check = compared(repository, baseline, target, asked, criteria)
         return msgspec.structs.replace(check, why=why)
-    outcome, session = settle(
-        repository,
-        config,
-        (baseline, target),
-        remaining,
-        progress,
-        delta,
-        within,
-        executor or LocalExecutor,
-    )
+    outcome, session = settle(rig, (baseline, target), remaining, asked)
     if not outcome.profiles:
         outcome.raise_failures()
         raise NothingToCompare(
@@ -385,14 +344,7 @@ def measure(
         )
     try:
         report = repository.compare(
-            baseline,
-            target,
-            method=method,
-            delta=delta,
-            within=within,
-            session=session,
-            settled=settled,
-            criteria=criteria,
+            baseline, target, asked, session=session, settled=settled, criteria=criteria
         )
     except NothingToCompare:
         outcome.raise_failures()  # of a side that could not be measured just now
@@ -402,39 +354,23 @@ def measure(
     return Check(repository, baseline, target, report, outcome, why)
 
 
-def _learn(
-    repository: Repository,
-    config: Config,
-    revisions: Sequence[str],
-    request: Request,
-    progress: Progress,
-) -> None:
+def _learn(rig: Rig, revisions: Sequence[str], request: Request) -> None:
     """See what HEAD's build makes where HEAD is compared, before it is decided what with."""
-    from perfvcs.measure.campaign import learn, unexplained
-
-    project = repository.project
+    project = rig.repository.project
     with suppress(UnknownRevision):
         if project.head in [project.resolve(name) for name in revisions or ("HEAD",)] and (
-            new := unexplained(repository, config, beside=True)
+            new := rig.unexplained(beside=True)
         ):
-            with repository.measuring(wait=request.wait):
-                learn(repository, config, new, progress)
+            with rig.repository.measuring(wait=request.wait):
+                rig.learn(new)
 
 
 def _settled(
-    repository: Repository,
-    baseline: State,
-    target: State,
-    criteria: Criteria,
-    method: str,
-    delta: float | None,
-    within: float | None,
+    repository: Repository, baseline: State, target: State, criteria: Criteria, asked: CheckRequest
 ) -> list[str]:
     """Labels of the jobs of which every comparison is decided already."""
     try:
-        found = repository.compare(
-            baseline, target, method=method, delta=delta, within=within, criteria=criteria
-        )
+        found = repository.compare(baseline, target, asked, criteria=criteria)
     except NothingToCompare:
         return []
     open_jobs = {change.job for change in found.changes if not change.settled}

@@ -17,6 +17,7 @@ from msgspec import structs
 
 from perfvcs.check import compare
 from perfvcs.check.brief import IMPORT_ADVICE
+from perfvcs.check.method import BY_RULES, CheckRequest
 from perfvcs.check.subject import Subject
 from perfvcs.errors import NO_SPACE, PerfError, UsageError
 from perfvcs.formats import read, stem
@@ -111,13 +112,7 @@ def _revisions(names: Sequence[str]) -> list[str]:
     return found
 
 
-def check(
-    paths: Sequence[Path],
-    *,
-    method: str = "auto",
-    delta: float | None = None,
-    within: float | None = None,
-) -> FileCheck:
+def check(paths: Sequence[Path], asked: CheckRequest = BY_RULES) -> FileCheck:
     """The check of the second file against the first; raises UsageError unless there are two, and
     as ``formats.read`` does.
     """
@@ -127,7 +122,9 @@ def check(
             " baseline and the target"
         )
     baseline, target = _profiles(paths)
-    report = compare(baseline, target, method=method, delta=delta, within=within, overall=True)
+    report = compare(
+        baseline, target, method=asked.method, delta=asked.delta, within=asked.within, overall=True
+    )
     report = structs.replace(report, baseline=str(paths[0]), target=str(paths[1]))
     return FileCheck((paths[0], paths[1]), baseline, target, report)
 
@@ -140,7 +137,7 @@ def subject_of(paths: Sequence[Path], *, delta: float | None = None) -> Subject:
         raise UsageError(f"{len(paths)} files are named: a page shows one, or two side by side")
     if len(paths) == 1:
         return Subject(paths[0].name, _profiles(paths))
-    found = check(paths, delta=delta)
+    found = check(paths, CheckRequest(delta=delta))
     return Subject(
         f"{paths[0].name} → {paths[1].name}", [found.target], [found.baseline], found.report
     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from perfvcs.check.method import BY_RULES
 from perfvcs.environment.host import Facts, changes, configuration, host_of
 from perfvcs.errors import UsageError, nearest
 from perfvcs.text.characters import COLUMNS, escaped, shorten
@@ -214,9 +215,7 @@ def _audits(repository: Repository) -> dict[tuple[str, str], AuditCount]:
     commits = list(
         islice(repository.with_profiles(repository.project.walk(head)), NEAREST_ANCESTORS)
     )
-    for one in (
-        records(repository, commits, delta=None, method="auto", by_host=True) if commits else ()
-    ):
+    for one in records(repository, commits, BY_RULES, by_host=True) if commits else ():
         known = found.get((one.session, one.host), AuditCount(0, 0))
         found[one.session, one.host] = AuditCount(known.comparisons + 1, known.called + one.called)
     return found

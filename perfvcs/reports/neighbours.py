@@ -12,6 +12,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import VERDICT_WORDS, NothingToCompare
+from perfvcs.check.method import BY_RULES, CheckRequest
 from perfvcs.errors import UsageError
 from perfvcs.git.ancestry import way
 from perfvcs.reports.check import DEGRADED, OPEN, Check, Form, compared
@@ -165,14 +166,7 @@ def _folded(checks: Sequence[Check]) -> Iterator[str]:
     )
 
 
-def neighbours(
-    repository: Repository,
-    span: str,
-    *,
-    method: str = "auto",
-    delta: float | None = None,
-    within: float | None = None,
-) -> Neighbours:
+def neighbours(repository: Repository, span: str, asked: CheckRequest = BY_RULES) -> Neighbours:
     """The checks along ``A..B``: of A and the commits that lead to B, those that have profiles.
 
     Each is a parent of the next. Where A is not an ancestor of B, they begin where the lines part.
@@ -197,12 +191,7 @@ def neighbours(
         raise NothingToCompare(
             f"`{span}` has {said} measured: measure them in turns with `perf collect {span}`"
         )
-    return Neighbours(
-        [
-            compared(repository, *pair, method=method, delta=delta, within=within)
-            for pair in pairwise(states)
-        ]
-    )
+    return Neighbours([compared(repository, *pair, asked) for pair in pairwise(states)])
 
 
 def _measured(repository: Repository, commits: Sequence[str]) -> list[State]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from perfvcs.jobs.config import Config
     from perfvcs.measure.progress import Progress
     from perfvcs.measure.request import Request
+    from perfvcs.measure.rig import Rig
     from perfvcs.repository import Repository
     from perfvcs.repository.state import State
 
@@ -76,12 +77,7 @@ def steps(
 
 
 def selected(
-    repository: Repository,
-    config: Config,
-    request: Request,
-    pairs: Sequence[tuple[State, State]],
-    progress: Progress,
-    one_in: int,
+    rig: Rig, request: Request, pairs: Sequence[tuple[State, State]], one_in: int
 ) -> Request:
     """The request without what none of some steps can touch; of that, one in so many is measured
     all the same (0: none).
@@ -91,6 +87,7 @@ def selected(
 
     if not pairs:
         return request
+    repository, config = rig.repository, rig.config
     cells = matrix(config, request.jobs)
     selections = [select(repository, config, cells, old, new) for old, new in pairs]
     units = set.intersection(*(set(selection.left_out(one_in).units) for selection in selections))
@@ -119,7 +116,7 @@ def selected(
         if again
         else ""
     )
-    progress.say(f"left out, since the change cannot touch it: {said}{more}")
+    rig.progress.say(f"left out, since the change cannot touch it: {said}{more}")
     return replace(request, left_out=tuple(sorted(units)))
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from perfvcs.check.change import Change, Report
+    from perfvcs.check.method import CheckRequest
     from perfvcs.profile.rules import Rules
     from perfvcs.repository import Repository
 
@@ -70,9 +71,8 @@ class ReplayRecord(msgspec.Struct, frozen=True):
 def records(
     repository: Repository,
     commits: Sequence[str],
+    asked: CheckRequest,
     *,
-    delta: float | None,
-    method: str,
     by_host: bool = False,
     rules: Rules | None = None,
 ) -> list[ReplayRecord]:
@@ -94,8 +94,8 @@ def records(
     about = msgspec.json.encode(
         [
             __version__,
-            delta,
-            method,
+            asked.delta,
+            asked.method,
             repr(rules),
             sorted(counts.items()),
             paths,
@@ -116,7 +116,7 @@ def records(
             () if by_host else (one for one in measured if one.header.collected.session != session)
         )
         rest = earlier_sessions(others)
-        judge = partial(compare, method=method, rules=rules, delta=delta, history=rest)
+        judge = partial(compare, method=asked.method, rules=rules, delta=asked.delta, history=rest)
         groups: dict[str, list[Twins]] = defaultdict(list)
         for first, last in pairs:
             groups[host_of(first.environment) if by_host else ""].append(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from perfvcs.check.change import NothingToCompare
+from perfvcs.check.method import CheckRequest
 from perfvcs.check.subject import Subject
 from perfvcs.check.text import called, labelled
 from perfvcs.errors import PerfError, UsageError, nearest
@@ -77,7 +78,7 @@ def subject_of(
             "a page shows one revision, two, or the history of one benchmark: name fewer"
         )
     baseline, target = states
-    report = repository.compare(baseline, target, delta=delta)
+    report = repository.compare(baseline, target, CheckRequest(delta=delta))
     profiles = [
         repository.profiles([one.header for one in repository.measured(state)]) for state in states
     ]

@@ -34,6 +34,7 @@ from perfvcs.system.lock import Locked, hold
 if TYPE_CHECKING:
     from perfvcs.check import EarlierSessions, Report, Unit
     from perfvcs.check.acceptance import Acceptance, Kind
+    from perfvcs.check.method import CheckRequest
     from perfvcs.profile import Profile
     from perfvcs.profile.rules import Rules
     from perfvcs.profile.summary import Header, Measured
@@ -370,22 +371,22 @@ class Repository:
         self,
         baseline: State,
         target: State,
+        asked: CheckRequest | None = None,
         *,
-        method: str = "auto",
-        delta: float | None = None,
-        within: float | None = None,
         session: str = "",
         settled: Sequence[str] = (),
         criteria: Criteria | None = None,
     ) -> Report:
-        """The verdict on two states from what is stored, by ``method``, else by the rules of the
-        baseline; raises NothingToCompare.
+        """The verdict on two states from what is stored, by the rules of the baseline unless a
+        method is ``asked`` for; raises NothingToCompare.
 
         ``session`` leaves only what that session measured, and what was ``settled`` before it
         (labels of jobs). ``criteria`` are known already.
         """
         from perfvcs.check import NothingToCompare, compare, earlier_sessions
+        from perfvcs.check.method import BY_RULES
 
+        asked = asked or BY_RULES
         along = self._along(target)
         # once, also what several need
         wanted = dict.fromkeys([*along, baseline.filed, target.filed])
@@ -413,10 +414,10 @@ class Repository:
         report = compare(
             sides[0],
             sides[1],
-            method=method,
+            method=asked.method,
             rules=criteria.rules,
-            delta=delta,
-            within=within,
+            delta=asked.delta,
+            within=asked.within,
             history=history,
             read=self.profiles,
             overall=True,

@@ -7,7 +7,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,13 +17,14 @@ import msgspec
 from perfvcs.errors import PerfError
 from perfvcs.exchange.sharing import pull_from, push_to
 from perfvcs.git.remote import NoBranch
-from perfvcs.hosts.choice import chosen
-from perfvcs.hosts.tls import Tls
+from perfvcs.hosts.choice import equipped
+from perfvcs.hosts.tls import Scheduler
 from perfvcs.jobs.config import Config, load
 from perfvcs.measure.announcement import unfinished
 from perfvcs.measure.campaign import CampaignOutcome, collect, resume
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.request import Request, digest
+from perfvcs.measure.rig import Rig
 from perfvcs.measure.session import CollectFailed
 from perfvcs.profile.rules import RULES_FILE
 from perfvcs.reports.audit import distrusted
@@ -45,7 +46,6 @@ from perfvcs.watch.branch import (
 from perfvcs.watch.notice import Mail, NotDelivered, Webhook
 
 if TYPE_CHECKING:
-    from perfvcs.measure.executor import Make
     from perfvcs.site.contents import Contents
     from perfvcs.site.forge import Forge
 
@@ -58,7 +58,7 @@ class Wishes:
     """Settings of a watch: how many of the newest commits it measures, seconds of a session, a
     site, and who gets notices.
 
-    ``scheduler``: whose hosts measure, with the certificates of ``tls``; empty: this machine does.
+    ``scheduler``: whose hosts measure; empty: this machine does.
     """
 
     last: int
@@ -68,8 +68,7 @@ class Wishes:
     forge: Forge | None = None
     webhook: Webhook | None = None
     mail: Mail | None = None
-    scheduler: str = ""
-    tls: Tls = field(default_factory=Tls)
+    scheduler: Scheduler = field(default_factory=Scheduler)
 
     @property
     def site(self) -> str:
@@ -138,19 +137,17 @@ class Cycle:
         if ours:
             began = time.monotonic()
             config = load(repository.project.root / RULES_FILE)
-            with self._executing(repository, config, ours[0].request.scheduler) as executor:
-                outcome = resume(
-                    repository, config, self.progress, ours[0].session, wait=True, executor=executor
-                )
+            with self._measuring(repository, config, ours[0].request.scheduler) as rig:
+                outcome = resume(rig, ours[0].session, wait=True)
             self._measured(outcome, f"finished session {ours[0].session}", began)
 
-    def _executing(
-        self, repository: Repository, config: Config, scheduler: str
-    ) -> AbstractContextManager[Make]:
-        """What runs the blocks; hosts whose audits fail get none."""
-        return chosen(
-            scheduler, config, self.progress, self.wishes.tls, partial(distrusted, repository)
-        )
+    def _measuring(
+        self, repository: Repository, config: Config, address: str
+    ) -> AbstractContextManager[Rig]:
+        """What it measures with; hosts whose audits fail get no blocks."""
+        scheduler = replace(self.wishes.scheduler, address=address)
+        rig = Rig(repository, config, self.progress)
+        return equipped(rig, scheduler, partial(distrusted, repository))
 
     def _follow(self, tip: str) -> None:
         """Measure what is chosen at a tip."""
@@ -219,16 +216,10 @@ class Cycle:
         self.memory.measuring = together
         self._save()
         try:
-            request = Request(
-                wait=True,
-                committed=True,
-                budget=self.wishes.budget,
-                scheduler=self.wishes.scheduler,
-            )
-            with self._executing(repository, config, request.scheduler) as executor:
-                outcome = collect(
-                    repository, config, together, request, self.progress, executor=executor
-                )
+            address, budget = self.wishes.scheduler.address, self.wishes.budget
+            request = Request(wait=True, committed=True, budget=budget, scheduler=address)
+            with self._measuring(repository, config, address) as rig:
+                outcome = collect(rig, together, request)
         except Exception:
             self.memory.measuring = []
             raise

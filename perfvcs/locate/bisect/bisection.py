@@ -8,6 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.change import NothingToCompare
+from perfvcs.check.method import CheckRequest
 from perfvcs.locate.bisect.saved import Measuring, SavedBisections, Target
 from perfvcs.locate.bisect.span import (
     CURE,
@@ -36,9 +37,8 @@ if TYPE_CHECKING:
     from perfvcs.locate.bisect.saved import Begun
     from perfvcs.locate.bisect.span import Span
     from perfvcs.locate.bisect.suspicion import SuspectCommit
-    from perfvcs.measure.executor import Make
-    from perfvcs.measure.progress import Progress
     from perfvcs.measure.request import Request
+    from perfvcs.measure.rig import Rig
     from perfvcs.repository import Repository
 
 MOST_SOURCES = 6 << 20  # bytes that a search reads: some 4 s of a processor, which spare two builds
@@ -147,33 +147,25 @@ def prepare(repository: Repository, asked: Asked) -> tuple[Bisection, SavedBisec
     ), saved
 
 
-def listed(repository: Repository, config: Config, asked: Asked, progress: Progress) -> Bisection:
+def listed(rig: Rig, asked: Asked) -> Bisection:
     """The span with its suspects, by all that they change; nothing is measured."""
-    found, _ = prepare(repository, asked)
-    found.suspects = suspects(repository, found.span, found.target, config, progress)
+    found, _ = prepare(rig.repository, asked)
+    found.suspects = suspects(rig, found.span, found.target)
     return found
 
 
-def bisect(
-    repository: Repository,
-    config: Config,
-    asked: Asked,
-    request: Request,
-    progress: Progress,
-    executor: Make | None = None,
-) -> Bisection:
+def bisect(rig: Rig, asked: Asked, request: Request) -> Bisection:
     """Measure until it is known which commit made the difference; raises UsageError,
     UnmeasurableEnd and what measuring raises.
     """
     from perfvcs.locate.bisect.rounds import Search, measuring
-    from perfvcs.measure.executor import LocalExecutor
 
-    executor, begin = executor or LocalExecutor, monotonic()
-    cells, config = request.apply(config)
+    begin, repository = monotonic(), rig.repository
+    cells, rig = rig.asked(request)
     found, saved = prepare(repository, asked)
     with repository.measuring(wait=request.wait):
         pass  # whoever has to wait, or to come again, knows it at once
-    chosen = _chosen(repository, config, found, cells, asked, request, progress, executor)
+    chosen = _chosen(rig, found, cells, asked, request)
     if chosen is None:
         return found
     cell, found.target = chosen
@@ -191,27 +183,23 @@ def bisect(
                 dict.fromkeys([found.span.good, found.span.bad, *found.begun.built])
             )
     between, target = found.span, found.target
-    search = Search(
-        repository,
-        config,
-        cell,
-        between,
-        found.begun,
-        saved,
-        progress,
-        lambda progress: suspects(repository, between, target, config, progress, MOST_SOURCES),
-        least=0.01 if asked.delta is None else asked.delta,
-        seed=request.seed,
-        executor=executor,
-    )
-    with measuring(repository, progress, wait=request.wait) as seen:
-        search.progress = seen
+    with measuring(rig, wait=request.wait) as watched:
+        search = Search(
+            watched,
+            cell,
+            between,
+            found.begun,
+            saved,
+            lambda: suspects(watched, between, target, MOST_SOURCES),
+            least=0.01 if asked.delta is None else asked.delta,
+            seed=request.seed,
+        )
         found.outcome = search.run(asked.budget)
     named = found.outcome.decision.named
-    found.suspects = _looked_into(repository, between, search.suspects, named, config)
+    found.suspects = _looked_into(repository, between, search.suspects, named, rig.config)
     if asked.budget is not None:
         asked = replace(asked, budget=max(0.0, asked.budget - (monotonic() - begin)))
-    found.within = _within(repository, config, found, asked, request, progress, executor)
+    found.within = _within(rig, found, asked, request)
     return found
 
 
@@ -310,14 +298,7 @@ def _as_target(change: Change, wanted: TargetFilter) -> Target:
 
 
 def _chosen(
-    repository: Repository,
-    config: Config,
-    bisection: Bisection,
-    cells: Sequence[Cell],
-    asked: Asked,
-    request: Request,
-    progress: Progress,
-    executor: Make,
+    rig: Rig, bisection: Bisection, cells: Sequence[Cell], asked: Asked, request: Request
 ) -> tuple[Cell, Target] | None:
     """The cell and the target: those that were followed before, that stored profiles name, or else
     that measuring both ends shows.
@@ -337,9 +318,7 @@ def _chosen(
     )
     if chosen is None or not chosen.paired or asked.afresh:
         few = bool(wanted.metric) and len(cells) == 1 and not asked.brought
-        bisection.report = _settled(
-            repository, config, bisection.span, asked, request, progress, executor, few=few
-        )
+        bisection.report = _settled(rig, bisection.span, asked, request, few=few)
         require_metric(bisection.report.comparisons, wanted)
         fitting = _fitting(bisection.report, wanted, labels)
         bisection.judged = fitting
@@ -353,33 +332,22 @@ def _chosen(
     return target_of(chosen, cells, improvement=improvement)
 
 
-def _settled(
-    repository: Repository,
-    config: Config,
-    between: Span,
-    asked: Asked,
-    request: Request,
-    progress: Progress,
-    executor: Make,
-    *,
-    few: bool,
-) -> Report:
+def _settled(rig: Rig, between: Span, asked: Asked, request: Request, *, few: bool) -> Report:
     """The verdict on the ends, measured in turns for that; a ``few`` pairs do where what to follow
     is known.
     """
     from perfvcs.locate.bisect.decision import FIRST_PAIRS
     from perfvcs.measure.campaign import settle
 
-    ends = State(between.good), State(between.bad)
-    progress.say(
+    repository, ends = rig.repository, (State(between.good), State(between.bad))
+    rig.progress.say(
         f"measuring {between.good[:10]} and {between.bad[:10]} in turns: is there a difference?"
     )
     request = replace(request, executions=FIRST_PAIRS) if few else request
-    outcome, session = settle(
-        repository, config, ends, request, progress, asked.delta, executor=executor
-    )
+    wanted = CheckRequest(delta=asked.delta)
+    outcome, session = settle(rig, ends, request, wanted)
     try:
-        return repository.compare(*ends, delta=asked.delta, session=session)
+        return repository.compare(*ends, wanted, session=session)
     except NothingToCompare:
         if not outcome.failures:
             raise
@@ -403,15 +371,7 @@ def _session(repository: Repository, bisection: Bisection) -> Measuring | None:
     return None
 
 
-def _within(
-    repository: Repository,
-    config: Config,
-    bisection: Bisection,
-    asked: Asked,
-    request: Request,
-    progress: Progress,
-    executor: Make,
-) -> Bisection | None:
+def _within(rig: Rig, bisection: Bisection, asked: Asked, request: Request) -> Bisection | None:
     """The bisection of what the only commit that is named brought as a merge, if it is one.
 
     What came by its first parent is always searched, by the others if that is asked for.
@@ -425,15 +385,15 @@ def _within(
     merge = bisection.span.commits[named[0]]
     wanted = replace(asked.wanted, jobs=(target.job,), unit=target.uid, metric=target.metric)
     request = replace(request, jobs=(target.job,))
-    found = None
-    for good, bad in brought(repository.project, bisection.span, named[0], everything=asked.merged):
+    found, project = None, rig.repository.project
+    for good, bad in brought(project, bisection.span, named[0], everything=asked.merged):
         ends = f"{good[:10]} to {bad[:10]}"
-        progress.say(f"{merge[:10]} is a merge: bisecting what it brought, {ends}")
+        rig.progress.say(f"{merge[:10]} is a merge: bisecting what it brought, {ends}")
         again = replace(asked, good=good, bad=bad, wanted=wanted, brought=True)
         try:
-            found = bisect(repository, config, again, request, progress, executor)
+            found = bisect(rig, again, request)
         except UnmeasurableEnd as error:
-            progress.fail(f"what {merge[:10]} brought cannot be searched: {error}")
+            rig.progress.fail(f"what {merge[:10]} brought cannot be searched: {error}")
             continue
         if found.status == 0:
             break

@@ -20,11 +20,10 @@ from perfvcs.locate.bisect.saved import Measuring
 from perfvcs.locate.bisect.seen import Seen, SeenBlock
 from perfvcs.locate.bisect.span import CURE, UnmeasurableEnd, require_room
 from perfvcs.locate.bisect.suspicion import stored_levels
-from perfvcs.measure.campaign import CampaignOutcome, kept, sites_of
-from perfvcs.measure.campaign import versions as versions_of
-from perfvcs.measure.executor import LocalExecutor, Make
+from perfvcs.measure.campaign import CampaignOutcome, kept
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.request import Request
+from perfvcs.measure.rig import versions as versions_of
 from perfvcs.measure.session import Session
 from perfvcs.profile.summary import Measured
 from perfvcs.repository.state import State
@@ -34,14 +33,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.jobs import Cell
-    from perfvcs.jobs.config import Config
     from perfvcs.locate.bisect.evidence import Evidence
     from perfvcs.locate.bisect.guide import Guide
     from perfvcs.locate.bisect.saved import Begun, SavedBisections
     from perfvcs.locate.bisect.span import Span
     from perfvcs.locate.bisect.suspicion import SuspectCommit
-    from perfvcs.measure.progress import Progress
-    from perfvcs.repository import Repository
+    from perfvcs.measure.rig import Rig
 
 
 # seconds for which quick benchmarks may go on where many noisy executions show little
@@ -94,33 +91,25 @@ class Search:
 
     def __init__(
         self,
-        repository: Repository,
-        config: Config,
+        rig: Rig,
         cell: Cell,
         span: Span,
         begun: Begun,
         saved: SavedBisections,
-        progress: Progress,
-        read: Callable[[Progress], list[SuspectCommit] | None],
+        read: Callable[[], list[SuspectCommit] | None],
         *,
         least: float = 0.01,
         seed: int | None = None,
-        executor: Make = LocalExecutor,
     ) -> None:
-        self.repository, self.config, self.span, self.begun, self.saved = (
-            repository,
-            config,
-            span,
-            begun,
-            saved,
-        )
+        self.rig, self.repository, self.progress = rig, rig.repository, rig.progress
+        self.span, self.begun, self.saved = span, begun, saved
         # a fresh checkout is compared with others that have run: its first execution is slower,
         # unless its values repeat anyway
         warmup = cell.warmup if cell.exact else max(1, cell.warmup)
         self.cell = replace(cell, executions=1, binaries=1, auto=None, warmup=warmup)
-        self.progress, self.seed, self.least, self.executor = progress, seed, least, executor
+        self.seed, self.least = seed, least
         self.suspects: list[SuspectCommit] | None = None
-        self._read: Callable[[Progress], list[SuspectCommit] | None] | None = read
+        self._read: Callable[[], list[SuspectCommit] | None] | None = read
         self.seen = Seen(span, begun, exact=self.cell.exact)
         self.levels: dict[int, float] | None = None
         self.kept = KeptSites()
@@ -174,7 +163,7 @@ class Search:
         decision = self._decide()
         if self._read is None or decision.belief is None:
             return decision
-        self.suspects, self._read = self._read(self.progress), None
+        self.suspects, self._read = self._read(), None
         return self._decide()
 
     def _decide(self) -> Decision:
@@ -296,9 +285,7 @@ class Search:
 
         states = [State(self.span.commits[number]) for number in numbers]
         versions = versions_of(self.repository, states, Request(committed=True))
-        sites = SessionSites(
-            sites_of(self.repository, self.config, [self.cell, cell], versions), self.kept
-        )
+        sites = SessionSites(self.rig.sites([self.cell, cell], versions), self.kept)
         with Session(sites, Quiet(self.progress), Identity.new(self.seed)) as session:
             self.begun.built += [
                 state.commit for state in states if state.commit not in self.begun.built
@@ -341,7 +328,7 @@ class Search:
         """How many blocks of which steps run at the same time: as many as hosts take the time of
         one.
         """
-        width = self.executor.width
+        width = self.rig.executor.width
         if decision.step.what != "block" or width == 1:
             return {decision.step: width}
 
@@ -356,9 +343,7 @@ class Search:
         numbers = self.seen.commits(step.what, step.commit)
         states = [State(self.span.commits[number]) for number in numbers]
         versions = versions_of(self.repository, states, Request(committed=True))
-        sites = SessionSites(
-            sites_of(self.repository, self.config, [self.cell], versions), self.kept
-        )
+        sites = SessionSites(self.rig.sites([self.cell], versions), self.kept)
         identity = Identity.new(self.seed)
         outcome = CampaignOutcome()
         about = Measuring(
@@ -368,7 +353,9 @@ class Search:
         self.saved.write()
         own = stack.enter_context(ExitStack())
         own.callback(lambda: None if outcome.profiles else self.begun.sessions.remove(about))
-        session = own.enter_context(Session(sites, self.progress, identity, executor=self.executor))
+        session = own.enter_context(
+            Session(sites, self.progress, identity, executor=self.rig.executor)
+        )
         own.enter_context(kept(self.repository, session, outcome))
         self.begun.built += [
             state.commit for state in states if state.commit not in self.begun.built
@@ -446,10 +433,11 @@ def _is_over(deadline: float | None) -> bool:
 
 
 @contextmanager
-def measuring(repository: Repository, progress: Progress, *, wait: bool) -> Iterator[Progress]:
+def measuring(rig: Rig, *, wait: bool) -> Iterator[Rig]:
     """The right to measure, seen by others."""
     from perfvcs.locate.blame.laboratory import Once
     from perfvcs.measure.announcement import announced
 
-    with announced(repository.home, (), progress) as seen, repository.measuring(wait=wait):
-        yield Once(seen)
+    repository = rig.repository
+    with announced(repository.home, (), rig.progress) as seen, repository.measuring(wait=wait):
+        yield rig.watched(Once(seen))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from perfvcs.jobs.config import Config
     from perfvcs.locate.bisect.saved import Target
     from perfvcs.locate.bisect.span import Span
-    from perfvcs.measure.progress import Progress
+    from perfvcs.measure.rig import Rig
     from perfvcs.repository import Repository
 
 
@@ -44,12 +44,7 @@ class SuspectCommit:
 
 
 def suspects(
-    repository: Repository,
-    span: Span,
-    target: Target | None,
-    config: Config,
-    progress: Progress,
-    most: int | None = None,
+    rig: Rig, span: Span, target: Target | None, most: int | None = None
 ) -> list[SuspectCommit] | None:
     """What is known of each commit after the good one, in order; None of more than are read.
 
@@ -57,8 +52,9 @@ def suspects(
     """
     if span.last > MOST_READ:
         return None
+    repository, config = rig.repository, rig.config
     commits = counted(span.last, "commit")
-    progress.say(f"reading what {commits} {plural(span.last, 'changes', 'change')}")
+    rig.progress.say(f"reading what {commits} {plural(span.last, 'changes', 'change')}")
     sources = Sources(repository.project, repository.home, span.bad)
     reach = _reach(repository, span, target, config, sources) if target else None
     if reach is not None and reach.processes:

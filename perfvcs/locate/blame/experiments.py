@@ -179,7 +179,7 @@ class Experiments:
         """Measure the old version with the new one's dependencies: ``proved`` if that alone has the
         new level; None without a build.
         """
-        self.laboratory.progress.say(
+        self.laboratory.rig.progress.say(
             f"trying {self.comparison.a[:10]} with {', '.join(upgraded[:5])}"
         )
         try:
@@ -196,13 +196,13 @@ class Experiments:
         """Measure the new version without a unit's hunks, with more of them taken back where it
         does not run without those alone.
         """
-        reason, repository = "", self.laboratory.repository
+        reason, repository = "", self.laboratory.rig.repository
         scratch = repository.home / "tmp"
         scratch.mkdir(exist_ok=True)
         for besides, hunks in attempts(changed, unit):
             made = commit(repository.project, scratch, self.comparison.b, reverted(changed, hunks))
             with_what = f", {besides}" if besides else ""
-            self.laboratory.progress.say(
+            self.laboratory.rig.progress.say(
                 f"trying {self.comparison.b[:10]} without the change of {unit}{with_what}"
             )
             try:

@@ -13,16 +13,14 @@ import msgspec
 
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.jobs import Cell, matrix
-from perfvcs.jobs.config import Config
 from perfvcs.locate.blame import experiments
 from perfvcs.locate.blame.laboratory import Laboratory, UnmeasurableVersion, level
 from perfvcs.locate.blame.mutation import PLANTED, Mutant, mutants
 from perfvcs.locate.blame.suspects import Places, is_source
 from perfvcs.locate.sources.outline import MODULE, outline
-from perfvcs.measure.progress import Progress
+from perfvcs.measure.rig import Rig
 from perfvcs.measure.site import Version
 from perfvcs.profile import Profile
-from perfvcs.repository import Repository
 
 FORMAT = "perfvcs-mutate/1"
 DELTA = 0.01
@@ -133,37 +131,24 @@ class _Project:
     costs: dict[str, float] = field(default_factory=dict)
 
 
-def guard(
-    repository: Repository, config: Config, request: GuardRequest, progress: Progress
-) -> Guard:
+def guard(rig: Rig, request: GuardRequest) -> Guard:
     """Plant slowdowns and see which benchmarks notice; raises NothingToPlant,
     UnmeasurableVersion.
     """
-    cells = {cell.label: cell for cell in reversed(matrix(config, request.jobs))}
-    with repository.measuring(wait=request.wait):
-        return _Guarding(repository, config, request, progress, list(cells.values())).run()
+    cells = {cell.label: cell for cell in reversed(matrix(rig.config, request.jobs))}
+    with rig.repository.measuring(wait=request.wait):
+        return _Guarding(rig, request, list(cells.values())).run()
 
 
 class _Guarding:
     """One call of `perf mutate`."""
 
-    def __init__(
-        self,
-        repository: Repository,
-        config: Config,
-        request: GuardRequest,
-        progress: Progress,
-        cells: Sequence[Cell],
-    ) -> None:
-        self.repository, self.config, self.request, self.progress = (
-            repository,
-            config,
-            request,
-            progress,
-        )
+    def __init__(self, rig: Rig, request: GuardRequest, cells: Sequence[Cell]) -> None:
+        self.repository, self.config, self.request = rig.repository, rig.config, request
+        self.progress = rig.progress
         self.began = time.monotonic()
-        self.commit = repository.project.resolve(request.revision)
-        found = [Laboratory(repository, config, cell, progress) for cell in cells]
+        self.commit = self.repository.project.resolve(request.revision)
+        found = [Laboratory(rig, cell) for cell in cells]
         self.laboratories = [one for one in found if one.runs_python()]
         if not self.laboratories:
             raise UsageError(

@@ -12,17 +12,15 @@ from pathlib import Path
 
 from perfvcs.collectors._shared.execution import is_python
 from perfvcs.errors import PerfError
-from perfvcs.jobs import Cell, knobs
-from perfvcs.jobs.config import Config
+from perfvcs.jobs import Cell
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.progress import Progress
+from perfvcs.measure.rig import Rig
 from perfvcs.measure.session import Session
 from perfvcs.measure.site import Version
-from perfvcs.measure.sites import Sites
 from perfvcs.plugins import build
 from perfvcs.plugins.collector import Collector
 from perfvcs.profile import Profile
-from perfvcs.repository import Repository
 
 HEAVY = 60  # how much longer an execution under valgrind or with counting may take than one without
 TOTAL = {
@@ -45,10 +43,8 @@ class Laboratory:
     ``executions`` counts what was executed.
     """
 
-    repository: Repository
-    config: Config
+    rig: Rig
     cell: Cell
-    progress: Progress
     executions: int = 0
 
     def under(self, collector: str, **options: object) -> Cell:
@@ -73,10 +69,10 @@ class Laboratory:
         """Whether the command is a Python program, as far as its words tell."""
         words = shlex.split(self.cell.cmd)
         words = words[words.index("-c") + 1].split() if self.cell.shell and "-c" in words else words
-        folder = self.repository.project.root
+        folder = self.rig.repository.project.root
         return any(
             is_python(word if "/" not in word else str(folder / word)) for word in words[:1]
-        ) or (bool(words) and self.config.python is not None and not Path(words[0]).suffix)
+        ) or (bool(words) and self.rig.config.python is not None and not Path(words[0]).suffix)
 
     def open(self, versions: Sequence[Version], cells: Sequence[Cell]) -> Bench:
         """The versions built for these cells; use it as a context manager.
@@ -96,17 +92,10 @@ class Bench:
     _stack: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Bench:
-        one = self.laboratory
-        sites = Sites(
-            one.repository.project,
-            one.repository.home,
-            one.config,
-            self.cells,
-            self.versions,
-            knobs(one.config),
-        )
+        rig = self.laboratory.rig
+        sites = rig.sites(self.cells, self.versions)
         self.session = self._stack.enter_context(
-            Session(sites, Quiet(one.progress), Identity.new(0))
+            Session(sites, Quiet(rig.progress), Identity.new(0))
         )
         self._check()
         return self

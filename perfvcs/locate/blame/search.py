@@ -36,7 +36,7 @@ from perfvcs.locate.blame.laboratory import Laboratory
 from perfvcs.locate.blame.pairing import MatchedTree
 from perfvcs.locate.blame.suspects import Places, Suspect, TreeEvidence, is_source, rank
 from perfvcs.locate.sources.hunks import SourceDifference, difference
-from perfvcs.measure.progress import Progress
+from perfvcs.measure.rig import Rig
 from perfvcs.repository import Repository
 from perfvcs.text.characters import source_lines
 
@@ -68,21 +68,20 @@ class BlameRequest:
     wait: bool = False
 
 
-def blame(
-    repository: Repository, config: Config, request: BlameRequest, progress: Progress
-) -> Blame:
+def blame(rig: Rig, request: BlameRequest) -> Blame:
     """Find what made a benchmark another one from ``a`` to ``b``; raises UnmeasurableVersion,
     NothingToBlame, UsageError.
     """
+    repository = rig.repository
     project = repository.project
     a, b = (project.resolve(revision) for revision in (request.a, request.b))
     if a == b:
         raise NothingToBlame(
             f"{request.a} and {request.b} are the same commit: name two different ones"
         )
-    cell = choose(repository, config, request)
+    cell = choose(repository, rig.config, request)
     with repository.measuring(wait=request.wait):
-        return _Investigation(repository, config, request, progress, a, b, cell).run()
+        return _Investigation(rig, request, a, b, cell).run()
 
 
 def choose(repository: Repository, config: Config, request: BlameRequest) -> Cell:
@@ -116,21 +115,12 @@ def choose(repository: Repository, config: Config, request: BlameRequest) -> Cel
 class _Investigation:
     """One call of `perf blame`."""
 
-    def __init__(
-        self,
-        repository: Repository,
-        config: Config,
-        request: BlameRequest,
-        progress: Progress,
-        a: str,
-        b: str,
-        cell: Cell,
-    ) -> None:
-        self.repository, self.config, self.request = repository, config, request
+    def __init__(self, rig: Rig, request: BlameRequest, a: str, b: str, cell: Cell) -> None:
+        self.project, self.config, self.request = rig.repository.project, rig.config, request
         self.a, self.b = a, b
         self.began = time.monotonic()
-        self.laboratory = Laboratory(repository, config, cell, progress)
-        places = Places.of(repository.project, a, b, native=not self.laboratory.runs_python())
+        self.laboratory = Laboratory(rig, cell)
+        places = Places.of(self.project, a, b, native=not self.laboratory.runs_python())
         self.comparison = CommitComparison(
             self.laboratory, a, b, request.metric, request.delta, places
         )
@@ -145,7 +135,7 @@ class _Investigation:
         changed = self._difference(measured.evidence)
         suspects = self._rank(changed, measured)
         experiments = Experiments(self.comparison, measured, self.began + self.request.budget)
-        newer = upgraded(first, second, own_name(self.repository.project, self.b))
+        newer = upgraded(first, second, own_name(self.project, self.b))
         other = experiments.dependencies(newer) if newer and self.request.prove else None
         if other is not None and other.word == "proved":
             return self._found(measured, "not the code", elsewhere, changed, dependencies=other)
@@ -161,7 +151,7 @@ class _Investigation:
         owners = {places.owner(name) for one in evidence for name in set(one.tree.names)}
         reached = {owner.rpartition(":")[0] for owner in owners if owner}
         return difference(
-            self.repository.project,
+            self.project,
             self.a,
             self.b,
             skip=lambda path: not is_source(path, kept),

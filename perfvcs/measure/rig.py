@@ -1,0 +1,130 @@
+"""The rig of a measurement: the repository, its settings, who sees the progress, and what runs the
+blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+
+from msgspec import structs
+
+from perfvcs.errors import UsageError
+from perfvcs.git.worktree import CheckoutError
+from perfvcs.jobs import Cell, knobs
+from perfvcs.jobs.config import Config
+from perfvcs.measure.executor import LocalExecutor, Make
+from perfvcs.measure.product import Product, read_all
+from perfvcs.measure.progress import Progress
+from perfvcs.measure.request import Request
+from perfvcs.measure.site import BuildError, Version
+from perfvcs.measure.sites import SiteKind, Sites
+from perfvcs.repository import Repository
+from perfvcs.repository.leftovers import Artefacts
+from perfvcs.repository.state import State
+from perfvcs.text.words import listed
+
+
+@dataclass(frozen=True)
+class Rig:
+    """What a command measures with.
+
+    ``config`` is perf.toml, or what a command line stands for. ``executor`` runs the blocks: by
+    default this machine does.
+    """
+
+    repository: Repository
+    config: Config
+    progress: Progress
+    executor: Make = LocalExecutor
+
+    def asked(self, request: Request) -> tuple[list[Cell], Rig]:
+        """The cells that a request leaves to be measured, and the rig with the knobs asked for."""
+        cells, config = request.apply(self.config)
+        return cells, replace(self, config=config)
+
+    def watched(self, progress: Progress) -> Rig:
+        """The same, with another view of the progress."""
+        return replace(self, progress=progress)
+
+    def sites(self, cells: Sequence[Cell], versions: Sequence[Version]) -> Sites:
+        """Where the cells run on versions; what [dirty] of perf.toml leaves out holds for a command
+        without perf.toml too.
+        """
+        repository, config = self.repository, self.config
+        return Sites(
+            repository.project,
+            repository.home,
+            config,
+            cells,
+            versions,
+            knobs(config),
+            repository.changes,
+        )
+
+    def unexplained(self, *, beside: bool = False) -> list[str]:
+        """The untracked files of which nobody knows yet whether HEAD's build makes them.
+
+        None where other files are changed, too, since HEAD is not what is measured then; ``beside``
+        these as well.
+        """
+        repository, build = self.repository, self.config.build
+        head = repository.project.head
+        if (
+            not build
+            or repository.project.bare
+            or head is None
+            or Artefacts(repository.home).is_known(head, build)
+        ):
+            return []
+        # what other commits made
+        changes = structs.replace(repository.changes, artefacts=frozenset())
+        new = changes.new()
+        return new if beside or len(new) == len(changes.files()) else []
+
+    def learn(self, new: Sequence[str]) -> None:
+        """Build HEAD to see whether that makes some ``new`` files; the build is kept, so that
+        measuring HEAD does not repeat it.
+
+        A build that fails teaches nothing; whoever measures it says so.
+        """
+        repository, head = self.repository, self.repository.project.head
+        if not new or head is None:
+            return
+        self.progress.say(f"building {head[:10]} to see whether that makes {listed(new)}")
+        with suppress(BuildError, CheckoutError), ExitStack() as stack:
+            only = structs.replace(self.config, python=None)
+            sites = Sites(
+                repository.project, repository.home, only, [], [Version(head)], knobs(only)
+            )
+            sites.prepare(0, SiteKind(0, (), [], 1), stack)
+
+
+def versions(
+    repository: Repository, states: Sequence[State], request: Request, *, typed: bool = False
+) -> list[Version]:
+    """The versions of states.
+
+    What the working tree holds just now is ``here`` for a command that was ``typed`` in it.
+    """
+    head = (
+        None
+        if repository.project.bare or request.committed or not typed
+        else repository.project.head
+    )
+    here = repository.current(head) if head else None
+    products = {one.digest: one for one in read_all(request.against, repository.project)}
+    if changed := next(
+        (state for state in states if state.product and state.dirty not in products), None
+    ):
+        raise UsageError(f"{changed.product} changed since the measurement began: measure again")
+    return [
+        Version(state.commit, state.dirty, state == here, products.get(state.dirty or ""))
+        for state in states
+    ]
+
+
+def product_states(commit: str, products: Sequence[Product]) -> list[State]:
+    """What the products are measured as: each stands beside a commit."""
+    return [State(commit, one.digest, product=one.name) for one in products]
