@@ -7,14 +7,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from perfvcs.check.acceptance import identity, is_committed, is_open
 from perfvcs.check.answer import headline
 from perfvcs.check.brief import brief, unit_counts
-from perfvcs.check.change import Report
+from perfvcs.check.change import Change, JudgedBy, Overall, Report, Text
 from perfvcs.check.text import (
     benchmark,
     contested,
@@ -28,14 +29,14 @@ from perfvcs.check.text import (
 )
 from perfvcs.profile.validity import Malformed, require
 from perfvcs.system.foreign import UNDECODABLE
-from perfvcs.text.characters import escaped, shorten
+from perfvcs.text.characters import shorten
+from perfvcs.text.document import filled, json_text
 from perfvcs.text.quantity import step
 from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
     from perfvcs.check.answer import JobUnit
     from perfvcs.check.brief import BriefLine
-    from perfvcs.check.change import Change, Report
 
 
 MARKDOWN_NAME = 10_000  # characters of a name or a reason
@@ -175,52 +176,74 @@ def _literal(word: str) -> str:
     return "".join(coded) + word[len(name) :]
 
 
-def encode(report: Report | Sequence[Report], *, indent: int = 2, **known: Any) -> str:
-    """The JSON document of a report, or the list of those of several; ``indent`` 0 gives one line.
+class OpenChange(Change, frozen=True, kw_only=True):
+    """A change that `perf accept` takes by its ``id``."""
 
-    ``known`` is what else is known of a single report, such as the next step.
+    id: Text
+
+
+class CountedOverall(Overall, frozen=True, kw_only=True):
+    """What a metric of a job did as a whole, and how many of its units have which word."""
+
+    counts: Mapping[str, int]
+
+
+class CheckDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """What `perf check --json` prints of a pair: its ``Report``, and what follows from it.
+
+    What stands only beside a single report: the ``causes`` by unit, the ``files`` that differ, what
+    to do ``next``, and why the ``pair`` was compared.
     """
-    found = (
-        _document(report) | known
-        if isinstance(report, Report)
-        else [_document(one) for one in report]
-    )
-    document = msgspec.json.encode(found)
-    return escaped((msgspec.json.format(document, indent=indent) if indent else document).decode())
+
+    format: str = FORMAT
+    baseline: Text
+    target: Text
+    sentence: str
+    judged_by: JudgedBy
+    method: Text
+    foreign: list[Text]
+    failures: list[Text]
+    untouched: list[Text]
+    inherits: Text
+    renamed: list[Text]
+    unused: list[Text]
+    counts: Mapping[str, int]
+    comparisons: int
+    settled: int
+    overall: list[CountedOverall]
+    changes: list[Change]
+    causes: Mapping[str, Sequence[str]] | UnsetType = UNSET
+    files: Sequence[str] | UnsetType = UNSET
+    next: str | UnsetType = UNSET
+    pair: str | UnsetType = UNSET
 
 
-def _document(report: Report) -> dict[str, Any]:
-    changes = [
-        (
-            msgspec.structs.asdict(change) | {"id": identity(report, change)}
-            if is_open(change)
-            else change
-        )
-        for change in report.changes
-    ]
+def document(report: Report, **beside: object) -> CheckDocument:
+    """The document of a report; ``beside`` it stands what only a single one has."""
     counts = unit_counts(report)
-    overall = [
-        msgspec.structs.asdict(job) | {"counts": counts[job.job_metric]} for job in report.overall
-    ]
-    return {
-        "format": FORMAT,
-        "baseline": report.baseline,
-        "target": report.target,
-        "sentence": headline(report),
-        "judged_by": report.judged_by,
-        "method": report.method,
-        "foreign": report.foreign,
-        "failures": report.failures,
-        "untouched": report.untouched,
-        "inherits": report.inherits,
-        "renamed": report.renamed,
-        "unused": report.unused,
-        "counts": tally(report.changes),
-        "comparisons": len(report.comparisons),
-        "settled": sum(change.settled for change in report.comparisons),
-        "overall": overall,
-        "changes": changes,
-    }
+    return filled(
+        CheckDocument,
+        report,
+        sentence=headline(report),
+        counts=tally(report.changes),
+        comparisons=len(report.comparisons),
+        settled=sum(change.settled for change in report.comparisons),
+        overall=[
+            filled(CountedOverall, job, counts=counts[job.job_metric]) for job in report.overall
+        ],
+        changes=[
+            filled(OpenChange, change, id=identity(report, change)) if is_open(change) else change
+            for change in report.changes
+        ],
+        **beside,
+    )
+
+
+def encode(report: Report | Sequence[Report]) -> str:
+    """The JSON document of a report, or the list of those of several."""
+    if isinstance(report, Report):
+        return json_text(document(report))
+    return json_text([document(one) for one in report])
 
 
 def decode(document: str | bytes) -> Report:

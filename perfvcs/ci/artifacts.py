@@ -25,7 +25,8 @@ from perfvcs.profile.validity import Malformed
 from perfvcs.system import disk
 from perfvcs.system.disk import plain
 from perfvcs.system.foreign import at_most
-from perfvcs.text.characters import COLUMNS, escaped, shorten
+from perfvcs.text.characters import COLUMNS, shorten
+from perfvcs.text.document import json_text
 from perfvcs.text.quantity import duration
 
 if TYPE_CHECKING:
@@ -147,8 +148,7 @@ def document(verdict: CiVerdict) -> bytes:
         "status": verdict.status,
         "receipt_lines": verdict.receipt.lines(),
     }
-    found = msgspec.json.encode(msgspec.structs.asdict(verdict) | follows)
-    return escaped(msgspec.json.format(found).decode()).encode()
+    return json_text(msgspec.structs.asdict(verdict) | follows).encode()
 
 
 REPORTS: Mapping[str, Callable[[CiVerdict], bytes]] = {

@@ -18,7 +18,8 @@ from perfvcs import __version__
 from perfvcs.check.answer import criteria
 from perfvcs.ci.verdict import SourcePlace
 from perfvcs.profile.rules import RULES_FILE
-from perfvcs.text.characters import escaped, shorten, source_lines
+from perfvcs.text.characters import shorten, source_lines
+from perfvcs.text.document import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -191,7 +192,7 @@ def sarif(verdict: CiVerdict) -> bytes:
         },
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-    return escaped(msgspec.json.format(msgspec.json.encode(log)).decode()).encode()
+    return json_text(log).encode()
 
 
 def fingerprint(alarm: Alarm) -> str:
@@ -244,7 +245,7 @@ def code_quality(verdict: CiVerdict) -> bytes:
         entries.append(_remark(verdict, verdict.word, receipt))
     elif not verdict.report.judged_by.is_plain:
         entries.append(_remark(verdict, "judge", receipt))
-    return escaped(msgspec.json.format(msgspec.json.encode(entries)).decode()).encode()
+    return json_text(entries).encode()
 
 
 def _remark(verdict: CiVerdict, word: str, receipt: list[str]) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from math import exp, expm1, isfinite
 from typing import TYPE_CHECKING, Literal
 
+import msgspec
+
 from perfvcs.check.text import NAME_WIDTH, called, labelled
 from perfvcs.statistics.changepoints.judgement import TURNS
 from perfvcs.statistics.changepoints.newest import SUPPORT
@@ -216,6 +218,35 @@ def line_called(line: Line) -> Named:
 def title(line: Line) -> str:
     """What a line's benchmark is called."""
     return shorten(labelled(line.job.label, line.uid, line.size), NAME_WIDTH)
+
+
+class SeriesFields(msgspec.Struct, frozen=True):
+    """Which series a row of a document is about; ``environment`` is a fingerprint."""
+
+    benchmark: str
+    job: str
+    uid: str
+    size: float | None
+    metric: str
+    unit: str
+    better: str
+    key: str
+    environment: str
+
+    @classmethod
+    def of(cls, line: Line) -> SeriesFields:
+        """Those of a line."""
+        return SeriesFields(
+            title(line),
+            line.job.label,
+            line.uid,
+            line.size,
+            line.metric,
+            line.unit,
+            line.better,
+            line.job.key,
+            line.environment.fingerprint,
+        )
 
 
 def remarks_of(series: JudgedLine | SeriesRecord) -> list[str]:

@@ -35,11 +35,18 @@ SeriesName = tuple[str, str, str, str]
 
 
 class SeriesBreak(msgspec.Struct, frozen=True):
-    """Where ``lines`` series begin anew, since what they were measured with changed."""
+    """Where some ``series`` begin anew, since what they were measured with changed."""
 
     commit: str
     reason: str
-    lines: int
+    series: int
+
+
+class ShortSeries(msgspec.Struct, frozen=True, order=True):
+    """A benchmark and a metric of too few commits to be analysed."""
+
+    benchmark: str
+    metric: str
 
 
 class Overview(msgspec.Struct, frozen=True):
@@ -61,7 +68,7 @@ class Overview(msgspec.Struct, frozen=True):
     lines: int
     commits: int
     ends: Sequence[str]
-    short: Sequence[tuple[str, str]]
+    short: Sequence[ShortSeries]
     shortest: int
     cuts: Sequence[SeriesBreak]
     unusable: int
@@ -133,7 +140,7 @@ def _overview(
     measured = set[int]().union(*places.values())
     shortest = SHORTEST_BY[detector]
     short = {
-        (title(lines[number]), lines[number].metric)
+        ShortSeries(title(lines[number]), lines[number].metric)
         for number, course in courses.items()
         if _is_short(course, judgements.get(number), shortest)
     }

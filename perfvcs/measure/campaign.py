@@ -30,12 +30,44 @@ from perfvcs.profile import Profile
 from perfvcs.profile.summary import Header
 from perfvcs.repository import Repository
 from perfvcs.repository.state import State
-from perfvcs.text.characters import escaped, shorten
+from perfvcs.text.characters import shorten
+from perfvcs.text.document import filled, json_text
 from perfvcs.text.words import listed
 
 NAMED, NAMES = 5, 200  # jobs that a warning names, and characters of all their names
 # versions of one session; more would stretch a block until its pairs see different weather
 SESSION_VERSIONS = 8
+
+
+class StoredProfile(msgspec.Struct, frozen=True):
+    """The place of a stored profile, and what it is of."""
+
+    path: str
+    commit: str
+    dirty: str | None
+    job: str
+    collector: str
+    executions: int
+    failed: int
+    session: str
+
+
+class FailedJob(msgspec.Struct, frozen=True):
+    """A job that was given up on a version, and why."""
+
+    job: str
+    collector: str
+    version: str
+    reason: str
+
+
+class CampaignDocument(msgspec.Struct, frozen=True):
+    """What `perf collect --json` prints."""
+
+    stored: list[StoredProfile]
+    failed: list[FailedJob]
+    warnings: list[str]
+    seeds: list[int]
 
 
 class CampaignOutcome(msgspec.Struct):
@@ -52,30 +84,20 @@ class CampaignOutcome(msgspec.Struct):
 
     def json(self) -> str:
         """What was stored and what failed, as one JSON object."""
-        rows = [
-            {
-                "path": path,
-                "commit": one.commit,
-                "dirty": one.dirty,
-                "job": one.job.label,
-                "collector": one.job.collector,
-                "executions": one.design.executions,
-                "failed": one.design.failed,
-                "session": one.collected.session,
-            }
-            for path, one in zip(self.paths, self.profiles, strict=True)
+        stored = [
+            filled(
+                StoredProfile,
+                profile,
+                profile.design,
+                path=path,
+                job=profile.job.label,
+                collector=profile.job.collector,
+                session=profile.collected.session,
+            )
+            for path, profile in zip(self.paths, self.profiles, strict=True)
         ]
-        failures = [
-            {
-                "job": one.label or one.name,
-                "collector": one.collector,
-                "version": one.version,
-                "reason": one.reason,
-            }
-            for one in self.failures
-        ]
-        found = {"stored": rows, "failed": failures, "warnings": self.warnings, "seeds": self.seeds}
-        return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
+        failed = [filled(FailedJob, one, job=one.label or one.name) for one in self.failures]
+        return json_text(CampaignDocument(stored, failed, self.warnings, self.seeds))
 
     def raise_failures(self) -> None:
         """Raise CollectFailed when anything could not be measured; what and why was shown when it

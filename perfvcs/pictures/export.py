@@ -10,15 +10,17 @@ from typing import Any
 import msgspec
 
 from perfvcs import plugins
-from perfvcs.check.markdown import encode
+from perfvcs.check.markdown import CheckDocument
+from perfvcs.check.markdown import document as report_document
 from perfvcs.check.screen import screen
-from perfvcs.check.subject import Subject
+from perfvcs.check.subject import Series, Subject
 from perfvcs.errors import UsageError, nearest
 from perfvcs.pictures.head import facts, warnings
 from perfvcs.pictures.pieces import Drawable, choose, configured, fitting, nothing
 from perfvcs.profile import Profile
 from perfvcs.system.disk import is_stream
-from perfvcs.text.characters import COLUMNS, escaped, shorten, wrapped
+from perfvcs.text.characters import COLUMNS, shorten, wrapped
+from perfvcs.text.document import filled, json_text
 
 FORMAT = "perfvcs-subject/1"
 # the first of these that fits comes before the table
@@ -31,26 +33,37 @@ PAGE_SUFFIX, TEXT = ".html", ".txt"
 FILE_ENDINGS = (PAGE_SUFFIX, *PICTURES, ".json", TEXT, *TABLES)
 
 
-def document(subject: Subject) -> str:
-    """The profiles as they are stored, the report and the series of a subject; a number that is not
-    finite is null.
+class SubjectDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """What `perf show -o FILE.json` writes: the profiles as they are stored, the report and the
+    series of a subject.
     """
-    found = {
-        "format": FORMAT,
-        "title": subject.title,
-        "facts": {fact.term: fact.values for fact in facts(subject)},
-        "warnings": warnings(subject),
-        "notes": subject.notes,
-        "baseline": _profiles(subject.baseline),
-        "target": _profiles(subject.target),
-        "report": (
-            None
-            if subject.report is None
-            else msgspec.Raw(encode(subject.report, indent=0).encode())
+
+    format: str = FORMAT
+    title: str
+    facts: dict[str, Sequence[str]]
+    warnings: Sequence[str]
+    notes: Sequence[str]
+    baseline: list[msgspec.Raw]
+    target: list[msgspec.Raw]
+    report: CheckDocument | None
+    history: Sequence[Series]
+
+
+def document(subject: Subject) -> str:
+    """The document of a subject; a number that is not finite is null."""
+    report = subject.report
+    return json_text(
+        filled(
+            SubjectDocument,
+            subject,
+            facts={fact.term: fact.values for fact in facts(subject)},
+            warnings=warnings(subject),
+            baseline=_profiles(subject.baseline),
+            target=_profiles(subject.target),
+            report=None if report is None else report_document(report),
         ),
-        "history": subject.history,
-    }
-    return escaped(msgspec.json.encode(found).decode())
+        indent=0,
+    )
 
 
 def _profiles(profiles: Sequence[Profile]) -> list[msgspec.Raw]:

@@ -24,7 +24,8 @@ from perfvcs.errors import UsageError, nearest
 from perfvcs.git.command import GitError
 from perfvcs.profile.validity import Malformed
 from perfvcs.system.lock import hold
-from perfvcs.text.characters import COLUMNS, escaped, shorten
+from perfvcs.text.characters import COLUMNS, shorten
+from perfvcs.text.document import json_text
 from perfvcs.text.quantity import percent, quantity
 from perfvcs.text.words import Named, meant, metric_name
 
@@ -222,7 +223,7 @@ def described(acceptance: Acceptance) -> str:
 def json(acceptances: Sequence[Acceptance], today: date) -> str:
     """The same as JSON."""
     found = [msgspec.structs.asdict(one) | {"ended": one.has_ended(today)} for one in acceptances]
-    return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
+    return json_text(found)
 
 
 def _renews(new: Acceptance, old: Acceptance) -> bool:

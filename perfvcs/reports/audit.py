@@ -20,7 +20,8 @@ from perfvcs.errors import UsageError
 from perfvcs.reports.replay import FEWEST_AUDITED, JUDGED_WORDS, ReplayRecord, records
 from perfvcs.repository import NEAREST_ANCESTORS, Repository
 from perfvcs.repository.state import State
-from perfvcs.text.characters import COLUMNS, escaped, shorten
+from perfvcs.text.characters import COLUMNS, shorten
+from perfvcs.text.document import filled, json_text
 from perfvcs.text.words import counted, metric_name, metric_rank
 
 if TYPE_CHECKING:
@@ -55,6 +56,21 @@ class AuditTally(msgspec.Struct, frozen=True):
     comparisons: int
     called: int
     rate: float
+
+
+class AuditDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """What `perf check --audit --json` prints."""
+
+    revision: str
+    sessions: int
+    trials: int
+    tallies: Sequence[AuditTally] = msgspec.field(name="metrics")
+    rate: float
+    low: float
+    high: float
+    limit: float = LIMIT
+    refused: bool
+    suspects: Sequence[ReplayRecord]
 
 
 @dataclass(frozen=True)
@@ -127,19 +143,7 @@ class Audit:
 
     def json(self) -> str:
         """The same as JSON."""
-        found = {
-            "revision": self.revision,
-            "sessions": self.sessions,
-            "trials": self.trials,
-            "metrics": self.tallies,
-            "rate": self.rate,
-            "low": self.low,
-            "high": self.high,
-            "limit": LIMIT,
-            "refused": self.refused,
-            "suspects": self.suspects,
-        }
-        return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
+        return json_text(filled(AuditDocument, self))
 
 
 def measure(rig: Rig, revision: str, request: Request, asked: CheckRequest) -> CampaignOutcome:

@@ -4,20 +4,27 @@ table of them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from perfvcs.locate.bisect.bisection import describe_target
 from perfvcs.locate.bisect.evidence import effect, own
 from perfvcs.locate.bisect.posterior import likeliest
+from perfvcs.locate.bisect.saved import Target
 from perfvcs.reports.bisect import effect_text, lines, reasons
-from perfvcs.text.characters import escaped, shorten
+from perfvcs.text.characters import shorten
+from perfvcs.text.document import filled, json_text
 from perfvcs.text.quantity import micro_sign
 from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from perfvcs.locate.bisect.bisection import Bisection
+    from perfvcs.locate.bisect.evidence import Effect
+    from perfvcs.locate.bisect.guide import Guide
     from perfvcs.repository import Repository
 
 
@@ -29,88 +36,148 @@ LEFT, RIGHT, TOP, BOTTOM = 105.0, 990.0, 20.0, 270.0  # of the drawing, in its o
 LOWEST, HIGHEST = -0.25, 1.25  # levels that are drawn
 
 
+class TargetRow(Target, frozen=True, kw_only=True):
+    """What is followed, and what its benchmark is called."""
+
+    benchmark: str
+
+
+class BisectedCommit(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a commit: its share of the ``prior``, by what it changes whether it is
+    ``suspect``, and what was measured of it.
+
+    ``value`` is its mean, ``level`` the share of the difference that it has.
+    """
+
+    commit: str
+    merge: bool
+    prior: float
+    suspect: bool | UnsetType = UNSET
+    reasons: Sequence[str] | UnsetType = UNSET
+    probability: float | UnsetType | None = UNSET
+    value: float | UnsetType | None = UNSET
+    level: float | UnsetType | None = UNSET
+    blocks: int | UnsetType = UNSET
+    skipped: str | UnsetType | None = UNSET
+
+
+class NamedCommit(msgspec.Struct, frozen=True):
+    """A commit that is named, with what it changed against its parent."""
+
+    commit: str
+    parent: str
+    probability: float | None
+    step: Effect
+
+
+class CountedInstructions(msgspec.Struct, frozen=True):
+    """What counts of instructions say: the effect, and the probability of the likeliest commits."""
+
+    effect: float
+    commits: dict[str, float]
+
+
+class BisectionDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """What `perf bisect --json` prints: the ends, the target, and every commit; then what was
+    measured, if anything was.
+    """
+
+    good: str
+    bad: str
+    ended: str
+    target: TargetRow | None
+    commits: list[BisectedCommit]
+    good_value: float | UnsetType | None = UNSET
+    effect: Effect | UnsetType | None = UNSET
+    evidence: float | UnsetType = UNSET
+    named: list[NamedCommit] | UnsetType = UNSET
+    blocks: int | UnsetType = UNSET
+    executions: int | UnsetType = UNSET
+    counted: Mapping[str, float] | UnsetType = UNSET
+    instructions: CountedInstructions | UnsetType | None = UNSET
+    built: int | UnsetType = UNSET
+    seconds: float | UnsetType = UNSET
+    sessions: list[str] | UnsetType = UNSET
+    within: BisectionDocument | UnsetType | None = UNSET
+
+
 def json(bisection: Bisection) -> str:
     """A bisection as one JSON object."""
-    return escaped(msgspec.json.format(msgspec.json.encode(document(bisection))).decode())
+    return json_text(document(bisection))
 
 
-def document(bisection: Bisection) -> dict[str, Any]:
+def document(bisection: Bisection) -> BisectionDocument:
     """Its ends, its target, every commit with what is known of it, and what was measured."""
     target = bisection.target
-    base = {
-        "good": bisection.span.good,
-        "bad": bisection.span.bad,
-        "ended": bisection.why if bisection.outcome or bisection.report else "",
-        "target": target
-        and {"benchmark": describe_target(target), **msgspec.structs.asdict(target)},
-        "commits": _commits(bisection),
-    }
+    base = BisectionDocument(
+        good=bisection.span.good,
+        bad=bisection.span.bad,
+        ended=bisection.why if bisection.outcome or bisection.report else "",
+        target=_target(target) if target else None,
+        commits=[
+            _commit(bisection, number, prior)
+            for number, prior in enumerate(bisection.shares(), start=1)
+        ],
+    )
     outcome, begun = bisection.outcome, bisection.begun
     if outcome is None or begun is None:
         return base
-    belief, evidence = outcome.decision.belief, outcome.evidence
-    named = [
-        {
-            "commit": bisection.span.commits[place],
-            "parent": bisection.span.commits[place - 1],
-            "probability": float(belief.change[place - 1]) if belief else None,
-            "step": own(bisection, place)._asdict(),
-        }
-        for place in sorted(outcome.decision.named)
-    ]
-    return base | {
-        "good_value": outcome.values.get(0),
-        "effect": effect(evidence.pairs, bisection)._asdict() if evidence.pairs else None,
-        "evidence": min(outcome.decision.evidence, LARGEST_EVIDENCE),
-        "named": named,
-        "blocks": outcome.blocks,
-        "executions": outcome.executions,
-        "counted": begun.counted,
-        "instructions": outcome.guide
-        and {
-            "effect": outcome.guide.relative(improvement=bisection.improvement),
-            "commits": {
-                bisection.span.commits[place]: float(outcome.guide.jump[place - 1])
-                for place in likeliest(outcome.guide.jump)
-            },
-        },
-        "built": len(begun.built),
-        "seconds": begun.seconds,
-        "sessions": [one.session for one in begun.sessions],
-        "within": bisection.within and document(bisection.within),
+    evidence = outcome.evidence
+    return msgspec.structs.replace(
+        base,
+        good_value=outcome.values.get(0),
+        effect=effect(evidence.pairs, bisection) if evidence.pairs else None,
+        evidence=min(outcome.decision.evidence, LARGEST_EVIDENCE),
+        named=[_named(bisection, number) for number in sorted(outcome.decision.named)],
+        blocks=outcome.blocks,
+        executions=outcome.executions,
+        counted=begun.counted,
+        instructions=outcome.guide and _instructions(bisection, outcome.guide),
+        built=len(begun.built),
+        seconds=begun.seconds,
+        sessions=[one.session for one in begun.sessions],
+        within=bisection.within and document(bisection.within),
+    )
+
+
+def _target(target: Target) -> TargetRow:
+    return filled(TargetRow, target, benchmark=describe_target(target))
+
+
+def _named(bisection: Bisection, number: int) -> NamedCommit:
+    assert bisection.outcome is not None
+    belief, commits = bisection.outcome.decision.belief, bisection.span.commits
+    chance = float(belief.change[number - 1]) if belief else None
+    return NamedCommit(commits[number], commits[number - 1], chance, own(bisection, number))
+
+
+def _instructions(bisection: Bisection, guide: Guide) -> CountedInstructions:
+    commits = {
+        bisection.span.commits[place]: float(guide.jump[place - 1])
+        for place in likeliest(guide.jump)
     }
+    return CountedInstructions(guide.relative(improvement=bisection.improvement), commits)
 
 
-def _commits(bisection: Bisection) -> list[dict[str, Any]]:
-    share, rows = bisection.shares(), []
-    for place, commit in enumerate(bisection.span.commits[1:]):
-        row: dict[str, Any] = {
-            "commit": commit,
-            "merge": commit in bisection.span.merges,
-            "prior": share[place],
-        }
-        if bisection.suspects:
-            row |= {
-                "suspect": bisection.suspects[place].touches,
-                "reasons": bisection.suspects[place].reasons,
-            }
-        rows.append(row | (_measured(bisection, place + 1) if bisection.outcome else {}))
-    return rows
-
-
-def _measured(bisection: Bisection, number: int) -> dict[str, Any]:
-    """What was measured of a commit: its mean value, the share of the difference that it has, and
-    its probability.
-    """
-    assert bisection.outcome is not None and bisection.begun is not None
-    belief = bisection.outcome.decision.belief
-    return {
-        "probability": None if belief is None else float(belief.jump[number - 1]),
-        "value": bisection.outcome.values.get(number),
-        "level": belief.levels[number][0] if belief and number in belief.levels else None,
-        "blocks": len(bisection.outcome.evidence.candidates.get(number, ())),
-        "skipped": bisection.begun.skipped.get(bisection.span.commits[number]),
-    }
+def _commit(bisection: Bisection, number: int, prior: float) -> BisectedCommit:
+    """What is known of a commit of the span."""
+    commit = bisection.span.commits[number]
+    row = BisectedCommit(commit=commit, merge=commit in bisection.span.merges, prior=prior)
+    if bisection.suspects:
+        suspect = bisection.suspects[number - 1]
+        row = msgspec.structs.replace(row, suspect=suspect.touches, reasons=suspect.reasons)
+    outcome, begun = bisection.outcome, bisection.begun
+    if outcome is None or begun is None:
+        return row
+    belief = outcome.decision.belief
+    return msgspec.structs.replace(
+        row,
+        probability=None if belief is None else float(belief.jump[number - 1]),
+        value=outcome.values.get(number),
+        level=belief.levels[number][0] if belief and number in belief.levels else None,
+        blocks=len(outcome.evidence.candidates.get(number, ())),
+        skipped=begun.skipped.get(commit),
+    )
 
 
 class Bar(NamedTuple):
@@ -122,6 +189,20 @@ class Bar(NamedTuple):
     height: float
     kind: str
     title: str
+
+
+class CommitRow(NamedTuple):
+    """A row of the table, in words."""
+
+    commit: str
+    title: str
+    prior: str
+    probability: str
+    level: str
+    blocks: str
+    step: str
+    why: str
+    named: bool
 
 
 class CommitLevel(NamedTuple):
@@ -218,7 +299,7 @@ def _points(bisection: Bisection) -> list[CommitLevel]:
     ]
 
 
-def _rows(repository: Repository, bisection: Bisection) -> tuple[list[dict[str, Any]], str]:
+def _rows(repository: Repository, bisection: Bisection) -> tuple[list[CommitRow], str]:
     """The rows of the table, newest first, of many the likeliest; and how many others there are."""
     belief = bisection.outcome.decision.belief if bisection.outcome else None
     shares = bisection.shares()
@@ -236,25 +317,29 @@ def _rows(repository: Repository, bisection: Bisection) -> tuple[list[dict[str, 
     return rows, f"{counted(rest, 'less likely commit')} left out" if rest else ""
 
 
-def _row(bisection: Bisection, number: int, title: str, share: float) -> dict[str, Any]:
+def _row(bisection: Bisection, number: int, title: str, share: float) -> CommitRow:
     commit, outcome = bisection.span.commits[number], bisection.outcome
     belief = outcome.decision.belief if outcome else None
-    skipped = bisection.begun.skipped.get(commit, "") if bisection.begun else ""
     level = belief.levels.get(number) if belief else None
-    return {
-        "commit": commit[:10],
-        "title": shorten(title, SUBJECT),
-        "prior": f"{100 * share:.1f} %",
-        "probability": "" if belief is None else f"{100 * float(belief.jump[number - 1]):.1f} %",
-        "level": "" if level is None else f"{100 * level[0]:.0f} %",
-        "blocks": len(outcome.evidence.candidates.get(number, ())) or "" if outcome else "",
-        "step": effect_text(bisection, own(bisection, number))
+    return CommitRow(
+        commit=commit[:10],
+        title=shorten(title, SUBJECT),
+        prior=f"{100 * share:.1f} %",
+        probability="" if belief is None else f"{100 * float(belief.jump[number - 1]):.1f} %",
+        level="" if level is None else f"{100 * level[0]:.0f} %",
+        blocks=str(len(outcome.evidence.candidates.get(number, ())) or "") if outcome else "",
+        step=effect_text(bisection, own(bisection, number))
         if outcome and number in outcome.evidence.steps
         else "",
-        "why": f"skipped: {skipped}"
-        if skipped
-        else reasons(bisection.suspects[number - 1].reasons)
-        if bisection.suspects
-        else "",
-        "named": bool(outcome and number in outcome.decision.named),
-    }
+        why=_why(bisection, number),
+        named=bool(outcome and number in outcome.decision.named),
+    )
+
+
+def _why(bisection: Bisection, number: int) -> str:
+    """Why a commit was skipped, else what it changes, as far as that is known."""
+    commit = bisection.span.commits[number]
+    skipped = bisection.begun.skipped.get(commit, "") if bisection.begun else ""
+    if skipped:
+        return f"skipped: {skipped}"
+    return reasons(bisection.suspects[number - 1].reasons) if bisection.suspects else ""

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from perfvcs import __version__
 from perfvcs.collectors._shared.frames import INLINED
 from perfvcs.locate.blame.cause import AuxiliaryTrial, Blame, Lines, Node, SuspectFunction
 from perfvcs.locate.sources.outline import MODULE, plain, unit
-from perfvcs.text.characters import COLUMNS, escaped
+from perfvcs.text.characters import COLUMNS
+from perfvcs.text.document import json_text
 from perfvcs.text.quantity import micro_sign, percent, quantity, step
 from perfvcs.text.words import counted
 
@@ -326,7 +325,7 @@ def _trial(trial: AuxiliaryTrial) -> str:
 
 def json(blame: Blame) -> str:
     """The document, as it is kept."""
-    return escaped(msgspec.json.format(msgspec.json.encode(blame)).decode())
+    return json_text(blame)
 
 
 def sarif(blame: Blame) -> str:
@@ -367,7 +366,7 @@ def sarif(blame: Blame) -> str:
         "version": "2.1.0",
         "runs": [{"tool": {"driver": driver}, "results": results}],
     }
-    return escaped(msgspec.json.format(msgspec.json.encode(log)).decode())
+    return json_text(log)
 
 
 def _location(hunk: Lines) -> dict[str, Any]:

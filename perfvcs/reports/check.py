@@ -179,10 +179,13 @@ def rendered(
 
         return "\n".join([*lead(report, why=why), text(report, following=after)])
     if form == "json":
-        from perfvcs.check.markdown import encode
+        from perfvcs.check.markdown import document
+        from perfvcs.text.document import json_text
 
         said = {": ".join(unit): lines for unit, lines in known.causes.items()}
-        return encode(report, causes=said, files=known.files, next=known.following, pair=why)
+        return json_text(
+            document(report, causes=said, files=known.files, next=known.following, pair=why)
+        )
     if form == "markdown":
         from perfvcs.check.markdown import markdown
 

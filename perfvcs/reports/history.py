@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from perfvcs.history import finding
-from perfvcs.history.finding import title
+from perfvcs.history.finding import SeriesFields, title
 from perfvcs.reports.text import (
     BENCHMARK_WIDTH,
     STEP_METRIC_WIDTH,
@@ -24,12 +24,13 @@ from perfvcs.reports.text import (
     summed_up,
     together,
 )
-from perfvcs.text.characters import COLUMNS, escaped, shorten
+from perfvcs.text.characters import COLUMNS, shorten
+from perfvcs.text.document import filled, json_text
 from perfvcs.text.words import apart, counted, metric_name
 
 if TYPE_CHECKING:
-    from perfvcs.history.finding import Finding, FindingWord
-    from perfvcs.history.overview import Overview
+    from perfvcs.history.finding import Direction, Finding, FindingWord
+    from perfvcs.history.overview import Overview, SeriesBreak, ShortSeries
     from perfvcs.index.lines import Line
 
 EMPTY: Mapping[int, Sequence[str]] = {}
@@ -44,106 +45,113 @@ REASON_CHARACTERS = 400
 LISTED_VERDICTS: tuple[FindingWord, ...] = ("degradation", "improvement", "drift")
 
 
+class FindingRow(SeriesFields, frozen=True, kw_only=True):
+    """A finding with its commit; ``sizes`` are those of a curve, ``host`` says what changed on
+    hosts meanwhile.
+    """
+
+    word: FindingWord
+    direction: Direction
+    commit: str
+    author: str
+    when: str
+    title: str
+    first: str
+    last: str
+    commits: int
+    effect: float
+    low: float | None
+    high: float | None
+    confidence: float = 0.99
+    before: float
+    after: float
+    sizes: tuple[float, float] | None = None
+    p: float | None
+    detectors: tuple[str, ...]
+    contradiction: str
+    host: Sequence[str]
+
+
+class NewestRow(SeriesFields, frozen=True):
+    """The newest value of a series, which is unusual."""
+
+    word: str
+    commit: str
+    since: str
+    effect: float
+    value: float
+    expected: float
+    low: float
+    high: float
+    chance: float
+    support: int
+
+
+class SwitchingRow(SeriesFields, frozen=True):
+    """A series that moves back and forth."""
+
+    first: str
+    last: str
+    levels: tuple[float, ...]
+    shares: tuple[float, ...]
+    moves: int
+
+
+class NoisierRow(SeriesFields, frozen=True):
+    """A series whose spread changed."""
+
+    commit: str
+    before: float
+    after: float
+    p: float
+
+
+class HistoryDocument(msgspec.Struct, frozen=True):
+    """What `perf history --json` prints; ``series`` and ``commits`` were analysed."""
+
+    findings: list[FindingRow]
+    newest: list[NewestRow]
+    switching: list[SwitchingRow]
+    noisier: list[NoisierRow]
+    series: int
+    commits: int
+    cuts: Sequence[SeriesBreak]
+    short: Sequence[ShortSeries]
+    unusable: int
+    aside: int
+
+
 def json(
     overview: Overview, findings: Sequence[Finding], hosts: Mapping[int, Sequence[str]]
 ) -> str:
     """Some findings of an overview, and everything else in it, as one JSON object; ``hosts`` as in
     ``reports.history.lines``.
     """
-    found = {
-        "findings": [
-            _fields(overview, finding) | {"host": hosts.get(id(finding), [])}
-            for finding in findings
-        ],
-        "newest": [
-            {
-                **_about(one.line),
-                "word": one.word,
-                "commit": one.commit,
-                "since": one.since,
-                "effect": one.effect,
-                "value": one.value,
-                "expected": one.expected,
-                "low": one.low,
-                "high": one.high,
-                "chance": one.chance,
-                "support": one.support,
-            }
-            for one in overview.newest
-        ],
-        "switching": [
-            {
-                **_about(one.line),
-                "first": one.first,
-                "last": one.last,
-                "levels": one.levels,
-                "shares": one.shares,
-                "moves": one.moves,
-            }
-            for one in overview.switching
-        ],
-        "noisier": [
-            {
-                **_about(one.line),
-                "commit": one.commit,
-                "before": one.before,
-                "after": one.after,
-                "p": one.p,
-            }
-            for one in overview.noisier
-        ],
-        "series": overview.lines,
-        "commits": overview.commits,
-        "cuts": [
-            {"commit": cut.commit, "reason": cut.reason, "series": cut.lines}
-            for cut in overview.cuts
-        ],
-        "short": [{"benchmark": name, "metric": metric} for name, metric in overview.short],
-        "unusable": overview.unusable,
-        "aside": overview.aside,
-    }
-    return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
-
-
-def _fields(overview: Overview, finding: Finding) -> dict[str, Any]:
-    line, about = finding.line, overview.details[finding.commit]
-    return {
-        "word": finding.word,
-        "direction": finding.direction,
-        **_about(line),
-        "commit": finding.commit,
-        "author": about.author,
-        "when": about.when,
-        "title": about.title,
-        "first": finding.first,
-        "last": finding.last,
-        "commits": finding.commits,
-        "effect": finding.effect,
-        "low": finding.low,
-        "high": finding.high,
-        "confidence": 0.99,
-        "before": finding.judged_levels[0],
-        "after": finding.judged_levels[1],
-        "sizes": finding.curve.sizes if finding.curve else None,
-        "p": finding.p,
-        "detectors": finding.detectors,
-        "contradiction": finding.contradiction,
-    }
-
-
-def _about(line: Line) -> dict[str, Any]:
-    """Which series it is."""
-    return {
-        "benchmark": title(line),
-        "job": line.job.label,
-        "uid": line.uid,
-        "size": line.size,
-        "metric": line.metric,
-        "unit": line.unit,
-        "better": line.better,
-        "key": line.job.key,
-        "environment": line.environment.fingerprint,
-    }
+    return json_text(
+        filled(
+            HistoryDocument,
+            overview,
+            findings=[
+                filled(
+                    FindingRow,
+                    one.curve,  # what a verdict says of a curve comes before the series' levels
+                    one,
+                    overview.details[one.commit],
+                    SeriesFields.of(one.line),
+                    host=hosts.get(id(one), []),
+                )
+                for one in findings
+            ],
+            newest=[filled(NewestRow, one, SeriesFields.of(one.line)) for one in overview.newest],
+            switching=[
+                filled(SwitchingRow, one, SeriesFields.of(one.line)) for one in overview.switching
+            ],
+            noisier=[
+                filled(NoisierRow, one, SeriesFields.of(one.line)) for one in overview.noisier
+            ],
+            series=overview.lines,
+        )
+    )
 
 
 class Remark(msgspec.Struct, frozen=True):
@@ -335,7 +343,7 @@ def _ending(overview: Overview, *, everything: bool) -> Iterator[str]:
     most = None if everything else MOST_LISTED_REMARKS
     for cut in overview.cuts[:most]:
         yield from _note(
-            f"{counted(cut.lines, 'series', 'series')} {'begins' if cut.lines == 1 else 'begin'}"
+            f"{counted(cut.series, 'series', 'series')} {'begins' if cut.series == 1 else 'begin'}"
             f" anew at {cut.commit[:10]}: {cut.reason}"
         )
     if len(overview.cuts) > len(overview.cuts[:most]):
@@ -343,9 +351,10 @@ def _ending(overview: Overview, *, everything: bool) -> Iterator[str]:
             f"and at {counted(len(overview.cuts[most:]), 'other commit')}: perf history --all"
         )
     if overview.short:
-        called = _called(name for name, _ in overview.short)
+        called = _called(one.benchmark for one in overview.short)
         named = ", ".join(
-            f"{called[name]} {metric_name(metric)}" for name, metric in overview.short[:MOST_NAMES]
+            f"{called[one.benchmark]} {metric_name(one.metric)}"
+            for one in overview.short[:MOST_NAMES]
         )
         more = (
             f" and {len(overview.short) - MOST_NAMES} more"

@@ -16,7 +16,8 @@ import msgspec
 from perfvcs.check.method import BY_RULES
 from perfvcs.environment.host import Facts, changes, configuration, host_of
 from perfvcs.errors import UsageError, nearest
-from perfvcs.text.characters import COLUMNS, escaped, shorten
+from perfvcs.text.characters import COLUMNS, shorten
+from perfvcs.text.document import json_text
 from perfvcs.text.quantity import percent
 from perfvcs.text.words import counted
 
@@ -125,7 +126,7 @@ class Hosts(msgspec.Struct, frozen=True):
 
     def json(self) -> str:
         """The same as JSON."""
-        return escaped(msgspec.json.format(msgspec.json.encode(self.hosts)).decode())
+        return json_text(self.hosts)
 
 
 def hosts_of(repository: Repository, name: str = "", connected: Sequence[Facts] = ()) -> Hosts:

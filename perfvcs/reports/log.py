@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.text.characters import COLUMNS, escaped, shorten, sparkline
+from perfvcs.text.characters import COLUMNS, shorten, sparkline
+from perfvcs.text.document import filled, json_text
 from perfvcs.text.quantity import change, quantity
 from perfvcs.text.words import ambiguous, apart, counted, metric_name, metric_rank, named, tallied
 
 if TYPE_CHECKING:
     from perfvcs.git.project import Commit
-    from perfvcs.history.finding import Finding
+    from perfvcs.history.finding import Direction, Finding, FindingWord
     from perfvcs.index.verdicts import LastVerdict
     from perfvcs.profile import Environment
     from perfvcs.profile.summary import Measured, Summary
@@ -53,6 +54,50 @@ class MetricTrend(msgspec.Struct, frozen=True):
             f"{name}  {quantity(self.newest, self.unit):>10} "
             f" {sparkline(self.values, width=SPARKLINE_POINTS)}"
         )
+
+
+class StepRow(msgspec.Struct, frozen=True):
+    """A lasting change that is laid to a commit."""
+
+    word: FindingWord
+    direction: Direction
+    benchmark: str
+    metric: str
+    environment: str
+    effect: float
+    low: float | None
+    high: float | None
+    contradiction: str
+
+
+class CommitRow(msgspec.Struct, frozen=True):
+    """A commit with the number of its profiles."""
+
+    commit: str
+    title: str
+    author: str
+    when: str
+    profiles: int
+    verdict: LastVerdict | None
+    steps: list[StepRow]
+
+
+class TrendRow(msgspec.Struct, frozen=True):
+    """A trend, with the fingerprint of its environment."""
+
+    job: str
+    collector: str
+    environment: str
+    metric: str
+    unit: str
+    values: Sequence[float | None]
+
+
+class LogDocument(msgspec.Struct, frozen=True):
+    """What `perf log --json` prints."""
+
+    commits: list[CommitRow]
+    trends: list[TrendRow]
 
 
 class Log(msgspec.Struct, frozen=True):
@@ -100,31 +145,21 @@ class Log(msgspec.Struct, frozen=True):
     def json(self) -> str:
         """The same as JSON."""
         rows = [
-            {
-                "commit": one.id,
-                "title": one.title,
-                "author": one.author,
-                "when": one.when,
-                "profiles": self.counts.get(one.id, 0),
-                "verdict": self.verdicts.get(one.id),
-                "steps": [_fields(finding) for finding in self.marks.get(one.id, ())],
-            }
+            filled(
+                CommitRow,
+                one,
+                commit=one.id,
+                profiles=self.counts.get(one.id, 0),
+                verdict=self.verdicts.get(one.id),
+                steps=list(map(_step, self.marks.get(one.id, ()))),
+            )
             for one in self.commits
         ]
         trends = [
-            {
-                "job": one.label,
-                "collector": one.collector,
-                "environment": one.environment.fingerprint,
-                "metric": one.metric,
-                "unit": one.unit,
-                "values": one.values,
-            }
+            filled(TrendRow, one, job=one.label, environment=one.environment.fingerprint)
             for one in self.trends
         ]
-        return escaped(
-            msgspec.json.format(msgspec.json.encode({"commits": rows, "trends": trends})).decode()
-        )
+        return json_text(LogDocument(rows, trends))
 
 
 def _named(trends: Sequence[MetricTrend]) -> list[str]:
@@ -216,20 +251,10 @@ def _marked(finding: Finding, environment: str = "") -> str:
     )
 
 
-def _fields(finding: Finding) -> dict[str, object]:
-    from perfvcs.history.finding import title
+def _step(finding: Finding) -> StepRow:
+    from perfvcs.history.finding import SeriesFields
 
-    return {
-        "word": finding.word,
-        "direction": finding.direction,
-        "benchmark": title(finding.line),
-        "metric": finding.line.metric,
-        "environment": finding.line.environment.fingerprint,
-        "effect": finding.effect,
-        "low": finding.low,
-        "high": finding.high,
-        "contradiction": finding.contradiction,
-    }
+    return filled(StepRow, finding, SeriesFields.of(finding.line))
 
 
 def trends(repository: Repository, commits: Sequence[str]) -> list[MetricTrend]:

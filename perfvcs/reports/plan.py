@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.plan.design import EFFECTS, Option, PlanRow, PlanRule, builds, rows_of
+from perfvcs.plan.design import EFFECTS, POWER, Option, PlanRow, PlanRule, builds, rows_of
 from perfvcs.plan.survey import Survey, surveys
 from perfvcs.reports.plan_notes import (
     LARGEST_EFFECT,
@@ -23,11 +23,15 @@ from perfvcs.reports.plan_notes import (
     seed,
     share,
 )
-from perfvcs.text.characters import COLUMNS, escaped, shorten
+from perfvcs.text.characters import COLUMNS, shorten
+from perfvcs.text.document import filled, json_text
 from perfvcs.text.quantity import quantity
 from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
+    from perfvcs.plan.design import DetectableEffect
+    from perfvcs.plan.inside import Inside, Share
+    from perfvcs.plan.survey import Cost
     from perfvcs.repository import Repository
 
 
@@ -153,6 +157,59 @@ def _spent(value: float | None) -> str:
     return text if len(text) < OPTION else ""
 
 
+class PlannedUnit(msgspec.Struct, frozen=True):
+    """How much a unit and metric varies, what the design finds, and what would find more; see
+    ``Variation`` and ``PlanRow``.
+    """
+
+    uid: str
+    size: float | None
+    metric: str
+    unit: str
+    mean: float | None
+    delta: float
+    replicates: int
+    measurements: int
+    deviation: float | None
+    difference: float | None = msgspec.field(name="pair_deviation")
+    drawn: float | None = msgspec.field(name="pair_deviation_drawn_in")
+    df: int
+    paired: bool
+    seed: Share | None
+    inside: Inside | None = msgspec.field(name="levels")
+    problem: str
+    finds: DetectableEffect | None
+    settles: float | None
+    options: Sequence[Option]
+
+
+class PlannedJob(msgspec.Struct, frozen=True):
+    """A series with its last design and what it costs."""
+
+    job: str
+    collector: str
+    series: str
+    sessions: int
+    profiles: int
+    binaries: int
+    executions: int
+    warmup: int
+    cost: Cost
+    best_executions_per_build: int | None
+    units: list[PlannedUnit]
+
+
+class PlanDocument(msgspec.Struct, frozen=True):
+    """What `perf plan --json` prints."""
+
+    revision: str
+    delta: float | None
+    alpha: float
+    comparisons: int
+    power: float
+    jobs: list[PlannedJob]
+
+
 @dataclass(frozen=True)
 class Plan:
     """All jobs that were measured; the delta that was asked for, None where each metric has its
@@ -215,31 +272,17 @@ class Plan:
 
     def json(self) -> str:
         """The same as JSON."""
-        jobs: list[dict[str, Any]] = [
-            {
-                "job": survey.job,
-                "collector": survey.collector,
-                "series": survey.series,
-                "sessions": survey.sessions,
-                "profiles": survey.profiles,
-                "binaries": survey.binaries,
-                "executions": survey.executions,
-                "warmup": survey.warmup,
-                "cost": survey.cost,
-                "best_executions_per_build": _first(builds(row.variation, survey) for row in rows),
-                "units": [_unit(row) for row in rows],
-            }
+        jobs = [
+            filled(
+                PlannedJob,
+                survey,
+                best_executions_per_build=_first(builds(row.variation, survey) for row in rows),
+                units=[filled(PlannedUnit, row, row.variation) for row in rows],
+            )
             for survey, rows in self.jobs
         ]
-        found = {
-            "revision": self.revision,
-            "delta": self.asked,
-            "alpha": PlanRule(family=self.family).alpha,
-            "comparisons": self.family,
-            "power": 0.8,
-            "jobs": jobs,
-        }
-        return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
+        alpha = PlanRule(family=self.family).alpha
+        return json_text(PlanDocument(self.revision, self.asked, alpha, self.family, POWER, jobs))
 
 
 def plan(
@@ -256,31 +299,6 @@ def plan(
     return Plan(
         revision, delta, family, [(survey, rows_of(survey, delta, family)) for survey in found]
     )
-
-
-def _unit(row: PlanRow) -> dict[str, Any]:
-    one = row.variation
-    return {
-        "uid": one.uid,
-        "size": one.size,
-        "metric": one.metric,
-        "unit": one.unit,
-        "mean": one.mean,
-        "delta": row.delta,
-        "replicates": one.replicates,
-        "measurements": one.measurements,
-        "deviation": one.deviation,
-        "pair_deviation": one.difference,
-        "pair_deviation_drawn_in": one.drawn,
-        "df": one.df,
-        "paired": one.paired,
-        "seed": one.seed,
-        "levels": one.inside,
-        "problem": one.problem,
-        "finds": row.finds,
-        "settles": row.settles,
-        "options": row.options,
-    }
 
 
 def _first(values: Iterator[int | None]) -> int | None:

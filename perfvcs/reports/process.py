@@ -17,7 +17,8 @@ from perfvcs.profile import Profile
 from perfvcs.profile.models import AnyEntry, RegressionEntry, as_written, over_sizes
 from perfvcs.profile.workloads import at_workload, bound, joined
 from perfvcs.store.removal import verified
-from perfvcs.text.characters import escaped, shorten
+from perfvcs.text.characters import shorten
+from perfvcs.text.document import json_text
 from perfvcs.text.quantity import number, quantity
 from perfvcs.text.words import metric_name, plural
 
@@ -164,7 +165,7 @@ def document(outcomes: Sequence[ProcessOutcome]) -> str:
         asdict(outcome) | {"models": [as_written(entry) for entry in outcome.models]}
         for outcome in outcomes
     ]
-    return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
+    return json_text(found)
 
 
 def lines(outcomes: Sequence[ProcessOutcome]) -> Iterator[str]:

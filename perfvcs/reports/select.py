@@ -4,11 +4,11 @@ left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -23,7 +23,8 @@ from perfvcs.locate.select.selection import select as choose
 from perfvcs.profile.rules import RULES_FILE
 from perfvcs.repository import Repository
 from perfvcs.repository.state import State
-from perfvcs.text.characters import COLUMNS, escaped, shorten
+from perfvcs.text.characters import COLUMNS, shorten
+from perfvcs.text.document import filled, json_text
 from perfvcs.text.quantity import percent
 from perfvcs.text.words import Named, counted, meant, named
 
@@ -71,8 +72,46 @@ def _effect(effect: float) -> str:
 
 def json(guard: Guard) -> str:
     """The whole as JSON, with its score."""
-    document = msgspec.to_builtins(guard) | {"score": guard.score}
-    return escaped(msgspec.json.format(msgspec.json.encode(document)).decode())
+    from perfvcs.locate.blame.guard import GuardDocument
+
+    return json_text(filled(GuardDocument, guard))
+
+
+class ChoiceRow(msgspec.Struct, frozen=True):
+    """Whether a benchmark is to run, and why; ``recorded`` is the commit on which it was recorded
+    what it runs.
+    """
+
+    benchmark: str
+    job: str
+    collector: str
+    unit: str
+    run: bool
+    reason: str
+    by: str
+    recorded: str | None
+
+
+class UnseenFile(msgspec.Struct, frozen=True):
+    """A changed file into which nobody can look."""
+
+    file: str
+    reason: str
+
+
+class SelectionDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """What `perf select --json` prints."""
+
+    baseline: str
+    target: str
+    dirty: str | None
+    functions: list[str]
+    files: list[str]
+    unseen: list[UnseenFile]
+    run: int
+    left_out: int
+    benchmarks: list[ChoiceRow]
+    sampled: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -152,33 +191,35 @@ class Selected:
 
     def json(self) -> str:
         """Everything as one JSON object."""
-        changed = self.selection.changes
-        rows: list[dict[str, Any]] = [
-            {
-                "benchmark": name,
-                "job": choice.unit.job,
-                "collector": choice.unit.collector,
-                "unit": choice.unit.uid,
-                "run": choice.run,
-                "reason": choice.reason,
-                "by": choice.by,
-                "recorded": choice.reach.commit if choice.reach and choice.reach.recorded else None,
-            }
+        changed, selection = self.selection.changes, self.selection
+        rows = [
+            ChoiceRow(
+                name,
+                choice.unit.job,
+                choice.unit.collector,
+                choice.unit.uid,
+                choice.run,
+                choice.reason,
+                choice.by,
+                choice.reach.commit if choice.reach and choice.reach.recorded else None,
+            )
             for name, choice in zip(self.names, self.choices, strict=True)
         ]
-        document = {
-            "baseline": self.selection.baseline.commit,
-            "target": self.selection.target.commit,
-            "dirty": self.selection.target.dirty,
-            "functions": sorted(changed.functions),
-            "files": [file.path for file in changed.files if file.matters],
-            "unseen": [{"file": file.path, "reason": file.why} for file in changed.unseen],
-            "run": sum(choice.run for choice in self.choices),
-            "left_out": sum(not choice.run for choice in self.choices),
-            "benchmarks": rows,
-            "sampled": self.sampler.counts(),
-        }
-        return escaped(msgspec.json.format(msgspec.json.encode(document)).decode())
+        run = sum(choice.run for choice in self.choices)
+        return json_text(
+            SelectionDocument(
+                baseline=selection.baseline.commit,
+                target=selection.target.commit,
+                dirty=selection.target.dirty,
+                functions=sorted(changed.functions),
+                files=[file.path for file in changed.files if file.matters],
+                unseen=[UnseenFile(file.path, file.why) for file in changed.unseen],
+                run=run,
+                left_out=len(rows) - run,
+                benchmarks=rows,
+                sampled=self.sampler.counts(),
+            )
+        )
 
 
 def select(repository: Repository, revisions: Sequence[str], jobs: Sequence[str] = ()) -> Selected:

@@ -15,7 +15,8 @@ from perfvcs.jobs.config import KEEP, load
 from perfvcs.measure.announcement import running, unfinished
 from perfvcs.profile.rules import RULES_FILE
 from perfvcs.reports.log import MetricTrend, described, trends
-from perfvcs.text.characters import COLUMNS, escaped, shorten, sparkline
+from perfvcs.text.characters import COLUMNS, shorten, sparkline
+from perfvcs.text.document import filled, json_text
 from perfvcs.text.quantity import duration, quantity
 from perfvcs.text.words import apart, counted, listed, plural
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from perfvcs.measure.journal import SessionHeader
     from perfvcs.measure.pythons import Taken
     from perfvcs.repository import Repository
+    from perfvcs.repository.state import State
 
 
 HELP = "all commands: perf --help"
@@ -62,6 +64,51 @@ class JobRow(msgspec.Struct, frozen=True):
     collector: str
     executions: int
     trend: MetricTrend | None
+
+
+class MeasuredJob(msgspec.Struct, frozen=True):
+    """A job at HEAD with the number of its executions."""
+
+    job: str
+    collector: str
+    executions: int
+
+
+class PythonsRow(msgspec.Struct, frozen=True):
+    """How many virtual environments there are, their bytes, and how many are kept."""
+
+    environments: int
+    size: int
+    keep: int
+
+
+class UnfinishedSession(msgspec.Struct, frozen=True):
+    """An interrupted session, and the command that continues it."""
+
+    session: str
+    started: str
+    versions: list[State]
+    continued_by_name: str = msgspec.field(name="continue")
+
+
+class StatusDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """What `perf status --json` prints; of the paths of ``changes`` and ``artefacts`` the first."""
+
+    commit: str
+    title: str
+    dirty: bool
+    changes: list[str]
+    changed: int
+    artefacts: list[str]
+    jobs: list[MeasuredJob]
+    verdict: LastVerdict | None
+    profiles: int
+    pythons: PythonsRow | None
+    damaged: int
+    problem: str
+    unfinished: list[UnfinishedSession]
+    remote: RemoteDifference | None
+    running: Sequence[RunningSession]
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -186,37 +233,19 @@ class Status(msgspec.Struct, frozen=True):
 
     def json(self) -> str:
         """The same as JSON."""
-        unfinished = [
-            {
-                "session": header.session,
-                "started": header.started,
-                "versions": header.versions,
-                "continue": header.continued_by_name,
-            }
-            for header in self.unfinished
-        ]
-        jobs = [
-            {"job": row.label, "collector": row.collector, "executions": row.executions}
-            for row in self.rows
-        ]
-        found = {
-            "commit": self.commit,
-            "title": self.title,
-            "dirty": self.dirty,
-            "changes": _readable(self.changes),
-            "changed": len(self.changes),
-            "artefacts": _readable(self.artefacts),
-            "jobs": jobs,
-            "verdict": self.verdict,
-            "profiles": self.profiles,
-            "pythons": self.pythons and {**self.pythons._asdict(), "keep": self.keep},
-            "damaged": self.damaged,
-            "problem": self.problem,
-            "unfinished": unfinished,
-            "remote": self.remote,
-            "running": self.running,
-        }
-        return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
+        pythons = self.pythons
+        return json_text(
+            filled(
+                StatusDocument,
+                self,
+                changes=_readable(self.changes),
+                changed=len(self.changes),
+                artefacts=_readable(self.artefacts),
+                jobs=[filled(MeasuredJob, row, job=row.label) for row in self.rows],
+                pythons=pythons and filled(PythonsRow, pythons, keep=self.keep),
+                unfinished=[filled(UnfinishedSession, header) for header in self.unfinished],
+            )
+        )
 
 
 def _readable(names: Sequence[str]) -> list[str]:

@@ -171,12 +171,33 @@ class KnownChange(msgspec.Struct, frozen=True):
     last: str
 
 
-class Waiting(msgspec.Struct):
-    """A notice that has not reached everybody: its document, to whom it has to go (webhook, mail),
-    and how often that failed.
+class Notice(msgspec.Struct, frozen=True, kw_only=True):
+    """What is announced: the tip of the branch, and new changes as the site's JSON has them, with
+    addresses below that of the ``site``; ``more`` are not listed.
     """
 
-    document: dict[str, Any]
+    id: str = ""
+    format: str = "perfvcs-watch/1"
+    project: str
+    branch: str
+    tip: str
+    site: str | None
+    text: str
+    changes: list[dict[str, Any]]
+    more: int
+
+    def identified(self) -> Notice:
+        """The same with an ``id`` that its content decides."""
+        document = msgspec.json.encode(self, order="deterministic")
+        return msgspec.structs.replace(self, id=hashlib.sha256(document).hexdigest()[:32])
+
+
+class Waiting(msgspec.Struct):
+    """A notice that has not reached everybody, to whom it has to go (webhook, mail), and how often
+    that failed.
+    """
+
+    document: Notice
     to: list[str]
     failures: int = 0
 

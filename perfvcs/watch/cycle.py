@@ -299,7 +299,7 @@ class Cycle:
                     waiting.failures += 1
                     ended = error.final or waiting.failures >= MOST_FAILURES
                     self.say(
-                        f"notice {waiting.document['id']} by {receiver}"
+                        f"notice {waiting.document.id} by {receiver}"
                         f" {'is given up' if ended else 'waits'}: {error}"
                     )
                     if not ended:
@@ -310,11 +310,11 @@ class Cycle:
             self._save()
 
     def _send(self, waiting: Waiting, receiver: str) -> None:
-        found = waiting.document
+        document = waiting.document
         if receiver == "webhook" and self.wishes.webhook is not None:
-            self.wishes.webhook.send(msgspec.json.encode(found), found["id"])
+            self.wishes.webhook.send(msgspec.json.encode(document), document.id)
         elif receiver == "mail" and self.wishes.mail is not None:
-            self.wishes.mail.send(f"[perf] {shorten(found['text'], 150)}", notice.text(found))
+            self.wishes.mail.send(f"[perf] {shorten(document.text, 150)}", notice.text(document))
 
     # -- what came of it ---------------------------------------------------------------------------
 

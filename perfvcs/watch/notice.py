@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,13 +16,12 @@ from perfvcs import __version__
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import tallied
-from perfvcs.watch.branch import KnownChange
+from perfvcs.watch.branch import KnownChange, Notice
 
 if TYPE_CHECKING:
     from perfvcs.site.contents import Contents
 
 
-FORMAT = "perfvcs-watch/1"
 MOST_CHANGES = 50  # changes in one notice
 
 ChangeNumbers = tuple[int, int]  # of a series, and of the change among its findings
@@ -76,54 +74,47 @@ def _change(contents: Contents, pair: ChangeNumbers) -> KnownChange:
 
 def document(
     contents: Contents, pairs: Sequence[ChangeNumbers], project: str, branch: str, base_url: str
-) -> dict[str, Any]:
-    """The notice of changes: the tip of the branch, and each change as the site's JSON has it, with
-    addresses below ``base_url``.
-    """
+) -> Notice:
+    """The notice of changes."""
     root = f"{base_url.rstrip('/')}/" if base_url else None
-    tip = contents.record.commits[-1]
     listed = []
     for pair in pairs[:MOST_CHANGES]:
         step, finding = contents.step(*pair), contents.finding(*pair)
-        one = msgspec.to_builtins(step)
-        one |= {"first": finding.first, "last": finding.last, "url": root and root + step.url}
-        one["commit"] |= {"url": root and step.commit.url and root + step.commit.url}
-        listed.append(one)
+        change = msgspec.to_builtins(step)
+        change |= {"first": finding.first, "last": finding.last, "url": root and root + step.url}
+        change["commit"] |= {"url": root and step.commit.url and root + step.commit.url}
+        listed.append(change)
     words = [contents.finding(*pair).word for pair in pairs]
     summary = tallied(
         (word, words.count(word))
         for word in ("degradation", "improvement", "drift")
         if word in words
     )
-    found: dict[str, Any] = {
-        "format": FORMAT,
-        "project": project,
-        "branch": branch,
-        "tip": tip,
-        "site": root,
-        "text": f"{project}: {summary} on {branch}",
-        "changes": listed,
-        "more": len(pairs) - len(listed),
-    }
-    return {
-        "id": hashlib.sha256(msgspec.json.encode(found, order="deterministic")).hexdigest()[:32],
-        **found,
-    }
+    return Notice(
+        project=project,
+        branch=branch,
+        tip=contents.record.commits[-1],
+        site=root,
+        text=f"{project}: {summary} on {branch}",
+        changes=listed,
+        more=len(pairs) - len(listed),
+    ).identified()
 
 
-def text(notice: dict[str, Any]) -> str:
+def text(notice: Notice) -> str:
     """The notice for people."""
     lines = []
-    for one in notice["changes"]:
-        commit = one["commit"]
+    for change in notice.changes:
+        commit = change["commit"]
         lines.append(
-            f"{one['word']}: {one['benchmark']}, {one['metric']}: {one['change']}, {one['levels']}"
+            f"{change['word']}: {change['benchmark']}, {change['metric']}: {change['change']},"
+            f" {change['levels']}"
         )
-        where = f" (or another of {one['commits']} commits)" if one["commits"] > 1 else ""
+        where = f" (or another of {change['commits']} commits)" if change["commits"] > 1 else ""
         lines.append(f"  {commit['short']} {commit['title']}, {commit['author']}{where}")
-        lines += [f"  {one['url']}"] if one["url"] else []
-    lines += [f"and {notice['more']} more"] if notice["more"] else []
-    return "\n".join([*lines, "", f"`perf history` at {notice['tip'][:10]} shows them.", ""])
+        lines += [f"  {change['url']}"] if change["url"] else []
+    lines += [f"and {notice.more} more"] if notice.more else []
+    return "\n".join([*lines, "", f"`perf history` at {notice.tip[:10]} shows them.", ""])
 
 
 class NotDelivered(PerfError):

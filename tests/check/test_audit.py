@@ -5,6 +5,7 @@ import pytest
 from conftest import Project, Said
 from samples import interleaved, noisy
 
+from perfvcs.check.method import CheckRequest
 from perfvcs.profile import Collected, Environment, Job, Profile
 from perfvcs.reports.audit import audit, bounds
 from perfvcs.reports.replay import counts_of
@@ -135,8 +136,8 @@ def test_a_larger_delta_cures_it(project: Project) -> None:
     store(
         *(profile for number in (1, 2, 3) for profile in itself(commit, bias=0.05, number=number))
     )
-    assert audit(Repository.find(), "HEAD", delta=0.01).refused
-    assert not audit(Repository.find(), "HEAD", delta=0.1).refused
+    assert audit(Repository.find(), "HEAD", CheckRequest(delta=0.01)).refused
+    assert not audit(Repository.find(), "HEAD", CheckRequest(delta=0.1)).refused
 
 
 def test_what_the_audits_of_a_unit_show_raises_its_floor(project: Project) -> None:

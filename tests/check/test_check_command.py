@@ -551,10 +551,11 @@ def test_a_range_that_cannot_be_judged_names_the_cure(
 def test_two_that_check_at_once_do_not_take_each_other_s_report_for_their_own(
     project: Project,
 ) -> None:
+    from perfvcs.check.method import CheckRequest
     from perfvcs.reports.check import judge
 
     measured(project, 0.010, 0.011)
     one, other = (Repository.find() for _ in range(2))
     for repository, delta in ((one, 0.01), (other, 0.05), (one, 0.01)):
-        check = judge(repository, (), delta=delta)
+        check = judge(repository, (), CheckRequest(delta=delta))
         assert {change.delta for change in check.report.changes} == {delta}

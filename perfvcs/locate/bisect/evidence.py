@@ -9,7 +9,9 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import expm1
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from perfvcs.statistics.difference import NORMAL, paired
 
@@ -31,7 +33,7 @@ KNOWN_DEGREES = 10**6  # degrees of freedom of a variance that is known
 OF_PAIR, OF_CANDIDATE = 2.0, 1.5
 
 
-class Effect(NamedTuple):
+class Effect(msgspec.Struct, frozen=True):
     """A difference with its 99 % interval, in the unit of the metric or as a share."""
 
     value: float

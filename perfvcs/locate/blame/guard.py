@@ -69,6 +69,12 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
         return sum(one.noticed for one in self.planted) / len(self.planted) if self.planted else 0.0
 
 
+class GuardDocument(Guard, frozen=True, kw_only=True):
+    """What `perf mutate --json` prints: the same, and its ``score``."""
+
+    score: float
+
+
 @dataclass(frozen=True)
 class GuardRequest:
     """What the caller asks: how many mutants, delta as a share, seconds, the seed of the sample,
