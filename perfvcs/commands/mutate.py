@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import click
 
 from perfvcs.commands._completion import revisions
-from perfvcs.commands._options import job_option, measuring
+from perfvcs.commands._options import job_option, measuring, options_as
 from perfvcs.commands._output import echo
+
+
+class MutateOptions(NamedTuple):
+    """What `perf mutate` was asked for."""
+
+    revision: str
+    jobs: tuple[str, ...]
+    number: int
+    metric: str
+    delta: float
+    budget: str
+    seed: int
+    wait: bool
+    quiet: bool
+    as_json: bool
 
 
 @click.command()
@@ -15,7 +32,6 @@ from perfvcs.commands._output import echo
 @click.option(
     "-n",
     "--number",
-    "count",
     type=click.IntRange(1),
     default=20,
     show_default=True,
@@ -50,19 +66,8 @@ from perfvcs.commands._output import echo
 @click.option("--wait", is_flag=True, help="Wait for another measuring run instead of failing.")
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def command(
-    revision: str,
-    jobs: tuple[str, ...],
-    count: int,
-    metric: str,
-    delta: float,
-    budget: str,
-    seed: int,
-    *,
-    wait: bool,
-    quiet: bool,
-    as_json: bool,
-) -> None:
+@options_as(MutateOptions)
+def command(options: MutateOptions) -> None:
     """Plant known slowdowns in Python functions and list those that the benchmarks miss.
 
     Plants one slowdown at a time, in a checkout beside the working tree, in functions that a
@@ -73,10 +78,17 @@ def command(
     from perfvcs.reports.select import json, lines
     from perfvcs.repository import Repository
 
-    repository = Repository.find(create=True)
     request = GuardRequest(
-        revision, count, delta / 100, seconds(budget, "--budget"), seed, jobs, metric, wait=wait
+        options.revision,
+        options.number,
+        options.delta / 100,
+        seconds(options.budget, "--budget"),
+        options.seed,
+        options.jobs,
+        options.metric,
+        wait=options.wait,
     )
-    with measuring(repository, quiet=quiet or as_json) as rig:
+    repository = Repository.find(create=True)
+    with measuring(repository, quiet=options.quiet or options.as_json) as rig:
         found = guard(rig, request)
-    echo(json(found) if as_json else "\n".join(lines(found)))
+    echo(json(found) if options.as_json else "\n".join(lines(found)))

@@ -10,7 +10,7 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
@@ -22,6 +22,7 @@ from perfvcs.measure.inputs import Named, is_editable, named, options
 from perfvcs.measure.interpreter import Interpreter
 from perfvcs.measure.pythons import InstallError
 
+INSTALL_TIMEOUT = 1800.0  # seconds
 SWITCHES = {"--no-index", "--pre"}
 SOURCE_OPTIONS = SWITCHES | {"-i", "-f", "--index-url", "--extra-index-url", "--find-links"}
 SOURCE_OPTIONS |= {"--index", "--default-index"}  # of uv
@@ -41,20 +42,25 @@ print(json.dumps(sorted({name + "==" + version for name, version in found if nam
 
 @dataclass(frozen=True)
 class Recipe:
-    """What an environment is made from: the parameters of ``virtualenv.environment``.
+    """What an environment is made from: ``requires``, then ``install``; options are passed on.
 
-    Raises UsageError.
+    ``packages`` are requirements that are installed last and without their dependencies, whatever
+    the others ask for. ``install`` names what is built from ``worktree``, whose content has the id
+    ``content``; None means that it has none, so that nothing is reused. ``settings`` stands for
+    what else installations obey. ``env`` is the environment of the commands, ``timeout`` in seconds
+    is for each of them, and for waiting while another process makes one. Raises UsageError.
     """
 
     interpreter: Interpreter
     worktree: Path
-    install: tuple[str, ...]
-    requires: tuple[str, ...]
-    packages: tuple[str, ...]
+    install: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    _: KW_ONLY
     content: str | None
-    settings: str
+    settings: str = ""
     env: Mapping[str, str]
-    timeout: float
+    timeout: float = INSTALL_TIMEOUT
 
     def __post_init__(self) -> None:
         if any(is_editable(option) for option, _ in options(self._words)):

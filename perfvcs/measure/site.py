@@ -29,6 +29,7 @@ from perfvcs.measure.inputs import variables
 from perfvcs.measure.originals import Originals
 from perfvcs.measure.product import Product
 from perfvcs.measure.pythons import PYTHONS_FOLDER, prune
+from perfvcs.measure.recipe import Recipe
 from perfvcs.measure.virtualenv import VirtualEnvironment, environment
 from perfvcs.native import native_folder, python_folder
 from perfvcs.repository.leftovers import Artefacts
@@ -308,14 +309,16 @@ def _pythons(
         number: stack.enter_context(
             environment(
                 home,
-                find(number, env),
-                origin,
-                install=table.install,
-                requires=table.requires,
-                packages=packages,
-                content=content,
-                settings=settings,
-                env=env,
+                Recipe(
+                    find(number, env),
+                    origin,
+                    table.install,
+                    table.requires,
+                    tuple(packages),
+                    content=content,
+                    settings=settings,
+                    env=env,
+                ),
             )
         )
         for number in versions

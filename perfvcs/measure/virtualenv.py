@@ -23,7 +23,6 @@ from perfvcs.plugins.collector import CollectError
 
 # what installers note of where and how they installed
 VOLATILE = {"direct_url.json", "RECORD", "INSTALLER", "REQUESTED"}
-INSTALL_TIMEOUT = 1800.0
 
 
 class VirtualEnvironment:
@@ -151,40 +150,11 @@ class VirtualEnvironment:
 
 
 @contextmanager
-def environment(
-    folder: Path,
-    interpreter: Interpreter,
-    worktree: Path,
-    *,
-    install: Sequence[str] = (),
-    requires: Sequence[str] = (),
-    packages: Sequence[str] = (),
-    content: str | None,
-    settings: str = "",
-    env: Mapping[str, str],
-    timeout: float = INSTALL_TIMEOUT,
-) -> Iterator[VirtualEnvironment]:
-    """The virtual environment below ``folder`` in which ``requires``, then ``install``, are
-    installed; options are passed on.
+def environment(folder: Path, recipe: Recipe) -> Iterator[VirtualEnvironment]:
+    """The virtual environment below ``folder`` that a recipe makes.
 
-    ``packages`` are requirements that are installed last and without their dependencies, whatever
-    the others ask for. ``install`` names what is built from ``worktree``, whose content has the id
-    ``content``; None means that it has none, so that nothing is reused. ``settings`` stands for
-    what else installations obey. ``env`` is the environment of the commands, ``timeout`` in seconds
-    is for each of them, and for waiting while another process makes one. Nobody removes it as long
-    as the context lasts. Raises InstallError, UsageError.
+    Nobody removes it as long as the context lasts. Raises InstallError, UsageError.
     """
-    recipe = Recipe(
-        interpreter,
-        worktree,
-        tuple(install),
-        tuple(requires),
-        tuple(packages),
-        content,
-        settings,
-        env,
-        timeout,
-    )
     found = VirtualEnvironment(folder.absolute(), recipe)
     try:
         yield found

@@ -15,6 +15,7 @@ from test_interpreter import ENV, FAKE_UV
 
 from perfvcs.measure.inputs import is_editable, named, options, variables
 from perfvcs.measure.interpreter import find
+from perfvcs.measure.recipe import Recipe
 from perfvcs.measure.virtualenv import environment
 from perfvcs.repository import Repository
 
@@ -197,12 +198,12 @@ def test_a_folder_elsewhere_is_installed_again_when_it_has_changed(tmp_path: Pat
     )
     for folder in (library, work):
         folder.mkdir()
-    asked = {"requires": [str(library)], "content": None, "env": env}
+    recipe = Recipe(python, work, requires=(str(library),), content=None, env=env)
     folders = []
     for text in ("1", "1", "2"):
         if not folders or text == "2":
             (library / "library.py").write_text(text)
-        with environment(tmp_path / "envs", python, work, **asked) as made:
+        with environment(tmp_path / "envs", recipe) as made:
             folders.append(made.folder)
     assert folders[0] == folders[1] != folders[2]
 

@@ -22,6 +22,7 @@ from perfvcs.errors import UsageError
 from perfvcs.measure.held import COMPLETE
 from perfvcs.measure.interpreter import Interpreter, find, probe
 from perfvcs.measure.pythons import EnvironmentBusy, InstallError, prune, taken
+from perfvcs.measure.recipe import Recipe
 from perfvcs.measure.virtualenv import VirtualEnvironment, environment
 
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -93,16 +94,16 @@ def make(
     stack: ExitStack | None = None,
 ) -> VirtualEnvironment:
     """An environment, held as long as ``stack``, or not at all."""
-    asked = environment(
-        folder,
+    recipe = Recipe(
         interpreter,
         work,
-        install=install,
-        requires=requires,
+        tuple(install),
+        tuple(requires),
         content=content,
         env=env,
         timeout=timeout,
     )
+    asked = environment(folder, recipe)
     if stack is not None:
         return stack.enter_context(asked)
     with asked as made:
@@ -282,9 +283,9 @@ def test_the_remains_of_a_kill_are_not_used(
     (work / "hang").touch()
     code = (
         "import sys, json; from pathlib import Path; from perfvcs.measure.virtualenv import"
-        " environment\nfrom perfvcs.measure.interpreter import *\nenvs, python, version, work, env"
+        " environment\nfrom perfvcs.measure.recipe import Recipe\nfrom perfvcs.measure.interpreter import *\nenvs, python, version, work, env"
         " = json.loads(sys.argv[1])\npython = Interpreter(Path(python), version)\nwith"
-        " environment(Path(envs), python, Path(work), install=['.'], content='tree', env=env): pass"
+        " environment(Path(envs), Recipe(python, Path(work), ('.',), content='tree', env=env)): pass"
     )
     given = [str(tmp_path / "envs"), str(interpreter.path), interpreter.version, str(work), fake]
     process = subprocess.Popen([sys.executable, "-c", code, json.dumps(given)])

@@ -351,13 +351,14 @@ MEASURING = """
 import subprocess, sys
 from pathlib import Path
 from perfvcs.measure.interpreter import find
+from perfvcs.measure.recipe import Recipe
 from perfvcs.measure.virtualenv import environment
 import os
 folder, work, times = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
 python = find(f"{sys.version_info.major}.{sys.version_info.minor}")
 for time in range(times):
-    made = environment(folder, python, work, install=["."], content=str(time % 3), env=dict(os.environ), timeout=60)
-    with made as one:
+    recipe = Recipe(python, work, (".",), content=str(time % 3), env=dict(os.environ), timeout=60)
+    with environment(folder, recipe) as one:
         for _ in range(3):
             one.enter("work")
             subprocess.run([one.python, "-c", "import library"], check=True)
