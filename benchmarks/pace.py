@@ -51,7 +51,11 @@ def cost(seconds: int) -> tuple[float, int]:
     for pace in (False, True):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         found = launcher.launch(
-            ["/bin/sleep", str(seconds)], cwd=Path.cwd(), env={}, timeout=60, pace=pace
+            ["/bin/sleep", str(seconds)],
+            cwd=Path.cwd(),
+            env={},
+            timeout=60,
+            options=launcher.LaunchOptions(pace=pace),
         )
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)

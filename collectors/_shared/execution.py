@@ -9,12 +9,14 @@ import re
 import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from perfvcs.plugins.collector import CollectError, Run
 from perfvcs.system.foreign import at_most
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from perfvcs.launcher import Execution
 
 INTERPRETER_NAME = re.compile(r"(python|pypy)[\d.]*t?(-dbg)?")
@@ -68,23 +70,28 @@ def launched(
     argv: Sequence[str] | None = None,
     *,
     env: Mapping[str, str] | None = None,
-    **options: Any,
+    aslr: bool | None = None,
+    pace: bool = False,
+    started: Callable[[int], None] | None = None,
 ) -> Execution:
     """Execute the run's command, or ``argv`` around it; raises CollectError where that could not
     start.
 
-    ``env`` replaces the run's environment; ``options`` are those of `launcher.launch`, which say
-    more than the run does.
+    ``env`` and ``aslr`` replace those of the run; ``pace`` and ``started`` as in
+    ``launcher.LaunchOptions``.
     """
     from perfvcs import launcher
 
-    given = {"timeout": run.timeout, "cpus": run.cpus, "aslr": run.aslr, **options}
+    options = launcher.LaunchOptions(
+        cpus=run.cpus, aslr=run.aslr if aslr is None else aslr, pace=pace, started=started
+    )
     try:
         return launcher.launch(
             run.argv if argv is None else argv,
             cwd=run.cwd,
             env=run.env if env is None else env,
-            **given,
+            timeout=run.timeout,
+            options=options,
         )
     except launcher.LaunchError as error:
         raise CollectError(str(error), lasting=error.lasting) from None
@@ -95,12 +102,14 @@ def executed(
     argv: Sequence[str] | None = None,
     *,
     env: Mapping[str, str] | None = None,
-    **options: Any,
+    aslr: bool | None = None,
+    pace: bool = False,
+    started: Callable[[int], None] | None = None,
 ) -> Execution:
     """The same; raises CollectError where the command failed, too."""
     from perfvcs.launcher.execution import failure
 
-    execution = launched(run, argv, env=env, **options)
+    execution = launched(run, argv, env=env, aslr=aslr, pace=pace, started=started)
     if reason := failure(run.argv, execution, run.timeout):
         raise CollectError(reason, lasting=execution.timed_out)
     return execution

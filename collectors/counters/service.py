@@ -256,10 +256,12 @@ class Running:
                 cwd=self.run.cwd,
                 env=self.run.env,
                 timeout=limit,
-                cpus=self.run.cpus,
-                aslr=self.run.aslr,
-                output=self._output.writing,
-                started=self._begun,
+                options=launcher.LaunchOptions(
+                    cpus=self.run.cpus,
+                    aslr=self.run.aslr,
+                    output=self._output.writing,
+                    started=self._begun,
+                ),
             )
         except Exception as error:  # reported by the thread that waits
             self._error = error

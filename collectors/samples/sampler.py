@@ -132,9 +132,7 @@ def record(run: Run, sampler: Sampler) -> tuple[Execution, Folded]:
             cwd=run.cwd,
             env=run.env,
             timeout=run.timeout,
-            cpus=run.cpus,
-            aslr=run.aslr,
-            grace=END_SECONDS,
+            options=launcher.LaunchOptions(cpus=run.cpus, aslr=run.aslr, grace=END_SECONDS),
         )
         word = _refused(report)
         if SAFE_NUMBER.fullmatch(word):

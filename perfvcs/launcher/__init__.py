@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from perfvcs.launcher.execution import (
     Execution,
@@ -37,6 +38,7 @@ __all__ = [
     "LEFTOVER_SECONDS",
     "Execution",
     "LaunchError",
+    "LaunchOptions",
     "NotStarted",
     "engine",
     "fallback_reason",
@@ -65,6 +67,33 @@ LAUNCHER_SECONDS = 15.0  # seconds beyond the time-out after which the launcher 
 WATCH_SECONDS = 0.05  # seconds between two looks of the caller's at a command
 DEATH_PATIENCE = 5.0  # seconds that processes get to die after SIGKILL
 FOREVER = 1e9  # seconds; longer time-outs, infinity among them, are this
+
+
+class LaunchOptions(NamedTuple):
+    """How a command is executed beside its words, folder, environment and time-out.
+
+    ``cpus`` pins it to processors, ``aslr=False`` switches address space randomisation off. With
+    ``pace`` the machine's pace is read meanwhile, every 20 ms. Asked to end, the command is given
+    ``patience`` seconds; what it leaves running is given ``grace`` seconds and then killed, daemons
+    included. ``output`` is a descriptor that gets standard output and, unless ``errors`` does,
+    standard error instead; ``pass_fds`` stay open in the command. ``started`` is called with the
+    launcher's process id once it is known. ``watch`` is called again and again meanwhile; what it
+    raises ends the command.
+    """
+
+    cpus: Sequence[int] = ()
+    aslr: bool = True
+    pace: bool = False
+    grace: float = LEFTOVER_SECONDS
+    patience: float = 0.0
+    output: int | None = None
+    errors: int | None = None
+    pass_fds: Sequence[int] = ()
+    started: Callable[[int], None] | None = None
+    watch: Callable[[], None] | None = None
+
+
+PLAIN = LaunchOptions()
 
 
 def engine() -> str:
@@ -104,32 +133,19 @@ def launch(
     cwd: Path,
     env: Mapping[str, str],
     timeout: float,
-    cpus: Sequence[int] = (),
-    aslr: bool = True,
-    grace: float = LEFTOVER_SECONDS,
-    pace: bool = False,
-    output: int | None = None,
-    errors: int | None = None,
-    pass_fds: Sequence[int] = (),
-    patience: float = 0.0,
-    started: Callable[[int], None] | None = None,
-    watch: Callable[[], None] | None = None,
+    options: LaunchOptions = PLAIN,
 ) -> Execution:
     """Execute ``argv`` once, without a shell, and return what it took.
 
     ``argv[0]`` is an absolute path. Standard input is empty, standard output is thrown away, of
     standard error the end is kept. The command leads a session of its own; signals are as by
-    default. After ``timeout`` seconds it is asked to end, given ``patience`` seconds, and killed
-    with all its descendants. What it leaves running is given ``grace`` seconds and then killed,
-    daemons included. ``cpus`` pins it to processors, ``aslr=False`` switches address space
-    randomisation off. With ``pace`` the machine's pace is read meanwhile, every 20 ms. ``output``
-    is a descriptor that gets standard output and, unless ``errors`` does, standard error instead;
-    ``pass_fds`` stay open in the command. Calls ``started`` with the launcher's process id as soon
-    as it is known. ``watch`` is called again and again meanwhile; what it raises ends the command.
-    When this process ends, in whatever way, so do the command and its descendants. Raises
-    NotStarted if the system refuses to start the command, LaunchError where the launcher itself was
-    killed; a command that fails is not an error here.
+    default. After ``timeout`` seconds it is asked to end, and killed with all its descendants. When
+    this process ends, in whatever way, so do the command and its descendants. Raises NotStarted if
+    the system refuses to start the command, LaunchError where the launcher itself was killed; a
+    command that fails is not an error here.
     """
+    cpus, grace, patience = options.cpus, options.grace, options.patience
+    output, errors = options.output, options.errors
     program = _prepared()[0]
     check_start(argv, cwd)
     tail = StreamTail()
@@ -137,11 +153,11 @@ def launch(
     # not wake us up.
     report = os.memfd_create("perfvcs-report")
     environment = os.memfd_create("perfvcs-environment")
-    readings = os.memfd_create("perfvcs-pace") if pace else -1
+    readings = os.memfd_create("perfvcs-pace") if options.pace else -1
     alive, launcher_alive = os.pipe()
     stderr, launcher_stderr = os.pipe()
     descriptors = {report, environment, alive, launcher_alive, stderr, launcher_stderr} | (
-        {readings} if pace else set()
+        {readings} if options.pace else set()
     )
     process: subprocess.Popen[bytes] | None = None
     # Ctrl-C between the start of the launcher and the moment that we know its number would leave it
@@ -161,14 +177,15 @@ def launch(
             round(min(timeout, FOREVER) * 1000),
             round(grace * 1000),
             round(patience * 1000),
-            int(aslr),
+            int(options.aslr),
         ]
         # Python needs the variables that found its own libraries
         first, variables = (
             ([str(program)], {}) if program else (PYTHON_LAUNCHER, children.released(os.environ))
         )
         command = [*first, *map(str, numbers), ",".join(map(str, cpus)) or "-", *argv]
-        shared = (report, environment, launcher_alive, *([readings] if pace else []), *pass_fds)
+        shared = (report, environment, launcher_alive, *options.pass_fds)
+        shared += (readings,) if options.pace else ()
         said_to = errors if errors is not None else output
         try:
             process = subprocess.Popen(
@@ -191,15 +208,15 @@ def launch(
             descriptors.remove(descriptor)
             os.close(descriptor)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        if started is not None:
-            started(process.pid)
+        if options.started is not None:
+            options.started(process.pid)
         _follow(
             process,
             alive,
             stderr,
             tail,
             time.monotonic() + timeout + grace + patience + LAUNCHER_SECONDS,
-            watch,
+            options.watch,
         )
         code, reported = process.wait(), _reported(report)
         if "end" not in reported:
@@ -210,7 +227,7 @@ def launch(
             reported,
             code,
             tail.rest(stderr),
-            Pace.of(readings) if pace and program else None,
+            Pace.of(readings) if options.pace and program else None,
         )
     finally:
         if process is not None and process.returncode is None:

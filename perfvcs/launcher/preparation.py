@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from perfvcs.errors import CURES, PerfError, disk_is_full
-from perfvcs.launcher import launch
+from perfvcs.launcher import LaunchOptions, launch
 from perfvcs.launcher.execution import NO_INTERPRETER, Execution, LaunchError, line_end
 from perfvcs.system.disk import plain
 
@@ -81,12 +81,14 @@ def run(
                 cwd=cwd,
                 env=env,
                 timeout=timeout,
-                grace=0.0,
-                patience=END_SECONDS,
-                watch=watch,
-                output=(output or log_file).fileno(),
-                errors=log_file.fileno(),
-                pass_fds=pass_fds,
+                options=LaunchOptions(
+                    grace=0.0,
+                    patience=END_SECONDS,
+                    watch=watch,
+                    output=(output or log_file).fileno(),
+                    errors=log_file.fileno(),
+                    pass_fds=pass_fds,
+                ),
             )
             problem = _problem(program, execution, timeout)
             if too_long():

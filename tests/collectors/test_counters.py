@@ -464,7 +464,8 @@ def test_a_command_is_found_below_its_launcher() -> None:
 
         threading.Thread(target=look).start()
 
-    launcher.launch(["/bin/sleep", "0.5"], cwd=Path("/"), env={}, timeout=20, started=started)
+    options = launcher.LaunchOptions(started=started)
+    launcher.launch(["/bin/sleep", "0.5"], cwd=Path("/"), env={}, timeout=20, options=options)
     assert found.wait(5) and seen and leader(os.getpid()) is None
 
 

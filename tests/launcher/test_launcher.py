@@ -104,7 +104,8 @@ def launch(
         *argv: str, timeout: float = 30.0, env: dict[str, str] | None = None, **options: object
     ) -> Execution:
         given = {"PATH": "/usr/bin:/bin"} if env is None else env
-        return launcher.launch(argv, cwd=tmp_path, env=given, timeout=timeout, **options)  # type: ignore[arg-type]
+        asked = launcher.LaunchOptions(**options)  # type: ignore[arg-type]
+        return launcher.launch(argv, cwd=tmp_path, env=given, timeout=timeout, options=asked)
 
     yield call
     launcher._prepared.cache_clear()
@@ -116,7 +117,8 @@ def native(tmp_path: Path) -> Iterator[Launch]:
     launcher._prepared.cache_clear()
 
     def call(*argv: str, timeout: float = 30.0, **options: object) -> Execution:
-        return launcher.launch(argv, cwd=tmp_path, env={}, timeout=timeout, **options)  # type: ignore[arg-type]
+        asked = launcher.LaunchOptions(**options)  # type: ignore[arg-type]
+        return launcher.launch(argv, cwd=tmp_path, env={}, timeout=timeout, options=asked)
 
     yield call
     launcher._prepared.cache_clear()
