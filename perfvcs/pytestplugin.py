@@ -110,7 +110,7 @@ class Spoken:
 def _measure(config: pytest.Config, progress: Spoken) -> CampaignOutcome:
     """The same tests again, with the collector of that name; raises PerfError."""
     from perfvcs.git.project import Project
-    from perfvcs.jobs.config import single
+    from perfvcs.jobs.config import JobTable, single
     from perfvcs.measure.campaign import collect
     from perfvcs.measure.request import Request
     from perfvcs.measure.rig import Rig
@@ -126,14 +126,14 @@ def _measure(config: pytest.Config, progress: Spoken) -> CampaignOutcome:
             f" {project.root}"
         )
     command = [_python(), "-m", "pytest", *_words(config.invocation_params.args)]
-    job = single(
-        command,
+    settings = JobTable(
+        "",
         name="pytest",
         collectors=("pytest",),
         executions=config.getoption("--perf-executions"),
         warmup=0,
     )
-    rig = Rig(Repository.of(project, create=True), job, progress)
+    rig = Rig(Repository.of(project, create=True), single(command, settings), progress)
     outcome = collect(rig, project.expand(["HEAD"]), Request(), typed=True)
     outcome.raise_failures()
     return outcome

@@ -181,7 +181,7 @@ def command(options: CollectOptions) -> None:
 
     words = click.get_current_context().meta["perfvcs.command"]
     project = Project.find()
-    config = single(list(words)) if words else load(project.root / RULES_FILE)
+    config = single(words) if words else load(project.root / RULES_FILE)
     hooked = options.announced is not None
     selects = options.select or (hooked and config.hook.select)
     if selects and (words or options.goes_on):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -361,8 +361,8 @@ def _explain(message: str) -> str:
     return where.replace("[...]", "") + text[:1].lower() + text[1:]
 
 
-def single(command: list[str], **settings: Any) -> Config:
-    """The configuration of one ad-hoc command."""
+def single(command: Sequence[str], settings: JobTable | None = None) -> Config:
+    """The configuration of one ad-hoc command; its ``settings`` name no command."""
     try:
         "".join(command).encode()
     except UnicodeEncodeError:
@@ -370,4 +370,5 @@ def single(command: list[str], **settings: Any) -> Config:
             "the command has bytes that are not UTF-8, which a profile cannot hold: rename the"
             " file, or use a link"
         ) from None
-    return Config(job=(JobTable(cmd=shlex.join(command), **settings),))
+    job = msgspec.structs.replace(settings or JobTable(""), cmd=shlex.join(command))
+    return Config(job=(job,))

@@ -24,8 +24,7 @@ from perfvcs.text.quantity import scale
 from perfvcs.text.words import FIRST_METRICS, metric_name
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from perfvcs.pictures.sample import Floats
     from perfvcs.profile import Profile
 
 
@@ -98,7 +97,7 @@ def _numbers(piece: PagePiece, table: PageTable | None) -> FigureNumbers | None:
     )
 
 
-def _columns(profiles: Sequence[Profile], *, sized: bool) -> tuple[NDArray, NDArray]:  # type: ignore[type-arg]
+def _columns(profiles: Sequence[Profile], *, sized: bool) -> tuple[Floats, Floats]:
     """Sizes and means of a side, or the medians of its executions (with sizes of no meaning);
     evenly spaced ones of many.
     """
@@ -122,7 +121,7 @@ def _columns(profiles: Sequence[Profile], *, sized: bool) -> tuple[NDArray, NDAr
     return there[kept], means[kept]
 
 
-def _rounded(values: NDArray) -> list[float]:  # type: ignore[type-arg]
+def _rounded(values: Floats) -> list[float]:
     return [float(f"{value:.{SIGNIFICANT_DIGITS}g}") for value in values.tolist()]
 
 

@@ -10,6 +10,7 @@ their 99 % interval ``low``..``high``; what is unknown is None, and every number
 from __future__ import annotations
 
 from functools import cache
+from math import isnan
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
@@ -97,11 +98,8 @@ def _powers() -> NDArray[np.float64]:
 
 def known(column: NDArray[np.float64]) -> list[float | None]:
     """The numbers of a column, None if there is none."""
-    import numpy as np
-
-    if not np.isnan(column).any():
-        return column.tolist()  # type: ignore[no-any-return]
-    return np.where(np.isnan(column), None, column).tolist()  # type: ignore[call-overload, no-any-return]
+    values: list[float] = column.tolist()
+    return [None if isnan(value) else value for value in values]
 
 
 class SiteData(msgspec.Struct, frozen=True):
