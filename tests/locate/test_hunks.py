@@ -219,12 +219,25 @@ def test_a_name_of_c_plus_plus_loses_its_arguments(name, found):
         ("Box::Box(int a) : size_(a)", "Box::Box"),
         ("int (*choose(int a))(int)", "choose"),
         ("TEST(Box, closes)", "TEST"),
+        ("template <typename T, ENABLE_IF(is_big<T>())> void put(T a)", "put"),
+        ('__attribute__((section("hot"))) void spin(int a)', "spin"),
     ],
 )
 def test_macros_in_a_declaration_are_not_the_function(head, name):
     assert [
         one.name for one in outline("a.cpp", f"{head}\n{{\n    return 0;\n}}\n").definitions
     ] == [name]
+
+
+def test_a_source_of_c_whose_braces_do_not_match_has_no_functions():
+    torn = "int f(int a) {\n#ifdef X\nif (a) {\n#endif\nif (!a) {\n} }\nint g(void) { return 1; }\n"
+    assert outline("a.c", torn) is None
+
+
+def test_a_function_with_a_macro_for_a_head_is_no_part_of_the_rest():
+    one, two = (outline("a.c", f"int a;\nDEFINE(f) {{ return {n}; }}\n") for n in (1, 2))
+    assert [definition.name for definition in one.definitions] == ["DEFINE"]
+    assert one.outside == two.outside and one.digests() != two.digests()
 
 
 @pytest.mark.parametrize(

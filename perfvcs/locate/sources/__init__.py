@@ -5,56 +5,18 @@ from __future__ import annotations
 from perfvcs.locate.sources.parts import Parts
 
 SUFFIXES = {
-    **dict.fromkeys(("py", "pyi", "pyw"), "python"),
-    **dict.fromkeys(
-        (
-            "c",
-            "h",
-            "cc",
-            "cpp",
-            "cxx",
-            "c++",
-            "C",
-            "hh",
-            "hpp",
-            "hxx",
-            "h++",
-            "inl",
-            "ipp",
-            "tcc",
-            "m",
-            "cu",
-            "cuh",
-        ),
-        "c",
-    ),
-    **dict.fromkeys(
-        (
-            "f",
-            "for",
-            "ftn",
-            "f77",
-            "f90",
-            "f95",
-            "f03",
-            "f08",
-            "F",
-            "FOR",
-            "F77",
-            "F90",
-            "F95",
-            "F03",
-            "F08",
-        ),
-        "fortran",
-    ),
+    "python": "py pyi pyw",
+    "c": "c h cc cpp cxx c++ hh hpp hxx h++ inl ipp tcc m cu cuh",
+    "fortran": "f for ftn f77 f90 f95 f03 f08",
 }
+LANGUAGES = {suffix: name for name, suffixes in SUFFIXES.items() for suffix in suffixes.split()}
 LARGEST_SOURCE = 4 << 20  # bytes of a source that is read
 
 
 def language(path: str) -> str:
     """``python``, ``c`` (C++ too) or ``fortran`` by a file's suffix; empty for any other file."""
-    return SUFFIXES.get(path.rpartition("/")[2].rpartition(".")[2], "") if "." in path else ""
+    _, dot, suffix = path.rpartition("/")[2].rpartition(".")
+    return LANGUAGES.get(suffix.lower(), "") if dot else ""
 
 
 def read(kind: str, source: bytes) -> Parts | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from perfvcs.locate.sources.heads import (
     KEYWORDS,
@@ -14,6 +15,7 @@ from perfvcs.locate.sources.heads import (
     Head,
     Word,
     declares,
+    function_name,
     head,
     opens_data,
     scope_name,
@@ -49,12 +51,50 @@ MOST_SCOPES = 100  # that are open at once
 _CONDITIONAL = re.compile(r"\s*#\s*(?:if|el|endif)")
 
 
+class Body(NamedTuple):
+    """A function with its body, from its first character to behind its last one; also one whose
+    head a macro may have written, by the name that stands there.
+    """
+
+    name: str
+    start: int
+    end: int
+    digest: str
+
+
+class Bodies(NamedTuple):
+    """The functions of a source as they stand there, and a digest of all that is ``outside``."""
+
+    functions: tuple[Body, ...]
+    outside: str
+
+
 def parts(source: bytes) -> Parts | None:
     """The parts of a source; None where its brackets do not match, so that nobody knows where a
     function ends.
     """
-    words = _words(source.decode("utf-8", "replace").replace("\r\n", "\n"))
-    return _Reader(words).read() if words is not None else None
+    reader = _read(source.decode("utf-8", "replace").replace("\r\n", "\n"))
+    if reader is None:
+        return None
+    return Parts(
+        "c",
+        reader.functions.all,
+        tuple(reader.statements),
+        tuple(reader.uses),
+        tuple(reader.macros),
+    )
+
+
+def bodies(text: str) -> Bodies | None:
+    """The functions of a source with their places; None as of ``parts``."""
+    reader = _read(text)
+    return None if reader is None else Bodies(tuple(reader.bodies), digest(reader.outside))
+
+
+def _read(text: str) -> _Reader | None:
+    words = _words(text)
+    reader = _Reader(words or [])
+    return reader if words is not None and reader.read() else None
 
 
 def _words(text: str) -> list[Word] | None:
@@ -65,7 +105,7 @@ def _words(text: str) -> list[Word] | None:
         if kind == "endless":
             return None
         if kind != "space":
-            found.append(Word("text" if kind == "mark" else kind, match[0]))
+            found.append(Word("text" if kind == "mark" else kind, match[0], match.start()))
     return found
 
 
@@ -78,6 +118,8 @@ class _Reader:
         self.statements: list[Statement] = []
         self.uses: dict[str, None] = {}
         self.macros: dict[str, None] = {}
+        self.bodies: list[Body] = []
+        self.outside: list[str] = []  # digests
         # of the scopes that are open, and whether they are types
         self.ends: list[tuple[int, bool]] = []
         self.conditions: list[str] = []  # a digest of each that is open, and of those around it
@@ -92,11 +134,12 @@ class _Reader:
         self.torn = False
         self.behind_type = behind_type  # so that a single name is a variable
 
-    def read(self) -> Parts | None:
+    def read(self) -> bool:
+        """Read all words; False where brackets do not match."""
         place, scopes = 0, [""]
         ends = self.ends
         while place < len(self.words):
-            kind, text = self.words[place]
+            kind, text, _ = self.words[place]
             if kind == "directive":
                 if all(
                     word.text == word.text.upper() and word.kind == "name" for word in self.chunk
@@ -107,7 +150,7 @@ class _Reader:
             elif text == "{":
                 end, crossed = self._closing(place)
                 if end is None or len(ends) > MOST_SCOPES:
-                    return None
+                    return False
                 self.torn = self.torn or crossed
                 name = None if self._in_brackets else scope_name(self.chunk)
                 if name is not None:
@@ -123,7 +166,7 @@ class _Reader:
                     place = end
             elif text == "}":
                 if not ends or ends[-1][0] != place:
-                    return None
+                    return False
                 self._statement(scopes.pop())
                 self._begin(behind_type=ends.pop()[1])
             elif text == ";":
@@ -133,11 +176,7 @@ class _Reader:
                 self.open += (text == "(") - (text == ")")
             place += 1
         self._statement(scopes[-1])
-        if ends:
-            return None
-        return Parts(
-            "c", self.functions.all, tuple(self.statements), tuple(self.uses), tuple(self.macros)
-        )
+        return not ends
 
     @property
     def _in_brackets(self) -> bool:
@@ -150,6 +189,7 @@ class _Reader:
         following = self.words[end + 1].text if end + 1 < len(self.words) else ""
         before = self.chunk[-1] if self.chunk else Word("", "")
         found = None if self._in_brackets or self.torn else head(self.chunk, scope)
+        name = "" if found or self._in_brackets else function_name(self.chunk)
         initialises = (
             found is not None
             and ":" in found.after
@@ -162,7 +202,16 @@ class _Reader:
         if found is not None and not initialises:
             self._function(scope, found)
         elif found is not None or following != ";":
-            self._unclear(scope)
+            if name:
+                self._body(scope + name)
+            self._unclear(scope, has_body=bool(name))
+
+    def _body(self, name: str) -> str:
+        """Note where the function that has just ended stands; gives its digest."""
+        own = digest([*self.conditions[-1:], *_texts(self.chunk)])
+        last = self.chunk[-1]
+        self.bodies.append(Body(name, self.chunk[0].start, last.start + len(last.text), own))
+        return own
 
     def _closing(self, start: int) -> tuple[int | None, bool]:
         """The brace that closes another; branches of a condition are alternatives, of which the
@@ -176,7 +225,7 @@ class _Reader:
             tuple[int, int | None]
         ] = []  # of each open condition the depth where it begins, and that after its first branch
         for number in range(start, len(self.words)):
-            kind, text = self.words[number]
+            kind, text, _ = self.words[number]
             if kind == "directive":
                 word = text.lstrip("# \t")
                 if word.startswith("if"):
@@ -234,7 +283,7 @@ class _Reader:
     def _function(self, scope: str, found: Head) -> None:
         name, chunk = scope + found.name, self.chunk
         self._inner()
-        own = digest([*self.conditions[-1:], *_texts(chunk)])
+        own = self._body(name)
         names = set(_mentions(chunk, found.parameters)) - KEYWORDS
         names.discard(name.rpartition("::")[2])
         self.functions.add(name, own, names)
@@ -268,7 +317,7 @@ class _Reader:
             )
         self._begin()
 
-    def _unclear(self, scope: str) -> None:
+    def _unclear(self, scope: str, *, has_body: bool = False) -> None:
         """A macro may have made it: nobody knows what it defines, nor who runs that."""
         self._inner()
         texts = _texts(self.chunk)
@@ -281,6 +330,7 @@ class _Reader:
             names,
             unclear=True,
             starts=self._starts,
+            has_body=has_body,
         )
         self._begin()
 
@@ -304,8 +354,11 @@ class _Reader:
         effect: bool = False,
         unclear: bool = False,
         starts: str = "",
+        has_body: bool = False,
     ) -> None:
         found = digest([*self.conditions[-1:], scope, *words])
+        if not has_body:
+            self.outside.append(found)
         self.statements.append(
             Statement(
                 "",

@@ -61,10 +61,13 @@ REPLACING = frozenset(
 
 
 class Word(NamedTuple):
-    """A word of a source: a name, a number, a text, a directive, or another character."""
+    """A word of a source: a name, a number, a text, a directive, or another character; ``start`` is
+    the place of its first character.
+    """
 
     kind: str
     text: str
+    start: int = 0
 
 
 class Head(NamedTuple):
@@ -77,9 +80,9 @@ class Head(NamedTuple):
     after: tuple[str, ...] = ()
 
 
-def bare(chunk: Sequence[Word]) -> list[Word] | None:
+def bare(chunk: Sequence[Word], *, called: bool = False) -> list[Word] | None:
     """A chunk without templates, attributes and labels such as ``public:``; None where one of them
-    calls it, or has no end.
+    has no end, or calls it, unless it may be ``called``.
     """
     found: list[Word] = []
     place, value = 0, False  # whether the words are those of a value
@@ -95,7 +98,10 @@ def bare(chunk: Sequence[Word]) -> list[Word] | None:
         ):
             end = _end(chunk, place + (word.text != "["))
             found += [word] if word.text in ("decltype", "typeof") else []
-            if not CALLED_BY_LINKERS.isdisjoint(one.text.strip("_") for one in chunk[place:end]):
+            calling = CALLED_BY_LINKERS.intersection(
+                one.text.strip("_") for one in chunk[place:end]
+            )
+            if calling and not called:
                 return None
         elif word.kind == "name" and following == "<" and not value:
             end = _angle(chunk, place + 1)
@@ -164,6 +170,24 @@ def head(chunk: Sequence[Word], scope: str, *, body: bool = True) -> Head | None
             tuple(word.text for word in after),
         )
     return None
+
+
+def function_name(chunk: Sequence[Word]) -> str:
+    """The name that stands in a head before brackets, certain or not; empty where there is none.
+
+    One in capital letters is a macro's, where another one follows.
+    """
+    words = bare(chunk, called=True) or []
+    names = [
+        place
+        for place, (word, following) in enumerate(pairwise(words))
+        if word.kind == "name" and following.text == "(" and word.text not in KEYWORDS | ATTRIBUTES
+    ]
+    plain = [place for place in names if not words[place].text.isupper()]
+    for place in plain or names:
+        first = _first_of_name(words, place)
+        return "".join(word.text for word in words[first : place + 1])
+    return ""
 
 
 def declares(chunk: Sequence[Word], scope: str) -> bool:

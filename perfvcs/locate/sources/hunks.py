@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from perfvcs.git.project import Project
-from perfvcs.locate.sources.outline import MODULE, Outline, language, outline
+from perfvcs.locate.sources.outline import MODULE, Outline, is_outlined, outline
 from perfvcs.text.characters import source_lines
 
 MOST_FILES = 400  # sources that are read on both sides; those that the benchmark reaches come first
@@ -195,7 +195,7 @@ def _entries(project: Project, a: str, b: str) -> Iterator[_Entry]:
 
 
 def _is_source(entry: _Entry) -> bool:
-    return bool(language(entry.path)) and entry.mode.startswith("100")
+    return is_outlined(entry.path) and entry.mode.startswith("100")
 
 
 def _file(project: Project, entry: _Entry, old: str, new: str) -> DifferingFile:

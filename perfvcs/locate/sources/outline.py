@@ -15,50 +15,10 @@ from typing import NamedTuple
 import msgspec
 
 from perfvcs.collectors._shared.frames import INLINED
+from perfvcs.locate.sources import LARGEST_SOURCE, language
 
 MODULE = "<module>"
-PYTHON = frozenset({"py", "pyi", "pyw"})
-NATIVE = frozenset(
-    {"c", "h", "cc", "cpp", "cxx", "c++", "hh", "hpp", "hxx", "h++", "inl", "ipp", "tcc"}
-)
-LARGEST_OUTLINED = 4 << 20  # characters of a source that is read
-LONGEST_HEAD = 10_000  # characters; what is longer is no head of a function or class
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-# what is not code: comments, strings, characters, preprocessor lines
-_NOISE = re.compile(
-    r"//(?:[^\n\\]|\\.|\\\n)*|/\*.*?(?:\*/|\Z)"
-    r'|R"([^ ()\\\n]{0,16})\((?:.*?\)\1"|.*)|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\''
-    r"|^[ \t]*\#(?:[^\n\\]|\\.|\\\n)*",
-    re.DOTALL | re.MULTILINE,
-)
-_WORD = re.compile(r'"(?:[^"\\\n]|\\.)*"|\w+|\S')
-_NAME = re.compile(
-    r"(?<![\w~])((?:[\w~]++(?:<[^<>;{}]*>)?\s*+::\s*+)*(?:operator\s*+(?:\(\)|[^\s(]{1,3}|\w++)|~?\w++))\s*+\("
-)
-_TEMPLATE = re.compile(r"\btemplate\s*<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>")
-_SCOPE = re.compile(r"\b(namespace|class|struct|union|enum)\b([^;(){}=]*)$")
-_NOT_FUNCTIONS = frozenset(
-    {
-        "if",
-        "for",
-        "while",
-        "switch",
-        "catch",
-        "return",
-        "sizeof",
-        "defined",
-        "alignas",
-        "noexcept",
-        "decltype",
-        "int",
-        "void",
-        "char",
-        "long",
-        "double",
-        "float",
-        "unsigned",
-    }
-)
 
 
 class Definition(NamedTuple):
@@ -103,21 +63,16 @@ class Outline(msgspec.Struct, frozen=True):
         return {name: "".join(parts) for name, parts in by_name.items()} | {MODULE: self.outside}
 
 
-def language(path: str) -> str:
-    """``python``, ``c`` (C++ too), or empty for a file that has no functions that we know."""
-    name = path.rpartition("/")[2]
-    suffix = name.rpartition(".")[2].lower() if "." in name else ""
-    if suffix in PYTHON:
-        return "python"
-    return "c" if suffix in NATIVE else ""
+def is_outlined(path: str) -> bool:
+    """Whether the functions of a file are known with their lines: those of Python, C and C++."""
+    return language(path) in ("python", "c")
 
 
 def outline(path: str, source: str) -> Outline | None:
     """The functions of a file; None where its language is not known or it cannot be read."""
-    kind = language(path)
-    if not kind or len(source) > LARGEST_OUTLINED:
+    if not is_outlined(path) or len(source) > LARGEST_SOURCE:
         return None
-    return _python(source) if kind == "python" else _native(source)
+    return _python(source) if language(path) == "python" else _native(source)
 
 
 def unit(frame: str) -> tuple[str, str]:
@@ -252,121 +207,16 @@ def _outside(body: list[ast.stmt]) -> Iterator[ast.AST]:
             yield node
 
 
-def _native(source: str) -> Outline:
+def _native(source: str) -> Outline | None:
     """The functions of C or C++ by their braces: no compiler has to be able to read the file."""
-    text = _NOISE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
-    definitions: list[Definition] = []
-    # of the open braces outside of functions; None where it has no name
-    scopes: list[str | None] = []
-    start, outside = 0, []
-    ends, lines = (
-        _closing(text),
-        [place for place, character in enumerate(text) if character == "\n"],
-    )
-    for mark in re.finditer(r"[{};]", text):
-        if mark.start() < start:
-            continue
-        head = text[start : mark.start()]
-        if mark[0] == "{":
-            name = _function_name(head) if len(head) <= LONGEST_HEAD else ""
-            end = ends.get(mark.start()) if name else None
-            if name and end is not None:
-                first = bisect_left(lines, start + len(head) - len(head.lstrip())) + 1
-                whole = "::".join([*(scope for scope in scopes if scope), name])
-                last = bisect_left(lines, end) + 1
-                # strings and numbers count, too: they are taken from the source itself
-                definitions.append(
-                    Definition(
-                        whole,
-                        first,
-                        last,
-                        _digest(" ".join(_WORD.findall(_without_comments(source[start:end])))),
-                    )
-                )
-                start = end
-                continue
-            opened = _scope(head) if len(head) <= LONGEST_HEAD else None
-            if opened is None and "=" in head:  # an initialiser
-                end = ends.get(mark.start())
-                outside.append(text[start : end or mark.end()])
-                start = end or mark.end()
-                continue
-            scopes.append(opened or None)
-        elif mark[0] == "}" and scopes:
-            scopes.pop()
-        outside.append(head)
-        start = mark.end()
-    preprocessor = re.findall(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", source, re.MULTILINE)
-    words = " ".join(" ".join([*outside, *preprocessor]).split())
-    return Outline("c", tuple(definitions), _digest(words))
+    from perfvcs.locate.sources.clike import bodies
 
-
-def _without_comments(source: str) -> str:
-    return _NOISE.sub(lambda found: " " if found[0].startswith(("//", "/*")) else found[0], source)
-
-
-def _scope(head: str) -> str | None:
-    """The name of what opens behind ``head``: a namespace, a class; empty where it has none, None
-    for anything else.
-    """
-    head = re.sub(
-        r"\[\[[^\[\]]*\]\]|\b(?:alignas|__attribute__|__declspec)\s*\((?:[^()]|\([^()]*\))*\)",
-        " ",
-        _TEMPLATE.sub(" ", head),
-    )
-    found = _SCOPE.search(head)
+    found = bodies(source)
     if found is None:
         return None
-    own = re.split(r"(?<!:):(?!:)", found[2])[0]  # without base classes
-    names = [
-        name
-        for name in re.findall(r"\w+(?:\s*::\s*\w+)*", re.sub(r"<[^<>]*>", "", own))
-        if name != "final"
+    ends = [place for place, character in enumerate(source) if character == "\n"]
+    definitions = [
+        Definition(name, bisect_left(ends, start) + 1, bisect_left(ends, end - 1) + 1, digest)
+        for name, start, end, digest in found.functions
     ]
-    return re.sub(r"\s+", "", names[-1]) if names and found[1] != "enum" else ""
-
-
-def _function_name(head: str) -> str:
-    """The function whose body begins behind ``head``; empty where it is not one."""
-    head = head.rpartition("}")[2]
-    if ")" not in head or re.search(
-        r"(?<![=!<>])=(?![=])", re.sub(r"operator\s*\S{1,3}|\([^()]*\)", "", head)
-    ):
-        return ""
-    head = re.sub(
-        r"\b(?:__attribute__|__declspec|noexcept|throw|requires|decltype)\s*\((?:[^()]|\([^()]*\))*\)",
-        " ",
-        head,
-    )
-    for found in _NAME.finditer(head):
-        name = re.sub(r"\s+", "", found[1])
-        if name.rpartition("::")[2] not in _NOT_FUNCTIONS and not (
-            name.isupper() and _names_type(head, found.end())
-        ):
-            return re.sub(r"<[^<>]*>", "", name) if "operator" not in name else name
-    return ""
-
-
-def _names_type(head: str, start: int) -> bool:
-    """Whether the brackets that are open at ``start`` are a macro's about the type, as in
-    ``EXPORT(char *) name(int a)``.
-    """
-    depth = 1
-    for place in range(start, len(head)):
-        depth += (head[place] == "(") - (head[place] == ")")
-        if not depth:
-            found = re.match(r"[\s*&]*(?:[\w~]+[\s*&]+)*([\w~:]+)\s*\(", head[place + 1 :])
-            return found is not None and not found[1].isupper()
-    return False
-
-
-def _closing(text: str) -> dict[int, int]:
-    """The place behind the brace that closes each one, by the place of that one."""
-    waiting: list[int] = []
-    found: dict[int, int] = {}
-    for mark in re.finditer(r"[{}]", text):
-        if mark[0] == "{":
-            waiting.append(mark.start())
-        elif waiting:
-            found[waiting.pop()] = mark.end()
-    return found
+    return Outline("c", tuple(definitions), found.outside)
