@@ -462,15 +462,15 @@ def test_a_printed_page_has_tables_and_figures_and_no_controls(
 
 
 @pytest.mark.parametrize("backend", ["canvas", "svg"])
-def test_a_bokeh_without_its_private_attributes_packs_the_same_document(monkeypatch, backend):
+def test_a_bokeh_that_is_not_known_packs_the_same_document(monkeypatch, backend):
     from bokeh.plotting import figure
 
     from perfvcs.pictures import packing
 
-    def document(*, private: bool) -> dict[str, object]:
+    def document(*, known: bool) -> dict[str, object]:
         plot = figure(width=200, height=100, title="one")
         plot.scatter([1, 2], [3, 4])
-        monkeypatch.setattr(packing, "PRIVATE", ("_property_values",) if private else ("_gone",))
+        monkeypatch.setattr(packing, "NEWEST_KNOWN", (99, 0) if known else (0, 0))
         archive = packing.FigureArchive(backend)
         assert archive.add(plot, "here") == 1
         root = drawn(archive.text())[0]["doc"]["roots"][0]
@@ -480,6 +480,6 @@ def test_a_bokeh_without_its_private_attributes_packs_the_same_document(monkeypa
             if not isinstance(value, dict | list)
         }
 
-    sparse, whole = document(private=True), document(private=False)
+    sparse, whole = document(known=True), document(known=False)
     assert sparse == whole
     assert whole.get("output_backend", "canvas") == backend
