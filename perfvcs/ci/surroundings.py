@@ -22,7 +22,6 @@ from perfvcs.system.foreign import UNDECODABLE, content
 from perfvcs.text.characters import shorten
 
 Platform = Literal["github", "gitlab", "plain"]
-PLATFORMS: tuple[Platform, ...] = ("github", "gitlab", "plain")
 LARGEST_EVENT = 1 << 26  # bytes
 COMMIT_ID = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 BRANCH = re.compile(r"(?!-)[^\x00-\x20\x7f~^:?*\[\\]{1,500}")

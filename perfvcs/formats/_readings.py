@@ -29,22 +29,6 @@ from perfvcs.profile.validity import MAX_NAME, Malformed
 from perfvcs.system.foreign import UNDECODABLE
 
 COMMIT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-# What tools say of values that they do not keep: parts of a metric's name, recorded beside the mean
-# and never judged.
-SUMMARY_FIELDS = (
-    "deviation",
-    "error",
-    "median",
-    "least",
-    "largest",
-    "low",
-    "high",
-    "p75",
-    "p90",
-    "p95",
-    "p99",
-    "p999",
-)
 FIRST_YEAR = 1970  # of measurements; years before 1000 are not even written with four digits
 COUNT = "samples"  # how many values there were
 
@@ -207,8 +191,10 @@ def about(metric: str, metrics: Mapping[str, Metric]) -> Metric:
 
 
 def summary(metric: str, mean: ReadingValue, **more: ReadingValue) -> dict[str, list[ReadingValue]]:
-    """One row of a value that stands for many, with what else its tool says of these: words of
-    ``SUMMARY_FIELDS`` and ``samples``.
+    """One row of a value that stands for many, with what else its tool says of these.
+
+    The words are ``deviation``, ``error``, ``median``, ``least``, ``largest``, ``low``, ``high``,
+    ``p75`` and other percentiles, and ``samples``: parts of a metric's name, never judged.
     """
     return {
         metric: [mean],

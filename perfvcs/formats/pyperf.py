@@ -25,7 +25,6 @@ MACHINE = {
     "python_version": "python",
     "python_implementation": "implementation",
 }
-FORMERLY = "common_metadata"  # version 6 of the files, of a tool that was called perf
 
 
 class _Run(msgspec.Struct):

@@ -67,6 +67,19 @@ BY_NAME = re.compile(
 )
 
 
+CALLED_BY_OTHERS = re.compile(r"\.(pytest_\w+|dask_setup)$")
+# parts of the product that may use a name of ours
+READABLE = {".py", ".html", ".js", ".c", ".h"}
+
+
+def defined(node: ast.stmt) -> list[str]:
+    """The names that a statement defines."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
 @cache
 def rooms() -> Any:
     """docs/rooms.py."""
@@ -188,6 +201,26 @@ def test_every_module_is_imported_by_another_one_of_the_product(graph):
     wanted |= {parent for name in wanted for parent in accumulate(name.split("."), "{}.{}".format)}
     alone = {name.removeprefix("perfvcs.") for name in graph.keys() - wanted}
     assert not {name for name in alone - STARTED if not BY_NAME.fullmatch(name)}
+
+
+def test_every_name_at_the_top_of_a_module_is_used_by_the_product():
+    """Members are found by their files."""
+    tops = [ROOT / name for name in ("perfvcs", "comment", *sorted(FAMILIES))]
+    files = [path for top in tops for path in top.rglob("*.*") if path.suffix in READABLE]
+    texts = {path: path.read_text() for path in files}
+    uses = Counter(word for text in texts.values() for word in re.findall(r"\w+", text))
+    alone = []
+    for path, text in texts.items():
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        module = module.removeprefix("perfvcs.").removesuffix(".__init__")
+        if path.suffix != ".py" or module in STARTED:
+            continue
+        nodes = ast.parse(text).body
+        if BY_NAME.fullmatch(module):
+            nodes = [node for node in nodes if not isinstance(node, ast.ClassDef)]
+        names = (name for node in nodes for name in defined(node))
+        alone += [f"{module}.{name}" for name in names if uses[name] == 1]
+    assert [name for name in alone if not CALLED_BY_OTHERS.search(name)] == []
 
 
 @pytest.mark.parametrize("level", range(len(LAYERS)))
