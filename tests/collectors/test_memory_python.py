@@ -20,7 +20,6 @@ from perfvcs.plugins.collector import CollectError
 
 Write = Callable[..., tuple[str, ...]]
 FOLDER = inside.MEMORY_INSIDE / "python"
-OTHER_PYTHON = "/usr/bin/python3"  # of the same version, without memray
 
 
 @pytest.fixture
