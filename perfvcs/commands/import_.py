@@ -71,7 +71,8 @@ def command(
     commit are filed under HEAD.
 
     The options of csv name the columns (uid=function size=n execution=run metrics=ms,mem) and
-    describe the metrics (unit.ms=ms better.rate=higher); see docs/exchange.md.
+    describe the metrics (unit.ms=ms better.rate=higher); see
+    docs/exchange/csv.md.
     """
     from perfvcs.exchange import is_folder
     from perfvcs.exchange.delivery import is_bundle

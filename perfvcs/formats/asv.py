@@ -1,5 +1,5 @@
-"""Results of asv (https://asv.readthedocs.io), of both versions of its files, as docs/exchange.md
-describes them.
+"""Results of asv (https://asv.readthedocs.io), of both versions of its files, as
+docs/exchange/asv.md describes them.
 """
 
 from __future__ import annotations

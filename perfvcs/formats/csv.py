@@ -1,4 +1,4 @@
-"""Tables of comma, semicolon or tab separated values, as docs/exchange.md describes them."""
+"""Tables of comma, semicolon or tab separated values, as docs/exchange/csv.md describes them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Profiles of Perun (https://github.com/Perfexionists/perun) in all its layouts, as
-docs/exchange.md describes them.
+docs/exchange/perun.md describes them.
 """
 
 from __future__ import annotations

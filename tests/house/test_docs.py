@@ -506,7 +506,9 @@ def test_a_replay_keeps_the_folder_and_the_variables(tmp_path):
 
 def test_what_nobody_can_do_is_shown_by_tests_that_are_there():
     rows = re.findall(
-        r"^\| .* \| `(\S+)::(\w+)` \|$", (ROOT / "docs" / "security.md").read_text(), re.MULTILINE
+        r"^\| .* \| `(\S+)::(\w+)` \|$",
+        (ROOT / "docs" / "evaluation" / "trust.md").read_text(),
+        re.MULTILINE,
     )
     assert len(rows) > 20
     missing = [
