@@ -68,13 +68,8 @@ class Regression:
     def __post_init__(self) -> None:
         if self.models != "all" and not self.models:
             raise UsageError('regression: models is empty: name some, or give "all"')
-        for model in (
-            ()
-            if self.models == "all"
-            else [self.models]
-            if isinstance(self.models, str)
-            else self.models
-        ):
+        named = (self.models,) if isinstance(self.models, str) else self.models
+        for model in named if self.models != "all" else ():
             if model not in (*MODELS, FULL_QUADRATIC):
                 raise UsageError(
                     "regression: there is no model"

@@ -222,5 +222,6 @@ def duration(seconds: float) -> str:
         minutes, rest = divmod(round(seconds), 60)
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
     hours, minutes = divmod(round(seconds / 60), 60)
-    parts = [f"{hours:,} h" if hours else "", f"{minutes} min" if minutes else ""]
-    return " ".join(filter(None, parts))
+    if not hours:
+        return f"{minutes} min"
+    return f"{hours:,} h {minutes} min" if minutes else f"{hours:,} h"

@@ -169,13 +169,11 @@ def newest(
     while side and since > base and past.outside(float(series[since - 1])) == side:
         since -= 1
     chance = past.chance(value)
+    rare = chance < FALSE_ALARM_RATE and past.support >= SUPPORT
     word: NewestWord = "usual"
     if side:
-        word = (
-            "changed"
-            if since < place or (chance < FALSE_ALARM_RATE and past.support >= SUPPORT)
-            else "suspected"
-        )
+        word = "changed" if since < place or rare else "suspected"
+    set_aside = base < place and since == place
     return NewestValue(
         place,
         value,
@@ -186,7 +184,7 @@ def newest(
         past.support,
         word,
         since if side else None,
-        place - 1 if base < place and since == place else None,
+        place - 1 if set_aside else None,
     )
 
 
