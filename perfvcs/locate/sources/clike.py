@@ -99,14 +99,14 @@ def _read(text: str) -> _Reader | None:
 
 def _words(text: str) -> list[Word] | None:
     """All words; None where a comment or a raw string has no end."""
-    found: list[Word] = []
+    words: list[Word] = []
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup or ""
         if kind == "endless":
             return None
         if kind != "space":
-            found.append(Word("text" if kind == "mark" else kind, match[0], match.start()))
-    return found
+            words.append(Word("text" if kind == "mark" else kind, match[0], match.start()))
+    return words
 
 
 class _Reader:
@@ -188,30 +188,30 @@ class _Reader:
         """
         following = self.words[end + 1].text if end + 1 < len(self.words) else ""
         before = self.chunk[-1] if self.chunk else Word("", "")
-        found = None if self._in_brackets or self.torn else head(self.chunk, scope)
-        name = "" if found or self._in_brackets else function_name(self.chunk)
+        function = None if self._in_brackets or self.torn else head(self.chunk, scope)
+        name = "" if function or self._in_brackets else function_name(self.chunk)
         initialises = (
-            found is not None
-            and ":" in found.after
+            function is not None
+            and ":" in function.after
             and (before.kind == "name" or before.text == ">")
         )
-        is_data = self._in_brackets or (found is None and opens_data(self.chunk))
+        is_data = self._in_brackets or (function is None and opens_data(self.chunk))
         self.chunk += self.words[start : end + 1]
         if is_data or following in (",", ")", "]", "=", ".") or (initialises and following == "{"):
             return
-        if found is not None and not initialises:
-            self._function(scope, found)
-        elif found is not None or following != ";":
+        if function is not None and not initialises:
+            self._function(scope, function)
+        elif function is not None or following != ";":
             if name:
                 self._body(scope + name)
             self._unclear(scope, has_body=bool(name))
 
     def _body(self, name: str) -> str:
         """Note where the function that has just ended stands; gives its digest."""
-        own = digest([*self.conditions[-1:], *_texts(self.chunk)])
+        content = digest([*self.conditions[-1:], *_texts(self.chunk)])
         last = self.chunk[-1]
-        self.bodies.append(Body(name, self.chunk[0].start, last.start + len(last.text), own))
-        return own
+        self.bodies.append(Body(name, self.chunk[0].start, last.start + len(last.text), content))
+        return content
 
     def _closing(self, start: int) -> tuple[int | None, bool]:
         """The brace that closes another; branches of a condition are alternatives, of which the
@@ -245,18 +245,14 @@ class _Reader:
         return None, crossed
 
     def _directive(self, text: str) -> None:
-        if found := _INCLUDE.match(text):
-            name = found[2] or found[3]
+        if match := _INCLUDE.match(text):
+            name = match[2] or match[3]
             self.uses[name or ANY_FILE] = None  # a macro gives the name of any file
-            named = [*words_of(name or ""), *NAME.findall("" if name else found[4])]
-            is_named = bool(name) and found[1] != "embed"
-            self._add(
-                "",
-                ["#include", name if is_named else text],
-                [],
-                [] if is_named else named,
-                effect=True,
-            )
+            if name and match[1] != "embed":
+                self._add("", ["#include", name], [], effect=True)
+            else:
+                mentions = words_of(name) if name else NAME.findall(match[4])
+                self._add("", ["#include", text], [], mentions, effect=True)
             return
         plain = _COMMENT.sub(" ", text)
         words = plain.replace("#", " ", 1).split()
@@ -280,13 +276,13 @@ class _Reader:
         else:
             self._add("", words, names, effect=True)
 
-    def _function(self, scope: str, found: Head) -> None:
-        name, chunk = scope + found.name, self.chunk
+    def _function(self, scope: str, function: Head) -> None:
+        name, chunk = scope + function.name, self.chunk
         self._inner()
-        own = self._body(name)
-        names = set(_mentions(chunk, found.parameters)) - KEYWORDS
+        content = self._body(name)
+        names = set(_mentions(chunk, function.parameters)) - KEYWORDS
         names.discard(name.rpartition("::")[2])
-        self.functions.add(name, own, names)
+        self.functions.add(name, content, names)
         last = name.rpartition("::")[2]
         replaced = f"{last} in the place of a library's" if last in REPLACING else ""
         self.statements.append(
@@ -296,9 +292,9 @@ class _Reader:
 
     def _statement(self, scope: str) -> None:
         """A declaration: any name in it may mean something else where it changes."""
-        own = [Word("name", "struct"), *self.chunk] if self.behind_type else self.chunk
+        declaration = [Word("name", "struct"), *self.chunk] if self.behind_type else self.chunk
         if self.chunk and (
-            self.torn or (not declares(own, scope) and scope_name(self.chunk) is None)
+            self.torn or (not declares(declaration, scope) and scope_name(self.chunk) is None)
         ):
             self._unclear(scope)
         elif self.chunk:
@@ -322,11 +318,11 @@ class _Reader:
         self._inner()
         texts = _texts(self.chunk)
         names = [name for name in _mentions(self.chunk) if name not in KEYWORDS]
-        own = set(texts[: texts.index("{")] if "{" in texts else texts)
+        outside = set(texts[: texts.index("{")] if "{" in texts else texts)
         self._add(
             scope,
             texts,
-            [name for name in names if name in own],
+            [name for name in names if name in outside],
             names,
             unclear=True,
             starts=self._starts,
@@ -356,13 +352,13 @@ class _Reader:
         starts: str = "",
         has_body: bool = False,
     ) -> None:
-        found = digest([*self.conditions[-1:], scope, *words])
+        content = digest([*self.conditions[-1:], scope, *words])
         if not has_body:
-            self.outside.append(found)
+            self.outside.append(content)
         self.statements.append(
             Statement(
                 "",
-                found,
+                content,
                 tuple(dict.fromkeys(binds)),
                 tuple(dict.fromkeys(mentions)),
                 effect,
@@ -398,5 +394,5 @@ def _mentions(words: Sequence[Word], parameters: frozenset[str] = frozenset()) -
 
 def _named(text: str) -> Iterator[str]:
     """The names in the strings of a directive."""
-    for found in _TEXT.findall(text):
-        yield from words_of(found)
+    for string in _TEXT.findall(text):
+        yield from words_of(string)

@@ -84,7 +84,7 @@ def bare(chunk: Sequence[Word], *, called: bool = False) -> list[Word] | None:
     """A chunk without templates, attributes and labels such as ``public:``; None where one of them
     has no end, or calls it, unless it may be ``called``.
     """
-    found: list[Word] = []
+    words: list[Word] = []
     place, value = 0, False  # whether the words are those of a value
     while place < len(chunk):
         word, following = chunk[place], chunk[place + 1].text if place + 1 < len(chunk) else ""
@@ -92,30 +92,30 @@ def bare(chunk: Sequence[Word], *, called: bool = False) -> list[Word] | None:
         value = value or word.text in ("=", "{")
         if word.text == "operator":
             end = _operator(chunk, place)
-            found.append(Word("name", "".join(one.text for one in chunk[place:end])))
+            words.append(Word("name", "".join(part.text for part in chunk[place:end])))
         elif (word.text in ATTRIBUTES and following == "(") or (
             word.text == "[" and following == "["
         ):
             end = _end(chunk, place + (word.text != "["))
-            found += [word] if word.text in ("decltype", "typeof") else []
+            words += [word] if word.text in ("decltype", "typeof") else []
             calling = CALLED_BY_LINKERS.intersection(
-                one.text.strip("_") for one in chunk[place:end]
+                part.text.strip("_") for part in chunk[place:end]
             )
             if calling and not called:
                 return None
         elif word.kind == "name" and following == "<" and not value:
             end = _angle(chunk, place + 1)
-            found += [word] if word.text != "template" else []
+            words += [word] if word.text != "template" else []
         elif word.text == "extern" and following.endswith('"'):
             end = place + 2
-        elif word.text == ":" and len(found) < 10 and any(one.text in LABELS for one in found):
-            found = []
+        elif word.text == ":" and len(words) < 10 and any(part.text in LABELS for part in words):
+            words = []
         else:
-            found.append(word)
+            words.append(word)
         if end is None:
             return None
         place = end
-    return found
+    return words
 
 
 def head(chunk: Sequence[Word], scope: str, *, body: bool = True) -> Head | None:
@@ -211,9 +211,9 @@ def declares(chunk: Sequence[Word], scope: str) -> bool:
         return False
     if "{" in outside and not {"struct", "union", "class", "="} & set(outside) and ";" in texts:
         return False
-    own = outside[: outside.index("=")] if "=" in outside else outside
+    declared = outside[: outside.index("=")] if "=" in outside else outside
     pointer = any(pair in (("(", "*"), ("(", "&"), ("(", "^")) for pair in pairwise(texts))
-    return sum(NAME.fullmatch(text) is not None for text in own) > 1 - pointer
+    return sum(NAME.fullmatch(text) is not None for text in declared) > 1 - pointer
 
 
 def starts(chunk: Sequence[Word]) -> str:
@@ -234,7 +234,7 @@ def starts(chunk: Sequence[Word]) -> str:
     if not plain or not NO_OBJECTS.isdisjoint(texts):
         return ""
     outside = list(_outside(plain))
-    own = outside[
+    declared = outside[
         : min(
             (outside.index(mark) for mark in ("=", "{", "(") if mark in outside),
             default=len(outside),
@@ -242,10 +242,10 @@ def starts(chunk: Sequence[Word]) -> str:
     ]
     names = [
         text
-        for text in own
+        for text in declared
         if NAME.fullmatch(text) and text not in STORED and not _MACRO.fullmatch(text)
     ]
-    if "*" in own or "operator" in "".join(own) or len(names) < 2:
+    if "*" in declared or "operator" in "".join(declared) or len(names) < 2:
         return ""
     if "(" in outside and head(words or (), "", body=False) is not None:  # of a function, declared
         return ""
@@ -262,7 +262,7 @@ def calls_linker(chunk: Sequence[Word]) -> bool:
             word.text == "[" and following == "["
         ):
             end = _end(chunk, place + (word.text != "[")) or len(chunk)
-            if not CALLED_BY_LINKERS.isdisjoint(one.text.strip("_") for one in chunk[place:end]):
+            if not CALLED_BY_LINKERS.isdisjoint(part.text.strip("_") for part in chunk[place:end]):
                 return True
     return False
 
@@ -297,10 +297,10 @@ def scope_name(chunk: Sequence[Word]) -> str | None:
     for keyword in ("class", "struct", "union"):
         if keyword in texts:
             after = texts.index(keyword) + 1
-            own = texts[after : texts.index(":", after) if ":" in texts[after:] else None]
+            named = texts[after : texts.index(":", after) if ":" in texts[after:] else None]
             names = [
                 text
-                for text in own
+                for text in named
                 if NAME.fullmatch(text) and text not in KEYWORDS and text != "final"
             ]
             return names[-1] if names else None
@@ -405,29 +405,35 @@ def _is_parameter(part: Sequence[Word]) -> bool:
 def _is_typed(part: Sequence[Word]) -> bool:
     """Whether what stands between commas has a type, so that it is no argument."""
     texts = [word.text for word in part]
-    own = texts[: texts.index("=")] if "=" in texts else texts
+    declared = texts[: texts.index("=")] if "=" in texts else texts
     names = [
         place
-        for place, text in enumerate(own)
-        if NAME.fullmatch(text) and (not place or own[place - 1] != "::")
+        for place, text in enumerate(declared)
+        if NAME.fullmatch(text) and (not place or declared[place - 1] != "::")
     ]
-    return not TYPES.isdisjoint(own) or len(names) > 1 or own[-1:] in (["*"], ["&"], ["."])
+    return (
+        not TYPES.isdisjoint(declared) or len(names) > 1 or declared[-1:] in (["*"], ["&"], ["."])
+    )
 
 
 def _parameter(part: Sequence[Word]) -> str:
     """The name of a parameter; empty where it has none, or is written in another way."""
     texts = [word.text for word in part]
-    own = texts[: texts.index("=")] if "=" in texts else texts
-    own = own[: own.index("[")] if "[" in own else own
+    declared = texts[: texts.index("=")] if "=" in texts else texts
+    declared = declared[: declared.index("[")] if "[" in declared else declared
     if (
-        "(" in own
-        or len(own) < 2
-        or own[-2] in QUALIFIERS
-        or own[-2] == "::"
-        or own[-1] in KEYWORDS
+        "(" in declared
+        or len(declared) < 2
+        or declared[-2] in QUALIFIERS
+        or declared[-2] == "::"
+        or declared[-1] in KEYWORDS
     ):
         return ""
-    return own[-1] if NAME.fullmatch(own[-1]) and not QUALIFIERS.issuperset(own[:-1]) else ""
+    return (
+        declared[-1]
+        if NAME.fullmatch(declared[-1]) and not QUALIFIERS.issuperset(declared[:-1])
+        else ""
+    )
 
 
 def _may_follow(words: Sequence[Word], *, made: bool) -> bool:
