@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from perfvcs import plugins
 from perfvcs.collectors._shared import symbols
 from perfvcs.collectors.memory import census, heap, shim
-from perfvcs.collectors.memory.heap import AllocationSite, largest, owner, text
+from perfvcs.collectors.memory.heap import AllocationSite, HeapFrame, largest, owner, text
 from perfvcs.errors import UsageError
 from perfvcs.plugins.collector import CollectError
 
@@ -595,22 +595,23 @@ def test_a_program_without_symbols_has_places_instead_of_names(
 )
 def test_a_site_is_called_after_the_code_that_wanted_memory(frames: list[str], name: str) -> None:
     stack = tuple(
-        (frame.partition("@")[0], "", "/lib/" + frame.partition("@")[2]) for frame in frames
+        HeapFrame(name, "", f"/lib/{library}")
+        for name, _, library in (frame.partition("@") for frame in frames)
     )
     assert owner(stack) == name
 
 
 def test_a_frame_is_reported_with_its_line_or_its_file() -> None:
     assert (
-        text(("f", "a.c:3", "/lib/x.so")) == "f (a.c:3)"
-        and text(("f", "", "/lib/x.so")) == "f (x.so)"
-        and text(("f", "", "")) == "f"
+        text(HeapFrame("f", "a.c:3", "/lib/x.so")) == "f (a.c:3)"
+        and text(HeapFrame("f", "", "/lib/x.so")) == "f (x.so)"
+        and text(HeapFrame("f", "", "")) == "f"
     )
 
 
 def test_the_largest_sites_are_kept_and_nothing_is_lost() -> None:
     sites = [
-        AllocationSite(((f"f{number % 7}", "", ""),), bytes=float(number), count=1.0)
+        AllocationSite((HeapFrame(f"f{number % 7}", "", ""),), bytes=float(number), count=1.0)
         for number in range(100)
     ]
     kept = largest(sites, 3)
