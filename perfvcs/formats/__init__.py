@@ -346,8 +346,8 @@ def _recognised(path: str, base: str, head: bytes) -> str:
     ]
     if not formats:
         raise UnreadableFile(
-            f"{path} has none of the formats known here ({', '.join(readable)}): convert it, or"
-            " name its format with --format"
+            f"{path} has none of the formats known here (docs/exchange.md lists them): convert it,"
+            " or name its format with --format"
         )
     return formats[0]
 
