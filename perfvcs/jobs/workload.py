@@ -29,6 +29,7 @@ from perfvcs.jobs.content import (
 )
 from perfvcs.launcher.preparation import run
 from perfvcs.profile import ParameterValue
+from perfvcs.profile.validity import MAX_NAME
 
 MAX_STRING = 128 * 1024 - 1  # Linux refuses a longer argument (MAX_ARG_STRLEN)
 # of a folder; they differ where nothing of the input does
@@ -38,7 +39,7 @@ WORKLOAD_KINDS: dict[str, tuple[str, ...]] = {
     "integers": (),
     "strings": ("seed",),
     "files": ("content", "seed"),
-    "command": ("sizes", "timeout"),
+    "command": ("name", "sizes", "timeout"),
 }
 
 
@@ -182,8 +183,10 @@ class OutputWorkload(Workload):
                 )
             except PerfError as error:
                 raise WorkloadError(f"the workload could not be generated: {error}") from None
-            path = folder.absolute() / f"output-{_digest(Path(file.name))}"
-            _place(file, path)
+            digest = _digest(Path(file.name))
+            path = folder.absolute() / f"output-{digest}"
+            if _digest(path) != digest:  # what other revisions were given stays as it is
+                _place(file, path)
         return str(path)
 
     def drawn(self, seed: int) -> OutputWorkload | None:
@@ -269,18 +272,21 @@ def _outputs(entry: Mapping[str, object]) -> Iterable[Workload]:
             ' {n}"'
         )
     argv, limit = words(command, "workloads, command"), seconds(timeout, "workloads, timeout")
+    name = entry.get("name", "")
+    if not isinstance(name, str) or len(name) > MAX_NAME:
+        raise UsageError(f"workloads: name = {name!r:.80} is not a name: write a short text")
     if "sizes" not in entry:
         if "{n}" in command:
             raise UsageError(
                 "workloads: the command has {n}, but there is no list of `sizes`: add sizes ="
                 " [1000, 2000]"
             )
-        return [OutputWorkload(command, argv=tuple(argv), timeout=limit)]
+        return [OutputWorkload(name or command, argv=tuple(argv), timeout=limit)]
     if "{n}" not in command:
         raise UsageError("workloads: there are `sizes`, but the command has no {n} to put them in")
     return [
         OutputWorkload(
-            command.replace("{n}", str(n)),
+            f"{name}-{n}" if name else command.replace("{n}", str(n)),
             {"n": n},
             float(n),
             tuple(word.replace("{n}", str(n)) for word in argv),

@@ -214,8 +214,13 @@ def test_the_output_of_a_command_becomes_a_file(tmp_path: Path) -> None:
         source == {one.name: hashlib.sha256(path.read_bytes()).hexdigest()[:16]}
         and path.name == f"output-{source[one.name]}"
     )
+    before = path.stat()
+    assert prepared(one, tmp_path) == path and path.stat() == before
     (tmp_path / "gen.py").write_text("print('other')")
     assert prepared(one, tmp_path).read_text() == "other\n" and path.exists()
+    named = parse({"command": "echo {n}", "name": "numbers", "sizes": [10, 20]})
+    assert [workload.name for workload in named] == ["numbers-10", "numbers-20"]
+    assert parse({"command": "echo one", "name": "one"})[0].name == "one"
     (single,) = parse({"command": "echo one"})
     assert prepared(single, tmp_path).read_text() == "one\n" and single.size is None
 
@@ -339,6 +344,7 @@ def test_a_full_disk_gets_one_line_and_leaves_nothing(
         ({"integres": [1]}, "no key `integres`; did you mean `integers`"),
         ({"zzz": [1]}, "no key `zzz`; there are: integers, strings, files, command"),
         ({"integers": [1], "content": "text"}, "no key `content`"),
+        ({"command": "echo x", "name": 5}, "name = 5 is not a name"),
         ({"files": ["1kB"], "contents": "text"}, "did you mean `content`"),
         ({"integers": []}, "integers is an empty list"),
         ({"integers": 5}, "neither a list nor a range"),
