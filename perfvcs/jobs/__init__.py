@@ -37,6 +37,7 @@ from perfvcs.text.words import Named, meant
 
 MAX_CELLS = 10_000
 MAX_COUNT = 1_000_000  # executions; a design beyond it is a slip of the pen
+DESIGN_KEYS = ("executions", "warmup")  # of a job, which the entry of a collector may override
 SHELL_WORDS = {"|", "||", "&", "&&", ";", "<", ">", ">>", "2>&1", "2>", "&>"}
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
@@ -49,6 +50,14 @@ class MemberEntry(NamedTuple):
     name: str
     options: dict[str, Any]
     built: Any
+
+
+class CollectorDesign(NamedTuple):
+    """How often a job runs under one collector; ``own``: its entry says how many executions."""
+
+    executions: int
+    warmup: int
+    own: bool
 
 
 @dataclass(frozen=True)
@@ -165,9 +174,15 @@ def matrix(config: Config, only: Collection[str] = ()) -> list[Cell]:
 def chosen_jobs(cells: Sequence[Cell], names: Iterable[str]) -> set[int]:
     """The places of the cells that names, or parts of names, mean; raises UsageError for an unknown
     one.
+
+    ``(time)`` means every job under that collector.
     """
     called = [
-        Named((cell.name, cell.label), (f"{cell.label} ({cell.collector_name})",)) for cell in cells
+        Named(
+            (cell.name, cell.label),
+            (f"{cell.label} ({cell.collector_name})", f"({cell.collector_name})"),
+        )
+        for cell in cells
     ]
     found: set[int] = set()
     for name in names:
@@ -195,15 +210,10 @@ def _cells(config: Config, table: JobTable, room: int) -> list[Cell]:
         if not values:
             raise BadConfig(f"{place}: `{key}` is empty, so there is nothing to run")
     executions, auto = _executions(table)
-    counts = (
-        ("executions", executions, 1, MAX_COUNT),
-        ("warmup", table.warmup, 0, MAX_COUNT),
-        ("binaries", table.binaries, 1, 1000),
-        ("retries", table.retries, 0, 1000),
-    )
-    for key, count, least, most in counts:
-        if not least <= count <= most:
-            raise BadConfig(f"{place}: `{key}` is {count}, but must be {least} to {most:,}")
+    _count("executions", executions, 1, MAX_COUNT, place)
+    _count("warmup", table.warmup, 0, MAX_COUNT, place)
+    _count("binaries", table.binaries, 1, 1000, place)
+    _count("retries", table.retries, 0, 1000, place)
     if len(table.name) > MAX_NAME:
         raise BadConfig(f"{place[:40]}...: `name` has over {MAX_NAME:,} characters: shorten it")
     for text in [*commands, *table.args]:
@@ -217,11 +227,13 @@ def _cells(config: Config, table: JobTable, room: int) -> list[Cell]:
         list(config.python.versions) if config.python and config.python.versions else [None]
     )
     members = [_member("collectors", entry, place) for entry in table.collectors]
+    designs = [_design(entry, executions, table.warmup, place) for entry in table.collectors]
     postprocessors = tuple(
         _member("postprocessors", entry, place).built for entry in table.postprocessors
     )
     timeout = seconds(table.timeout, f"{place}, timeout")
-    axes = commands, table.args, workloads, pythons, members
+    collecting = list(zip(members, designs, strict=True))
+    axes = commands, table.args, workloads, pythons, collecting
     if (count := prod(map(len, axes))) > room:
         whole = MAX_CELLS - room + count
         raise BadConfig(
@@ -241,15 +253,15 @@ def _cells(config: Config, table: JobTable, room: int) -> list[Cell]:
             collector=member.built,
             postprocessors=postprocessors,
             timeout=timeout,
-            executions=executions,
-            warmup=table.warmup,
+            executions=design.executions,
+            warmup=design.warmup,
             binaries=table.binaries,
             retries=table.retries,
             env=config.env | table.env,
-            auto=auto,
+            auto=None if design.own else auto,
             hosts=table.hosts,
         )
-        for command, args, workload, python, member in product(*axes)
+        for command, args, workload, python, (member, design) in product(*axes)
     ]
 
 
@@ -289,6 +301,23 @@ def former_names(config: Config) -> dict[str, str]:
     return found
 
 
+def _design(entry: NamedOptions, executions: int, warmup: int, place: str) -> CollectorDesign:
+    """What a collector's entry says of its executions, and the job's word where it says nothing."""
+    options = {} if isinstance(entry, str) else entry
+    own = options.get("executions", executions), options.get("warmup", warmup)
+    _count("executions", own[0], 1, MAX_COUNT, f"{place}, collectors")
+    _count("warmup", own[1], 0, MAX_COUNT, f"{place}, collectors")
+    return CollectorDesign(*own, "executions" in options)
+
+
+def _count(key: str, count: object, least: int, most: int, place: str) -> None:
+    """Raises BadConfig for what is not a whole number between these."""
+    if isinstance(count, bool) or not isinstance(count, int):
+        raise BadConfig(f"{place}: `{key}` is {count!r}, but must be a whole number")
+    if not least <= count <= most:
+        raise BadConfig(f"{place}: `{key}` is {count}, but must be {least} to {most:,}")
+
+
 def _executions(table: JobTable) -> tuple[int, AutoTable | None]:
     """The number of executions, and what is to be found where it is to be planned from what is
     stored.
@@ -325,6 +354,8 @@ def _member(family: str, entry: NamedOptions, path: str) -> MemberEntry:
             f"{path}: an entry of `{family}` needs a `name`, such as {{ name ="
             f' "{(names(family) or ["time"])[0]}" }}'
         )
+    if family == "collectors":  # how often it runs is not what it measures
+        options = {key: value for key, value in options.items() if key not in DESIGN_KEYS}
     return MemberEntry(kind, options, build(family, kind, options, path))
 
 

@@ -17,6 +17,7 @@ from perfvcs.profile import Job
 from perfvcs.text.quantity import duration
 
 if TYPE_CHECKING:
+    from perfvcs.jobs import Cell
     from perfvcs.measure.session import Session
 
 FEWEST = 5  # executions that a verdict needs
@@ -168,14 +169,22 @@ def spend(
     time, in the end to those with the fewest.
     """
     for number in _by_units(session, most):
-        for _ in range(min(FEWEST, most[number]) - session.count(number)):
-            if not _whole(session, number, min(FEWEST, most[number])) or not session.more(number):
+        fewest = min(_fewest(session.cells[number]), most[number])
+        for _ in range(fewest - session.count(number)):
+            if not _whole(session, number, fewest) or not session.more(number):
                 break
     open_for: dict[int, list[int]] = {}
     while (chosen := _best(session, most, open_for)) is not None:
         if is_decided(chosen) or not session.more(chosen):
             most = {other: count for other, count in most.items() if other != chosen}
         open_for.pop(chosen, None)
+
+
+def _fewest(cell: Cell) -> int:
+    """The executions that a verdict needs: what repeats exactly is known after those that were
+    asked for.
+    """
+    return min(cell.executions, FEWEST) if cell.exact else FEWEST
 
 
 def _by_units(session: Session, most: Mapping[int, int]) -> list[int]:

@@ -4,9 +4,11 @@ measured or decided.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
+from math import ceil
 
 import msgspec
 from msgspec import structs
@@ -385,14 +387,24 @@ def settle(
 def _settle(session: Session, looks: Sequence[int], is_decided: Callable[[int], bool]) -> None:
     """Run as many blocks of each job as it takes until it is decided at one of the looks.
 
-    Where several blocks run at a time, there is a look after as many.
+    Where several blocks run at a time, there is a look after as many. What repeats exactly
+    has its first look after the executions that perf.toml asks for.
     """
     width = session.executor.width
     looks = [pairs for pairs in looks if pairs % width == 0 or pairs == looks[-1]]
-    pending, done = set(range(len(session.cells))), 0
+    pending, done = set(range(len(session.cells))), Counter[int]()
+    if soon := {
+        number: width * ceil(cell.executions / width)
+        for number, cell in enumerate(session.cells)
+        if cell.exact and cell.executions < looks[0]
+    }:
+        session.run(soon)
+        done.update(soon)
+        pending -= {number for number in soon if is_decided(number)}
     for pairs in looks:
-        session.run(dict.fromkeys(pending, pairs - done))
-        done = pairs
+        more = {number: pairs - done[number] for number in pending}
+        session.run(more)
+        done.update(more)
         if pairs < looks[-1]:
             pending = {number for number in pending if not is_decided(number)}
         if not pending or session.tally.is_over():

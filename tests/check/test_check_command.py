@@ -196,6 +196,20 @@ def test_measuring_collects_both_in_turns_and_stops_when_decided(
     assert 5 <= header.design.executions <= 30
 
 
+def test_what_repeats_exactly_takes_the_executions_that_were_asked_for(
+    project: Project, perf: Perf
+) -> None:
+    project.configure(
+        'cmd = "python3 work.py"\ncollectors = [{ name = "bytecode", executions = 1, warmup = 0 }]'
+    )
+    project.commit("few", **{"work.py": "sum(n for n in range(1000))"})
+    project.commit("many", **{"work.py": "sum(n for n in range(2000))"})
+    said = perf("check", "--measure", "HEAD~1", "HEAD", code=3)
+    assert "  degradation    work  bytecodes" in said.out
+    headers = Repository.find().index.headers([project.git("rev-parse", "HEAD")])
+    assert [header.design.executions for header in headers] == [1]
+
+
 def test_measuring_a_fixed_number_of_pairs_of_a_revision_against_itself(
     project: Project, perf: Perf
 ) -> None:

@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -101,8 +102,12 @@ class Simulated:
         monkeypatch: pytest.MonkeyPatch,
         budget: float,
         jobs: Sequence[tuple[float, float, int]],
+        exact: Sequence[int] = (),
     ) -> None:
         self.now, self.jobs = 0.0, jobs
+        self.cells = [
+            SimpleNamespace(exact=number in exact, executions=1) for number in range(len(jobs))
+        ]
         monkeypatch.setattr(time, "monotonic", lambda: self.now)
         self.budget, self.pace, self.chance = (
             Budget(budget, began=0.0),
@@ -185,6 +190,14 @@ def test_a_job_that_is_decided_leaves_the_time_to_others(monkeypatch: pytest.Mon
     session = Simulated(monkeypatch, 40.5, [(1, 0.1, 1), (1, 0.1, 1)])
     spend(session, {0: 60, 1: 60}, lambda number: number == 0)  # type: ignore[arg-type]
     assert [session.count(0), session.count(1)] == [5, 35]
+
+
+def test_what_repeats_exactly_gets_what_it_asks_for_and_no_more_once_it_is_decided(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = Simulated(monkeypatch, 40.5, [(1, 0.0, 1), (1, 0.1, 1)], exact=[0])
+    spend(session, {0: 60, 1: 60}, lambda number: number == 0)  # type: ignore[arg-type]
+    assert [session.count(0), session.count(1)] == [1, 39]
 
 
 def test_how_long_it_takes_is_said_before_it_begins(

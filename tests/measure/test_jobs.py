@@ -84,6 +84,34 @@ def test_what_changes_the_measurement_changes_the_series_and_the_design_does_not
     assert plain.key != cells(cmd="./a")[0].job({"bench/": "0" * 16}).key
 
 
+def test_a_collector_has_its_own_executions_which_are_no_part_of_the_series() -> None:
+    entry = {"name": "instructions", "executions": 1, "warmup": 0}
+    time, own = cells(cmd="./a", executions="auto", warmup=3, collectors=["time", entry])
+    assert (time.executions, time.warmup, time.auto is not None) == (10, 3, True)
+    assert (own.executions, own.warmup, own.auto) == (1, 0, None)
+    assert own.options == cells(cmd="./a", collectors=["instructions"])[0].options == {}
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ({"executions": 0}, "`executions` is 0, but must be 1 to 1,000,000"),
+        ({"executions": "auto"}, "`executions` is 'auto', but must be a whole number"),
+        ({"warmup": True}, "`warmup` is True, but must be a whole number"),
+    ],
+)
+def test_the_executions_of_a_collector_are_a_number(entry: dict[str, Any], expected: str) -> None:
+    with pytest.raises(BadConfig, match=f"job `./a`, collectors: {expected}"):
+        cells(cmd="./a", collectors=[{"name": "time", **entry}])
+
+
+def test_a_collector_in_brackets_means_all_its_jobs() -> None:
+    both = ["time", "instructions"]
+    config = read({"job": [{"cmd": "./a", "collectors": both}, {"cmd": "./b", "collectors": both}]})
+    found = [(cell.name, cell.collector_name) for cell in matrix(config, ["(instructions)"])]
+    assert found == [("a", "instructions"), ("b", "instructions")]
+
+
 def test_only_the_jobs_named_are_taken() -> None:
     config = read(
         {"job": [{"name": "a", "cmd": "./a"}, {"name": "b", "cmd": "./b", "args": ["1", "2"]}]}
