@@ -3,6 +3,8 @@
 # make test    lint, types, every test and the branches of the rooms that judge; with ARGS only pytest with these: make test ARGS='-k store'
 # make explore  the tests by examples, with examples that nobody has tried; a failure prints how to repeat it
 # make coverage  only these branches, by the tests of these rooms; with ARGS=--all the branches of everything, in all processes (slow)
+# make bench   measure this commit and the one where it left main in turns; fails on a proven degradation, or above a limit (QUICK=1: instructions only; BASE=...)
+# make bench-history COUNT=50  measure the last commits (every tenth; EVERY=...) by instructions, and publish them to build/bench
 # make site    make a site with a search of docs/, in build/docs, and the manual page of all commands, in build/man
 # make docs    the same, after running the commands of every document and recording those that take seconds, which `make test` compares
 # make lint    ruff and mypy only
@@ -28,7 +30,7 @@ IN_PROCESS = COVERAGE_IN_PROCESS="$(CORE)"
 MEASURED = -m "not simulation" $(CORE)
 endif
 
-.PHONY: help demo demo-curves test explore coverage site docs lint fresh clean
+.PHONY: help bench bench-history demo demo-curves test explore coverage site docs lint fresh clean
 
 unexport PYTHONDONTWRITEBYTECODE # pytest keeps the tests that it has prepared, mypy and Python what they have compiled
 
@@ -71,6 +73,12 @@ explore: .venv-test/installed
 
 coverage: .venv-test/installed
 	@failed=; $(WITH_COVERAGE) $(MEASURED) || failed="$$failed pytest"; $(BRANCHES); $(VERDICT)
+
+bench: .venv-test/installed
+	@PATH="$(CURDIR)/.venv-test/bin:$$PATH" sh .ci/bench $(ARGS)
+
+bench-history: .venv-test/installed
+	@PATH="$(CURDIR)/.venv-test/bin:$$PATH" sh .ci/bench-history $(ARGS)
 
 site: .venv-test/installed
 	@$(IN_TEST) sphinx -q -n -W --keep-going -b html docs build/docs && $(IN_TEST) sphinx -q -b man docs build/man && \
