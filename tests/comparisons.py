@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import numpy as np
 from samples import WALL, sample_profile
 
-from perfvcs.check import Change, compare
+from perfvcs.check import VERDICT_WORDS, Change, Report, compare
+from perfvcs.check.answer import within
+from perfvcs.check.markdown import decode, encode, markdown
+from perfvcs.check.screen import screen
+from perfvcs.check.text import text
 from perfvcs.profile import Collected, Design, Metric, Profile, Resources
 
 OLD, NEW = "1" * 40, "2" * 40
@@ -53,3 +59,28 @@ def verdict(old: Any, new: Any, **options: Any) -> Change:
     )
     (change,) = compare([sides[0]], [sides[1]], **options).changes
     return change
+
+
+def sound(report: Report) -> Report:
+    """The report, which has only words that there are, finite numbers, and can be written in every
+    form.
+    """
+    for change in report.changes:
+        assert change.word in VERDICT_WORDS
+        assert all(
+            math.isfinite(value)
+            for value in msgspec.structs.astuple(change)
+            if isinstance(value, float)
+        )
+        assert change.low is None or change.high is None or change.low <= change.high
+        assert not change.gate or change.word == "degradation"
+        if change.word == "inconclusive":  # within what bound, or why there is none
+            assert (
+                within(change.bound) in change.reason if change.bound is not None else change.reason
+            )
+            assert change.bound is not None or "interval reaches" not in change.reason
+    assert decode(encode(report)) == report
+    assert text(report)
+    assert len(screen(report).splitlines()) <= 24
+    assert markdown(report)
+    return report

@@ -49,6 +49,8 @@ ROOT = TESTS.parent  # of the repository
 EXITING = 0x4  # PF_EXITING of the kernel, among the flags of /proc/PID/stat
 # how the reason begins of a test that is skipped for what the machine lacks
 LACK = "missing here: "
+SLOW_TOOLS = {"chromium", "chromedriver", "valgrind", "/usr/bin/perf"}
+SLOW_FIXTURES = {"browser"}
 Once = Callable[[str, Callable[[Path], object]], Path]
 Made = TypeVar("Made")
 # set in many containers, or by some people: what Python does, how programs print, where shells look
@@ -343,6 +345,18 @@ class Branches:
 def pytest_configure(config: pytest.Config) -> None:
     if measured := os.environ.get("COVERAGE_IN_PROCESS"):
         config.pluginmanager.register(Branches(tuple(measured.split())))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark ``slow`` every test that draws by lot for seconds, or has a tool or a fixture that takes
+    as long. The others that are slow say so themselves.
+    """
+    for item in items:
+        tools = {tool for mark in item.iter_markers("needs") for tool in mark.args}
+        drawn = item.get_closest_marker("simulation") is not None
+        if drawn or tools & SLOW_TOOLS or SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker("slow")
 
 
 @pytest.hookimpl(trylast=True)

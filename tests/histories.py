@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 from conftest import Project, Said
-from samples import sample_profile
+from samples import interleaved, noisy, sample_profile
 
 from perfvcs.profile import Collected, Environment, Job, Profile
 from perfvcs.repository import Repository
@@ -46,6 +46,13 @@ def grow(project: Project, count: int, title: str = "Change", days: int = 0) -> 
     return project.git(
         "rev-list", "--reverse", f"--max-count={count}", "--first-parent", "HEAD"
     ).split()
+
+
+def slowed(project: Project) -> list[str]:
+    """Two commits with profiles of one session, the second a fifth slower."""
+    commits = [project.commit(f"version {number}") for number in range(2)]
+    store(*interleaved(commits, [noisy(0.01), noisy(0.012, seed=2)]))
+    return commits
 
 
 def begun(project: Project, count: int) -> list[str]:

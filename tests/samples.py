@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from perfvcs.profile import Collected, Design, Environment, Job, Metric, Profile, Resources
+
+if TYPE_CHECKING:
+    from perfvcs.plugins.collector import Observations
 
 WALL = Metric("s")
 
@@ -35,6 +38,22 @@ def sample_profile(wall: Sequence[float] = (0.010, 0.011, 0.012), **overrides: A
         "resources": rows,
     }
     return Profile(**(fields | overrides))
+
+
+def observed(execution: Observations) -> Profile:
+    """A profile of what a collector saw of one execution."""
+    names = list(dict.fromkeys(execution.uid))
+    rows = Resources(
+        names=names,
+        uid=[names.index(uid) for uid in execution.uid],
+        execution=[0] * len(execution.uid),
+        iteration=execution.iteration,
+        size=execution.size,
+        mark=execution.mark,
+        trace=execution.trace or None,
+        metrics=execution.values,
+    )
+    return sample_profile(metrics=execution.metrics, resources=rows, stacks=execution.stacks)
 
 
 def interleaved(

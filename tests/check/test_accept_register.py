@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as some
 
@@ -74,8 +75,8 @@ def judged(one: Change, *accepted: Acceptance, baseline: int = 1, target: int = 
     return accept([one], accepted, way=Line(commit(baseline), commit(target)), today=TODAY)[0]
 
 
-@pytest.mark.parametrize(
-    ("fields", "expected"),
+@each(
+    "fields expected",
     [
         ({}, True),
         ({"effect": 0.05, "low": 0.04, "high": 0.06}, True),

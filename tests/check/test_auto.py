@@ -114,6 +114,7 @@ def test_only_profiles_that_need_it_are_opened() -> None:
         assert found.changes[0].method == ("curves" if wanted else "log-median")
 
 
+@pytest.mark.slow
 def test_the_default_check_of_curves_imports_no_scipy() -> None:
     folders = [TESTS / "check", TESTS]
     program = (

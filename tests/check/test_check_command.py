@@ -182,6 +182,7 @@ def test_what_cannot_be_checked_names_the_cure(
     assert said.err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_measuring_collects_both_in_turns_and_stops_when_decided(
     project: Project, perf: Perf
 ) -> None:
@@ -264,6 +265,7 @@ def test_uncommitted_changes_are_checked_against_their_commit(project: Project, 
     assert f"{commit[:10]} -> {commit[:10]}+" in perf("check").out
 
 
+@pytest.mark.slow
 def test_uncommitted_changes_are_measured_against_their_commit(
     project: Project, perf: Perf
 ) -> None:

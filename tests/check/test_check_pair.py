@@ -334,6 +334,7 @@ def first_line(said: Said) -> str:
     return " ".join(said.out.split("\n\n")[0].split())
 
 
+@pytest.mark.slow
 def test_what_is_stored_decides_without_measuring(project: Project, perf: Perf) -> None:
     two(project)
     one, head = (project.git("rev-parse", name)[:10] for name in ("HEAD~1", "HEAD"))

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from cases import each
 
 from perfvcs.check import Change, Report
 from perfvcs.check.brief import settling
@@ -212,8 +213,8 @@ def test_json_is_read_back() -> None:
         decode('{"baseline": "", "target": "", "method": "", "changes": [{"word": "fine"}]}')
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "unit", "shown"),
+@each(
+    "before after unit shown",
     [
         (1.5, 2.0, "s", "1.500 -> 2.000 s"),
         (0.0131, 0.014, "s", "13.10 -> 14.00 ms"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import each
 from comparisons import profile, verdict
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,8 +33,8 @@ def read(
     return found
 
 
-@pytest.mark.parametrize(
-    ("values", "expected"),
+@each(
+    "values expected",
     [
         ([0.003, 0.004, 0.003], 0.001),
         ([3.0, 3.5, 4.0], 0.5),
@@ -64,7 +65,7 @@ def test_a_step_divides_every_value_whatever_its_unit(counts: list[int], tick: f
     assert found == pytest.approx(np.gcd.reduce(counts) * tick, rel=1e-4, abs=0)
 
 
-@pytest.mark.parametrize(
+@each(
     "method",
     [
         "log-median",
@@ -76,7 +77,7 @@ def test_a_step_divides_every_value_whatever_its_unit(counts: list[int], tick: f
         "bootstrap-ratio",
     ],
 )
-@pytest.mark.parametrize("effect", [0.0, 0.2])
+@each("effect", [0.0, 0.2])
 def test_a_clock_that_is_too_coarse_never_says_same(method: str, effect: float) -> None:
     for seed in range(10):
         change = verdict(
@@ -205,8 +206,8 @@ def test_delta_is_a_share_of_the_larger_side_where_there_is_no_ratio() -> None:
     assert verdict(profile(old, metric=DEGREES), large).word == "degradation"
 
 
-@pytest.mark.parametrize("value", [-0.0, 5e-324, 1.7e308, -1.7e308, 2.0**70])
-@pytest.mark.parametrize("unit", ["s", "B"])
+@each("value", [-0.0, 5e-324, 1.7e308, -1.7e308, 2.0**70])
+@each("unit", ["s", "B"])
 def test_extreme_values_have_a_verdict(value: float, unit: str) -> None:
     metric = Metric(unit)
     change = verdict(

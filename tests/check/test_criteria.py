@@ -582,6 +582,7 @@ def test_of_many_files_one_is_named_and_the_others_are_counted(
     assert judged_by(perf)["differences"] == ["the benchmark bench/0.py and 29 more files"]
 
 
+@pytest.mark.slow
 def test_uncommitted_files_are_named_where_they_are_the_target(
     project: Project, perf: Perf, tmp_path: Path
 ) -> None:
@@ -620,6 +621,7 @@ def test_in_a_partial_clone_whose_remote_is_gone_a_check_says_what_it_cannot_see
     assert "git does not have" in said
 
 
+@pytest.mark.slow
 def test_a_hostile_perf_toml_is_compared_within_bounds() -> None:
     """Each with each, or split as a shell does, these would take minutes to hours; the number is
     one that Python refuses to write.

@@ -133,6 +133,7 @@ def literal(name: str) -> str:
     return " ".join(shorten(name, 10_000).split())
 
 
+@pytest.mark.slow
 def test_the_rules_see_what_a_service_makes_of_names_that_nobody_minds() -> None:
     plain = [rendered(f"{name}\n") for name in HOSTILE]
     seen = {said.partition(" in '")[0] for page in plain for said in page.acted_on()}
@@ -257,6 +258,7 @@ OURS = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(
     st.lists(NAMES, min_size=1, max_size=12),
@@ -274,6 +276,7 @@ def test_a_comment_and_a_summary_have_no_more_elements_than_ours(
         assert page.elements.count("td") % 2 == 0
 
 
+@pytest.mark.slow
 @given(st.lists(NAMES, min_size=1, max_size=5))
 def test_an_exported_table_has_no_more_elements_than_ours(names: list[str]) -> None:
     name = cycle(names)

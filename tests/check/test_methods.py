@@ -9,19 +9,15 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
-from comparisons import profile
+from cases import each
+from comparisons import profile, sound
 from numpy.typing import NDArray
 from test_check_builds import built
 
-from perfvcs.check import VERDICT_WORDS, Report, compare
-from perfvcs.check.answer import within
-from perfvcs.check.markdown import decode, encode, markdown
+from perfvcs.check import VERDICT_WORDS, compare
 from perfvcs.check.method import Method, load, names
-from perfvcs.check.screen import screen
-from perfvcs.check.text import text
 from perfvcs.profile import Metric, Profile, Resources
 
 EVERY = names()
@@ -99,31 +95,6 @@ def counters(seed: int, side: int = 0, count: int = 30) -> Profile:
     return profile([], side, resources=rows, metrics=about)
 
 
-def sound(report: Report) -> Report:
-    """The report, which has only words that there are, finite numbers, and can be written in every
-    form.
-    """
-    for change in report.changes:
-        assert change.word in VERDICT_WORDS
-        assert all(
-            math.isfinite(value)
-            for value in msgspec.structs.astuple(change)
-            if isinstance(value, float)
-        )
-        assert change.low is None or change.high is None or change.low <= change.high
-        assert not change.gate or change.word == "degradation"
-        if change.word == "inconclusive":  # within what bound, or why there is none
-            assert (
-                within(change.bound) in change.reason if change.bound is not None else change.reason
-            )
-            assert change.bound is not None or "interval reaches" not in change.reason
-    assert decode(encode(report)) == report
-    assert text(report)
-    assert len(screen(report).splitlines()) <= 24
-    assert markdown(report)
-    return report
-
-
 BAD: dict[str, tuple[list[Any], list[Any]]] = {
     "one execution": ([1.0], [1.1]),
     "one execution on one side": ([1.0], [1.1, 1.2, 1.0]),
@@ -165,7 +136,8 @@ BAD: dict[str, tuple[list[Any], list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("case", BAD)
+@pytest.mark.slow
+@each("case", BAD)
 @pytest.mark.parametrize("method", EVERY)
 def test_bad_input_has_a_word(method: str, case: str) -> None:
     old, new = BAD[case]
@@ -189,7 +161,7 @@ def test_bad_input_has_a_word(method: str, case: str) -> None:
             assert words <= {"new", "inconclusive"}
 
 
-@pytest.mark.parametrize("order", ["interleaved", "sequential"])
+@each("order", ["interleaved", "sequential"])
 @pytest.mark.parametrize("method", EVERY)
 def test_builds_have_a_word(method: str, order: str) -> None:
     rng = np.random.default_rng(3)
@@ -209,7 +181,7 @@ def test_builds_have_a_word(method: str, order: str) -> None:
     assert {change.word for change in report.changes} <= {"same", "inconclusive"}
 
 
-@pytest.mark.parametrize("order", ["interleaved", "sequential"])
+@each("order", ["interleaved", "sequential"])
 @pytest.mark.parametrize("method", EVERY)
 def test_sizes_that_do_not_match_have_a_word(method: str, order: str) -> None:
     values = tight()
@@ -255,11 +227,9 @@ def test_counters_are_for_those_that_know_them(method: str) -> None:
     assert {change.word for change in report.changes} <= set(VERDICT_WORDS) - {"improvement"}
 
 
-@pytest.mark.parametrize("better", ["lower", "higher"])
+@each("better", ["lower", "higher"])
 @pytest.mark.parametrize("method", EVERY)
-@pytest.mark.parametrize(
-    "make", [lambda values, side, **options: profile(values.tolist(), side, **options), sized]
-)
+@each("make", [lambda values, side, **options: profile(values.tolist(), side, **options), sized])
 def test_a_doubling_is_seen_in_the_right_direction(
     method: str, better: Any, make: Callable[..., Profile]
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import each
 from numpy.typing import NDArray
 from samples import WALL, sample_profile
 
@@ -394,7 +395,7 @@ def test_only_the_common_sizes_are_compared() -> None:
     assert change.curve.sizes == (2010, 5000)
 
 
-@pytest.mark.parametrize("method", [*PUBLISHED, "curves", "exclusive-time-outliers"])
+@each("method", [*PUBLISHED, "curves", "exclusive-time-outliers"])
 def test_ranges_that_do_not_meet_are_not_comparable(method: str) -> None:
     old, new = (
         profile(noisy(LOG[:100], 1), SIZES[:100]),
@@ -534,8 +535,8 @@ ODD = {
 
 
 @pytest.mark.parametrize("method", [*PUBLISHED, "curves", "auto"])
-@pytest.mark.parametrize("odd", ODD)
-@pytest.mark.parametrize("executions", [1, 6])
+@each("odd", ODD)
+@each("executions", [1, 6])
 def test_equal_curves_of_odd_values_are_judged_and_not_changed_by_methods_that_allow_for_noise(
     method: str, odd: str, executions: int
 ) -> None:
@@ -631,8 +632,8 @@ def test_sizes_of_zero_are_compared_as_they_are() -> None:
 
 
 # the order stays
-@pytest.mark.parametrize("method", [method for method in PUBLISHED if method != "best-model-order"])
-@pytest.mark.parametrize("better", ["lower", "higher"])
+@each("method", [method for method in PUBLISHED if method != "best-model-order"])
+@each("better", ["lower", "higher"])
 def test_every_published_rule_finds_a_curve_that_tripled(method: str, better: Any) -> None:
     change = verdict(noisy(LOG, 1), noisy(3 * LOG, 2), method=method, metric=Metric("s", better))
     assert change.word == ("degradation" if better == "lower" else "improvement")
@@ -663,8 +664,8 @@ def test_a_rule_in_shares_has_no_answer_below_zero(method: str) -> None:
         assert change.word == "inconclusive"
 
 
-@pytest.mark.parametrize(
-    ("method", "factor", "word"),
+@each(
+    "method factor word",
     [
         ("relative-error", 1.04, "same"),
         ("relative-error", 1.2, "suspected"),
@@ -969,7 +970,7 @@ def test_the_methods_of_curves_open_profiles_in_one_go() -> None:
 THREE = np.unique(np.geomspace(10, 10_000, 30).round())
 
 
-@pytest.mark.parametrize("noise", [0.03, 0.1])
+@each("noise", [0.03, 0.1])
 @pytest.mark.parametrize(
     ("before", "after", "kind", "order"),
     [
@@ -999,8 +1000,8 @@ def test_orders_of_growth_are_named_as_they_are(
     assert order in change.finding
 
 
-@pytest.mark.parametrize("seed", range(1, 5))
-@pytest.mark.parametrize("noise", [0.005, 0.02])
+@each("seed", range(1, 5))
+@each("noise", [0.005, 0.02])
 @pytest.mark.parametrize(
     ("before", "after", "said", "kind"),
     [

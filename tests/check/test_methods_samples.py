@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from cases import each
 from comparisons import profile
 from numpy.typing import NDArray
 from scipy import stats
@@ -209,8 +210,8 @@ def test_zeros_and_negative_values_are_compared_as_they_are() -> None:
     assert noise.shift_low is not None
 
 
-@pytest.mark.parametrize("unit", [1e-300, 1e300])
-@pytest.mark.parametrize(
+@each("unit", [1e-300, 1e300])
+@each(
     "method",
     [
         "t-test",
@@ -315,8 +316,8 @@ TESTS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("effect", [0.0, 0.008, 0.012, -0.03])
-@pytest.mark.parametrize("method", TESTS)
+@each("effect", [0.0, 0.008, 0.012, -0.03])
+@each("method", TESTS)
 def test_a_test_by_rank_decides_at_five_percent_on_the_medians_of_executions(
     method: str, effect: float
 ) -> None:

@@ -95,6 +95,7 @@ def test_every_rule_on_log_medians_has_it_and_published_ones_do_not() -> None:
     assert width(verdict(sides, "t-test")) == pytest.approx(width(verdict(plain, "t-test")))
 
 
+@pytest.mark.slow
 def test_the_interval_is_that_of_an_analysis_of_covariance() -> None:
     import statsmodels.api as sm
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
@@ -109,8 +109,8 @@ def test_what_fails_the_check_comes_before_what_is_larger() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
+@each(
+    "changes said",
     [
         (
             [change("improvement", effect=-0.1, low=-0.12, high=-0.08)],
@@ -218,7 +218,7 @@ def test_bounds_that_rule_nothing_out_are_not_said() -> None:
     )
 
 
-@pytest.mark.parametrize("separator", "\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029")
+@each("separator", "\n\v\f\r\x1c\x1d\x1e\x85\u2028\u2029")
 def test_a_name_breaks_lines_nowhere(separator: str) -> None:
     broken = screen(
         report(change(reason=f"a{separator}b", finding=f"c{separator}d", uid=f"e{separator}f"))

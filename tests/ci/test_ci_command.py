@@ -131,6 +131,7 @@ def github(
     return begin
 
 
+@pytest.mark.slow
 def test_an_error_leaves_no_report_of_an_earlier_run(change: Change) -> None:
     change.level("1001")
     change.ci()
@@ -143,6 +144,7 @@ def test_an_error_leaves_no_report_of_an_earlier_run(change: Change) -> None:
     }
 
 
+@pytest.mark.slow
 def test_folders_of_reports_and_sites_are_not_what_a_job_misses(change: Change) -> None:
     change.level("1001")
     change.ci("--out", "reports")
@@ -154,6 +156,7 @@ def test_folders_of_reports_and_sites_are_not_what_a_job_misses(change: Change) 
     assert "git ignores data, so that" in change.run("collect", code=5).err
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("drawn_page")
 def test_a_change_for_the_worse_fails_the_job_and_is_in_every_report(change: Change) -> None:
     change.level("2000")
@@ -231,6 +234,7 @@ def test_what_cannot_be_measured_fails_the_job_in_every_report(change: Change) -
         assert "exited with status 7" in (change.project.root / "perf-ci" / name).read_text(), name
 
 
+@pytest.mark.slow
 def test_what_is_accepted_on_the_branch_does_not_fail_the_job_of_its_merge(
     change: Change, github: Callable[..., None]
 ) -> None:
@@ -304,6 +308,7 @@ def test_github_shows_a_comment_a_summary_and_annotations(
     )
 
 
+@pytest.mark.slow
 def test_the_comment_follows_the_pull_request(
     change: Change, github: Callable[..., None], service: Service
 ) -> None:

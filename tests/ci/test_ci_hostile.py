@@ -120,6 +120,7 @@ def outcome(document: bytes) -> str:
     return "commented"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_a_mutant_is_refused_or_commented(part: int) -> None:
     whole = Counter(outcome(of_its_kind(Random(f"37:{part}:{number}"))) for number in range(250))

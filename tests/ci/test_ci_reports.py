@@ -201,6 +201,7 @@ def test_junit_is_what_its_schema_says(every: CiVerdict) -> None:
     assert len(suite.findall("testcase/error")) == (every.word in ("failed", "unsettled"))
 
 
+@pytest.mark.slow
 def test_junit_leaves_out_what_would_make_it_too_large(
     many: CiVerdict, monkeypatch: pytest.MonkeyPatch
 ) -> None:

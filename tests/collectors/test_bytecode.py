@@ -67,6 +67,7 @@ def total(seen):
     return seen.values["bytecodes"][0]
 
 
+@pytest.mark.slow
 def test_two_executions_have_the_same_counts(run):
     first, second = (Bytecode().collect(run(WORK)) for _ in range(2))
     assert total(first) == total(second) > 10_000

@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 import pytest
 from conftest import ROOT, Once, Project, Said, lack, need
-from samples import sample_profile
+from samples import observed
 
 from perfvcs import plugins
 from perfvcs.errors import UsageError
 from perfvcs.plugins.collector import CollectError, Collector, Observations, Run
-from perfvcs.profile import DELAYED, FINE, REPEATED, Metric, Profile, Resources, decode
+from perfvcs.profile import DELAYED, FINE, REPEATED, Metric, decode
 from perfvcs.profile.validity import METRIC_NAME, RESERVED
 from perfvcs.repository import Repository
 
@@ -132,26 +132,6 @@ def executed(name: str, working: Collector, once: Once) -> Executed:
     return made
 
 
-def stored(found: Observations) -> Profile:
-    """The observations as a profile that was written and read, which checks all that the format
-    asks for.
-    """
-    names = list(dict.fromkeys(found.uid))
-    rows = Resources(
-        names=names,
-        uid=[names.index(uid) for uid in found.uid],
-        execution=[0] * len(found.uid),
-        iteration=found.iteration,
-        size=found.size,
-        mark=found.mark,
-        trace=found.trace or None,
-        metrics=found.values,
-    )
-    return decode(
-        sample_profile(metrics=found.metrics, resources=rows, stacks=found.stacks).encode()
-    )
-
-
 def test_it_is_a_frozen_dataclass_with_a_docstring_whose_options_all_have_defaults(
     name: str, collector: Collector
 ) -> None:
@@ -226,7 +206,7 @@ def test_an_execution_gives_columns_of_equal_length_that_can_be_stored(
     whole = [row for row, uid in enumerate(found.uid) if uid == executed.uid]
     assert all(found.size[row] == 12.0 for row in whole)
     assert any(value is not None for column in found.values.values() for value in column)
-    profile = stored(found)
+    profile = decode(observed(found).encode())  # checks all that the format asks for
     assert profile.resources.metrics == found.values and profile.metrics == found.metrics
 
 
@@ -264,6 +244,7 @@ def test_a_command_that_cannot_be_started_is_one_line(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_several_on_one_job_give_a_profile_and_a_series_each(
     project: Project, perf: Callable[..., Said]
 ) -> None:

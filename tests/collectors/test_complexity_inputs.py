@@ -125,6 +125,7 @@ def profiles() -> list[Profile]:
     return [profile for _, profile in store.read_many(store.paths())]
 
 
+@pytest.mark.slow
 def test_an_unknown_function_gets_a_suggestion(collect: Callable[..., Said]) -> None:
     assert "did you mean `constant`?" in failure(collect("constnat", code=5))
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import each
 from conftest import TESTS, Once, lack
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -224,8 +225,8 @@ def test_strings_of_the_old_abi_have_a_size_and_lists_have_none(build, record):
 INTEGER, VECTOR = "integer", "vector"
 
 
-@pytest.mark.parametrize(
-    ("expression", "by_pointer", "place"),
+@each(
+    "expression by_pointer place",
     [
         ([0x55], False, ArgumentLocation((Piece(INTEGER, 0),))),
         ([0x90, 5], False, ArgumentLocation((Piece(INTEGER, 0),))),
@@ -252,6 +253,7 @@ def test_places_in_debug_information_are_decoded(expression, by_pointer, place):
     assert decode(bytes(expression), by_pointer=by_pointer, frame_base=0) == place
 
 
+@pytest.mark.slow
 @pytest.mark.needs("clang")
 def test_a_size_that_the_compiler_removed_is_not_made_up(sized, record):
     calls = record(sized("sizes.cpp", BUILDS[2]), "shop::apply")
@@ -344,6 +346,7 @@ def test_a_wrong_size_is_reported_with_its_cure(size, message, build, record):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.needs("clang++")
 def test_containers_of_the_other_library_have_sizes(tmp_path, record):
     program, source = tmp_path / "program", NATIVE / "containers.cpp"
@@ -920,6 +923,7 @@ def test_debug_information_that_is_elsewhere_is_reported(build, record):
         record(program, "f")
 
 
+@pytest.mark.slow
 @settings(
     max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -982,6 +986,7 @@ def test_the_users_own_preload_stays(build, record, tmp_path):
     assert record(program, "f", LD_PRELOAD=str(tmp_path / "own.so")).size.tolist() == [42]
 
 
+@pytest.mark.slow
 def test_a_cache_folder_with_a_space_in_its_name_is_fine(build, record, tmp_path, monkeypatch):
     program = build(
         "__attribute__((noinline)) int f(int n) { return n; } int main(void) { return f(0); }"

@@ -320,6 +320,7 @@ def test_a_program_does_not_notice(recorder, name):
     assert recorded == plain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("interpreter", OTHERS, ids=lambda path: Path(path).parts[-3])
 def test_programs_do_not_notice_in_other_interpreters(compiled, interpreter):
     for name in (
@@ -496,6 +497,7 @@ def test_what_handlers_of_signals_raise_is_the_program_s(recorder, entry):
     assert None not in recorder.seen.size
 
 
+@pytest.mark.slow
 def test_what_handlers_of_signals_raise_is_the_program_s_in_other_interpreters(compiled):
     compiled.write("program.py", SIGNALS)
     for interpreter in OTHERS:

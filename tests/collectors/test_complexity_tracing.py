@@ -16,6 +16,7 @@ from zipimport import zipimporter
 import numpy as np
 import pytest
 import recorders
+from cases import each
 from recorders import CORPUS
 
 from perfvcs.collectors.complexity import python
@@ -353,7 +354,7 @@ def test_a_request_that_is_gone_asks_for_nothing(tmp_path):
     assert hook.install(str(tmp_path / "gone")) is None
 
 
-@pytest.mark.parametrize("size", [1e-9, 0.9, 1.0, 1.18, 1.19, 1.5, 2.0, 3.0, 7.99, 8.0, 1e9, 1e300])
+@each("size", [1e-9, 0.9, 1.0, 1.18, 1.19, 1.5, 2.0, 3.0, 7.99, 8.0, 1e9, 1e300])
 def test_four_buckets_make_a_doubling(size):
     bucket = hook._module("perfvcs_samples").bucket
     assert bucket(2 * size) - bucket(size) in (4, 0 if not 1e-4 < size < 1e18 else 4)

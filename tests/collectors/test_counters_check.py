@@ -99,6 +99,7 @@ def verdicts(old: Profile, new: Profile, method: str = "auto") -> dict[tuple[str
     return {(change.uid, change.metric): change for change in found}
 
 
+@pytest.mark.slow
 def test_totals_and_samples_are_judged_the_machine_is_not() -> None:
     found = verdicts(profile(1), profile(2, wall=1.2, machine=40.0))
     assert found.keys() == {("shop", "wall"), ("orders", "wall"), ("shop", "counters")}

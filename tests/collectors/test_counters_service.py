@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cases import each
 from conftest import ROOT
 from test_counters import samples, total
 
@@ -119,6 +120,7 @@ def doubts(found: Observations) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_the_service_is_sampled_while_the_load_asks_it(run: Callable[..., Run]) -> None:
     found = counting().collect(run("15", "work"))
     assert doubts(found) == []
@@ -138,6 +140,7 @@ def test_the_service_is_sampled_while_the_load_asks_it(run: Callable[..., Run]) 
     assert sum(samples(found, "cpu_use")) * 0.05 == pytest.approx(total(found, "cpu"), rel=0.5)
 
 
+@pytest.mark.slow
 def test_the_cpu_time_is_that_of_the_load_and_not_of_the_start(
     run: Callable[..., Run], tmp_path: Path
 ) -> None:
@@ -367,8 +370,8 @@ def test_without_a_compiler_it_works_too(
 # Its table in perf.toml
 
 
-@pytest.mark.parametrize(
-    ("fields", "message"),
+@each(
+    "fields message",
     [
         ({"cmd": ""}, "cmd names no program: write"),
         (
@@ -390,6 +393,7 @@ def test_a_service_that_cannot_be_is_refused(fields: dict[str, object], message:
         Service(**({"cmd": "serve"} | fields))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_table_of_perf_toml_is_a_service(project, perf) -> None:  # type: ignore[no-untyped-def]
     project.write("server.py", SERVER)
     project.write("load.py", LOAD)

@@ -158,6 +158,7 @@ def rows(found: Observations, metric: str) -> dict[str, float]:
 pytestmark = [pytest.mark.needs("valgrind"), pytest.mark.needs("gcc")]
 
 
+@pytest.mark.slow
 def test_a_function_is_counted_by_itself_and_with_what_it_calls(program, collect):
     found = collect(program)
     exclusive, inclusive, calls = (
@@ -197,6 +198,7 @@ int main(void) { return outer(50000) < 0; }
 """
 
 
+@pytest.mark.slow
 def test_functions_that_the_compiler_put_into_others_are_counted_apart_on_request(
     collect, tmp_path
 ):
@@ -221,6 +223,7 @@ def test_functions_that_the_compiler_put_into_others_are_counted_apart_on_reques
     ]
 
 
+@pytest.mark.slow
 def test_it_counts_the_same_each_time_and_says_so(program, collect):
     first, second = (
         collect(program, repeat=3),
@@ -248,6 +251,7 @@ int main(void)
 """
 
 
+@pytest.mark.slow
 def test_the_length_of_the_environment_does_not_count(collect, tmp_path):
     (tmp_path / "stack.c").write_text(STACK)
     subprocess.run(
@@ -269,6 +273,7 @@ def test_the_environment_fills_whole_pages(length):
     )
 
 
+@pytest.mark.slow
 def test_a_first_run_that_fills_a_cache_does_not_count(collect, tmp_path):
     cache = tmp_path / "cache"
     script = (
@@ -281,6 +286,7 @@ def test_a_first_run_that_fills_a_cache_does_not_count(collect, tmp_path):
     assert total(first) > 1.05 * total(found) == 1.05 * total(collect("/bin/sh", "-c", script))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", ["0", "random"])
 def test_a_python_program_hashes_the_same_each_time_unless_set_otherwise(collect, seed):
     script = "import sys; print(hash('perf'), file=sys.stderr); {str(n) for n in range(3000)}"
@@ -291,6 +297,7 @@ def test_a_python_program_hashes_the_same_each_time_unless_set_otherwise(collect
     assert (len(counts) == 1) == (seed == "0")
 
 
+@pytest.mark.slow
 def test_a_program_with_random_work_is_reported(program, collect):
     found = collect(program, "random", repeat=2)
     for _ in range(3):
@@ -326,6 +333,7 @@ def test_a_child_counts_from_its_fork_on_wherever_the_cache_is(
     assert forked == pytest.approx(1.5 * alone, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_child_with_another_program_and_an_empty_environment_is_counted(program, collect):
     found = collect(program, "clear", program)
     assert rows(found, "exclusive")["work"] == pytest.approx(
@@ -367,6 +375,7 @@ def test_without_a_compiler_a_fork_is_reported(program, collect, monkeypatch):
     assert any("may be counted in both" in warning for warning in found.warnings)
 
 
+@pytest.mark.slow
 def test_cachegrind_knows_functions_but_no_calls(program, collect):
     found = collect(program, tool="cachegrind", functions=["work"])
     full = collect(program)
@@ -447,6 +456,7 @@ def test_a_program_that_becomes_another_user_is_refused_with_its_cure(program, c
         collect(copy)
 
 
+@pytest.mark.slow
 def test_a_file_that_the_program_put_among_the_counts_is_refused(collect, tmp_path):
     script = (
         "import glob, os\nfor path in glob.glob('{}/scratch*/instructions-0'): open(path +"
@@ -629,6 +639,7 @@ def sorting(project):
     return project
 
 
+@pytest.mark.slow
 def test_two_percent_more_work_is_a_degradation_and_none_is_the_same(sorting, perf):
     for count in (100_000, 100_000, 104_000):
         sorting.commit(f"{count}", **{"sort.c": SORT % count})
@@ -649,6 +660,7 @@ def test_two_percent_more_work_is_a_degradation_and_none_is_the_same(sorting, pe
     )
 
 
+@pytest.mark.slow
 def test_a_function_that_did_not_run_is_named_with_the_nearest(sorting, perf):
     sorting.write("perf.toml", CONFIG % "sorted")
     sorting.commit("one", **{"sort.c": SORT % 1000})

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -235,6 +236,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.slow
 @given(GRAPHS, st.booleans())
 def test_what_is_written_is_read(graph, compressed):
     exclusive, calls = graph
@@ -263,8 +265,8 @@ def test_what_is_written_is_read(graph, compressed):
     assert edges(counts) == {key: (one["calls"], one["inclusive"]) for key, one in expected.items()}
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
+@each(
+    "text says",
     [
         ("", "counts no instructions"),
         ("events: Dr Dw\nfn=f\n1 1\ntotals: 1\n", "line 1 makes no sense"),
@@ -500,6 +502,7 @@ def test_whatever_is_called_functions_have_exactly_what_they_took(tree):
     }
 
 
+@pytest.mark.slow
 @given(TREES)
 @settings(max_examples=300)
 def test_whatever_is_called_no_instruction_is_lost_and_no_context_comes_twice(tree):

@@ -17,6 +17,7 @@ import pytest
 from heaps import COLUMNS, Known, measured, of_functions, run_of, stacks_of, whole
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from samples import observed
 
 from perfvcs import plugins
 from perfvcs.collectors._shared import symbols
@@ -161,26 +162,9 @@ def test_a_size_goes_with_every_row(build: Build, tmp_path: Path) -> None:
 
 
 def test_a_million_allocations_are_stored_in_under_a_megabyte(build: Build, tmp_path: Path) -> None:
-    from samples import sample_profile
-
-    from perfvcs.profile import Resources
-
     found = measured((str(build(SMALL)), "1000000"), tmp_path)
     assert whole(found)["count"] == 1_000_000
-    names = list(dict.fromkeys(found.uid))
-    rows = Resources(
-        names=names,
-        uid=[names.index(uid) for uid in found.uid],
-        execution=[0] * len(found.uid),
-        iteration=found.iteration,
-        mark=found.mark,
-        trace=found.trace,
-        metrics=found.values,
-    )
-    assert (
-        len(sample_profile(metrics=found.metrics, resources=rows, stacks=found.stacks).encode())
-        < 100_000
-    )
+    assert len(observed(found).encode()) < 100_000
 
 
 def test_calls_are_found_without_libunwind_too(build: Build, tmp_path: Path) -> None:
@@ -247,6 +231,7 @@ def test_daemons_and_ends_without_ceremony_are_counted(build: Build, tmp_path: P
     assert whole(measured((str(build(source)),), tmp_path))["count"] == 3
 
 
+@pytest.mark.slow
 def test_threads_that_fork_while_others_allocate_do_not_hang(build: Build, tmp_path: Path) -> None:
     source = """
     #include <pthread.h>

@@ -87,6 +87,7 @@ def test_calls_and_the_peak_are_exact_to_a_thousandth(write: Write, tmp_path: Pa
     )
 
 
+@pytest.mark.slow
 def test_exact_counts_are_repeatable(write: Write, tmp_path: Path) -> None:
     command = write(KNOWN)
     first, second = (whole(measured(command, tmp_path, exact=True)) for _ in range(2))
@@ -227,6 +228,7 @@ def allocate():
 """
 
 
+@pytest.mark.slow
 def test_a_program_that_closes_its_descriptors_by_closerange_leaves_those_of_memray_open(
     write: Write, tmp_path: Path
 ) -> None:

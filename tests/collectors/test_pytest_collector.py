@@ -16,6 +16,8 @@ from perfvcs.errors import UsageError
 from perfvcs.plugins.collector import CollectError, Observations, Run
 from perfvcs.profile import FINE, REPEATED
 
+pytestmark = pytest.mark.slow
+
 Measure = Callable[..., Observations]
 PLAIN = (sys.executable, "-m", "pytest", "-q")
 COMMAND = (*PLAIN, "-p", "no:hypothesispytest")  # whose start takes longer than all else

@@ -24,6 +24,8 @@ from perfvcs.profile import Reached, decode
 from perfvcs.profile.validity import Malformed
 from perfvcs.repository import Repository
 
+pytestmark = pytest.mark.slow
+
 NEEDED = ("pytest", "_pytest", "py.py", "pluggy", "iniconfig", "packaging", "pygments")
 
 LIBRARY = """

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -134,6 +135,7 @@ def shares(found: Observations) -> dict[tuple[str, ...], float]:
 # what is seen
 
 
+@pytest.mark.slow
 @PYSPY
 def test_python_functions_are_named_by_class_and_file(python: Callable[[str], Run]) -> None:
     found = Samples().collect(python(BUSY))
@@ -145,6 +147,7 @@ def test_python_functions_are_named_by_class_and_file(python: Callable[[str], Ru
     assert found.uid[0] == "job" and found.uid[1:] == [stack[-1] for stack in stacks]
 
 
+@pytest.mark.slow
 @PERF
 @pytest.mark.needs("gcc")
 def test_compiled_functions_are_seen_below_main(compiled: Callable[..., Run]) -> None:
@@ -160,6 +163,7 @@ def test_compiled_functions_are_seen_below_main(compiled: Callable[..., Run]) ->
     ]
 
 
+@pytest.mark.slow
 @PERF
 @pytest.mark.needs("gcc")
 def test_frame_pointers_do_where_the_program_has_them(compiled: Callable[..., Run]) -> None:
@@ -176,6 +180,7 @@ def test_frame_pointers_do_where_the_program_has_them(compiled: Callable[..., Ru
     )
 
 
+@pytest.mark.slow
 @PERF
 @pytest.mark.needs("gcc")
 def test_a_static_program_is_seen_too(compiled: Callable[..., Run]) -> None:
@@ -183,6 +188,7 @@ def test_a_static_program_is_seen_too(compiled: Callable[..., Run]) -> None:
     assert sum(share for stack, share in stacks.items() if stack[-1] == "inner (sort)") > 0.8
 
 
+@pytest.mark.slow
 @PERF
 @pytest.mark.needs("gcc")
 def test_frame_pointers_find_the_callers_in_a_static_program(compiled: Callable[..., Run]) -> None:
@@ -223,6 +229,7 @@ def test_stacks_without_callers_are_reported_with_the_cure(
     assert bool(found.warnings) == warned
 
 
+@pytest.mark.slow
 @PERF
 @pytest.mark.needs("gcc")
 def test_the_time_is_that_of_the_processor(compiled: Callable[..., Run]) -> None:
@@ -240,6 +247,7 @@ def test_the_time_is_that_of_the_processor(compiled: Callable[..., Run]) -> None
     assert found.values["rate"][0] == 997 and found.values["lost"][0] == 0
 
 
+@pytest.mark.slow
 @PERF
 @pytest.mark.needs("gcc")
 def test_child_processes_are_seen(compiled: Callable[..., Run]) -> None:
@@ -252,6 +260,7 @@ def test_child_processes_are_seen(compiled: Callable[..., Run]) -> None:
     assert (twice.values["samples"][0] or 0) > 1.4 * (once.values["samples"][0] or 0)
 
 
+@pytest.mark.slow
 @PYSPY
 def test_two_checkouts_have_the_same_stacks(python: Callable[[str], Run]) -> None:
     first, second = python(BUSY), python(f"# another line\n\n{BUSY}")
@@ -263,6 +272,7 @@ def test_two_checkouts_have_the_same_stacks(python: Callable[[str], Run]) -> Non
     assert hottest[0] == hottest[1]
 
 
+@pytest.mark.slow
 @PYSPY
 def test_the_machinery_of_imports_is_one_frame(python: Callable[[str], Run]) -> None:
     prepared = python("import slow")
@@ -343,6 +353,7 @@ def test_a_program_starts_with_the_signals_as_by_default(compiled: Callable[...,
     Samples().collect(compiled(source=source))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "language", [pytest.param("native", marks=PERF), pytest.param("python", marks=PYSPY)]
 )
@@ -644,8 +655,8 @@ def test_the_language_is_that_of_the_command(tmp_path: Path) -> None:
 # names
 
 
-@pytest.mark.parametrize(
-    ("symbol", "name"),
+@each(
+    "symbol name",
     [
         ("malloc", "malloc"),
         ("cfree@GLIBC_2.2.5", "cfree"),
@@ -817,6 +828,7 @@ def test_what_is_too_much_is_refused(
         pyspy.PySpy().read(prepared, prepared.scratch, "")
 
 
+@pytest.mark.slow
 @PYSPY
 def test_of_a_deep_recursion_root_and_leaf_are_kept(python: Callable[[str], Run]) -> None:
     recursion = (
@@ -883,6 +895,7 @@ def test_what_py_spy_writes_is_folded_over_processes(run: Callable[..., Run]) ->
     assert folded(prepared, *threads, said="Samples: 100 Errors: 1\n").warnings == []
 
 
+@pytest.mark.slow
 @PYSPY
 def test_a_child_with_a_program_of_several_lines_as_its_command_has_its_own_frames_and_counts(
     python: Callable[[str], Run],
@@ -962,6 +975,7 @@ def test_executions_share_their_stacks() -> None:
     assert JobRecording().stacks() is None
 
 
+@pytest.mark.slow
 @PYSPY
 def test_a_commits_stacks_are_stored_drawn_and_not_judged_one_by_one(project, perf) -> None:  # type: ignore[no-untyped-def]
     project.configure(f'cmd = "{sys.executable} work.py"\ncollectors = ["samples"]')

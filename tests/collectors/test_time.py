@@ -433,6 +433,7 @@ def test_only_a_plain_file_is_read(tmp_path: Path) -> None:
         read_samples(tmp_path / "folder", {}, "")
 
 
+@pytest.mark.slow
 @settings(
     max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

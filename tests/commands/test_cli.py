@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 import pytest
+from cases import each
 from click.testing import CliRunner, Result
 
 from perfvcs import __version__, cli
@@ -79,7 +80,7 @@ def test_every_command_that_we_have_says_in_one_line_what_it_does():
     assert "hook" in names
 
 
-@pytest.mark.parametrize("name", cli.group.list_commands(click.Context(cli.group)))
+@each("name", cli.group.list_commands(click.Context(cli.group)))
 def test_the_listed_summary_is_the_command_s_own(name):
     command = cli.group.get_command(click.Context(cli.group), name)
     first = command.help.partition("\n\n")[0]

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from cases import each
 from samples import sample_profile
 
 from perfvcs import formats
@@ -87,7 +88,7 @@ def test_a_format_that_holds_all_rows_recognises_and_reads_what_it_writes(
 
 
 @pytest.mark.parametrize("name", formats.members("decode"))
-@pytest.mark.parametrize(
+@each(
     "content", [b"", b"\0", b"\xff\xfe", b"{}", b"[[[", b'{"resources": {"a": 1}}', b"{" * 100_000]
 )
 def test_no_format_takes_what_it_cannot_read(name: str, content: bytes, file: Path) -> None:

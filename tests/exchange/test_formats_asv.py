@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import each
 from conftest import TESTS, Project, Said
 
 from perfvcs import formats
@@ -99,8 +100,8 @@ def test_two_parameters_that_are_numbers_are_no_size() -> None:
     assert values(profile) == {("b.time_x(1, 2)", None): [1.0], ("b.time_x(1, 3)", None): [2.0]}
 
 
-@pytest.mark.parametrize(
-    ("broken", "said"),
+@each(
+    "broken said",
     [
         (b'{"commit_hash": "x"', "it was cut off: copy it again"),
         (b'{"commit_hash": 5, "results": {}}', "commit_hash"),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 from samples import sample_profile
@@ -164,8 +165,8 @@ def test_every_name_becomes_one_that_a_metric_can_have(name):
     assert usable(found) == found
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
+@each(
+    "text message",
     [
         ("", "the table is empty"),
         ("\n\n", "the table is empty"),
@@ -392,8 +393,8 @@ def test_a_title_has_at_most_so_many_characters():
         Csv().decode(b"uid," + b"x" * 10_001 + b"\na,1\n")
 
 
-@pytest.mark.parametrize(
-    ("title", "name", "unit"),
+@each(
+    "title name unit",
     [
         ("a [b]", "a", "b"),
         ("[a] [b]", "[a]", "b"),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 from samples import sample_profile
@@ -349,8 +350,8 @@ def columns(value: object, about: object = None) -> dict[str, Any]:
     return document(resources={"f#0": value}, resource_type_map={"f#0": about or {"uid": "f"}})
 
 
-@pytest.mark.parametrize(
-    ("found", "message"),
+@each(
+    "found message",
     [
         ([], "$ is not an object"),
         ({}, "no resources"),
@@ -432,7 +433,6 @@ def columns(value: object, about: object = None) -> dict[str, Any]:
         (b'{"resources": [{"amount": 1e999, "uid": "f"}]}', "out of range"),
         (b"{'a'", "malformed"),
     ],
-    ids=lambda value: value[:30] if isinstance(value, str) else "",
 )
 def test_what_is_wrong_is_reported_with_its_place(found, message):
     with pytest.raises(Malformed) as caught:

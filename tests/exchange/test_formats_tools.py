@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from cases import each
 from conftest import ROOT, TESTS, Project, Said
 from msgspec.structs import replace
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
@@ -595,7 +596,7 @@ def test_a_file_that_was_cut_off_is_refused_or_has_its_first_rows(name: str) -> 
 
 
 @FILES
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "latin-1", "utf-8-sig"])
+@each("encoding", ["utf-16", "utf-32", "latin-1", "utf-8-sig"])
 def test_a_file_in_another_encoding_is_refused_or_read(name: str, encoding: str) -> None:
     text = (FOLDER / name).read_text(errors="surrogateescape").replace("sort", "sört", 1)
     read_or_refused(text.encode(encoding, "replace"), name)
@@ -608,7 +609,7 @@ def test_text_in_utf_16_is_refused_with_the_cure() -> None:
 
 
 @FILES
-@pytest.mark.parametrize(
+@each(
     "number", ["NaN", "Infinity", "-Infinity", "1e999", "-1", "1" * 400, '"12"', "null", "[]", "{}"]
 )
 def test_numbers_that_are_none_do_no_harm(name: str, number: str) -> None:
@@ -642,7 +643,7 @@ def test_a_name_of_any_length_is_cut(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", formats.members("decode"))
-@pytest.mark.parametrize(
+@each(
     "document",
     [
         b"",
@@ -661,7 +662,6 @@ def test_a_name_of_any_length_is_cut(name: str) -> None:
         b"\n" * 1000,
         random.Random(1).randbytes(300),
     ],
-    ids=lambda document: repr(document[:8]),
 )
 def test_no_reader_fails_at_what_is_nothing(name: str, document: bytes) -> None:
     assert read_or_refused(document, "nothing", name) is None

@@ -16,6 +16,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
+from cases import each
 from conftest import Project, Said
 from samples import noisy, sample_profile
 from waiting import happens
@@ -935,7 +936,7 @@ def test_the_later_removal_holds_on_both_sides() -> None:
     assert (first.out, second.out) == (True, False)
 
 
-@pytest.mark.parametrize(
+@each(
     "document",
     [b"", b"{}", b"[]", b"\xff", b"[" * 1000, b"x" * (LARGEST_REMOVAL + 1)]
     + [

@@ -17,6 +17,8 @@ from samples import interleaved, noisy
 from perfvcs.profile import Collected, Environment, Profile
 from perfvcs.repository import Repository
 
+pytestmark = pytest.mark.slow
+
 Perf = Callable[..., Said]
 CONFIGURATION = """
 overlay = ["bench.sh"]

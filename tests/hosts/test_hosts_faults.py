@@ -32,6 +32,8 @@ from perfvcs.profile import Profile
 from perfvcs.repository import Repository
 from perfvcs.system.children import MARKER
 
+pytestmark = pytest.mark.slow
+
 Perf = Callable[..., Said]
 CONFIGURATION = """
 overlay = ["bench.py"]

@@ -33,6 +33,8 @@ from waiting import happens
 
 from perfvcs.repository import Repository
 
+pytestmark = pytest.mark.slow
+
 Perf = Callable[..., Said]
 Session = Callable[..., AbstractContextManager[subprocess.Popen[str]]]
 ssh = pytest.fixture(local_ssh)

@@ -21,6 +21,8 @@ from perfvcs.statistics.regression.choice import choose
 from perfvcs.statistics.regression.fitting import fit
 from perfvcs.statistics.regression.models import MODELS
 
+pytestmark = pytest.mark.slow
+
 DEMO = ROOT / "examples" / "demo"
 SKIPLIST = ROOT / "examples" / "skiplist"
 

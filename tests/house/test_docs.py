@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from cases import each
 from click import Command, Context, Parameter
 from conftest import ROOT, script
 from pictures import refusal
@@ -197,6 +198,7 @@ def run_for_real() -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", run_for_real())
 def test_a_document_shows_what_happens(page, documented, pictures):
     said = []
@@ -220,9 +222,7 @@ def test_a_document_shows_what_happens(page, documented, pictures):
             (DRAWN / name).write_bytes(pictures.compact(file.read_bytes(), width=1200))
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in documents() if recording(page).exists()], ids=named
-)
+@each("page", [page for page in documents() if recording(page).exists()], ids=named)
 def test_a_document_shows_what_happened_when_it_was_recorded(page):
     assert stale(steps(page.read_text()), json.loads(recording(page).read_text())) is None, (
         f"{named(page)}: run make docs"
@@ -311,7 +311,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=named)
+@each("page", PAGES, ids=named)
 def test_a_link_to_a_file_of_ours_leads_somewhere(page):
     for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", prose(page)):
         file = page.parent / target if target else page
@@ -330,7 +330,7 @@ def code(page: Path) -> list[str]:
     return re.findall(r"(?<!`)`([^`\n]+)`(?!`)", prose(page))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=named)
+@each("page", PAGES, ids=named)
 def test_a_module_or_a_script_in_code_font_exists(page):
     for text in code(page):
         for script_ in re.findall(
@@ -363,7 +363,7 @@ def is_there(name: str) -> bool:
     return False
 
 
-@pytest.mark.parametrize("page", PAGES, ids=named)
+@each("page", PAGES, ids=named)
 def test_an_option_of_perf_in_code_font_exists(page):
     for text in code(page):
         if words := re.match(r"perf ([a-z]+)(?= |$)", text):
@@ -410,7 +410,7 @@ def test_every_method_is_explained_and_none_that_there_is_not():
     )
 
 
-@pytest.mark.parametrize("page", PAGES, ids=named)
+@each("page", PAGES, ids=named)
 def test_a_picture_says_in_words_what_it_shows(page):
     for words, target in re.findall(r"!\[(.*?)\]\((.*?)\)", page.read_text()):
         assert len(words.split()) >= 5, (

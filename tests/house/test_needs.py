@@ -72,6 +72,7 @@ def pytest_in(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_missing_tool_is_one_line_however_many_tests_need_it(folder: Path) -> None:
     done = pytest_in(folder)
     assert done.returncode == 0, done.stdout
@@ -83,6 +84,7 @@ def test_a_missing_tool_is_one_line_however_many_tests_need_it(folder: Path) -> 
     assert "2 passed, 6 skipped" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_missing_tool_fails_where_skipping_is_forbidden(folder: Path) -> None:
     done = pytest_in(folder, PERFVCS_NO_SKIP="1")
     assert done.returncode == 1
@@ -92,6 +94,7 @@ def test_a_missing_tool_fails_where_skipping_is_forbidden(folder: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_make_test_learns_how_many_were_skipped(folder: Path) -> None:
     pytest_in(folder, COVERAGE_FILE=str(folder / ".coverage"))
     assert (folder / ".coverage-skipped").read_text() == "6\n"
@@ -114,6 +117,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.slow
 def test_settings_of_the_caller_reach_no_test(folder: Path) -> None:
     text = (
         f"import os, time\n\ndef test_none(): assert not {set(SETTINGS)} & set(os.environ) and"

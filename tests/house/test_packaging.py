@@ -71,11 +71,13 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(checkout(folder / "checkout", links=True), "sdist", folder / "sdist")
 
 
+@pytest.mark.slow
 def test_an_sdist_has_no_links(sdist: Path) -> None:
     with tarfile.open(sdist) as archive:
         assert [member.name for member in archive if member.issym() or member.islnk()] == []
 
 
+@pytest.mark.slow
 def test_a_wheel_from_the_sdist_has_every_file_of_the_families(sdist: Path, tmp_path: Path) -> None:
     (unpacked,) = unpack(sdist, tmp_path).iterdir()
     with zipfile.ZipFile(build(unpacked, "wheel", tmp_path / "wheel")) as wheel:
@@ -91,6 +93,7 @@ def test_a_wheel_from_the_sdist_has_every_file_of_the_families(sdist: Path, tmp_
     assert [str(path) for path in there if f"perfvcs/{path.relative_to(ROOT)}" not in held] == []
 
 
+@pytest.mark.slow
 def test_a_wheel_names_the_commit_that_it_was_built_from(tmp_path: Path) -> None:
     folder = checkout(tmp_path / "checkout", links=True)
     commit = Project(folder).commit("everything")
@@ -101,6 +104,7 @@ def test_a_wheel_names_the_commit_that_it_was_built_from(tmp_path: Path) -> None
         assert f'COMMIT = "{commit}"' in wheel.read("perfvcs/_built.py").decode()
 
 
+@pytest.mark.slow
 def test_what_is_built_twice_from_one_commit_is_the_same_byte_for_byte(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,6 +127,7 @@ def test_what_is_built_twice_from_one_commit_is_the_same_byte_for_byte(
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_a_checkout_without_links_is_refused_with_the_cure(tmp_path: Path) -> None:
     folder = checkout(tmp_path / "checkout", links=False)
     done = subprocess.run(

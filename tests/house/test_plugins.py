@@ -14,6 +14,8 @@ import pytest
 from browsing import documents
 from conftest import ROOT, Project, lack
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:

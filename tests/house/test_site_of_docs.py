@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, lack
 
+pytestmark = pytest.mark.slow
+
 # other flags have it read all documents again
 SPHINX = [sys.executable, "-m", "sphinx", "-q", "-n", "-W", "--keep-going"]
 

@@ -11,6 +11,8 @@ import sys
 import pytest
 from conftest import Project, processes_in
 
+pytestmark = pytest.mark.slow
+
 # what it reports is a normal number around the level of the commit, by a sum of uniform ones;
 # importing json would take longer than the rest
 WORK = """

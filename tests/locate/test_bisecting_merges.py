@@ -14,6 +14,8 @@ from perfvcs.git.ancestry import way
 from perfvcs.git.project import Project as Checkout
 from perfvcs.locate.bisect.span import brought, span
 
+pytestmark = pytest.mark.slow
+
 merges = script(ROOT / "benchmarks" / "bisecting_merges.py")
 SECONDS = 'cmd = "python -S work.py"'
 

@@ -178,6 +178,7 @@ def test_values_that_repeat_although_nobody_says_so_are_no_obstacle():
     assert (decision.step.why, decision.named) == ("found", (4,))
 
 
+@pytest.mark.slow
 def test_small_changes_around_the_largest_do_not_keep_the_search_going():
     levels = step_at(53) + step_at(17, size=0.03) + step_at(33, size=0.015)
     found = [search(levels, seed) for seed in range(10)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 import random
 
 import pytest
+from cases import each
 
 from perfvcs.locate.blame.calltree import CallTree, least_of, normal
 from perfvcs.locate.blame.pairing import contributions, deepest, match, unsettled
@@ -192,7 +193,7 @@ def random_tree(chance, nodes):
     return paths
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_a_planted_difference_is_found_and_the_order_of_siblings_changes_nothing(seed):
     chance = random.Random(seed)
     paths = random_tree(chance, 300)
@@ -203,7 +204,7 @@ def test_a_planted_difference_is_found_and_the_order_of_siblings_changes_nothing
     assert amounts(before, after) == {path.rpartition("/")[2]: pytest.approx(1000)}
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_contributions_add_up_to_the_difference(seed):
     chance = random.Random(seed)
     before, after = tree(*random_tree(chance, 200)), tree(*random_tree(chance, 250))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from cases import each
 
 from perfvcs.locate.blame import features
 from perfvcs.locate.blame.kinds import kinds
@@ -25,8 +26,8 @@ BASE = (
 )
 
 
-@pytest.mark.parametrize(
-    ("new", "kind"),
+@each(
+    "new kind",
     [
         (
             BASE.replace(

@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from cases import each
 from hypothesis import given, strategies
 
 from perfvcs.locate.sources import language, read
@@ -42,8 +43,8 @@ def test_comments_layout_docstrings_and_annotations_change_nothing(new):
     assert changed(F, new) == NOTHING
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "functions", "names", "effect"),
+@each(
+    "old new functions names effect",
     [
         (F, "def f(a):\n    return a + 1\n", {"f"}, set(), False),
         (F, "def f(a=1):\n    return a\n", {"f"}, {"f"}, False),

@@ -7,12 +7,11 @@ import json
 import os
 import shutil
 import sqlite3
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from conftest import lack
+from disks import mounted
 from samples import sample_profile
 
 from perfvcs.check.change import Change, Report, Word
@@ -333,13 +332,7 @@ def test_on_a_full_disk_it_answers_all_the_same(measured, perf, room):
     before, home = chosen(perf), measured.root / ".perf"
     (home / "sources.db").unlink()
     shutil.copytree(home, measured.root / "copy", symlinks=True)
-    if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(home)],
-        capture_output=True,
-        check=False,
-    ).returncode:
-        lack("the right to mount a file system")
-    try:
+    with mounted(home, "size=4m"):
         shutil.copytree(measured.root / "copy", home, symlinks=True, dirs_exist_ok=True)
         shutil.rmtree(measured.root / "copy")
         disk = os.statvfs(home)
@@ -348,8 +341,6 @@ def test_on_a_full_disk_it_answers_all_the_same(measured, perf, room):
         (home / "fill").unlink()
         assert chosen(perf) == before
         assert (home / "sources.db").stat().st_size
-    finally:
-        subprocess.run(["umount", "--lazy", str(home)], check=True)
 
 
 def test_a_fresh_clone_is_answered_by_its_sources(measured, perf, tmp_path, monkeypatch):
@@ -387,6 +378,7 @@ def path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("path")
 def test_what_is_left_out_is_not_measured_and_inherits(project, perf):
     project.commit(
@@ -427,6 +419,7 @@ def test_what_is_left_out_is_not_measured_and_inherits(project, perf):
     assert set(chosen(perf)) == {"two", OTHER}, "the record of what was left out is still known"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("path")
 def test_a_sample_of_what_is_left_out_is_measured_and_counted(project, perf):
     jobs = SELECTED[: SELECTED.index('[[job]]\nname = "tests"')]

@@ -56,6 +56,7 @@ def executions(said: Said) -> dict[str, int]:
     return {row["job"]: row["executions"] for row in json.loads(said.out)["stored"]}
 
 
+@pytest.mark.slow
 def test_a_budget_that_is_large_enough_changes_nothing(
     project: Project, perf: Perf, order: Path
 ) -> None:
@@ -200,6 +201,7 @@ def test_what_repeats_exactly_gets_what_it_asks_for_and_no_more_once_it_is_decid
     assert [session.count(0), session.count(1)] == [1, 39]
 
 
+@pytest.mark.slow
 def test_how_long_it_takes_is_said_before_it_begins(
     project: Project, perf: Perf, order: Path
 ) -> None:

@@ -287,6 +287,7 @@ def test_missing_skips_what_is_measured(project: Project, perf: Perf) -> None:
     assert "nothing to measure" in perf("collect", "--missing", "HEAD~1..HEAD").out
 
 
+@pytest.mark.slow
 def test_a_long_range_is_measured_in_groups_that_share_a_neighbour(
     project: Project, perf: Perf
 ) -> None:
@@ -405,6 +406,7 @@ def test_a_repository_with_everything_that_makes_paths_hard(
     assert stored("HEAD")[0].dirty
 
 
+@pytest.mark.slow
 def test_a_submodule_that_is_gone_is_a_note_that_is_recorded_and_no_build_of_it_is_kept(
     project: Project, perf: Perf, tmp_path: Path
 ) -> None:
@@ -485,6 +487,7 @@ def test_what_is_wrong_with_a_request_makes_no_folder(project: Project, perf: Pe
     assert not (project.root / ".perf").exists()
 
 
+@pytest.mark.slow
 def test_every_interpreter_measures_every_revision(project: Project, perf: Perf) -> None:
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     project.configure(

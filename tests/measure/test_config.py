@@ -1,13 +1,14 @@
 from pathlib import Path
 
 import pytest
+from cases import each
 
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import BadConfig, load, read, seconds
 
 
-@pytest.mark.parametrize(
-    ("table", "message"),
+@each(
+    "table message",
     [
         ({"jobs": []}, "there is no key `jobs`; did you mean `job`?"),
         (
@@ -90,8 +91,8 @@ def test_what_is_no_time_is_an_error(text: str) -> None:
         seconds(text, "timeout")
 
 
-@pytest.mark.parametrize(
-    ("job", "message"),
+@each(
+    "job message",
     [
         ({"cmd": ""}, "names no program"),
         ({"cmd": ["a", " "]}, "names no program"),

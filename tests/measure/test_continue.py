@@ -14,6 +14,7 @@ from pathlib import Path
 from zlib import crc32
 
 import pytest
+from cases import each
 from conftest import Project, Said
 from waiting import happens
 
@@ -87,6 +88,7 @@ def sessions() -> list[Path]:
     return list(Path(".perf/sessions").glob("*"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_rest_is_measured_in_the_order_of_an_uninterrupted_run(
     project: Project, perf: Perf, order: Path, number: signal.Signals
@@ -124,6 +126,7 @@ def test_the_rest_is_measured_in_the_order_of_an_uninterrupted_run(
     assert len(project.git("worktree", "list").splitlines()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [WARM_UP + 3, WARM_UP + 9, ALL])
 def test_after_kill_9_complete_blocks_are_there(perf: Perf, order: Path, after: int) -> None:
     interrupt(order, after, signal.SIGKILL, *COLLECT)
@@ -139,6 +142,7 @@ def test_after_kill_9_complete_blocks_are_there(perf: Perf, order: Path, after: 
     assert sessions() == []
 
 
+@pytest.mark.slow
 def test_an_interruption_of_what_is_continued_is_continued(perf: Perf, order: Path) -> None:
     interrupt(order, WARM_UP + 3, signal.SIGINT, *COLLECT)
     for _ in range(3):
@@ -160,6 +164,7 @@ def test_nothing_is_left_of_what_was_interrupted_before_its_first_block(
     assert "no session is unfinished" in perf("collect", "--continue", code=2).err
 
 
+@pytest.mark.slow
 def test_a_changed_configuration_is_refused_and_the_session_stays(
     project: Project, perf: Perf, order: Path
 ) -> None:
@@ -175,6 +180,7 @@ def test_a_changed_configuration_is_refused_and_the_session_stays(
     assert [profile.design.executions for profile in stored()] == [4, 3]
 
 
+@pytest.mark.slow
 def test_a_variable_that_changed_is_named(
     perf: Perf, order: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,6 +200,7 @@ def test_a_variable_that_changed_is_named(
     assert [profile.design.executions for profile in stored()] == [4, 3]
 
 
+@pytest.mark.slow
 def test_another_head_does_not_matter_to_commits(project: Project, perf: Perf, order: Path) -> None:
     interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
     project.commit("third", **{"work.sh": "exit 1"})
@@ -201,6 +208,7 @@ def test_another_head_does_not_matter_to_commits(project: Project, perf: Perf, o
     assert [len(stored(revision)) for revision in ("HEAD~2", "HEAD~1", "HEAD")] == [2, 2, 0]
 
 
+@pytest.mark.slow
 def test_a_working_tree_that_is_measured_has_to_be_the_same(
     project: Project, perf: Perf, order: Path
 ) -> None:
@@ -214,6 +222,7 @@ def test_a_working_tree_that_is_measured_has_to_be_the_same(
     assert [profile.dirty is None for profile in stored()] == [False, False]
 
 
+@pytest.mark.slow
 def test_a_machine_that_changed_is_refused_before_anything_runs(
     perf: Perf, order: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,6 +239,7 @@ def test_a_machine_that_changed_is_refused_before_anything_runs(
     assert [profile.design.executions for profile in stored()] == [4, 3]
 
 
+@pytest.mark.slow
 def test_of_several_the_newest_is_continued_or_the_one_named(perf: Perf, order: Path) -> None:
     interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
     (older,) = (path.stem for path in sessions())
@@ -334,6 +344,7 @@ def test_a_design_cannot_be_changed_on_the_way(perf: Perf, order: Path) -> None:
     assert "is unfinished" in perf("collect", "--continue", "HEAD", code=2).err
 
 
+@pytest.mark.slow
 def test_a_range_is_finished_with_all_its_groups(project: Project, perf: Perf, order: Path) -> None:
     project.write(
         "perf.toml", '[[job]]\nname = "one"\ncmd = "sh work.sh one"\nexecutions = 2\nwarmup = 0\n'
@@ -350,6 +361,7 @@ def test_a_range_is_finished_with_all_its_groups(project: Project, perf: Perf, o
     ]
 
 
+@pytest.mark.slow
 def test_missing_does_not_take_half_a_session_for_a_whole(perf: Perf, order: Path) -> None:
     interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
     assert "stored 4 profiles" in perf("collect", "--missing", "HEAD~1", "HEAD").out
@@ -365,6 +377,7 @@ def test_a_check_that_is_interrupted_keeps_its_pairs(order: Path) -> None:
     assert sessions() == []
 
 
+@pytest.mark.slow
 def test_damaged_lines_are_measured_again(perf: Perf, order: Path) -> None:
     interrupt(order, WARM_UP + 11, signal.SIGINT, *COLLECT)
     (path,) = sessions()
@@ -442,8 +455,8 @@ def followed(orders: list[list[int]]) -> Counter[tuple[int, int]]:
     return Counter(pair for order in orders for pair in pairwise(order))
 
 
-@pytest.mark.parametrize("count", range(2, 9))
-@pytest.mark.parametrize("seed", [0, 1, 7, 1 << 30])
+@each("count", range(2, 9))
+@each("seed", [0, 1, 7, 1 << 30])
 def test_the_order_is_balanced_over_any_number_of_blocks(count: int, seed: int) -> None:
     versions = [3 * number + 1 for number in range(count)]
     orders = [turns(seed, block, [versions])[0].versions for block in range(5 * count)]
@@ -463,6 +476,7 @@ def test_the_order_is_balanced_over_any_number_of_blocks(count: int, seed: int) 
             )
 
 
+@pytest.mark.slow
 def test_the_order_is_random_among_the_balanced_ones() -> None:
     def first(seed: int) -> str:
         return "".join(str(turns(seed, block, [[0, 1]])[0].versions[0]) for block in range(6))

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
+from cases import each
 
 from perfvcs import environment
 from perfvcs.environment import PADDING, Knobs, clean, describe, fingerprint, noise
@@ -147,8 +148,8 @@ def test_a_quiet_machine_gets_no_warning() -> None:
     assert noise.notes(QUIET, LATER)["load"] == "0.10, after 0.10"
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "expected"),
+@each(
+    "before after expected",
     [
         (
             {"load": 2.1},

@@ -57,6 +57,7 @@ def counts(commit: str) -> list[float]:
     return [sum(filter(None, profile.resources.metrics["bytecodes"])) for profile in profiles]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("requires", ['["-r", "requirements.txt"]', '["."]'])
 def test_what_requirements_lead_to_in_a_checkout_is_installed_for_each_revision(
     requires: str, project: Project, perf: Callable[..., Said]
@@ -67,6 +68,7 @@ def test_what_requirements_lead_to_in_a_checkout_is_installed_for_each_revision(
     assert "work became worse" in perf("check", "HEAD~1", "HEAD", code=3).out
 
 
+@pytest.mark.slow
 def test_other_variables_and_other_builds_are_installed_anew(
     project: Project, perf: Callable[..., Said]
 ) -> None:
@@ -84,6 +86,7 @@ def test_other_variables_and_other_builds_are_installed_anew(
     assert [first, again] == [before, counts(later)[0]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["a list", "a variable"])
 def test_an_editable_install_that_no_word_asks_for_is_refused_or_made_a_copy(
     way: str, project: Project, perf: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
@@ -189,6 +192,7 @@ def test_files_elsewhere_are_known_by_their_stamps(tmp_path: Path) -> None:
     assert changed != state()
 
 
+@pytest.mark.slow
 def test_a_folder_elsewhere_is_installed_again_when_it_has_changed(tmp_path: Path) -> None:
     env = ENV | {"PATH": f"{script_of_uv(tmp_path)}{os.pathsep}{ENV['PATH']}"}
     library, work, python = (

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import lack
+from disks import mounted
 from waiting import happens
 
 from perfvcs.environment import clean
@@ -191,6 +191,7 @@ def test_a_free_threaded_build_is_only_taken_when_asked_for(tmp_path: Path) -> N
     ).fits("3.9")
 
 
+@pytest.mark.slow
 def test_a_missing_version_names_what_is_there_and_the_cure(interpreter: Interpreter) -> None:
     with pytest.raises(
         UsageError, match=r"there is no Python 3\.1 here \(there is .*uv python install 3\.1`"
@@ -205,6 +206,7 @@ def test_something_that_is_no_python_is_refused(version: str) -> None:
         find(version)
 
 
+@pytest.mark.slow
 def test_a_project_is_installed_and_found_again_without_its_worktree(
     envs: Path, interpreter: Interpreter, work: Path
 ) -> None:
@@ -218,6 +220,7 @@ def test_a_project_is_installed_and_found_again_without_its_worktree(
     assert make(envs, interpreter, work).folder == made.folder
 
 
+@pytest.mark.slow
 def test_another_content_gets_another_environment(
     tmp_path: Path, interpreter: Interpreter, work: Path
 ) -> None:
@@ -390,6 +393,7 @@ def test_activation_sets_what_the_activate_script_sets(
     assert env == {"PATH": f"{made.folder}/bin:/bin", "VIRTUAL_ENV": f"{made.folder}", "A": "b"}
 
 
+@pytest.mark.slow
 def test_pruning_keeps_the_most_recently_used(
     tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]
 ) -> None:
@@ -423,6 +427,7 @@ def envs(tmp_path: Path) -> Path:
     return tmp_path / "envs"
 
 
+@pytest.mark.slow
 def test_revisions_that_install_the_same_share_an_environment(
     envs: Path, tmp_path: Path, interpreter: Interpreter, work: Path
 ) -> None:
@@ -448,6 +453,7 @@ def test_revisions_that_install_the_same_share_an_environment(
     assert installed_version(again) == "1.0"
 
 
+@pytest.mark.slow
 def test_what_a_dirty_worktree_installed_is_shared_with_nobody(
     envs: Path, interpreter: Interpreter, work: Path, stack: ExitStack
 ) -> None:
@@ -458,6 +464,7 @@ def test_what_a_dirty_worktree_installed_is_shared_with_nobody(
     assert installed_version(clean) == "1.0"
 
 
+@pytest.mark.slow
 def test_a_link_to_somewhere_else_is_not_followed(
     envs: Path, interpreter: Interpreter, work: Path
 ) -> None:
@@ -490,19 +497,12 @@ def test_each_interpreter_keeps_its_own(tmp_path: Path) -> None:
     assert not (tmp_path / "python" / "pip3.12.1-a").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.needs("mount")
 def test_a_full_disk_is_one_line_with_the_cure_and_leaves_nothing(
     tmp_path: Path, interpreter: Interpreter, work: Path
 ) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(disk)],
-        capture_output=True,
-        check=False,
-    ).returncode:
-        lack("the right to mount a file system")
-    try:
+    with mounted(tmp_path / "disk", "size=3m") as disk:
         with pytest.raises(
             InstallError,
             match=r"the disk is full: free some space|No space left on device: make room",
@@ -510,10 +510,9 @@ def test_a_full_disk_is_one_line_with_the_cure_and_leaves_nothing(
             make(disk / "envs", interpreter, work, env=without_uv())
         assert "\n" not in str(caught.value)
         assert not list((disk / "envs").glob("p*/"))
-    finally:
-        subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
+@pytest.mark.slow
 def test_what_is_at_the_top_of_a_project_is_imported_by_no_installer(
     tmp_path: Path, interpreter: Interpreter, work: Path
 ) -> None:
@@ -545,16 +544,9 @@ def test_a_home_folder_that_takes_no_cache_is_done_without(
 ) -> None:
     """It is full, or may only be read; the disk of the environments has room."""
     home, tools = tmp_path / "home", tmp_path / "tools"
-    home.mkdir()
     cache = '[ "$UV_NO_CACHE" ] || head -c 9000 /dev/zero > "$HOME/cache" || exit 2\n'
     script(tools / "uv", FAKE_UV.replace("\n", "\n" + cache, 1))
-    if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", option, "tmpfs", str(home)], capture_output=True, check=False
-    ).returncode:
-        lack("the right to mount a file system")
-    try:
+    with mounted(home, option):
         env = {**ENV, "PATH": f"{tools}{os.pathsep}{ENV['PATH']}", "HOME": str(home)}
         made = make(tmp_path / "envs", interpreter, work, env=env)
         assert (made.folder / "asked").read_text() == "0 .\n"
-    finally:
-        subprocess.run(["umount", "--lazy", str(home)], check=True)

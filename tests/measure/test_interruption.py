@@ -41,6 +41,7 @@ def staged(project: Project) -> Project:
     return project
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stage", "count"),
     [("", 0), ("build", 1), ("build", 2), ("workload", 1), ("work", 1), ("work", 5), ("work", 8)],
@@ -139,6 +140,7 @@ def test_a_signal_during_the_start_ends_the_program_with_one_line(
     assert process.returncode == 128 + number
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", LINES)
 def test_a_signal_during_a_measurement_ends_it_with_one_line(
     staged: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals

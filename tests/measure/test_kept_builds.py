@@ -8,7 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import lack, need
+from conftest import need
+from disks import mounted
 
 from perfvcs.git.worktree import CheckoutError
 from perfvcs.measure import builds
@@ -95,20 +96,9 @@ def test_a_checkout_without_room_for_a_kept_build_says_so(tmp_path):
     (built / "prog").write_bytes(bytes(400_000))
     kept = builds.Builds(tmp_path)
     kept.keep("key", built)
-    disk.mkdir()
-    if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(disk)],
-        capture_output=True,
-        check=False,
-    ).returncode:
-        lack("the right to mount a file system")
-    try:
-        with pytest.raises(
-            CheckoutError, match=r"kept in .* cannot be copied: No space left on device$"
-        ):
-            kept.restore("key", disk)
-    finally:
-        subprocess.run(["umount", "--lazy", str(disk)], check=True)
+    reason = r"kept in .* cannot be copied: No space left on device$"
+    with mounted(disk, "size=200k"), pytest.raises(CheckoutError, match=reason):
+        kept.restore("key", disk)
 
 
 @pytest.mark.usefixtures("built")

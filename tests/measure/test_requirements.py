@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cases import each
 from conftest import Project, Said
 
 from perfvcs.environment.host import Facts, facts
@@ -25,8 +26,8 @@ HOST = Facts(
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "met"),
+@each(
+    "text met",
     [
         ("", True),
         ("avx2", True),
@@ -47,7 +48,7 @@ def test_a_host_meets_an_expression_or_not(text: str, met: bool) -> None:
     assert is_met(text, HOST, "job `sort`") is met
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "memory >",

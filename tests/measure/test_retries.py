@@ -134,6 +134,7 @@ def test_a_version_that_was_given_up_is_left_out_when_the_block_begins_again(
     assert old.turns is not None and len(old.turns.place) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.needs("cc")  # the recorder of memory
 @pytest.mark.usefixtures("turns")
 def test_notes_of_several_collectors_say_whose_they_are(project: Project, perf: Perf) -> None:
@@ -200,6 +201,7 @@ def test_what_would_fail_again_is_not_repeated(
     assert not (turns / "count").exists() or (turns / "count").read_text() == "1\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "collector", ["time", "counters", "memory", "pytest", "samples", "complexity"]
 )

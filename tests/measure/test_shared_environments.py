@@ -13,11 +13,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Project, Said, lack
+from conftest import Project, Said
+from disks import mounted
 from waiting import happens
 
 from perfvcs.measure.interpreter import find
 from perfvcs.repository import Repository
+
+pytestmark = pytest.mark.slow
 
 # as quick as uv: an environment of the real venv, into which the modules that it is told, or those
 # beside it, are copied
@@ -520,13 +523,7 @@ def test_a_disk_that_fills_while_an_environment_is_made_leaves_none(
     disk.mkdir()
     ends = set()
     for size in range(40, 260, 12):  # kB; both ends are seen with every Python
-        if subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", f"size={size}k", "tmpfs", str(disk)],
-            capture_output=True,
-            check=False,
-        ).returncode:
-            lack("the right to mount a file system")
-        try:
+        with mounted(disk, f"size={size}k"):
             done = subprocess.run(
                 [sys.executable, "-c", MEASURING, str(disk), str(tools), "1"],
                 capture_output=True,
@@ -537,8 +534,6 @@ def test_a_disk_that_fills_while_an_environment_is_made_leaves_none(
             assert made or "InstallError" in done.stderr.splitlines()[-1], done.stderr
             assert made == bool(list(disk.glob("p*/")))
             ends.add(made)
-        finally:
-            subprocess.run(["umount", "--lazy", str(disk)], check=True)
     assert ends == {True, False}
 
 

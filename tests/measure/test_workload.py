@@ -11,6 +11,7 @@ from typing import Any
 
 import psutil
 import pytest
+from cases import each
 from conftest import HIDDEN_DAEMON
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -132,6 +133,7 @@ def test_generated_files_have_the_same_bytes_everywhere(
     assert not path.stat().st_mode & stat.S_IWUSR
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     st.sampled_from(["text", "integers", "words", "binary"]),
@@ -335,8 +337,8 @@ def test_a_full_disk_gets_one_line_and_leaves_nothing(
     assert list((tmp_path / "generated").iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("entry", "expected"),
+@each(
+    "entry expected",
     [
         (5, "neither a string nor a table"),
         ({}, "needs exactly one of integers, strings, files, command"),

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import interleaved, sample_profile
@@ -89,7 +90,7 @@ def test_z_scores_are_scipys() -> None:
     )
 
 
-@pytest.mark.parametrize("marker", MARKERS, ids=repr)
+@each("marker", MARKERS)
 def test_the_rows_stay_and_are_not_judged_twice(marker: Any) -> None:
     profile = timed(
         [1.0, None, 2.0, 3.0, 50.0, 4.0, 5.0, 6.0, 7.0, 8.0],
@@ -107,8 +108,8 @@ def test_the_rows_stay_and_are_not_judged_twice(marker: Any) -> None:
     assert decode(found.encode()) == found
 
 
-@pytest.mark.parametrize("marker", MARKERS, ids=repr)
-@pytest.mark.parametrize(
+@each("marker", MARKERS)
+@each(
     "y",
     [
         [3.0],
@@ -438,8 +439,8 @@ def test_metrics_are_chosen_by_name() -> None:
         Normalizer(of=("byte",)).apply(profile)
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "message"),
+@each(
+    "name options message",
     [
         ("normalizer", {"by": "maximum"}, "by cannot be 'maximum'; did you mean `max`"),
         ("outliers", {"method": "sd"}, "method cannot be 'sd'"),

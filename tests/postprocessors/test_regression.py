@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import sample_profile
@@ -114,7 +115,7 @@ def test_an_entry_has_what_the_format_says() -> None:
     assert len(found[0]["coefficients"]) == len(found[0]["errors"]) == 1
 
 
-@pytest.mark.parametrize("model", FITTED_MODELS)
+@each("model", FITTED_MODELS)
 def test_coefficients_errors_and_r2_are_those_of_statsmodels(model: str) -> None:
     import statsmodels.api as sm
 
@@ -486,11 +487,9 @@ def test_overflow_leaves_a_model_out() -> None:
     assert found["omitted"]["cubic"] == "no finite curve fits"
 
 
-@pytest.mark.parametrize("fit", ["means", "calls"])
-@pytest.mark.parametrize(
-    "strategy", ["full", "iterative", "initial-guess", "interval", "bisection"]
-)
-@pytest.mark.parametrize("power", [-700, 700])
+@each("fit", ["means", "calls"])
+@each("strategy", ["full", "iterative", "initial-guess", "interval", "bisection"])
+@each("power", [-700, 700])
 def test_values_whose_squares_no_float_holds_are_fitted_as_others(
     power: int, strategy: str, fit: str
 ) -> None:

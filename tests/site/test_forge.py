@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import each
 from conftest import Project, Said
 from histories import grow, measured, stepped, store
 from hypothesis import given as drawn
@@ -22,8 +23,8 @@ Perf = Callable[..., Said]
 HASH = "0123456789abcdef0123456789abcdef01234567"
 
 
-@pytest.mark.parametrize(
-    ("address", "commit", "request_7"),
+@each(
+    "address commit request_7",
     [
         (
             "https://github.com/ada/engine.git",
@@ -145,6 +146,7 @@ def test_the_forge_is_known_by_the_address_of_the_remote(
     assert found.of_request(None) == ""
 
 
+@pytest.mark.slow
 @drawn(
     st.one_of(
         st.text(),
@@ -168,7 +170,7 @@ def test_a_template_can_be_given() -> None:
     assert given("none") == Forge()
 
 
-@pytest.mark.parametrize(
+@each(
     "template",
     [
         "javascript:alert('{id}')",
@@ -209,6 +211,7 @@ def everything() -> str:
     )
 
 
+@pytest.mark.slow
 def test_commits_are_linked_to_the_forge_and_no_password_is_written(
     project: Project, perf: Perf
 ) -> None:
@@ -259,6 +262,7 @@ def branched(project: Project) -> dict[str, str]:
     return found
 
 
+@pytest.mark.slow
 def test_branches_and_requests_that_were_measured_have_pages(
     project: Project, perf: Perf, branched: dict[str, str]
 ) -> None:
@@ -313,6 +317,7 @@ def test_a_branch_and_a_commit_say_what_they_do_to_their_judge(
     assert said in Path("site", branch["url"]).read_text()
 
 
+@pytest.mark.slow
 def test_a_branch_that_was_merged_is_no_longer_listed(
     project: Project, perf: Perf, branched: dict[str, str]
 ) -> None:

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from histories import measured, store
 
 from perfvcs.site.status import Suspicions
@@ -38,6 +39,7 @@ def history(project):
     return commits
 
 
+@pytest.mark.slow
 def test_the_commits_that_change_code_are_named_on_the_pages_of_changes(project, perf):
     commits = history(project)
     perf("publish", "site", "--profiles", "0")
@@ -55,6 +57,7 @@ def test_the_commits_that_change_code_are_named_on_the_pages_of_changes(project,
     )
 
 
+@pytest.mark.slow
 def test_long_ranges_and_those_of_one_commit_name_none(project, monkeypatch):
     commits = history(project)
     repository = store()

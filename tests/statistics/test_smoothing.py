@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import sample_profile
@@ -331,9 +332,9 @@ def test_neither_the_order_of_rows_nor_that_of_units_matters(
         assert again[uid] == entry
 
 
-@pytest.mark.parametrize("smoother", [*SMOOTHERS, KernelRegression(mode="estimator")], ids=repr)
-@pytest.mark.parametrize(
-    ("x", "y"),
+@each("smoother", [*SMOOTHERS, KernelRegression(mode="estimator")])
+@each(
+    "x y",
     [
         ([5.0], [2.0]),
         ([5.0] * 6, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]),
@@ -465,8 +466,8 @@ def test_very_many_units_have_no_band() -> None:
     } == {None}
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "message"),
+@each(
+    "name options message",
     [
         ("moving-average", {"kind": "men"}, "kind cannot be 'men'; did you mean `mean`"),
         (

@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from cases import each
 from numpy.typing import NDArray
 from scipy.stats import norm
 
@@ -139,8 +140,8 @@ def test_the_spread_of_many_values_is_a_normal_standard_deviation() -> None:
 
 
 @pytest.mark.simulation
-@pytest.mark.parametrize("pairs", [8, 10, 15, 30])
-@pytest.mark.parametrize("kind", ["normal", "bursts", "t with 3 degrees of freedom"])
+@each("pairs", [8, 10, 15, 30])
+@each("kind", ["normal", "bursts", "t with 3 degrees of freedom"])
 def test_the_level_is_kept(pairs: int, kind: str) -> None:
     rng = np.random.default_rng(5)
     shape = (20_000, pairs)

@@ -6,6 +6,7 @@ from math import log, nan
 
 import numpy as np
 import pytest
+from cases import each
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -262,8 +263,8 @@ def test_dependence_does_not_grow_when_steps_are_removed() -> None:
     )
 
 
-@pytest.mark.parametrize("between", [(), (0.5,), (0.3,), (0.2, 0.5), (0.3, 0.7)])
-@pytest.mark.parametrize("spread", [0.0007, 0.003, 0.01])
+@each("between", [(), (0.5,), (0.3,), (0.2, 0.5), (0.3, 0.7)])
+@each("spread", [0.0007, 0.003, 0.01])
 def test_commits_on_the_way_from_one_level_to_the_next_hide_no_step(
     spread: float, between: tuple[float, ...]
 ) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import each
 
 from perfvcs.statistics.regression.errors import pair
 from perfvcs.statistics.regression.kind import KINDS, PUBLISHED, kind
@@ -69,8 +70,8 @@ STEEP = {
 
 
 @pytest.mark.simulation
-@pytest.mark.parametrize("grid", GRIDS)
-@pytest.mark.parametrize("scatter", ["level", "root", "clock"])
+@each("grid", GRIDS)
+@each("scatter", ["level", "root", "clock"])
 def test_equal_curves_on_few_sizes_and_wide_ranges_are_equal(grid: str, scatter: str) -> None:
     sizes, groups, random, alarms = GRIDS[grid], 250, np.random.default_rng(12), []
     x, number = np.tile(sizes, groups), np.repeat(np.arange(groups), len(sizes))

@@ -10,6 +10,7 @@ from math import inf
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from cases import each
 from numpy.typing import NDArray
 from scipy.optimize import curve_fit
 
@@ -324,8 +325,8 @@ def test_the_variance_of_a_prediction_of_free_shape_follows_the_gradient(model: 
     )
 
 
-@pytest.mark.parametrize("curve", CURVES)
-@pytest.mark.parametrize(("noise", "n"), [(0.01, 20), (0.05, 100), (0.1, 500)])
+@each("curve", CURVES)
+@each("noise n", [(0.01, 20), (0.05, 100), (0.1, 500)])
 def test_the_right_model_is_chosen_under_weights_of_the_level(
     curve: str, noise: float, n: int
 ) -> None:

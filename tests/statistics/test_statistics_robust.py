@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from cases import each
 from numpy.typing import NDArray
 
 from perfvcs.statistics.regression.choice import choose
@@ -54,9 +55,9 @@ def test_without_anything_far_off_it_is_the_choice_among_all() -> None:
         np.testing.assert_allclose(found.coefficients, expected.coefficients, rtol=1e-12)
 
 
-@pytest.mark.parametrize("curve", CURVES)
-@pytest.mark.parametrize("place", [0, 7, 19], ids=["smallest", "middle", "largest"])
-@pytest.mark.parametrize("times", [3, 1000])
+@each("curve", CURVES)
+@each("place", [0, 7, 19], ids=["smallest", "middle", "largest"])
+@each("times", [3, 1000])
 def test_one_size_does_not_rule(curve: str, place: int, times: float) -> None:
     x, y, group = many(curve)
     y[place::20] *= times

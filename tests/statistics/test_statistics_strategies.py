@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cases import each
 from numpy.typing import NDArray
 
 from perfvcs.statistics.regression.fitting import fit
@@ -171,8 +172,8 @@ def test_the_same_seed_gives_the_same_result(strategy: Strategy) -> None:
     np.testing.assert_array_equal(first.choice.coefficients, second.choice.coefficients)
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-@pytest.mark.parametrize("rule", ["aicc", "r2"])
+@each("strategy", STRATEGIES)
+@each("rule", ["aicc", "r2"])
 def test_groups_without_rows_are_nothing(strategy: Strategy, rule: str) -> None:
     nothing = np.zeros(0)
     empty = ModelPoints(nothing, nothing, np.zeros(0, dtype=np.intp), 2)

@@ -192,6 +192,7 @@ def left(victim: Victim) -> list[Path]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_a_perf_folder_that_a_clone_brings_is_refused_by_every_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, victim: Victim, perf: Perf, recipe: str
@@ -461,6 +462,7 @@ def test_links_deeper_in_the_store_are_refused(
     assert not path.is_symlink()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["refs/heads/main", "objects/ab/" + 38 * "c", "refs/tags/x"])
 def test_pipes_and_depths_in_a_store_keep_no_adoption_waiting(project: Project, name: str) -> None:
     project.commit()

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from cases import each
 from samples import sample_profile
 
 from perfvcs.profile import decode
@@ -53,7 +54,7 @@ def without(entry: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if name not in names}
 
 
-@pytest.mark.parametrize(
+@each(
     "entry",
     [
         LINE,

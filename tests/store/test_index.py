@@ -12,7 +12,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from conftest import TESTS, lack
+from conftest import TESTS
+from disks import mounted, write_protect
 from samples import WALL, sample_profile
 
 from perfvcs.index import Index, database, filling
@@ -405,22 +406,14 @@ def test_an_index_of_another_version_is_made_anew(store: Store, index: Index) ->
 def test_where_nothing_can_be_written_memory_serves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    if subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)],
-        capture_output=True,
-        check=False,
-    ).returncode:
-        lack("the right to mount a file system")
-    try:
+    with mounted(tmp_path / "disk", "size=4m") as disk:
         store = Store.create(disk / "store")
         store.add([at(1)], "One")
         written = Index(store, disk / "index.db")
         written.refresh()
         written.close()
         store.add([at(2)], "Not indexed yet")
-        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        write_protect(disk)
         read: list[str] = []
         documents = store.documents
         monkeypatch.setattr(
@@ -434,8 +427,6 @@ def test_where_nothing_can_be_written_memory_serves(
             index.memory.remember(commit(1), commit(2), b'{"changes": []}')
             assert set(index.verdicts([commit(2)])) == {commit(2)}
             index.close()
-    finally:
-        subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
 def test_an_index_that_stays_locked_is_copied(
@@ -469,6 +460,7 @@ def refreshing(store: Store) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_several_processes_build_one_index(store: Store, index: Index) -> None:
     store.add((at(number % 50, wall=(float(number + 1),)) for number in range(600)), "Many")
     processes = [refreshing(store) for _ in range(4)]

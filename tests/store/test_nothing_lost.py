@@ -68,20 +68,24 @@ def profile(commit: str) -> Profile:
     )
 
 
+@pytest.mark.slow
 def test_kills_lose_nothing() -> None:
     out = attacked("kills", "--count", "4", "--only", "collect A B", "--only", "import")
     assert re.search(r"^\| all +\| 4 ", out, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_a_full_disk_loses_nothing() -> None:
     out = attacked("disk", "--on", "ulimit", "--count", "2", "--only", "import", "--only", "gc")
     assert re.search(r"^\| all +\| 4 ", out, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_writers_at_once_lose_nothing() -> None:
     assert "8 of 8 profiles are there" in attacked("writers", "--count", "4", "--profiles", "2")
 
 
+@pytest.mark.slow
 def test_commits_measured_by_the_hook_lose_nothing() -> None:
     out = attacked("soak", "--count", "8", "--seed", "3")
     reported, there = re.search(
@@ -218,6 +222,7 @@ for number in range(10):
 """
 
 
+@pytest.mark.slow
 def test_an_outside_gc_beside_writers_takes_nothing(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "store", "Ada <ada@example.org>")
     words = [sys.executable, "-c", WRITER, str(ROOT / "tests"), str(store.path)]
@@ -260,6 +265,7 @@ def test_what_a_dead_process_left_keeps_nobody_waiting(tmp_path: Path) -> None:
     assert len(store.paths()) == 3
 
 
+@pytest.mark.slow
 def test_a_push_on_a_full_disk_is_one_line_and_goes_through_later(project: Project) -> None:
     commit = project.commit()
     Repository.find(create=True).store.add([profile(commit)], "One")

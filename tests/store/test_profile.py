@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import WALL, sample_profile
@@ -107,6 +108,7 @@ def profiles(draw: st.DrawFn) -> Profile:
     )
 
 
+@pytest.mark.slow
 @given(profiles())
 @settings(max_examples=60, deadline=None)
 def test_every_profile_comes_back_as_it_was(profile: Profile) -> None:
@@ -115,6 +117,7 @@ def test_every_profile_comes_back_as_it_was(profile: Profile) -> None:
     assert decode(document).encode() == document
 
 
+@pytest.mark.slow
 @given(profiles(), st.data())
 @settings(max_examples=100, deadline=None)
 def test_a_mutated_document_is_a_profile_or_malformed_and_nothing_else(
@@ -125,6 +128,7 @@ def test_a_mutated_document_is_a_profile_or_malformed_and_nothing_else(
     _decoded_or_malformed(json.dumps(document).encode())
 
 
+@pytest.mark.slow
 @given(profiles(), st.data())
 @settings(max_examples=100, deadline=None)
 def test_flipped_bytes_make_a_profile_or_malformed_and_nothing_else(
@@ -184,8 +188,8 @@ def _changed(*path: str | int, to: object) -> bytes:
     return json.dumps(document).encode()
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "place"),
+@each(
+    "path value place",
     [
         (("commit",), "HEAD", "$.commit"),
         (("dirty",), "yes", "$.dirty"),

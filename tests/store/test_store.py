@@ -16,7 +16,8 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import TESTS, Project, lack
+from conftest import TESTS, Project
+from disks import mounted, write_protect
 from samples import sample_profile
 
 from perfvcs import store as store_module
@@ -400,26 +401,9 @@ def test_without_git_there_is_one_line(
 # -- faults ----------------------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def small_disk(path: Path, size: str) -> Iterator[Path]:
-    """A file system of its own; skips where we may not mount one."""
-    path.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(path)],
-        capture_output=True,
-        check=False,
-    )
-    if mounted.returncode:
-        lack("the right to mount a file system")
-    try:
-        yield path
-    finally:
-        subprocess.run(["umount", "--lazy", str(path)], check=True)
-
-
 @pytest.mark.needs("mount")
 def test_a_full_disk_keeps_the_old_state(tmp_path: Path) -> None:
-    with small_disk(tmp_path / "disk", "1m") as disk:
+    with mounted(tmp_path / "disk", "size=1m") as disk:
         store = Store.create(disk / "store")
         paths = store.add(many(3), "Before")
         head = store.head()
@@ -442,10 +426,10 @@ def test_a_full_disk_keeps_the_old_state(tmp_path: Path) -> None:
 
 @pytest.mark.needs("mount")
 def test_a_read_only_store_can_be_read_and_says_so(tmp_path: Path) -> None:
-    with small_disk(tmp_path / "disk", "1m") as disk:
+    with mounted(tmp_path / "disk", "size=1m") as disk:
         store = Store.create(disk / "store")
         (path,) = store.add([sample_profile()], "Before")
-        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        write_protect(disk)
         assert store.read(path) == sample_profile()
         assert store.fsck() == []
         for attempt in (
@@ -549,6 +533,7 @@ for first in range(start, start + count, each):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("each", [1, 5, 100])
 def test_eight_processes_lose_none(store: Store, each: int) -> None:
     count = {1: 12, 5: 60, 100: 100}[each]
@@ -561,6 +546,7 @@ def test_eight_processes_lose_none(store: Store, each: int) -> None:
     assert store.fsck() == []
 
 
+@pytest.mark.slow
 def test_a_writer_that_does_not_take_our_lock_costs_nobody_a_profile(store: Store) -> None:
     process = child(ADDING, store.path, 0, 40, 1)
     foreign = 0
@@ -591,6 +577,7 @@ def test_kills_leave_a_whole_store_and_what_was_reported(store: Store) -> None:
     assert store.add([sample_profile()], "After all")
 
 
+@pytest.mark.slow
 def test_gc_beside_writers_loses_nothing(store: Store) -> None:
     processes = [child(ADDING, store.path, 1000 * number, 60, 2) for number in range(2)]
     rounds = 0

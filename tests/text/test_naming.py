@@ -5,6 +5,7 @@ in a narrow column.
 from __future__ import annotations
 
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,8 +26,8 @@ KNOWN = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "places"),
+@each(
+    "name places",
     [
         ("run", [0, 1, 2]),
         ("run: ascii", [0, 1]),
@@ -74,7 +75,7 @@ def test_many_candidates_are_counted() -> None:
     assert len(str(caught.value)) < 300
 
 
-@pytest.mark.parametrize(
+@each(
     "uid",
     [
         "two words",

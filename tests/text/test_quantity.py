@@ -9,6 +9,7 @@ import unicodedata
 
 import msgspec
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,8 +28,8 @@ def test_a_tiny_number_keeps_its_power_of_ten(value: float) -> None:
     assert float(number(value)) == value
 
 
-@pytest.mark.parametrize(
-    ("value", "unit", "text"),
+@each(
+    "value unit text",
     [
         (1e-5, "s", "10 us"),
         (0.9996, "s", "999.6 ms"),

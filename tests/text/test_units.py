@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cases import each
 from comparisons import STEADY, profile, verdict
 from conftest import Project, Said
 from histories import grow, measured, printed, stepped, store
@@ -37,8 +38,8 @@ def test_the_examples_hold() -> None:
     assert doctest.testmod(module).failed == 0
 
 
-@pytest.mark.parametrize(
-    ("unit", "plain", "factor"),
+@each(
+    "unit plain factor",
     [
         ("ms", "s", 1e-3),
         ("µs", "s", 1e-6),
@@ -63,7 +64,7 @@ def test_a_prefix_becomes_a_factor(unit: str, plain: str, factor: float) -> None
     assert (found.unit, found.times / found.over) == (plain, pytest.approx(factor, rel=1e-15))
 
 
-@pytest.mark.parametrize(
+@each(
     "unit",
     [
         "KB",

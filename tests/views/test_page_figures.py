@@ -78,6 +78,7 @@ def test_samples_without_an_order_say_nothing(seconds: NDArray[np.float64]) -> N
     assert order(seconds) == []
 
 
+@pytest.mark.slow
 def test_a_page_says_which_cluster_is_the_first_measurement() -> None:
     seconds = noisy(20, 6)
     seconds[:, 0] *= 1.5
@@ -109,6 +110,7 @@ def test_what_changed_comes_before_what_did_not_whatever_its_metric() -> None:
     )
 
 
+@pytest.mark.slow
 def test_collectors_of_one_name_have_rows_and_sections_of_their_own() -> None:
     job = Job("sort", "counters", "./sort", engine="proc/1")
 
@@ -157,6 +159,7 @@ def test_bars_and_comparisons_have_the_levels_of_the_verdicts() -> None:
     assert "degradation +100 %" in drawn["comparison"] and '"3 s' in drawn["comparison"]
 
 
+@pytest.mark.slow
 def test_a_page_keeps_to_its_size_whatever_there_is_to_draw() -> None:
     before = [
         pictures.measured(f"b{number}", iterations=400, commit=pictures.BASELINE, seed=number)

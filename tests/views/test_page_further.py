@@ -31,6 +31,7 @@ def numbers(html: str) -> list[dict[str, Any]]:
     return [] if found is None else json.loads(unpacked(found[1]))
 
 
+@pytest.mark.slow
 def test_a_page_says_what_perf_check_says_in_its_order_before_anything_else() -> None:
     ten = pictures.two(10)
     said = brief(ten.report)  # type: ignore[arg-type]
@@ -47,6 +48,7 @@ def test_a_page_says_what_perf_check_says_in_its_order_before_anything_else() ->
     assert top == sorted(top) and top[-1] < html.index('<dl class="facts">') < html.index("<h2")
 
 
+@pytest.mark.slow
 def test_pairs_without_a_figure_travel_as_the_medians_of_their_executions() -> None:
     html = hundred()
     found = numbers(html)
@@ -61,6 +63,7 @@ def test_pairs_without_a_figure_travel_as_the_medians_of_their_executions() -> N
     assert "%" in one["said"] and "→" in one["said"]
 
 
+@pytest.mark.slow
 def test_what_has_no_room_at_all_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("perfvcs.pictures.sections.ROOM", 2_000)
     html = page.render(pictures.two(40))

@@ -114,6 +114,7 @@ def test_one_execution_is_a_page_with_words() -> None:
     assert "no interval, 1 execution<" in html and "1 execution, not interleaved" in html
 
 
+@pytest.mark.slow
 def test_other_metrics_are_folded_away_and_their_changes_listed() -> None:
     html = page.render(pictures.one(metrics=list(pictures.METRICS)))
     assert html.count('<details class="rest">') == 2 and "2 more metrics" in html
@@ -124,6 +125,7 @@ def test_other_metrics_are_folded_away_and_their_changes_listed() -> None:
     assert "changes in other metrics" in html and "throughput: improvement" in html
 
 
+@pytest.mark.slow
 def test_a_hundred_benchmarks_stay_below_the_limit_and_say_what_is_not_drawn() -> None:
     html = page.render(pictures.two(100))
     assert len(html.encode()) < LIMIT
@@ -134,6 +136,7 @@ def test_a_hundred_benchmarks_stay_below_the_limit_and_say_what_is_not_drawn() -
     assert html.count('<th scope="row"') == 20 and unpacked(rows[1]).count('<th scope="row"') == 80
 
 
+@pytest.mark.slow
 def test_a_million_rows_are_drawn_with_a_note_below_the_limit() -> None:
     profile = pictures.measured(executions=100, iterations=10_000, metrics=["wall"])
     html = page.render(Subject("large", [profile]))
@@ -159,6 +162,7 @@ def test_several_environments_and_builds_are_distinguished() -> None:
     assert "of 2 builds" in html and "with uncommitted changes" in html
 
 
+@pytest.mark.slow
 def test_names_are_escaped_everywhere() -> None:
     for subject in (pictures.hostile(), pictures.hostile_history()):
         html = page.render(subject)
@@ -170,6 +174,7 @@ def test_names_are_escaped_everywhere() -> None:
         html.encode()
 
 
+@pytest.mark.slow
 def test_no_formula_and_no_placeholder_reaches_the_figures() -> None:
     for document in documents(page.render(pictures.hostile())):
         text = json.dumps(document, ensure_ascii=False)
@@ -252,6 +257,7 @@ def labels(html: str) -> list[str]:
     return re.findall(r'role="figure" aria-label="([^"]*)" data-view', html)
 
 
+@pytest.mark.slow
 def test_every_figure_says_in_words_whose_it_is_what_its_numbers_are_and_how_to_read_it() -> None:
     html = page.render(pictures.two(2))
     assert len(labels(html)) == len(views(html))
@@ -275,6 +281,7 @@ def test_a_page_without_figures_carries_no_drawing_script() -> None:
     assert len(page.render(Subject("nothing"))) < 40_000
 
 
+@pytest.mark.slow
 def test_what_is_packed_is_what_bokeh_itself_would_write() -> None:
     from bokeh.document import Document
 

@@ -14,14 +14,15 @@ import pictures
 import psutil
 import pytest
 from conftest import Project, Said, ending
+from histories import slowed
 from PIL import Image
-from samples import interleaved, noisy
 
 from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
 from perfvcs.pictures import screenshot
 from perfvcs.pictures.screenshot import BrowserFailed, Chromium, NoBrowser
-from perfvcs.repository import Repository
+
+pytestmark = pytest.mark.slow
 
 Perf = Callable[..., Said]
 BROWSER = pytest.mark.needs("chromium")
@@ -30,11 +31,7 @@ BROWSER = pytest.mark.needs("chromium")
 @pytest.fixture
 def measured(project: Project) -> list[str]:
     """Two commits, the second a fifth slower."""
-    commits = [project.commit(f"version {number}") for number in range(2)]
-    Repository.find(create=True).store.add(
-        interleaved(commits, [noisy(0.01), noisy(0.012, seed=2)]), "test"
-    )
-    return commits
+    return slowed(project)
 
 
 def colours(image: Image.Image) -> set[tuple[int, ...]]:

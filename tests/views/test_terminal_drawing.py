@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pictures
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -109,8 +110,8 @@ def test_a_row_has_its_interval_its_zero_its_band_and_arrows_at_the_edges() -> N
     ]
 
 
-@pytest.mark.parametrize("name", [*pictures.ATTACKS, "漢字" * 40, "e\u0301" * 40])
-@pytest.mark.parametrize("width", [1, 7, 40])
+@each("name", [*pictures.ATTACKS, "漢字" * 40, "e\u0301" * 40])
+@each("width", [1, 7, 40])
 def test_a_name_keeps_to_its_columns(name: str, width: int) -> None:
     assert columns(fitted(name, width)) <= width
     assert columns(padded(name, width)) == width

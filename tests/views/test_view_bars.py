@@ -258,6 +258,7 @@ def test_metrics_of_one_unit_of_measurement_are_put_together() -> None:
     assert 'data-view="bars"' in render(Subject("x", [profile]), "bars", {"by": "metric"})
 
 
+@pytest.mark.slow
 def test_jobs_stand_side_by_side_when_they_are_asked_for_and_environments_do_not() -> None:
     subject = pictures.one(executions=3)
     assert [len(names(plot)) for plot in drawn(subject)] == [2, 2, 2]

@@ -16,6 +16,7 @@ import msgspec
 import pictures
 import pytest
 from browsing import LIMIT, documents
+from cases import each
 from samples import sample_profile
 
 from perfvcs import plugins
@@ -286,8 +287,9 @@ def check_titles(plots: list[figure]) -> None:
         assert CAPTION not in [one.name for one in plot.below[:-1]], "the caption is below all else"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VIEWS)
-@pytest.mark.parametrize("about", [about for about in SUBJECTS if about not in HOSTILE])
+@each("about", [about for about in SUBJECTS if about not in HOSTILE])
 def test_a_view_draws_a_subject_or_says_why_not(name: str, about: str) -> None:
     reason = pictures.refusal(built(name), subject(about))
     if reason is None:
@@ -373,7 +375,8 @@ def smallest(name: str) -> Subject:
     )
 
 
-@pytest.mark.parametrize(("name", "option", "value"), OPTIONS)
+@pytest.mark.slow
+@each("name option value", OPTIONS)
 def test_odd_options_are_refused_in_a_line_or_drawn(name: str, option: str, value: Any) -> None:
     try:
         view: View[Any] = plugins.build("views", name, {option: value}, "--set")
@@ -424,7 +427,7 @@ def test_only_these_views_have_a_text() -> None:
     assert sorted(name for name, text in asked.items() if text is not None) == sorted(TERSE)
 
 
-@pytest.mark.parametrize("name", VIEWS)
+@each("name", VIEWS)
 def test_a_view_that_does_not_exist_gets_a_suggestion(name: str) -> None:
     wrong = name[:-2] + name[-1]
     with pytest.raises(UsageError, match=f"there is no view `{wrong}`; did you mean `{name}`"):
@@ -459,6 +462,7 @@ MANY: Mapping[str, Callable[[int], Subject]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("about", MANY)
 def test_a_million_rows_are_a_small_page_that_says_what_it_left_out(about: str) -> None:
     """Each view draws a million rows of the first kind that it fits, and a tenth of them of the

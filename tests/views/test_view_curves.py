@@ -203,6 +203,7 @@ def test_titles_have_two_lines_and_the_legend_has_whole_formulas(
         assert not [label for label in labels(plot) if "…" in label]
 
 
+@pytest.mark.slow
 def test_only_the_first_functions_of_a_page_are_drawn_on_both_kinds_of_axes() -> None:
     subject = two(lambda n: 1e-9 * n)
     assert (
@@ -239,6 +240,7 @@ def test_one_revision_and_what_has_no_sizes_are_refused_with_the_views_that_fit(
         )
 
 
+@pytest.mark.slow
 def test_a_page_of_functions_has_their_curves_and_nothing_that_mixes_sizes() -> None:
     page = render(two(lambda n: 1e-9 * n, names=("insert", "search")))
     assert page.count('data-view="curves"') == 2 and page.count('data-view="effects"') == 1
@@ -253,6 +255,7 @@ def test_hostile_names_are_only_text() -> None:
     assert "<img src=x" not in page and "<b>bold</b>" not in page
 
 
+@pytest.mark.slow
 def test_show_draws_the_curves_of_a_stored_revision_and_its_history(
     project, perf, tmp_path
 ) -> None:  # type: ignore[no-untyped-def]

@@ -7,6 +7,7 @@ import math
 import msgspec
 import pictures
 import pytest
+from cases import each
 from test_views import figures, words
 
 from perfvcs import plugins
@@ -154,7 +155,7 @@ def test_half_and_double_are_equally_far_from_nothing_and_no_axis_goes_below_min
     assert "-75" in lines and "+300" in lines and "-100" not in lines
 
 
-@pytest.mark.parametrize("effect", [1e-4, 0.02, 0.2, 0.5, 3.0, 40.0, 5e3, -0.3, -0.999, -2.0])
+@each("effect", [1e-4, 0.02, 0.2, 0.5, 3.0, 40.0, 5e3, -0.3, -0.999, -2.0])
 def test_an_axis_has_at_least_two_ticks_beside_nothing(effect: float) -> None:
     (plot,) = figures("effects", subject(change(effect, reach=None)))
     ticks, labels = plot.xaxis[0].ticker.ticks, plot.xaxis[0].major_label_overrides

@@ -148,6 +148,7 @@ def test_what_counts_gained_and_lost_has_words() -> None:
     assert rows["same"]["name"] == "▼ same" and redness(rows["same"]) < 0
 
 
+@pytest.mark.slow
 def test_what_chance_is_follows_the_test_of_two_proportions() -> None:
     from statsmodels.stats.proportion import proportions_ztest
 

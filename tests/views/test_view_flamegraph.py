@@ -91,6 +91,7 @@ FOLDED = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(FOLDED, FOLDED)
 def test_every_frame_is_its_own_and_its_callees(before: Folded, after: Folded) -> None:
@@ -225,6 +226,7 @@ def many(count: int, commit: str = pictures.TARGET, seed: int = 3) -> Profile:
     )
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_stacks_stay_bounded_and_say_so() -> None:
     profile = many(100_000)
     (plot,) = drawn(Subject("x", [profile]), points=500)

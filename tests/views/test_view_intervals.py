@@ -168,6 +168,7 @@ def test_a_terminal_has_the_environments_below_one_another_on_one_scale() -> Non
     assert axes[0] == axes[1]
 
 
+@pytest.mark.slow
 def test_names_are_text(capsys: pytest.CaptureFixture[str]) -> None:
     subject = pictures.hostile_history()
     assert list(columns(figures("intervals", subject)[0], "author"))

@@ -11,6 +11,7 @@ import pictures
 import pytest
 from bokeh.models import ColumnDataSource, Legend
 from bokeh.plotting import figure
+from cases import each
 from numpy.typing import NDArray
 from samples import sample_profile
 
@@ -249,8 +250,8 @@ def test_bins_are_as_narrow_as_a_cluster_needs() -> None:
     assert len(bins["top"]) > 20 and bins["top"].sum() == 1000
 
 
-@pytest.mark.parametrize(
-    ("name", "values"),
+@each(
+    "name values",
     [
         ("one heap", noisy()),
         ("a tail", 0.01 * (1 + 0.05 * np.random.default_rng(4).gamma(1, 1, (10, 100)))),

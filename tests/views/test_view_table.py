@@ -15,8 +15,10 @@ from typing import Any
 
 import pictures
 import pytest
+from cases import each
 from conftest import Project, Said
-from samples import interleaved, noisy, sample_profile
+from histories import slowed
+from samples import sample_profile
 
 from perfvcs.check.subject import Subject
 from perfvcs.pictures import export, page, writing
@@ -54,11 +56,7 @@ def rows(text: str) -> list[dict[str, str]]:
 @pytest.fixture
 def measured(project: Project) -> list[str]:
     """Two commits, the second a fifth slower."""
-    commits = [project.commit(f"version {number}") for number in range(2)]
-    Repository.find(create=True).store.add(
-        interleaved(commits, [noisy(0.01), noisy(0.012, seed=2)]), "test"
-    )
-    return commits
+    return slowed(project)
 
 
 def test_one_revision_has_a_row_per_benchmark_and_metric_with_its_interval() -> None:
@@ -181,7 +179,7 @@ def test_negative_numbers_are_numbers_in_every_form() -> None:
     assert re.search(r"& \$-\$\d", writing.latex(table))
 
 
-@pytest.mark.parametrize("name", pictures.ATTACKS)
+@each("name", pictures.ATTACKS)
 def test_hostile_names_stay_in_their_cells(name: str) -> None:
     table = complete(named(name))
     markdown, latex = writing.markdown(table), writing.latex(table)
