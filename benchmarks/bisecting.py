@@ -1,30 +1,27 @@
-"""How often `perf bisect` is right, and what that costs: its own decisions on simulated machines,
-beside `git bisect run`.
+"""The decisions of `perf bisect` on simulated machines, beside `git bisect run`.
 
-    python benchmarks/bisecting.py [--draws 1000] [--only PART] [--commits 64]
-
-Executions have a standard deviation s, the machine's level one of t between sessions; a block of
-three shares its session. Each line: the share that was right, builds and executions on average
-(those that confirm included), and those of the search alone. Levels between sessions reach only
-what measures in sessions of its own: git bisect, and the profiles that were stored before.
+Executions have a standard deviation s, the machine's level one of t between sessions; a block of three
+shares its session. Each row: the share that was right, builds and executions on average (those that
+confirm included), and those of the search alone. Levels between sessions reach only what measures in
+sessions of its own: git bisect, and the profiles that were stored before.
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
-from time import process_time
 
 import numpy as np
-from numpy.typing import NDArray
 
 from perfvcs.locate.bisect.decision import Decision, StoppingRules, decide
 from perfvcs.locate.bisect.evidence import Evidence
 from perfvcs.locate.bisect.posterior import Prior
 
-Array = NDArray[np.float64]
+from .figures import Row, percent
+from .made import Array
+from .registry import benchmark
+
 # of the commits, and each of these in a session of its own
 STORED_SHARE, STORED_EXECUTIONS = 0.25, 10
 RUN = 30  # commits that cannot be built one after another
@@ -126,61 +123,6 @@ def git_bisect(machine: Machine, count: int) -> int:
     return high
 
 
-@dataclass(frozen=True)
-class Row:
-    """The outcome of one draw."""
-
-    right: bool
-    builds: int
-    executions: int
-    confirming: int
-    why: str = ""
-
-
-def draw(
-    rng: np.random.Generator,
-    commits: int,
-    effects: tuple[float, ...],
-    s: float,
-    t: float,
-    way: str,
-    broken: float = 0.0,
-    run: int = 0,
-) -> Row:
-    """One range with culprits of these effects, searched in a ``way``."""
-    last = commits - 1
-    culprits = sorted(
-        int(one) for one in rng.choice(np.arange(1, last), len(effects), replace=False)
-    )
-    levels = np.zeros(commits)
-    for culprit, effect in zip(culprits, effects, strict=True):
-        levels[culprit:] += effect
-    unbuildable = frozenset(
-        int(one) for one in np.flatnonzero(rng.random(commits) < broken) if 0 < one < last
-    )
-    if run:
-        begin = int(rng.integers(1, last - run + 1))
-        unbuildable = frozenset(range(begin, begin + run))
-    machine = Machine(levels, s, t, rng, unbuildable)
-    if way.startswith("git"):
-        found = git_bisect(machine, int(way.rsplit(maxsplit=1)[-1]))
-        return Row([found] == culprits, len(machine.built), machine.executions, 0)
-    prior = Prior(
-        last,
-        touched=touching(machine, culprits) if "functions" in way or "both" in way else None,
-        stored=stored(machine) if "stored" in way or "both" in way else {},
-    )
-    decision = search(machine, prior)
-    right = sorted(decision.named) == culprits and decision.step.why == "found"
-    if not culprits:
-        right = decision.step.why in ("equal", "unproved")
-    elif unbuildable and decision.step.why == "range":
-        assert decision.belief is not None
-        likely = decision.belief.range()
-        right = set(culprits) <= {*likely, *decision.named}
-    return Row(right, len(machine.built), machine.executions, machine.confirming, decision.step.why)
-
-
 WAYS = (
     "git bisect run, executions 5",
     "git bisect run, executions 20",
@@ -191,72 +133,116 @@ WAYS = (
 )
 
 
-def table(name: str, one: Callable[[str], Row], ways: tuple[str, ...], draws: int) -> None:
-    print(f"-- {name}")
-    for way in ways:
-        begin = process_time()
-        rows = [one(way) for _ in range(draws)]
-        ends = {
-            why: sum(row.why == why for row in rows) for why in sorted({row.why for row in rows})
-        }
-        print(
-            f"   {way:30} {100 * np.mean([row.right for row in rows]):6.1f}"
-            f" {np.mean([row.builds for row in rows]):6.2f}"
-            f" {np.mean([row.executions for row in rows]):7.1f}"
-            f" {np.mean([row.executions - row.confirming for row in rows]):7.1f}  "
-            f" {ends if ends != {'': draws} else ''}  [{process_time() - begin:.0f} s]",
-            flush=True,
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of one draw."""
+
+    right: bool
+    builds: int
+    executions: int
+    confirming: int
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Ranges of one kind: the effects of their culprits, the noise, and what cannot be built: a
+    share of the commits, or ``run`` in a row.
+    """
+
+    what: str
+    effects: tuple[float, ...]
+    s: float = 0.02
+    t: float = 0.02
+    broken: float = 0.0
+    run: int = 0
+
+    def machine(self, rng: np.random.Generator, commits: int) -> tuple[Machine, list[int]]:
+        """One range, and its culprits."""
+        last = commits - 1
+        chosen = rng.choice(np.arange(1, last), len(self.effects), replace=False)
+        culprits = sorted(int(one) for one in chosen)
+        levels = np.zeros(commits)
+        for culprit, effect in zip(culprits, self.effects, strict=True):
+            levels[culprit:] += effect
+        failing = np.flatnonzero(rng.random(commits) < self.broken)
+        unbuildable = frozenset(int(one) for one in failing if 0 < one < last)
+        if self.run:
+            begin = int(rng.integers(1, last - self.run + 1))
+            unbuildable = frozenset(range(begin, begin + self.run))
+        return Machine(levels, self.s, self.t, rng, unbuildable), culprits
+
+    def draw(self, rng: np.random.Generator, commits: int, way: str) -> Outcome:
+        """One range, searched in a ``way``."""
+        machine, culprits = self.machine(rng, commits)
+        if way.startswith("git"):
+            found = git_bisect(machine, int(way.rsplit(maxsplit=1)[-1]))
+            return Outcome([found] == culprits, len(machine.built), machine.executions, 0)
+        touched = touching(machine, culprits) if way in ("+ functions", "+ both") else None
+        before = stored(machine) if way in ("+ stored", "+ both") else {}
+        decision = search(machine, Prior(machine.last, touched=touched, stored=before))
+        return Outcome(
+            _is_right(decision, culprits, machine.broken),
+            len(machine.built),
+            machine.executions,
+            machine.confirming,
+            decision.step.why,
         )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--draws", type=int, default=1000)
-    parser.add_argument("--commits", type=int, default=64)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", help="one, none, two, broken or runs")
-    parser.add_argument("--effect", type=float, help="only of this size: 0.02 or 0.05")
-    parser.add_argument("--ways", default="", help="only ways with this word")
-    asked = parser.parse_args()
-    rng = np.random.default_rng(asked.seed)
-    given = partial(draw, rng, asked.commits)
-    ways = tuple(way for way in WAYS if asked.ways in way)
-    sizes = [effect for effect in (0.02, 0.05) if asked.effect in (None, effect)]
-    ours = tuple(way for way in ways if not way.startswith("git"))
-    print(
-        f"{asked.commits} commits, {asked.draws} draws; right %, builds, executions, those without"
-        " the confirming ones"
-    )
-    if asked.only in ("", "one"):
-        for s, t, effect in ((0.01, 0.0, 0.02), (0.02, 0.02, 0.02), (0.02, 0.02, 0.05)):
-            if asked.effect in (None, effect):
-                name = f"one culprit of {effect:+.0%}, s {s:.0%}, t {t:.0%}"
-                table(
-                    name, lambda way, e=effect, s=s, t=t: given((e,), s, t, way), ways, asked.draws
+def _is_right(decision: Decision, culprits: list[int], broken: frozenset[int]) -> bool:
+    """Whether all culprits are named, or none where there is none; a range holds them where commits
+    cannot be built.
+    """
+    if not culprits:
+        return decision.step.why in ("equal", "unproved")
+    if broken and decision.step.why == "range":
+        assert decision.belief is not None
+        return set(culprits) <= {*decision.belief.range(), *decision.named}
+    return sorted(decision.named) == culprits and decision.step.why == "found"
+
+
+PROBLEMS = {
+    "one": [
+        Problem("one culprit of +2%, s 1%, t 0%", (0.02,), 0.01, 0.0),
+        Problem("one culprit of +2%, s 2%, t 2%", (0.02,)),
+        Problem("one culprit of +5%, s 2%, t 2%", (0.05,)),
+    ],
+    "none": [Problem("no culprit, s 2%, t 2%", ())],
+    "two": [
+        Problem(f"two culprits of +{effect:.0%} each, s 2%, t 2%", (effect, effect))
+        for effect in (0.02, 0.05)
+    ],
+    "broken": [
+        Problem(f"one of +{effect:.0%}, a tenth cannot be built", (effect,), broken=0.1)
+        for effect in (0.02, 0.05)
+    ],
+    "runs": [Problem(f"one of +5%, {RUN} in a row cannot be built", (0.05,), run=RUN)],
+}
+BESIDE_GIT = "one"
+
+
+@benchmark("bisecting", quick={"draws": 2})
+def bisecting(
+    *, draws: int = 1000, commits: int = 64, only: tuple[str, ...] = tuple(PROBLEMS), seed: int = 1
+) -> Iterator[Row]:
+    """How often is `perf bisect` right, and what does that cost?"""
+    rng = np.random.default_rng(seed)
+    for name in only:
+        ways = [way for way in WAYS if name == BESIDE_GIT or not way.startswith("git")]
+        for problem in PROBLEMS[name]:
+            for way in ways:
+                outcomes = [problem.draw(rng, commits, way) for _ in range(draws)]
+                builds, executions, confirming = np.mean(
+                    [(one.builds, one.executions, one.confirming) for one in outcomes], axis=0
                 )
-    if asked.only in ("", "none"):
-        table("no culprit, s 2 %, t 2 %", lambda way: given((), 0.02, 0.02, way), ours, asked.draws)
-    if asked.only in ("", "two"):
-        for effect in sizes:
-            table(
-                f"two culprits of {effect:+.0%} each, s 2 %, t 2 %",
-                lambda way, e=effect: given((e, e), 0.02, 0.02, way),
-                ours,
-                asked.draws,
-            )
-    if asked.only in ("", "broken"):
-        for effect in sizes:
-            name = (
-                f"one culprit of {effect:+.0%}, a tenth of the commits cannot be built, s 2 %,"
-                " t 2 %"
-            )
-            table(name, lambda way, e=effect: given((e,), 0.02, 0.02, way, 0.1), ours, asked.draws)
-    if asked.only in ("", "runs"):
-        name = f"one culprit of +5%, {RUN} commits in a row cannot be built, s 2 %, t 2 %"
-        table(name, lambda way: given((0.05,), 0.02, 0.02, way, run=RUN), ours, asked.draws)
-
-
-if __name__ == "__main__":
-    main()
+                ends = Counter(one.why for one in outcomes if one.why)
+                yield {
+                    "range": problem.what,
+                    "way": way,
+                    "right, %": percent(sum(one.right for one in outcomes), draws),
+                    "builds": builds,
+                    "executions": executions,
+                    "without confirming": executions - confirming,
+                    "ended": ", ".join(f"{why} {count}" for why, count in sorted(ends.items())),
+                }

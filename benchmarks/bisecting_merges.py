@@ -1,6 +1,4 @@
-"""Whether `perf bisect` names the culprit, or the merge that brought it, where branches meet.
-
-    python benchmarks/bisecting_merges.py [--histories 300] [--seed 1]
+"""Bisecting where branches meet.
 
 Each history is drawn by lot, in one git repository: branches, merges of two to four parents (some
 with `-s ours`, some that take a change back or make one of their own, some of which the branch is
@@ -16,12 +14,8 @@ commit, or to a merge, that made the change itself.
 
 from __future__ import annotations
 
-import argparse
-import os
-import subprocess
-import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -33,6 +27,10 @@ from perfvcs.locate.bisect.posterior import Prior
 from perfvcs.locate.bisect.saved import Begun, Target
 from perfvcs.locate.bisect.seen import Seen, SeenBlock
 from perfvcs.locate.bisect.span import Span, brought, span
+
+from .figures import Row
+from .registry import benchmark
+from .repositories import git, scratch
 
 FAST, SLOW = 1_000_000.0, 1_200_000.0  # instructions, say
 LEAST, MOST = 12, 60  # commits
@@ -146,7 +144,8 @@ class Drawn:
 
 def repository(folder: Path, seeds: range) -> list[Drawn]:
     """A git repository with a history for each seed."""
-    subprocess.run(["git", "init", "--quiet", "--initial-branch=main", str(folder)], check=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    git(folder, "init", "--quiet", "--initial-branch=main")
     found, stream, before = [Drawn(*drawn(seed)) for seed in seeds], [], 1
     for place, one in enumerate(found):
         for number, parents in enumerate(one.history.parents):
@@ -158,8 +157,7 @@ def repository(folder: Path, seeds: range) -> list[Drawn]:
             stream += [f"M 100644 inline level\ndata {len(text)}", text, ""]
         before += len(one.history.parents)
     marks = folder / ".git" / "marks"
-    command = ["git", "fast-import", "--quiet", f"--export-marks={marks}"]
-    subprocess.run(command, cwd=folder, input="\n".join(stream), text=True, check=True)
+    git(folder, "fast-import", "--quiet", f"--export-marks={marks}", data="\n".join(stream))
     ids = dict(line.split() for line in marks.read_text().splitlines())
     every = iter(ids[f":{number}"] for number in range(1, before))
     for one in found:
@@ -244,31 +242,21 @@ def _is_own(history: History, merge: int, before: int) -> bool:
     return all(history.slow[max(shared)] for shared in common if shared)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--histories", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
+@benchmark("bisecting", quick={"histories": 10})
+def bisecting_merges(*, histories: int = 300, seed: int = 1) -> Iterator[Row]:
+    """Does `perf bisect` name the culprit, or the merge that brought it, where branches meet?"""
     counts: Counter[str] = Counter()
-    wrong = 0
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-        histories = repository(
-            Path(folder), range(asked.seed * 1000, asked.seed * 1000 + asked.histories)
-        )
-        project = Project.find(Path(folder))
-        for place, one in enumerate(histories):
-            found = faults(project, one)
+    right = 0
+    with scratch("merges") as folder:
+        every = repository(folder, range(seed * 1000, seed * 1000 + histories))
+        project = Project.find(folder)
+        for place, one in enumerate(every):
+            wrong = faults(project, one)
             counts += one.history.drawn
-            wrong += bool(found)
-            for fault in found:
-                print(f"history {place}: {fault}")
-    print(f"the culprit or its merge is named in {asked.histories - wrong} of {asked.histories}")
-    print(", ".join(f"{what} {count}" for what, count in sorted(counts.items())))
-    raise SystemExit(bool(wrong))
-
-
-if __name__ == "__main__":
-    main()
+            right += not wrong
+            for fault in wrong:
+                yield {"history": place, "fault": fault}
+    yield {"what": "histories", "count": histories}
+    yield {"what": "the culprit or its merge is named", "count": right}
+    for what, count in sorted(counts.items()):
+        yield {"what": what, "count": count}

@@ -1,21 +1,19 @@
-"""What virtual environments take: ``python benchmarks/environments.py [--perf COMMAND] [--revisions
-5]``.
+"""What virtual environments take.
 
-A Python project with a dependency, measured on so many revisions that each change its code, and on
-one more that changes only a document; with pip, whether or not uv is there. Printed are the
-megabytes of .perf, how many environments are left, and the seconds that collect took. It needs an
-index of packages.
+A Python project with a dependency, measured on so many revisions that each change its code, and on one
+more that changes only a document; with pip, whether or not uv is there.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
-import subprocess
-import sys
-import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
+
+from .figures import Row
+from .registry import benchmark
+from .repositories import commit, perf, repository, scratch
 
 FILES = {
     "pyproject.toml": (
@@ -45,58 +43,25 @@ warmup = 0
 }
 
 
-def commit(project: Path, name: str, text: str) -> None:
-    """Write a file and commit everything."""
-    (project / name).parent.mkdir(exist_ok=True)
-    (project / name).write_text(text)
-    identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
-    for words in (
-        ["add", "--all"],
-        [*identity, "commit", "--quiet", "--message", f"change {name}"],
-    ):
-        subprocess.run(["git", *words], cwd=project, check=True)
-
-
-def main() -> None:
-    """Print what one project takes."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--perf", default=f"{sys.executable} -P -m perfvcs")
-    parser.add_argument("--revisions", type=int, default=5)
-    asked = parser.parse_args()
-    perf = asked.perf.split()
-    path = os.pathsep.join(
-        place for place in os.environ["PATH"].split(os.pathsep) if not Path(place, "uv").exists()
-    )
-    with tempfile.TemporaryDirectory(prefix="perfvcs-environments-") as folder:
-        project = Path(folder)
-        subprocess.run(["git", "init", "--quiet", "--initial-branch=main"], cwd=project, check=True)
-        for name, text in FILES.items():
-            commit(project, name, text)
-        for number in range(1, asked.revisions):
-            commit(project, "tinypkg/__init__.py", f"VALUE = {number}\n")
-        commit(project, "README", "a document\n")
-        subprocess.run([*perf, "init"], cwd=project, check=True, capture_output=True)
-        revisions = [f"HEAD~{back}" for back in range(asked.revisions + len(FILES) - 2, 0, -1)][
-            -asked.revisions + 1 :
-        ]
+@benchmark("everyday", quick="needs the package index", needs=("network",))
+def environments(*, revisions: int = 5) -> Iterator[Row]:
+    """How large are the environments of some revisions, how many are left, and how long do they take?"""
+    places = os.environ["PATH"].split(os.pathsep)
+    path = os.pathsep.join(place for place in places if not Path(place, "uv").exists())
+    with scratch("environments") as project:
+        repository(project, FILES)
+        for number in range(1, revisions):
+            commit(project, f"value {number}", {"tinypkg/__init__.py": f"VALUE = {number}\n"})
+        commit(project, "a document", {"README": "a document\n"})
+        perf(project, "init")
+        names = [f"HEAD~{back}" for back in range(revisions - 1, 0, -1)]
         begin = time.monotonic()
-        subprocess.run(
-            [*perf, "collect", "--quiet", *revisions, "HEAD"],
-            cwd=project,
-            check=True,
-            env=os.environ | {"PATH": path},
-        )
+        perf(project, "collect", "--quiet", *names, "HEAD", env=os.environ | {"PATH": path})
         seconds = time.monotonic() - begin
-        files = [path for path in (project / ".perf").rglob("*") if not path.is_symlink()]
-        size = sum(path.lstat().st_blocks * 512 for path in files) / 1e6
-        left = len(list((project / ".perf/python").glob("py*/bin")))
-        print(
-            f"{len(revisions) + 1} revisions: {size:.1f} MB in .perf, {left} environments left,"
-            f" {seconds:.0f} s"
-        )
-
-
-if __name__ == "__main__":
-    main()
+        files = [found for found in (project / ".perf").rglob("*") if not found.is_symlink()]
+        yield {
+            "revisions": revisions,
+            "MB in .perf": sum(found.lstat().st_blocks * 512 for found in files) / 1e6,
+            "environments left": len(list((project / ".perf/python").glob("py*/bin"))),
+            "s": seconds,
+        }

@@ -1,25 +1,24 @@
-"""How often the kind of an injected error is named rightly, on the grid of Stupinsky 2018, chapter
-6, and past it.
-
-    python benchmarks/error_kinds.py [--repetitions 200] [--every] [--apart] [--offset]
+"""Kinds of injected errors, on the grid of Stupinsky 2018, chapter 6, and past it.
 
 Five baseline curves over 500 sizes; injected nothing, a constant, a linear or a quadratic error of
-10 % of the curve at its right end; multiplicative noise of 1, 5 and 10 % on both sides,
-independent. Prints the share of right answers by noise, and by curve and error. ``--every`` lets
-all eight kinds compete, ``--apart`` measures the two sides at different sizes, ``--offset`` lets
-the linear and the quadratic error begin at 3 % where the curve does.
+10 % of the curve at its right end; multiplicative noise of 1, 5 and 10 % on both sides, independent.
+``every`` lets all eight kinds compete, ``apart`` measures the two sides at different sizes, ``offset``
+lets the linear and the quadratic error begin at 3 % where the curve does.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
 from collections import Counter
+from collections.abc import Iterator
+from statistics import fmean
 
 import numpy as np
 
 from perfvcs.statistics.regression.kind import KINDS, PUBLISHED, kind
 from perfvcs.statistics.regression.models import MODELS
+
+from .figures import Row, percent
+from .registry import benchmark
 
 SIZES = np.arange(1.0, 501.0)
 BASELINES = {
@@ -64,55 +63,29 @@ def named(
     return Counter(KINDS[place] for place in found.index.tolist())
 
 
-def main() -> None:
-    """Print the shares."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--repetitions", type=int, default=200)
-    parser.add_argument("--every", action="store_true")
-    parser.add_argument("--apart", action="store_true")
-    parser.add_argument("--offset", action="store_true")
-    options = parser.parse_args()
-    family = MODELS if options.every else PUBLISHED
-    begin = time.perf_counter()
-    print(
-        f"{'noise':>5} {'baseline':12}"
-        + "".join(f"{error:>11}" for error in ERRORS)
-        + "   mistaken for"
-    )
+@benchmark("curves", quick={"repetitions": 5})
+def error_kinds(
+    *, repetitions: int = 200, every: bool = False, apart: bool = False, offset: bool = False
+) -> Iterator[Row]:
+    """How often is the kind of an injected error named rightly, in percent?"""
+    family = MODELS if every else PUBLISHED
+    begin = 0.03 if offset else 0.0
     for noise in NOISES:
-        rights = []
+        rows = []
         for baseline in BASELINES:
-            row, mistakes = [], []
+            row: Row = {"noise, %": round(100 * noise), "baseline": baseline}
+            mistakes = []
             for error in ERRORS:
-                counts = named(
-                    baseline,
-                    error,
-                    noise,
-                    options.repetitions,
-                    family,
-                    options.apart,
-                    0.03 * options.offset,
-                )
-                row.append(counts[error] / options.repetitions)
-                wrong = Counter({name: count for name, count in counts.items() if name != error})
-                mistakes += [f"{error[:5]}: {count} {name}" for name, count in wrong.most_common(2)]
-            rights.append(row)
-            print(
-                f"{noise:5.0%} {baseline:12}"
-                + "".join(f"{share:11.1%}" for share in row)
-                + "   "
-                + ", ".join(mistakes)
-            )
-        means = np.mean(rights, axis=0)
-        print(
-            f"{noise:5.0%} {'mean':12}"
-            + "".join(f"{share:11.1%}" for share in means)
-            + f"   all kinds {means.mean():.1%}"
-        )
-    print(f"{time.perf_counter() - begin:.0f} s")
-
-
-if __name__ == "__main__":
-    main()
+                counts = named(baseline, error, noise, repetitions, family, apart, begin)
+                row[error] = percent(counts.pop(error, 0), repetitions)
+                mistakes += [f"{error}: {count} {name}" for name, count in counts.most_common(2)]
+            rows.append(row)
+            yield row | {"mistaken for": ", ".join(mistakes)}
+        means = {error: fmean(row[error] for row in rows) for error in ERRORS}
+        all_kinds = f"all kinds {fmean(means.values()):.1f} %"
+        yield {
+            "noise, %": round(100 * noise),
+            "baseline": "mean",
+            **means,
+            "mistaken for": all_kinds,
+        }

@@ -1,24 +1,24 @@
-"""Whether a push waits for the measurement that its commit began: ``python benchmarks/hooks.py
-[--runs 20]``.
+"""Pushes that wait for the measurement that their commit began.
 
-Each run is a project with both hooks whose program reports its own times, a remote that has the
-fast version, and ``git commit && git push`` of one that is twice as slow, without a pause. Counted
-are the pushes that were stopped. As many runs push a version that is as fast as before: these must
-go through. Printed are also the seconds that the commit and the push took.
+Each run is a project with both hooks whose program reports its own times, a remote that has the fast
+version, and ``git commit && git push`` of one that is twice as slow, without a pause. Counted are the
+pushes that were stopped. As many runs push a version that is as fast as before: these must go through.
 """
 
 from __future__ import annotations
 
-import argparse
-import statistics
 import subprocess
 import sys
-import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 from typing import NamedTuple
 
-PERF = Path(sys.executable).with_name("perf")
+from .figures import Row
+from .registry import Wrong, benchmark
+from .repositories import git, perf, repository, scratch
+
 PROGRAM = """\
 import json, os
 with open(os.environ["PERFVCS_SAMPLES"], "a") as samples:
@@ -42,26 +42,16 @@ class Pushed(NamedTuple):
     push: float
 
 
-def git(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """A git command in a folder."""
-    return subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False)
-
-
-def prepare(scratch: Path) -> Path:
+def prepare(folder: Path) -> Path:
     """A project with both hooks, whose first commit is measured and pushed."""
-    project, origin = scratch / "project", scratch / "origin.git"
-    git(scratch, "init", "--quiet", "--bare", "--initial-branch=main", str(origin))
-    git(scratch, "init", "--quiet", "--initial-branch=main", str(project))
-    git(project, "config", "user.name", "Ada")
-    git(project, "config", "user.email", "ada@example.org")
+    origin = folder / "origin.git"
+    git(folder, "init", "--quiet", "--bare", "--initial-branch=main", str(origin))
+    program = PROGRAM.replace("SECONDS", FAST)
+    project = repository(folder / "project", {"perf.toml": CONFIGURATION, "work.py": program})
     git(project, "remote", "add", "origin", str(origin))
-    (project / "perf.toml").write_text(CONFIGURATION)
-    (project / "work.py").write_text(PROGRAM.replace("SECONDS", FAST))
-    git(project, "add", "--all")
-    git(project, "commit", "--quiet", "--message", "fast")
     git(project, "push", "--quiet", "origin", "main")
-    for words in (["init"], ["hook", "install"]):
-        subprocess.run([PERF, *words], cwd=project, check=True, capture_output=True)
+    perf(project, "init")
+    perf(project, "hook", "install")
     return project
 
 
@@ -71,35 +61,30 @@ def pushed(project: Path, seconds: str) -> Pushed:
     begin = time.monotonic()
     git(project, "commit", "--all", "--quiet", "--message", "change")
     committed = time.monotonic()
-    done = git(project, "push", "--quiet", "origin", "main")
+    push = ["git", "push", "--quiet", "origin", "main"]
+    done = subprocess.run(push, cwd=project, capture_output=True, text=True, check=False)
     if done.returncode and "became slower" not in done.stderr:
         raise RuntimeError(done.stderr)
     return Pushed(bool(done.returncode), committed - begin, time.monotonic() - committed)
 
 
-def main() -> None:
-    """Print how many pushes were stopped."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--runs", type=int, default=20)
-    runs = parser.parse_args().runs
+@benchmark("everyday", quick={"runs": 1})
+def hooks(*, runs: int = 20) -> Iterator[Row]:
+    """Does a push wait for the measurement that its commit began?"""
+    wrong = 0
     for name, seconds in (("twice as slow", SLOW), ("as fast", FAST)):
         found = []
         for _ in range(runs):
-            with tempfile.TemporaryDirectory(prefix="perfvcs-hooks-") as scratch:
-                found.append(pushed(prepare(Path(scratch)), seconds))
-        commit, push = (
-            statistics.median(times)
-            for times in zip(*((one.commit, one.push) for one in found), strict=True)
-        )
+            with scratch("hooks") as folder:
+                found.append(pushed(prepare(folder), seconds))
         stopped = sum(one.stopped for one in found)
-        print(
-            f"{name}: {stopped} of {runs} pushes stopped; commit {commit:.2f} s, push {push:.2f} s"
-            " (medians)",
-            flush=True,
-        )
-
-
-if __name__ == "__main__":
-    main()
+        wrong += runs - stopped if seconds == SLOW else stopped
+        yield {
+            "version": name,
+            "pushes": runs,
+            "stopped": stopped,
+            "commit, s (median)": median(one.commit for one in found),
+            "push, s (median)": median(one.push for one in found),
+        }
+    if wrong:
+        raise Wrong(f"{wrong} pushes were wrongly let through or stopped")

@@ -1,31 +1,34 @@
-"""What measuring on many hosts shows, by drawn times through the project's own decisions.
+"""Measuring on many hosts, by drawn times through the project's own decisions.
 
-    python benchmarks/hosts_drawn.py simulate [--runs 1000]
-    python benchmarks/hosts_drawn.py bisect [--runs 200]
-
-``simulate`` puts drawn times through the check's own code: hosts whose speed differs by 30 %, pairs
-within a block that share their host and their moment, and hosts that differ in the effect itself by
-0 or 2 %. Prints false alarms, with how many of these the report says that hosts differ, how often
-+5 % is found, also by one host with the same blocks, how many intervals hold the truth, how often a
-report lists each host's effect, and how many of the listed ones are right. ``bisect`` searches
-among drawn commits.
+The speed of hosts differs by 30 %, pairs within a block share their host and their moment, and hosts
+differ in the effect itself by 0 or 2 %.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from math import log, log1p
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from numpy.random import Generator
+import msgspec
+import numpy as np
+from numpy.random import Generator
 
-    from perfvcs.check.change import Change
+from perfvcs.check import compare
+from perfvcs.check.change import Change
+from perfvcs.locate.bisect.decision import decide, together
+from perfvcs.locate.bisect.evidence import Evidence
+from perfvcs.locate.bisect.posterior import Prior
+from perfvcs.profile import Environment, Job, Profile, Resources, Turns
 
-OLD, NEW = "a" * 40, "b" * 40
+from .figures import Row, percent
+from .made import CHANGED, side
+from .registry import benchmark
+
 EXECUTIONS = 0.01  # what executions differ by, as a standard deviation
+JOB = Job("sort", "time", "./sort", engine="launcher/1")
 
 
 @dataclass(frozen=True)
@@ -49,145 +52,107 @@ class Drawn:
         ]
 
 
-def simulate(runs: int) -> None:
-    """Comparisons of drawn times."""
-    import numpy as np
+@benchmark("hosts", quick={"runs": 2})
+def hosts_drawn(*, runs: int = 1000) -> Iterator[Row]:
+    """How often are comparisons over hosts wrong, and do they say what hosts differ by?"""
+    for (hosts, blocks), differ in product(
+        ((2, 10), (3, 12), (4, 12), (4, 20), (8, 24)), (0.0, 0.02)
+    ):
+        chance = np.random.default_rng([hosts, blocks, int(1000 * differ)])
+        quiet, moved, alone = [], [], []
+        for _ in range(runs):
+            quiet.append(_compared(chance, hosts, blocks, differ, 0.0))
+            moved.append(_compared(chance, hosts, blocks, differ, log(1.05)))
+            alone.append(_compared(chance, 1, blocks, differ, log(1.05)))
+        alarms = [one for one in quiet if one.change.word in CHANGED]
+        held = sum(_holds(one, 0.0) for one in quiet) + sum(_holds(one, 0.05) for one in moved)
+        listed = [right for one in (*quiet, *moved) for right in one.listed]
+        yield {
+            "hosts": hosts,
+            "blocks": blocks,
+            "hosts differ by, %": 100 * differ,
+            "false alarms, %": percent(len(alarms), runs),
+            "of these say so": sum(bool(one.listed) for one in alarms),
+            "+5% found, %": percent(_worse(moved), runs),
+            "by one host, %": percent(_worse(alone), runs),
+            "intervals with the truth, %": percent(held, 2 * runs),
+            "`differs by host`, %": percent(sum(bool(one.listed) for one in quiet), runs),
+            "effects listed": len(listed),
+            "of these right, %": percent(sum(listed), len(listed)),
+        }
 
-    print(
-        "hosts  blocks  hosts differ by  false alarms  of these say so   +5 % found  by one host "
-        " intervals with the truth  `differs by host`  effects listed  of these right"
-    )
-    for hosts, blocks in ((2, 10), (3, 12), (4, 12), (4, 20), (8, 24)):
-        for differ in (0.0, 0.02):
-            chance = np.random.default_rng([hosts, blocks, int(1000 * differ)])
-            alarms = said = found = single = held = unlike = 0
-            listed: list[bool] = []
-            for _ in range(runs):
-                quiet, change, alone = (
-                    _compared(chance, *case)
-                    for case in (
-                        (hosts, blocks, differ, 0.0),
-                        (hosts, blocks, differ, log(1.05)),
-                        (1, blocks, differ, log(1.05)),
-                    )
-                )
-                is_alarm = quiet.change.word in ("degradation", "improvement")
-                alarms += is_alarm
-                said += is_alarm and bool(quiet.listed)
-                found += change.change.word == "degradation"
-                single += alone.change.word == "degradation"
-                held += sum(
-                    one.change.low <= truth <= one.change.high
-                    for one, truth in ((quiet, 0.0), (change, 0.05))
-                )
-                unlike += bool(quiet.listed)
-                listed += quiet.listed + change.listed
-            print(
-                f"{hosts:5}  {blocks:6}  {100 * differ:13.0f} %  {100 * alarms / runs:10.1f} % "
-                f" {said:6} of {alarms:4}  {100 * found / runs:10.1f} %  {100 * single / runs:9.1f}"
-                f" %  {50 * held / runs:22.1f} %  {100 * unlike / runs:14.1f} %  {len(listed):14} "
-                f" {100 * sum(listed) / max(len(listed), 1):12.1f} %",
-                flush=True,
-            )
+
+def _worse(drawn: list[Drawn]) -> int:
+    return sum(one.change.word == "degradation" for one in drawn)
+
+
+def _holds(drawn: Drawn, truth: float) -> bool:
+    low, high = drawn.change.low, drawn.change.high
+    return low is not None and high is not None and low <= truth <= high
 
 
 def _compared(chance: Generator, hosts: int, blocks: int, differ: float, effect: float) -> Drawn:
     """The verdict on one benchmark: a pair per block, the blocks shared out over the hosts as they
     come.
     """
-    import numpy as np
-
-    from perfvcs.check import compare
-    from perfvcs.profile import (
-        Collected,
-        Design,
-        Environment,
-        Job,
-        Metric,
-        Profile,
-        Resources,
-        Turns,
-    )
-
     speed, own = chance.normal(0, 0.3, hosts), chance.normal(0, differ, hosts)
     sides: tuple[list[Profile], list[Profile]] = [], []
     for host in range(hosts):
         numbers = list(range(host, blocks, hosts))
         moment = chance.normal(0, 0.03, len(numbers))  # what both of a block share
         for version, shift in enumerate((0.0, effect + own[host])):
-            times = 0.1 * np.exp(
-                speed[host] + moment + shift + chance.normal(0, EXECUTIONS, len(numbers))
-            )
+            noise = chance.normal(0, EXECUTIONS, len(numbers))
+            times = 0.1 * np.exp(speed[host] + moment + shift + noise)
+            metrics = {"wall": times.tolist()}
+            rows = Resources(["sort"], [0] * len(numbers), numbers, metrics=metrics)
             places = [(version + number) % 2 for number in numbers]
             sides[version].append(
-                Profile(
-                    commit=(OLD, NEW)[version],
-                    job=Job(name="sort", collector="time", cmd="./sort", engine="launcher/1"),
-                    collected=Collected(
-                        "20261123T090000-abcdef",
-                        "2026-11-23T09:00:00Z",
-                        "2026-11-23T09:10:00Z",
-                        "perfvcs 0.2.0",
-                    ),
+                msgspec.structs.replace(
+                    side(version, rows, len(numbers), job=JOB),
                     environment=Environment(
                         {"cpu": "drawn"}, "0123456789ab", {"worker": f"host{host}"}
                     ),
-                    design=Design(
-                        executions=len(numbers),
-                        order="interleaved",
-                        version=version,
-                        versions=[OLD, NEW],
-                    ),
-                    metrics={"wall": Metric("s")},
                     turns=Turns(numbers, places, [1] * len(numbers)),
-                    resources=Resources(
-                        ["sort"], [0] * len(numbers), numbers, metrics={"wall": times.tolist()}
-                    ),
                 )
             )
     (change,) = compare(*sides).changes
     return Drawn(change, [effect + one for one in own], blocks)
 
 
-def bisect(runs: int, commits: int = 100) -> None:
-    """Searches among drawn commits for one that is 5 % slower, by the shipped decisions, with more
-    and more hosts.
-    """
-    import numpy as np
+@dataclass(frozen=True)
+class Search:
+    """What a search among drawn commits took, and whether it was right."""
 
-    print("hosts  candidates at a time  rounds  builds  executions  right")
-    for hosts in (1, 2, 4, 8):
-        for several in (False, True) if hosts > 1 else (False,):
-            rounds, builds, executions, right = [], [], [], 0
-            for number in range(runs):
-                found = _searched(np.random.default_rng(number), hosts, commits, several)
-                rounds.append(found[0])
-                builds.append(found[1])
-                executions.append(found[2])
-                right += found[3]
-            means = "  ".join(f"{np.mean(values):8.1f}" for values in (rounds, builds, executions))
-            print(
-                f"{hosts:5}  {'several' if several else 'one':20}  {means} "
-                f" {100 * right / runs:5.1f} %",
-                flush=True,
-            )
+    rounds: int
+    builds: int
+    executions: int
+    right: bool
 
 
-def _searched(chance, hosts: int, commits: int, several: bool) -> tuple[int, int, int, bool]:
-    """The rounds, builds and executions of a search, and whether it is right.
+@benchmark("hosts", quick={"runs": 2})
+def hosts_bisect(*, runs: int = 200, commits: int = 100) -> Iterator[Row]:
+    """How much sooner does `perf bisect` find a commit that is 5 % slower with more hosts?"""
+    for hosts, several in ((1, False), *product((2, 4, 8), (False, True))):
+        found = [
+            _searched(np.random.default_rng(number), hosts, commits, several=several)
+            for number in range(runs)
+        ]
+        yield {
+            "hosts": hosts,
+            "candidates at a time": "several" if several else "one",
+            "rounds": np.mean([one.rounds for one in found]),
+            "builds": np.mean([one.builds for one in found]),
+            "executions": np.mean([one.executions for one in found]),
+            "right, %": percent(sum(one.right for one in found), runs),
+        }
 
-    In a round every host measures a block.
-    """
-    import numpy as np
 
-    from perfvcs.locate.bisect.decision import decide, together
-    from perfvcs.locate.bisect.evidence import Evidence
-    from perfvcs.locate.bisect.posterior import Prior
-
-    culprit = int(chance.integers(1, commits))
+def _searched(chance: Generator, hosts: int, commits: int, *, several: bool) -> Search:
+    """One search; in a round every host measures a block."""
+    culprit, last = int(chance.integers(1, commits)), commits - 1
     levels = np.where(np.arange(commits) >= culprit, log(1.05), 0.0)
-    evidence, prior, rounds, executions = Evidence(commits - 1), Prior(commits - 1), 0, 0
-    built = {0, commits - 1}
+    evidence, prior, rounds, executions = Evidence(last), Prior(last), 0, 0
+    built = {0, last}
 
     def values(*measured: int) -> list[float]:
         nonlocal executions
@@ -198,32 +163,15 @@ def _searched(chance, hosts: int, commits: int, several: bool) -> tuple[int, int
 
     while (decision := decide(evidence, prior.weights)).step.what != "ended":
         step, rounds = decision.step, rounds + 1
-        candidates = (
-            together(evidence, decision, hosts)
-            if several and step.what == "block"
-            else [step.commit] * hosts
-        )
+        candidates = [step.commit] * hosts
+        if several and step.what == "block":
+            candidates = together(evidence, decision, hosts)
         for commit in candidates:
             if step.what == "pair":
-                evidence.add(*values(0, commits - 1))
+                evidence.add(*values(0, last))
             elif step.what == "confirm":
                 evidence.add_step(commit, *values(commit - 1, commit))
             else:
-                good, value, bad = values(0, commit, commits - 1)
+                good, value, bad = values(0, commit, last)
                 evidence.add(good, bad, commit, value)
-    return rounds, len(built), executions, decision.named == (culprit,)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    commands = parser.add_subparsers(dest="command", required=True)
-    for name, runs in (("simulate", 1000), ("bisect", 200)):
-        commands.add_parser(name).add_argument("--runs", type=int, default=runs)
-    given = parser.parse_args()
-    {"simulate": simulate, "bisect": bisect}[given.command](given.runs)
-
-
-if __name__ == "__main__":
-    main()
+    return Search(rounds, len(built), executions, decision.named == (culprit,))

@@ -1,33 +1,26 @@
-"""How exact counted instructions are, and what counting costs: ``python
-benchmarks/instructions.py``.
+"""How exact counted instructions are.
 
 Repeatability: the largest difference between the counts of some runs, relative to their mean, for
-programs in C, C++ and Python; with random hashes too, and with an environment of another length in
-each run. Injected work: kernels that do 2 % more rounds, against the same kernel, one run each.
-Parsing: a file of callgrind of at least 10 MB (Python importing half of its library, several times
-over); the least CPU time of some. Cost: the CPU time of a program under the tools, over that
-without.
+programs in C, C++ and Python; with random hashes too, and with an environment of another length in each
+run. Injected work: kernels that do 2 % more rounds, against the same kernel, one run each.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
-from needs import need
-
-from perfvcs import launcher
-from perfvcs.collectors.instructions import Instructions, callgrind, valgrind
-from perfvcs.collectors.instructions.functions import functions
-from perfvcs.collectors.instructions.paths import paths
+from perfvcs.collectors.instructions import Instructions
 from perfvcs.environment import PADDING, clean
 from perfvcs.plugins.collector import Run
+
+from .figures import Row
+from .programs import compiled
+from .registry import benchmark
+from .repositories import scratch
 
 C = """
 #include <stdio.h>
@@ -140,195 +133,76 @@ def objects():
 kernel = globals()[sys.argv[1]]
 print([kernel() for _ in range(int(sys.argv[2]))][0])
 """
-NEWLINE = b"\n"
 ROUNDS = {"sorting": 400, "multiplying": 400, "hashing": 500, "allocating": 500, "searching": 1000}
 PYTHON_ROUNDS = {"loop": 1000, "sorting": 1000, "strings": 1000, "objects": 1000}
-IMPORTS = (
-    "import asyncio, concurrent.futures, email.mime.text, http.server, json, multiprocessing,"
-    " sqlite3, unittest.mock, xml.dom.minidom"
-)
+FLAGS = ("-g", "-O2", "-pthread")
+NEEDS = ("gcc", "g++", "valgrind")
 
 
-def count(
-    folder: Path, *command: str, tool: str = "callgrind", padding: int = 0, **env: str
-) -> float:
+def count(folder: Path, *command: str, padding: int = 0, **env: str) -> float:
     """The instructions of one run."""
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+    with tempfile.TemporaryDirectory(dir=folder) as place:
         environ = clean(os.environ) | {PADDING: "x" * padding, "LENGTH": "x" * padding} | env
-        run = Run(command, folder, environ, Path(scratch), "whole", timeout=600)
-        found = Instructions(tool=tool, repeat=0, least=1).collect(run).values["instructions"][0]  # type: ignore[arg-type]
+        run = Run(command, folder, environ, Path(place), "whole", timeout=600)
+        found = Instructions(repeat=0, least=1).collect(run).values["instructions"][0]
     assert found is not None
     return found
 
 
-def programs(folder: Path) -> tuple[str, str, tuple[str, str]]:
-    """Compiles; the C program, the C++ program and the Python command."""
-    for name, text, compiler in (("kernels.c", C, "gcc"), ("containers.cpp", CPP, "g++")):
-        (folder / name).write_text(text)
-        subprocess.run(
-            [compiler, "-g", "-O2", "-pthread", name, "-o", Path(name).stem], cwd=folder, check=True
-        )
+def python(folder: Path) -> tuple[str, str]:
+    """The command of the kernels in Python."""
     (folder / "kernels.py").write_text(PYTHON)
-    return (
-        str(folder / "kernels"),
-        str(folder / "containers"),
-        (sys.executable, str(folder / "kernels.py")),
-    )
+    return sys.executable, str(folder / "kernels.py")
 
 
-def repeatability(folder: Path, runs: int) -> None:
-    """The table of spreads."""
-    c, cpp, python = programs(folder)
-    cases: list[tuple[str, tuple[str, ...], dict[str, str]]] = [
-        ("C, sorting", (c, "sorting", "20"), {}),
-        ("C, allocating", (c, "allocating", "20"), {}),
-        ("C++, containers", (cpp, "containers", "10"), {}),
-        ("C++, 4 threads", (cpp, "threads", "10"), {}),
-        ("Python, strings", (*python, "strings", "50"), {}),
-        ("Python, objects", (*python, "objects", "50"), {}),
-        (
-            "Python, strings, random hashes",
-            (*python, "strings", "50"),
-            {"PYTHONHASHSEED": "random"},
-        ),
-    ]
-    print(f"| {runs} runs of | instructions | largest difference |\n|---|---|---|")
-    for name, command, env in cases:
-        same = [count(folder, *command, **env) for _ in range(runs)]
-        print(f"| {name} | {same[0] / 1e6:,.1f} M | {spread(same)} |")
-    padded = [count(folder, c, "sorting", "20", padding=900 * run) for run in range(runs)]
-    print(
-        f"| C, sorting, environments of different length | {padded[0] / 1e6:,.1f} M |"
-        f" {spread(padded)} |"
-    )
-    padded = [count(folder, *python, "strings", "50", padding=900 * run) for run in range(runs)]
-    print(
-        f"| Python, strings, environments of different length | {padded[0] / 1e6:,.1f} M |"
-        f" {spread(padded)} |"
-    )
+@benchmark("collectors", quick={"runs": 2, "only": "C,"}, needs=NEEDS)
+def instructions_repeat(*, runs: int = 5, only: str = "") -> Iterator[Row]:
+    """How far do the counts of runs of the same program differ?"""
+    with scratch("instructions") as folder:
+        c = str(compiled(folder, "kernels.c", C, *FLAGS))
+        cpp = str(compiled(folder, "containers.cpp", CPP, *FLAGS))
+        strings = (*python(folder), "strings", "50")
+        random = {"PYTHONHASHSEED": "random"}
+        cases: dict[str, tuple[tuple[str, ...], int, dict[str, str]]] = {
+            "C, sorting": ((c, "sorting", "20"), 0, {}),
+            "C, allocating": ((c, "allocating", "20"), 0, {}),
+            "C++, containers": ((cpp, "containers", "10"), 0, {}),
+            "C++, 4 threads": ((cpp, "threads", "10"), 0, {}),
+            "Python, strings": (strings, 0, {}),
+            "Python, objects": ((*python(folder), "objects", "50"), 0, {}),
+            "Python, strings, random hashes": (strings, 0, random),
+            "C, sorting, environments of different length": ((c, "sorting", "20"), 900, {}),
+            "Python, strings, environments of different length": (strings, 900, {}),
+        }
+        for name, (command, more, env) in cases.items():
+            if only in name:
+                counts = [count(folder, *command, padding=more * run, **env) for run in range(runs)]
+                spread = (max(counts) - min(counts)) / (sum(counts) / runs)
+                yield {
+                    "program": name,
+                    "runs": runs,
+                    "instructions, M": counts[0] / 1e6,
+                    "largest difference, %": 100 * spread,
+                }
 
 
-def spread(values: list[float]) -> str:
-    """The largest difference, relative to the mean."""
-    found = (max(values) - min(values)) / (sum(values) / len(values))
-    return f"{100 * found:.4f} %" if found else "0"
-
-
-def work(folder: Path) -> None:
-    """The table of injected work."""
-    c, _, python = programs(folder)
-    print("\n| kernel | instructions | 2 % more rounds | the same again |\n|---|---|---|---|")
-    for language, command, rounds in (("C", (c,), ROUNDS), ("Python", python, PYTHON_ROUNDS)):
-        for name, number in rounds.items():
-            before, again, after = (
-                count(folder, *command, name, str(n)) for n in (number, number, number * 102 // 100)
-            )
-            more, same = (100 * (count / before - 1) for count in (after, again))
-            print(f"| {language}, {name} | {before / 1e6:,.1f} M | {more:+.2f} % | {same:+.4f} % |")
-
-
-def parsing(folder: Path, runs: int) -> None:
-    """What reading a file takes, and what making its tables takes."""
-    out = folder / "counts"
-    command = [
-        "valgrind",
-        "-q",
-        "--tool=callgrind",
-        *valgrind.OF_CALLGRIND,
-        f"--callgrind-out-file={out}",
-        sys.executable,
-        "-c",
-        IMPORTS,
-    ]
-    subprocess.run(command, check=True, env={**os.environ, "PYTHONHASHSEED": "0"})
-    one = out.read_bytes()
-    content = one * -(-10_000_000 // len(one))
-    counts = callgrind.parse(content, "counts")
-    table = functions(counts, folder)
-    least = 0.0005 * counts.total
-    steps: list[tuple[str, Callable[[], object]]] = [
-        (
-            f"reading it: {len(counts.contexts):,} contexts, {len(counts.caller):,} edges",
-            lambda: callgrind.parse(content, ""),
-        ),
-        (f"{len(table.uid):,} functions", lambda: functions(counts, folder)),
-        (f"{len(paths(counts, least)):,} paths", lambda: paths(counts, least)),
-    ]
-    print(
-        f"\n| {len(content) / 1e6:.1f} MB, {content.count(NEWLINE):,} lines | CPU time, best of"
-        f" {runs} |\n|---|---|"
-    )
-    for name, step in steps:
-        print(f"| {name} | {best(step, runs):.2f} s |")
-
-
-def best(call: Callable[[], object], runs: int) -> float:
-    """The shortest of some calls in seconds of CPU time, since others may use the processors
-    too.
-    """
-    took = []
-    for _ in range(runs):
-        start = time.process_time()
-        call()
-        took.append(time.process_time() - start)
-    return min(took)
-
-
-def cost(folder: Path, runs: int) -> None:
-    """The table of slow-downs."""
-    c, _, python = programs(folder)
-    print("\n| program | CPU time | callgrind | cachegrind |\n|---|---|---|---|")
-    for name, command in (
-        ("C, sorting", (c, "sorting", "3000")),
-        ("Python, loop", (*python, "loop", "200")),
-        ("C, nothing", (c, "none", "0")),
-    ):
-        took = []
-        for tool in ((), ("callgrind",), ("cachegrind", "--cache-sim=no")):
-            wrapped = (
-                [
-                    "/usr/bin/valgrind",
-                    "-q",
-                    f"--tool={tool[0]}",
-                    f"--{tool[0]}-out-file=/dev/null",
-                    *tool[1:],
-                ]
-                if tool
-                else []
-            )
-            env = {**clean(os.environ), "PYTHONHASHSEED": "0"}
-            took.append(
-                min(
-                    launcher.launch([*wrapped, *command], cwd=folder, env=env, timeout=600).cpu
-                    for _ in range(runs)
+@benchmark("collectors", quick={"only": ("hashing",)}, needs=NEEDS)
+def instructions_work(*, only: tuple[str, ...] = ()) -> Iterator[Row]:
+    """Do counts show work of 2 % more, and nothing where there is none?"""
+    with scratch("instructions") as folder:
+        c = (str(compiled(folder, "kernels.c", C, *FLAGS)),)
+        languages = {"C": (c, ROUNDS), "Python": (python(folder), PYTHON_ROUNDS)}
+        for language, (command, rounds) in languages.items():
+            for name, number in rounds.items():
+                if only and name not in only:
+                    continue
+                before, again, after = (
+                    count(folder, *command, name, str(n))
+                    for n in (number, number, number * 102 // 100)
                 )
-            )
-        print(
-            f"| {name} | {1000 * took[0]:.1f} ms | x {took[1] / took[0]:.0f} | x"
-            f" {took[2] / took[0]:.0f} |"
-        )
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument(
-        "--case", choices=["repeatability", "work", "parsing", "cost"], action="append"
-    )
-    options = parser.parse_args()
-    need("gcc", "g++", "valgrind")
-    cases = options.case or ["repeatability", "work", "parsing", "cost"]
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        if "repeatability" in cases:
-            repeatability(folder, options.runs)
-        if "work" in cases:
-            work(folder)
-        if "parsing" in cases:
-            parsing(folder, options.runs)
-        if "cost" in cases:
-            cost(folder, options.runs)
-
-
-if __name__ == "__main__":
-    main()
+                yield {
+                    "kernel": f"{language}, {name}",
+                    "instructions, M": before / 1e6,
+                    "2 % more rounds, %": 100 * (after / before - 1),
+                    "the same again, %": 100 * (again / before - 1),
+                }

@@ -1,19 +1,15 @@
-"""Interrupt every command at random moments: ``python benchmarks/interrupt.py [--trials 400]
-[--seed N] [--perf PATH]``.
+"""Interrupts of every command at random moments.
 
-Each trial starts one command in a real repository and sends SIGINT, SIGTERM or SIGHUP after 0 to
-500 ms (in one of four trials up to 3 s); one of four gets a second signal during clean-up, one of
-ten SIGKILL instead. Then it counts tracebacks, exit statuses that are neither the command's own nor
-128 + signal, interrupted commands that did not print exactly one line about it, processes that are
-still there 2 s later, and worktrees and scratch files that are left. A signal that comes before
-Python has run our first line meets Python's own handler, which no program can change: such trials
-are counted apart.
+Each trial starts one command in a real repository and sends SIGINT, SIGTERM or SIGHUP after 0 to 500 ms
+(in one of four trials up to 3 s); one of four gets a second signal during clean-up, one of ten SIGKILL
+instead. Counted are tracebacks, exit statuses that are neither the command's own nor 128 + signal,
+interrupted commands that did not print exactly one line about it, processes that are still there 2 s
+later, and worktrees and scratch files that are left. A signal that comes before Python has run our
+first line meets Python's own handler, which no program can change: such trials are counted apart.
 """
 
 from __future__ import annotations
 
-import argparse
-import collections
 import contextlib
 import json
 import os
@@ -21,11 +17,16 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
+
+from .figures import Row
+from .registry import Wrong, benchmark
+from .repositories import PERF, commit, git, perf, repository, scratch
 
 LINES = {
     signal.SIGINT: "perf: interrupted",
@@ -81,23 +82,13 @@ COMMANDS = (
 )
 
 
-def prepare(folder: Path, perf: list[str]) -> None:
+def prepare(folder: Path) -> None:
     """A repository of five commits, all measured, with some exported profiles beside it."""
-    folder.mkdir()
-    git = ("git", "-c", "user.name=A", "-c", "user.email=a@example.org")
-    subprocess.run([*git, "init", "-q", "-b", "main", "."], cwd=folder, check=True)
-    (folder / "perf.toml").write_text(CONFIGURATION)
-    for number in range(5):
-        (folder / "file").write_text(str(number))
-        subprocess.run([*git, "add", "--all"], cwd=folder, check=True)
-        subprocess.run([*git, "commit", "-q", "-m", f"commit {number}"], cwd=folder, check=True)
-    subprocess.run([*perf, "collect", "--quiet", "HEAD~4", "HEAD~3..HEAD"], cwd=folder, check=True)
-    subprocess.run(
-        [*perf, "export", "-o", str(folder.parent / "kept"), "HEAD"],
-        cwd=folder,
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    repository(folder, {"perf.toml": CONFIGURATION})
+    for number in range(4):
+        commit(folder, f"commit {number}", {"file": str(number)})
+    perf(folder, "collect", "--quiet", "HEAD~4", "HEAD~3..HEAD")
+    perf(folder, "export", "-o", str(folder.parent / "kept"), "HEAD")
 
 
 def _listen() -> None:
@@ -136,13 +127,13 @@ def left_by(mark: str) -> list[str]:
 
 
 def trial(
-    folder: Path, perf: list[str], command: str, generator: random.Random, number: int
+    folder: Path, command: str, generator: random.Random, number: int
 ) -> tuple[str, list[str]]:
     """One command and its signals: in which way it ended, and what was wrong."""
     words = command.format(out=folder.parent).split()
     mark = f"{os.getpid()}-{number}"
     process = subprocess.Popen(
-        [*perf, *words],
+        [*PERF, *words],
         cwd=folder,
         env={**os.environ, MARK: mark},
         stdin=subprocess.DEVNULL,
@@ -200,48 +191,28 @@ def trial(
     return way, wrong
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--trials", type=int, default=400)
-    parser.add_argument("--seed", type=int, default=20261122)
-    parser.add_argument(
-        "--perf",
-        default="",
-        help="The console script to start; by default this Python with -m perfvcs.",
-    )
-    options = parser.parse_args()
-    perf = [options.perf] if options.perf else [sys.executable, "-P", "-m", "perfvcs"]
-    generator = random.Random(options.seed)
-    ways: collections.Counter[str] = collections.Counter()
-    faults: collections.Counter[str] = collections.Counter()
-    begin = time.monotonic()
-    with tempfile.TemporaryDirectory() as outside:
-        folder = Path(outside) / "project"
-        prepare(folder, perf)
-        for number in range(options.trials):
-            way, wrong = trial(folder, perf, COMMANDS[number % len(COMMANDS)], generator, number)
+@benchmark("trust", quick={"trials": 6})
+def interrupt(*, trials: int = 400, seed: int = 20261122) -> Iterator[Row]:
+    """What is wrong where commands are interrupted at random moments?"""
+    generator = random.Random(seed)
+    ways: Counter[str] = Counter()
+    faults: Counter[str] = Counter()
+    with scratch("interrupt") as outside:
+        folder = outside / "project"
+        prepare(folder)
+        for number in range(trials):
+            way, wrong = trial(folder, COMMANDS[number % len(COMMANDS)], generator, number)
             ways[way] += 1
             for line in wrong:
                 faults[line.partition(":")[0].partition(" ")[0]] += 1
                 print(line, file=sys.stderr, flush=True)
             if way == "killed":  # the next command cleans up
-                subprocess.run([*perf, "log"], cwd=folder, check=False, capture_output=True)
-        listed = subprocess.run(
-            ["git", "worktree", "list"], cwd=folder, check=True, capture_output=True, text=True
-        ).stdout
-        checked = subprocess.run(
-            [*perf, "fsck", "--json"], cwd=folder, check=False, capture_output=True, text=True
-        )
-        problems = len(json.loads(checked.stdout)["problems"])
-    print(
-        f"{options.trials} trials in {time.monotonic() - begin:.0f} s: "
-        + ", ".join(f"{n} {way}" for way, n in ways.most_common())
-    )
-    print(
-        f"wrong: {dict(faults) or 'nothing'}; worktrees left: {listed.count(chr(10)) - 1}; fsck:"
-        f" {problems} problems"
-    )
-
-
-if __name__ == "__main__":
-    main()
+                perf(folder, "log")
+        faults["worktree"] += git(folder, "worktree", "list").count("\n")
+        checked = json.loads(perf(folder, "fsck", "--json"))
+        faults["fsck"] += len(checked["problems"])
+    for way, count in ways.most_common():
+        yield {"ended": way, "trials": count}
+    yield {"wrong": faults.total(), **dict(+faults)}
+    if faults.total():
+        raise Wrong(", ".join(f"{count} x {what}" for what, count in (+faults).items()))

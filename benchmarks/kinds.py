@@ -1,81 +1,69 @@
-"""Precision and recall of the kinds of change that `perf blame` names, per class, on changes
-labelled by reading.
+"""The kinds of change that `perf blame` names, beside those that somebody has read.
 
-    python benchmarks/kinds.py FOLDER [--wrong]
-
-The changes are those of blaming/kinds.toml: functions that commits of twelve ordinary projects
-changed. Their repositories are cloned into FOLDER. ``--wrong`` prints what is named otherwise than
-read.
+The changes are those of blaming/kinds.toml: functions that commits of twelve ordinary projects changed.
+Their repositories are cloned into ``folder``.
 """
 
 from __future__ import annotations
 
-import argparse
-import subprocess
+import sys
 import tomllib
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from perfvcs.git.project import Project
 from perfvcs.locate.blame.kinds import kinds
 from perfvcs.locate.sources.hunks import difference
 
+from .figures import Row
+from .registry import benchmark
+from .repositories import git
+
 LABELS = Path(__file__).parent / "blaming" / "kinds.toml"
 
 
-def main() -> None:
-    """Compare, and print a table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--wrong", action="store_true")
-    options = parser.parse_args()
+@benchmark("blame", quick="needs clones of twelve projects", needs=("network",))
+def blame_kinds(*, folder: Path) -> Iterator[Row]:
+    """What are precision and recall of the kinds of change, per class?"""
     right, named, read = Counter[str](), Counter[str](), Counter[str]()
     exact = hunks = 0
     for repository, table in tomllib.loads(LABELS.read_text()).items():
-        place = options.folder / repository.replace("/", "-")
-        if not place.exists():
-            subprocess.run(
-                [
-                    "git",
-                    "clone",
-                    "-q",
-                    "--bare",
-                    f"https://github.com/{repository}",
-                    place / ".git",
-                ],
-                check=True,
-            )
-            subprocess.run(["git", "-C", place, "config", "core.bare", "false"], check=True)
-        project = Project.find(place)
+        project = _cloned(folder, repository)
         for commit, path, name, labels in table["hunks"]:
-            target = project.resolve(commit)
-            changed = difference(
-                project,
-                project.resolve(f"{commit}^"),
-                target,
-                skip=lambda other, path=path: other != path,
-            )
-            unit = changed.units[f"{path}:{name}"]
-            found = {kind.name for kind in kinds(changed.files[path], name, unit.hunks)}
+            found = _named(project, commit, path, name)
             wanted = set(labels.split(", "))
             right.update(found & wanted)
             named.update(found)
             read.update(wanted)
             hunks, exact = hunks + 1, exact + (found == wanted)
-            if options.wrong and found != wanted:
-                print(
-                    f"{repository} {commit} {path}:{name}: {', '.join(sorted(found))}; read:"
-                    f" {labels}"
-                )
-    print(f"{'':28} {'read':>5} {'named':>6} {'precision':>10} {'recall':>7}")
-    for kind in sorted(read | named, key=lambda kind: -read[kind]):
-        precision = f"{right[kind] / named[kind]:.2f}" if named[kind] else ""
-        recall = f"{right[kind] / read[kind]:.2f}" if read[kind] else ""
-        print(f"{kind:28} {read[kind]:5} {named[kind]:6} {precision:>10} {recall:>7}")
-    print(f"{hunks} changes, {exact} with exactly the kinds that were read")
+            if found != wanted:
+                where = f"{repository} {commit} {path}:{name}"
+                print(f"{where}: {', '.join(sorted(found))}; read: {labels}", file=sys.stderr)
+    for one in sorted(read | named, key=lambda one: -read[one]):
+        yield {
+            "kind": one,
+            "read": read[one],
+            "named": named[one],
+            "precision": f"{right[one] / named[one]:.2f}" if named[one] else "",
+            "recall": f"{right[one] / read[one]:.2f}" if read[one] else "",
+        }
+    yield {"changes": hunks, "with exactly the kinds that were read": exact}
 
 
-if __name__ == "__main__":
-    main()
+def _cloned(folder: Path, repository: str) -> Project:
+    """The clone of a repository of GitHub."""
+    place = folder / repository.replace("/", "-")
+    if not place.exists():
+        place.mkdir(parents=True)
+        git(place, "clone", "-q", "--bare", f"https://github.com/{repository}", ".git")
+        git(place, "config", "core.bare", "false")
+    return Project.find(place)
+
+
+def _named(project: Project, commit: str, path: str, name: str) -> set[str]:
+    """The kinds that a commit's change of a function is given."""
+    old, new = project.resolve(f"{commit}^"), project.resolve(commit)
+    changed = difference(project, old, new, skip=lambda other: other != path)
+    unit = changed.units[f"{path}:{name}"]
+    return {kind.name for kind in kinds(changed.files[path], name, unit.hunks)}

@@ -1,34 +1,39 @@
-"""False alarms and power of every method of comparison, on recorded and on made-up noise, as
-Markdown tables.
+"""Every method of comparison, on recorded and on made-up noise.
 
-    python benchmarks/methods.py [NOISE.jsonl] [--draws 300] [--seconds 30] [--jobs 2] [--method
-    NAME ...]
-
-The methods are those that perfvcs knows; each judges every comparison alone (a run of its own), at
-its own published rule where it has one, else at 1 %. NOISE.jsonl is described in noise.py: 15
-random blocks a draw, +10 % is the same work with its times multiplied. The made-up noises have 10
+The methods are those that perfvcs knows; each judges every comparison alone (a run of its own), at its
+own published rule where it has one, else at 1 %. The file of recorded noise is described in noise.py:
+15 random blocks a draw, +10 % is the same work with its times multiplied. The made-up noises have 10
 blocks of 10 measurements, all in turns but the last, which has all of one version first. A method
-which needs longer than ``--seconds`` of a processor gets fewer draws. Left out are methods that do
-not even tell ten times as much from samples.
+that needs longer than ``seconds`` of a processor gets fewer draws. Left out are methods that do not
+even tell ten times as much from samples. `suspected`: so it was called, never changed.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import cycle, islice
-from math import sqrt
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
 from time import process_time
 
 import numpy as np
-from noise import (
+
+from perfvcs.check.case import Case
+from perfvcs.check.change import Change
+from perfvcs.check.matching import match
+from perfvcs.check.method import Method, load, names
+from perfvcs.check.rows import ProfileRows
+from perfvcs.errors import PerfError
+from perfvcs.profile import Profile, Resources
+from perfvcs.profile.summary import Measured
+
+from .figures import Row
+from .made import side
+from .noise import (
     METRICS,
     NOISES,
     TRUE,
@@ -40,21 +45,12 @@ from noise import (
     read,
     samples,
 )
-
-from perfvcs.check.case import Case
-from perfvcs.check.change import Change
-from perfvcs.check.matching import match
-from perfvcs.check.method import Method, load, names
-from perfvcs.check.rows import ProfileRows
-from perfvcs.errors import PerfError
-from perfvcs.profile import Collected, Design, Environment, Job, Metric, Profile, Resources
-from perfvcs.profile.summary import Measured
+from .registry import benchmark
 
 EFFECTS = (0.0, 0.02, 0.05, 0.1)
 RECORDED_BLOCKS, BLOCKS = 15, 10
 FEWEST = 20  # draws, however long a method takes
 PILOT = 5
-COMMITS = ("a" * 40, "b" * 40)
 RECORDED = ("recorded wall", "recorded CPU")
 CELLS: list[Cell] = []  # what the processes that judge work on
 
@@ -85,10 +81,11 @@ class Score:
     @property
     def text(self) -> str:
         """What was found, in words."""
-        return percent(self.found) + " suspected" * (self.suspected and self.found > 0)
+        only = self.suspected and self.found > 0
+        return shown(self.found) + (" suspected" if only else "")
 
 
-def profile(side: int, units: Sequence[Array], *, turns: bool) -> Profile:
+def profile(version: int, units: Sequence[Array], *, turns: bool) -> Profile:
     """One version's measurements, seconds of shape (blocks, measurements) per unit."""
     blocks, inner = units[0].shape
     each = blocks * inner
@@ -100,22 +97,7 @@ def profile(side: int, units: Sequence[Array], *, turns: bool) -> Profile:
         iteration=np.tile(np.arange(inner), blocks * len(units)).tolist(),
         metrics={"wall": values},
     )
-    when = f"2026-01-01T0{0 if turns else side}:00:00Z"
-    design = Design(
-        executions=blocks,
-        order="interleaved" if turns else "sequential",
-        version=side,
-        versions=list(COMMITS),
-    )
-    return Profile(
-        commit=COMMITS[side],
-        job=Job(name="replay", collector="time", cmd="replay"),
-        metrics={"wall": Metric("s")},
-        resources=rows,
-        collected=Collected("turns" if turns else f"side {side}", when, when, "replay"),
-        design=design,
-        environment=Environment(fields={"cpu": "recorded"}, fingerprint="0" * 12),
-    )
+    return side(version, rows, blocks, apart=not turns)
 
 
 def cell(
@@ -242,90 +224,53 @@ def evaluate(
         return reason
     enough = affordable(method, CELLS, draws, seconds)
     found = {(one.noise, one.effect): score(method, one, enough) for one in CELLS}
-    print(f"{name}: {enough} draws", file=sys.stderr, flush=True)
     return enough, found
 
 
-def table(title: str, rows: dict[str, list[str]], columns: Sequence[str]) -> None:
-    """Print a Markdown table."""
-    print(f"\n{title}\n\n| method | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
-    for name, values in rows.items():
-        print(f"| `{name}` | {' | '.join(values)} |")
-
-
-def percent(share: float | None) -> str:
+def shown(share: float | None) -> str:
     """A share as people write it; a dash for none."""
     if share is None:
         return "-"
-    return (
-        f"{share:.1%}".replace("%", " %")
-        if 0 < share < 0.0995
-        else f"{share:.0%}".replace("%", " %")
-    )
+    digits = 1 if 0 < share < 0.0995 else 0
+    return f"{100 * share:.{digits}f} %"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("noise", nargs="?", type=Path)
-    parser.add_argument("--draws", type=int, default=300)
-    parser.add_argument("--seconds", type=float, default=30)
-    parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--method", action="append")
-    given = parser.parse_args()
-    cells = [
-        *(recorded_cells(read(given.noise), given.draws) if given.noise else ()),
-        *synthetic_cells(given.draws),
-    ]
-    judged = partial(evaluate, draws=given.draws, seconds=given.seconds)
-    scores: dict[str, dict[tuple[str, float], Score]] = {}
-    draws: dict[str, int] = {}
-    skipped: dict[str, str] = {}
-    with get_context("fork").Pool(given.jobs, CELLS.extend, (cells,)) as pool:
-        for name, result in zip(
-            given.method or names(), pool.imap(judged, given.method or names()), strict=True
-        ):
-            if isinstance(result, str):
-                skipped[name] = result
-            else:
-                draws[name], scores[name] = result
+@benchmark("methods", quick={"draws": 5, "seconds": 0.1, "method": ("log-median", "student")})
+def methods(
+    *,
+    noise: str = "",
+    draws: int = 300,
+    seconds: float = 30,
+    jobs: int = 0,
+    method: tuple[str, ...] = (),
+) -> Iterator[Row]:
+    """How often is every method wrong, and how often does it find changes?"""
+    recorded = recorded_cells(read(Path(noise)), draws) if noise else ()
+    cells = [*recorded, *synthetic_cells(draws)]
+    chosen = method or names()
+    judged = partial(evaluate, draws=draws, seconds=seconds)
+    with get_context("fork").Pool(jobs or os.cpu_count(), CELLS.extend, (cells,)) as pool:
+        results = dict(zip(chosen, pool.map(judged, chosen, chunksize=1), strict=True))
     kinds = list(dict.fromkeys(one.noise for one in cells))
-    real, made = (
-        [kind for kind in kinds if kind in RECORDED],
-        [kind for kind in kinds if kind not in RECORDED],
-    )
-    heads = ["the same" if not effect else f"+{100 * effect:g} %" for effect in EFFECTS]
-    for kind in real:
-        rows = {
-            name: [found[kind, effect].text for effect in EFFECTS] for name, found in scores.items()
-        }
-        for name, found in scores.items():
-            rows[name] += [
-                percent(found[kind, 0.05].same),
-                percent(found[kind, 0.05].covered),
-                str(draws[name]),
-            ]
-        table(
-            f"Called changed, {kind} time, {RECORDED_BLOCKS} pairs:",
-            rows,
-            [*heads, "+5 % called same", "interval holds +5 %", "draws"],
-        )
-    for effect, head in zip(EFFECTS, heads, strict=True):
-        rows = {name: [found[kind, effect].text for kind in made] for name, found in scores.items()}
-        title = "False alarms" if not effect else f"Changes of {head} found"
-        table(f"{title}, {BLOCKS} pairs:", rows, made)
-    for name, reason in skipped.items():
-        print(f"\n`{name}` is left out: {reason}.")
-    spread = [
-        f"{100 * share:g} +- {196 * sqrt(share * (1 - share) / given.draws):.1f} %"
-        for share in (0.01, 0.05, 0.5)
-    ]
-    print(
-        f"\n`suspected`: so it was called, never changed. Uncertainty of {given.draws} draws (95"
-        f" %): {', '.join(spread)}."
-    )
+    scored = {name: found for name, found in results.items() if not isinstance(found, str)}
+    for kind in [kind for kind in kinds if kind in RECORDED]:
+        for name, (enough, scores) in scored.items():
+            yield {
+                "method": f"`{name}`",
+                "time": kind,
+                **{_changed(effect): scores[kind, effect].text for effect in EFFECTS},
+                "+5 % called same": shown(scores[kind, 0.05].same),
+                "interval holds +5 %": shown(scores[kind, 0.05].covered),
+                "draws": enough,
+            }
+    for effect in EFFECTS:
+        for name, (_, scores) in scored.items():
+            made = {kind: scores[kind, effect].text for kind in kinds if kind not in RECORDED}
+            yield {"method": f"`{name}`", "found of": _changed(effect), **made}
+    for name, reason in results.items():
+        if isinstance(reason, str):
+            yield {"left out": f"`{name}`", "why": reason}
 
 
-if __name__ == "__main__":
-    main()
+def _changed(effect: float) -> str:
+    return f"+{100 * effect:g} %" if effect else "the same"

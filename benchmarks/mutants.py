@@ -1,16 +1,13 @@
-"""Give mutated documents to all readers of foreign bytes: ``python benchmarks/mutants.py --count
-1000000 [--reader csv] [--seed N]``.
+"""Mutated documents for all readers of foreign bytes.
 
-Each document is read in a process with 1 GB of address space, within 2 s of processor time. A
-reader refuses it with a PerfError or takes it; anything else is a failure, and its document is
-written into ``--folder``, where ``--again`` reads it again. A document depends only on the seed,
-its reader and its number: runs with other ``--first`` share the work, and one that is interrupted
-goes on where it was.
+Each document is read in a process with 1 GB of address space, within 2 s of processor time. A reader
+refuses it with a PerfError or takes it; anything else is a failure, and its document is written into
+``folder``. A document depends only on the seed, its reader and its number: runs with other ``first``
+share the work, and one that is interrupted goes on where it was.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import mmap
 import os
@@ -24,17 +21,19 @@ import time
 import traceback
 import warnings
 from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from types import FrameType
 
-os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
-
-from mutation import kept
-from mutation.changes import mutated
-from mutation.readers import Reader, readers
-
 from perfvcs.errors import PerfError
+
+from .figures import Row
+from .mutation import kept
+from .mutation.changes import mutated
+from .mutation.readers import Reader, readers
+from .registry import Wrong, benchmark
 
 LIMIT = 1 << 30  # bytes of address space
 SECONDS = 2.0  # of processor time for a document
@@ -44,7 +43,8 @@ BATCH = 2000  # documents of one process
 SCRATCH = "/dev/shm" if Path("/dev/shm").is_dir() else None
 GROWTH = 1 << 29  # bytes that a document may cost; of more it is as if the limit had been hit
 COLUMNS = ("documents", "refused", "accepted", "tracebacks", "slow", "memory")
-DOCUMENTS = "documents"
+FAILURES = COLUMNS[3:]
+FINE = ("refused", "accepted")
 
 
 class Slow(BaseException):
@@ -74,20 +74,61 @@ def outcome(reader: Reader, document: bytes, folder: Path) -> tuple[str, str]:
         found = "tracebacks", traceback.format_exc()
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
-    if (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 > GROWTH and found[
-        0
-    ] in ("refused", "accepted"):
+    grown = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+    if grown > GROWTH and found[0] in FINE:
         return "memory", f"{found[0]}, after it took over {GROWTH >> 20} MiB"
     return found
 
 
-def document_of(name: str, reader: Reader, seed: int, number: int) -> bytes:
-    """The mutant with a number."""
-    return mutated(reader.seeds, Random(f"{seed}:{name}:{number}"))
+@dataclass(frozen=True)
+class Mutation:
+    """A run: its seed, the number of the first document, and where failing ones are kept."""
+
+    folder: Path
+    seed: int = 1
+    first: int = 0
+
+    def document(self, name: str, reader: Reader, number: int) -> bytes:
+        """The mutant with a number."""
+        return mutated(reader.seeds, Random(f"{self.seed}:{name}:{number}"))
+
+    def keep(self, name: str, document: bytes, line: Mapping[str, object]) -> None:
+        """Write a document that failed, and why."""
+        place = self.folder / name
+        place.mkdir(parents=True, exist_ok=True)
+        (place / f"{line['number']}-{line['what']}").write_bytes(document)
+        with (self.folder / "failures.txt").open("a") as file:
+            print(f"== {name} {line['number']} {line['what']}\n{line['why']}", file=file)
+
+    def counts(
+        self, known: Mapping[str, Reader], count: int, seconds: float
+    ) -> dict[str, Counter[str]]:
+        """The counts of each reader; they are kept in the folder, so that an interrupted run goes
+        on.
+        """
+        state = self.folder / f"state-{self.seed}-{self.first}.json"
+        before = json.loads(state.read_text()) if state.exists() else {}
+        done = {name: Counter(counted) for name, counted in before.items()}
+        total = sum(reader.share for reader in known.values())
+        wanted = {name: -int(-count * reader.share // total) for name, reader in known.items()}
+        began = time.monotonic()
+        while open_ := [
+            name for name in known if done.get(name, Counter())["documents"] < wanted[name]
+        ]:
+            for name in open_:
+                counted = done.setdefault(name, Counter())
+                start = self.first + counted["documents"]
+                batch_end = start + max(1, int(BATCH * known[name].share))
+                stop = min(batch_end, self.first + wanted[name])
+                counted.update(batch(name, known[name], self, range(start, stop)))
+                state.write_text(json.dumps(done))
+            if seconds and time.monotonic() - began > seconds:
+                break
+        return done
 
 
 def work(
-    name: str, reader: Reader, args: argparse.Namespace, numbers: range, at: mmap.mmap, told: int
+    name: str, reader: Reader, run: Mutation, numbers: range, at: mmap.mmap, told: int
 ) -> None:
     """Read documents in this process, which has the limits; a line of JSON for each failure, and
     one with the counts.
@@ -101,17 +142,17 @@ def work(
     ):
         for number in numbers:
             at[:8] = struct.pack("<q", number)
-            what, why = outcome(reader, document_of(name, reader, args.seed, number), Path(scratch))
+            what, why = outcome(reader, run.document(name, reader, number), Path(scratch))
             counts["documents"] += 1
             counts[what] += 1
-            if what not in ("refused", "accepted"):
+            if what not in FINE:
                 print(
                     json.dumps({"number": number, "what": what, "why": why}), file=lines, flush=True
                 )
         print(json.dumps({"counts": counts}), file=lines, flush=True)
 
 
-def batch(name: str, reader: Reader, args: argparse.Namespace, numbers: range) -> Counter[str]:
+def batch(name: str, reader: Reader, run: Mutation, numbers: range) -> Counter[str]:
     """The counts of some documents, read in processes of their own; one that dies is a failure of
     its document, the next goes on.
     """
@@ -125,7 +166,7 @@ def batch(name: str, reader: Reader, args: argparse.Namespace, numbers: range) -
             status = 1
             try:
                 os.close(reading)
-                work(name, reader, args, range(start, numbers.stop), at, writing)
+                work(name, reader, run, range(start, numbers.stop), at, writing)
                 status = 0
             except BaseException:
                 traceback.print_exc()
@@ -137,17 +178,16 @@ def batch(name: str, reader: Reader, args: argparse.Namespace, numbers: range) -
             if "counts" in line:
                 made = Counter(line["counts"])
             else:
-                _keep(args.folder, name, document_of(name, reader, args.seed, line["number"]), line)
+                run.keep(name, run.document(name, reader, line["number"]), line)
                 made[line["what"]] += 0 if made else 1
         if how == "ended":
             return counts + (made if "documents" in made else Counter[str]())
         last = struct.unpack("<q", at[:8])[0]
         failed = Counter(json.loads(line)["what"] for line in lines)
         kind = "slow" if how == "stuck" else "memory" if how == "killed" else "tracebacks"
-        _keep(
-            args.folder,
+        run.keep(
             name,
-            document_of(name, reader, args.seed, last),
+            run.document(name, reader, last),
             {"number": last, "what": kind, "why": f"the process {how}"},
         )
         fine = last - start - failed.total()
@@ -186,15 +226,7 @@ def _followed(child: int, reading: int, at: mmap.mmap) -> tuple[list[str], str]:
     )
 
 
-def _keep(folder: Path, name: str, document: bytes, line: dict[str, object]) -> None:
-    place = folder / name
-    place.mkdir(parents=True, exist_ok=True)
-    (place / f"{line['number']}-{line['what']}").write_bytes(document)
-    with (folder / "failures.txt").open("a") as file:
-        print(f"== {name} {line['number']} {line['what']}\n{line['why']}", file=file)
-
-
-def warm(known: dict[str, Reader]) -> None:
+def warm(known: Mapping[str, Reader]) -> None:
     """Read the documents that nobody changed, so that the processes need to import nothing; each is
     one that its reader takes.
     """
@@ -204,84 +236,47 @@ def warm(known: dict[str, Reader]) -> None:
                 reader.read(document, Path(scratch))
 
 
-def again(folder: Path, wanted: str | None) -> int:
-    """Read the kept documents again; how many still fail."""
-    known, failed = readers(), 0
-    signal.signal(signal.SIGPROF, _stop)
-    for path in sorted(folder.glob(f"{wanted or '*'}/*-*")):
-        with tempfile.TemporaryDirectory(prefix="perf-mutants-", dir=SCRATCH) as scratch:
-            what, why = outcome(known[path.parent.name], path.read_bytes(), Path(scratch))
-        if what not in ("refused", "accepted"):
-            failed += 1
-            print(f"{path}: {what}\n{why}")
-    return failed
-
-
-def run(args: argparse.Namespace) -> dict[str, Counter[str]]:
-    """The counts of each reader; they are kept in the folder, so that an interrupted run goes
-    on.
-    """
-    known = {name: reader for name, reader in readers().items() if args.reader in (None, name)}
-    warm(known)
-    state = args.folder / f"state-{args.seed}-{args.first}.json"
-    done = (
-        {name: Counter(counts) for name, counts in json.loads(state.read_text()).items()}
-        if state.exists()
-        else {}
-    )
-    total = sum(reader.share for reader in known.values())
-    wanted = {name: -int(-args.count * reader.share // total) for name, reader in known.items()}
-    seconds = time.monotonic()
-    while open_ := [
-        name for name in known if done.get(name, Counter())["documents"] < wanted[name]
-    ]:
-        for name in open_:
-            counts = done.setdefault(name, Counter())
-            start = args.first + counts["documents"]
-            stop = min(start + int(BATCH * known[name].share), args.first + wanted[name])
-            counts.update(batch(name, known[name], args, range(start, stop)))
-            state.write_text(json.dumps(done))
-        if args.seconds and time.monotonic() - seconds > args.seconds:
-            break
-    return done
-
-
-def main() -> int:
-    """Parse, run, print a table; the status says whether anything failed."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--count", type=int, default=100_000, help="documents of all readers together"
-    )
-    parser.add_argument(
-        "--first", type=int, default=0, help="number of the first document of each reader"
-    )
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=float, help="begin no further round after so many")
-    parser.add_argument("--reader", choices=sorted(readers()))
-    parser.add_argument(
-        "--folder",
-        type=Path,
-        default=Path("build/mutants"),
-        help="for failing documents and the state of the run",
-    )
-    parser.add_argument(
-        "--again", action="store_true", help="only read the failing documents again"
-    )
-    args = parser.parse_args()
-    args.folder.mkdir(parents=True, exist_ok=True)
+@benchmark("trust", quick={"count": 800, "folder": ""})
+def mutants(
+    *,
+    count: int = 100_000,
+    first: int = 0,
+    seed: int = 1,
+    seconds: float = 0.0,
+    reader: tuple[str, ...] = (),
+    folder: str = "build/mutants",
+) -> Iterator[Row]:
+    """What do mutated documents do to the readers of foreign bytes?"""
     warnings.simplefilter("error")  # what tests take for an error is one here
-    try:
-        if args.again:
-            return min(1, again(args.folder, args.reader))
-        done = run(args)
-    finally:
-        shutil.rmtree(kept.folder(), ignore_errors=True)
+    known = {name: one for name, one in readers().items() if name in reader or not reader}
+    with tempfile.TemporaryDirectory(prefix="perf-mutants-") as scratch:
+        place = Path(folder or scratch)
+        place.mkdir(parents=True, exist_ok=True)
+        try:
+            warm(known)
+            done = Mutation(place, seed, first).counts(known, count, seconds)
+        finally:
+            shutil.rmtree(kept.folder(), ignore_errors=True)
+            warnings.resetwarnings()
     done["all"] = sum(done.values(), Counter())
-    print(f"{'reader':20}" + "".join(f"{name:>11}" for name in COLUMNS))
-    for name, counts in done.items():
-        print(f"{name:20}" + "".join(f"{counts[column]:11,}" for column in COLUMNS))
-    return int(any(done["all"][column] for column in COLUMNS[3:]))
+    for name, counted in done.items():
+        yield {"reader": name, **{column: counted[column] for column in COLUMNS}}
+    failed = sum(done["all"][column] for column in FAILURES)
+    if failed:
+        raise Wrong(f"{failed} documents are neither read nor refused: {folder}/failures.txt")
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+@benchmark("trust", quick="reads documents that failed before")
+def mutants_again(*, folder: Path, reader: str = "*") -> Iterator[Row]:
+    """Which of the kept documents still fail?"""
+    signal.signal(signal.SIGPROF, _stop)
+    failed = 0
+    for path in sorted(folder.glob(f"{reader}/*-*")):
+        with tempfile.TemporaryDirectory(prefix="perf-mutants-", dir=SCRATCH) as scratch:
+            what, why = outcome(readers()[path.parent.name], path.read_bytes(), Path(scratch))
+        if what not in FINE:
+            failed += 1
+            print(why, file=sys.stderr)
+        yield {"document": str(path), "what": what}
+    if failed:
+        raise Wrong(f"{failed} documents fail")

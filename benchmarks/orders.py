@@ -1,35 +1,22 @@
-"""Whether the models of twenty-four textbook algorithms, in Python and in C, have the orders that
-the textbooks give.
+"""Twenty-four textbook algorithms, in Python and in C.
 
-    python benchmarks/orders.py [--runs 5] [--executions 5] [--language python] [--language c]
-    [--set algorithms] [--set further] python benchmarks/orders.py --simulate
-
-The algorithms are those of benchmarks/orders: twelve, and twelve further ones by which no rule of
-the choice was made. Every run has a seed of its own for the inputs; `perf collect` records each
-call of every algorithm through the complexity collector. The model is chosen by AICc in two ways:
-as the picture of `perf show` does it, and by the postprocessors outliers and regression. Right is
-the model of the textbook; a power or an exponential in its place is not, however close its
-exponent, and a curve that is told as O(1) is a constant. Prints how often each algorithm was right
-and what else was said of it; exits with 1 unless every run was right about at least eleven of
-twelve in the first way. ``--simulate`` records nothing: simulated curves, of which some sizes take
-much longer in every execution.
+The algorithms are those of benchmarks/orders: twelve, and twelve further ones by which no rule of the
+choice was made. Every run has a seed of its own for the inputs; `perf collect` records each call of every
+algorithm through the complexity collector. The model is chosen by AICc in two ways: as the picture of
+`perf show` does it, and by the postprocessors outliers and regression. Right is the model of the
+textbook; a power or an exponential in its place is not, however close its exponent, and a curve that is
+told as O(1) is a constant.
 """
 
 from __future__ import annotations
 
-import argparse
 import shutil
-import subprocess
-import sys
-import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
 
 import numpy as np
-from needs import need
-from numpy.typing import NDArray
 
 from perfvcs.postprocessors.outliers import Outliers
 from perfvcs.postprocessors.regression import Regression
@@ -44,8 +31,12 @@ from perfvcs.statistics.regression.models import MODELS as FITTED
 from perfvcs.statistics.regression.models import ORDERS
 from perfvcs.statistics.regression.robust import described
 
+from .figures import Row
+from .made import Array
+from .registry import Wrong, benchmark
+from .repositories import perf, repository, scratch
+
 Said = tuple[str, str, float]  # model, order, r2
-Floats = NDArray[np.float64]
 
 HERE = Path(__file__).resolve().parent / "orders"
 PROGRAMS = {"python": ("python {}.py", ""), "c": ("./{}", 'build = ["make"]')}
@@ -104,24 +95,12 @@ def measured(language: str, name: str, folder: Path, runs: int, executions: int)
     config = CONFIG.format(
         build=build, cmd=cmd, args=args, executions=executions, functions=functions
     )
-    (folder / "perf.toml").write_text(config)
-    (folder / ".gitignore").write_text("*.o\n/algorithms\n/further\n__pycache__/\n")
-    perf = str(Path(sys.executable).with_name("perf"))
-    who = ["-c", "user.name=benchmark", "-c", "user.email=benchmark@example.org"]
-    for command in (
-        ["git", "init", "--quiet"],
-        ["git", "add", "--all"],
-        ["git", *who, "commit", "--quiet", "--message", "Algorithms"],
-        [perf, "collect", "--quiet"],
-    ):
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        if done.returncode:
-            sys.exit(f"{' '.join(command)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
-    repository = Repository.find(folder)
-    repository.refresh()
-    return repository.profiles(
-        [one.header for one in repository.measured(repository.state("HEAD"))]
-    )
+    ignored = "*.o\n/algorithms\n/further\n__pycache__/\n"
+    repository(folder, {"perf.toml": config, ".gitignore": ignored})
+    perf(folder, "collect", "--quiet")
+    found = Repository.find(folder)
+    found.refresh()
+    return found.profiles([one.header for one in found.measured(found.state("HEAD"))])
 
 
 def by_means(profile: Profile) -> dict[str, Said]:
@@ -161,120 +140,95 @@ def short(uid: str) -> str:
     return uid.replace(":", ".").rpartition(".")[2].removeprefix("table_").removeprefix("dict_")
 
 
-def table(name: str, models: dict[str, str], found: list[dict[str, Said]]) -> list[int]:
-    """Print what was said in each run; returns how many algorithms each was right about."""
-    scores = [
-        sum(said[name][0] == model for name, model in models.items() if name in said)
-        for said in found
-    ]
-    print(f"\n{name}: {', '.join(map(str, scores))} of {len(models)} right")
+def said_of(way: str, models: dict[str, str], found: list[dict[str, Said]]) -> Iterator[Row]:
+    """What was said of each algorithm in all runs."""
     for algorithm, model in models.items():
         said = [one[algorithm] for one in found if algorithm in one]
-        good = sum(chosen == model for chosen, *_ in said)
-        orders = ", ".join(
-            f"{count} {order}"
-            for order, count in Counter(order for _, order, _ in said).most_common()
-        )
-        r2 = np.median([share for *_, share in said]) if said else float("nan")
-        print(f"{algorithm:20} {model:12} {good} of {len(said)}  r2 {r2:.3f}  {orders}", flush=True)
-    return scores
+        orders = Counter(order for _, order, _ in said).most_common()
+        yield {
+            "way": way,
+            "algorithm": algorithm,
+            "model": model,
+            "right": sum(chosen == model for chosen, *_ in said),
+            "of": len(said),
+            "r2, median": f"{np.median([share for *_, share in said]):.3f}" if said else "",
+            "said": ", ".join(f"{count} {order}" for order, count in orders),
+        }
 
 
-def simulated(repetitions: int = 40) -> None:
-    """How often the model of a simulated curve is found, 3 % noise, where single sizes take 3 to
-    1,000 times as long in every execution.
+@benchmark(
+    "curves",
+    quick={"runs": 1, "executions": 2, "language": ("c",), "sets": ("algorithms",)},
+    needs=("gcc", "make", "Python.h"),
+)
+def orders(
+    *,
+    runs: int = 5,
+    executions: int = 5,
+    language: tuple[str, ...] = tuple(PROGRAMS),
+    sets: tuple[str, ...] = tuple(SETS),
+) -> Iterator[Row]:
+    """Have the models of textbook algorithms the orders that the textbooks give?"""
+    fewest = len(SETS["algorithms"])
+    for one, name in product(language, sets):
+        models = {algorithm: model for algorithm, (model, *_) in SETS[name].items()}
+        with scratch("orders") as folder:
+            profiles = measured(one, name, folder / one, runs, executions)
+        shown = [by_means(profile) for profile in profiles]
+        for row in said_of("perf show", models, shown):
+            yield {"language": one, "set": name, **row}
+        for row in said_of("postprocessors", models, [by_calls(profile) for profile in profiles]):
+            yield {"language": one, "set": name, **row}
+        for said in shown:
+            right = sum(said[key][0] == model for key, model in models.items() if key in said)
+            fewest = min(fewest, right)
+    if runs > 1 and fewest < len(SETS["algorithms"]) - 1:
+        raise Wrong(f"a run was right about only {fewest} of {len(SETS['algorithms'])} algorithms")
+
+
+CURVES: dict[str, Callable[[Array], Array]] = {
+    "constant": lambda x: 100 + 0 * x,
+    "logarithmic": lambda x: 20 + 30 * np.log(x),
+    "linear": lambda x: 100 + 2 * x,
+    "linearithmic": lambda x: 50 + 0.5 * x * np.log(x),
+    "quadratic": lambda x: 200 + 0.02 * x**2,
+    "cubic": lambda x: 300 + 1e-4 * x**3,
+    "power": lambda x: 5 * x**1.5,
+    "exponential": lambda x: 60 * 1.012**x,
+}
+LARGEST = -1.0
+
+
+@benchmark("curves", quick={"repetitions": 5, "sizes": (20,)})
+def orders_drawn(
+    *, repetitions: int = 40, sizes: tuple[int, ...] = (20, 100, 500), seed: int = 3
+) -> Iterator[Row]:
+    """How often is the model of a simulated curve found where single sizes take 3 to 1,000 times as long?
+
+    In percent: with all sizes alike / without those far off; 3 % noise.
     """
-    curves: dict[str, Callable[[Floats], Floats]] = {
-        "constant": lambda x: 100 + 0 * x,
-        "logarithmic": lambda x: 20 + 30 * np.log(x),
-        "linear": lambda x: 100 + 2 * x,
-        "linearithmic": lambda x: 50 + 0.5 * x * np.log(x),
-        "quadratic": lambda x: 200 + 0.02 * x**2,
-        "cubic": lambda x: 300 + 1e-4 * x**3,
-        "power": lambda x: 5 * x**1.5,
-        "exponential": lambda x: 60 * 1.012**x,
-    }
-    random = np.random.default_rng(3)
-    print(
-        f"{'sizes':6} {'paused':16}"
-        + "".join(f"{curve:>18}" for curve in curves)
-        + "   (all sizes alike, without those far off)"
-    )
-    for count in (20, 100, 500):
-        for name, share in (
-            ("none", 0.0),
-            ("one size", 1 / count),
-            ("the largest", -1.0),
-            ("6 %, anywhere", 0.06),
-        ):
-            row = []
-            for model, curve in curves.items():
-                x, group = (
-                    np.tile(np.linspace(500 / count, 500, count), repetitions),
-                    np.repeat(np.arange(repetitions), count),
-                )
-                y = (curve(x) * np.exp(0.03 * random.standard_normal(len(x)))).reshape(
-                    repetitions, count
-                )
-                for one in y:
-                    paused = (
-                        [-1]
-                        if share < 0
-                        else random.choice(count, round(share * count), replace=False)
-                    )
+    random = np.random.default_rng(seed)
+    for count in sizes:
+        pauses = {"none": 0.0, "one size": 1 / count, "the largest": LARGEST, "6 %, anywhere": 0.06}
+        for name, share in pauses.items():
+            row: Row = {"sizes": count, "paused": name}
+            for model, curve in CURVES.items():
+                x = np.tile(np.linspace(500 / count, 500, count), repetitions)
+                group = np.repeat(np.arange(repetitions), count)
+                y = curve(x) * np.exp(0.03 * random.standard_normal(len(x)))
+                for one in y.reshape(repetitions, count):
+                    paused = [-1]
+                    if share != LARGEST:
+                        paused = random.choice(count, round(share * count), replace=False)
                     one[paused] *= random.choice([3.0, 20.0, 1000.0])
-                plain = choose(
-                    fit(x, y.ravel(), group, 1 / level(x, y.ravel(), group) ** 2, models=FITTED)
-                )
-                for found in (plain, described(x, y.ravel(), np.ones(len(x)), group)[0]):
+                plain = choose(fit(x, y, group, 1 / level(x, y, group) ** 2, models=FITTED))
+                robust = described(x, y, np.ones(len(x)), group)[0]
+                hits = []
+                for found in (plain, robust):
                     said = [
                         "constant" if found.order(number) == "O(1)" else found.model(number)
                         for number in range(repetitions)
                     ]
-                    row.append(said.count(model) / repetitions)
-            print(
-                f"{count:<6} {name:16}"
-                + "".join(f"{a:10.0%} {b:7.0%}" for a, b in zip(row[::2], row[1::2], strict=True)),
-                flush=True,
-            )
-
-
-def main() -> int:
-    """Measure, and print the tables."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--executions", type=int, default=5)
-    parser.add_argument("--language", action="append", choices=tuple(PROGRAMS))
-    parser.add_argument("--set", action="append", choices=tuple(SETS), dest="sets")
-    parser.add_argument(
-        "--simulate", action="store_true", help="no recorded calls, but pauses at single sizes"
-    )
-    options = parser.parse_args()
-    if options.simulate:
-        simulated()
-        return 0
-    if "c" in (options.language or PROGRAMS):
-        need("cc", "make")
-    enough = True
-    for language, name in product(options.language or tuple(PROGRAMS), options.sets or tuple(SETS)):
-        models = {algorithm: model for algorithm, (model, *_) in SETS[name].items()}
-        with tempfile.TemporaryDirectory() as temporary:
-            profiles = measured(
-                language, name, Path(temporary) / language, options.runs, options.executions
-            )
-        scores = table(
-            f"{language}, {name}, as perf show", models, [by_means(profile) for profile in profiles]
-        )
-        table(
-            f"{language}, {name}, outliers and regression",
-            models,
-            [by_calls(profile) for profile in profiles],
-        )
-        enough &= min(scores, default=0) >= len(models) - 1
-    return 0 if enough else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+                    hits.append(said.count(model) / repetitions)
+                row[model] = f"{hits[0]:.0%} / {hits[1]:.0%}"
+            yield row

@@ -1,13 +1,10 @@
 """How often the interval of a job's overall effect holds the truth, by simulation, beside two other
 ways to combine units.
-
-    python benchmarks/overall.py [--draws 2000] [--units 200] [--pairs 10]
-
 Units take from microseconds to milliseconds (lognormal, sigma 2). Each pair of executions shifts
 all of its units by a common noise of 2 or 5 %, and each unit by its own of 2 to 50 %; in some cases
 an execution now and then is slow as a whole, or a unit has a spike. Units do not change, all change
 by 3 %, each by something else (3 % on average, standard deviation 5 %), or 2 % of them take half as
-long again. Printed is for each case how often the interval of 99 % holds the truth, and half of its
+long again. For each case: how often the interval of 99 % holds the truth, and half of its
 width in percent:
 
 - together: what perf does, all units of an execution as one (statistics/sessions.py), judged over
@@ -19,8 +16,7 @@ width in percent:
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -31,8 +27,12 @@ from perfvcs.statistics.huber import BEND
 from perfvcs.statistics.huber import paired as robust
 from perfvcs.statistics.sessions import together
 
+from .figures import Row, percent
+from .registry import benchmark
+
 Array = NDArray[np.float64]
 CONFIDENCE = 0.99
+WAYS = ("together", "random effects", "mean of ratios")
 SHARED = (0.02, 0.05)
 EFFECTS: dict[str, Callable[[np.random.Generator, int], Array]] = {
     "none": lambda _, units: np.zeros(units),
@@ -118,34 +118,18 @@ def hartung_knapp(effect: Array, variance: Array) -> tuple[float, float]:
     return float(mean - half), float(mean + half)
 
 
-def main() -> None:
-    """Print a line per case."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    for name, default in (("draws", 2000), ("units", 200), ("pairs", 10), ("seed", 1)):
-        parser.add_argument(f"--{name}", type=int, default=default)
-    asked = parser.parse_args()
-    print(
-        "| units change | noise that they share | odd | together | random effects | mean of ratios"
-        " |\n|---|---|---|---|---|---|"
-    )
-    rng = np.random.default_rng(asked.seed)
+@benchmark("pairs", quick={"draws": 3})
+def overall(
+    *, draws: int = 2000, units: int = 200, pairs: int = 10, seed: int = 1
+) -> Iterator[Row]:
+    """How often does the interval of a job's overall effect hold the truth?"""
+    rng = np.random.default_rng(seed)
     for effect in EFFECTS:
         for shared, odd in ((SHARED[0], ODD[0]), *((SHARED[1], kind) for kind in ODD)):
-            draws = [
-                one(rng, asked.units, asked.pairs, effect, shared, odd) for _ in range(asked.draws)
-            ]
-            cells = []
-            for way in zip(*draws, strict=True):
-                held = np.mean([found.low <= found.truth <= found.high for found in way])
-                width = np.mean([np.expm1((found.high - found.low) / 2) for found in way])
-                cells.append(f"{100 * held:.1f} %, ±{100 * width:.1f}")
-            print(
-                f"| {effect} | {100 * shared:g} % | {odd or 'no'} | {' | '.join(cells)} |",
-                flush=True,
-            )
-
-
-if __name__ == "__main__":
-    main()
+            drawn = [one(rng, units, pairs, effect, shared, odd) for _ in range(draws)]
+            row: Row = {"units change": effect, "shared noise, %": 100 * shared, "odd": odd or "no"}
+            for way, intervals in zip(WAYS, zip(*drawn, strict=True), strict=True):
+                held = sum(found.low <= found.truth <= found.high for found in intervals)
+                widths = [np.expm1((found.high - found.low) / 2) for found in intervals]
+                row |= {f"{way}, %": percent(held, draws), "± " + way: 100 * np.mean(widths)}
+            yield row

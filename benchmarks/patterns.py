@@ -1,31 +1,31 @@
-"""Look for patterns whose time grows faster than the text: ``python benchmarks/patterns.py
-[WORD...]``.
+"""Patterns whose time grows faster than the text.
 
 Every regular expression in the sources is tried in the way in which it is used (``match``,
 ``search``, ``finditer``, ``sub``, ...), with texts that repeat what it is made of: blanks, digits,
 letters, brackets, the literals in it, and what each part of its syntax tree matches, behind nothing
 and behind what the pattern has before each repetition, with an end that fits and one that does not.
-A text that takes over 30 times as long where it is ten times as long is tried with 10,000 and
-20,000 characters; more than 2.8 times as long is too long. Each pattern is tried in a process with
-a limit of CPU time. WORD names files by a part of their paths. Exits with 1 where one is found.
+A text that takes over 30 times as long where it is ten times as long is tried with 10,000 and 20,000
+characters; more than 2.8 times as long is too long. Each pattern is tried in a process with a limit of
+CPU time.
 """
 
 from __future__ import annotations
 
-import argparse
 import ast
 import importlib
 import multiprocessing
 import re
 import resource
-import sys
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
+
+from .figures import Row
+from .registry import Wrong, benchmark
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("perfvcs", "collectors", "postprocessors", "views")
@@ -372,32 +372,28 @@ def tried(use: Use, seconds: int = SECONDS) -> list[Slow]:
         process.join()
 
 
-def main(given: Sequence[str] | None = None) -> int:
-    arguments = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    arguments.add_argument("words", nargs="*", metavar="WORD")
-    asked = arguments.parse_args(given)
-    found, unknown = uses(asked.words)
+@benchmark("trust", quick={"only": ("memory/heap",)})
+def patterns(*, only: tuple[str, ...] = ()) -> Iterator[Row]:
+    """Which regular expressions take longer than their texts grow, in files with these words in their
+    paths?
+    """
+    found, unknown = uses(only)
     count = texts = 0
     for use in found:
         prefixes, units = attacks(use.pattern)
         texts += len(prefixes) * len(units) * len(ENDS) * len(use.methods)
         for one in tried(use):
             count += 1
-            times = " ".join(f"{value:.3f}" for value in one.seconds)
-            print(
-                f"{one.place} {one.method} {one.prefix!r} {one.unit!r} * n: {times} s:"
-                f" {one.pattern}",
-                flush=True,
-            )
-    print(
-        f"{len(found)} patterns tried with {texts:,} texts, {count} too slow; {len(unknown)} made"
-        " of others where they are used:"
-    )
-    print("\n".join(unknown))
-    return int(bool(count))
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+            text = f"{one.prefix!r} {one.unit!r} * n"
+            small, large = one.seconds
+            yield {
+                "where": one.place,
+                "method": one.method,
+                "text": text,
+                "s": small,
+                "s, 2 n": large,
+            }
+    counts = {"patterns": len(found), "texts": texts, "made where they are used": len(unknown)}
+    yield {**counts, "too slow": count}
+    if count:
+        raise Wrong(f"{count} patterns are too slow")

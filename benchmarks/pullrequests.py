@@ -1,37 +1,33 @@
-"""Pull requests judged by `perf ci`: ``python benchmarks/pullrequests.py [--same N] [--slower N]
-[--documents N] [--slowdown SHARE]``.
+"""Pull requests judged by `perf ci`.
 
 A forge on this machine: a bare repository, and a server that plays GitHub's interface for comments.
-Each pull request is a branch and its merge with main; its job is a fresh, shallow clone of that
-merge in which `perf ci` runs with the variables of a GitHub job. Pull requests of three kinds come
-in random order: ``same`` changes the measured function without an effect, ``slower`` makes the
-whole run slower by ``--slowdown``, ``documents`` changes the README. Prints a line for each, and
-the table. ``--minutes`` begins no other one after that long.
+Each pull request is a branch and its merge with main; its job is a fresh, shallow clone of that merge
+in which `perf ci` runs with the variables of a GitHub job. Pull requests of three kinds come in random
+order: ``same`` changes the measured function without an effect, ``slower`` makes the whole run slower
+by ``slowdown``, ``documents`` changes the README.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
 import re
-import resource
-import shutil
-import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from statistics import median
 from typing import Any, ClassVar, NamedTuple
 
-PERF = (sys.executable, "-P", "-m", "perfvcs")
-WHO = {
-    f"GIT_{role}_{what}": "ada" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
-}
+from .figures import Row
+from .programs import took
+from .registry import Wrong, benchmark
+from .repositories import ANSWERS, PERF, commit, git, repository, scratch
+
 LOOPS = 1_000_000
 PYTHON = os.path.realpath(sys.executable)  # no shim that takes longer than the program
 WORK = """\
@@ -54,8 +50,11 @@ CONFIG = f"""\
 name = "total"
 cmd = "{PYTHON} -S total.py"
 """
-RED, FOUND = 3, 3  # exit status
-LIMITS = {"documents": 10.0}  # seconds of a job
+RED, OPEN = 3, 4  # exit status
+LIMIT = 10.0  # seconds of a job where only documents change
+WHO = {
+    f"GIT_{role}_{what}": "ada" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+}
 Comments = dict[str, list[dict[str, Any]]]
 
 
@@ -65,39 +64,22 @@ class Job(NamedTuple):
     kind: str
     status: int
     seconds: float
-    cpu: float
     pairs: int
     effect: float | None
     comments: int
-
-
-def git(folder: Path, *words: str) -> str:
-    """What git prints in a folder."""
-    done = subprocess.run(
-        ["git", *words],
-        cwd=folder,
-        env=os.environ | WHO,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.strip()
 
 
 def forge(folder: Path) -> tuple[Path, Path]:
     """A bare repository with a small project on its branch main, and the clone from which it
     comes.
     """
-    bare, source = folder / "forge.git", folder / "source"
+    bare = folder / "forge.git"
     git(folder, "init", "--quiet", "--bare", "--initial-branch=main", str(bare))
-    git(folder, "init", "--quiet", "--initial-branch=main", str(source))
-    (source / "total.py").write_text(WORK.format(release="1.0", loops=LOOPS))
-    (source / "perf.toml").write_text(CONFIG)
-    (source / "README.md").write_text("# A small project\n")
+    program = WORK.format(release="1.0", loops=LOOPS)
+    files = {"total.py": program, "perf.toml": CONFIG, "README.md": "# A small project\n"}
+    source = repository(folder / "source", files)
+    commit(source, "ready")
     git(source, "remote", "add", "origin", str(bare))
-    for message in ("a project", "ready"):
-        git(source, "add", "--all")
-        git(source, "commit", "--quiet", "--allow-empty", "--message", message)
     git(source, "push", "--quiet", "origin", "main")
     return bare, source
 
@@ -106,77 +88,42 @@ def seconds_of(loops: int, folder: Path) -> float:
     """The least CPU time of a few runs of the program with so many loops."""
     path = folder / "calibrate.py"
     path.write_text(WORK.format(release="1.0", loops=loops))
-    found = []
-    for _ in range(15):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([PYTHON, "-S", str(path)], check=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return min(found)
+    return min(took([PYTHON, "-S", path]).cpu for _ in range(15))
 
 
 def request(source: Path, kind: str, number: int, slower: int) -> tuple[str, str]:
     """Push one pull request: its own newest commit, and main at the time of its merge."""
     base = git(source, "rev-parse", "main")
     git(source, "checkout", "--quiet", "-B", f"change-{number}", "main")
-    if kind == "documents":
-        (source / "README.md").write_text(f"# A small project\n\nNote {number}.\n")
-    else:
-        (source / "total.py").write_text(
-            WORK.format(release=f"1.{number}", loops=slower if kind == "slower" else LOOPS)
-        )
-    git(source, "commit", "--quiet", "--all", "--message", f"change {number}")
-    head = git(source, "rev-parse", "HEAD")
+    files = {"README.md": f"# A small project\n\nNote {number}.\n"}
+    if kind != "documents":
+        loops = slower if kind == "slower" else LOOPS
+        files = {"total.py": WORK.format(release=f"1.{number}", loops=loops)}
+    head = commit(source, f"change {number}", files)
     git(source, "checkout", "--quiet", "--detach", "main")
     git(source, "merge", "--quiet", "--no-ff", "--message", f"Merge {head} into {base}", head)
-    git(
-        source,
-        "push",
-        "--quiet",
-        "origin",
-        f"{head}:refs/pull/{number}/head",
-        f"HEAD:refs/pull/{number}/merge",
-    )
+    ends = f"{head}:refs/pull/{number}/head", f"HEAD:refs/pull/{number}/merge"
+    git(source, "push", "--quiet", "origin", *ends)
     return head, base
 
 
-def job(
-    folder: Path,
-    bare: Path,
-    number: int,
-    ends: tuple[str, str],
-    kind: str,
-    api: str,
-    options: list[str],
-) -> Job:
+def job(folder: Path, bare: Path, number: int, ends: tuple[str, str], kind: str, api: str) -> Job:
     """One job: a fresh clone as actions/checkout makes it, and `perf ci` in it."""
-    head, base = ends
-    place = folder / f"job-{number}"
+    place, (head, base) = folder / f"job-{number}", ends
     place.mkdir()
     git(place, "init", "--quiet")
     git(place, "remote", "add", "origin", bare.as_uri())
-    git(
-        place,
-        "fetch",
-        "--quiet",
-        "--no-tags",
-        "--depth=1",
-        "origin",
-        f"+refs/pull/{number}/merge:refs/remotes/pull/{number}/merge",
-    )
-    git(place, "checkout", "--quiet", "--detach", f"refs/remotes/pull/{number}/merge")
+    there = f"refs/remotes/pull/{number}/merge"
+    merge = f"+refs/pull/{number}/merge:{there}"
+    git(place, "fetch", "--quiet", "--no-tags", "--depth=1", "origin", merge)
+    git(place, "checkout", "--quiet", "--detach", there)
+    sides = {
+        "number": number,
+        "base": {"sha": base, "ref": "main"},
+        "head": {"sha": head, "ref": f"change-{number}"},
+    }
     event = folder / f"event-{number}.json"
-    event.write_text(
-        json.dumps(
-            {
-                "pull_request": {
-                    "number": number,
-                    "base": {"sha": base, "ref": "main"},
-                    "head": {"sha": head, "ref": f"change-{number}"},
-                }
-            }
-        )
-    )
+    event.write_text(json.dumps({"pull_request": sides}))
     said = {
         "GITHUB_ACTIONS": "true",
         "GITHUB_EVENT_PATH": str(event),
@@ -186,24 +133,23 @@ def job(
         "GITHUB_TOKEN": "not-a-token",
         "GITHUB_STEP_SUMMARY": str(folder / f"summary-{number}.md"),
     }
-    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    began = time.monotonic()
     done = subprocess.run(
-        [*PERF, "ci", *options],
+        [*PERF, "ci"],
         cwd=place,
         env=os.environ | WHO | said,
         capture_output=True,
         text=True,
         check=False,
     )
-    seconds, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    if done.returncode not in (0, 3, 4):
-        sys.exit(f"perf ci ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
+    seconds = time.monotonic() - began
+    if done.returncode not in ANSWERS:
+        raise RuntimeError(f"perf ci: exit {done.returncode}:\n{done.stdout}\n{done.stderr}")
     found = json.loads((place / "perf-ci" / "report.json").read_text())
     wall = [change["effect"] for change in found["report"]["changes"] if change["metric"] == "wall"]
-    shutil.rmtree(place)
     pairs = max(found["receipt"]["pairs"], default=0)
-    return Job(kind, done.returncode, seconds, cpu, pairs, wall[0] if wall else None, 0)
+    comments = len(Comment.comments.get(str(number), []))
+    return Job(kind, done.returncode, seconds, pairs, wall[0] if wall else None, comments)
 
 
 class Comment(BaseHTTPRequestHandler):
@@ -237,86 +183,62 @@ class Comment(BaseHTTPRequestHandler):
         """Says nothing."""
 
 
-def table(done: list[Job]) -> None:
-    """What came of all of them."""
-    print(
-        f"\n{'kind':10} {'jobs':>5} {'red':>4} {'open':>5} {'comments':>9} {'seconds: median':>16}"
-        f" {'most':>6} {'CPU':>6} {'pairs':>6}"
-    )
+@benchmark("sharing", quick={"same": 0, "slower": 0, "documents": 1})
+def pullrequests(
+    *,
+    same: int = 100,
+    slower: int = 20,
+    documents: int = 20,
+    slowdown: float = 0.1,
+    minutes: float = 1e9,
+    seed: int = 20261123,
+) -> Iterator[Row]:
+    """How often is `perf ci` right about pull requests, and how long does a job take?"""
+    kinds = ["same"] * same + ["slower"] * slower + ["documents"] * documents
+    random.Random(seed).shuffle(kinds)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Comment)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    api = f"http://127.0.0.1:{server.server_port}"
+    began = time.monotonic()
+    done: list[Job] = []
+    with scratch("pullrequests") as folder:
+        bare, source = forge(folder)
+        start, whole = seconds_of(0, folder), seconds_of(LOOPS, folder)
+        loops = round(LOOPS * (1 + slowdown * whole / (whole - start)))
+        for number, kind in enumerate(kinds, 1):
+            if time.monotonic() - began > 60 * minutes:
+                break
+            ends = request(source, kind, number, loops)
+            done.append(job(folder, bare, number, ends, kind, api))
+            print(number, *done[-1], file=sys.stderr, flush=True)
+    server.shutdown()
     for kind in ("same", "slower", "documents"):
         ours = [one for one in done if one.kind == kind]
         if ours:
-            seconds, cpu = [one.seconds for one in ours], [one.cpu for one in ours]
-            red, undecided = (
-                sum(one.status == RED for one in ours),
-                sum(one.status == 4 for one in ours),
-            )
-            print(
-                f"{kind:10} {len(ours):5} {red:4} {undecided:5}"
-                f" {sum(one.comments for one in ours):9} {statistics.median(seconds):16.1f}"
-                f" {max(seconds):6.1f} {statistics.median(cpu):6.1f}"
-                f" {statistics.median(one.pairs for one in ours):6.0f}"
-            )
+            yield {
+                "kind": kind,
+                "jobs": len(ours),
+                "red": sum(one.status == RED for one in ours),
+                "open": sum(one.status == OPEN for one in ours),
+                "comments": sum(one.comments for one in ours),
+                "s, median": median(one.seconds for one in ours),
+                "s, most": max(one.seconds for one in ours),
+                "pairs": median(one.pairs for one in ours),
+            }
+    _judge(done)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--same", type=int, default=100)
-    parser.add_argument("--slower", type=int, default=20)
-    parser.add_argument("--documents", type=int, default=20)
-    parser.add_argument("--slowdown", type=float, default=0.1)
-    parser.add_argument("--minutes", type=float, default=1e9)
-    parser.add_argument("--seed", type=int, default=20261123)
-    parser.add_argument("options", nargs="*", help="of perf ci, behind --")
-    wanted = parser.parse_args()
-    kinds = ["same"] * wanted.same + ["slower"] * wanted.slower + ["documents"] * wanted.documents
-    random.Random(wanted.seed).shuffle(kinds)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Comment)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    began, done = time.monotonic(), list[Job]()
-    with tempfile.TemporaryDirectory(prefix="pullrequests-") as name:
-        folder = Path(name)
-        bare, source = forge(folder)
-        start, whole = seconds_of(0, folder), seconds_of(LOOPS, folder)
-        slower = round(LOOPS * (1 + wanted.slowdown * whole / (whole - start)))
-        print(
-            f"a run takes {1000 * whole:.0f} ms, {1000 * start:.0f} of them to start; {LOOPS:,}"
-            f" loops, slower {slower:,}",
-            flush=True,
-        )
-        for number, kind in enumerate(kinds, 1):
-            if time.monotonic() - began > 60 * wanted.minutes:
-                break
-            ends = request(source, kind, number, slower)
-            found = job(
-                folder,
-                bare,
-                number,
-                ends,
-                kind,
-                f"http://127.0.0.1:{server.server_port}",
-                wanted.options,
-            )
-            found = found._replace(comments=len(Comment.comments.get(str(number), [])))
-            done.append(found)
-            effect = "" if found.effect is None else f"{100 * found.effect:+.2f} %"
-            took = f"{found.seconds:5.1f} s  {found.cpu:5.1f} s CPU"
-            print(
-                f"{number:4} {kind:10} exit {found.status}  {took}  {found.pairs:3} pairs "
-                f" {effect}",
-                flush=True,
-            )
-    table(done)
-    same, slow, documents = (
-        [one for one in done if one.kind == kind] for kind in ("same", "slower", "documents")
-    )
-    wrong = sum(one.status == RED for one in same) > len(same) / 100
-    missed = sum(one.status != FOUND for one in slow) > len(slow) / 20
-    late = any(one.seconds > LIMITS["documents"] or one.pairs for one in documents)
-    sys.exit(wrong or missed or late)
-
-
-if __name__ == "__main__":
-    main()
+def _judge(done: list[Job]) -> None:
+    """Raise Wrong where more than 1 % of the same are red, more than 5 % of the slower are not, or
+    documents are measured.
+    """
+    red = {
+        kind: [one.status == RED for one in done if one.kind == kind] for kind in ("same", "slower")
+    }
+    if sum(red["same"]) > len(red["same"]) / 100:
+        raise Wrong("more than 1 % of the pull requests without an effect are red")
+    if red["slower"].count(False) > len(red["slower"]) / 20:
+        raise Wrong("more than 5 % of the slower pull requests are not red")
+    documents = [one for one in done if one.kind == "documents"]
+    if any(one.pairs or one.seconds > LIMIT for one in documents):
+        raise Wrong(f"documents are measured, or their jobs take over {LIMIT:g} s")

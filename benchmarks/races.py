@@ -1,31 +1,28 @@
-"""Whether readers stay whole while others write: ``python benchmarks/races.py [--runs 40]
-[--writers 3]``.
+"""Readers beside writers.
 
-A project of 60 commits whose benchmarks change all the time: each writer stores profiles of a
-benchmark that nobody has measured yet, follows the store, and now and then removes one again.
-Beside them run publish, history, log, status, check and show, each so many times in turn. Counted
-are the runs that ended otherwise than with 0, 3 or 4, and the tracebacks among them.
+A project of 60 commits whose benchmarks change all the time: each writer stores profiles of a benchmark
+that nobody has measured yet, follows the store, and now and then removes one again. Beside them run
+publish, history, log, status, check and show, each so many times in turn. Counted are the runs that
+ended otherwise than with 0, 3 or 4.
 """
 
 from __future__ import annotations
 
-import argparse
 import random
 import subprocess
 import sys
-import tempfile
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import msgspec
-from budgets import METRICS, build_project, profiles
-
-from perfvcs.profile import Profile
+from perfvcs.profile import Collected, Environment, Job, Metric, Profile, Resources
 from perfvcs.repository import Repository
 
+from .figures import ROOT, Row
+from .registry import Wrong, benchmark
+from .repositories import ANSWERS, PERF, git, line_of_commits, scratch
+
 COMMITS, EXECUTIONS, KEPT = 60, 5, 8
-PERF = Path(sys.executable).with_name("perf")
 READERS = (
     ("publish", "SITE", "--profiles", "4"),
     ("history",),
@@ -34,84 +31,76 @@ READERS = (
     ("check",),
     ("show", "--no-open", "-o", "PAGE"),
 )
+WRITER = """\
+import sys
+from pathlib import Path
+from benchmarks.races import write
+write(Path(sys.argv[1]), int(sys.argv[2]))
+"""
 
 
-def added(commits: list[str], name: str) -> list[Profile]:
-    """The profiles of one new benchmark on all commits."""
-    wall = {"wall": METRICS["wall"]}
-    return [
-        msgspec.structs.replace(
-            one,
-            job=msgspec.structs.replace(one.job, name=name),
-            resources=replace(one.resources, names=[name]),
+def profiles(commits: Sequence[str], name: str) -> Iterator[Profile]:
+    """The profiles of one benchmark on these commits."""
+    chance = random.Random(name)
+    where = Environment({"cpu": "benchmark"}, "0123456789ab")
+    for place, commit in enumerate(commits):
+        values = [chance.lognormvariate(-4, 0.01) for _ in range(EXECUTIONS)]
+        metrics = {"wall": values}
+        yield Profile(
+            commit=commit,
+            job=Job(name, "time", "true"),
+            collected=Collected(
+                f"s{name}{place}", "2026-11-20T09:30:00Z", "2026-11-20T09:30:02Z", "perfvcs"
+            ),
+            environment=where,
+            metrics={"wall": Metric("s")},
+            resources=Resources([name], [0] * EXECUTIONS, list(range(EXECUTIONS)), metrics=metrics),
         )
-        for one in profiles(commits, 1, EXECUTIONS, wall, together=False)
-    ]
 
 
 def write(folder: Path, number: int) -> None:
     """Store new benchmarks until somebody ends this process."""
-    commits = subprocess.run(
-        ["git", "rev-list", "--reverse", "main"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
-    repository, chance, stored, turn = Repository.find(folder), random.Random(number), [], 0
+    commits = git(folder, "rev-list", "--reverse", "main").split()
+    repository, chance, turn = Repository.find(folder), random.Random(number), 0
+    stored: list[list[str]] = []
     while True:
         name = f"writer{number}-{turn}"
-        stored.append(repository.store.add(added(chance.sample(commits, 12), name), name))
+        stored.append(repository.store.add(profiles(chance.sample(commits, 12), name), name))
         repository.refresh()
         if len(stored) > KEPT:
             repository.store.remove(stored.pop(chance.randrange(KEPT)), "Old")
         turn += 1
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--runs", type=int, default=40, help="of each command")
-    parser.add_argument("--writers", type=int, default=3)
-    parser.add_argument("--write", nargs=2, metavar=("FOLDER", "NUMBER"), help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.write:
-        write(Path(options.write[0]), int(options.write[1]))
-    with tempfile.TemporaryDirectory(prefix="perfvcs-races-") as scratch:
-        folder = Path(scratch) / "project"
-        commits = build_project(folder, COMMITS, 1)
+@benchmark("budgets", quick={"runs": 1, "writers": 1})
+def races(*, runs: int = 40, writers: int = 3) -> Iterator[Row]:
+    """Do readers stay whole while others write?"""
+    failed: Counter[str] = Counter()
+    with scratch("races") as outside:
+        folder = outside / "project"
+        commits = line_of_commits(folder, COMMITS)
         repository = Repository.find(folder, create=True)
-        repository.store.add(added(commits, "steady"), "Everything")
+        repository.store.add(profiles(commits, "steady"), "Everything")
         repository.index.close()
-        itself = [sys.executable, __file__, "--write", str(folder)]
-        writers = [subprocess.Popen([*itself, str(number)]) for number in range(options.writers)]
-        failed: Counter[str] = Counter()
-        said: Counter[str] = Counter()
+        command = [sys.executable, "-c", WRITER, str(folder)]
+        writing = [subprocess.Popen([*command, str(number)], cwd=ROOT) for number in range(writers)]
+        places = {"SITE": str(outside / "site"), "PAGE": str(outside / "page.html")}
         try:
-            for _ in range(options.runs):
+            for _ in range(runs):
                 for reader in READERS:
-                    places = {"SITE": f"{scratch}/site", "PAGE": f"{scratch}/page.html"}
-                    command = [str(PERF), *(places.get(word, word) for word in reader)]
+                    words = [places.get(word, word) for word in reader]
                     done = subprocess.run(
-                        command, cwd=folder, capture_output=True, text=True, check=False
+                        [*PERF, *words], cwd=folder, capture_output=True, text=True, check=False
                     )
-                    if done.returncode not in (0, 3, 4):
+                    if done.returncode not in ANSWERS:
                         failed[reader[0]] += 1
-                        said[
-                            f"{reader[0]}:"
-                            f" {(done.stderr.strip().splitlines() or ['nothing'])[-1][:200]}"
-                        ] += 1
-            assert all(writer.poll() is None for writer in writers), "a writer failed"
+                        print(f"{reader[0]}: {done.stderr[-200:]}", file=sys.stderr, flush=True)
+            ended = [one.returncode for one in writing if one.poll() is not None]
         finally:
-            for writer in writers:
+            for writer in writing:
                 writer.kill()
                 writer.wait()
-        for reader in READERS:
-            print(f"{reader[0]:10} {failed[reader[0]]:4} of {options.runs} failed")
-        for line, count in said.most_common():
-            print(f"{count:4} x {line}")
-
-
-if __name__ == "__main__":
-    main()
+    for reader in READERS:
+        yield {"command": reader[0], "runs": runs, "failed": failed[reader[0]]}
+    if failed or ended:
+        raise Wrong(f"{failed.total()} readers and {len(ended)} writers failed")

@@ -1,39 +1,35 @@
-"""What sharing a block's seed is worth: two releases of packaging in turns, with shared and with
-separate hash seeds.
+"""What sharing a block's seed is worth.
 
-    python benchmarks/seeds.py [--releases 24.1 24.2] [--pairs 30] [--made-up]
-
-Installs both releases with pip into a repository of two commits and lets `perf collect` measure how
-they filter versions by specifiers, whose sets Python orders by the hash seed. The program counts
-the calls of Python functions, which depend on nothing else, and is timed. Printed are the standard
-deviations between executions and between the differences of pairs, the verdicts after so many
-pairs, and what `perf plan` says that the seed explains. With `--made-up` nothing is measured: for
-noise of which the seed explains a known share it prints what the plan says, and how often its range
+Two releases of packaging are installed with pip into a repository of two commits, and `perf collect`
+measures how they filter versions by specifiers, whose sets Python orders by the hash seed. The
+program counts the calls of Python functions, which depend on nothing else, and is timed. For noise
+that is made up, of which the seed explains a known share: what the plan says, and how often its range
 of 80 % holds that share.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import subprocess
 import sys
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 from msgspec import structs
-from needs import need
 
 from perfvcs.check import compare
+from perfvcs.check.change import Change
 from perfvcs.measure.blocks import turns
 from perfvcs.plan.inside import Drawn, explained
 from perfvcs.plan.variation import variations
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository
+
+from .figures import Row
+from .programs import run
+from .registry import benchmark
+from .repositories import commit, git, perf, repository, scratch
 
 PROGRAM = """\
 import sys
@@ -73,56 +69,6 @@ WAYS = {"shared seeds": "", "separate seeds": ', PYTHONHASHSEED = "random"'}
 METRICS = ("calls", "cpu")
 
 
-def run(folder: Path, *command: str) -> None:
-    subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
-
-
-def commit(folder: Path, release: str) -> None:
-    """The release beside the program, as one more commit."""
-    run(folder, "git", "rm", "-rq", "--ignore-unmatch", "packaging")
-    run(
-        folder,
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        "--no-deps",
-        "--upgrade",
-        "--target",
-        ".",
-        f"packaging=={release}",
-    )
-    run(folder, "git", "add", "packaging", "filter.py")
-    run(folder, "git", "commit", "-qm", release)
-
-
-def measure(folder: Path, more: str, pairs: int) -> list[Profile]:
-    """Both releases in turns; their profiles."""
-    (folder / "perf.toml").write_text(JOB.format(python=sys.executable, more=more))
-    run(
-        folder,
-        sys.executable,
-        "-m",
-        "perfvcs",
-        "collect",
-        "--quiet",
-        "--committed",
-        "--seed",
-        "15",
-        "-n",
-        str(pairs),
-        "HEAD~1",
-        "HEAD",
-    )
-    repository = Repository.find(folder)
-    found = [
-        repository.profiles(repository.index.headers([repository.project.resolve(name)]))[-1]
-        for name in ("HEAD~1", "HEAD")
-    ]
-    return [replace_rows(one, "filter") for one in found]
-
-
 def replace_rows(profile: Profile, unit: str, most: int | None = None) -> Profile:
     """The rows of one unit, of the first executions only."""
     rows = profile.resources
@@ -152,41 +98,67 @@ def logs(profile: Profile, metric: str) -> np.ndarray:
     )
 
 
-def report(way: str, sides: Sequence[Profile], pairs: int) -> None:
-    """The figures of one way."""
-    old, new = sides
-    known = {one.metric: one for one in variations(sides)}
-    for metric in METRICS:
-        first, second = logs(old, metric), logs(new, metric)
-        spread, gaps = (
-            np.concatenate([first - first.mean(), second - second.mean()]).std(),
-            (second - first).std(ddof=1),
+def released(folder: Path, release: str) -> None:
+    """The release beside the program, as one more commit."""
+    git(folder, "rm", "-rq", "--ignore-unmatch", "packaging")
+    pip = (sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--upgrade")
+    run(*pip, "--target", ".", f"packaging=={release}", cwd=folder)
+    commit(folder, release)
+
+
+def collected(folder: Path, more: str, pairs: int) -> list[Profile]:
+    """Both releases in turns; their profiles."""
+    (folder / "perf.toml").write_text(JOB.format(python=sys.executable, more=more))
+    words = ("--quiet", "--committed", "--seed", "15", "-n", str(pairs))
+    perf(folder, "collect", *words, "HEAD~1", "HEAD")
+    found = Repository.find(folder)
+    return [
+        replace_rows(
+            found.profiles(found.index.headers([found.project.resolve(name)]))[-1], "filter"
         )
-        words = []
-        for most in sorted({10, pairs}):
-            change = next(
-                one
-                for one in compare(*(replace_rows(side, "filter", most) for side in sides)).changes
-                if one.metric == metric
-            )
-            bounds = (
-                ""
-                if change.low is None or change.high is None
-                else f" ({100 * change.low:+.1f} to {100 * change.high:+.1f} %)"
-            )
-            words.append(f"{most} pairs: {change.word}{bounds}")
-        seed = known[metric].seed
-        share = (
-            "not known"
-            if seed is None
-            else f"{100 * seed.share:.0f} % ({100 * seed.low:.0f}-{100 * seed.high:.0f})"
-        )
-        effect = np.expm1((second - first).mean())
-        print(
-            f"| {way} | {metric} | {100 * spread:.2f} % | {100 * gaps:.2f} % | {100 * effect:+.1f}"
-            f" % | {'; '.join(words)} | {share} |",
-            flush=True,
-        )
+        for name in ("HEAD~1", "HEAD")
+    ]
+
+
+@benchmark("planning", quick="needs the package index", needs=("network", "pip"))
+def seeds(*, releases: tuple[str, ...] = ("24.1", "24.2"), pairs: int = 30) -> Iterator[Row]:
+    """What is sharing a block's seed worth, for two releases of packaging?"""
+    with scratch("seeds") as folder:
+        repository(folder, {"filter.py": PROGRAM, ".gitignore": "perf.toml\n"})
+        for release in releases:
+            released(folder, release)
+        perf(folder, "init")
+        for way, more in WAYS.items():
+            sides = collected(folder, more, pairs)
+            for metric in METRICS:
+                yield {"seeds": way, "metric": metric, **_figures(sides, metric, pairs)}
+
+
+def _figures(sides: Sequence[Profile], metric: str, pairs: int) -> Row:
+    """The spreads, the verdicts after ten and all pairs, and what the plan says of the seed."""
+    first, second = (logs(side, metric) for side in sides)
+    between = np.concatenate([first - first.mean(), second - second.mean()]).std()
+    row: Row = {
+        "between executions, %": 100 * between,
+        "between pairs, %": 100 * (second - first).std(ddof=1),
+        "effect, %": 100 * np.expm1((second - first).mean()),
+    }
+    for most in sorted({10, pairs}):
+        parts = (replace_rows(side, "filter", most) for side in sides)
+        changes = compare(*parts).changes
+        row[f"{most} pairs"] = _said(next(one for one in changes if one.metric == metric))
+    seed = next(one for one in variations(sides) if one.metric == metric).seed
+    if seed is None:
+        return row | {"the seed explains": "not known"}
+    low, high = 100 * seed.low, 100 * seed.high
+    return row | {"the seed explains": f"{100 * seed.share:.0f} % ({low:.0f}-{high:.0f})"}
+
+
+def _said(change: Change) -> str:
+    """The word with its interval."""
+    if change.low is None or change.high is None:
+        return change.word
+    return f"{change.word} ({100 * change.low:+.1f} to {100 * change.high:+.1f} %)"
 
 
 def made_up(rng: np.random.Generator, share: float, blocks: int, number: int) -> list[Drawn]:
@@ -221,55 +193,17 @@ def made_up(rng: np.random.Generator, share: float, blocks: int, number: int) ->
     ]
 
 
-def calibrate(draws: int) -> None:
-    """How well the plan knows a share that is known exactly."""
-    print("| share | blocks | plan (mean) | its range holds it | above 0 |\n" + "|---" * 5 + "|")
-    rng = np.random.default_rng(15)
+@benchmark("planning", quick={"draws": 5})
+def seeds_drawn(*, draws: int = 1000, seed: int = 15) -> Iterator[Row]:
+    """What does the plan say of the seed, where its share is known?"""
+    rng = np.random.default_rng(seed)
     for share, blocks in product((0.0, 0.5, 0.9, 0.98), (6, 10, 30)):
         found = [explained([made_up(rng, share, blocks, number)]) for number in range(draws)]
         known = [one for one in found if one is not None]
-        held, above = (
-            np.mean([one.low <= share <= one.high for one in known]),
-            np.mean([one.low > 0 for one in known]),
-        )
-        print(
-            f"| {share:.2f} | {blocks} | {np.mean([one.share for one in known]):.2f} |"
-            f" {100 * held:.0f} % | {100 * above:.0f} % |"
-        )
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--releases", nargs=2, default=["24.1", "24.2"])
-    parser.add_argument("--pairs", type=int, default=30)
-    parser.add_argument("--made-up", action="store_true")
-    asked = parser.parse_args()
-    if asked.made_up:
-        calibrate(1000)
-        return
-    need("pip")
-    os.environ |= {
-        "GIT_AUTHOR_NAME": "x",
-        "GIT_AUTHOR_EMAIL": "x@x",
-        "GIT_COMMITTER_NAME": "x",
-        "GIT_COMMITTER_EMAIL": "x@x",
-    }
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        run(folder, "git", "init", "-q")
-        (folder / "filter.py").write_text(PROGRAM)
-        for release in asked.releases:
-            commit(folder, release)
-        run(folder, sys.executable, "-m", "perfvcs", "init")
-        print(
-            "| seeds | metric | between executions | between pairs | effect | verdict | the seed"
-            " explains |\n" + "|---" * 7 + "|"
-        )
-        for way, more in WAYS.items():
-            report(way, measure(folder, more, asked.pairs), asked.pairs)
-
-
-if __name__ == "__main__":
-    main()
+        yield {
+            "share": f"{share:.2f}",
+            "blocks": blocks,
+            "plan (mean)": round(float(np.mean([one.share for one in known])), 2),
+            "its range holds it, %": 100 * np.mean([one.low <= share <= one.high for one in known]),
+            "above 0, %": 100 * np.mean([one.low > 0 for one in known]),
+        }

@@ -1,22 +1,17 @@
-"""How much `perf select` leaves out in real histories, and what it misses.
+"""`perf select` in real histories.
 
-    python benchmarks/selection.py [--commits 200] [--share 0.2] [--seconds S] [--python PYTHON]
-    REPOSITORY...
-
-Each repository (a folder with a clone) is followed along the first parents of its newest commits.
-On the oldest one all tests run, and the functions of each are recorded. Then every commit is
-decided as `perf select` decides it; the tests that it keeps run, and a random share of those that
-it leaves out. The truth are the bytecode instructions that Python executes in a test's own call,
-counted by a trace function in C (Python 3.11): a miss is a test that was left out and whose count
-changed by 5 % or more since it ran last; it is counted again on both sides before it is believed.
-Tests whose count differs between two runs of the same commit are not compared. PYTHON has pytest
-and what the projects need. With --once every commit is decided by what was recorded on the newest
-one, and nothing is compared.
+Each repository (a folder with a clone) is followed along the first parents of its newest commits. On the
+oldest one all tests run, and the functions of each are recorded. Then every commit is decided as `perf
+select` decides it; the tests that it keeps run, and a random share of those that it leaves out. The truth
+are the bytecode instructions that Python executes in a test's own call, counted by a trace function in C
+(Python 3.11): a miss is a test that was left out and whose count changed by 5 % or more since it ran last;
+it is counted again on both sides before it is believed. Tests whose count differs between two runs of the
+same commit are not compared. ``python`` has pytest and what the projects need. With ``once`` every commit
+is decided by what was recorded on the newest one, and nothing is compared.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -27,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -40,6 +36,10 @@ from perfvcs.locate.select.reached import BenchmarkUnit, Reach
 from perfvcs.locate.select.selection import BenchmarkReach, choose
 from perfvcs.locate.sources.differences import changes
 from perfvcs.locate.sources.uses import Sources
+
+from .figures import Row
+from .registry import benchmark
+from .repositories import git, scratch
 
 CHANGE = 0.05
 INSIDE = Path(__file__).resolve().parents[1] / "collectors" / "pytest" / "inside" / "python"
@@ -98,9 +98,8 @@ class Tests:
 
     def __init__(self, source: Path, python: str, scratch: Path) -> None:
         self.root, self.python, self.scratch = scratch / "tree", python, scratch
-        self.git(
-            scratch, "clone", "--quiet", "--shared", "--no-checkout", str(source), str(self.root)
-        )
+        words = ("--quiet", "--shared", "--no-checkout", str(source), str(self.root))
+        git(scratch, "clone", *words)
         code = scratch / "counter.c"
         code.write_text(COUNTER)
         self.library = scratch / "counter.so"
@@ -108,20 +107,14 @@ class Tests:
         (scratch / "plugin").mkdir()
         (scratch / "plugin" / "selection_plugin.py").write_text(PLUGIN)
 
-    @staticmethod
-    def git(folder: Path, *words: str) -> str:
-        return subprocess.run(
-            ["git", *words], cwd=folder, check=True, capture_output=True, text=True
-        ).stdout.strip()
-
     def run(
         self, commit: str, left_out: set[str], only: str = ""
     ) -> tuple[dict[str, Reach], dict[str, int]]:
         """The functions of each test that ran and passed, and the instructions of its call;
         ``only`` one test where it is named.
         """
-        self.git(self.root, "checkout", "--quiet", "--force", commit)
-        self.git(self.root, "clean", "--quiet", "-fdx")
+        git(self.root, "checkout", "--quiet", "--force", commit)
+        git(self.root, "clean", "--quiet", "-fdx")
         folder = Path(tempfile.mkdtemp(dir=self.scratch))
         request = {
             "root": str(self.root),
@@ -209,96 +202,123 @@ class Followed:
     changed: int = 0
     missed: list[str] = field(default_factory=list)
 
-    def report(self, name: str, tests: int, unstable: int) -> dict[str, object]:
+    def row(self, name: str, tests: int, unstable: int) -> Row:
         """All figures."""
-        share = [
-            round(100 * value, 1)
-            for value in (statistics.mean(self.kept), statistics.median(self.kept))
-        ]
+        causes = self.causes.most_common(4)
+        reasons = self.reasons.most_common(6)
+        every = self.reasons.total()
         return {
             "history": name,
             "commits": len(self.kept),
             "tests": tests,
-            "kept nothing": sum(not value for value in self.kept),
+            "kept nothing": self.kept.count(0.0),
             "documents only": len(self.documents),
-            "kept mean, median %": share,
-            "commits without files that everything notices": len(self.by_code),
-            "kept of these, mean %": (
-                round(100 * statistics.mean(self.by_code), 1) if self.by_code else None
+            "kept, mean %": 100 * statistics.mean(self.kept),
+            "kept, median %": 100 * statistics.median(self.kept),
+            "commits of code alone": len(self.by_code),
+            "kept of these, mean %": 100 * statistics.mean(self.by_code) if self.by_code else None,
+            "everything kept because": "; ".join(f"{cause}: {count}" for cause, count in causes),
+            "of all that is kept, %": "; ".join(
+                f"{reason}: {100 * count / every:.1f}" for reason, count in reasons
             ),
-            "everything kept because": dict(self.causes.most_common(4)),
-            "of all that is kept, %": {
-                reason: round(100 * count / self.reasons.total(), 1)
-                for reason, count in self.reasons.most_common(6)
-            },
-            "seconds per commit, median and most": [
-                round(statistics.median(self.seconds), 2),
-                round(max(self.seconds), 2),
-            ],
-            "seconds of documents, most": round(max(self.documents), 2) if self.documents else None,
+            "s a commit, median": statistics.median(self.seconds),
+            "most": max(self.seconds),
+            "s of documents, most": max(self.documents, default=None),
             "commits run": self.runs,
             "pairs of counts": self.compared,
             "of tests left out": self.left_out,
             "changes of 5 %": self.changed,
             "misses": len(self.missed),
-            "missed": self.missed,
             "unstable tests": unstable,
         }
 
 
-def follow(source: Path, asked: argparse.Namespace) -> dict[str, object]:
-    """One history."""
-    chance, until, found = random.Random(asked.seed), time.monotonic() + asked.seconds, Followed()
-    with tempfile.TemporaryDirectory(prefix="selection-") as scratch:
-        tests = Tests(source, asked.python, Path(scratch))
-        project, home = Project.find(tests.root), Path(scratch) / "home"
-        home.mkdir()
-        chain = tests.git(
-            tests.root, "rev-list", "--first-parent", "-n", str(asked.commits + 1), "HEAD"
-        ).split()[::-1]
-        if asked.once:
-            known, _ = tests.run(chain[-1], set())
-            for old, new in pairwise(chain):
-                decide(project, home, old, new, known, found)
-            return found.report(source.name, len(known), 0)
-        known, counts = tests.run(chain[0], set())
-        _, again = tests.run(chain[0], set())
-        unstable = {
-            name for name in counts if abs(counts[name] - again.get(name, 0)) > 0.01 * counts[name]
+@benchmark("selecting", quick="needs clones of projects", needs=("clones of projects", "cc"))
+def selection(
+    *,
+    repositories: tuple[str, ...],
+    commits: int = 200,
+    once: bool = False,
+    share: float = 0.2,
+    seconds: float = 1e9,
+    python: str = sys.executable,
+    seed: int = 1,
+) -> Iterator[Row]:
+    """How much does `perf select` leave out in real histories, and what does it miss?"""
+    for repository in repositories:
+        source, chance = Path(repository).resolve(), random.Random(seed)
+        with scratch("selection") as folder:
+            history = History(Tests(source, python, folder), folder, commits)
+            if once:
+                yield history.once().row(source.name, len(history.known), 0)
+            else:
+                found = history.followed(chance, share, time.monotonic() + seconds)
+                yield found.row(source.name, len(history.known), len(history.unstable))
+        for miss in history.found.missed:
+            print(miss, file=sys.stderr)
+
+
+class History:
+    """The newest commits of a clone, oldest first, and what is known of its tests."""
+
+    def __init__(self, tests: Tests, folder: Path, commits: int) -> None:
+        self.tests, self.project, self.home = tests, Project.find(tests.root), folder / "home"
+        self.home.mkdir()
+        words = ("--first-parent", "-n", str(commits + 1), "HEAD")
+        self.chain = git(tests.root, "rev-list", *words).split()[::-1]
+        self.found = Followed()
+        self.known: dict[str, Reach] = {}
+        self.counts: dict[str, int] = {}
+        self.unstable: set[str] = set()
+
+    def once(self) -> Followed:
+        """Decide all commits by the record of the newest."""
+        self.known, _ = self.tests.run(self.chain[-1], set())
+        for old, new in pairwise(self.chain):
+            decide(self.project, self.home, old, new, self.known, self.found)
+        return self.found
+
+    def followed(self, chance: random.Random, share: float, until: float) -> Followed:
+        """Decide and compare commit by commit."""
+        self.known, self.counts = self.tests.run(self.chain[0], set())
+        _, again = self.tests.run(self.chain[0], set())
+        self.unstable = {
+            name
+            for name, count in self.counts.items()
+            if abs(count - again.get(name, 0)) > 0.01 * count
         }
-        for old, new in pairwise(chain):
+        for old, new in pairwise(self.chain):
             if time.monotonic() > until:
                 break
-            run, matters = decide(project, home, old, new, known, found)
-            if not matters:
-                continue
-            drawn = {name for name in sorted(known.keys() - run) if chance.random() < asked.share}
-            now_known, now = tests.run(new, known.keys() - run - drawn)
-            found.runs += 1
-            for name in now.keys() & counts.keys() & known.keys() - unstable:
-                found.compared += 1
-                found.left_out += name in drawn
-                differs = abs(now[name] - counts[name]) >= CHANGE * counts[name]
-                if differs and name in drawn:
-                    # alone, since tests that a commit adds would take what is done once in a
-                    # process
-                    before, after = (
-                        tests.run(one, set(), only=name)[1].get(name, 0) for one in (old, new)
-                    )
-                    differs = abs(after - before) >= CHANGE * before
-                    found.missed += [f"{new[:10]} {name}: {before} to {after}"] if differs else []
-                found.changed += differs
-            gone = {name for name in run | drawn if name not in now_known}
-            known = {name: reach for name, reach in known.items() if name not in gone} | now_known
-            counts = {name: count for name, count in counts.items() if name not in gone} | now
-            if len(found.kept) % 20 == 0:
-                print(
-                    f"{source.name}:"
-                    f" {json.dumps(found.report(source.name, len(known), len(unstable)))}",
-                    file=sys.stderr,
-                    flush=True,
+            run, matters = decide(self.project, self.home, old, new, self.known, self.found)
+            if matters:
+                left_out = sorted(self.known.keys() - run)
+                self._compare(old, new, run, {name for name in left_out if chance.random() < share})
+        return self.found
+
+    def _compare(self, old: str, new: str, run: set[str], drawn: set[str]) -> None:
+        """Run the tests that a commit keeps, and those that are drawn of the others."""
+        found = self.found
+        now_known, now = self.tests.run(new, self.known.keys() - run - drawn)
+        found.runs += 1
+        for name in now.keys() & self.counts.keys() & self.known.keys() - self.unstable:
+            found.compared += 1
+            found.left_out += name in drawn
+            differs = abs(now[name] - self.counts[name]) >= CHANGE * self.counts[name]
+            if differs and name in drawn:
+                # alone, since tests that a commit adds would take what is done once in a process
+                before, after = (
+                    self.tests.run(one, set(), only=name)[1].get(name, 0) for one in (old, new)
                 )
-        return found.report(source.name, len(known), len(unstable))
+                differs = abs(after - before) >= CHANGE * before
+                if differs:
+                    found.missed.append(f"{new[:10]} {name}: {before} to {after}")
+            found.changed += differs
+        gone = {name for name in run | drawn if name not in now_known}
+        self.known = {
+            name: reach for name, reach in self.known.items() if name not in gone
+        } | now_known
+        self.counts = {name: one for name, one in self.counts.items() if name not in gone} | now
 
 
 def decide(
@@ -332,49 +352,7 @@ def kind(reason: str) -> str:
     """What the reasons of a kind have in common: what comes before the names in them, and whether
     the function itself changed.
     """
-    found = next(
-        word
-        for word in (
-            "it starts processes",
-            "its process loads",
-            "looks names up",
-            "loads",
-            "runs",
-            "",
-        )
-        if reason.startswith(word)
-    )
-    return (
-        f"{found} a function that changed"
-        if found == "runs" and reason.endswith(" changed")
-        else found
-    )
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("repositories", nargs="+", type=Path, metavar="REPOSITORY")
-    parser.add_argument("--commits", type=int, default=200)
-    parser.add_argument(
-        "--once",
-        action="store_true",
-        help="decide all by the record of the newest commit, and run nothing else",
-    )
-    parser.add_argument("--share", type=float, default=0.2)
-    parser.add_argument(
-        "--seconds",
-        type=float,
-        default=1e9,
-        help="no further commit of a history is begun after so many",
-    )
-    parser.add_argument("--python", default=sys.executable)
-    parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
-    for repository in asked.repositories:
-        print(json.dumps(follow(repository.resolve(), asked), indent=1), flush=True)
-
-
-if __name__ == "__main__":
-    main()
+    if reason.startswith("runs") and reason.endswith(" changed"):
+        return "runs a function that changed"
+    words = ("it starts processes", "its process loads", "looks names up", "loads", "runs", "")
+    return next(word for word in words if reason.startswith(word))

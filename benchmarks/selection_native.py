@@ -1,35 +1,36 @@
-"""How much `perf select` leaves out in the history of a library of C++, and what it misses.
+"""`perf select` in the history of a library of C++.
 
-    python benchmarks/selection_native.py [--commits 50] [--records FOLDER] CLONE
-
-CLONE is a clone of fmt. The newest commits that change its headers or sources are each decided as
-`perf select` decides them, for eight small programs that use different parts of it, with the
-functions that each ran on the commit before, as callgrind lists them. The truth are the
-instructions of each program, built on both sides with `g++ -O2`: a miss is a program that was left
-out and whose count differs by 1 % or more. What was recorded of each commit is kept in FOLDER, so
-that two states of this code decide the same.
+``clone`` is a clone of fmt. The newest commits that change its headers or sources are each decided as `perf
+select` decides them, for eight small programs that use different parts of it, with the functions that each
+ran on the commit before, as callgrind lists them. The truth are the instructions of each program, built on
+both sides with `g++ -O2`: a miss is a program that was left out and whose count differs by 1 % or more.
+What was recorded of each commit is kept in ``records``, so that two states of this code decide the same.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 import subprocess
-import tempfile
+import sys
 from collections import Counter
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 from perfvcs.collectors._shared import frames
 from perfvcs.git.project import Project
-from perfvcs.locate.select.impact import impact
+from perfvcs.locate.select.impact import ChangeReach, impact
 from perfvcs.locate.select.reached import SYMBOL, BenchmarkUnit, Reach
-from perfvcs.locate.select.selection import BenchmarkReach, choose
+from perfvcs.locate.select.selection import BenchmarkReach, Choice, choose
 from perfvcs.locate.select.static import resolved
 from perfvcs.locate.sources.differences import changes
 from perfvcs.locate.sources.uses import Sources
+
+from .figures import Row
+from .registry import benchmark
+from .repositories import git, scratch
 
 CHANGE = 0.01
 BEGIN = "int main() { std::size_t n = 0; for (int i = 0; i < 2000; ++i) {"
@@ -62,17 +63,14 @@ class Library:
 
     def __init__(self, clone: Path, records: Path, scratch: Path) -> None:
         self.root, self.records, self.scratch = scratch / "tree", records, scratch
-        subprocess.run(
-            ["git", "clone", "--quiet", "--shared", "--no-checkout", clone, self.root], check=True
-        )
+        words = ("--quiet", "--shared", "--no-checkout", str(clone), str(self.root))
+        git(scratch, "clone", *words)
 
     def seen(self, commit: str) -> dict[str, Seen]:
         """What the programs did on a commit; without those that cannot be built there."""
         kept = self.records / f"{commit}.json"
         if not kept.exists():
-            subprocess.run(
-                ["git", "checkout", "--quiet", "--force", commit], cwd=self.root, check=True
-            )
+            git(self.root, "checkout", "--quiet", "--force", commit)
             library = self._compiled(self.root / "src" / "format.cc")
             found = {name: self._run(name, library) for name in PROGRAMS} if library else {}
             kept.write_text(
@@ -119,34 +117,21 @@ def _read(text: str, program: str) -> Seen:
     return Seen(sorted(functions), int(total[1]) if total else 0)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("clone", type=Path)
-    parser.add_argument("--commits", type=int, default=50)
-    parser.add_argument("--records", type=Path)
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="selection-") as folder:
-        scratch = Path(folder)
-        records = asked.records or scratch / "records"
-        records.mkdir(exist_ok=True)
-        library = Library(asked.clone.resolve(), records, scratch)
-        project, home = Project.find(library.root), scratch / "home"
+@benchmark(
+    "selecting", quick="needs a clone of fmt", needs=("clones of projects", "g++", "valgrind")
+)
+def selection_native(*, clone: Path, commits: int = 50, records: str = "") -> Iterator[Row]:
+    """How much does `perf select` leave out in the history of a library of C++, and what does it miss?"""
+    done: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    with scratch("selection") as folder:
+        kept = Path(records) if records else folder / "records"
+        kept.mkdir(exist_ok=True)
+        library = Library(clone.resolve(), kept, folder)
+        project, home = Project.find(library.root), folder / "home"
         home.mkdir()
-        words = (
-            "--first-parent",
-            "--full-history",
-            "-n",
-            str(asked.commits + 1),
-            "HEAD",
-            "--",
-            "include",
-            "src",
-        )
-        listed = project.git("rev-list", *words).split()
-        done: Counter[str] = Counter()
-        reasons: Counter[str] = Counter()
+        words = ("--first-parent", "--full-history", "-n", str(commits + 1), "HEAD", "--")
+        listed = project.git("rev-list", *words, "include", "src").split()
         for new, last in pairwise(listed):
             old = project.git("rev-parse", f"{new}^").strip()
             # the same library as on the commit before
@@ -154,50 +139,26 @@ def main() -> None:
             reached = impact(changes(project, old, new), Sources(project, home, new))
             sources = Sources(project, home, old)
             for name in before.keys() & after.keys():
-                symbols = {
-                    frames.function(one)
-                    for one in before[name].functions
-                    if not frames.ADDRESS_NAME.fullmatch(one)
-                }
-                known = Reach(old, frozenset(f"{SYMBOL}{one}" for one in symbols - {"[unknown]"}))
-                named = resolved(sources, known)
-                evidence = (
-                    BenchmarkReach(None, named) if isinstance(named, str) else BenchmarkReach(named)
-                )
-                choice = choose(BenchmarkUnit(name, "instructions"), evidence, reached)
-                differs = (
-                    abs(after[name].instructions - before[name].instructions)
-                    >= CHANGE * before[name].instructions
-                )
-                done.update(
-                    {
-                        "pairs": 1,
-                        "kept": choice.run,
-                        "changed": differs,
-                        "missed": differs and not choice.run,
-                    }
-                )
-                if choice.run:
-                    reasons[
-                        (
-                            f"everything: {choice.reason}"
-                            if reached.everything
-                            else choice.by or "nothing known"
-                        )
-                    ] += 1
-                if differs and not choice.run:
-                    print(
-                        f"{new[:10]} {name}: {before[name].instructions} to"
-                        f" {after[name].instructions}",
-                        flush=True,
-                    )
-        print(
-            json.dumps(
-                {"commits": len(listed) - 1, **done, "kept because": dict(reasons.most_common(12))},
-                indent=1,
-            )
-        )
+                choice = _choice(name, before[name], sources, old, reached)
+                counts = before[name].instructions, after[name].instructions
+                differs = abs(counts[1] - counts[0]) >= CHANGE * counts[0]
+                missed = differs and not choice.run
+                done.update(pairs=1, kept=choice.run, changed=differs, missed=missed)
+                if choice.run and reached.everything:
+                    reasons[f"everything: {choice.reason}"] += 1
+                elif choice.run:
+                    reasons[choice.by or "nothing known"] += 1
+                if missed:
+                    print(f"{new[:10]} {name}: {counts[0]} to {counts[1]}", file=sys.stderr)
+    yield {"commits": len(listed) - 1, **done}
+    for reason, count in reasons.most_common(12):
+        yield {"kept because": reason, "count": count}
 
 
-if __name__ == "__main__":
-    main()
+def _choice(name: str, seen: Seen, sources: Sources, old: str, reached: ChangeReach) -> Choice:
+    """Whether a program is kept, by the functions that it ran."""
+    named = [one for one in seen.functions if not frames.ADDRESS_NAME.fullmatch(one)]
+    symbols = {frames.function(one) for one in named} - {"[unknown]"}
+    found = resolved(sources, Reach(old, frozenset(f"{SYMBOL}{one}" for one in symbols)))
+    evidence = BenchmarkReach(None, found) if isinstance(found, str) else BenchmarkReach(found)
+    return choose(BenchmarkUnit(name, "instructions"), evidence, reached)

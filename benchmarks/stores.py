@@ -1,35 +1,40 @@
-"""How commands grow with the profiles of a store: ``python benchmarks/stores.py FOLDER [--sizes
-N...] [--commands NAME...]``.
+"""Commands by the profiles of a store.
 
-Ten profiles per commit, of 500 series that take turns: 10,000 profiles are 1,000 commits, and
-1,000,000 are 100,000. FOLDER keeps the repositories. Each command is a whole process; what counts
-is its CPU time with that of git and of all others that it started, and the most memory that any of
-them had. The exponent is the slope on logarithmic scales between two sizes: 1 where a command grows
-as the profiles do, 0 where it does not. A command that took over ``--longest`` seconds is not run
-at the next size.
+Ten profiles per commit, of 500 series that take turns: 10,000 profiles are 1,000 commits, and 1,000,000
+are 100,000. Each command is a whole process; what counts is its CPU time with that of git and of all
+others that it started, and the most memory that any of them had. The exponent is the slope on
+logarithmic scales between two sizes: 1 where a command grows as the profiles do, 0 where it does not. A
+command that took over ``longest`` seconds is not run at the next size. ``folder`` keeps the repositories.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
+from math import log
 from pathlib import Path
 from typing import NamedTuple
 
-from budgets import ENVIRONMENT, METRICS, git
-from scale import exponents, stream
-
-from perfvcs.profile import Collected, Design, Job, Profile, Resources
+from perfvcs import launcher
+from perfvcs.profile import Collected, Design, Environment, Job, Metric, Profile, Resources
 from perfvcs.repository import Repository
 
-SIZES = (10_000, 30_000, 100_000)
+from .figures import ROOT, Row
+from .registry import benchmark
+from .repositories import ANSWERS, PERF, git, line_of_commits, scratch
+
 PER_COMMIT, SERIES, EXECUTIONS = 10, 500, 5
-PERF = Path(sys.executable).with_name("perf")
+ENVIRONMENT = Environment({"cpu": "benchmark"}, "0123456789ab")
+ADD = """\
+import sys
+from pathlib import Path
+from benchmarks.stores import add
+add(Path(sys.argv[1]))
+"""
 # in this order; ADD stores profiles, ONE is a file with one more
 COMMANDS: dict[str, tuple[str, ...]] = {
     "add all": ("ADD",),
@@ -76,9 +81,9 @@ def profiles(commits: list[str], seed: int, first: int = 0) -> Iterator[Profile]
         )
         for turn in range(PER_COMMIT):
             number = (place * PER_COMMIT + turn) % SERIES
-            centre = (
-                0.01 * (number + 1) * (1.1 if number % 5 == 0 and place > len(commits) / 2 else 1.0)
-            )
+            centre = 0.01 * (number + 1)
+            if number % 5 == 0 and place > len(commits) / 2:
+                centre *= 1.1
             values = [round(centre * chance.lognormvariate(0, 0.02), 9) for _ in range(EXECUTIONS)]
             rows = Resources(
                 names=[jobs[number].name],
@@ -92,7 +97,7 @@ def profiles(commits: list[str], seed: int, first: int = 0) -> Iterator[Profile]
                 collected=collected,
                 environment=ENVIRONMENT,
                 design=Design(executions=EXECUTIONS, warmup=1, seed=1),
-                metrics={"wall": METRICS["wall"]},
+                metrics={"wall": Metric("s")},
                 resources=rows,
             )
 
@@ -101,12 +106,10 @@ def project(folder: Path, count: int) -> None:
     """A project with as many commits as that many profiles have, and a bare repository to push
     to.
     """
-    folder.mkdir(parents=True)
-    git(folder, "init", "--quiet", "--initial-branch=main")
-    git(folder, "fast-import", "--quiet", data=b"".join(stream(count // PER_COMMIT, merges=False)))
-    git(folder, "reset", "--quiet", "--hard", "main")
-    git(folder, "init", "--quiet", "--bare", str(folder.with_suffix(".git")))
-    git(folder, "remote", "add", "origin", str(folder.with_suffix(".git").absolute()))
+    line_of_commits(folder, count // PER_COMMIT)
+    origin = folder.with_suffix(".git").absolute()
+    git(folder, "init", "--quiet", "--bare", str(origin))
+    git(folder, "remote", "add", "origin", str(origin))
 
 
 def add(folder: Path) -> None:
@@ -115,80 +118,62 @@ def add(folder: Path) -> None:
     Repository.find(folder, create=True).store.add(profiles(commits, 1), "Everything")
 
 
-def used(folder: Path, command: list[str]) -> Used:
+def used(folder: Path, command: list[str], **more: str) -> Used:
     """Run one process to its end."""
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    with subprocess.Popen(
-        command, cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
-        assert process.stdout
-        said = process.stdout.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode in (0, 3, 4), said
-    return Used(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    done = launcher.launch(command, cwd=folder, env=env | more, timeout=7200)
+    if done.status not in ANSWERS:
+        raise RuntimeError(f"{command}: exit {done.status}: {done.stderr}")
+    return Used(done.cpu, (done.maxrss or 0) / 1e6)
 
 
 def run(folder: Path, name: str) -> Used:
     """One of the commands."""
     words = list(COMMANDS[name])
     if words == ["ADD"]:
-        # in another process: what one starts counts at least the memory that its parent once had
-        subprocess.run([sys.executable, __file__, "--project", str(folder.absolute())], check=True)
-        return used(folder, [sys.executable, __file__, "--add", str(folder.absolute())])
+        command = [sys.executable, "-c", ADD, str(folder.absolute())]
+        return used(folder, command, PYTHONPATH=str(ROOT))
     site = folder.with_suffix(".site").absolute()
     if name == "publish":
         shutil.rmtree(site, ignore_errors=True)
     if "ONE" in words:
-        head = git(folder, "rev-parse", "main").strip()
+        head = git(folder, "rev-parse", "main")
         one = folder.with_suffix(".json").absolute()
         one.write_bytes(next(profiles([head], random.SystemRandom().randrange(256))).encode())
         words = ["import", str(one)]
-    return used(folder, [str(PERF), *(str(site) if word == "SITE" else word for word in words)])
+    return used(folder, [*PERF, *(str(site) if word == "SITE" else word for word in words)])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("folder", type=Path, help="keeps the repositories")
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="PROFILES")
-    parser.add_argument("--commands", nargs="+", default=list(COMMANDS), choices=COMMANDS)
-    parser.add_argument("--longest", type=float, default=300, metavar="SECONDS")
-    parser.add_argument("--project", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--add", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.project:
-        project(options.folder, int(options.folder.name))
-        return
-    if options.add:
-        add(options.folder)
-        return
-    table: dict[str, dict[int, Used]] = {name: {} for name in options.commands}
-    for size in options.sizes:
-        folder = options.folder / str(size)
-        for name in options.commands:
-            before = list(table[name].values())
-            if (name == "add all" and folder.exists()) or (
-                before and before[-1].seconds > options.longest
-            ):
-                continue
-            table[name][size] = run(folder, name)
-            print(
-                f"{size:>9,} {name:20} {table[name][size].seconds:8.2f} s"
-                f" {table[name][size].memory:7.0f} MB",
-                flush=True,
-            )
-    for title, digits, place in (("CPU seconds", 2, 0), ("MB of memory", 0, 1)):
-        print(f"\n{title:20}" + "".join(f"{size:>10,}" for size in options.sizes) + "  exponents")
-        for name, by_size in table.items():
-            found = {size: one[place] for size, one in by_size.items()}
-            print(
-                f"{name:20}"
-                + "".join(f"{value:10.{digits}f}" for value in found.values())
-                + f"  {exponents(found)}"
-            )
-
-
-if __name__ == "__main__":
-    main()
+@benchmark("budgets", quick={"sizes": (100, 200), "commands": ("add all", "index", "log")})
+def stores(
+    *,
+    sizes: tuple[int, ...] = (10_000, 30_000, 100_000),
+    commands: tuple[str, ...] = tuple(COMMANDS),
+    longest: float = 300,
+    folder: str = "",
+) -> Iterator[Row]:
+    """How do commands grow with the profiles of a store?"""
+    found: dict[str, dict[int, Used]] = {name: {} for name in commands}
+    with scratch("stores") as outside:
+        top = Path(folder) if folder else outside
+        for size in sizes:
+            place = top / str(size)
+            fresh = not place.exists()
+            if fresh:
+                project(place, size)
+            for name in commands:
+                before = list(found[name].values())
+                is_slow = bool(before) and before[-1].seconds > longest
+                if not is_slow and (fresh or name != "add all"):
+                    found[name][size] = run(place, name)
+    for name, by_size in found.items():
+        row: Row = {"command": name}
+        for size in sizes:
+            one = by_size.get(size)
+            row[f"{size:,}: CPU s"] = one.seconds if one else None
+            row[f"{size:,}: MB"] = one.memory if one else None
+        slopes = [
+            log(by_size[new].seconds / by_size[old].seconds) / log(new / old)
+            for old, new in pairwise(by_size)
+        ]
+        yield row | {"exponents": ", ".join(f"{slope:.2f}" for slope in slopes)}

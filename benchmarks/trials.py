@@ -1,29 +1,26 @@
-"""How often `perf check` is wrong on this machine, and how often it finds what is there.
+"""Whole comparisons on this machine.
 
-    python benchmarks/trials.py [--runs 20] [--executions 10] [--folder DIR]
-
-Makes a git repository of ten small benchmarks of mixed noise (C and Python: computing, memory,
-sorting, system calls, threads, files, a sleeping and a bimodal one), with a version that does the
-same work, one with 5 % and one with 10 % more. Every run is a whole `perf check --measure` of two
-versions, measured in turns. Prints, per metric: false alarms of the version against itself, how
-many of the runs found the injected work, and how many intervals cover the true ratio.
-
-The true ratio of an injection is that of the counted work, start-up excluded, so that it is told by
-the benchmarks themselves: each reports its inner wall and CPU time beside the whole process.
+A git repository of ten small benchmarks of mixed noise (C and Python: computing, memory, sorting,
+system calls, threads, files, a sleeping and a bimodal one), with a version that does the same work, one
+with 5 % and one with 10 % more. Every run is a whole `perf check --measure` of two versions, measured in
+turns. The true ratio of an injection is that of the counted work, start-up excluded: each benchmark
+reports its inner wall and CPU time beside the whole process.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
-import subprocess
 import sys
-import tempfile
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from needs import need
+from .figures import Row, percent
+from .made import CHANGED
+from .registry import benchmark
+from .repositories import commit, perf, repository, scratch
 
 PROGRAM = r"""
 #define _GNU_SOURCE
@@ -126,128 +123,68 @@ NATIVE = ("compute", "sort", "memory", "allocate", "calls", "threads", "bimodal"
 PYTHON = ("py-objects", "py-text", "py-numbers")
 
 
-def main() -> None:
-    """Run the trials and print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--executions", type=int, default=10)
-    parser.add_argument("--folder", type=Path)
-    options = parser.parse_args()
-    need("cc")
-    folder = options.folder or Path(tempfile.mkdtemp(prefix="perfvcs-trials-"))
-    versions = build(folder)
-    print(
-        f"{options.runs} runs of {len(NATIVE) + len(PYTHON)} benchmarks with {options.executions}"
-        " executions a side",
-        flush=True,
-    )
-    print(f"{'work %':8} {'unit':8} {'metric':8} {'changed':>12} {'in runs':>10} {'covered':>10}")
-    for factor in (1.0, 1.05, 1.1):
-        rows = [
-            trial(folder, versions[1.0], versions[factor], options.executions)
-            for _ in range(options.runs)
-        ]
-        report(factor, rows)
-    if options.folder is None:
-        shutil.rmtree(folder)
+FACTORS = (1.0, 1.05, 1.1)
+Changes = list[dict[str, Any]]
 
 
 def build(folder: Path) -> dict[float, str]:
     """The repository; the commits by the factor of their work."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    git(folder, "init", "--quiet", "--initial-branch=main")
-    python = sys.executable
     jobs = [f'[[job]]\nname = "{name}"\ncmd = "./program {name}"\n' for name in NATIVE]
     jobs += [
-        f'[[job]]\nname = "{name}"\ncmd = "\'{python}\' script.py {name}"\n' for name in PYTHON
+        f'[[job]]\nname = "{name}"\ncmd = "\'{sys.executable}\' script.py {name}"\n'
+        for name in PYTHON
     ]
-    build = 'build = ["cc -O2 -pthread -o program program.c"]\n'
-    (folder / "perf.toml").write_text(build + "".join(jobs))
-    (folder / "program.c").write_text(PROGRAM)
-    (folder / "script.py").write_text(SCRIPT)
-    commits = {}
-    for factor in (1.0, 1.05, 1.1):
-        (folder / "factor.h").write_text(f"#define FACTOR {factor}\n")
-        (folder / "factor.py").write_text(f"FACTOR = {factor}\n")
-        git(folder, "add", "--all")
-        git(
+    config = 'build = ["cc -O2 -pthread -o program program.c"]\n' + "".join(jobs)
+    repository(folder, {"perf.toml": config, "program.c": PROGRAM, "script.py": SCRIPT})
+    return {
+        factor: commit(
             folder,
-            "-c",
-            "user.name=trials",
-            "-c",
-            "user.email=trials@example.org",
-            "commit",
-            "--quiet",
-            "--message",
             f"{factor}",
+            {"factor.h": f"#define FACTOR {factor}\n", "factor.py": f"FACTOR = {factor}\n"},
         )
-        commits[factor] = git(folder, "rev-parse", "HEAD")
-    return commits
+        for factor in FACTORS
+    }
 
 
-def git(folder: Path, *arguments: str) -> str:
-    """Run git and return what it printed."""
-    return subprocess.run(
-        ["git", *arguments], cwd=folder, check=True, capture_output=True, text=True
-    ).stdout.strip()
+@benchmark("pairs", quick="ten jobs on two versions take over 10 s", needs=("cc",))
+def trials(*, runs: int = 20, executions: int = 10) -> Iterator[Row]:
+    """How often is `perf check` wrong on this machine, and how often does it find what is there?"""
+    with scratch("trials") as folder:
+        versions = build(folder)
+        for factor in FACTORS:
+            found = []
+            for _ in range(runs):
+                shutil.rmtree(folder / ".perf", ignore_errors=True)
+                words = ("--measure", "--json", "--executions", str(executions))
+                said = perf(folder, "check", *words, versions[1.0], versions[factor])
+                found.append(json.loads(said)["changes"])
+            yield from _rows(factor, found)
 
 
-def trial(folder: Path, old: str, new: str, executions: int) -> list[dict[str, object]]:
-    """The changes of one `perf check --measure` in a fresh store."""
-    shutil.rmtree(folder / ".perf", ignore_errors=True)
-    command = [
-        sys.executable,
-        "-m",
-        "perfvcs",
-        "check",
-        "--measure",
-        "--json",
-        "--executions",
-        str(executions),
-        old,
-        new,
-    ]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if done.returncode not in (0, 3, 4):
-        raise SystemExit(f"{command}: {done.returncode}: {done.stderr}")
-    changes: list[dict[str, object]] = json.loads(done.stdout)["changes"]
-    return changes
-
-
-def report(factor: float, runs: list[list[dict[str, object]]]) -> None:
-    """Print a line per unit (whole process, inner time) and metric."""
-    groups: dict[tuple[str, str], list[list[dict[str, object]]]] = defaultdict(list)
+def _rows(factor: float, runs: list[Changes]) -> Iterator[Row]:
+    """A row per unit (whole process, inner time) and metric."""
+    groups = defaultdict[tuple[str, str], list[Changes]](list)
     for changes in runs:
-        by_kind: dict[tuple[str, str], list[dict[str, object]]] = defaultdict(list)
+        by_kind = defaultdict[tuple[str, str], Changes](list)
         for change in changes:
-            by_kind[
-                "inner" if change["uid"] == "inner" else "process", str(change["metric"])
-            ].append(change)
+            unit = "inner" if change["uid"] == "inner" else "process"
+            by_kind[unit, change["metric"]].append(change)
         for kind, found in by_kind.items():
             groups[kind].append(found)
-    words = ("degradation",) if factor > 1 else ("degradation", "improvement")
+    words = CHANGED[:1] if factor > 1 else CHANGED
     for (unit, metric), found in sorted(groups.items()):
         if metric == "maxrss" and factor > 1:
             continue
         flat = [change for changes in found for change in changes]
-        called = sum(change["word"] in words for change in flat)
-        runs_with = sum(any(change["word"] in words for change in changes) for changes in found)
-        known = [change for change in flat if change["low"] is not None]
-        covered = sum(
-            float(str(change["low"])) <= factor - 1 <= float(str(change["high"]))
-            for change in known
-        )
-        cover = f"{covered}/{len(known)}" if unit == "inner" or factor == 1 else ""
-        runs_called = f"{runs_with}/{len(found)}"
-        print(
-            f"+{100 * factor - 100:<7.0f} {unit:8} {metric:8} {f'{called}/{len(flat)}':>12}"
-            f" {runs_called:>10} {cover:>10}",
-            flush=True,
-        )
-
-
-if __name__ == "__main__":
-    main()
+        bounded = [change for change in flat if change["low"] is not None]
+        held = sum(change["low"] <= factor - 1 <= change["high"] for change in bounded)
+        known = unit == "inner" or factor == 1  # the share of the start is not
+        yield {
+            "work, %": 100 * factor - 100,
+            "unit": unit,
+            "metric": metric,
+            "comparisons": len(flat),
+            "changed": sum(change["word"] in words for change in flat),
+            "in runs": sum(any(one["word"] in words for one in changes) for changes in found),
+            "covered, %": percent(held, len(bounded)) if known else None,
+        }

@@ -1,80 +1,34 @@
-"""False alarms and power of the default verdict, on recorded noise or on synthetic noise.
+"""The default verdict on recorded noise and on made-up noise.
 
-    python benchmarks/verdict_replay.py NOISE.jsonl [--draws 300] [--blocks 15]
-    python benchmarks/verdict_replay.py --synthetic [--draws 300] [--blocks 10]
-
-NOISE.jsonl is described in noise.py. Each draw takes random blocks of the interleaved design.
-``alone``: every comparison is a run of its own; ``together``: all of a draw's comparisons are one
-run, as `perf check` does it. Counted are `degradation` and `improvement`. Made-up noise is measured
-in a balanced order that the verdict knows.
+The file of recorded noise is described in noise.py: each draw takes random blocks of the interleaved
+design. ``alone``: every comparison is a run of its own; ``together``: all of a draw's comparisons are
+one run, as `perf check` does it. Counted are `degradation` and `improvement`. Made-up noise is
+measured in a balanced order that the verdict knows.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from statistics import fmean
+from typing import NamedTuple
 
-import msgspec
 import numpy as np
-from noise import METRICS, NOISES, TRUE, Array, Flags, Noise, balanced, read, samples
 
 from perfvcs.check import Change, EarlierSessions, Unit, compare
 from perfvcs.check.stopping import interim
-from perfvcs.profile import Collected, Design, Environment, Job, Metric
-from perfvcs.profile.summary import Header, Measured, Summary
+from perfvcs.profile.summary import Measured
 from perfvcs.statistics.multiplicity import schedule
 
+from .figures import Row
+from .made import CHANGED, DRAWN, measured
+from .noise import METRICS, NOISES, TRUE, Array, Noise, balanced, read, samples
+from .registry import benchmark
+
 Table = dict[tuple[str, str, str], Array]  # bench, version, metric -> median per block
-COMMITS = ("a" * 40, "b" * 40)
-ENVIRONMENT = Environment(fields={"cpu": "recorded"}, fingerprint="0" * 12)
-
-
-def measured(
-    side: int,
-    bench: str,
-    values: dict[str, Sequence[float]],
-    *,
-    paired: bool = True,
-    later: Flags | None = None,
-) -> Measured:
-    """One profile's header and summaries; ``later``: in which blocks the second side came later,
-    where the verdict is to know that.
-    """
-    count = len(next(iter(values.values())))
-    design = Design(
-        executions=count,
-        order="interleaved" if paired else "sequential",
-        version=side,
-        versions=list(COMMITS),
-    )
-    when = "2026-01-01T00:00:00Z"
-    session = "one" if paired else f"session {side}"
-    header = Header(
-        path="",
-        commit=COMMITS[side],
-        dirty=None,
-        job=Job(name=bench, collector="time", cmd=bench),
-        environment=ENVIRONMENT,
-        design=design,
-        collected=Collected(session, when, when, "replay"),
-        metrics={name: Metric("s") for name in values},
-    )
-    found = Measured(
-        header,
-        [
-            Summary(bench, None, name, tuple(range(count)), tuple(column))
-            for name, column in values.items()
-        ],
-    )
-    if later is None or "turns" not in Measured.__struct_fields__:  # earlier versions
-        return found
-    places = (later if side else ~later)[:count].tolist()
-    return msgspec.structs.replace(
-        found, turns={(0, number): int(place) for number, place in enumerate(places)}
-    )
+EFFECTS = (0.0, 0.02, 0.05, 0.1)
 
 
 def steady(side: Sequence[Measured]) -> dict[Unit, EarlierSessions]:
@@ -82,9 +36,9 @@ def steady(side: Sequence[Measured]) -> dict[Unit, EarlierSessions]:
     Welch.
     """
     return {
-        Unit(
-            one.header.job.key, ENVIRONMENT.fingerprint, found.uid, None, found.metric
-        ): EarlierSessions((0.0,) * 6)
+        Unit(one.header.job.key, DRAWN.fingerprint, found.uid, None, found.metric): EarlierSessions(
+            (0.0,) * 6
+        )
         for one in side
         for found in one.summaries
     }
@@ -114,57 +68,55 @@ def medians(path: Path) -> Table:
     }
 
 
-def replay(table: Table, draws: int, blocks: int) -> None:
-    """Print shares of changes, per version and metric, paired and not, alone and together."""
-    benches = sorted({bench for bench, _, _ in table})
-    print(
-        f"{'rule':<18}{'version':<9}{'wall':>8}{'cpu':>8}{'wrong way':>11}{'covered':>9}{'same':>8}{'no word':>9}"
-    )
-    for paired in (True, False):
-        for together in (False, True):
-            rng = np.random.default_rng(20261120)
-            found: dict[str, list[Change]] = defaultdict(list)
-            for _ in range(draws):
-                chosen = rng.choice(len(next(iter(table.values()))), size=blocks, replace=False)
-                for version in ("B0", "B2", "B5"):
-                    sides = [
-                        [
-                            measured(
-                                side,
-                                bench,
-                                {
-                                    metric: table[bench, ver, metric][chosen].tolist()
-                                    for metric in METRICS
-                                },
-                                paired=paired,
-                            )
-                            for bench in benches
-                        ]
-                        for side, ver in enumerate(("A", version))
-                    ]
-                    found[version] += verdicts(sides[0], sides[1], together=together, paired=paired)
-            for version, changes in found.items():
-                print(
-                    f"{('paired' if paired else 'welch') + (' together' if together else ' alone'):<18}{line(version, changes)}"
-                )
+@benchmark("pairs", quick="needs recorded noise", needs=("recorded noise",))
+def verdict_replay(
+    *, noise: Path, draws: int = 300, blocks: int = 15, seed: int = 20261120
+) -> Iterator[Row]:
+    """How often is the default verdict wrong on recorded noise, and how often does it find 2 and 5 %?"""
+    table = medians(noise)
+    for paired, together in product((True, False), (False, True)):
+        rng = np.random.default_rng(seed)
+        found: dict[str, list[Change]] = defaultdict(list)
+        for _ in range(draws):
+            chosen = rng.choice(len(next(iter(table.values()))), size=blocks, replace=False)
+            for version in ("B0", "B2", "B5"):
+                old = _recorded(table, 0, "A", chosen, paired=paired)
+                new = _recorded(table, 1, version, chosen, paired=paired)
+                found[version] += verdicts(old, new, together=together, paired=paired)
+        rule = f"{'paired' if paired else 'welch'} {'together' if together else 'alone'}"
+        for version, changes in found.items():
+            yield {"rule": rule, "version": version, **_shares(version, changes)}
 
 
-def line(version: str, changes: list[Change]) -> str:
-    """One row of the table."""
-    cells = []
+def _recorded(
+    table: Table, number: int, version: str, chosen: Array, *, paired: bool
+) -> list[Measured]:
+    """The chosen blocks of one version, of all benchmarks."""
+    found = []
+    for bench in sorted({bench for bench, _, _ in table}):
+        columns = {metric: table[bench, version, metric][chosen].tolist() for metric in METRICS}
+        found.append(measured(number, columns, job=bench, apart=not paired))
+    return found
+
+
+def _shares(version: str, changes: list[Change]) -> Row:
+    """In percent: called changed, called improved, intervals with the truth, and the other words."""
+    row: Row = {}
     for metric in METRICS:
         here = [change for change in changes if change.metric == metric]
-        cells.append(fmean(change.word in ("degradation", "improvement") for change in here))
-    wrong = fmean(change.word == "improvement" for change in changes)
-    covered = fmean(
-        change.low is not None
-        and change.high is not None
-        and change.low <= TRUE[version] <= change.high
-        for change in changes
-    )
+        row[f"{metric}, %"] = 100 * fmean(change.word in CHANGED for change in here)
     words = Counter(change.word for change in changes)
-    rest = words["same"] / len(changes), words["inconclusive"] / len(changes)
-    return f"{version:<9}{cells[0]:>8.2%}{cells[1]:>8.2%}{wrong:>11.2%}{covered:>9.1%}{rest[0]:>8.1%}{rest[1]:>9.1%}"
+    return row | {
+        "wrong way, %": 100 * words["improvement"] / len(changes),
+        "covered, %": 100 * fmean(_bounded(change, TRUE[version]) for change in changes),
+        "same, %": 100 * words["same"] / len(changes),
+        "no word, %": 100 * words["inconclusive"] / len(changes),
+    }
+
+
+def _bounded(change: Change, truth: float) -> bool:
+    """Whether the interval has both bounds and holds the truth."""
+    return change.low is not None and change.high is not None and change.low <= truth <= change.high
 
 
 def drawn(rng: np.random.Generator, noise: Noise, blocks: int, effect: float) -> Array:
@@ -173,93 +125,65 @@ def drawn(rng: np.random.Generator, noise: Noise, blocks: int, effect: float) ->
     return found
 
 
-def synthetic(draws: int, blocks: int) -> None:
-    """Print false alarms and power per kind of noise."""
-    print(
-        f"{'noise':<20}{'false alarms':>13}{'+2 %':>8}{'+5 %':>8}{'+10 %':>8}   covered at 0 % and"
-        f" +5 %   ({blocks} pairs, paired)"
-    )
+@benchmark("pairs", quick={"draws": 5})
+def verdict_synthetic(*, draws: int = 300, blocks: int = 10, seed: int = 1) -> Iterator[Row]:
+    """How often is the default verdict wrong on made-up noise, and how often does it find changes?"""
     for noise in NOISES:
-        rng = np.random.default_rng(1)
-        shares, covered = [], []
-        for effect in (0.0, 0.02, 0.05, 0.1):
-            found = []
+        rng = np.random.default_rng(seed)
+        row: Row = {"noise": noise.__name__.replace("_", " ")}
+        covered = {}
+        for effect in EFFECTS:
+            changes: list[Change] = []
             for _ in range(draws):
                 sides, later = drawn(rng, noise, blocks, effect), balanced(rng, blocks)
-                found += compare(
-                    *(
-                        [measured(side, "x", {"wall": sides[side].tolist()}, later=later)]
-                        for side in (0, 1)
-                    )
-                ).changes
-            shares.append(fmean(change.word in ("degradation", "improvement") for change in found))
-            covered.append(
-                fmean((change.low or 0) <= effect <= (change.high or 0) for change in found)
-            )
-        print(
-            f"{noise.__name__:<20}{shares[0]:>13.2%}{shares[1]:>8.1%}{shares[2]:>8.1%}{shares[3]:>8.1%}"
-            f"   {covered[0]:.1%} {covered[2]:.1%}"
-        )
-
-
-def sequential(draws: int) -> None:
-    """Print false alarms, power and the pairs used when measuring stops as soon as the verdict is
-    there.
-    """
-    first, *_, last = schedule()
-    print(
-        f"\n{'sequential':<20}{'false alarms':>13}{'+5 %':>8}{'pairs 0 %':>11}{'pairs +5 %':>12}  "
-        f" covered at 0 % and +5 %   ({len(schedule())} looks at {first} to {last} pairs)"
-    )
-    for noise in NOISES:
-        rng = np.random.default_rng(2)
-        shares, used, covered = [], [], []
-        for effect in (0.0, 0.05):
-            words, pairs, inside = [], [], []
-            for _ in range(draws):
-                sides, later = (
-                    drawn(rng, noise, schedule()[-1], effect),
-                    balanced(rng, schedule()[-1]),
+                old, new = (
+                    [measured(side, {"wall": sides[side].tolist()}, later=later)] for side in (0, 1)
                 )
-                count: int | None = schedule()[0]
-                while count is not None:
-                    have = count
-                    pair = [
-                        measured(side, "x", {"wall": sides[side, :have].tolist()}, later=later)
-                        for side in (0, 1)
-                    ]
-                    seen = interim(pair[:1], pair[1:], pairs=have)
-                    count = seen.pairs
-                change = seen.report.changes[0]
-                words.append(change.word)
-                pairs.append(have)
-                inside.append((change.low or 0) <= effect <= (change.high or 0))
-            shares.append(fmean(word in ("degradation", "improvement") for word in words))
-            used.append(fmean(pairs))
-            covered.append(fmean(inside))
-        print(
-            f"{noise.__name__:<20}{shares[0]:>13.2%}{shares[1]:>8.1%}{used[0]:>11.1f}{used[1]:>12.1f}"
-            f"   {covered[0]:.1%} {covered[1]:.1%}"
+                changes += compare(old, new).changes
+            heading = f"+{effect:.0%} found, %" if effect else "false alarms, %"
+            row[heading] = 100 * fmean(change.word in CHANGED for change in changes)
+            covered[effect] = 100 * fmean(_held(change, effect) for change in changes)
+        yield row | {"covered at 0, %": covered[0.0], "covered at +5%, %": covered[0.05]}
+
+
+def _held(change: Change, effect: float) -> bool:
+    """Whether the interval holds an effect."""
+    return (change.low or 0) <= effect <= (change.high or 0)
+
+
+class Stopped(NamedTuple):
+    """The verdict where measuring stopped, and after how many pairs."""
+
+    change: Change
+    pairs: int
+
+
+@benchmark("pairs", quick={"draws": 3})
+def verdict_sequential(*, draws: int = 300, seed: int = 2) -> Iterator[Row]:
+    """The same where measuring stops as soon as the verdict is there (`--measure`)."""
+    for noise in NOISES:
+        rng = np.random.default_rng(seed)
+        row: Row = {"noise": noise.__name__.replace("_", " ")}
+        for effect, heading in ((0.0, "false alarms, %"), (0.05, "+5% found, %")):
+            ends = [_stopped(rng, noise, effect) for _ in range(draws)]
+            row[heading] = 100 * fmean(end.change.word in CHANGED for end in ends)
+            row[f"pairs at +{effect:.0%}"] = fmean(end.pairs for end in ends)
+            row[f"covered at +{effect:.0%}, %"] = 100 * fmean(
+                _held(end.change, effect) for end in ends
+            )
+        yield row
+
+
+def _stopped(rng: np.random.Generator, noise: Noise, effect: float) -> Stopped:
+    """One draw, measured until its verdict is there."""
+    looks = schedule()
+    sides, later = drawn(rng, noise, looks[-1], effect), balanced(rng, looks[-1])
+    count: int | None = looks[0]
+    while count is not None:
+        have = count
+        old, new = (
+            [measured(side, {"wall": sides[side, :have].tolist()}, later=later)] for side in (0, 1)
         )
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("noise", nargs="?", type=Path)
-    parser.add_argument("--synthetic", action="store_true")
-    parser.add_argument("--draws", type=int, default=300)
-    parser.add_argument("--blocks", type=int)
-    given = parser.parse_args()
-    if given.synthetic:
-        synthetic(given.draws, given.blocks or 10)
-        sequential(given.draws)
-    elif given.noise:
-        replay(medians(given.noise), given.draws, given.blocks or 15)
-    else:
-        parser.error("name a file of recorded noise, or --synthetic")
-
-
-if __name__ == "__main__":
-    main()
+        seen = interim(old, new, pairs=have)
+        count = seen.pairs
+    return Stopped(seen.report.changes[0], have)

@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,8 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from .repositories import PERF, Files, commit, git, repository, scratch
+
 WORK = "import time, sys; time.sleep(0.1); sum(i * i for i in range({count}))\n"
-PERF = [sys.executable, "-m", "perfvcs"]
+CONFIG = """\
+[hosts]
+patience = "60s"
+[[job]]
+name = "work"
+cmd = "python3 work.py"
+warmup = 0
+"""
 ONE = [
     "--nthreads",
     "1",
@@ -61,34 +69,17 @@ class Workplace:
 
     def make(self, second: int, first: int = 200_000, work: str = WORK) -> None:
         """A project of two commits, whose program computes so many steps."""
-        self.project.mkdir()
-        (self.project / "perf.toml").write_text(
-            '[hosts]\npatience = "60s"\n[[job]]\nname = "work"\ncmd = "python3 work.py"\nwarmup'
-            " = 0\n"
-        )
-        subprocess.run(["git", "init", "-q", str(self.project)], check=True)
-        for count in (first, second):
-            (self.project / "work.py").write_text(work.format(count=count))
-            self.commit(f"{count}")
+        repository(self.project, {"perf.toml": CONFIG, "work.py": work.format(count=first)})
+        self.commit(f"{second}", {"work.py": work.format(count=second)})
 
-    def commit(self, message: str) -> None:
+    def commit(self, message: str, files: Files | None = None) -> None:
         """Commit all of the project."""
-        run = ["git", "-c", "user.name=bench", "-c", "user.email=bench@example.org"]
-        subprocess.run([*run, "add", "-A"], cwd=self.project, check=True)
-        subprocess.run(
-            [*run, "commit", "-q", "--allow-empty", "-m", message], cwd=self.project, check=True
-        )
+        commit(self.project, message, files)
 
     @property
     def head(self) -> str:
         """The newest commit."""
-        return subprocess.run(
-            ["git", "rev-parse", "HEAD"],
-            cwd=self.project,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.strip()
+        return git(self.project, "rev-parse", "HEAD")
 
     def start(self, workers: int) -> None:
         """A scheduler where there is none, and as many workers as are missing."""
@@ -142,6 +133,11 @@ class Workplace:
             [*before, *PERF, *words], cwd=self.project, text=True, stdout=pipe, stderr=pipe
         )
 
+    @property
+    def over(self) -> tuple[str, ...]:
+        """The options of a command that measures over the workers."""
+        return "--scheduler", self.address, "--insecure"
+
     def profiles(self) -> list[Stored]:
         """All that is stored."""
         code = (
@@ -176,8 +172,8 @@ class Workplace:
 @contextmanager
 def workplace(second: int = 200_000, first: int = 200_000, work: str = WORK) -> Iterator[Workplace]:
     """A folder that is removed in the end."""
-    with tempfile.TemporaryDirectory() as folder:
-        found = Workplace(Path(folder))
+    with scratch("workplace") as folder:
+        found = Workplace(folder)
         found.make(second, first, work)
         try:
             yield found

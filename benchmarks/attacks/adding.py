@@ -4,12 +4,10 @@ NUMBER`` in the project.
 
 import sys
 
-from profiles import timed
+from profiles import BATCHES, timed
 
 from perfvcs.errors import PerfError
 from perfvcs.repository import Repository
-
-BATCHES = (1, 50, 400)  # loose objects; a pack; one long stream
 
 
 def add(start: int) -> None:

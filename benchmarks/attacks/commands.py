@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
-from adding import BATCHES
-from processes import Said
-from profiles import sized, timed
-from project import PERF, SLOWER, Project
+from ..repositories import PERF
+from .processes import Said
+from .profiles import BATCHES, sized, timed
+from .project import SLOWER, Project
 
 OWN_HOOK = "#!/bin/sh\nexit 0\n"
 FILES = 20  # of an import and an export

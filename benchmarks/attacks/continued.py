@@ -9,14 +9,16 @@ from __future__ import annotations
 import random
 import signal
 import subprocess
-import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
-from project import PERF
 
 from perfvcs.store import Store
+
+from ..figures import Row
+from ..repositories import PERF, scratch
 
 STEADY = """
 [[job]]
@@ -127,16 +129,15 @@ def _check_one(folder: Path, store: Store, before: set[str], place: str) -> None
     assert not alive, f"{place}: processes are left: {alive}"
 
 
-def attack(count: int, seed: int) -> int:
-    """So many sessions; the exit status. What is lost raises AssertionError."""
-    started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="attack-") as folder:
-        found = interrupt_collecting(Path(folder), count, random.Random(seed))
-    took = time.monotonic() - started
-    signals = ", ".join(f"{found[number.name]} {number.name}" for number in SIGNALS)
-    print(
-        f"{count} sessions interrupted by {signals} and continued {found['continued']} times: none"
-        f" lost a block or has one twice, nothing is left; {found['kept']} turns were kept for"
-        f" certain, {found['remained']} executions remained; {took:.0f} s"
-    )
-    return 0
+def attack(count: int, seed: int) -> Iterator[Row]:
+    """So many sessions; raises AssertionError where a block is lost, there twice or measured again,
+    or something is left.
+    """
+    with scratch("attack") as folder:
+        found = interrupt_collecting(folder, count, random.Random(seed))
+    yield {"what": "sessions", "count": count}
+    for number in SIGNALS:
+        yield {"what": f"interrupted by {number.name}", "count": found[number.name]}
+    yield {"what": "continued", "count": found["continued"]}
+    yield {"what": "turns kept for certain", "count": found["kept"]}
+    yield {"what": "executions that remained", "count": found["remained"]}

@@ -11,16 +11,18 @@ import os
 import resource
 import shutil
 import subprocess
-import tempfile
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import inspection
-from commands import Command, Try
-from processes import Said, left, start, wait
-from project import PATIENCE, PERF, Project
-from tally import Tally
+from ..figures import Row
+from ..repositories import PERF, scratch
+from . import inspection
+from .commands import Command, Try
+from .processes import Said, left, start, wait
+from .project import PATIENCE, Project
+from .tally import Tally
 
 SIZE = 48 << 20  # bytes of the file system
 LEVELS = 20  # by default; the first leaves nothing, the last LARGEST
@@ -96,7 +98,7 @@ def mounted(folder: Path, kind: str = "tmpfs", size: int = SIZE) -> Iterator[Ful
             print(
                 f"no file system of its own ({done.stderr.strip()}): limiting the length of files"
                 " instead",
-                flush=True,
+                file=sys.stderr,
             )
         yield Full(folder, mounted=False)
         return
@@ -113,20 +115,20 @@ def levels(count: int) -> list[int]:
     return [0, *(PAGE * max(number, int(step // PAGE)) for number, step in enumerate(steps, 1))]
 
 
-def attack(commands: Sequence[Command], count: int, seed: int, hang: float, kind: str) -> int:
-    """Every command at ``count`` levels; the exit status."""
+def attack(commands: Sequence[Command], count: int, hang: float, kind: str) -> Iterator[Row]:
+    """Every command at ``count`` levels; a row per command."""
     tally = Tally()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    with tempfile.TemporaryDirectory(prefix="attack-") as name:
-        template = Project(Path(name) / "template").build()
-        with mounted(Path(name) / "disk", kind) as disk:
+    with scratch("attack") as folder:
+        template = Project(folder / "template").build()
+        with mounted(folder / "disk", kind) as disk:
             for command in commands:
                 for number, free in enumerate(levels(count), 1):
                     project = template.copy(disk.folder / "copy")
                     _try(disk, project, command, number, free, tally, hang)
                     shutil.rmtree(project.folder)
                 tally.progress(sum(tally.tries.values()), count * len(commands))
-    return tally.close(f"{count} levels of a full disk, seed {seed}")
+    yield from tally.rows()
 
 
 def _try(

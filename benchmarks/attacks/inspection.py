@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from processes import Said
-from project import Project
+from .processes import Said
+from .project import Project
 
 # What only a killed process leaves, wherever it is. git's own half-written files stay in the store
 # until `perf gc` finds them old.

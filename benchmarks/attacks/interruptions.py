@@ -14,18 +14,20 @@ import re
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import inspection
 import psutil
-from commands import Command, Try
-from processes import Said, left, start, wait
-from project import PATIENCE, Project
-from tally import Tally
+
+from ..figures import Row
+from ..repositories import scratch
+from . import inspection
+from .commands import Command, Try
+from .processes import Said, left, start, wait
+from .project import PATIENCE, Project
+from .tally import Tally
 
 PER_PROJECT = 15  # tries before a fresh copy, so that fsck stays quick
 AGAIN = 5  # after so many tries the same command must work
@@ -237,17 +239,16 @@ def attack(
     seed: int,
     hang: float,
     signals: Sequence[signal.Signals],
-) -> int:
-    """``count`` tries over all commands; the exit status."""
+) -> Iterator[Row]:
+    """``count`` tries over all commands; a row per command."""
     tally = Tally()
-    with tempfile.TemporaryDirectory(prefix="attack-") as name:
-        template = Project(Path(name) / "template").build()
+    with scratch("attack") as folder:
+        template = Project(folder / "template").build()
         each, more = divmod(count, len(commands))
         for position, command in enumerate(commands):
             tries = each + (position < more)
             generator = random.Random(f"{seed} {command.name}")
             where = f"--seed {seed} --only {command.name!r}"
-            Attack(template, command, generator, tally, hang, signals, where).run(tries, Path(name))
+            Attack(template, command, generator, tally, hang, signals, where).run(tries, folder)
             tally.progress(sum(tally.tries.values()), count)
-    names = ", ".join(one.name for one in signals)
-    return tally.close(f"{count} tries with {names}, seed {seed}")
+    yield from tally.rows()

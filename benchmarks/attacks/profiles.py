@@ -8,6 +8,7 @@ from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
 
 SIZES = tuple(range(10, 130, 10))
 EXECUTIONS = 10
+BATCHES = (1, 50, 400)  # of adding.py: loose objects; a pack; one long stream
 
 
 def timed(

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-from processes import Said, start, wait
-from profiles import sized, timed
-
 from perfvcs.store import Store
+
+from ..repositories import PERF
+from .processes import Said, start, wait
+from .profiles import sized, timed
 
 PATIENCE = 120.0  # seconds after which an undisturbed command hangs
 SLOWER = ("slow0", "slow1", "slow2", "slow3")
@@ -32,7 +32,6 @@ workloads = [{ command = "seq 100" }]
 executions = 3
 warmup = 0
 """
-PERF = (sys.executable, "-P", "-m", "perfvcs")
 
 
 class Project:

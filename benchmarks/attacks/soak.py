@@ -14,20 +14,22 @@ import random
 import re
 import shutil
 import subprocess
-import tempfile
+import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import disk
-import inspection
 import psutil
-from processes import alive, left
-from project import Project
-from tally import Tally
 
 from perfvcs.store import Store
+
+from ..figures import Row
+from ..repositories import scratch
+from . import disk, inspection
+from .processes import alive, left
+from .project import Project
+from .tally import Tally
 
 CONFIGURATION = '[[job]]\nname = "one"\ncmd = "true"\nexecutions = 2\nwarmup = 0\n'
 FAULTS = (
@@ -164,25 +166,13 @@ class Day:
                 block = []
 
     def measure(self) -> None:
-        """How many bytes a profile takes now, before and after `perf gc`."""
+        """How many bytes a profile takes now, after `perf gc`."""
         self._wait()
         profiles = len(self.project.store.paths())
-        rows = [("store", self.project.home / "store"), ("all of .perf", self.project.home)]
-        before = [_bytes(path) / max(profiles, 1) for _, path in rows]
         self.project.must("gc")
-        after = [_bytes(path) / max(profiles, 1) for _, path in rows]
-        self.bytes.append((profiles, after[1]))
-        told = ", ".join(
-            f"{name} {old:,.0f} -> {new:,.0f}"
-            for (name, _), old, new in zip(rows, before, after, strict=True)
-        )
-        print(
-            f"{sum(self.tally.tries.values())} commits, {profiles} profiles; bytes of each before"
-            f" and after gc: {told}",
-            flush=True,
-        )
+        self.bytes.append((profiles, _bytes(self.project.home) / max(profiles, 1)))
 
-    def judge(self) -> None:
+    def judge(self) -> Row:
         """At the end: what was reported is there, and nothing else is left."""
         self._wait()
         self._read_log("all")
@@ -215,11 +205,12 @@ class Day:
                     f" {self.bytes[0][1]:,.0f}"
                 ],
             )
-        print(
-            f"{sum(self.reported.values())} profiles were reported as stored, {sum(there.values())}"
-            " are there",
-            flush=True,
-        )
+        return {
+            "profiles reported": self.reported.total(),
+            "profiles there": there.total(),
+            "bytes of each at first": round(self.bytes[0][1]) if self.bytes else None,
+            "at the end": round(self.bytes[-1][1]) if self.bytes else None,
+        }
 
     def _blame(self, fault: str, kind: str, reasons: Sequence[str]) -> None:
         self.tally.blame(fault, kind, reasons, f"commit {sum(self.tally.tries.values()) + 1}")
@@ -229,24 +220,22 @@ def _bytes(folder: Path) -> int:
     return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir())
 
 
-def attack(commits: int, seed: int, hang: float) -> int:
-    """So many commits; the exit status."""
+def attack(commits: int, seed: int, hang: float) -> Iterator[Row]:
+    """So many commits; a row per command."""
     tally = Tally()
-    with (
-        tempfile.TemporaryDirectory(prefix="attack-") as name,
-        disk.mounted(Path(name) / "disk", size=SIZE) as full,
-    ):
+    with scratch("attack") as folder, disk.mounted(folder / "disk", size=SIZE) as full:
         project = Project(full.folder / "soak").begin(CONFIGURATION)
         project.must("hook", "install", "post-commit")
         day = Day(project, full, seed, tally, hang)
         for tool, found in (("faketime", day.faketime), ("unshare as root", day.unshare)):
             if not found:
-                print(f"without {tool} one kind of fault is left out", flush=True)
+                print(f"without {tool} one kind of fault is left out", file=sys.stderr)
         with contextlib.suppress(KeyboardInterrupt):  # what was done by then is judged
             for number in range(1, commits + 1):
                 day.commit(number)
                 if number % max(1, commits // PARTS) == 0:
                     day.measure()
                     tally.progress(number, commits)
-        day.judge()
-    return tally.close(f"{sum(tally.tries.values())} commits measured by the hook, seed {seed}")
+        found = day.judge()
+    yield found
+    yield from tally.rows()

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+
+from ..figures import Row
+from ..registry import Wrong
 
 FAULTS = ("tracebacks", "wrong exits", "lost", "processes", "worktrees", "files", "hangs")
 SHOWN = 400  # characters of a fault
@@ -36,46 +40,32 @@ class Tally:
                 if "\n" in reason and fault == "tracebacks"
                 else " ".join(reason.split())[:SHOWN]
             )
-            print(f"{where}: {command}: {fault}: {text}", flush=True)
+            print(f"{where}: {command}: {fault}: {text}", file=sys.stderr, flush=True)
 
     def progress(self, done: int, total: int) -> None:
         """A line on standard error."""
         took = time.monotonic() - self.started
-        print(
-            f"{done} of {total} tries, {sum(self.faults.values())} faults, {took:.0f} s",
-            file=sys.stderr,
-            flush=True,
-        )
+        found = sum(self.faults.values())
+        print(f"{done} of {total} tries, {found} faults, {took:.0f} s", file=sys.stderr, flush=True)
 
-    def table(self) -> str:
-        """One row per command and their sum, as Markdown."""
-        rows = [("", "tries", "while it ran", *FAULTS)]
-        for command in self.tries:
-            faults = [str(self.faults.get((command, fault), 0)) for fault in FAULTS]
-            rows.append(
-                (f"`{command}`", f"{self.tries[command]:,}", f"{self.hits[command]:,}", *faults)
-            )
-        sums = [
-            str(sum(count for (_, kind), count in self.faults.items() if kind == fault))
-            for fault in FAULTS
-        ]
-        rows.append(("all", f"{sum(self.tries.values()):,}", f"{sum(self.hits.values()):,}", *sums))
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        lines = [
-            "| "
-            + " | ".join(text.ljust(width) for text, width in zip(row, widths, strict=True))
-            + " |"
-            for row in rows
-        ]
-        lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-        return "\n".join(lines)
-
-    @property
-    def failed(self) -> bool:
-        """Whether anything went wrong."""
-        return bool(self.faults)
-
-    def close(self, what: str) -> int:
-        """Print the table and the time; returns the exit status."""
-        print(f"\n{what}, {time.monotonic() - self.started:.0f} s\n\n{self.table()}", flush=True)
-        return int(self.failed)
+    def rows(self) -> Iterator[Row]:
+        """One row per command and their sum; raises Wrong after them where anything went wrong."""
+        for command, tries in self.tries.items():
+            faults = {fault: self.faults.get((command, fault), 0) for fault in FAULTS}
+            yield {
+                "command": f"`{command}`",
+                "tries": tries,
+                "while it ran": self.hits[command],
+                **faults,
+            }
+        sums = Counter[str]()
+        for (_, fault), count in self.faults.items():
+            sums[fault] += count
+        yield {
+            "command": "all",
+            "tries": sum(self.tries.values()),
+            "while it ran": sum(self.hits.values()),
+            **{fault: sums[fault] for fault in FAULTS},
+        }
+        if sums:
+            raise Wrong(f"{sums.total()} faults")

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import random
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 
-import inspection
-from processes import Said, alive, left, start, wait
-from profiles import timed
-from project import PERF, Project
-from tally import Tally
+from ..figures import Row
+from ..repositories import PERF, scratch
+from . import inspection
+from .processes import Said, alive, left, start, wait
+from .profiles import timed
+from .project import Project
+from .tally import Tally
 
 PATIENCE = 300.0  # seconds of a command among twenty others
 TOGETHER = 5  # files of one import
@@ -106,11 +106,11 @@ class Crowd:
         return said
 
 
-def attack(count: int, profiles: int, seed: int, hang: float) -> int:
-    """So many writers with so many profiles each; the exit status."""
+def attack(count: int, profiles: int, seed: int, hang: float) -> Iterator[Row]:
+    """So many writers with so many profiles each; a row per command."""
     tally = Tally()
-    with tempfile.TemporaryDirectory(prefix="attack-") as name:
-        project = Project(Path(name) / "crowd").build()
+    with scratch("attack") as folder:
+        project = Project(folder / "crowd").build()
         before = set(project.store.paths())
         crowd = Crowd(project, tally, seed)
         around = [threading.Thread(target=crowd.repeat, args=(loop,)) for loop in LOOPS]
@@ -128,8 +128,9 @@ def attack(count: int, profiles: int, seed: int, hang: float) -> int:
         )
         crowd.done.set()
         _wait(around, lambda: None)
-        _judge(crowd, before, count * profiles, hang)
-    return tally.close(f"{count} writers of {profiles} profiles each, seed {seed}")
+        there = _judge(crowd, before, count * profiles, hang)
+    yield {"profiles written": count * profiles, "profiles there": there}
+    yield from tally.rows()
 
 
 def _wait(threads: Sequence[threading.Thread], progress: Callable[[], None]) -> None:
@@ -140,8 +141,10 @@ def _wait(threads: Sequence[threading.Thread], progress: Callable[[], None]) -> 
                 progress()
 
 
-def _judge(crowd: Crowd, before: set[str], expected: int, hang: float) -> None:
-    """All that was written is there, in the store and in the index, and nothing else is left."""
+def _judge(crowd: Crowd, before: set[str], expected: int, hang: float) -> int:
+    """All that was written is there, in the store and in the index, and nothing else is left; how
+    many profiles of the writers there are.
+    """
     project, tally = crowd.project, crowd.tally
     until = time.monotonic() + hang
     while alive() and time.monotonic() < until:
@@ -167,4 +170,4 @@ def _judge(crowd: Crowd, before: set[str], expected: int, hang: float) -> None:
     index.close()
     tally.blame("all", "worktrees", inspection.worktrees(project), "the end")
     tally.blame("all", "files", inspection.files(project), "the end")
-    print(f"{len(ours)} of {expected} profiles are there, {len(there)} in all", flush=True)
+    return len(ours)

@@ -15,6 +15,8 @@ from typing import Any
 from perfvcs.locate.sources.outline import MODULE, language, outline, plain, unit
 from perfvcs.plugins.collector import Run
 
+from ..repositories import git, repository
+
 BENCHES = Path(__file__).parent / "benches"
 PYTHON = Path(sys.executable).resolve()
 CONFIG = """{build}overlay = ["{bench}"]
@@ -64,15 +66,9 @@ class Project:
         shutil.copy(bench, place / f"bench{bench.suffix}")
         command = f"{PYTHON} bench.py" if self.python else "./bench"
         build = f"build = [{json.dumps(self.build)}]\n" if self.build else ""
-        (place / "perf.toml").write_text(
-            CONFIG.format(build=build, bench=f"bench{bench.suffix}", command=command)
-        )
-        (place / ".gitignore").write_text("__pycache__\n*.pyc\n/bench\n")
-        git(place, "init", "-q", "-b", "main")
-        git(place, "config", "user.name", "perfvcs")
-        git(place, "config", "user.email", "perfvcs@localhost")
-        git(place, "add", "-A")
-        git(place, "commit", "-qm", "base")
+        config = CONFIG.format(build=build, bench=f"bench{bench.suffix}", command=command)
+        ignored = "__pycache__\n*.pyc\n/bench\n"
+        repository(place, {"perf.toml": config, ".gitignore": ignored}, "base")
         known.write_text(json.dumps(self._costs(place)))
         return place
 
@@ -201,10 +197,3 @@ PROJECTS = {
         ),
     )
 }
-
-
-def git(folder: Path, *words: str) -> str:
-    """What git says in a folder."""
-    return subprocess.run(
-        ["git", *words], cwd=folder, check=True, capture_output=True, text=True
-    ).stdout.strip()

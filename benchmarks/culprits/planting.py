@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from culprits.projects import Planted
+from .projects import Planted
 
 COMMITS = 64
 

@@ -12,8 +12,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from culprits.planting import COMMITS, add_benchmark, first_parents, git, with_loop
-from culprits.projects import Planted
+from .planting import COMMITS, add_benchmark, first_parents, git, with_loop
+from .projects import Planted
 
 EARLIER = 16  # commits: how much farther back the next range is looked for
 LOOKS = 12  # ranges

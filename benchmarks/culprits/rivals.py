@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 from statistics import median
 
-from culprits.planting import COMMITS, git
-from culprits.projects import Planted
-from culprits.quiet import cpu, prepare
+from .planting import COMMITS, git
+from .projects import Planted
+from .quiet import cpu, prepare
 
 EXECUTIONS = 5  # of git bisect run
 

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mutation.documents import plain, profile
+from .documents import plain, profile
 
 
 @cache

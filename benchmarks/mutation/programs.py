@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mutation import recordings
 from perfvcs.collectors.memory.heap import AllocationRequest
 from perfvcs.plugins.collector import Run
+
+from . import recordings
 
 
 def run_in(folder: Path) -> Run:

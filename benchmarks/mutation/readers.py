@@ -12,9 +12,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from mutation import documents, kept, programs, recordings
-from mutation.programs import put
 from perfvcs import formats
+
+from . import documents, kept, programs, recordings
+from .programs import put
 
 OURS = "perf-mutants"  # what the files of a reader are called
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import random
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -17,27 +15,13 @@ from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
 from perfvcs.repository import Repository
 from perfvcs.store import STORE_FORMAT
 
+from ..repositories import PERF, commit, git, repository
+
 REFERENCE = "refs/perf/profiles"
-PERF = (sys.executable, "-P", "-m", "perfvcs")
-WHO = {
-    f"GIT_{role}_{what}": "ada" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
-}
 UPDATE = """\
 #!/bin/sh
 case $2 in *[!0]*) git merge-base --is-ancestor "$2" "$3" || exit 1 ;; esac
 """
-
-
-def git(folder: Path, *words: str, data: bytes | None = None) -> str:
-    """What git prints in a folder."""
-    env = os.environ | WHO
-    return (
-        subprocess.run(
-            ["git", *words], cwd=folder, env=env, input=data, capture_output=True, check=True
-        )
-        .stdout.decode()
-        .strip()
-    )
 
 
 def perf(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -71,13 +55,9 @@ def profile(commit: str, name: str, number: int) -> Profile:
 
 def forge(folder: Path) -> Path:
     """A bare repository with a project of three commits, which refuses whatever is forced."""
-    first = folder / "first"
-    first.mkdir()
-    git(first, "init", "--quiet", "--initial-branch=main")
-    for number in range(3):
-        (first / "work").write_text(f"{number}\n")
-        git(first, "add", "work")
-        git(first, "commit", "--quiet", "--message", f"commit {number}")
+    first = repository(folder / "first", {"work": "0\n"})
+    for number in (1, 2):
+        commit(first, f"commit {number}", {"work": f"{number}\n"})
     git(first, "clone", "--quiet", "--bare", ".", str(folder / "forge"))
     # what the server packs meanwhile has ended with the push
     git(folder / "forge", "config", "gc.autoDetach", "false")

@@ -10,7 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from perfvcs.store import STORE_FORMAT
-from remotes.forge import REFERENCE, git, importing
+
+from ..repositories import git
+from .forge import REFERENCE, importing
 
 MANY_FILES = 2_000_000  # more than the bound
 GIGABYTES = 10  # of a file that is too large

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,13 +14,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from conftest import ROOT, Said
+from conftest import Said
 
-sys.path.append(str(ROOT / "benchmarks"))
-
-from mutation import kept
-from mutation.changes import mutated
-
+from benchmarks.mutation import kept
+from benchmarks.mutation.changes import mutated
 from perfvcs.ci.artifacts import COMMENT, comment
 from perfvcs.ci.verdict import decode
 from perfvcs.errors import PerfError

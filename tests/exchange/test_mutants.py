@@ -16,14 +16,10 @@ from random import Random
 import pytest
 from conftest import ROOT
 
-BENCHMARKS = ROOT / "benchmarks"
-sys.path.append(str(BENCHMARKS))
-
-from mutation import kept, recordings  # noqa: E402
-from mutation.changes import mutated  # noqa: E402
-from mutation.readers import Reader, readers  # noqa: E402
-
-from perfvcs.errors import PerfError  # noqa: E402
+from benchmarks.mutation import kept, recordings
+from benchmarks.mutation.changes import mutated
+from benchmarks.mutation.readers import Reader, readers
+from perfvcs.errors import PerfError
 
 DEEP = b"[" * 3000
 DIGITS = b"7" * 5000
@@ -200,20 +196,14 @@ def test_a_mutant_depends_on_its_number_alone() -> None:
 
 
 def test_the_benchmark_reads_mutants_and_counts_what_came_of_them(tmp_path: Path) -> None:
-    command = [
-        sys.executable,
-        str(BENCHMARKS / "mutants.py"),
-        "--folder",
-        str(tmp_path),
-        "--seed",
-        "3",
-        "--reader",
-        "py-spy",
-    ]
-    done = subprocess.run([*command, "--count", "60"], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-m", "benchmarks", "mutants", "--folder", str(tmp_path)]
+    command += ["--seed", "3", "--reader", "py-spy"]
+    done = subprocess.run(
+        [*command, "--count", "60"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert done.stdout.splitlines()[-1].split()[:2] == ["all", "60"]
     # goes on where it was
-    subprocess.run([*command, "--count", "90"], capture_output=True, check=True)
+    subprocess.run([*command, "--count", "90"], cwd=ROOT, capture_output=True, check=True)
     (counts,) = json.loads((tmp_path / "state-3-0.json").read_text()).values()
     assert counts["documents"] == counts["refused"] + counts["accepted"] == 90
 
@@ -221,20 +211,22 @@ def test_the_benchmark_reads_mutants_and_counts_what_came_of_them(tmp_path: Path
 def test_a_document_that_fails_is_kept_with_its_traceback(tmp_path: Path) -> None:
     script = f"""
 import sys
-sys.path.insert(0, {str(BENCHMARKS)!r})
-import mutants
-from mutation import readers
+from benchmarks import mutants
+from benchmarks.mutation.readers import Reader
+from benchmarks.registry import Wrong
 def fails(document, folder):
     raise {{0: KeyError, 1: MemoryError}}[len(document)]
-known = {{"x": readers.Reader(fails, [b""])}}
-mutants.readers = lambda: known
+mutants.readers = lambda: {{"x": Reader(fails, [b""])}}
 mutants.warm = lambda known: None
 mutants.mutated = lambda seeds, random: b"" if int(random.random() * 2) else b"a"
-sys.argv = ["mutants.py", "--folder", {str(tmp_path)!r}, "--count", "40"]
-sys.exit(mutants.main())
+try:
+    for row in mutants.mutants(folder={str(tmp_path)!r}, count=40):
+        print(*row.values())
+except Wrong:
+    sys.exit(1)
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1, done.stderr
     _, documents, refused, accepted, tracebacks, slow, memory = done.stdout.splitlines()[-1].split()

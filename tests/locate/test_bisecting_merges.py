@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Project, script
+from conftest import Project
 from test_bisect_command import ASK, work
 
+from benchmarks import bisecting_merges as merges
 from perfvcs.errors import UsageError
 from perfvcs.git.ancestry import way
 from perfvcs.git.project import Project as Checkout
@@ -16,7 +17,6 @@ from perfvcs.locate.bisect.span import brought, span
 
 pytestmark = pytest.mark.slow
 
-merges = script(ROOT / "benchmarks" / "bisecting_merges.py")
 SECONDS = 'cmd = "python -S work.py"'
 
 

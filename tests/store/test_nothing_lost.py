@@ -1,8 +1,8 @@
 """The attacks of benchmarks/attacks in short, and what they have found."""
 
 import fcntl
+import json
 import os
-import re
 import resource
 import subprocess
 import sys
@@ -20,7 +20,6 @@ from perfvcs.repository import Repository
 from perfvcs.store import Store
 from perfvcs.system import disk
 
-ATTACKS = ROOT / "benchmarks" / "attacks"
 PERF = (sys.executable, "-P", "-m", "perfvcs")
 REPORT = b'{"changes": []}'
 
@@ -31,13 +30,13 @@ def uncovered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COVERAGE_PROCESS_START", raising=False)
 
 
-def attacked(*words: str) -> str:
-    """What an attack prints; it must find nothing."""
-    done = subprocess.run(
-        [sys.executable, str(ATTACKS), *words], capture_output=True, text=True, check=False
-    )
+def attacked(folder: Path, name: str, *words: str) -> list[dict[str, object]]:
+    """The rows of an attack, which must find nothing."""
+    command = [sys.executable, "-m", "benchmarks", name, *words, "--json", str(folder / "found")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    (found,) = json.loads((folder / "found").read_text())
+    return found["rows"]
 
 
 def limited(blocks: int, *words: str) -> subprocess.CompletedProcess[str]:
@@ -69,29 +68,30 @@ def profile(commit: str) -> Profile:
 
 
 @pytest.mark.slow
-def test_kills_lose_nothing() -> None:
-    out = attacked("kills", "--count", "4", "--only", "collect A B", "--only", "import")
-    assert re.search(r"^\| all +\| 4 ", out, re.MULTILINE)
+def test_kills_lose_nothing(tmp_path: Path) -> None:
+    rows = attacked(tmp_path, "attack_kills", "--count", "4", "--only", "collect A B", "import")
+    assert rows[-1]["tries"] == 4
 
 
 @pytest.mark.slow
-def test_a_full_disk_loses_nothing() -> None:
-    out = attacked("disk", "--on", "ulimit", "--count", "2", "--only", "import", "--only", "gc")
-    assert re.search(r"^\| all +\| 4 ", out, re.MULTILINE)
+def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
+    words = ("--on", "ulimit", "--count", "2", "--only", "import", "gc")
+    assert attacked(tmp_path, "attack_disk", *words)[-1]["tries"] == 4
 
 
 @pytest.mark.slow
-def test_writers_at_once_lose_nothing() -> None:
-    assert "8 of 8 profiles are there" in attacked("writers", "--count", "4", "--profiles", "2")
+def test_writers_at_once_lose_nothing(tmp_path: Path) -> None:
+    words = ("--count", "4", "--profiles", "2")
+    assert attacked(tmp_path, "attack_writers", *words)[0] == {
+        "profiles written": 8,
+        "profiles there": 8,
+    }
 
 
 @pytest.mark.slow
-def test_commits_measured_by_the_hook_lose_nothing() -> None:
-    out = attacked("soak", "--count", "8", "--seed", "3")
-    reported, there = re.search(
-        r"^(\d+) profiles were reported as stored, (\d+) are there", out, re.MULTILINE
-    ).groups()  # type: ignore[union-attr]
-    assert 0 < int(reported) <= int(there)
+def test_commits_measured_by_the_hook_lose_nothing(tmp_path: Path) -> None:
+    counts = attacked(tmp_path, "attack_soak", "--count", "8", "--seed", "3")[0]
+    assert 0 < counts["profiles reported"] <= counts["profiles there"]
 
 
 def test_perf_toml_is_written_whole_or_not_at_all(project: Project) -> None:

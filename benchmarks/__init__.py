@@ -1,0 +1,1 @@
+"""How well perfvcs does: each module has benchmarks, `python -m benchmarks` lists them."""
