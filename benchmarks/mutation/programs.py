@@ -190,7 +190,7 @@ def frames(document: bytes, folder: Path) -> object:
     """Names of functions and files as all engines tidy them."""
     from perfvcs.collectors._shared import frames
     from perfvcs.collectors._shared.execution import printable
-    from perfvcs.collectors.memory.heap import owner
+    from perfvcs.collectors.memory.heap import HeapFrame, owner
     from perfvcs.formats._metric import described, usable
 
     text = document.decode(errors="replace")
@@ -200,7 +200,7 @@ def frames(document: bytes, folder: Path) -> object:
     return (
         frames.native(name, file, str(folder)),
         frames.python(name, file, str(folder)),
-        owner(((printable(name), "", file),)),
+        owner((HeapFrame(printable(name), "", file),)),
         usable(name),
         described(name[:10_000]),
     )
