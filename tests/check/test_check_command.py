@@ -7,6 +7,7 @@ from conftest import Project, Said
 from samples import interleaved, noisy, sample_profile
 
 from perfvcs.check.change import Report
+from perfvcs.check.method import CheckRequest
 from perfvcs.profile import Collected, Environment, Job
 from perfvcs.repository import Repository
 from perfvcs.repository.state import State
@@ -382,9 +383,11 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     targets: list[str] = []
     compare = Repository.compare
 
-    def counted(self: Repository, baseline: State, target: State, **asked: Any) -> Report:
+    def counted(
+        self: Repository, baseline: State, target: State, asked: CheckRequest, **known: Any
+    ) -> Report:
         targets.append(target.name)
-        return compare(self, baseline, target, **asked)
+        return compare(self, baseline, target, asked, **known)
 
     monkeypatch.setattr(Repository, "compare", counted)
     return targets
@@ -567,7 +570,6 @@ def test_a_range_that_cannot_be_judged_names_the_cure(
 def test_two_that_check_at_once_do_not_take_each_other_s_report_for_their_own(
     project: Project,
 ) -> None:
-    from perfvcs.check.method import CheckRequest
     from perfvcs.reports.check import judge
 
     measured(project, 0.010, 0.011)
