@@ -313,39 +313,51 @@ def direction(about: Metric, effect: float) -> Word:
     return "degradation" if worse else "improvement"
 
 
-def state(
-    pair: Pair,
-    *,
-    word: Word,
-    method: str,
-    centres: tuple[float, float],
-    effects: EffectInterval = UNKNOWN_EFFECT,
-    shifts: EffectInterval = UNKNOWN_EFFECT,
-    chances: Chances = NO_CHANCES,
-    delta: float | None = None,
-    confidence: float = 0.99,
-    gate: bool = False,
-    bound: float | None = None,
-    coarse: bool = False,
-    builds: tuple[int, int] | None = None,
-    reason: str = "",
-    finding: str = "",
-) -> Change:
-    """The change of a pair; ``effects`` are shares of the baseline.
+class PairNumbers(NamedTuple):
+    """What a method computed of a pair.
+
+    ``effects`` are shares of the baseline. ``shifts`` are the effects in the metric's unit; those
+    that are not given follow from the ``effects`` and the baseline's level.
+    """
+
+    centres: tuple[float, float]
+    effects: EffectInterval = UNKNOWN_EFFECT
+    shifts: EffectInterval = UNKNOWN_EFFECT
+    chances: Chances = NO_CHANCES
+    bound: float | None = None
+
+
+class PairVerdict(NamedTuple):
+    """What a method makes of it; the fields are those of a ``Change``."""
+
+    word: Word
+    method: str
+    reason: str = ""
+    finding: str = ""
+    delta: float | None = None
+    confidence: float = 0.99
+    gate: bool = False
+    coarse: bool = False
+    builds: tuple[int, int] | None = None
+
+
+def state(pair: Pair, verdict: PairVerdict, numbers: PairNumbers) -> Change:
+    """The change of a pair.
 
     1. A number that is not finite becomes None.
-    2. ``centres`` are displayed as ``levels``, which agree with the effect.
-    3. ``shifts`` are the effects in the metric's unit; those that are not given follow from the
-       ``effects`` and the baseline's level.
+    2. The centres are displayed as ``levels``, which agree with the effect.
     """
-    relative = EffectInterval(*map(finite, effects))
-    baseline, target = levels(centres, relative.effect, shifts.effect)
+    relative = EffectInterval(*map(finite, numbers.effects))
+    baseline, target = levels(numbers.centres, relative.effect, numbers.shifts.effect)
     absolute = EffectInterval(
-        *(_shift(shift, effect, baseline) for shift, effect in zip(shifts, relative, strict=True))
+        *(
+            _shift(shift, effect, baseline)
+            for shift, effect in zip(numbers.shifts, relative, strict=True)
+        )
     )
-    case = pair.case
+    case, chances = pair.case, numbers.chances
     return Change(
-        word=word,
+        word=verdict.word,
         job=case.job,
         uid=case.uid,
         size=pair.size,
@@ -365,17 +377,17 @@ def state(
         p=finite(chances.p),
         q=finite(chances.q),
         permutation_p=finite(chances.permutation_p),
-        delta=delta,
-        bound=finite(bound),
-        confidence=confidence,
+        delta=verdict.delta,
+        bound=finite(numbers.bound),
+        confidence=verdict.confidence,
         executions=pair.executions,
         paired=pair.paired,
-        gate=gate,
-        coarse=coarse,
-        builds=builds,
-        method=method,
-        reason=reason,
-        finding=finding,
+        gate=verdict.gate,
+        coarse=verdict.coarse,
+        builds=verdict.builds,
+        method=verdict.method,
+        reason=verdict.reason,
+        finding=verdict.finding,
     )
 
 

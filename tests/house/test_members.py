@@ -119,14 +119,14 @@ def test_a_foreign_view_that_lacks_something_ends_perf_show_in_a_line(installed)
 
 METHOD = """
 from perfvcs.check.method import PairMethod
-from perfvcs.check.change import state
+from perfvcs.check.change import PairNumbers, PairVerdict, state
 
 @dataclass(frozen=True)
 class Count(PairMethod):
     def judge(self, pairs):
         centres = lambda pair: tuple(side[0][0] for side in (pair.baseline, pair.target))
         return [
-            state(pair, word="WORD", method="count", centres=centres(pair))
+            state(pair, PairVerdict("WORD", "count"), PairNumbers(centres(pair)))
             for pair in pairs
         ]
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.check.change import direction, state
+from perfvcs.check.change import EffectInterval, PairNumbers, PairVerdict, direction, state
 from perfvcs.check.method import PairMethod
 from perfvcs.check.samples.scale import flatten
 
@@ -31,19 +31,8 @@ class Fastest(PairMethod):
         before, after = (min(flatten(side)) for side in (pair.baseline, pair.target))
         effect = after / before - 1 if before else None
         if effect is None:
-            return state(
-                pair,
-                word="inconclusive",
-                method="fastest",
-                centres=(before, after),
-                reason="the least value is 0",
-            )
+            verdict = PairVerdict("inconclusive", "fastest", reason="the least value is 0")
+            return state(pair, verdict, PairNumbers((before, after)))
         word = "same" if abs(effect) <= self.delta else direction(pair.about, effect)
-        return state(
-            pair,
-            word=word,
-            method="fastest",
-            centres=(before, after),
-            effects=(effect, None, None),
-            delta=self.delta,
-        )
+        verdict = PairVerdict(word, "fastest", delta=self.delta)
+        return state(pair, verdict, PairNumbers((before, after), EffectInterval(effect)))

@@ -9,7 +9,16 @@ from math import log1p, nan
 from typing import TYPE_CHECKING
 
 from perfvcs.check.answer import Undecided, explained, stated
-from perfvcs.check.change import Chances, Change, EffectInterval, Word, direction, state
+from perfvcs.check.change import (
+    Chances,
+    Change,
+    EffectInterval,
+    PairNumbers,
+    PairVerdict,
+    Word,
+    direction,
+    state,
+)
 from perfvcs.check.method import FEWEST_EXECUTIONS, SINGLE_EXECUTION, TOO_FEW_EXECUTIONS, PairMethod
 from perfvcs.check.methods.log_median import FALSE_DISCOVERIES
 from perfvcs.check.samples.clustered import ClusteredSample, Gap, with_gaps
@@ -150,21 +159,25 @@ class Clusters(PairMethod):
             reason = stated(word, reason, bound)
         return state(
             view.sample.pair,
-            word=word,
-            method="clusters",
-            centres=centres,
-            delta=delta,
-            bound=bound,
-            confidence=self.confidence,
-            effects=EffectInterval(
-                view.relative(gap.theta), view.relative(gap.low), view.relative(gap.high)
+            PairVerdict(
+                word,
+                "clusters",
+                reason=reason,
+                finding=_finding(view, moved, shifted=shifted, bar=bar),
+                delta=delta,
+                confidence=self.confidence,
+                gate=word == "degradation" and (gap.low > bar or gap.high < -bar),
+                builds=view.sample.counts if view.sample.pair.builds else None,
             ),
-            shifts=view.shifts(gap),
-            chances=Chances(view.p, q),
-            gate=word == "degradation" and (gap.low > bar or gap.high < -bar),
-            reason=reason,
-            builds=view.sample.counts if view.sample.pair.builds else None,
-            finding=_finding(view, moved, shifted=shifted, bar=bar),
+            PairNumbers(
+                centres,
+                EffectInterval(
+                    view.relative(gap.theta), view.relative(gap.low), view.relative(gap.high)
+                ),
+                shifts=view.shifts(gap),
+                chances=Chances(view.p, q),
+                bound=bound,
+            ),
         )
 
     def _unmoved(
@@ -223,14 +236,15 @@ class Clusters(PairMethod):
             effects = EffectInterval(0.0, 0.0, 0.0)
         return state(
             sample.pair,
-            word=word,
-            method="clusters",
-            centres=(base, target),
-            effects=effects,
-            delta=self.least(sample.pair.case, base),
-            confidence=self.confidence,
-            builds=sample.counts if sample.pair.builds else None,
-            reason=reason,
+            PairVerdict(
+                word,
+                "clusters",
+                reason=reason,
+                delta=self.least(sample.pair.case, base),
+                confidence=self.confidence,
+                builds=sample.counts if sample.pair.builds else None,
+            ),
+            PairNumbers((base, target), effects),
         )
 
 

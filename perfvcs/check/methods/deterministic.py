@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.check.case import prepare
-from perfvcs.check.change import EffectInterval, direction, finite, state
+from perfvcs.check.change import EffectInterval, PairNumbers, PairVerdict, direction, finite, state
 from perfvcs.check.method import PairMethod
 from perfvcs.check.samples.scale import flatten
 
@@ -63,13 +63,14 @@ def _judge(pair: Pair, within: float) -> Change:
     word = direction(pair.about, new - old) if moved else "same"
     change = state(
         pair,
-        word=word,
-        method="deterministic",
-        centres=(old, new),
-        effects=EffectInterval(effect),
-        delta=bar,
-        gate=word == "degradation",
-        reason="the code path changed" if moved else "",
+        PairVerdict(
+            word,
+            "deterministic",
+            reason="the code path changed" if moved else "",
+            delta=bar,
+            gate=word == "degradation",
+        ),
+        PairNumbers((old, new), EffectInterval(effect)),
     )
     # exact also where a share of the baseline has no meaning
     return msgspec.structs.replace(change, shift=finite(new - old))

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, ClassVar
 from msgspec.structs import replace
 
 from perfvcs.check.answer import Undecided, explained, stated
-from perfvcs.check.change import Chances, Change, EffectInterval, Word, direction, state
+from perfvcs.check.change import (
+    Chances,
+    Change,
+    EffectInterval,
+    PairNumbers,
+    PairVerdict,
+    Word,
+    direction,
+    state,
+)
 from perfvcs.check.method import (
     FEWEST_EXECUTIONS,
     FROM_DIFFERENT_SESSIONS,
@@ -118,29 +127,33 @@ class LogMedian(PairMethod):
         with_medians = scaled.logarithmic and result.widest is not None
         return state(
             scaled.pair,
-            word=word,
-            reason=reason,
-            method=self.name,
-            delta=delta,
-            confidence=self.confidence,
-            centres=scaled.medians if with_medians else scaled.centres,
-            effects=EffectInterval(
-                scaled.relative(result.theta),
-                scaled.relative(result.low),
-                scaled.relative(result.high),
+            PairVerdict(
+                word,
+                self.name,
+                reason=reason,
+                finding=finding,
+                delta=delta,
+                confidence=self.confidence,
+                gate=word == "degradation" and beyond,
+                coarse=coarse
+                and word == "inconclusive"
+                and min(scaled.counts) >= FEWEST_EXECUTIONS
+                and abs(result.theta) <= scaled.rounding,
+                builds=scaled.counts if scaled.pair.builds else None,
             ),
-            shifts=EffectInterval(
-                scaled.shift(result.theta), scaled.shift(result.low), scaled.shift(result.high)
+            PairNumbers(
+                scaled.medians if with_medians else scaled.centres,
+                EffectInterval(
+                    scaled.relative(result.theta),
+                    scaled.relative(result.low),
+                    scaled.relative(result.high),
+                ),
+                shifts=EffectInterval(
+                    scaled.shift(result.theta), scaled.shift(result.low), scaled.shift(result.high)
+                ),
+                chances=Chances(result.p, q, result.permutation_p),
+                bound=bound,
             ),
-            bound=bound,
-            coarse=coarse
-            and word == "inconclusive"
-            and min(scaled.counts) >= FEWEST_EXECUTIONS
-            and abs(result.theta) <= scaled.rounding,
-            chances=Chances(result.p, q, result.permutation_p),
-            gate=word == "degradation" and beyond,
-            builds=scaled.counts if scaled.pair.builds else None,
-            finding=finding,
         )
 
     def _bound(self, scaled: Scaled, result: Estimate) -> float | None:
@@ -189,20 +202,24 @@ class LogMedian(PairMethod):
                 reason = f"only {count} earlier commits are at the present level: at least 10"
         return state(
             pair,
-            word=word,
-            reason=reason,
-            method=self.name,
-            delta=delta,
-            confidence=SINGLE,
-            centres=(level, scaled.centres[1]),
-            effects=EffectInterval(
-                scaled.relative(newest.difference),
-                scaled.relative(newest.low),
-                scaled.relative(newest.high),
+            PairVerdict(
+                word,
+                self.name,
+                reason=reason,
+                finding=f"against the level of {newest.support} earlier commits",
+                delta=delta,
+                confidence=SINGLE,
+                gate=word == "degradation" and (newest.low > bar or newest.high < -bar),
             ),
-            chances=Chances(newest.chance),
-            gate=word == "degradation" and (newest.low > bar or newest.high < -bar),
-            finding=f"against the level of {newest.support} earlier commits",
+            PairNumbers(
+                (level, scaled.centres[1]),
+                EffectInterval(
+                    scaled.relative(newest.difference),
+                    scaled.relative(newest.low),
+                    scaled.relative(newest.high),
+                ),
+                chances=Chances(newest.chance),
+            ),
         )
 
     def _word(

@@ -12,7 +12,7 @@ from statistics import median
 from typing import TYPE_CHECKING, ClassVar
 
 from perfvcs.check.answer import Undecided, explained, stated
-from perfvcs.check.change import Chances, EffectInterval, direction, state
+from perfvcs.check.change import Chances, EffectInterval, PairNumbers, PairVerdict, direction, state
 from perfvcs.check.method import SINGLE_EXECUTION, PairMethod
 from perfvcs.check.samples.scale import CLOCK_STEPS, finest_step, is_coarse, mean, share, too_coarse
 
@@ -191,21 +191,27 @@ class SampledMethod(PairMethod):
         warned = not sample.pair.paired and min(sample.counts) > 1
         return state(
             sample.pair,
-            word=word,
-            method=self.name,
-            centres=(base * sample.unit, target * sample.unit),
-            delta=delta,
-            bound=bound,
-            effects=relative,
-            chances=Chances(outcome.p, permutation_p=outcome.permutation_p),
-            shifts=EffectInterval(
-                outcome.shift * sample.unit, outcome.low * sample.unit, outcome.high * sample.unit
+            PairVerdict(
+                word,
+                self.name,
+                reason="; ".join(part for part in (text, MEASURED_APART if warned else "") if part),
+                finding=outcome.finding,
+                delta=delta,
+                confidence=self.stated,
+                gate=word == "degradation" and beyond,
+                builds=sample.counts if sample.pair.builds else None,
             ),
-            confidence=self.stated,
-            gate=word == "degradation" and beyond,
-            builds=sample.counts if sample.pair.builds else None,
-            reason="; ".join(part for part in (text, MEASURED_APART if warned else "") if part),
-            finding=outcome.finding,
+            PairNumbers(
+                (base * sample.unit, target * sample.unit),
+                relative,
+                shifts=EffectInterval(
+                    outcome.shift * sample.unit,
+                    outcome.low * sample.unit,
+                    outcome.high * sample.unit,
+                ),
+                chances=Chances(outcome.p, permutation_p=outcome.permutation_p),
+                bound=bound,
+            ),
         )
 
     def _word(
