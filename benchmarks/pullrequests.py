@@ -212,6 +212,7 @@ def pullrequests(
             done.append(job(folder, bare, number, ends, kind, api))
             print(number, *done[-1], file=sys.stderr, flush=True)
     server.shutdown()
+    server.server_close()
     for kind in ("same", "slower", "documents"):
         ours = [one for one in done if one.kind == kind]
         if ours:

@@ -43,6 +43,7 @@ def uncovered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COVERAGE_PROCESS_START", raising=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", pages())
 @pytest.mark.usefixtures("uncovered")
 def test_every_benchmark_runs_at_its_quick_size(page: str, tmp_path: Path) -> None:
