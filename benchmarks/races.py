@@ -8,7 +8,10 @@ ended otherwise than with 0, 3 or 4.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import random
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -83,7 +86,10 @@ def races(*, runs: int = 40, writers: int = 3) -> Iterator[Row]:
         repository.store.add(profiles(commits, "steady"), "Everything")
         repository.index.close()
         command = [sys.executable, "-c", WRITER, str(folder)]
-        writing = [subprocess.Popen([*command, str(number)], cwd=ROOT) for number in range(writers)]
+        writing = [
+            subprocess.Popen([*command, str(number)], cwd=ROOT, start_new_session=True)
+            for number in range(writers)
+        ]
         places = {"SITE": str(outside / "site"), "PAGE": str(outside / "page.html")}
         try:
             for _ in range(runs):
@@ -98,7 +104,8 @@ def races(*, runs: int = 40, writers: int = 3) -> Iterator[Row]:
             ended = [one.returncode for one in writing if one.poll() is not None]
         finally:
             for writer in writing:
-                writer.kill()
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(writer.pid, signal.SIGKILL)  # git, too
                 writer.wait()
     for reader in READERS:
         yield {"command": reader[0], "runs": runs, "failed": failed[reader[0]]}

@@ -17,8 +17,9 @@ Files = Mapping[str, str]
 
 @contextmanager
 def scratch(name: str) -> Iterator[Path]:
-    """A folder that is removed at the end."""
-    with tempfile.TemporaryDirectory(prefix=f"perfvcs-{name}-") as folder:
+    """A folder that is removed at the end, but for what a process that is killed still writes."""
+    made = tempfile.TemporaryDirectory(prefix=f"perfvcs-{name}-", ignore_cleanup_errors=True)
+    with made as folder:
         yield Path(folder)
 
 
