@@ -46,6 +46,7 @@ def test_commands_and_options(named: Project) -> None:  # noqa: ARG001
     assert "--measure" in offered("check", "--m")
 
 
+@pytest.mark.slow
 def test_revisions(named: Project) -> None:  # noqa: ARG001
     assert offered("check", "") == ["HEAD", "feature/x", "main", "v1.0"]
     assert offered("check", "v") == ["v1.0"]
@@ -57,6 +58,7 @@ def test_jobs_whatever_they_are_called(named: Project) -> None:  # noqa: ARG001
     assert offered("collect", "--job", r"odd:\ ") == [r"odd:\ \(name\)"]
 
 
+@pytest.mark.slow
 def test_benchmarks_that_were_measured(
     named: Project,  # noqa: ARG001
     perf: Callable[..., Said],

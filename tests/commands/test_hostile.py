@@ -248,6 +248,7 @@ def test_what_is_nested_too_deep_is_refused_before_it_is_stored(
     assert perf("status").out.count("the store holds 0 profiles") == 1
 
 
+@pytest.mark.slow
 def test_what_nobody_sees_in_titles_names_and_files_is_shown_by_every_command(
     project: Project, perf: Perf
 ) -> None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 
+import pytest
 from conftest import Project, Said
 from samples import interleaved, noisy, sample_profile
 
@@ -119,6 +120,7 @@ def test_the_status_says_what_is_measured_and_what_is_missing(project: Project, 
     repository.index.close()
 
 
+@pytest.mark.slow
 def test_a_verdict_on_uncommitted_changes_is_the_status_of_these_and_no_line_of_the_log(
     project: Project, perf: Perf
 ) -> None:

@@ -321,6 +321,7 @@ def profiles(draw: st.DrawFn) -> Profile:
     return sample_profile(metrics=metrics, resources=resources)
 
 
+@pytest.mark.slow
 @given(profiles(), st.sampled_from(["", ";", "\t"]), st.sampled_from(["quote", "keep"]))
 def test_what_is_written_is_read_again(profile, delimiter, formulas):
     again = Csv(formulas=formulas).decode(

@@ -544,6 +544,7 @@ def profiles(draw: st.DrawFn) -> Profile:
     )
 
 
+@pytest.mark.slow
 @given(profiles())
 def test_what_is_written_is_read_again(profile):
     again = read(Perun().encode(profile))

@@ -73,6 +73,7 @@ SOURCES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", SOURCES)
 def test_many_functions_of_one_name_are_read_in_time(language: str) -> None:
     found = []

@@ -525,6 +525,7 @@ def test_equal_values_are_a_constant_without_error() -> None:
     )
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(
