@@ -26,23 +26,20 @@ from perfvcs.pictures.canvas import (
     stack,
 )
 from perfvcs.pictures.chart import TOOLTIP, Chart, environments, grouped, places, texts
+from perfvcs.pictures.frame import COMMITS_LABEL, TICKS
 from perfvcs.pictures.levels import (
     MARKED_VERDICTS,
     UNJUDGED,
     brief,
     centred,
-    changes_in_words,
-    moved,
-    named,
     style_of,
     support,
     timeline,
-    where,
 )
+from perfvcs.pictures.outline import named
 from perfvcs.plugins import Count, Natural
 from perfvcs.plugins.view import Unfit, View
 from perfvcs.text.characters import shorten
-from perfvcs.text.quantity import change
 
 if TYPE_CHECKING:
     from bokeh.models import ColumnDataSource
@@ -54,16 +51,11 @@ if TYPE_CHECKING:
 OVERVIEW = 60  # commits from which a second figure below shows all of them
 ABOVE = 0.08  # of the axis, for the sizes of steps
 MOST_LABELLED_STEPS = 12  # steps with their size beside them
-LOGARITHMIC_RATIO = 4.0  # ratio of the largest to the smallest value from which logarithms help
 _STEP = [
-    ("", "@word"),
-    ("change", "@change"),
-    ("level", "@levels"),
-    ("accepted", "@reason"),
+    ("", "@text"),
     ("commit", "@commit"),
     ("author", "@author"),
     ("date", "@when"),
-    ("place", "@where"),
     ("found by", "@by"),
 ]
 
@@ -95,11 +87,8 @@ class History(View[list[list[Series]]]):
         plots: list[Any] = []
         for group in data:
             chart = Chart.of(group, self.points)
-            centres = chart.centres
-            logarithms = (
-                self.both and min(centres) > 0 and max(centres) / min(centres) >= LOGARITHMIC_RATIO
-            )
             drawn = _Drawing(chart)
+            logarithms = self.both and chart.frame.values.wide
             plots += (
                 [tabbed(["linear", "log"], drawn.figures)]
                 if logarithms
@@ -125,17 +114,19 @@ class _Drawing:
 
     def figures(self, axis: AxisScale) -> list[figure]:
         """On a linear or a logarithmic axis."""
-        from bokeh.models import Range1d
+        from bokeh.models import AdaptiveTicker, Range1d
 
-        chart = self.chart
-        commits, *notes = chart.notes()
-        title = " · ".join([commits, *changes_in_words(chart)])
-        plot = canvas(
-            title, "commit, oldest first", chart.label, caption=notes, height=324, y_axis=axis
-        )
+        chart, frame = self.chart, self.chart.frame
+        title = " · ".join([frame.extent, *frame.changes])
+        label = frame.values.label
+        plot = canvas(title, COMMITS_LABEL, label, caption=frame.caption, height=324, y_axis=axis)
         chart.along(plot)
         low, high = chart.bounds(axis)
         named_above = any(series.steps for series in chart.group) and axis == "linear"
+        if axis == "linear":
+            plot.yaxis.ticker = AdaptiveTicker(
+                mantissas=[1, 2, 5], desired_num_ticks=TICKS, num_minor_ticks=0
+            )
         plot.y_range = Range1d(start=low, end=high + ABOVE * (high - low) * named_above)
         entries: list[tuple[str, list[Any]]] = []
         words: dict[str, list[Any]] = {}
@@ -146,6 +137,7 @@ class _Drawing:
         for series, colour in zip(chart.group, self.colours, strict=True):
             self._levels(plot, series, colour if len(chart.group) > 1 else INK, words)
         for series in chart.group:
+            self._doubts(plot, series, (low, high), words)
             self._steps(plot, series, words)
         self._beginnings(plot, (low, high), words)
         legend(plot, entries + list(words.items()))
@@ -211,7 +203,7 @@ class _Drawing:
         levels = self.chart.outline(series).levels
         if not levels:
             return
-        factor = self.chart.scale.factor
+        factor = self.chart.frame.values.factor
         data = source(
             left=[one.left for one in levels],
             right=[one.right for one in levels],
@@ -288,6 +280,36 @@ class _Drawing:
             hover(plot, drawn[1:2], _STEP)
             words.setdefault(word, []).extend(drawn)
 
+    def _doubts(
+        self, plot: figure, series: Series, ends: tuple[float, float], words: dict[str, list[Any]]
+    ) -> None:
+        """Shades the commits at which a step may be, where there are several."""
+        from bokeh.models import Quad
+
+        steps = [
+            rise
+            for step, rise in self.chart.outline(series).rises
+            if step.word != "drift" and rise.last - rise.first > 1
+        ]
+        if not steps:
+            return
+        data = source(
+            first=[rise.first for rise in steps],
+            last=[rise.last for rise in steps],
+            low=[ends[0]] * len(steps),
+            high=[ends[1]] * len(steps),
+        )
+        quad = Quad(
+            left="first",
+            right="last",
+            bottom="low",
+            top="high",
+            fill_color=MUTED,
+            fill_alpha=0.1,
+            line_color=None,
+        )
+        words.setdefault("may be here", []).append(plot.add_glyph(data, quad))
+
     def _beginnings(
         self, plot: figure, ends: tuple[float, float], words: dict[str, list[Any]]
     ) -> None:
@@ -320,31 +342,23 @@ class _Drawing:
         words.setdefault("begins anew", []).append(line)
 
     def _row(self, series: Series, step: Step, rise: Rise) -> dict[str, Any]:
-        """A step with its mark on its commit, a drift with its mark in its middle, and what they
-        say.
-        """
-        place, factor = self.chart.place[step.commit], self.chart.scale.factor
-        drifts = step.word == "drift"
-        middle = (rise.before + rise.after) / 2
+        """A step or a drift where it is drawn, and what it says."""
+        factor = self.chart.frame.values.factor
         about = next(point for point in series.points if point.commit == step.commit)
         return {
             "left": rise.left,
             "right": rise.right,
             "before": rise.before * factor,
             "after": rise.after * factor,
-            "x": (rise.left + rise.right) / 2 if drifts else place,
-            "y": factor * (middle if drifts else rise.after),
-            "top": factor * (middle if drifts else max(rise.before, rise.after)),
+            "x": rise.x,
+            "y": rise.y * factor,
+            "top": (rise.y if step.word == "drift" else max(rise.before, rise.after)) * factor,
             "colour": style_of(step).colour,
-            "size": change(step.effect, None, None),
-            "word": named(step),
-            "change": change(step.effect, step.low, step.high),
-            "reason": shorten(step.accepted or "", HOVER),
+            "size": rise.label,
+            "text": shorten(rise.text, HOVER),
             "commit": f"{step.commit[:10]} {shorten(about.title, HOVER // 3)}",
             "author": shorten(about.author, HOVER // 3),
             "when": shorten(about.when, 40),
-            "where": where(step),
-            "levels": moved(step, series.unit),
             "by": support(step),
         }
 
@@ -357,7 +371,7 @@ class _Drawing:
             "All commits: drag the edges to choose some", "", "", height=84, tools="", y_axis=axis
         )
         below.toolbar_location = None
-        below.x_range = Range1d(start=chart.span[0], end=chart.span[1])
+        below.x_range = Range1d(start=chart.frame.start, end=chart.frame.end)
         below.axis.visible = below.grid.visible = False
         for series, colour in zip(chart.group, self.colours, strict=True):
             data = self._joined(chart.points(series))

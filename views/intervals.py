@@ -64,9 +64,10 @@ class Intervals(View[list[list[Series]]]):
             for value in point.medians
         ]
         dotted = 0 < len(executions) <= self.dots
-        versions, *notes = chart.notes()
+        frame = chart.frame
+        notes = list(frame.caption)
         if dotted:
-            found = np.array(executions) * chart.scale.factor
+            found = np.array(executions) * chart.frame.values.factor
             span = high - low
             low, high = (
                 min(low, max(found.min(), low - span)),
@@ -74,8 +75,10 @@ class Intervals(View[list[list[Series]]]):
             )
             beyond = int(((found < low) | (found > high)).sum())
             notes += [f"{counted(beyond, 'execution')} beyond the edge"] if beyond else []
-        title = " · ".join([versions, *_notes(chart)])
-        plot = canvas(title, "version, oldest first", chart.label, caption=notes, height=344)
+        title = " · ".join([frame.extent, *_notes(chart)])
+        plot = canvas(
+            title, "version, oldest first", chart.frame.values.label, caption=notes, height=344
+        )
         chart.along(plot)
         plot.y_range = Range1d(start=low, end=high + 0.08 * (high - low))
         entries: list[tuple[str, list[Any]]] = []
@@ -120,7 +123,7 @@ def _executions(plot: figure, chart: Chart, series: Series, shift: float, colour
     ]
     data = source(
         x=[place + shift + JITTER * (2 * (turn * 0.618034 % 1) - 1) for place, turn, _ in found],
-        y=[value * chart.scale.factor for *_, value in found],
+        y=[value * chart.frame.values.factor for *_, value in found],
     )
     return plot.add_glyph(
         data,
@@ -239,8 +242,10 @@ def _lines(chart: Chart, width: int) -> Iterator[str]:
     from perfvcs.pictures.terminal import Axis, foot, rail
 
     yield heading(chart, width)
-    yield from (cut(line, width) for line in folded(chart.notes() + _notes(chart), width))
-    axis, factor = Axis(*chart.bounds(), chart.label), chart.scale.factor
+    frame = chart.frame
+    words = [frame.extent, *frame.caption, *_notes(chart)]
+    yield from (cut(line, width) for line in folded(words, width))
+    axis, factor = Axis(*chart.bounds(), frame.values.label), frame.values.factor
     for series, name in zip(chart.group, environments(chart.group), strict=True):
         points = chart.points(series)
         if not points:
@@ -264,7 +269,7 @@ def _lines(chart: Chart, width: int) -> Iterator[str]:
             )
         for line in foot(axis, inner):
             yield f"{' ' * (COMMIT_COLUMNS + 3)}{line}"
-        yield fitted(f"{' ' * (COMMIT_COLUMNS + 3)}{chart.label}", width)
+        yield fitted(f"{' ' * (COMMIT_COLUMNS + 3)}{chart.frame.values.label}", width)
 
 
 def _numbers(point: Point, unit: str, width: int) -> str:

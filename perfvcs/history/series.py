@@ -147,7 +147,7 @@ def _gather(repository: Repository, name: str, delta: float | None) -> Gathered:
                         points,
                     )
                 ),
-                steps=[_step(finding, accepted) for finding in one.findings],
+                steps=[step_of(finding, accepted.reason(finding)) for finding in one.findings],
                 remarks=remarks_of(one),
             )
         series.append(shown)
@@ -175,8 +175,8 @@ def _held(levels: Iterable[Level], points: Sequence[Point]) -> Iterator[Level]:
             yield level
 
 
-def _step(finding: Finding, accepted: Allowance) -> Step:
-    """A finding for views."""
+def step_of(finding: Finding, accepted: str | None) -> Step:
+    """A finding as figures draw it; ``accepted`` says why it is."""
     return Step(
         finding.commit,
         finding.word,
@@ -191,7 +191,7 @@ def _step(finding: Finding, accepted: Allowance) -> Step:
         finding.high,
         finding.p,
         finding.detectors,
-        accepted.reason(finding) if finding.direction == "degradation" else None,
+        accepted,
         finding.contradiction,
         finding.levels if finding.curve else "",
     )

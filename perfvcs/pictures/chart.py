@@ -4,10 +4,9 @@ axis, and how far the values range.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 from textwrap import wrap
@@ -15,22 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs.check.subject import Point, Series
 from perfvcs.pictures.canvas import HOVER, AxisScale, plain
+from perfvcs.pictures.frame import TICKS, FramedCommit, FramedLine, HistoryFrame, frame
 from perfvcs.pictures.outline import Outline, outline
 from perfvcs.text.characters import shorten
-from perfvcs.text.quantity import Scale, change, interval, number, percent, quantity, scale
-from perfvcs.text.words import metric_name, metric_rank
+from perfvcs.text.quantity import change, interval, quantity
+from perfvcs.text.words import metric_rank
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
 
-TITLED_COMMITS = 12  # commits whose titles have room below an axis
-TITLE_CHARACTERS = 20  # characters of such a title
 TITLE_LINE = 52  # characters of a title that a telephone has room for
 REASON_CHARACTERS = 160  # of the reason why a series begins anew
 REMARK = 240  # of what it shows beside steps
-# share of the middle value that an axis spans at least: noise of a percent is not a mountain
-LEAST_SPAN = 0.02
-INTERVAL_ROOM = 0.75  # of the range of the centres, which intervals may take on either side
 TOOLTIP = [
     ("commit", "@commit"),
     ("author", "@author"),
@@ -44,34 +39,19 @@ TOOLTIP = [
 class Chart:
     """One benchmark's one metric in all its environments; ``commits`` are drawn, the newest, of
     ``every`` one that was measured.
-
-    Values times ``scale.factor`` are in ``scale.unit``.
     """
 
     group: Sequence[Series]
     every: list[str]
     commits: list[str]
     place: dict[str, int]
-    scale: Scale
 
     @classmethod
     def of(cls, group: Sequence[Series], most: int) -> Chart:
         """The chart of series that ``grouped`` put together, of at most so many commits."""
         every = order(group)
         commits = every[-most:]
-        centres = sorted(abs(point.centre) for series in group for point in series.points)
-        place = {commit: turn for turn, commit in enumerate(commits)}
-        return cls(group, every, commits, place, scale(centres[len(centres) // 2], group[0].unit))
-
-    @property
-    def label(self) -> str:
-        """What the values are, with their unit."""
-        return f"{metric_name(self.group[0].metric)} ({self.scale.unit})".replace(" ()", "")
-
-    @property
-    def span(self) -> tuple[float, float]:
-        """The ends of the axis of commits."""
-        return -0.7, len(self.commits) - 0.3
+        return cls(group, every, commits, {commit: turn for turn, commit in enumerate(commits)})
 
     def outline(self, series: Series) -> Outline:
         """The levels and changes of a series that are drawn."""
@@ -81,53 +61,48 @@ class Chart:
         """Those points of a series that are drawn."""
         return [point for point in series.points if point.commit in self.place]
 
-    @property
-    def centres(self) -> list[float]:
-        """All values that are drawn, in the metric's unit."""
-        return [point.centre for series in self.group for point in self.points(series)]
+    @cached_property
+    def frame(self) -> HistoryFrame:
+        """The axes of the figure, and what is said beside it."""
+        points = [self.points(series) for series in self.group]
+        titles = {point.commit: point.title for series in self.group for point in series.points}
+        return frame(
+            self.group[0].metric,
+            self.group[0].unit,
+            [
+                FramedLine(
+                    [point.centre for point in line],
+                    [point.low for point in line],
+                    [point.high for point in line],
+                )
+                for line in points
+            ],
+            [FramedCommit(commit, titles[commit]) for commit in self.commits],
+            every=len(self.every),
+            days=[point.when[:10] for series in self.group for point in series.points],
+            changes=self._changes(),
+            notes=self._notes(),
+        )
 
     def bounds(self, axis: AxisScale = "linear") -> tuple[float, float]:
-        """The ends of an axis in ``scale.unit``: all centres and most of their intervals, and never
-        less than 2 % of the middle.
-        """
-        centres = self.centres
-        low, high = min(centres), max(centres)
-        if axis == "log":
-            room = (high / low) ** 0.08
-            return low / room * self.scale.factor, high * room * self.scale.factor
-        span = max(high - low, LEAST_SPAN * abs(low / 2 + high / 2), 1e-300)
-        ends = [
-            end
-            for series in self.group
-            for point in self.points(series)
-            for end in (point.low, point.high)
-            if end is not None
-        ]
-        bottom = max(min([low, *ends]), low - INTERVAL_ROOM * span) - 0.06 * span
-        top = min(max([high, *ends]), high + INTERVAL_ROOM * span) + 0.06 * span
-        spare = max(0.0, LEAST_SPAN * abs(low / 2 + high / 2) - (top - bottom)) / 2
-        return (bottom - spare) * self.scale.factor, (top + spare) * self.scale.factor
+        """The ends of an axis in the unit of the frame."""
+        values = self.frame.values
+        low, high = values.log if axis == "log" and values.log else (values.low, values.high)
+        return low * values.factor, high * values.factor
 
-    def notes(self) -> list[str]:
-        """How many commits, how far their values range, and what is not as one would think."""
-        shown, centres = f"{len(self.every):,} commits{_span(self.group)}", self.centres
-        found = [shown if len(self.every) > 1 else "one commit: no history yet"]
-        found += (
-            [f"the newest {len(self.commits):,} drawn"]
-            if len(self.commits) < len(self.every)
-            else []
-        )
-        if len(centres) > 1:
-            found.append(_range(min(centres), max(centres), self.scale))
-        low, high = self.bounds()
-        found += ["the axis does not begin at 0"] if low > 0 or high < 0 else []
+    def _changes(self) -> list[str] | None:
+        """What changed for good among the commits that are drawn; None if no series was looked
+        at.
+        """
+        if not any(series.levels for series in self.group):
+            return None
+        return [rise.name for series in self.group for _, rise in self.outline(series).rises]
+
+    def _notes(self) -> list[str]:
+        """What only points and series know: branches, beginnings and remarks."""
         points = [point for series in self.group for point in self.points(series)]
-        alone = sum(point.low is None for point in points)
-        if alone:
-            found.append("commits with one execution have no interval")
         aside = len({point.commit for point in points if point.aside})
-        if aside:
-            found.append(f"{aside:,} on branches that were merged, not joined")
+        found = [f"{aside:,} on branches that were merged, not joined"] if aside else []
         for series in self.group:
             if series.begins and series.points:
                 found.append(
@@ -135,22 +110,19 @@ class Chart:
                     f" {plain(series.begins, REASON_CHARACTERS)}"
                 )
             found += [plain(remark, REMARK) for remark in series.remarks]
-        return list(dict.fromkeys(found))
+        return found
 
     def along(self, plot: figure) -> None:
         """The commits as the horizontal axis of a figure."""
         from bokeh.models import AdaptiveTicker, Range1d
 
-        plot.x_range = Range1d(start=self.span[0], end=self.span[1])
-        plot.xaxis.ticker = AdaptiveTicker(min_interval=1, desired_num_ticks=6, num_minor_ticks=0)
-        titles = (
-            {point.commit: point.title for series in self.group for point in series.points}
-            if len(self.place) <= TITLED_COMMITS
-            else {}
+        drawn = self.frame
+        plot.x_range = Range1d(start=drawn.start, end=drawn.end)
+        plot.xaxis.ticker = AdaptiveTicker(
+            min_interval=1, desired_num_ticks=TICKS, num_minor_ticks=0
         )
         plot.xaxis.major_label_overrides = {
-            number: plain(titles.get(commit, ""), TITLE_CHARACTERS) or commit[:8]
-            for commit, number in self.place.items()
+            number: plain(name) for number, name in enumerate(drawn.names)
         }
         plot.xaxis.major_label_orientation = 0.6
         plot.xgrid.visible = False
@@ -241,7 +213,7 @@ def places(chart: Chart, points: Sequence[Point], shift: float = 0.0) -> dict[st
         (point.centre, *(point.centre if end is None else end for end in (point.low, point.high)))
         for point in points
     ]
-    y, low, high = np.array(ends, dtype=np.float64).reshape(-1, 3).T * chart.scale.factor
+    y, low, high = np.array(ends, dtype=np.float64).reshape(-1, 3).T * chart.frame.values.factor
     x = np.array([chart.place[point.commit] for point in points], dtype=np.float64)
     return {"x": x + shift, "y": y, "low": low, "high": high}
 
@@ -281,21 +253,3 @@ def _relative(point: Point) -> str:
     if point.low is None or point.high is None or not point.centre:
         return "(no interval)"
     return interval(point.low / point.centre - 1, point.high / point.centre - 1)
-
-
-def _range(low: float, high: float, chosen: Scale) -> str:
-    """``values from 12.9 to 14.7 ms, 14 % apart``."""
-    least, most = (f"{number(end * chosen.factor)}" for end in (low, high))
-    if low == high:
-        return f"all values are {least} {shorten(chosen.unit, 24)}".rstrip()
-    apart = f", {percent(high / low - 1)[1:]} apart" if low > 0 else ""
-    return f"values from {least} to {most} {shorten(chosen.unit, 24)}".rstrip() + apart
-
-
-def _span(group: Iterable[Series]) -> str:
-    """``, 2024-01-03 to 2024-06-30``: the days of the first and the last commit; empty if they are
-    not ISO 8601.
-    """
-    days = sorted(point.when[:10] for series in group for point in series.points)
-    known = all(re.fullmatch(r"\d{4}-\d\d-\d\d", day) for day in (days[0], days[-1]))
-    return f", {days[0]} to {days[-1]}" if known and days[0] != days[-1] else ""

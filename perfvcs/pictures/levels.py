@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from perfvcs.check.subject import Series, Step
 from perfvcs.pictures.canvas import BLUE, SEEN, MarkStyle
 from perfvcs.pictures.chart import Chart, environments, folded
-from perfvcs.pictures.outline import LevelLine, appearance
+from perfvcs.pictures.frame import COMMITS_LABEL
+from perfvcs.pictures.outline import LevelLine, appearance, moved, named, where
 from perfvcs.pictures.parts import DrawnUnit
 from perfvcs.text.characters import columns, cut, fitted, padded, shorten, sparkline, wrapped
 from perfvcs.text.quantity import change, quantity
-from perfvcs.text.quantity import step as levels
-from perfvcs.text.words import counted, metric_name
+from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:
     from perfvcs.pictures.terminal import Axis, Plot
@@ -26,53 +26,12 @@ TITLE = 60
 NAME, SPARK = 30, 20  # columns of a line that stands for a chart
 
 
-def changes_in_words(chart: Chart) -> list[str]:
-    """In words, how many lasting changes there are among the commits that are drawn; nothing if no
-    series was looked at.
-    """
-    if not any(series.levels for series in chart.group):
-        return []
-    steps = [step for series in chart.group for step, _ in chart.outline(series).rises]
-    words = [
-        (word, sum(named(step) == word for step in steps))
-        for word in dict.fromkeys(map(named, steps))
-    ]
-    return [counted(count, word) for word, count in words] or ["no lasting change"]
-
-
-def named(step: Step) -> str:
-    """``lasting degradation``, ``accepted degradation``, ``drift``."""
-    kind = "drift" if step.word == "drift" else step.direction
-    return (
-        f"accepted {kind}"
-        if step.accepted is not None
-        else "drift"
-        if step.word == "drift"
-        else f"lasting {kind}"
-    )
-
-
 def style_of(step: Step) -> MarkStyle:
     """How a step is drawn: a drift as a diamond in the colour of its direction."""
     seen = appearance(
         step.direction, drift=step.word == "drift", accepted=step.accepted is not None
     )
     return MarkStyle(SEEN[step.direction].colour, "diamond", "◆") if seen == "drift" else SEEN[seen]
-
-
-def moved(step: Step, unit: str) -> str:
-    """The levels before and after."""
-    return (step.levels or levels(step.before, step.after, unit)).replace("->", "→")
-
-
-def where(step: Step) -> str:
-    """Which commits it may be."""
-    if step.commits == 1:
-        return "exactly here"
-    return (
-        f"{'over' if step.word == 'drift' else 'one of'} {step.commits:,} commits"
-        f" {step.first[:10]}..{step.last[:10]}"
-    )
 
 
 def support(step: Step) -> str:
@@ -123,9 +82,10 @@ def timeline(chart: Chart, width: int) -> Iterator[str]:
     from perfvcs.pictures.terminal import Axis
 
     yield heading(chart, width)
-    yield from (cut(line, width) for line in folded(chart.notes() + changes_in_words(chart), width))
-    low, high = chart.bounds()
-    axis = Axis(low, high, chart.label)
+    frame = chart.frame
+    words = [frame.extent, *frame.caption, *frame.changes]
+    yield from (cut(line, width) for line in folded(words, width))
+    axis = Axis(*chart.bounds(), frame.values.label)
     for series, name in zip(chart.group, environments(chart.group), strict=True):
         if chart.points(series):
             yield ""
@@ -166,13 +126,13 @@ def _plot(chart: Chart, series: Series, axis: Axis, width: int) -> Plot:
     """Dots, whiskers where there is room for them, level lines, and signs for steps."""
     from perfvcs.pictures.terminal import Axis, Plot
 
-    points, factor = chart.points(series), chart.scale.factor
+    points, factor = chart.points(series), chart.frame.values.factor
     outline = chart.outline(series)
     named_places = {0: chart.commits[0], len(chart.commits) - 1: chart.commits[-1]}
     named_places |= {chart.place[step.commit]: step.commit for step, _ in outline.rises}
     names = {float(place): commit[:8] for place, commit in named_places.items()}
     plot = Plot(
-        Axis(-0.5, len(chart.commits) - 0.5, "commit, oldest first", names=names),
+        Axis(-0.5, len(chart.commits) - 0.5, COMMITS_LABEL, names=names),
         axis,
         width,
         TIMELINE_HEIGHT,

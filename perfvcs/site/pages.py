@@ -8,6 +8,7 @@ import re
 
 import msgspec
 
+from perfvcs.pictures.frame import HistoryFrame
 from perfvcs.pictures.outline import LevelLine, Rise
 from perfvcs.site.model import (
     BranchData,
@@ -98,17 +99,11 @@ class ChangesData(msgspec.Struct, frozen=True):
 
 
 class Mark(Rise, frozen=True, kw_only=True):
-    """A step as a figure draws it: the same as ``StepData``, with numbers of the page's list of
-    commits, and how it looks.
-
-    A ``drift`` takes its commits from ``first`` to ``last``; a step is at ``place``, and may be at
-    any of them. ``levels`` are those in words that are to be shown, where they are not ``before``
-    and ``after``.
+    """A step as a figure draws it: the same as ``StepData``, on a ``place`` in the page's list of
+    commits.
     """
 
     place: int
-    first: int
-    last: int
     word: str
     drift: bool
     state: ChangeState
@@ -116,7 +111,6 @@ class Mark(Rise, frozen=True, kw_only=True):
     effect: float
     low: float | None
     high: float | None
-    levels: str = ""
 
 
 class Track(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,8 +159,8 @@ class Remark(msgspec.Struct, frozen=True):
 
 
 class SeriesData(msgspec.Struct, frozen=True, kw_only=True):
-    """The page of one benchmark's one metric in all environments; ``factor`` and ``scaled`` bring
-    values to a readable unit.
+    """The page of one benchmark's one metric in all environments; ``frame`` has the axes and
+    the words of its figure.
 
     The commits that any of its tracks has come as columns, oldest first by ancestry: short id (its
     page is ``commits/ID.html``), day, author (a number in ``authors``) and title.
@@ -176,9 +170,7 @@ class SeriesData(msgspec.Struct, frozen=True, kw_only=True):
     metric: str
     unit: str
     better: str
-    factor: float
-    scaled: str
-    span: str
+    frame: HistoryFrame
     authors: list[str]
     ids: list[str]
     days: list[str]

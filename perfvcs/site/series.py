@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.check.subject import Subject
 from perfvcs.history.finding import remarks_of
 from perfvcs.history.record import SeriesRecord
-from perfvcs.pictures.outline import appearance, between, edges
+from perfvcs.history.series import step_of
+from perfvcs.pictures.frame import FramedCommit, FramedLine, HistoryFrame, frame
+from perfvcs.pictures.outline import between, drawn
 from perfvcs.site import model, template
 from perfvcs.site.contents import Contents, effect, figures, level, metric
 from perfvcs.site.folder import Output, digest, packed
 from perfvcs.site.model import known
 from perfvcs.site.pages import Mark, NewestLevel, Remark, SeriesData, Track
 from perfvcs.text.characters import shorten
-from perfvcs.text.quantity import UNIT_WIDTH, interval, quantity, scale
+from perfvcs.text.quantity import UNIT_WIDTH, interval, quantity
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
@@ -170,23 +173,20 @@ def page(contents: Contents, url: str) -> SeriesData:
         notes.append(f"The figures show the newest {len(places):,} of {len(whole):,} commits.")
     columns = contents.columns
     authors, author = np.unique(columns.author[places], return_inverse=True)
-    everything = np.concatenate([series.levels for series in all_series])
-    chosen = scale(float(np.exp(np.median(everything))), line.unit)
+    tracks = [_track(contents, number, places) for number in numbers]
     steps = contents.ordered(contents.pages[url])
     return SeriesData(
         benchmark=contents.benchmark(all_series[0]),
         metric=metric(all_series[0]),
         unit=shorten(line.unit, UNIT_WIDTH),
         better=line.better,
-        factor=chosen.factor,
-        scaled=shorten(chosen.unit, UNIT_WIDTH),
-        span=_span(everything, len(whole), line.unit),
+        frame=_frame(contents, all_series, tracks, places, whole),
         authors=[columns.authors[number] for number in authors.tolist()],
         ids=columns.ids[places].tolist(),
         days=columns.days[places].tolist(),
         author=author.tolist(),
         titles=columns.titles[places].tolist(),
-        tracks=[_track(contents, number, places) for number in numbers],
+        tracks=tracks,
         steps=[contents.step(*pair) for pair in steps[:TABLE_STEPS]],
         remarks=[
             Remark(contents.environment(series).name, shorten(remark, COMMAND))
@@ -257,13 +257,20 @@ def _mark(contents: Contents, number: int, turn: int, places: NDArray[np.int64])
     import numpy as np
 
     finding, status = contents.finding(number, turn), contents.statuses[number][turn]
-    numbers = figures(finding)
+    series, numbers = contents.record.series[number], figures(finding)
+    accepted = status.reason if status.state == "accepted" else None
+    step = replace(
+        step_of(finding, accepted),
+        before=numbers.before,
+        after=numbers.after,
+        effect=numbers.effect,
+        low=numbers.low,
+        high=numbers.high,
+    )
     ends = [finding.turn, contents.places[finding.first], contents.places[finding.last]]
     place, first, last = np.searchsorted(places, ends).tolist()
     return Mark(
         place=place,
-        first=first,
-        last=last,
         word=finding.direction,
         drift=finding.drift,
         state=status.state,
@@ -271,13 +278,14 @@ def _mark(contents: Contents, number: int, turn: int, places: NDArray[np.int64])
         effect=numbers.effect,
         low=numbers.low,
         high=numbers.high,
-        before=numbers.before,
-        after=numbers.after,
-        levels=finding.levels.replace("->", "→") if finding.curve else "",
-        look=appearance(
-            finding.direction, drift=finding.drift, accepted=status.state == "accepted"
+        **drawn(
+            step,
+            series.line.unit,
+            place,
+            since=first - 0.5 if finding.drift else None,
+            among=(first, last),
+            status=f"{status.state}: {status.reason}" if status.reason else "",
         ),
-        **edges(place, first - 0.5 if finding.drift else None),
     )
 
 
@@ -287,15 +295,29 @@ def command(series: SeriesRecord) -> str:
     return " ".join(filter(None, (job.cmd, job.args, job.workload)))
 
 
-def _span(levels: NDArray[np.float64], commits: int, unit: str) -> str:
-    import numpy as np
+def _frame(
+    contents: Contents,
+    all_series: Sequence[SeriesRecord],
+    tracks: Sequence[Track],
+    places: NDArray[np.int64],
+    whole: NDArray[np.int64],
+) -> HistoryFrame:
+    """The axes of the figure of commits at ``places`` of the ``whole`` history, and its words."""
+    from perfvcs.history.judging import SHORTEST_SERIES
 
-    low, high = (float(value) for value in np.exp([levels.min(), levels.max()]))
-    count = counted(commits, "commit")
-    return (
-        f"{count}, {quantity(low, unit)}"
-        if low == high
-        else f"{count}, from {quantity(low, unit)} to {quantity(high, unit)}"
+    columns, line = contents.columns, all_series[0].line
+    examined = any(
+        series.findings or len(series.places) >= SHORTEST_SERIES for series in all_series
+    )
+    names = zip(columns.ids[places].tolist(), columns.titles[places].tolist(), strict=True)
+    return frame(
+        line.metric,
+        line.unit,
+        [FramedLine(track.levels, track.low, track.high) for track in tracks],
+        [FramedCommit(commit, title) for commit, title in names],
+        every=len(whole),
+        days=columns.days[whole].tolist(),
+        changes=[mark.name for track in tracks for mark in track.steps] if examined else None,
     )
 
 
@@ -330,9 +352,8 @@ def _notes(all_series: list[SeriesRecord]) -> list[str]:
     from perfvcs.history.judging import SHORTEST_SERIES
 
     notes = []
-    if all(len(series.places) == 1 for series in all_series):
-        notes.append("One commit was measured: no history yet.")
-    elif all(len(series.places) < SHORTEST_SERIES and not series.findings for series in all_series):
+    longest = max(len(series.places) for series in all_series)
+    if 1 < longest < SHORTEST_SERIES and not any(series.findings for series in all_series):
         notes.append(
             f"Fewer than {SHORTEST_SERIES} measured commits: too few to look for lasting changes."
         )
@@ -342,6 +363,4 @@ def _notes(all_series: list[SeriesRecord]) -> list[str]:
             f"{counted(unjudged, 'older value')} were not compared with the one before; `perf"
             " check` does that."
         )
-    if any((series.executions == 1).any() for series in all_series):
-        notes.append("Commits with one execution have no interval.")
     return notes

@@ -13,8 +13,9 @@ from histories import grow, measured, store
 
 from perfvcs.check import register
 from perfvcs.check.acceptance import Acceptance
+from perfvcs.check.subject import Step
 from perfvcs.pictures.chart import Chart
-from perfvcs.pictures.outline import LevelLine, Rise, appearance, between, edges
+from perfvcs.pictures.outline import LevelLine, Rise, between, drawn
 from perfvcs.reports.show import subject_of
 from perfvcs.repository import Repository
 
@@ -80,12 +81,23 @@ def test_an_accepted_step_looks_accepted_on_both(project: Project, perf: Perf) -
 
 
 def rise(commit: int, before: float, after: float, since: float | None = None) -> Rise:
-    return Rise(
-        look=appearance("degradation", drift=since is not None, accepted=False),
+    word = "degradation" if since is None else "drift"
+    step = Step(
+        commit="c",
+        word=word,
+        direction="degradation",
+        first="b",
+        last="c",
+        commits=2,
         before=before,
         after=after,
-        **edges(commit, since),
+        effect=after / before - 1,
+        low=None,
+        high=None,
+        p=None,
+        detectors=(),
     )
+    return Rise(**drawn(step, "s", commit, since=since))
 
 
 def test_levels_lie_between_changes_and_none_lies_in_a_drift() -> None:

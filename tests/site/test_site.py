@@ -24,8 +24,10 @@ from conftest import ROOT, Once, Project
 from pictures import ATTACKS
 from samples import sample_profile
 
+from perfvcs.check.subject import Step
 from perfvcs.cli import group
 from perfvcs.pictures import outline
+from perfvcs.pictures.frame import FramedCommit, FramedLine, HistoryFrame, frame
 from perfvcs.profile import Collected, Environment, Job, Metric, Profile, Resources
 from perfvcs.repository import Repository
 from perfvcs.site.model import ChangeState
@@ -527,12 +529,14 @@ def test_the_history_has_levels_steps_intervals_and_words_for_the_axis(
         == 2
     )
     words = opened.run("document.querySelector('#history .reach').textContent")
-    assert re.search(
-        r"Values range over up to \d+\.\d % in one environment; the axis does not begin at zero\."
+    assert re.fullmatch(
+        r"Values from \S+ to \S+ ms, up to \S+ % apart in one environment;"
+        r" the axis does not begin at 0; commits with one execution have no interval\."
         r" 48 commits in sight\.",
         words,
     )
-    assert opened.run("document.querySelector('#history .axis').textContent") == "ms"
+    axis = opened.run("document.querySelector('#history .axis').textContent")
+    assert axis == "wall time (ms)"
     assert opened.run("document.querySelectorAll('.chips a[href^=\"../profiles/\"]').length") == 2
     assert "lasting degradation" in opened.run(
         "document.querySelector('svg.main').getAttribute('aria-label')"
@@ -663,7 +667,7 @@ def test_the_legend_hides_environments_intervals_levels_and_changes(tab: Open, s
     before = opened.run(ticks)
     opened.click("#history .bar button:nth-child(7)")
     assert opened.run(ticks)[0] == "0" and before[0] != "0"
-    assert "zero" not in opened.run("document.querySelector('#history .reach').textContent")
+    assert "begin at 0" not in opened.run("document.querySelector('#history .reach').textContent")
     opened.click("#history .bar button:nth-child(7)")
     opened.click("#history .bar button:nth-child(6)")
     assert (
@@ -991,10 +995,31 @@ def marked(
     reason: str = "",
 ) -> Mark:
     """A change as the data of a page has it."""
+    step = Step(
+        commit=f"c{place}",
+        word="drift" if drift else word,
+        direction=word,
+        first=f"c{first}",
+        last=f"c{last}",
+        commits=last - first + 1,
+        before=before,
+        after=after,
+        effect=effect,
+        low=None,
+        high=None,
+        p=None,
+        detectors=(),
+    )
+    figure = outline.drawn(
+        step,
+        "s",
+        place,
+        since=first - 0.5 if drift else None,
+        among=(first, last),
+        status=f"{state}: {reason}" if reason else "",
+    )
     return Mark(
         place=place,
-        first=first,
-        last=last,
         word=word,
         drift=drift,
         state=state,
@@ -1002,10 +1027,20 @@ def marked(
         effect=effect,
         low=None,
         high=None,
-        before=before,
-        after=after,
-        look=outline.appearance(word, drift=drift, accepted=False),
-        **outline.edges(place, first - 0.5 if drift else None),
+        **figure,
+    )
+
+
+def framed(*tracks: dict[str, Any]) -> HistoryFrame:
+    """The axes and words of a figure of these tracks."""
+    count = max(len(one["places"]) for one in tracks)
+    return frame(
+        "wall",
+        "s",
+        [FramedLine(one["levels"], one["low"], one["high"]) for one in tracks],
+        [FramedCommit(f"c{number}", "") for number in range(count)],
+        every=count,
+        days=["2026-01-01"],
     )
 
 
@@ -1014,6 +1049,7 @@ def drawn(opened: Tab, *tracks: dict[str, Any]) -> None:
     count = max(len(one["places"]) for one in tracks)
     page = {
         "benchmark": "b",
+        "frame": msgspec.to_builtins(framed(*tracks)),
         "unit": "s",
         "better": "lower",
         "authors": ["Ada"],
@@ -1083,16 +1119,15 @@ def test_a_drift_is_slanted_what_is_in_doubt_is_shaded_and_a_new_beginning_is_na
     }
     levels = [1.0] * 4 + [1, 1.05, 1.1, 1.15, 1.2] + [1.2] * 5 + [1.08] * 6
     drawn(opened, track("a", levels, gradual, sudden, began="cpu differs"))
-    assert (
-        opened.run("document.querySelector('#history .level').getAttribute('d').match(/L/g).length")
-        == 1
-    )
+    path = opened.run("document.querySelector('#history .level').getAttribute('d')")
+    upright = [start == end for start, end in re.findall(r"M([\d.]+),[\d.]+L([\d.]+),", path)]
+    assert upright == [False, True]
     assert opened.run("document.querySelectorAll('#history .doubt').length") == 2
     titles = opened.run(
         "[...document.querySelectorAll('#history title')].map(one => one.textContent).join(' ')"
     )
     assert (
-        "drift +20.0 %: 1 s → 1.2 s; over 5 commits c4..c8; over: undone" in titles
+        "↗ drift +20.0 %: 1.000 → 1.200 s; over 5 commits c4..c8; over: undone" in titles
         and "one of 3 commits c12..c14" in titles
     )
     assert "begins anew: cpu differs" in titles and opened.problems() == []
@@ -1106,8 +1141,8 @@ def test_enormous_intervals_are_cut_off_and_reported(tab: Open, site: Path) -> N
     }
     drawn(opened, wild)
     words = (
-        "Values range over 10.0 %; the axis does not begin at zero; 1 interval reaches beyond the"
-        " figure. 4 commits in sight."
+        "Values from 1 to 1.1 s, 10.0 % apart; the axis does not begin at 0; commits with one"
+        " execution have no interval; 1 interval reaches beyond the figure. 4 commits in sight."
     )
     assert opened.run("document.querySelector('#history .reach').textContent") == words
     assert [
@@ -1118,7 +1153,8 @@ def test_enormous_intervals_are_cut_off_and_reported(tab: Open, site: Path) -> N
         )
     ][-1] < 1.3
     opened.run(
-        "perf.intervals.draw(document.querySelector('#history'), {unit: 's', tracks: [0]}, {name:"
+        f"const frame = {json.dumps(msgspec.to_builtins(framed(wild)))};"
+        "perf.intervals.draw(document.querySelector('#history'), {unit: 's', frame, tracks: [0]}, {name:"
         " 'a', points: [1, 2].map(turn => ({x: turn, turn, level: 1, low: .5, high: turn * 9,"
         " executions: 2, effect: null, word: 'same', track: {marks: []},commit: {short: 'c', title:"
         " '', author: '', day: '', url: 'x.html'}}))})"
@@ -1137,13 +1173,13 @@ def test_values_of_zero_and_below_have_no_logarithmic_axis(tab: Open, site: Path
     opened = tab(site / "about.html")
     drawn(opened, track("a", [0, -1, 2, 3, 0]))
     assert "log axis" not in opened.run("document.querySelector('#history .bar').textContent")
-    assert "Some values are zero or below." in opened.run(
+    assert "Values from -1 to 3 s; commits" in opened.run(
         "document.querySelector('#history .reach').textContent"
     )
     equal = tab(site / "about.html")
     drawn(equal, track("a", [5.0] * 3))
     assert (
-        "Values range over 0 %"
+        "All values are 5 s; the axis does not begin at 0"
         in equal.run("document.querySelector('#history .reach').textContent")
         and equal.problems() == []
     )
@@ -1203,6 +1239,32 @@ def test_numbers_read_as_everywhere_else(tab: Open, site: Path) -> None:
     found = zip(asked, chain(*texts[0], texts[1]), expected, strict=True)
     assert [row for row in found if row[1] != row[2]] == []
     assert len(asked) > 9_000
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [[1.0, 1.1, 1.05, 1.02], [5.0] * 3, [0, -1, 2, 3], [1e-9, 1e9, 7.0], [3.0], [1.0, 1.001]],
+)
+def test_the_axis_in_sight_ends_where_the_page_says(
+    tab: Open, site: Path, levels: list[float]
+) -> None:
+    """perf.plot.ends and the rule of perfvcs/pictures/frame.py, linear and logarithmic."""
+    line = track("a", levels)
+    line["low"] = [None, *(level - 0.4 for level in levels[1:])]
+    line["high"] = [None, *(level + 90.0 for level in levels[1:])]
+    values = framed(line).values
+    points = [
+        {"level": level, "low": low, "high": high}
+        for level, low, high in zip(levels, line["low"], line["high"], strict=True)
+    ]
+    rule = json.dumps(msgspec.to_builtins(values.rule))
+    opened = tab(site / "about.html")
+    ends = opened.run(f"perf.plot.ends({json.dumps(points)}, {rule})")
+    assert ends == pytest.approx([values.low, values.high], rel=1e-12)
+    if values.log:
+        options = "{logarithmic: true}"
+        ends = opened.run(f"perf.plot.ends({json.dumps(points)}, {rule}, {options})")
+        assert ends == pytest.approx(values.log, rel=1e-12)
 
 
 def test_ticks_are_round_and_within_their_range(tab: Open, site: Path) -> None:

@@ -3,7 +3,7 @@
 // One line per environment; each layer and each line can be hidden.
 var perf = globalThis.perf || {};
 perf.History = (() => {
-  const {AXIS, node, element, round, mark, ruler, extent, bounded, valueAxis, tip, toggle, fitted, position} = perf.plot;
+  const {AXIS, node, element, round, mark, ruler, ends, valueAxis, tip, toggle, fitted, position} = perf.plot;
   const {layers, words} = perf;
   const HEIGHT = 300, RIGHT = 16, TOP = 12, BOTTOM = 40; // without the rows of labels above
   const FEWEST = 4, ROOMY = 80; // commits in sight: at least, and where one of many is asked for
@@ -78,7 +78,7 @@ perf.History = (() => {
       }
       if (points.some(point => point.low != null)) bar.append(layer("bounds", "99 % intervals"));
       if (this.tracks.some(track => track.lines.length)) bar.append(layer("means", "levels"), layer("marks", "changes"));
-      if (points.every(point => point.level > 0)) bar.append(option("logarithmic", "log axis"));
+      if (this.series.frame.values.log) bar.append(option("logarithmic", "log axis"));
       this.all = element("button", {type: "button", class: "chip all", disabled: state.to - state.from > this.last + 1 - 1e-9 ? "" : null}, "show all");
       this.all.addEventListener("click", () => this.whole());
       bar.append(option("zero", "from zero"), this.all);
@@ -120,21 +120,21 @@ perf.History = (() => {
       const {state, series, shown} = this, shows = name => !state.hidden.has(name);
       const inSight = point => point.x >= state.from && point.x <= state.to;
       const lines = shown.map(track => ({track, points: track.points.filter(inSight)})), seen = lines.flatMap(line => line.points);
-      const range = extent(shows("bounds") ? bounded(seen) : seen.map(point => point.level), state);
+      const {values} = series.frame, range = ends(seen, values.rule, {...state, bounds: shows("bounds")});
       const frame = {left: AXIS, right: state.width - RIGHT, seen}, x = ruler(state.from, state.to, frame.left, frame.right);
       const labels = shows("marks") ? layers.labels(shown, {...frame, x}) : {height: 0, found: []}, height = HEIGHT + labels.height;
       Object.assign(frame, {x, top: TOP + labels.height, bottom: height - BOTTOM});
       frame.y = ruler(...range, frame.bottom, frame.top, state.logarithmic);
       this.frame = frame;
-      const axes = node("g", {}, ...layers.commits(series.commits, frame, state.from, state.to));
-      valueAxis(axes, frame, frame.y, range, series.unit, state.logarithmic);
+      const axes = node("g", {}, ...layers.commits(series, frame, state));
+      valueAxis(axes, frame, frame.y, range, values, state);
       const inner = node("g", {"clip-path": `url(#${this.sight})`}, ...lines.map(({track, points}) => node("g", {class: `track${track.turn}`},
         shows("bounds") ? layers.bounds(points, frame) : null, ...layers.values(track, points, frame), shows("means") ? layers.means(track, frame) : null)));
-      const above = node("g", {}, ...(shows("marks") ? layers.marks(series, shown, frame, labels) : [])); // its labels stand above what is clipped
+      const above = node("g", {}, ...(shows("marks") ? layers.marks(shown, frame, labels) : [])); // its labels stand above what is clipped
       this.main.setAttribute("viewBox", `0 0 ${state.width} ${height}`);
       this.main.setAttribute("height", height);
       this.main.replaceChildren(this.#clip(frame), axes, inner, above);
-      this.said.textContent = `${words.reach(lines.map(line => line.points), range)} ${this.#count()}`;
+      this.said.textContent = `${words.sight(series.frame, seen, range)} ${this.#count()}`;
       this.overview?.render();
       this.ring();
       this.changed(this.words);

@@ -2,7 +2,7 @@
 // The detailed chart of the newest versions: a mean with its 99 % interval each, and a bold line wherever one differs from the one before.
 var perf = globalThis.perf || {};
 perf.intervals = (() => {
-  const {AXIS, node, element, round, mark, ruler, extent, bounded, valueAxis} = perf.plot, {MOVED, details, intervals, reach} = perf.words;
+  const {AXIS, node, element, round, mark, ruler, ends, valueAxis} = perf.plot, {MOVED, details, intervals, sight} = perf.words;
   const {percent} = perf.number;
   const NEWEST = 60, HEIGHT = 340, TOP = 40, BOTTOM = 84, LEAST = 15; // versions, and pixels: of the figure, and at least for a version
 
@@ -13,21 +13,21 @@ perf.intervals = (() => {
       place.append(element("p", {class: "quiet"}, points.length ? "One measured commit: there is nothing to compare it with yet." : "No commit was measured here."));
       return;
     }
-    const width = Math.max(place.clientWidth - AXIS, 20 + LEAST * points.length), range = extent(bounded(points));
+    const width = Math.max(place.clientWidth - AXIS, 20 + LEAST * points.length), {values} = series.frame, range = ends(points, values.rule);
     const frame = {left: 0, right: width - 16, top: TOP, bottom: HEIGHT - BOTTOM};
     frame.x = ruler(-0.5, points.length - 0.5, frame.left, frame.right);
     const y = ruler(...range, frame.bottom, frame.top);
     frame.y = value => Math.max(frame.top, Math.min(frame.bottom, y(value))); // what reaches beyond is cut off, and said
     const axis = node("svg", {width: AXIS, height: HEIGHT, "aria-hidden": "true"}); // stays where it is while the figure scrolls
     const figure = node("svg", {class: "detail", width, height: HEIGHT, role: "img", "aria-label": intervals(points)});
-    valueAxis(figure, frame, frame.y, range, series.unit, false, axis);
+    valueAxis(figure, frame, frame.y, range, values, {labels: axis, label: values.unit || "count"});
     figure.append(
       node("line", {class: "base", x1: frame.left, x2: frame.right, y1: frame.bottom, y2: frame.bottom}),
       ...points.map((point, turn) => version(series, point, turn, frame)),
       ...points.flatMap((point, turn) => turn && MOVED.includes(point.word) ? change(points[turn - 1], point, turn, frame) : []),
     );
     const scroll = element("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": "detailed chart, scrolls sideways"}, figure);
-    const words = reach([points], range) + (left ? ` The ${points.length} newest of ${track.points.length} commits.` : "");
+    const words = sight({...series.frame, ranges: []}, points, range) + (left ? ` The ${points.length} newest of ${track.points.length} commits.` : "");
     place.append(element("div", {class: "sides"}, axis, scroll), element("p", {class: "quiet reach"}, words));
     scroll.scrollLeft = scroll.scrollWidth;
   }

@@ -2,20 +2,20 @@
 // The layers of a history, each from what is in sight to elements of SVG; `frame` has the borders and the scales `x` and `y`.
 var perf = globalThis.perf || {};
 perf.layers = (() => {
-  const {node, round, mark} = perf.plot, {percent} = perf.number, {stepped} = perf.words;
+  const {node, round, mark} = perf.plot, {changed} = perf.words;
   const WHISKERS = 9; // pixels between commits from which on each has a whisker of its own; nearer ones share a band
   const LABEL = 92, LETTER = 7, AIR = 8; // pixels of a commit's label, of a letter of an effect, and between effects
   const MARK = 16, ROW = 15, ROWS = 8; // pixels of the row of marks and of one of effects, and how many of these there are at most
 
-  function commits(all, frame, from, to) {
-    const {x, bottom} = frame, first = Math.max(0, Math.ceil(from)), last = Math.min(all.length - 1, Math.floor(to));
-    const every = Math.max(1, Math.ceil((last - first + 1) / Math.max(1, Math.floor((frame.right - frame.left) / LABEL))));
+  function commits({commits: all, frame: {names}}, frame, {from, to}) {
+    const {x, bottom} = frame, longest = Math.max(...names.map(name => name.length)), first = Math.max(0, Math.ceil(from)), last = Math.min(all.length - 1, Math.floor(to));
+    const every = Math.max(1, Math.ceil((last - first + 1) / Math.max(1, Math.floor((frame.right - frame.left) / Math.max(LABEL, LETTER * longest + AIR)))));
     const made = [node("line", {class: "base", x1: frame.left, x2: frame.right, y1: bottom, y2: bottom})];
     for (let turn = first; turn <= last; turn += every) {
       const at = round(x(turn));
       made.push(
         node("line", {class: "base", x1: at, x2: at, y1: bottom, y2: bottom + 4}),
-        node("text", {class: "tick code", x: at, y: bottom + 17, "text-anchor": "middle"}, all[turn].short),
+        node("text", {class: "tick code", x: at, y: bottom + 17, "text-anchor": "middle"}, names[turn]),
         node("text", {class: "tick", x: at, y: bottom + 31, "text-anchor": "middle"}, all[turn].day),
       );
     }
@@ -45,11 +45,11 @@ perf.layers = (() => {
     return [line(points, frame), shapes(points.filter(point => point.low != null), "dot"), shapes(points.filter(point => point.low == null), "dot alone")];
   }
 
-  // Horizontal lines at the levels, and a slanted one over the commits of a drift.
+  // Horizontal lines at the levels, and what leads from one to the next: upright for a step, slanted for a drift.
   function means({lines, marks}, {x, y}) {
     const level = one => `M${round(x(one.left))},${round(y(one.level))}H${round(x(one.right))}`;
-    const drift = one => `M${round(x(one.left))},${round(y(one.before))}L${round(x(one.right))},${round(y(one.after))}`;
-    return node("path", {class: "level", d: [...lines.map(level), ...marks.filter(one => one.drift).map(drift)].join("")});
+    const rise = one => `M${round(x(one.left))},${round(y(one.before))}L${round(x(one.right))},${round(y(one.after))}`;
+    return node("path", {class: "level", d: [...lines.map(level), ...marks.map(rise)].join("")});
   }
 
   // The effects of all steps in sight, each in the lowest row above the figure where it has room; `height` is what the rows take.
@@ -57,9 +57,9 @@ perf.layers = (() => {
     const places = new Map(), ends = [], found = [];
     for (const step of tracks.flatMap(track => track.marks)) places.set(step.x, [...places.get(step.x) || [], step]);
     for (const [place, steps] of [...places].sort(([a], [b]) => a - b)) {
-      const at = x(place - 0.5);
+      const at = x(place);
       if (at < left - 1 || at > right + 1) continue;
-      const each = [...new Set(steps.map(step => `${step.look === "accepted" ? "✓ " : ""}${percent(step.effect)}`))];
+      const each = [...new Set(steps.map(step => step.label))];
       const words = each.slice(0, 2).join(", ") + (each.length > 2 ? " …" : ""), half = (words.length * LETTER + AIR) / 2;
       const middle = Math.max(left + half, Math.min(right - half, at)), free = ends.findIndex(end => middle - half > end);
       const row = free < 0 ? ends.length : free;
@@ -70,10 +70,10 @@ perf.layers = (() => {
   }
 
   // An upright line wherever there are steps, with their effects above it; the commits that they may be as well are shaded.
-  function marks(series, tracks, frame, {found}) {
+  function marks(tracks, frame, {found}) {
     const shaded = [], lines = [], texts = [];
     for (const {steps, at, words, middle, row} of found) {
-      const group = upright(at, frame, `step ${steps[0].look}`, steps.map(step => stepped(series, step)).join("\n"));
+      const group = upright(at, frame, `step ${steps[0].look}`, steps.map(changed).join("\n"));
       const above = frame.top - MARK - ROW * row;
       group.append(node("path", {class: `mark ${steps[0].look}`, d: shape(steps[0], at, frame.top - 6, 5)}));
       shaded.push(...doubt(steps, frame));
@@ -94,8 +94,8 @@ perf.layers = (() => {
 
   function doubt(steps, {x, left, right, top, bottom}) {
     const first = Math.min(...steps.map(step => step.first)), last = Math.max(...steps.map(step => step.last));
-    const from = Math.max(left, x(first - 0.5)), to = Math.min(right, x(last + 0.5));
-    return first < last && from < to ? [node("rect", {class: "doubt", x: round(from), width: round(to - from), y: top, height: bottom - top})] : [];
+    const from = Math.max(left, x(first)), to = Math.min(right, x(last));
+    return last - first > 1 && from < to ? [node("rect", {class: "doubt", x: round(from), width: round(to - from), y: top, height: bottom - top})] : [];
   }
 
   function cut(track, frame) {

@@ -93,7 +93,8 @@ perf.number = (() => {
       if (inside.length > 1) return inside.filter((_, turn) => turn % Math.ceil(inside.length / (count + 2)) === 0);
     }
     const rough = (high - low) / count, power = 10 ** Math.floor(Math.log10(rough));
-    const step = power * [1, 2, 5, 10].find(digit => digit * power >= rough * 0.999);
+    const apart = step => Math.abs(count - (high - low) / step); // the nearest to so many, as bokeh chooses them
+    const step = [0.5, 1, 2, 5, 10].map(digit => digit * power).reduce((best, one) => apart(one) < apart(best) ? one : best);
     const first = Math.ceil(low / step - 1e-9), found = [];
     for (let turn = first; turn * step <= high + step * 1e-9; turn++) found.push(Number((turn * step).toPrecision(12)));
     return found;

@@ -2,7 +2,7 @@
 // The overview below a history: all commits on one line, and a window over those in sight that can be moved and drawn wider.
 var perf = globalThis.perf || {};
 perf.Overview = (() => {
-  const {node, round, ruler, extent, position} = perf.plot;
+  const {node, round, ruler, ends, position} = perf.plot;
   const HEIGHT = 64, EDGE = 9; // pixels; those about an edge take hold of it
 
   return class Overview {
@@ -15,9 +15,8 @@ perf.Overview = (() => {
     }
 
     render() {
-      const {history: {state, shown, last}, left} = this, right = state.width - this.right, {layers} = perf;
-      const levels = shown.flatMap(track => track.points.map(point => point.level));
-      const x = ruler(-0.5, last + 0.5, left, right), y = ruler(...extent(levels), HEIGHT - 8, 14), height = HEIGHT - 4;
+      const {history: {state, shown, last, series}, left} = this, right = state.width - this.right, {layers} = perf;
+      const x = ruler(-0.5, last + 0.5, left, right), y = ruler(...ends(shown.flatMap(track => track.points), series.frame.values.rule, {bounds: false}), HEIGHT - 8, 14), height = HEIGHT - 4;
       const from = round(x(state.from)), to = round(x(state.to));
       this.x = x;
       this.figure.setAttribute("viewBox", `0 0 ${state.width} ${HEIGHT}`);
@@ -25,7 +24,7 @@ perf.Overview = (() => {
       this.figure.replaceChildren(
         node("rect", {class: "ground", x: left, y: 2, width: Math.max(0, right - left), height}),
         ...shown.map(track => node("g", {class: `track${track.turn}`}, layers.line(track.points, {x, y}))),
-        ...shown.flatMap(track => track.marks).map(step => node("path", {class: `mark ${step.look}`, d: layers.shape(step, x(step.x - 0.5), 8, 4)})),
+        ...shown.flatMap(track => track.marks).map(step => node("path", {class: `mark ${step.look}`, d: layers.shape(step, x(step.x), 8, 4)})),
         ...[[left, from], [to, right]].map(([start, end]) => node("rect", {class: "shade", x: start, y: 2, width: Math.max(0, round(end - start)), height})),
         node("rect", {class: "window", x: from, y: 2, width: Math.max(2, round(to - from)), height}),
         ...[from, to].map(at => node("rect", {class: "handle", x: at - 3, y: HEIGHT / 2 - 11, width: 6, height: 22, rx: 2})),

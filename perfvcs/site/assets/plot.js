@@ -40,36 +40,33 @@ perf.plot = (() => {
     return place;
   }
 
-  // Low and high of values with some air; from zero where asked for. A single value gets a tenth of itself around it.
-  function extent(values, {zero = false, logarithmic = false} = {}) {
-    let low = Infinity, high = -Infinity;
-    for (const value of values) if (value != null && Number.isFinite(value)) { low = Math.min(low, value); high = Math.max(high, value); }
-    if (low > high) return logarithmic ? [1, 10] : [0, 1];
+  // The ends of a value axis for what is in sight, by the rule of perfvcs/pictures/frame.py; a test holds both together.
+  function ends(points, {least, room, air, log_air: power}, {zero = false, logarithmic = false, bounds = true} = {}) {
+    if (!points.length) return logarithmic ? [1, 10] : [0, 1];
+    const end = (chosen, values) => values.reduce((a, b) => chosen(a, b)), levels = points.map(point => point.level);
+    const low = end(Math.min, levels), high = end(Math.max, levels);
     if (logarithmic && low > 0) {
-      const air = Math.max(1.002, (high / low) ** 0.08);
-      return [low / air, high * air];
+      const beyond = Math.max(1.002, (high / low) ** power);
+      return [low / beyond, high * beyond];
     }
-    const air = high > low ? 0.08 * (high - low) : Math.abs(high) * 0.1 || 1;
-    return zero ? [Math.min(0, low), Math.max(0, high) + air] : [low - air, high + air];
+    const narrow = least * Math.abs(low / 2 + high / 2), span = Math.max(high - low, narrow, 1e-300);
+    const known = bounds ? points.filter(point => point.low != null) : [];
+    const bottom = Math.max(end(Math.min, [low, ...known.map(point => point.low)]), low - room * span) - air * span;
+    const top = Math.min(end(Math.max, [high, ...known.map(point => point.high)]), high + room * span) + air * span;
+    const spare = Math.max(0, narrow - (top - bottom)) / 2;
+    return zero ? [low < 0 ? bottom - spare : 0, Math.max(0, top + spare)] : [bottom - spare, top + spare];
   }
 
-  // Levels with as much of their intervals as leaves room for the levels: those of few executions can be enormous.
-  function bounded(points) {
-    const levels = points.map(point => point.level), [low, high] = [Math.min, Math.max].map(end => levels.reduce((a, b) => end(a, b), levels[0]));
-    const air = Math.max(high - low, 0.1 * Math.abs(high));
-    return points.flatMap(point => point.low == null ? [point.level] : [point.level, Math.max(point.low, low - air), Math.min(point.high, high + air)]);
-  }
-
-  // The value axis: lines across into `group`, numbers with the unit above them into `labels`, which may be a figure of its own.
-  function valueAxis(group, box, place, [low, high], unit, logarithmic = false, labels = group) {
-    const {number} = perf, chosen = number.scale(Math.max(Math.abs(low), Math.abs(high)), unit);
-    for (const value of number.ticks(low, high, Math.max(2, Math.floor((box.bottom - box.top) / 48)), logarithmic)) {
+  // The axis of values as the page describes it: lines across into `group`, numbers and the label into `labels`, which may be a figure of its own.
+  function valueAxis(group, box, place, [low, high], axis, {logarithmic = false, labels = group, label = axis.label} = {}) {
+    const {number} = perf;
+    for (const value of number.ticks(low, high, axis.ticks, logarithmic)) {
       const y = round(place(value));
       group.append(node("line", {class: "grid", x1: box.left, x2: box.right, y1: y, y2: y}));
-      const text = number.plain(Number((value * chosen.factor).toPrecision(6)));
+      const text = number.plain(Number((value * axis.factor).toPrecision(6)));
       labels.append(node("text", {class: "tick", x: AXIS - 6, y: y + 4, "text-anchor": "end"}, text));
     }
-    labels.append(node("text", {class: "axis", x: 2, y: box.top - 16}, chosen.unit || "count"));
+    labels.append(node("text", {class: "axis", x: 2, y: box.top - 16}, label));
   }
 
   // The box that follows the pointer; it can be pinned, so that its links can be reached.
@@ -117,5 +114,5 @@ perf.plot = (() => {
     }).observe(place);
   }
 
-  return {AXIS, SIGNS, node, element, round, mark, ruler, extent, bounded, valueAxis, tip, toggle, fitted, position};
+  return {AXIS, SIGNS, node, element, round, mark, ruler, ends, valueAxis, tip, toggle, fitted, position};
 })();

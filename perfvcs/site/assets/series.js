@@ -17,14 +17,12 @@ perf.series = (() => {
         x, track, turn: row, commit: commits[x], level: columns.levels[row], low: columns.low[row], high: columns.high[row],
         executions: columns.executions[row], effect: columns.effects[row], word: accepted.has(x) && columns.words[row] === "degradation" ? "accepted" : columns.words[row],
       }));
-      track.marks = columns.steps.map(step => ({
-        ...step, x: step.place, range: step.first < step.last ? `${commits[step.first].short}..${commits[step.last].short}` : "",
-      }));
+      track.marks = columns.steps;
       track.open = track.marks.some(mark => mark.state === "open");
       track.lines = columns.lines;
       return track;
     });
-    return {benchmark: page.benchmark, unit: page.unit, commits, tracks};
+    return {benchmark: page.benchmark, unit: page.unit, frame: page.frame, commits, tracks};
   }
 
   return {read};

@@ -1,0 +1,221 @@
+"""The axes of a figure of a history and the words around it, decided once for every renderer.
+
+Pages draw them with bokeh, terminals with characters, and the scripts of a site with SVG out of
+the JSON of the same structs. Those scripts fit the value axis to what is in sight by the rule that
+stands here, and a test compares both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from perfvcs.text.characters import shorten
+from perfvcs.text.quantity import Scale, number, percent, scale
+from perfvcs.text.words import counted, metric_name
+
+COMMITS_LABEL = "commit, oldest first"
+TITLED_COMMITS = 12  # commits whose titles have room below an axis
+TITLE_CHARACTERS = 20  # characters of such a title
+NAME_CHARACTERS = 8  # characters of a commit's id
+TICKS = 6  # numbers along an axis, about
+LOGARITHMIC_RATIO = 4.0  # of the largest to the smallest value, from which logarithms help
+NARROWEST = 1e-300  # of an axis
+NARROWEST_RATIO = 1.002  # of the end of a logarithmic axis to the farthest value
+DAY = re.compile(r"\d{4}-\d\d-\d\d")  # ISO 8601
+
+
+class AxisRule(msgspec.Struct, frozen=True):
+    """How far a value axis goes. It spans at least the share ``least`` of its middle, so that noise
+    of a percent is no mountain; intervals take at most the share ``room`` of the centres' range on
+    either side, since those of few executions can be enormous; ``air`` is left beyond both.
+
+    On a logarithmic axis the air is the power ``log_air`` of the ratio of the ends.
+    """
+
+    least: float = 0.02
+    room: float = 0.75
+    air: float = 0.06
+    log_air: float = 0.08
+
+    def linear(self, centres: Sequence[float], ends: Iterable[float]) -> tuple[float, float]:
+        """The ends of an axis for these centres and the ``ends`` of their intervals."""
+        low, high = min(centres), max(centres)
+        least = self.least * abs(low / 2 + high / 2)
+        span = max(high - low, least, NARROWEST)
+        known = list(ends)
+        bottom = max(min([low, *known]), low - self.room * span) - self.air * span
+        top = min(max([high, *known]), high + self.room * span) + self.air * span
+        spare = max(0.0, least - (top - bottom)) / 2
+        return bottom - spare, top + spare
+
+    def logarithmic(self, centres: Sequence[float]) -> tuple[float, float]:
+        """The same of a logarithmic axis; the centres are positive."""
+        low, high = min(centres), max(centres)
+        air = max(NARROWEST_RATIO, (high / low) ** self.log_air)
+        return low / air, high * air
+
+
+RULE = AxisRule()
+
+
+class ValueAxis(msgspec.Struct, frozen=True, kw_only=True):
+    """The axis of values, called ``label``, with about so many ``ticks``.
+
+    The ends are in the metric's unit; values times ``factor`` are in ``unit``. ``log`` are those of
+    a logarithmic axis, None where some value is not positive; ``wide``: values are so far apart
+    that it helps. ``rule`` fits the ends to what is in sight.
+    """
+
+    label: str
+    unit: str
+    factor: float
+    low: float
+    high: float
+    log: tuple[float, float] | None
+    wide: bool
+    ticks: int = TICKS
+    rule: AxisRule = RULE
+
+
+class HistoryFrame(msgspec.Struct, frozen=True, kw_only=True):
+    """The axes of a figure: commits by their ``names`` along ``start`` to ``end``, and values.
+
+    ``extent`` says how many commits there are and of which days, ``changes`` counts what changed
+    for good, ``ranges`` say how much is drawn and how far the values range, ``cut`` that the axis
+    of values does not begin at 0, and ``notes`` what else is not as one would think.
+    """
+
+    names: list[str]
+    start: float
+    end: float
+    values: ValueAxis
+    extent: str
+    changes: list[str]
+    ranges: list[str]
+    cut: str
+    notes: list[str]
+
+    @property
+    def caption(self) -> list[str]:
+        """What is said below the figure."""
+        return [*self.ranges, *filter(None, [self.cut]), *self.notes]
+
+
+@dataclass(frozen=True)
+class FramedLine:
+    """The values of one environment: the centre of each commit, and the ends of its interval, None
+    where one execution has none.
+    """
+
+    centres: Sequence[float]
+    low: Sequence[float | None]
+    high: Sequence[float | None]
+
+
+@dataclass(frozen=True)
+class FramedCommit:
+    """A commit along the axis."""
+
+    id: str
+    title: str
+
+
+def frame(
+    metric: str,
+    unit: str,
+    lines: Sequence[FramedLine],
+    commits: Sequence[FramedCommit],
+    *,
+    every: int,
+    days: Sequence[str],
+    changes: Iterable[str] | None = None,
+    notes: Sequence[str] = (),
+) -> HistoryFrame:
+    """The frame of some lines, of which at least one has a value, over ``commits``.
+
+    ``changes`` are the names of all that changed for good, None where that was not looked for.
+
+    Of ``every`` measured commit these are the newest; ``days`` are those of all, ISO 8601.
+    """
+    middle = sorted(abs(centre) for line in lines for centre in line.centres)
+    values = value_axis(metric, lines, scale(middle[len(middle) // 2], unit))
+    extent = f"{every:,} commits{_span(days)}"
+    ranges = [f"the newest {len(commits):,} drawn"] if len(commits) < every else []
+    alone = any(low is None for line in lines for low in line.low)
+    own = ["commits with one execution have no interval"] if alone else []
+    return HistoryFrame(
+        names=names(commits),
+        start=-0.7,
+        end=len(commits) - 0.3,
+        values=values,
+        extent=extent if every > 1 else "one commit: no history yet",
+        changes=[] if changes is None else _tally(changes),
+        ranges=[*ranges, *_ranges(lines, values)],
+        cut="the axis does not begin at 0" if values.low > 0 or values.high < 0 else "",
+        notes=list(dict.fromkeys([*own, *notes])),
+    )
+
+
+def _tally(changes: Iterable[str]) -> list[str]:
+    """``2 lasting degradations``, ``1 drift``; or that there is none."""
+    words = Counter(changes)
+    return [counted(count, word) for word, count in words.items()] or ["no lasting change"]
+
+
+def value_axis(metric: str, lines: Sequence[FramedLine], chosen: Scale) -> ValueAxis:
+    """The axis of the values of some lines, in the unit that was chosen."""
+    centres = [centre for line in lines for centre in line.centres]
+    ends = (end for line in lines for end in (*line.low, *line.high) if end is not None)
+    low, high = RULE.linear(centres, ends)
+    positive = min(centres) > 0
+    return ValueAxis(
+        label=f"{metric_name(metric)} ({chosen.unit})".replace(" ()", ""),
+        unit=chosen.unit,
+        factor=chosen.factor,
+        low=low,
+        high=high,
+        log=RULE.logarithmic(centres) if positive else None,
+        wide=positive and max(centres) / min(centres) >= LOGARITHMIC_RATIO,
+    )
+
+
+def names(commits: Sequence[FramedCommit]) -> list[str]:
+    """What stands below the axis: the titles of few commits, the ids of more."""
+    if len(commits) > TITLED_COMMITS:
+        return [commit.id[:NAME_CHARACTERS] for commit in commits]
+    return [
+        shorten(commit.title, TITLE_CHARACTERS) or commit.id[:NAME_CHARACTERS] for commit in commits
+    ]
+
+
+def _span(days: Sequence[str]) -> str:
+    """``, 2024-01-03 to 2024-06-30``; empty where these are one, or no days."""
+    first, last = min(days), max(days)
+    known = DAY.fullmatch(first) and DAY.fullmatch(last)
+    return f", {first} to {last}" if known and first != last else ""
+
+
+def _ranges(lines: Sequence[FramedLine], axis: ValueAxis) -> list[str]:
+    """``values from 12.9 to 14.7 ms, 14 % apart``; of several environments, how far they are apart
+    in one at most, since machines of several speeds are no change.
+    """
+    centres = [centre for line in lines for centre in line.centres]
+    if len(centres) < 2:
+        return []
+    low, high = min(centres), max(centres)
+    least, most = (number(end * axis.factor) for end in (low, high))
+    if low == high:
+        return [f"all values are {least} {shorten(axis.unit, 24)}".rstrip()]
+    reach = f"values from {least} to {most} {shorten(axis.unit, 24)}".rstrip()
+    if low <= 0:
+        return [reach]
+    ranges = [max(line.centres) / min(line.centres) for line in lines if len(line.centres)]
+    apart = f"{percent(max(ranges) - 1).removeprefix('+')} apart"
+    if len(ranges) > 1:
+        apart = f"up to {apart} in one environment"
+    return [f"{reach}, {apart}"]
