@@ -4,13 +4,15 @@ the baseline.
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import ceil, isfinite
 from typing import TYPE_CHECKING, ClassVar
 
 from perfvcs.pictures.canvas import plain, stack
 from perfvcs.pictures.flame import SAMPLE_METRIC, Flame, draw, flames
-from perfvcs.pictures.stacks import StackGroup, Traces, branches, repeats
+from perfvcs.pictures.stacks import StackGroup, Traces, repeats
 from perfvcs.text.characters import fitted
 from perfvcs.text.quantity import percent
 from perfvcs.views._flames import FlameView
@@ -25,6 +27,12 @@ NOISE = 3.0  # standard errors within which a change is not coloured
 FALSE_ALARM_RATE = 0.0027  # of a normal value beyond as many
 STANDARD_ERRORS = 2.576  # standard errors to both sides that an interval of 99 % has
 TINY = 1e-9  # a change, as a part of all, that rounding makes
+MOST_PATHS = 20  # paths
+SMALLEST_DRAWN_SHARE = 0.005  # of the largest change: what is smaller has no line
+BAR = 10  # columns of the largest change
+MORE_BAR, LESS_BAR = "■", "□"
+TREE_INDENT = 2
+NAME_SHARE = 0.5  # of what is left beside the bar: the rest says by how much
 GONE = 3  # functions that are named
 MORE, LESS, EVEN = (0xE8, 0x79, 0x3A), (0x5B, 0xAE, 0xE3), (0xD3, 0xD7, 0xDD)
 
@@ -56,7 +64,7 @@ class Flamediff(FlameView):
                     flame.amount(0, 1),
                     *_gone(flame, found),
                     *flame.left_out(),
-                    *branches(flame, found.change, found.sure, changes, width),
+                    *_branches(flame, found.change, found.sure, changes, width),
                 ]
             )
         return "\n\n".join("\n".join(fitted(line, width) for line in lines) for lines in parts)
@@ -203,6 +211,52 @@ def _changes(flame: Flame, change: BoxChange) -> list[str]:
         (_points if flame.metric == SAMPLE_METRIC else _amount)(flame, change.whole, *row)
         for row in zip(*(column.tolist() for column in columns), strict=True)
     ]
+
+
+def _branches(
+    flame: Flame,
+    change: NDArray[np.float64],
+    sure: NDArray[np.bool_],
+    texts: Sequence[str],
+    width: int,
+) -> Iterator[str]:
+    """A line per path whose change, of shape (boxes,), is ``sure``: the largest, callers above
+    callees; ``texts`` say by how much.
+
+    A filled bar is more in the target, an empty one less.
+    """
+    import numpy as np
+
+    size = np.where(sure, np.abs(change), 0.0)
+    size[0] = 0.0  # all of it is in the heading
+    largest = float(size.max(initial=0.0))
+    order = [
+        place
+        for place in np.argsort(-size, kind="stable").tolist()
+        if size[place] > SMALLEST_DRAWN_SHARE * largest
+    ]
+    if not order:
+        yield "nothing changed beyond chance"
+        return
+    chosen = set(order[:MOST_PATHS])
+    below: dict[int, list[int]] = defaultdict(list)
+    parents = np.searchsorted(flame.kept, flame.tree.parent[flame.kept]).tolist()
+    for place in sorted(chosen, key=lambda place: -size[place]):
+        above = parents[place]
+        while above > 0 and above not in chosen:
+            above = parents[above]
+        below[above].append(place)
+    room = width - BAR - 1
+    waiting = [(place, 0) for place in reversed(below[0])]
+    while waiting:
+        place, depth = waiting.pop()
+        bar = (MORE_BAR if change[place] > 0 else LESS_BAR) * ceil(BAR * size[place] / largest)
+        indent = " " * min(TREE_INDENT * depth, room // 4)
+        name = fitted(indent + flame.parts[place][0], int(NAME_SHARE * room))
+        yield f"{bar:{BAR}} {name}  {fitted(texts[place], room - len(name) - 2)}"
+        waiting += [(one, depth + 1) for one in reversed(below[place])]
+    if len(order) > MOST_PATHS:
+        yield f"{'':{BAR}} and {len(order) - MOST_PATHS:,} smaller changes"
 
 
 def _points(

@@ -132,6 +132,6 @@ def _write(blame: Blame, output: str) -> None:
     from pathlib import Path
 
     from perfvcs.exchange.delivery import into_file
-    from perfvcs.reports.blame import page
+    from perfvcs.reports.blamepage import page
 
     into_file(Path(output), page(blame).encode("utf-8", "replace"), force=True)

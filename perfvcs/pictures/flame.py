@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from perfvcs.check.subject import Subject
 from perfvcs.pictures.canvas import FONT, HOVER, INK, canvas, hover, plain, source, stepped
-from perfvcs.pictures.listing import Column, Listing, TableCell, TableRow
 from perfvcs.pictures.stacks import FrameTree, StackGroup, Traces, spans, split, tree, widest
 from perfvcs.profile import Metric
-from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import quantity, step
-from perfvcs.text.words import apart, metric_name
+from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,10 +30,6 @@ BOX_POINTS = 2  # of other figures weigh as much as one box with its texts
 MOST_METRICS = 4  # of one group of profiles
 BLACK = "#101010"
 SAMPLE_METRIC = "samples"  # the metric that is drawn by chance: how often a stack was seen
-MOST_LISTED_FUNCTIONS = 20  # functions
-NAME_CHARACTERS = 48  # characters of a function's name
-MOST_NEIGHBOURS = 3  # callers and callees of each
-SMALLEST_LISTED_SHARE = 0.001  # of all: what has less is not listed
 
 
 @dataclass(frozen=True)
@@ -270,138 +264,3 @@ def clip(name: str, letters: float) -> str:
     if room < 3:
         return ""
     return name if len(name) <= room else f"{name[: room - 1]}…"
-
-
-class FunctionRow(NamedTuple):
-    """One function: shares of all without and with its callees (0.1 is 10 %), and the largest of
-    its callers and callees with theirs.
-
-    ``total`` counts a recursive function once in each stack.
-    """
-
-    function: str
-    file: str
-    own: float
-    total: float
-    callers: list[tuple[str, float]]
-    callees: list[tuple[str, float]]
-
-
-def functions(tree: FrameTree, side: int, most: int = MOST_LISTED_FUNCTIONS) -> list[FunctionRow]:
-    """The functions with the largest amounts of their own on one side, then those with the largest
-    in all.
-    """
-    import numpy as np
-
-    whole = float(tree.total[0, side]) or 1.0
-    frame, total = tree.frame, tree.total[:, side] / whole
-    own = np.bincount(frame[1:], weights=tree.own[1:, side] / whole, minlength=len(tree.frames))
-    # recursive calls several times
-    every = np.bincount(frame[1:], weights=total[1:], minlength=len(tree.frames))
-    ranked = dict.fromkeys(
-        [
-            *np.argsort(-own, kind="stable")[:most].tolist(),
-            *np.argsort(-every, kind="stable")[:most].tolist(),
-        ]
-    )
-    names = [split(name) for name in tree.frames]
-    rows: list[FunctionRow] = []
-    for number in ranked:
-        if max(own[number], every[number]) < SMALLEST_LISTED_SHARE or len(rows) == most:
-            continue
-        nodes = np.flatnonzero(frame == number)
-        outermost = nodes[~_inside(tree, number)[nodes]]
-        before = [
-            (int(frame[parent]), weight)
-            for parent, weight in zip(tree.parent[outermost], total[outermost], strict=True)
-        ]
-        children = np.flatnonzero(np.isin(tree.parent, nodes) & (frame != number))
-        after = list(zip(frame[children].tolist(), total[children].tolist(), strict=True))
-        function, file = names[number]
-        rows.append(
-            FunctionRow(
-                function,
-                file,
-                float(own[number]),
-                float(total[outermost].sum()),
-                _largest(before, names),
-                _largest(after, names),
-            )
-        )
-    return sorted(rows, key=lambda row: (-row.own, -row.total, row.function))
-
-
-def _inside(tree: FrameTree, number: int) -> NDArray[np.bool_]:
-    """Whether each node is below another node of this frame; parents come before children, a level
-    at a time.
-    """
-    import numpy as np
-
-    below = np.zeros(len(tree.frame), bool)
-    for depth in range(1, int(tree.depth.max()) + 1):
-        level = tree.depth == depth
-        parents = tree.parent[level]
-        below[level] = below[parents] | (tree.frame[parents] == number)
-    return below
-
-
-def _largest(
-    pairs: list[tuple[int, float]], names: list[tuple[str, str]]
-) -> list[tuple[str, float]]:
-    """The functions with the largest sums, the outermost frame's caller left out."""
-    sums: dict[int, float] = {}
-    for number, weight in pairs:
-        if number >= 0:
-            sums[number] = sums.get(number, 0.0) + weight
-    ranked = sorted(sums.items(), key=lambda pair: -pair[1])[:MOST_NEIGHBOURS]
-    return [
-        (names[number][0], weight) for number, weight in ranked if weight >= SMALLEST_LISTED_SHARE
-    ]
-
-
-def sandwiches(groups: Mapping[StackGroup, Traces]) -> list[Listing]:
-    """A table for each group of one revision, by its first metric."""
-    found = []
-    for group, (profiles, metrics) in groups.items():
-        metric, meaning = next(iter(metrics.items()))
-        grown, side = tree(profiles, metric), 1 if profiles.target else 0
-        whole = float(grown.total[0, side])
-        rows = functions(grown, side)
-        names = apart([row.function for row in rows], NAME_CHARACTERS)
-        listed = [
-            TableRow(
-                (group.job, row.function, None),
-                name,
-                shorten(f"{row.function} {row.file}".strip(), 300),
-                [
-                    *(_amount(share, whole, meaning.unit) for share in (row.own, row.total)),
-                    _around(row.callers),
-                    _around(row.callees),
-                ],
-            )
-            for row, name in zip(rows, names, strict=True)
-        ]
-        columns = [
-            Column("own", number=True),
-            Column("with callees", number=True),
-            Column("called by"),
-            Column("calls"),
-        ]
-        caption = (
-            f"{shorten(group.job)}: {metric_name(metric)}, shares of"
-            f" {quantity(whole, meaning.unit)} per execution"
-        )
-        found.append(Listing("Function", caption, columns, listed, []))
-    return found
-
-
-def _amount(share: float, whole: float, unit: str) -> TableCell:
-    return TableCell(f"{100 * share:.1f} %", quantity(share * whole, unit), value=share)
-
-
-def _around(several: Sequence[tuple[str, float]]) -> TableCell:
-    return TableCell(
-        ", ".join(
-            f"{shorten(name, NAME_CHARACTERS)} {100 * share:.1f} %" for name, share in several
-        )
-    )

@@ -16,7 +16,8 @@ from perfvcs.git.command import GitError
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts
 from perfvcs.repository.state import State
 from perfvcs.site import model, template
-from perfvcs.site.contents import Contents, cell
+from perfvcs.site.contents import Contents
+from perfvcs.site.figures import cell
 from perfvcs.site.folder import digest, packed
 from perfvcs.site.forge import Forge
 from perfvcs.site.pages import BranchList, BranchPage

@@ -13,8 +13,9 @@ from typing import Any
 
 from perfvcs.check.answer import accepting, criteria
 from perfvcs.check.change import JudgedBy
-from perfvcs.site import front, model
-from perfvcs.site.contents import Contents, level, metric
+from perfvcs.site import model, verdicts
+from perfvcs.site.contents import Contents
+from perfvcs.site.figures import level, metric
 from perfvcs.site.folder import digest, packed
 from perfvcs.site.pages import ChangesData, Revision
 from perfvcs.site.series import fields
@@ -91,7 +92,7 @@ class Commits:
         ).tolist()
         return every
 
-    def _found(self, number: int) -> dict[tuple[int, int], front.Judged]:
+    def _found(self, number: int) -> dict[tuple[int, int], verdicts.Judged]:
         """The comparisons at a measured commit, by series and turn, the most important first; a
         curve counts once.
         """
@@ -101,7 +102,7 @@ class Commits:
             series = contents.record.series[which]
             verdict = series.verdicts[turn]
             called = contents.benchmark(series, sized=verdict.at is None)
-            found[which, turn] = front.Judged(
+            found[which, turn] = verdicts.Judged(
                 series, verdict, called, contents.environment(series).name
             )
         ordered = sorted(
@@ -212,30 +213,30 @@ class Commits:
             moved=[self._row(*pair) for pair in moved[:MOST_SERIES]],
             left_out=left_out,
             sentence=self._sentence(number, judged),
-            jobs=front.jobs(judged),
-            rest=front.rest(judged, self._every[number] - len(self._judged.get(number, []))),
+            jobs=verdicts.jobs(judged),
+            rest=verdicts.rest(judged, self._every[number] - len(self._judged.get(number, []))),
             next=self._next(number, found),
             before=around[0],
             after=around[1],
             blamed=contents.blamed.get(contents.record.commits[number], []),
         )
 
-    def _sentence(self, number: int, judged: list[front.Judged]) -> str:
+    def _sentence(self, number: int, judged: list[verdicts.Judged]) -> str:
         """The first sentence, and what the commit does to its own judge."""
         commits, before = self.contents.record.commits, self._near(self._turns[number] - 1)
         by = JudgedBy() if before is None else self.contents.judge(commits[before], commits[number])
         said = f"{text}." if (text := criteria(by)) else ""
         return " ".join(
             filter(
-                None, [f"{own}:" if (own := accepting(by)) else "", front.sentence(judged), said]
+                None, [f"{own}:" if (own := accepting(by)) else "", verdicts.sentence(judged), said]
             )
         )
 
-    def _next(self, number: int, moved: Mapping[tuple[int, int], front.Judged]) -> str:
+    def _next(self, number: int, moved: Mapping[tuple[int, int], verdicts.Judged]) -> str:
         """The next command for the most important change; empty if nothing changed."""
         contents = self.contents
         for (which, turn), one in moved.items():
-            if one.word in front.MOVED_VERDICTS:
+            if one.word in verdicts.MOVED_VERDICTS:
                 before = int(contents.record.series[which].places[turn - 1])
                 pair = f"{contents.short(before)} {contents.short(number)}"
                 between = number - before - 1

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import cached_property
 from itertools import groupby
-from math import exp, expm1, log1p
+from math import expm1, log1p
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -18,13 +18,14 @@ from perfvcs.git.blobs import ChangedFile
 from perfvcs.reports.bisect import reasons
 from perfvcs.repository.state import State
 from perfvcs.site import model, template
+from perfvcs.site.figures import REASON_CHARACTERS, cell_of, figures, level, metric
 from perfvcs.site.forge import Diffs
-from perfvcs.site.model import LARGEST_EXPONENT, SeriesDrawing, drawings
+from perfvcs.site.model import SeriesDrawing, drawings
 from perfvcs.site.status import ChangeStatus, Suspicions, retired, statuses
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import UNIT_WIDTH, change, percent, quantity
 from perfvcs.text.quantity import step as levels_text
-from perfvcs.text.words import ambiguous, metric_name, metric_rank
+from perfvcs.text.words import ambiguous, metric_rank
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,15 +36,10 @@ if TYPE_CHECKING:
     from perfvcs.git.project import Commit
     from perfvcs.history.finding import Finding
     from perfvcs.history.record import HistoryRecord, SeriesRecord
-    from perfvcs.history.verdict import Verdict
     from perfvcs.repository import Repository
 
 GROUPED = 8  # files of a commit among others
 TITLE = 90  # characters of a commit's title
-LEAST_CHANCE = 1e-12  # a chance below is not told apart
-METRIC_CHARACTERS = 60
-REASON_CHARACTERS = 200
-TEXTS = {"inconclusive": "?", "not comparable": "✕"}
 
 
 class CommitColumns(NamedTuple):
@@ -312,7 +308,7 @@ class Contents:
         """
         series = self.record.series[number]
         place = int(series.places[turn])
-        found = _cell(
+        found = cell_of(
             series,
             turn,
             self.value(series, turn),
@@ -377,79 +373,3 @@ def _overall(steps: Iterable[model.StepData]) -> list[model.OverallData]:
         model.OverallData(metric, direction, count, mean, percent(mean))
         for (metric, direction), count, mean in means
     ]
-
-
-class ChangeFigures(NamedTuple):
-    """The numbers of a change as pages have them."""
-
-    effect: float
-    low: float | None
-    high: float | None
-    before: float
-    after: float
-    p: float | None
-
-
-def figures(finding: Finding) -> ChangeFigures:
-    """A change's numbers with as many digits as mean something.
-
-    With more, every new commit at the level after it would change them a little, and all pages that
-    tell of it.
-    """
-    low, high = (None if end is None else _shown(end) for end in (finding.low, finding.high))
-    before, after = (float(f"{value:.4g}") for value in (finding.before, finding.after))
-    return ChangeFigures(
-        _shown(finding.effect),
-        low,
-        high,
-        before,
-        after,
-        None if finding.p is None else max(LEAST_CHANCE, float(f"{finding.p:.1g}")),
-    )
-
-
-def _shown(effect: float) -> float:
-    """An effect as exactly as ``percent`` writes it."""
-    return round(effect, 3) if abs(effect) >= 0.01 else float(f"{effect:.2g}")
-
-
-def level(series: SeriesRecord, turn: int) -> float:
-    """The level at one of a series' places, in the metric's unit."""
-    return exp(float(series.levels[turn]))
-
-
-def metric(series: SeriesRecord) -> str:
-    """The metric's name."""
-    return shorten(metric_name(series.line.metric), METRIC_CHARACTERS)
-
-
-def effect(difference: float) -> float | None:
-    """after/before - 1 of a difference of logarithms; None if it is unknown or beyond a float."""
-    return exp(difference) - 1 if abs(difference) < LARGEST_EXPONENT else None  # not of NaN either
-
-
-def _cell(series: SeriesRecord, turn: int, value: str, before: str) -> model.CellData:
-    word, verdict = series.word(turn), series.verdicts.get(turn)
-    if word == "new":
-        return model.CellData("new", "new", value, f"{value}, the first of this series")
-    if verdict is None:
-        return model.CellData(
-            "", "", value, f"{value}, not compared with {before}: perf check does"
-        )
-    return cell(verdict, word, value, before)
-
-
-def cell(verdict: Verdict, word: str, value: str, before: str) -> model.CellData:
-    """A verdict as a cell; ``word`` is its own, or accepted, ``before`` the short id of the commit
-    that it compares with.
-    """
-    size, low, high = verdict.effect, verdict.low, verdict.high
-    moved = "" if size is None else f" {change(size, low, high)}"
-    reason = (
-        ""
-        if not verdict.reason or verdict.accepted is not None
-        else f" ({shorten(verdict.reason, REASON_CHARACTERS)})"
-    )
-    detail = f"{value}, {word}{moved} against {before}{reason}"
-    text = "=" if word == "same" else TEXTS.get(word) or (word if size is None else percent(size))
-    return model.CellData(word, text, value, detail, size, low, high)

@@ -19,8 +19,9 @@ from perfvcs.history.record import HistoryRecord, read
 from perfvcs.site import front, series
 from perfvcs.site.branches import Branches, key
 from perfvcs.site.commits import Commits, changes_key, changes_page
-from perfvcs.site.contents import Contents, metric
+from perfvcs.site.contents import Contents
 from perfvcs.site.feed import badge, feed
+from perfvcs.site.figures import metric
 from perfvcs.site.folder import Output, digest, opened, packed
 from perfvcs.site.forge import Forge, guessed
 from perfvcs.site.template import GENERATOR, Templates

@@ -14,7 +14,8 @@ from perfvcs.history.series import step_of
 from perfvcs.pictures.frame import FramedCommit, FramedLine, HistoryFrame, frame
 from perfvcs.pictures.outline import between, drawn
 from perfvcs.site import model, template
-from perfvcs.site.contents import Contents, effect, figures, level, metric
+from perfvcs.site.contents import Contents
+from perfvcs.site.figures import effect, figures, level, metric
 from perfvcs.site.folder import Output, digest, packed
 from perfvcs.site.model import known
 from perfvcs.site.pages import Mark, NewestLevel, Remark, SeriesData, Track

@@ -21,7 +21,8 @@ from samples import sample_profile
 from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
 from perfvcs.pictures import page, stacks
-from perfvcs.pictures.flame import clip, functions
+from perfvcs.pictures.flame import clip
+from perfvcs.pictures.functions import functions
 from perfvcs.profile import REPEATED, Job, Metric, Profile, Resources, Stacks
 from perfvcs.views.flamegraph import TINTS, Flamegraph
 

@@ -1,0 +1,123 @@
+"""The page of what `perf blame` found: the diff, the suspects, and both flame graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from perfvcs.collectors._shared.frames import INLINED
+from perfvcs.locate.blame.cause import Blame, Node
+from perfvcs.locate.sources.outline import plain, unit
+from perfvcs.reports.blame import TIME_UNITS, lines
+from perfvcs.text.quantity import micro_sign, percent, quantity
+
+if TYPE_CHECKING:
+    pass
+
+
+NARROWEST = 0.15  # percent of the width; what is narrower is left out
+
+MOST_ROWS = 60
+
+FULL_COLOUR = 0.5  # the relative difference from which on a colour is at its strongest
+
+ROW_HEIGHT = 16  # units of a flame graph's height
+
+
+@dataclass(frozen=True)
+class Rectangle:
+    """One call path: ``left`` and ``width`` in percent, its ``row`` from the top, what it says, and
+    its colour's share of red and blue.
+    """
+
+    left: float
+    width: float
+    row: int
+    name: str
+    title: str
+    colour: str
+    blamed: bool
+
+
+def rectangles(tree: Sequence[Node], *, side: int, blamed: str) -> list[Rectangle]:
+    """The rectangles of one side, 0 or 1, in the scale of the larger one; ``blamed`` is the
+    function that is marked.
+    """
+    if not tree:
+        return []
+    values = [(node.a, node.b)[side] for node in tree]
+    scale = 100 / (max(tree[0].a, tree[0].b) or 1.0)
+    below: dict[int, list[int]] = {}
+    for number, node in enumerate(tree):
+        if number:
+            below.setdefault(node.parent, []).append(number)
+    found: list[Rectangle] = []
+    waiting = [(0, 0.0, 0)]
+    while waiting:
+        number, left, row = waiting.pop()
+        node, width = tree[number], values[number] * scale
+        if width < NARROWEST or row > MOST_ROWS:
+            continue
+        name = node.name.rpartition(" (")[0] or node.name
+        function = unit(node.name)[0]
+        found.append(
+            Rectangle(
+                left,
+                width,
+                row,
+                name,
+                _title(node),
+                _colour(node),
+                blamed in (function, plain(function)),
+            )
+        )
+        for child in sorted(below.get(number, ()), key=lambda one: tree[one].name):
+            waiting.append((child, left, row + 1))
+            left += values[child] * scale
+    return found
+
+
+def _title(node: Node) -> str:
+    change = percent(node.b / node.a - 1) if node.a else "new"
+    often = (
+        "" if INLINED in node.name else f", called {node.calls_a:,.0f} -> {node.calls_b:,.0f} times"
+    )
+    return f"{node.name}: {node.a:,.6g} -> {node.b:,.6g} ({change}){often}"
+
+
+def _colour(node: Node) -> str:
+    """Orange for what costs more, blue for what costs less, grey for the same."""
+    larger = max(node.a, node.b) or 1.0
+    strength = min(1.0, abs(node.b - node.a) / larger / FULL_COLOUR)
+    base, full = (226, 229, 233), (230, 159, 0) if node.b > node.a else (86, 180, 233)
+    return "#" + "".join(
+        f"{round(x + (y - x) * strength):02x}" for x, y in zip(base, full, strict=True)
+    )
+
+
+@micro_sign()
+def page(blame: Blame) -> str:
+    """The page as one HTML document without scripts; nothing in it comes from another place."""
+    from perfvcs.pictures.export import render
+
+    cause = blame.cause
+    flames = []
+    for side, name in enumerate((blame.baseline, blame.target)):
+        boxes = rectangles(blame.tree, side=side, blamed=cause.name if cause else "")
+        if boxes:
+            flames.append((name[:10], ROW_HEIGHT * (max(box.row for box in boxes) + 1), boxes))
+    return render(
+        "blame.html",
+        title=f"{blame.job}: {blame.baseline[:10]} -> {blame.target[:10]}",
+        said="\n".join(lines(blame)),
+        cause=cause,
+        suspects=blame.suspects,
+        trials=blame.tried,
+        dependencies=blame.dependencies,
+        flames=flames,
+        measure=blame.measure,
+        baseline=blame.baseline[:10],
+        share=lambda value: percent(value) if value else "",
+        level=lambda value: quantity(value, TIME_UNITS.get(blame.metric, "")).strip(),
+    )

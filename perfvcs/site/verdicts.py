@@ -1,0 +1,152 @@
+"""What moved at a commit, for its page: verdicts on series in a sentence, by job, and the rest."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from perfvcs.check.answer import percent_of
+from perfvcs.check.text import is_whole
+from perfvcs.site.model import JobTotal
+from perfvcs.text.characters import shorten
+from perfvcs.text.quantity import change, percent, step
+from perfvcs.text.words import counted, metric_name, metric_rank, plural
+
+if TYPE_CHECKING:
+    from perfvcs.history.record import SeriesRecord
+    from perfvcs.history.verdict import Verdict
+
+
+MOVED_VERDICTS = ("degradation", "improvement")
+
+JOBS = 6  # that are listed
+
+NAME_CHARACTERS = 60
+
+
+class Judged(NamedTuple):
+    """A series at a commit: what it is ``called``, in which ``environment``, and its verdict
+    against the commit before.
+    """
+
+    series: SeriesRecord
+    verdict: Verdict
+    called: str
+    environment: str
+
+    @property
+    def word(self) -> str:
+        """The verdict's word."""
+        return "accepted" if self.verdict.accepted is not None else self.verdict.word
+
+    @property
+    def curve(self) -> tuple[object, ...] | None:
+        """The curve whose verdict it is, which all sizes of a benchmark share; None for a verdict
+        of its own.
+        """
+        line = self.series.line
+        if line.size is None or self.verdict.size is not None:
+            return None
+        return line.job.key, line.uid, line.metric, line.unit, line.better, self.environment
+
+    @property
+    def rank(self) -> tuple[bool, bool, float]:
+        """Its place on the page: sure changes first, then times, by effect times the time that is
+        spent.
+        """
+        seconds = self.verdict.baseline or 0.0 if self.verdict.unit == "s" else 0.0
+        return (
+            self.word not in MOVED_VERDICTS,
+            not seconds,
+            -abs(self.verdict.effect or 0.0) * (seconds or 1.0),
+        )
+
+
+def sentence(judged: Sequence[Judged]) -> str:
+    """The most important change with its effect and interval, in a sentence."""
+    if not judged:
+        return "Nothing before this commit to compare with."
+    moved = sorted((one for one in judged if one.word in MOVED_VERDICTS), key=lambda one: one.rank)
+    open_ones = sum(one.word not in (*MOVED_VERDICTS, "same", "accepted") for one in judged)
+    if not moved:
+        if not open_ones:
+            return (
+                f"Nothing changed: {counted(len(judged), 'comparison is', 'comparisons are')} the"
+                " same."
+            )
+        few = f"{open_ones:,} of {counted(len(judged), 'comparison')}"
+        return f"No change is shown, and {few} {plural(open_ones, 'is', 'are')} open."
+    first = moved[0]
+    size = change(first.verdict.effect or 0.0, first.verdict.low, first.verdict.high)
+    worse, better = (sum(one.word == word for one in moved) for word in MOVED_VERDICTS)
+    rest = f"; {worse:,} worse and {better:,} better in all" if len(moved) > 1 else ""
+    became = "became worse" if first.word == "degradation" else "became better"
+    return (
+        f"{shorten(first.called, NAME_CHARACTERS)} {became}: {metric_name(first.verdict.metric)}"
+        f" {size}{rest}."
+    )
+
+
+def jobs(judged: Sequence[Judged]) -> list[JobTotal]:
+    """The effect of each job on its main metric: that of the whole, else of the total of its
+    series. Changed jobs come first.
+    """
+    groups: dict[tuple[str, str, str], dict[str, list[Judged]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for one in judged:
+        line = one.series.line
+        if one.verdict.baseline and one.verdict.target and line.better != "none":
+            groups[line.job.label, line.job.collector, one.environment][line.metric].append(one)
+    found = []
+    for (label, _, environment), metrics in groups.items():
+        metric = min(metrics, key=metric_rank)
+        rows = metrics[metric]
+        # a whole contains its units
+        parts = [one for one in rows if is_whole(label, one.series.line.uid)] or rows
+        before, after = (
+            sum(getattr(one.verdict, side) for one in parts) for side in ("baseline", "target")
+        )
+        counts = [sum(one.word == word for one in rows) for word in MOVED_VERDICTS]
+        worse = (after > before) == (rows[0].series.line.better == "lower")
+        direction = ("degradation" if worse else "improvement") if any(counts) else ""
+        total = JobTotal(
+            job=shorten(label, NAME_CHARACTERS),
+            environment=environment,
+            metric=metric_name(metric),
+            series=len(rows),
+            worse=counts[0],
+            better=counts[1],
+            change=percent(after / before - 1),
+            levels=step(before, after, rows[0].series.line.unit).replace("->", "→"),
+            direction=direction,
+        )
+        found.append(((not any(counts), -abs(after / before - 1)), total))
+    return [total for _, total in sorted(found, key=lambda pair: pair[0])][:JOBS]
+
+
+def rest(judged: Sequence[Judged], alone: int) -> str:
+    """One line for everything else, with the bound that it rules out."""
+    same = [one.verdict for one in judged if one.word == "same"]
+    bounds = [
+        max(abs(one.low), abs(one.high))
+        for one in same
+        if one.low is not None and one.high is not None
+    ]
+    open_ones = sum(
+        one.word not in (*MOVED_VERDICTS, "same", "accepted", "suspected") for one in judged
+    )
+    said = []
+    if same:
+        bound = (
+            f", none moved by more than {percent_of(max(bounds))}"
+            if len(bounds) == len(same)
+            else ""
+        )
+        said.append(f"{counted(len(same), 'series is', 'series are')} the same{bound}")
+    if open_ones:
+        said.append(f"{counted(open_ones, 'is', 'are')} open")
+    if alone:
+        said.append(f"{counted(alone, 'has', 'have')} nothing before to compare with")
+    return f"{'; '.join(said)}." if said else ""
