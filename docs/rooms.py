@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,6 +24,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parents[1]
 FAMILIES = ("collectors", "postprocessors", "views")
 PATHS = ("check", "show", "publish")
+GIVEN = ("__init__.py", "__main__.py", "sitecustomize.py")
+MEMBER = re.compile(
+    r"perfvcs\.(commands|formats|check\.methods|collectors|postprocessors|views)\.\w+"
+)
 Graph = Mapping[str, set[str]]
 
 
@@ -76,6 +81,19 @@ class House:
                     inner = f"{node.module}.{alias.name}"
                     yield inner if inner in self.modules else str(node.module)
             yield from self._imported(node)
+
+    @cached_property
+    def repeated(self) -> dict[str, list[str]]:
+        """The file names that stand in several folders, with their modules.
+
+        Those do not count that a contract gives: packages, what Python starts by its name, and
+        members of families, which are called by the names of their files.
+        """
+        found: dict[str, list[str]] = defaultdict(list)
+        for module, path in self.modules.items():
+            if path.name not in GIVEN and not MEMBER.fullmatch(module):
+                found[path.name].append(module)
+        return {name: modules for name, modules in found.items() if len(modules) > 1}
 
     def room(self, module: str) -> str:
         """The folder of a module, or the module itself where it is at the top:

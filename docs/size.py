@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import tokenize
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
@@ -112,9 +112,6 @@ def figures(root: Path) -> Iterator[tuple[str, str]]:
     importers = Counter(
         other for others in house.imports.values() for other in others & house.modules.keys()
     )
-    folders: dict[str, set[Path]] = defaultdict(set)
-    for path in house.modules.values():
-        folders[path.name].add(path.parent)
     names = Counter(
         name
         for tree in trees.values()
@@ -138,10 +135,7 @@ def figures(root: Path) -> Iterator[tuple[str, str]]:
     yield "imports, share of the lines", f"{100 * imports / total:.1f} %"
     yield f"modules below {SMALL} lines", f"{sum(count < SMALL for count in lines.values()):,}"
     yield "modules with one importer", f"{sum(count == 1 for count in importers.values()):,}"
-    several = [
-        name for name, places in folders.items() if len(places) > 1 and name != "__init__.py"
-    ]
-    yield "file names in several folders", f"{len(several):,}"
+    yield "file names in several folders", f"{len(house.repeated):,}"
     yield "statements per conditional expression", f"{statements / nodes[ast.IfExp]:.1f}"
     yield (
         "statements per comprehension",
