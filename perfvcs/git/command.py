@@ -150,7 +150,7 @@ def reach(
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=stderr,
-            start_new_session=alone,
+            start_new_session=alone or _ignores_signals(),
         )
     except FileNotFoundError:
         raise GitMissing(MISSING) from None
@@ -179,7 +179,7 @@ def start(
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=stderr,
-            start_new_session=hardened,
+            start_new_session=hardened or _ignores_signals(),
         )
     except FileNotFoundError:
         if folder is not None and not folder.is_dir():
@@ -187,6 +187,13 @@ def start(
                 f"the folder {folder} is missing: make it, or go to another one"
             ) from None
         raise GitMissing(MISSING) from None
+
+
+def _ignores_signals() -> bool:
+    """Whether a signal to our group is none to us, as below nohup: git, which catches it all the
+    same, would be ended by it.
+    """
+    return any(signal.getsignal(number) is signal.SIG_IGN for number in ENDED_BY)
 
 
 def git(
