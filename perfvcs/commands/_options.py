@@ -67,6 +67,18 @@ class FilePath(click.Path):
         return super().convert(value, param, ctx)
 
 
+class Percent(click.FloatRange):
+    """A number of percent from 0 to 1,000; a percent sign behind it changes nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(0, 1000)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number."""
+        number = value.removesuffix("%") if isinstance(value, str) else value
+        return super().convert(number, param, ctx)
+
+
 def options_as(shape: Callable[..., T]) -> Callable[[Callable[[T], None]], Callable[..., None]]:
     """A command gets its arguments and options as one ``shape``, a named tuple."""
 

@@ -9,6 +9,7 @@ import click
 from perfvcs.commands import _completion as complete
 from perfvcs.commands._options import (
     FilePath,
+    Percent,
     host_options,
     job_option,
     measuring,
@@ -75,7 +76,7 @@ class BisectOptions(NamedTuple):
 @click.option(
     "--delta",
     metavar="PERCENT",
-    type=click.FloatRange(0, 1000),
+    type=Percent(),
     show_default="1",
     help="Smallest difference between the ends that counts.",
 )

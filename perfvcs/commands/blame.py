@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from perfvcs.commands._completion import blamable
-from perfvcs.commands._options import FilePath, measuring, options_as
+from perfvcs.commands._options import FilePath, Percent, measuring, options_as
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class BlameOptions(NamedTuple):
 @click.option(
     "--delta",
     metavar="PERCENT",
-    type=click.FloatRange(0, 1000),
+    type=Percent(),
     default=1.0,
     show_default=True,
     help="Smallest difference that counts; a proof must come this close.",

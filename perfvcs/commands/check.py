@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from perfvcs.commands._completion import sides
 from perfvcs.commands._options import (
+    Percent,
     against,
     host_options,
     job_option,
@@ -124,14 +125,14 @@ class CheckOptions(NamedTuple):
 @click.option(
     "--delta",
     metavar="PERCENT",
-    type=click.FloatRange(0, 1000),
+    type=Percent(),
     show_default="by metric, mostly 1",
     help="Smallest change that counts; exact metrics have none.",
 )
 @click.option(
     "--within",
     metavar="PERCENT",
-    type=click.FloatRange(0, 1000),
+    type=Percent(),
     help="Count a comparison as settled if its interval lies within ±PERCENT.",
 )
 @click.option(

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from perfvcs.commands._completion import revisions
-from perfvcs.commands._options import FilePath, job_option, measuring, options_as, share
+from perfvcs.commands._options import FilePath, Percent, job_option, measuring, options_as, share
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
@@ -86,14 +86,14 @@ class CiOptions(NamedTuple):
 @click.option(
     "--delta",
     metavar="PERCENT",
-    type=click.FloatRange(0, 1000),
+    type=Percent(),
     show_default="by metric, mostly 1",
     help="Smallest change that counts; exact metrics have none.",
 )
 @click.option(
     "--within",
     metavar="PERCENT",
-    type=click.FloatRange(0, 1000),
+    type=Percent(),
     help="Count a comparison as settled if its interval lies within ±PERCENT.",
 )
 @click.option(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import click
 
 from perfvcs.commands._completion import revisions
-from perfvcs.commands._options import job_option, measuring, options_as
+from perfvcs.commands._options import Percent, job_option, measuring, options_as
 from perfvcs.commands._output import echo
 
 
@@ -48,7 +48,7 @@ class MutateOptions(NamedTuple):
 @click.option(
     "--delta",
     metavar="PERCENT",
-    type=click.FloatRange(0, 1000),
+    type=Percent(),
     default=1.0,
     show_default=True,
     help="Smallest slowdown that counts as detected.",

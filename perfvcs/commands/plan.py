@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from perfvcs.commands._completion import revisions
-from perfvcs.commands._options import job_option
+from perfvcs.commands._options import Percent, job_option
 from perfvcs.commands._output import echo
 
 
@@ -15,7 +15,7 @@ from perfvcs.commands._output import echo
 @click.option(
     "--delta",
     metavar="PERCENT",
-    type=click.FloatRange(0, 1000),
+    type=Percent(),
     show_default="by metric, mostly 1",
     help="Smallest change that counts, as for check.",
 )

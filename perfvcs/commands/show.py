@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perfvcs.commands._completion import benchmarks
-from perfvcs.commands._options import FilePath
+from perfvcs.commands._options import FilePath, Percent
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ NARROWEST, WIDEST = 40, 400  # columns
 @click.option(
     "--delta",
     metavar="PERCENT",
-    type=click.FloatRange(0, 1000),
+    type=Percent(),
     show_default="by metric, mostly 1",
     help="Smallest change that counts.",
 )

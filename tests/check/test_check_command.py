@@ -122,7 +122,7 @@ def test_a_revision_against_itself_needs_a_session_that_held_it_twice(
     assert "same" in perf("check", "HEAD", "HEAD").out
 
 
-@pytest.mark.parametrize(("delta", "code"), [("1", 3), ("30", 0)])
+@pytest.mark.parametrize(("delta", "code"), [("1", 3), ("30", 0), ("30%", 0)])
 def test_delta_is_the_smallest_change_that_counts(
     project: Project, perf: Perf, delta: str, code: int
 ) -> None:

@@ -18,8 +18,8 @@ class Permutation(SampledMethod):
 
     Executions change sides, and where the sides were measured in turns the signs of the pairs'
     differences flip. All arrangements are gone through where there are at most 20,000, else 10,000
-    random ones (always the same). The test gives no interval: that of The interval is that of
-    Student's t on the same numbers. Sources: Fisher 1935; Pitman 1937.
+    random ones (always the same). The test gives no interval; the one shown is that of Student's t
+    on the same numbers. Sources: Fisher 1935; Pitman 1937.
     """
 
     name: ClassVar[str] = "permutation"
