@@ -62,15 +62,18 @@ SCRATCH = TMPDIR=$$(sh .ci/scratch); export TMPDIR; trap 'rm -rf "$$TMPDIR"' EXI
 EVERY_TEST = $(SCRATCH); $(COMPILED); $(WITH_COVERAGE) || failed="$$failed pytest"; $(BRANCHES)
 VERDICT = test -z "$$failed" || { echo "make $@: failed:$$failed" >&2; exit 1; }
 
+NO_TEST = no test is called that; the rows of @each have no name of their own
+FOUND = { code=$$?; test $$code -ne 5 || echo "make $@: $(NO_TEST)" >&2; exit $$code; }
+
 test: .venv-test/installed
 ifeq ($(ARGS),)
 	@failed=; $(MYPY); $(RUFF); $(EVERY_TEST); $(TYPED); $(VERDICT)
 else
-	@$(PYTEST) $(ARGS)
+	@$(PYTEST) $(ARGS) || $(FOUND)
 endif
 
 quick: .venv-test/installed
-	@$(SCRATCH); $(COMPILED); $(PYTEST) $(if $(ARGS),,-n $(WORKERS) --dist worksteal) -m "not slow" $(ARGS)
+	@$(SCRATCH); $(COMPILED); $(PYTEST) $(if $(ARGS),,-n $(WORKERS) --dist worksteal) -m "not slow" $(ARGS) || $(FOUND)
 
 explore: .venv-test/installed
 	@PERFVCS_EXAMPLES=explore $(PYTEST) -n $(WORKERS) --dist worksteal -m hypothesis $(ARGS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import reprlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from itertools import product
 from typing import Any
@@ -18,12 +18,14 @@ SHORT.maxstring = SHORT.maxother = 80
 
 
 def each(
-    names: str, rows: Iterable[Any], ids: Iterable[str] | Callable[[Any], str] | None = None
+    names: str | Sequence[str],
+    rows: Iterable[Any],
+    ids: Iterable[str] | Callable[[Any], str] | None = None,
 ) -> Callable[[Test], Test]:
     """As ``pytest.mark.parametrize``, in one test: every row is a subtest, and all that fail are
     reported with their values.
 
-    ``names``: of the arguments, with spaces between. ``rows``: a value, or a tuple of values, for
+    ``names``: of the arguments, as for parametrize. ``rows``: a value, or a tuple of values, for
     each subtest. ``ids``: what the rows are called, or what makes it of a value. Several ``each``
     make every combination. All rows share the fixtures of the test, so it must leave them as they
     are.
@@ -32,7 +34,8 @@ def each(
     ... def test_a_number_is_read(text, number):
     ...     assert int(text) == number
     """
-    table = _table(names.split(), list(rows), ids)
+    several = names.replace(",", " ").split() if isinstance(names, str) else list(names)
+    table = _table(several, list(rows), ids)
 
     def decorate(function: Test) -> Test:
         known = inspect.signature(function).parameters

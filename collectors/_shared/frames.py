@@ -99,8 +99,8 @@ def function(symbol: str) -> str:
 
     >>> function("@plt"), function("memcpy@plt")
     ('[unknown]', 'memcpy')
-    >>> function("std::vector<std::__cxx11::basic_string<char, std::char_traits<char>> >::size")
-    'std::vector<std::string>::size'
+    >>> function("std::basic_string<char, std::char_traits<char>, std::allocator<char> >::size")
+    'std::string::size'
     """
     name = _visible(symbol)[:MOST_CHARACTERS].strip()
     while (shorter := SUFFIX.sub("", name)) != name:

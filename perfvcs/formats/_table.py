@@ -41,9 +41,9 @@ def written(value: Any) -> WrittenNumber | None:
     else.
 
     >>> written("0.616s"), written(" 12 ms")
-    (Written(value=0.616, unit='s'), Written(value=12.0, unit='ms'))
+    (WrittenNumber(value=0.616, unit='s'), WrittenNumber(value=12.0, unit='ms'))
     >>> written(3), written("fast"), written("1_0")
-    (Written(value=3.0, unit=''), None, None)
+    (WrittenNumber(value=3.0, unit=''), None, None)
     """
     unit = ""
     if isinstance(value, str):
@@ -75,9 +75,9 @@ def converted(quantity: WrittenNumber, unit: str) -> float | None:
     """The value in a unit, in which one without a unit is already; None where both measure
     different things.
 
-    >>> converted(Written(12.0, "ms"), "s"), converted(Written(12.0), "s")
+    >>> converted(WrittenNumber(12.0, "ms"), "s"), converted(WrittenNumber(12.0), "s")
     (0.012, 12.0)
-    >>> converted(Written(1.0, "B"), "s")
+    >>> converted(WrittenNumber(1.0, "B"), "s")
     """
     if quantity.unit in ("", unit):
         return quantity.value

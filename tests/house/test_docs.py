@@ -225,7 +225,8 @@ def test_a_document_shows_what_happens(page, documented, pictures):
 @each("page", [page for page in documents() if recording(page).exists()], ids=named)
 def test_a_document_shows_what_happened_when_it_was_recorded(page):
     assert stale(steps(page.read_text()), json.loads(recording(page).read_text())) is None, (
-        f"{named(page)}: run make docs"
+        f"{named(page)}: run PERFVCS_DOCUMENTS=run .venv-test/bin/python -m pytest"
+        f" 'tests/house/test_docs.py::test_a_document_shows_what_happens[{named(page)}]'"
     )
 
 

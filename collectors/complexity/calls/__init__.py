@@ -39,7 +39,7 @@ def parse(text: str) -> TracedFunction:
     """The entry ``name`` or ``name=expression``; raises UsageError.
 
     >>> parse("pkg.mod:List.insert=len(self.items)")
-    Function(name='pkg.mod:List.insert', size='len(self.items)')
+    TracedFunction(name='pkg.mod:List.insert', size='len(self.items)')
     >>> parse("List::operator==(List const&) = this->count").size
     'this->count'
     """
