@@ -16,7 +16,7 @@ from perfvcs.errors import PerfError, UsageError
 from perfvcs.text.characters import printable
 
 if TYPE_CHECKING:
-    from perfvcs.measure.campaign import CampaignOutcome
+    from perfvcs.measure.outcome import CampaignOutcome
 
 EXECUTIONS = 5  # processes, the least for a verdict
 MEASURING = "perfvcs-measuring"  # the plugin in a process that is being measured

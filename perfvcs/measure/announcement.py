@@ -52,16 +52,16 @@ def unfinished(home: Path) -> list[SessionHeader]:
 
 def choose(home: Path, name: str = "") -> SessionHeader:
     """The newest unfinished session, or the one whose name begins so; raises UsageError."""
-    found = unfinished(home)
-    if not found:
+    headers = unfinished(home)
+    if not headers:
         raise UsageError(
             "no session is unfinished, so there is nothing to continue: measure with `perf collect`"
         )
-    wanted = [header for header in found if header.session.startswith(name)]
+    wanted = [header for header in headers if header.session.startswith(name)]
     if not wanted:
         raise UsageError(
             f"no session `{name}` is"
-            f" unfinished{nearest(name, [header.session for header in found])}"
+            f" unfinished{nearest(name, [header.session for header in headers])}"
         )
     return wanted[0]
 
@@ -74,14 +74,14 @@ def named(home: Path, name: str) -> SessionHeader | None:
     """
     if not LIKE.fullmatch(name):
         return None
-    found = [header for header in unfinished(home) if header.session.startswith(name)]
-    if len(found) > 1:
+    headers = [header for header in unfinished(home) if header.session.startswith(name)]
+    if len(headers) > 1:
         raise UsageError(
             f"several sessions begin with `{name}`: name one:"
-            f" {', '.join(header.session for header in found[:MOST_SESSIONS])}"
+            f" {', '.join(header.session for header in headers[:MOST_SESSIONS])}"
         )
-    if found:
-        return found[0]
+    if headers:
+        return headers[0]
     for entry in entries(home / SESSIONS_FOLDER):
         if entry.startswith(name) and is_running(home / SESSIONS_FOLDER / entry):
             raise UsageError(
@@ -143,7 +143,10 @@ def intact(
             f"session {header.session} was begun by another version of perfvcs: install that one,"
             f" {given_up}"
         )
-    now = {one.name: one.digest for one in read_all(header.request.against, repository.project)}
+    now = {
+        product.name: product.digest
+        for product in read_all(header.request.against, repository.project)
+    }
     for state in header.versions:
         if state.product:
             if now.get(state.product) != state.dirty:
@@ -210,18 +213,18 @@ class Announcement:
             descriptor = plain(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
             with suppress(OSError):  # some network file systems have no locks
                 fcntl.flock(descriptor, fcntl.LOCK_EX)  # a reader has it for a moment at most
-        found = cls(path, descriptor, RunningSession(tuple(commits), time.time()), Silent())
-        found._write()
-        return found
+        announcement = cls(path, descriptor, RunningSession(tuple(commits), time.time()), Silent())
+        announcement._write()
+        return announcement
 
     @classmethod
     def inherited(cls, home: Path, descriptor: int) -> Announcement:
         """The announcement whose open file another process has handed us; raises UsageError."""
         with suppress(OSError, NotPlain):
-            about = os.fstat(descriptor)
+            status = os.fstat(descriptor)
             for name in entries(home / MEASURING_FOLDER):
                 path = home / MEASURING_FOLDER / name
-                if os.path.samestat(path.lstat(), about):
+                if os.path.samestat(path.lstat(), status):
                     os.set_inheritable(descriptor, False)
                     return cls(
                         path,
@@ -235,7 +238,7 @@ class Announcement:
         )
 
     def over(self, progress: Progress) -> Announcement:
-        """The same, passing on to ``progress`` what it notes."""
+        """The same announcement, which passes what it notes on to ``progress``."""
         return Announcement(self.path, self.descriptor, self._running, progress)
 
     def about(self, commits: Sequence[str]) -> None:
@@ -249,7 +252,7 @@ class Announcement:
         os.close(self.descriptor)
 
     def hand_over(self) -> None:
-        """Let go of the file, which another process holds by now."""
+        """Lets go of the file, which another process holds by now."""
         os.close(self.descriptor)
 
     def begin(self, total: int) -> None:
@@ -290,44 +293,41 @@ class Announcement:
 def announced(
     home: Path, commits: Sequence[str], progress: Progress, descriptor: int | None = None
 ) -> Iterator[Announcement]:
-    """Others see meanwhile that these commits are being measured; ``descriptor`` is the file of an
-    announcement that was made for us.
+    """Announces to others that these commits are being measured, until the context ends;
+    ``descriptor`` is the open file of an announcement that another process made for this run.
 
     Give what it yields to the run as its progress.
     """
-    made = (
-        Announcement.open(home, commits)
-        if descriptor is None
-        else Announcement.inherited(home, descriptor)
-    )
-    found = made.over(progress)
+    if descriptor is None:
+        original = Announcement.open(home, commits)
+    else:
+        original = Announcement.inherited(home, descriptor)
+    announcement = original.over(progress)
     try:
-        yield found
+        yield announcement
     finally:
-        found.close()
+        announcement.close()
 
 
 def running(home: Path) -> list[RunningSession]:
-    """The runs that go on, the one that was announced first at the top; what is in the folder but
-    not ours is left out.
+    """The runs that are under way, the one that was announced first at the top; leaves out files in
+    the folder that are not ours.
     """
-    found = []
+    runs = []
     for name in entries(home / MEASURING_FOLDER):
         with suppress(OSError, NotPlain):
             if _is_running(home / MEASURING_FOLDER / name):
-                found.append(_patiently(home / MEASURING_FOLDER / name))
-    return sorted(filter(None, found), key=lambda run: run.began)
+                runs.append(_patiently(home / MEASURING_FOLDER / name))
+    return sorted(filter(None, runs), key=lambda run: run.began)
 
 
 def _patiently(path: Path) -> RunningSession | None:
-    """The content of a file; read again if its owner was just writing, and None if it is not
-    ours.
-    """
+    """The content of a file, read again if its owner was just writing; None if it is not ours."""
     for _ in range(5):
         descriptor = plain(path, os.O_RDONLY)
         try:
-            if (found := _read(descriptor)) is not None:
-                return found
+            if (session := _read(descriptor)) is not None:
+                return session
         finally:
             os.close(descriptor)
         time.sleep(0.005)

@@ -67,8 +67,15 @@ def _squares(count: int) -> list[list[list[int]]]:
     [[[0, 1], [1, 0]]]
     """
     first = [(place + 1) // 2 if place % 2 else -place // 2 for place in range(count)]
-    square = [[(number + shift) % count for number in first] for shift in range(count)]
-    return [square, [row[::-1] for row in square]] if count % 2 and count > 1 else [square]
+    square = [_shifted(first, shift) for shift in range(count)]
+    if count % 2 and count > 1:
+        return [square, [row[::-1] for row in square]]
+    return [square]
+
+
+def _shifted(row: Sequence[int], shift: int) -> list[int]:
+    """The numbers of a row moved on, round from the last to the first."""
+    return [(number + shift) % len(row) for number in row]
 
 
 def draw(seed: int, block: int, job: int, attempt: int) -> int:
@@ -113,8 +120,8 @@ class JobRecording(msgspec.Struct):
         self.engine = seen.engine
         self.reached = seen.reached or self.reached
         for name in self.metrics:
-            known = self.rows.metrics.setdefault(name, [None] * before)
-            known += seen.values.get(name, [None] * count)
+            metric_column = self.rows.metrics.setdefault(name, [None] * before)
+            metric_column += seen.values.get(name, [None] * count)
         self.executions += 1
         self.turns.execution.append(execution)
         self.turns.place.append(position)
@@ -127,10 +134,8 @@ class JobRecording(msgspec.Struct):
                 self.rows.trace += [-1] * count
             return
         frames = [self.frames.setdefault(frame, len(self.frames)) for frame in seen.stacks.frames]
-        numbers = [
-            self.traces.setdefault(tuple(frames[place] for place in stack), len(self.traces))
-            for stack in seen.stacks.stacks
-        ]
+        stacks = (tuple(frames[place] for place in stack) for stack in seen.stacks.stacks)
+        numbers = [self.traces.setdefault(stack, len(self.traces)) for stack in stacks]
         if self.rows.trace is None:
             self.rows.trace = [-1] * before
         self.rows.trace += [
@@ -189,17 +194,17 @@ class Blocks:
         order of their numbers.
         """
         blocks = self._done[job]
-        found = [blocks[number] for number in sorted(blocks) if version in blocks[number].seen]
-        return found if host is None else [block for block in found if block.host == host]
+        chosen = [blocks[number] for number in sorted(blocks) if version in blocks[number].seen]
+        return chosen if host is None else [block for block in chosen if block.host == host]
 
     def recording(self, job: int, version: int, host: str = "") -> JobRecording:
         """What a job gave on a version, on one host."""
-        found = JobRecording()
+        recorded = JobRecording()
         for block in self.of(job, version, host):
-            found.add(
+            recorded.add(
                 block.seen[version], block.block, block.binary, block.places[version], block.seed
             )
-        return found
+        return recorded
 
     def failed(self, job: int, version: int, host: str = "") -> int:
         """How many executions on one host failed and were repeated."""

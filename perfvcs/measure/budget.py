@@ -53,23 +53,20 @@ class CellSeries:
         """The series now; raises Changed where it was another one before."""
         place = number, position, engine
         if place not in self._known:
-            found = (
+            series = (
                 self.job(number, position, engine).key,
                 self.sites.environment(number, position).fingerprint,
             )
-            before = self.before.get((number, position), found)
-            if before != found:
-                what = (
-                    "its files, options or engine"
-                    if before[0] != found[0]
-                    else "the machine or its software"
-                )
+            before = self.before.get((number, position), series)
+            if before != series:
+                is_job = before[0] != series[0]
+                what = "its files, options or engine" if is_job else "the machine or its software"
                 raise Changed(
                     f"{self.names[number]} on {self.sites.versions[position].name}: {what} changed"
                     " since the session was interrupted: undo that, or give it up with `perf rm"
                     f" {self.session}` (its profiles stay) and measure anew"
                 )
-            self._known[place] = found
+            self._known[place] = series
         return self._known[place]
 
 
@@ -82,22 +79,23 @@ class TurnTimes(msgspec.Struct):
     seen: dict[int, float] = msgspec.field(default_factory=dict)
 
     def note(self, number: int, seconds: float) -> None:
-        """A turn of a job took so long."""
+        """Notes how long a turn of a job took."""
         before = self.seen.get(number, seconds)
         self.seen[number] = before + RECENT * (seconds - before)
 
     def of(self, number: int) -> float | None:
-        """What its next turn will take; None where that is not known."""
+        """What the next turn of a job will take; None where that is not known."""
         return self.seen.get(number, self.expected.get(number))
 
     def total(self, turns: Mapping[int, int]) -> float | None:
         """The time for so many turns of each job; None if that is not known for one of them."""
-        each = [(self.of(number), count) for number, count in turns.items() if count]
-        return (
-            None
-            if any(seconds is None for seconds, _ in each)
-            else sum((seconds or 0.0) * count for seconds, count in each)
-        )
+        total = 0.0
+        for number, count in turns.items():
+            seconds = self.of(number)
+            if count and seconds is None:
+                return None
+            total += (seconds or 0.0) * count
+        return total
 
 
 class Budget(msgspec.Struct, frozen=True):
@@ -121,14 +119,14 @@ class Budget(msgspec.Struct, frozen=True):
 def run(session: Session, most: Mapping[int, int]) -> None:
     """Run at most so many blocks of each job; says how long that takes, as soon as it is known."""
     session.begin(most)
-    said = _say(session, session.turns_ahead(most), "by what is stored")
+    is_said = _say(session, session.turns_ahead(most), "by what is stored")
     session.warm_up(most)
     if session.executor.width > 1:
         session.run(most)
         return
     session.run(dict.fromkeys(most, 1))
     rest = {number: count - 1 for number, count in most.items()}
-    if not said:
+    if not is_said:
         _say(
             session,
             {number: count for number, count in rest.items() if session.count(number)},
@@ -189,13 +187,12 @@ def _fewest(cell: Cell) -> int:
 
 def _by_units(session: Session, most: Mapping[int, int]) -> list[int]:
     """The jobs that gave something, those with the most units per second first."""
-    known = [number for number in most if session.count(number)]
-    return sorted(
-        known,
-        key=lambda number: (
-            -session.units(number) / max(session.pace.of(number) or 0.0, SHORTEST_TURN)
-        ),
-    )
+
+    def units_per_second(number: int) -> float:
+        return session.units(number) / max(session.pace.of(number) or 0.0, SHORTEST_TURN)
+
+    measured = [number for number in most if session.count(number)]
+    return sorted(measured, key=units_per_second, reverse=True)
 
 
 def _whole(session: Session, number: int, count: int) -> bool:

@@ -1,5 +1,5 @@
-"""Builds that are kept: what a build left in a checkout, by all that it was made from, so that a
-revision is built once.
+"""Builds that are kept: the files that a build left in a checkout, under a key of all that it was
+made from, so that a revision is built once.
 
 ``.perf/builds/KEY`` has the files in ``tree``, and beside them a digest of them that is written
 last. It can be deleted at any time.
@@ -43,8 +43,7 @@ for word in "$@"; do
 done
 exec {compiler} "$@" {flags}
 """
-BUILDS_FOLDER = "builds"
-KEPT_BUILDS = 30
+KEPT_BUILDS = 30  # the newest
 LARGEST_BUILDS = 4 << 30  # of all builds
 LARGEST_BUILD = 1 << 30  # bytes of one: a larger one is made again
 CHUNK_BYTES = 1 << 20
@@ -59,13 +58,13 @@ def wrapped(env: Mapping[str, str], flags: Sequence[str], folder: Path) -> dict[
     among them, and one that assigns it does not see ours.
     """
     path = env.get("PATH", os.defpath)
-    found: dict[str, str] = {}
+    compilers: dict[str, str] = {}
     for place in path.split(os.pathsep):
         for name in _compilers(place):
-            found.setdefault(name, str(Path(place, name).absolute()))
+            compilers.setdefault(name, str(Path(place, name).absolute()))
     folder.mkdir(parents=True, exist_ok=True)
     patterns = " | ".join(f"*.{suffix}" for suffix in SOURCE_SUFFIXES)
-    for name, compiler in found.items():
+    for name, compiler in compilers.items():
         script = folder / name
         script.write_text(
             SCRIPT.format(
@@ -76,7 +75,7 @@ def wrapped(env: Mapping[str, str], flags: Sequence[str], folder: Path) -> dict[
             )
         )
         script.chmod(0o755)
-    named = {name: _renamed(env[name], found, folder) for name in VARIABLES if name in env}
+    named = {name: _renamed(env[name], compilers, folder) for name in VARIABLES if name in env}
     return dict(env) | named | {"PATH": os.pathsep.join((str(folder.absolute()), path))}
 
 
@@ -105,7 +104,7 @@ class Builds:
     """
 
     def __init__(self, home: Path) -> None:
-        self.folder = home / BUILDS_FOLDER
+        self.folder = home / "builds"
 
     def restore(self, key: str, checkout: Path) -> bool:
         """Put what a build left into a checkout; False where it is not kept, or is no longer what
@@ -134,8 +133,8 @@ class Builds:
         return True
 
     def keep(self, key: str, checkout: Path) -> None:
-        """Keep what a build left in a checkout; on a full disk, or where it cannot be copied, the
-        next one builds it again.
+        """Keeps what a build left in a checkout. On a full disk, or where it cannot be copied, the
+        next build is made again.
         """
         place = self.folder / key
         if _size(checkout) > LARGEST_BUILD:
@@ -156,8 +155,8 @@ class Builds:
                 _forget(place)
 
     def _prune(self) -> None:
-        """Forget what was not used for longest, so that the bounds are kept, and what a crash
-        left.
+        """Removes the builds that were not used for longest until the bounds are kept, and what a
+        crash left.
         """
         ages = {}
         for name in entries(self.folder):
@@ -196,23 +195,23 @@ def _files(top: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 def _size(top: Path) -> int:
     with suppress(OSError):
-        return sum(about.st_size for _, about in _files(top))
+        return sum(status.st_size for _, status in _files(top))
     return 0
 
 
 def _digest(top: Path) -> str:
     """The SHA-256 of all names, modes and contents below a folder."""
-    found = hashlib.sha256()
-    for path, about in _files(top):
-        found.update(
-            f"{path.relative_to(top)}\0{about.st_mode:o}\0{about.st_size}\0".encode(
+    digest = hashlib.sha256()
+    for path, status in _files(top):
+        digest.update(
+            f"{path.relative_to(top)}\0{status.st_mode:o}\0{status.st_size}\0".encode(
                 "utf-8", "surrogateescape"
             )
         )
-        if stat.S_ISLNK(about.st_mode):
-            found.update(os.fsencode(path.readlink()))
-        elif stat.S_ISREG(about.st_mode):
+        if stat.S_ISLNK(status.st_mode):
+            digest.update(os.fsencode(path.readlink()))
+        elif stat.S_ISREG(status.st_mode):
             with path.open("rb") as file:
                 while chunk := file.read(CHUNK_BYTES):
-                    found.update(chunk)
-    return found.hexdigest()
+                    digest.update(chunk)
+    return digest.hexdigest()

@@ -10,7 +10,6 @@ from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from math import ceil
 
-import msgspec
 from msgspec import structs
 from msgspec.structs import asdict
 
@@ -21,94 +20,23 @@ from perfvcs.measure.announcement import announced, choose, differing, intact, u
 from perfvcs.measure.blocks import ORDER_NAME
 from perfvcs.measure.budget import Budget, Changed, TurnTimes, run, spend
 from perfvcs.measure.journal import Identity, Journal, Planned, SessionHeader
+from perfvcs.measure.outcome import CampaignOutcome
 from perfvcs.measure.product import read_all
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.request import Request, digest
 from perfvcs.measure.rig import Rig, product_states, versions
-from perfvcs.measure.session import CollectFailed, Failure, Session
+from perfvcs.measure.session import Session
 from perfvcs.measure.site import Version
 from perfvcs.plan.needs import forecast
-from perfvcs.profile import Profile
 from perfvcs.profile.summary import Header
 from perfvcs.repository import Repository
 from perfvcs.repository.state import State
 from perfvcs.text.characters import shorten
-from perfvcs.text.document import filled, json_text
 from perfvcs.text.words import listed
 
 NAMED, NAMES = 5, 200  # jobs that a warning names, and characters of all their names
 # versions of one session; more would stretch a block until its pairs see different weather
 SESSION_VERSIONS = 8
-
-
-class StoredProfile(msgspec.Struct, frozen=True):
-    """The place of a stored profile, and what it is of."""
-
-    path: str
-    commit: str
-    dirty: str | None
-    job: str
-    collector: str
-    executions: int
-    failed: int
-    session: str
-
-
-class FailedJob(msgspec.Struct, frozen=True):
-    """A job that was given up on a version, and why."""
-
-    job: str
-    collector: str
-    version: str
-    reason: str
-
-
-class CampaignDocument(msgspec.Struct, frozen=True):
-    """What `perf collect --json` prints."""
-
-    stored: list[StoredProfile]
-    failed: list[FailedJob]
-    warnings: list[str]
-    seeds: list[int]
-
-
-class CampaignOutcome(msgspec.Struct):
-    """What a campaign did: the places of the stored profiles, what failed, and warnings about
-    noise; whose hosts measured, if any.
-    """
-
-    paths: list[str] = msgspec.field(default_factory=list)
-    profiles: list[Profile] = msgspec.field(default_factory=list)
-    failures: list[Failure] = msgspec.field(default_factory=list)
-    warnings: list[str] = msgspec.field(default_factory=list)
-    seeds: list[int] = msgspec.field(default_factory=list)
-    scheduler: str = ""
-
-    def json(self) -> str:
-        """What was stored and what failed, as one JSON object."""
-        stored = [
-            filled(
-                StoredProfile,
-                profile,
-                profile.design,
-                path=path,
-                job=profile.job.label,
-                collector=profile.job.collector,
-                session=profile.collected.session,
-            )
-            for path, profile in zip(self.paths, self.profiles, strict=True)
-        ]
-        failed = [filled(FailedJob, one, job=one.label or one.name) for one in self.failures]
-        return json_text(CampaignDocument(stored, failed, self.warnings, self.seeds))
-
-    def raise_failures(self) -> None:
-        """Raise CollectFailed when anything could not be measured; what and why was shown when it
-        happened.
-        """
-        if self.failures:
-            failures = "1 failure" if len(self.failures) == 1 else f"{len(self.failures)} failures"
-            kept = "the rest is stored" if self.paths else "nothing stored"
-            raise CollectFailed(f"{failures} (see above); {kept}")
 
 
 def groups(states: Sequence[State]) -> list[list[State]]:
@@ -129,13 +57,13 @@ def collect(
     *,
     typed: bool = False,
 ) -> CampaignOutcome:
-    """Measure the job matrix on commits and store the profiles, group by group; what was stored
+    """Measures the job matrix on commits and stores the profiles, group by group; what was stored
     stays whatever happens later.
 
-    ``resume`` finishes an interrupted session. ``command`` is what the configuration was made from,
-    if not from perf.toml, ``announcement`` the open file of one that was made for this run. A
-    command that somebody ``typed`` runs in the working tree as it stands where HEAD alone is
-    measured.
+    ``command`` is what the configuration was made from, if not from perf.toml; ``announcement`` the
+    open file of one that was made for this run. A command that somebody ``typed`` runs in the
+    working tree as it stands where HEAD alone is measured. ``resume`` continues a session that was
+    interrupted.
     """
     repository, progress = rig.repository, rig.progress
     cells, asked = rig.asked(request)
@@ -161,8 +89,8 @@ def collect(
         seen.about([state.commit for state in states if state.dirty is None])
         cells = _planned(repository, cells, commits, progress)
         group, *waiting = groups(states)
-        found = versions(repository, group, request, typed=typed)
-        alone = found[0] if len(found) == 1 else None
+        measured = versions(repository, group, request, typed=typed)
+        alone = measured[0] if len(measured) == 1 else None
         header = SessionHeader(
             **asdict(Identity.new(request.seed)),
             order=ORDER_NAME,
@@ -175,7 +103,7 @@ def collect(
             command=tuple(command),
             variables=variables(),
         )
-        return _measure(asked.watched(seen), cells, header, found)
+        return _measure(asked.watched(seen), cells, header, measured)
 
 
 def resume(
@@ -195,8 +123,8 @@ def resume(
         states = [state for group in (header.versions, *header.waiting) for state in group]
         seen.about([state.commit for state in states if state.dirty is None])
         try:
-            found = versions(repository, header.versions, header.request, typed=header.here)
-            return _measure(replace(rig, config=config, progress=seen), cells, header, found)
+            measured = versions(repository, header.versions, header.request, typed=header.here)
+            return _measure(replace(rig, config=config, progress=seen), cells, header, measured)
         except Changed as error:
             if names := differing(header):
                 raise Changed(
@@ -206,16 +134,16 @@ def resume(
 
 
 def _measure(
-    rig: Rig, cells: list[Cell], header: SessionHeader, found: Sequence[Version]
+    rig: Rig, cells: list[Cell], header: SessionHeader, measured: Sequence[Version]
 ) -> CampaignOutcome:
-    """Run the session of a header, whose versions are what was ``found`` just now, and those that
-    wait behind it.
+    """Run the session of a header, whose versions are ``measured``, then those that wait behind
+    it.
     """
     repository, outcome = rig.repository, CampaignOutcome()
     blocks = {number: cell.executions * cell.binaries for number, cell in enumerate(cells)}
     budget = None if header.request.budget is None else Budget(header.request.budget)
     while True:
-        sites = rig.sites(cells, found)
+        sites = rig.sites(cells, measured)
         with closing(Journal(repository.home, header)) as journal:
             if outcome.paths:
                 # the rest of a range is worth continuing, even before any of it is measured
@@ -242,16 +170,19 @@ def _measure(
             "waiting": waiting,
         }
         header = structs.replace(header, **following)
-        found = versions(repository, group, header.request)
+        measured = versions(repository, group, header.request)
 
 
 def _pace(
     repository: Repository, cells: Sequence[Cell], versions: Sequence[State | Version]
 ) -> TurnTimes:
     """What a turn of each cell is expected to take, by what is stored up to HEAD."""
-    found = forecast(repository, cells, repository.project.head or versions[-1].commit)
+    seconds = forecast(repository, cells, repository.project.head or versions[-1].commit)
     return TurnTimes(
-        {number: None if one is None else one * len(versions) for number, one in enumerate(found)}
+        {
+            number: None if estimate is None else estimate * len(versions)
+            for number, estimate in enumerate(seconds)
+        }
     )
 
 
@@ -263,16 +194,16 @@ def _say_changes(repository: Repository, states: Sequence[State], progress: Prog
                 f"{state.name} is HEAD with changes in {listed(repository.changes.files())}"
             )
     if repository.project.head in [state.commit for state in states] and (
-        made := repository.changes.left_out()
+        artefacts := repository.changes.left_out()
     ):
-        progress.say(f"left out of it, since measuring makes it: {listed(made)}")
+        progress.say(f"left out of it, since measuring makes it: {listed(artefacts)}")
     if any(state.dirty for state in states) and (inside := repository.changes.repositories()):
         progress.say(f"left out of it, since it is a repository of its own: {listed(inside)}")
 
 
 @contextmanager
 def kept(repository: Repository, session: Session, outcome: CampaignOutcome) -> Iterator[None]:
-    """Store what the session gave; where it is interrupted, what is complete."""
+    """Stores what the session gave; if it is interrupted, what is complete."""
     try:
         yield
     except BaseException:
@@ -300,18 +231,18 @@ def _planned(
         return cells
     from perfvcs.plan.automatic import planned
 
-    found, lines = planned(repository, cells, repository.project.head or commits[-1])
+    planned_cells, lines = planned(repository, cells, repository.project.head or commits[-1])
     for line in lines:
         progress.say(line)
-    return found
+    return planned_cells
 
 
 def _complete(repository: Repository, state: State, cells: Iterable[Cell]) -> bool:
     halves = {header.session for header in unfinished(repository.home)}
     headers = [
-        one.header
-        for one in repository.measured(state)
-        if one.header.collected.session not in halves
+        measured.header
+        for measured in repository.measured(state)
+        if measured.header.collected.session not in halves
     ]
     present = {(header.job.label, header.job.collector, header.job.cmd) for header in headers}
     return all((cell.label, cell.collector_name, cell.cmd) in present for cell in cells)
@@ -412,7 +343,7 @@ def _settle(session: Session, looks: Sequence[int], is_decided: Callable[[int], 
 
 
 def _keep(repository: Repository, session: Session, outcome: CampaignOutcome) -> None:
-    """Store what the session gave, in the place of what was stored when it was interrupted."""
+    """Stores what the session gave, in the place of what was stored when it was interrupted."""
     profiles = session.profiles()
     commits = dict.fromkeys(version.commit for version in session.versions)
     stored = [

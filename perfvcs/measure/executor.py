@@ -66,7 +66,7 @@ class Executor(Protocol):
         ...
 
     def resume(self) -> None:
-        """The tally has what is known from before the session was continued."""
+        """Begins with what the tally has from before the session was continued."""
         ...
 
     def warm_up(self, cells: Sequence[int]) -> None:
@@ -218,9 +218,9 @@ class LocalExecutor:
             tried = [position for position in positions if (number, position) in tally.alive]
             seen: dict[int, Observations] = {}
             for position in tried:
-                found = self._execute(number, position, binary, seed, failures[position])
-                if found is not None:
-                    seen[position] = found
+                observed = self._execute(number, position, binary, seed, failures[position])
+                if observed is not None:
+                    seen[position] = observed
                     if position not in stepped:
                         stepped.add(position)
                         tally.step(number, position)
@@ -244,8 +244,8 @@ class LocalExecutor:
         """A block counts when every version had its turn, if any gave something."""
         if turned.seen:
             series = {
-                position: self._series.of(number, position, found.engine)
-                for position, found in turned.seen.items()
+                position: self._series.of(number, position, observed.engine)
+                for position, observed in turned.seen.items()
             }
             places = {
                 position: place

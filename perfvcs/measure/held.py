@@ -1,4 +1,5 @@
-"""Virtual environments that this process holds, and their seals, by which a change is seen unread.
+"""Virtual environments that this process holds, and their seals, which show a change without
+reading any file.
 
 A seal has the names and stamps of all files. The time of an inode's last change is one of them:
 nobody but root can set it.
@@ -44,7 +45,8 @@ class User(Protocol):
 
 
 class Difference(NamedTuple):
-    """What is in a folder beside what was sealed, and what was sealed and is gone or another now.
+    """What was added to a folder since it was sealed, and what was sealed and is gone or has
+    changed.
 
     Both are paths below the folder, sorted.
     """
@@ -57,10 +59,11 @@ class Difference(NamedTuple):
 class Held:
     """An environment that this process holds: no other process removes it, or measures in it.
 
-    Its users take turns. What one adds is seen by this one only: it is put aside while others run.
-    Who changes what was there before keeps the environment alone (``spoilt`` says so), and it goes
-    in the end. What the users of other environments write into this one is nobody's: it is seen
-    before the next turn, since that does not begin with what the last one left.
+    Its users take turns. Each sees only what it added itself: what others added is put aside while
+    it runs. A user that changes what was there before keeps the environment alone (``spoilt`` says
+    so), and the environment goes in the end. What the users of other environments write into this
+    one belongs to nobody: it is noticed before the next turn, which does not begin with what the
+    last one left.
     """
 
     folder: Path
@@ -83,7 +86,7 @@ class Held:
         return self.folder / "bin" / "python"
 
     def seal(self, about: dict[str, Any], *, keep: bool = True) -> None:
-        """It is complete, with what is to be known ``about`` it.
+        """Marks the environment as complete, with what is to be known ``about`` it.
 
         Unless others are to ``keep`` it, it goes after its last user.
         """
@@ -96,8 +99,8 @@ class Held:
             disk.write(self.folder / COMPLETE, json.dumps(about | {"bytes": size}).encode())
 
     def enter(self, user: User) -> bool:
-        """Make it what ``user`` left; False where that is no longer known, or another has spoilt
-        it.
+        """Makes it what ``user`` left; False where that is no longer known, or another user has
+        spoilt it.
         """
         if (self, user) in _turn:
             return True
@@ -122,34 +125,35 @@ class Held:
         return True
 
     def examine(self, user: User) -> None:
-        """The turn of ``user``, if it is the one who ran last, has ended: note what it has added
-        and changed.
+        """Notes what ``user`` added and changed, if that is who ran last; ends the turn.
 
-        A note says so unless it is compiled Python.
+        A note says what was added unless it is compiled Python.
         """
         if (self, user) not in _turn:
             return
         _turn.clear()
         self._left = stamps(self.folder)
-        found = difference(self.sealed, self._left)
-        if found.changed and not self.spoilt:
-            self._spoil(f"{user.who} changed {found.changed[0]} in a virtual environment: {ALONE}")
+        altered = difference(self.sealed, self._left)
+        if altered.changed and not self.spoilt:
+            self._spoil(
+                f"{user.who} changed {altered.changed[0]} in a virtual environment: {ALONE}"
+            )
             user.notes[self.spoilt] = None
-        seen = [name for name in found.added if BYTECODE not in name.split("/")]
+        seen = [name for name in altered.added if BYTECODE not in name.split("/")]
         if seen and not any(" wrote " in note for note in user.notes):
             wrote = f"{user.who} wrote {seen[0]} into a virtual environment"
             user.notes[f"{wrote}: only its own executions see that"] = None
 
     def release(self, user: User) -> None:
-        """A user ends; after the last one, the environment is what it was, or goes."""
+        """Ends the use by ``user``; after the last one, the environment is what it was, or goes."""
         self.examine(user)
         self.users.remove(user)
         if self.sealed and (self._present is user or not self.users):
-            found = difference(self.sealed, stamps(self.folder))
-            for name in topmost(found.added, self.sealed):
+            altered = difference(self.sealed, stamps(self.folder))
+            for name in topmost(altered.added, self.sealed):
                 remove(self.folder / name)
-            if found.changed and not self.spoilt:
-                self._spoil(f"{found.changed[0]} in a virtual environment was changed: {ANEW}")
+            if altered.changed and not self.spoilt:
+                self._spoil(f"{altered.changed[0]} in a virtual environment was changed: {ANEW}")
             self._present, self._left = None, self.sealed
         self._added.pop(user, None)
         if self.users:
@@ -161,7 +165,7 @@ class Held:
         os.close(self.lock)
 
     def drop(self) -> None:
-        """It is for nobody but its users; after the last one, it goes."""
+        """Leaves it to its present users; it goes after the last one."""
         with suppress(OSError):
             (self.folder / COMPLETE).unlink()
 
@@ -170,35 +174,37 @@ class Held:
         self.spoilt = why
 
     def _take_out(self, user: User) -> None:
-        """Take out what others wrote since somebody ran here; where they changed something, it is
-        for nobody.
+        """Takes out what others wrote since somebody ran here; where they changed a file, nobody
+        else gets it.
         """
-        found = difference(self._left, stamps(self.folder))
+        altered = difference(self._left, stamps(self.folder))
         by = f"by what was installed or ran before it ({listed([*self._others])})"
         if not self._others:
             by = "by what was built or installed before it"
-        if found.changed:
+        if altered.changed:
             self._present = None
-            self._spoil(f"{found.changed[0]} in a virtual environment was changed {by}: {ANEW}")
+            self._spoil(f"{altered.changed[0]} in a virtual environment was changed {by}: {ANEW}")
             return
-        for name in topmost(found.added, self._left):
+        for name in topmost(altered.added, self._left):
             remove(self.folder / name)
-        if found.added and not any(" was written into " in note for note in user.notes):
-            wrote = f"{found.added[0]} was written into the virtual environment of {user.who} {by}"
+        if altered.added and not any(" was written into " in note for note in user.notes):
+            wrote = (
+                f"{altered.added[0]} was written into the virtual environment of {user.who} {by}"
+            )
             user.notes[f"{wrote}: it was removed before that ran"] = None
 
     def _swap(self, user: User) -> None:
-        """Put aside what the one who ran last has added, and put back what ``user`` has."""
-        added, own = self._additions(), self._added.pop(user, [])
+        """Puts aside what the last user added, and puts back what ``user`` had added."""
+        added, additions = self._additions(), self._added.pop(user, [])
         for number, name in enumerate(added):
             place = self._place(self._present, number)
             place.parent.mkdir(parents=True, exist_ok=True)
             (self.folder / name).rename(place)
         if self._present:
             self._added[self._present] = added
-        for number, name in enumerate(own):
+        for number, name in enumerate(additions):
             self._place(user, number).rename(self.folder / name)
-        if added or own:
+        if added or additions:
             self._left = stamps(self.folder)
 
     def _additions(self) -> list[str]:
@@ -209,7 +215,7 @@ class Held:
 
 
 def rest() -> None:
-    """Nobody's turn: what is written from now on is not what the last one wrote."""
+    """Ends the turn of whoever ran last: what is written from now on is not theirs."""
     for held, user in tuple(_turn):
         held.examine(user)
 
@@ -220,21 +226,21 @@ def begin(place: Path, user: User) -> Held:
     place.mkdir()
     descriptor = lock(place)
     assert descriptor is not None
-    found = _held[place] = Held(place, descriptor, [user])
-    return found
+    held = _held[place] = Held(place, descriptor, [user])
+    return held
 
 
 def take(place: Path, user: User) -> Held | None:
     """A complete environment, held for ``user``; None where another process has it.
 
-    What was added to it before a crash is taken out. Where it is not what was sealed, it goes, and
-    None is given, too.
+    Takes out what was added to it before a crash. Removes it, and gives None, where it is not what
+    was sealed.
     """
-    if found := _held.get(place):
-        if found.spoilt or not found.sealed:
+    if held := _held.get(place):
+        if held.spoilt or not held.sealed:
             return None
-        found.users.append(user)
-        return found
+        held.users.append(user)
+        return held
     try:
         sealed, about = (json.loads((place / name).read_bytes()) for name in (SEAL, COMPLETE))
         descriptor = lock(place)
@@ -242,12 +248,12 @@ def take(place: Path, user: User) -> Held | None:
         return None
     if descriptor is None:
         return None
-    sealed, about = (one if isinstance(one, dict) else {} for one in (sealed, about))
+    sealed, about = (document if isinstance(document, dict) else {} for document in (sealed, about))
     seen = difference(sealed, stamps(place, within=sealed))
     for path in (aside(place), *(place / name for name in seen.added)):
         remove(path)
-    found = Held(place, descriptor, [user], about, sealed)
-    if seen.changed or not found.python.exists():
+    held = Held(place, descriptor, [user], about, sealed)
+    if seen.changed or not held.python.exists():
         if seen.changed:
             why = f"since {seen.changed[0]} in it has changed"
             user.notes[f"a virtual environment is made anew, {why}"] = None
@@ -256,8 +262,8 @@ def take(place: Path, user: User) -> Held | None:
         return None
     with suppress(OSError):
         os.utime(place / COMPLETE)
-    _held[place] = found
-    return found
+    _held[place] = held
+    return held
 
 
 def lock(folder: Path) -> int | None:
@@ -275,46 +281,44 @@ def lock(folder: Path) -> int | None:
 
 
 def stamps(top: Path, within: Container[str] | None = None) -> Stamps:
-    """The stamps of all in an environment; what cannot be read is missing.
+    """The stamps of everything in an environment, without what cannot be read.
 
-    Takes 5 µs for each file.
-
-    Folders that are not ``within`` are named, and not entered.
+    Takes 5 µs for each file. Names folders that are not ``within``, and does not enter them.
     """
-    found: Stamps = {}
+    all_stamps: Stamps = {}
     waiting = [""]
     while waiting:
         below = waiting.pop()
         with suppress(OSError), os.scandir(top / below) as entries:
             for entry in entries:
-                name, about = below + entry.name, entry.stat(follow_symlinks=False)
-                if not stat.S_ISDIR(about.st_mode):
-                    found[name] = [
-                        about.st_mode,
-                        about.st_size,
-                        about.st_mtime_ns,
-                        about.st_ctime_ns,
-                        about.st_ino,
+                name, status = below + entry.name, entry.stat(follow_symlinks=False)
+                if not stat.S_ISDIR(status.st_mode):
+                    all_stamps[name] = [
+                        status.st_mode,
+                        status.st_size,
+                        status.st_mtime_ns,
+                        status.st_ctime_ns,
+                        status.st_ino,
                     ]
                     continue
-                found[name] = [about.st_mode]
+                all_stamps[name] = [status.st_mode]
                 if within is None or name in within:
                     waiting.append(name + "/")
     for name in (COMPLETE, SEAL):
-        found.pop(name, None)
-    return found
+        all_stamps.pop(name, None)
+    return all_stamps
 
 
-def difference(sealed: Mapping[str, list[int]], found: Mapping[str, list[int]]) -> Difference:
+def difference(sealed: Mapping[str, list[int]], present: Mapping[str, list[int]]) -> Difference:
     """What differs from the stamps that were ``sealed``.
 
     >>> difference({"a": [1], "b": [2]}, {"b": [3], "c": [4]})
     Difference(added=['c'], changed=['a', 'b'])
     """
-    if sealed == found:
+    if sealed == present:
         return Difference([], [])
-    changed = [name for name, stamp in sealed.items() if found.get(name) != stamp]
-    return Difference(sorted(found.keys() - sealed.keys()), sorted(changed))
+    changed = [name for name, stamp in sealed.items() if present.get(name) != stamp]
+    return Difference(sorted(present.keys() - sealed.keys()), sorted(changed))
 
 
 def topmost(names: Iterable[str], within: Container[str]) -> list[str]:
@@ -328,5 +332,5 @@ def topmost(names: Iterable[str], within: Container[str]) -> list[str]:
 
 
 def aside(folder: Path) -> Path:
-    """Beside an environment: what is put aside of it."""
+    """The folder beside an environment for what is put aside of it."""
     return folder.with_name(f"aside-{folder.name}")

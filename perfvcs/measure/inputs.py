@@ -1,6 +1,6 @@
-"""What decides what a build or an installation makes, beside the files of the revision.
+"""The inputs of a build or an installation besides the files of the revision.
 
-The variables of its environment, and the files elsewhere that requirements name.
+These are the variables of its environment, and the files elsewhere that requirements name.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class Named(NamedTuple):
     elsewhere: dict[str, Stamps]
 
 
-def variables(env: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+def variables(env: Mapping[str, str], configured: Mapping[str, str]) -> dict[str, str]:
     """The variables that a build or an installation may obey, those that perf.toml sets
     included.
     """
     open_ones = {name: text for name, text in env.items() if not OF_A_SESSION.fullmatch(name)}
-    return dict(sorted((open_ones | dict(own)).items()))
+    return dict(sorted((open_ones | dict(configured)).items()))
 
 
 def named(words: Sequence[str], checkout: Path, env: Mapping[str, str]) -> Named:
@@ -69,8 +69,8 @@ def named(words: Sequence[str], checkout: Path, env: Mapping[str, str]) -> Named
     top = checkout.absolute()
     waiting = [(option, value, top) for option, value in options(words)]
     for name, text in env.items():
-        if found := NAMING.fullmatch(name):
-            option = "" if found[2] == "CONFIG_FILE" else LISTS[0]
+        if setting := NAMING.fullmatch(name):
+            option = "" if setting[2] == "CONFIG_FILE" else LISTS[0]
             waiting += [(option, value, top) for value in re.split(r"[\s,]+", text)]
     inside, seen, elsewhere = False, set[Path](), dict[str, Stamps]()
     while waiting:
@@ -134,15 +134,21 @@ def _paths(value: str, bases: set[Path]) -> Iterator[Path]:
 def _listed(path: Path, env: Mapping[str, str]) -> list[tuple[str, str]]:
     """The pairs of a list of requirements; none of what is not a file."""
     text = beginning(path, LONGEST_LIST).replace("\\\n", " ")
-    text = re.sub(r"\$\{(\w+)\}", lambda found: env.get(found[1], ""), text)
+    text = re.sub(r"\$\{(\w+)\}", lambda variable: env.get(variable[1], ""), text)
     lines = (re.sub(r"(^|\s)#.*", "", line).split() for line in text.splitlines())
     return [pair for line in lines for pair in options(line)]
 
 
 def _stamps(path: Path) -> Stamps:
-    """By which a change of a file or folder is seen; repositories and compiled Python left out."""
+    """The stamps by which a change of a file or folder is seen; repositories and compiled Python
+    left out.
+    """
     if path.is_dir():
         unseen = {".git", BYTECODE}
-        return {name: one for name, one in stamps(path).items() if not unseen & {*name.split("/")}}
-    about = path.stat() if path.exists() else path.lstat()
-    return {"": [about.st_mode, about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino]}
+        return {
+            name: stamp for name, stamp in stamps(path).items() if not unseen & {*name.split("/")}
+        }
+    status = path.stat() if path.exists() else path.lstat()
+    return {
+        "": [status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+    }

@@ -60,8 +60,8 @@ def resolve(
             " makes it",
             lasting=True,
         )
-    if found := shutil.which(word, path=env.get("PATH", os.defpath)):
-        program = Path(found).absolute()
+    if place := shutil.which(word, path=env.get("PATH", os.defpath)):
+        program = Path(place).absolute()
         if python is not None and not program.is_relative_to(python) and _is_elsewhere(program):
             raise CollectError(
                 f"`{word}` is not in the virtual environment, and {program} runs in another Python:"
@@ -143,21 +143,21 @@ def find(version: str, environ: Mapping[str, str] | None = None) -> Interpreter:
     """
     env = os.environ if environ is None else environ
     if not re.fullmatch(r"\d+(\.\d+){0,2}t?", version):
-        command = (
-            version if "/" in version else shutil.which(version, path=env.get("PATH", os.defpath))
-        )
-        if command and (found := probe(Path(command), env)):
-            return found
+        command: str | None = version
+        if "/" not in version:
+            command = shutil.which(version, path=env.get("PATH", os.defpath))
+        if command and (interpreter := probe(Path(command), env)):
+            return interpreter
         raise UsageError(
             f"[python] versions: `{version}` is not a working Python: name a version such as 3.11,"
             " or a path"
         )
     seen: dict[str, Interpreter] = {}
     for path in _candidates(version, env):
-        if found := probe(path, env):
-            if found.fits(version):
-                return found
-            seen[found.version] = found
+        if interpreter := probe(path, env):
+            if interpreter.fits(version):
+                return interpreter
+            seen[interpreter.version] = interpreter
     there = f" (there is {', '.join(sorted(seen))})" if seen else ""
     raise UsageError(
         f"[python] versions: there is no Python {version} here{there}: `uv python install"
@@ -202,12 +202,9 @@ def _candidates(version: str, env: Mapping[str, str]) -> Iterator[Path]:
         if path not in tried and os.access(path, os.X_OK) and path.is_file():
             tried.add(path)
             yield path
-    kept = (
-        Path(env.get("PYENV_ROOT") or Path(env.get("HOME", "~")).expanduser() / ".pyenv")
-        / "versions"
-    )
+    pyenv = env.get("PYENV_ROOT") or Path(env.get("HOME", "~")).expanduser() / ".pyenv"
     yield from sorted(
-        kept.glob(f"{short}*{suffix}/bin/python"),
+        (Path(pyenv) / "versions").glob(f"{short}*{suffix}/bin/python"),
         key=lambda path: _numbers(path.parent.parent.name),
         reverse=True,
     )

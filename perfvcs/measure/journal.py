@@ -206,7 +206,7 @@ class Journal:
             self._file = None
 
     def forget(self) -> None:
-        """Remove the file: the session is finished, or shall never be."""
+        """Removes the file: the session is finished, or will never be."""
         self.path.unlink(missing_ok=True)
         if self._file is not None:
             self._file.close()

@@ -1,4 +1,4 @@
-"""What the executions in a checkout began with, by which it is seen that one has changed it."""
+"""The files that the executions in a checkout began with: shows when an execution changed one."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Originals:
         self.folder, self._overlay = folder, tuple(overlay)
         names = [] if plain else tracked(folder)
         for entry in self._overlay:
-            found = (folder / entry).rglob("*") if (folder / entry).is_dir() else [folder / entry]
-            names += [str(path.relative_to(folder)) for path in found]
-        self._stamps = {name: about for name in names if (about := _stamp(f"{folder}/{name}"))}
+            paths = (folder / entry).rglob("*") if (folder / entry).is_dir() else [folder / entry]
+            names += [str(path.relative_to(folder)) for path in paths]
+        self._stamps = {name: stamp for name in names if (stamp := _stamp(f"{folder}/{name}"))}
         self._sources: dict[Workload, dict[str, str]] = {}
         self._inputs: dict[Workload, object] = {}
         self._changed: dict[str, None] = {}
@@ -58,17 +58,17 @@ class Originals:
         Takes 2 µs for each file, after an execution.
         """
         now = {name: _stamp(f"{self.folder}/{name}") for name in self._stamps if self._ran}
-        seen = [name for name, about in now.items() if about != self._stamps[name]]
+        seen = [name for name, stamp in now.items() if stamp != self._stamps[name]]
         self._ran = False
         if seen:
-            own = [
+            overlaid = [
                 name
                 for name in seen
                 if any(Path(name).is_relative_to(entry) for entry in self._overlay)
             ]
-            other = rewritten(self.folder, [name for name in seen if name not in own])
-            self._changed |= dict.fromkeys([*own, *other])
-            self._stamps |= {name: about for name, about in now.items() if about is not None}
+            other = rewritten(self.folder, [name for name in seen if name not in overlaid])
+            self._changed |= dict.fromkeys([*overlaid, *other])
+            self._stamps |= {name: stamp for name, stamp in now.items() if stamp is not None}
         if not self._changed:
             return ""
         return (
@@ -111,11 +111,11 @@ class Originals:
 
 
 def _stamp(path: str) -> Stamp | None:
-    """By which a change of a file or link is seen; None of what is not one."""
+    """The stamp by which a change of a file or link is seen; None for anything else."""
     try:
-        about = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return None
-    if stat.S_ISDIR(about.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         return None
-    return about.st_mode, about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino
+    return status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino

@@ -114,16 +114,16 @@ def read(text: str, project: Project) -> Product:
 
 def read_all(texts: Iterable[str], project: Project) -> list[Product]:
     """The products of all options, no two of one name; raises UsageError."""
-    found = [read(text, project) for text in texts]
-    names = [one.name for one in found]
+    products = [read(text, project) for text in texts]
+    names = [product.name for product in products]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f"{OPTION}: two products are called `{twice}`: give each its own name")
-    if len(found) > MOST_PRODUCTS:
+    if len(products) > MOST_PRODUCTS:
         raise UsageError(
-            f"{OPTION}: {len(found)} products are more than the {MOST_PRODUCTS} that can be"
+            f"{OPTION}: {len(products)} products are more than the {MOST_PRODUCTS} that can be"
             " measured in turns: measure fewer at a time"
         )
-    return found
+    return products
 
 
 def _of_folder(name: str, folder: Path, revision: str = "") -> Product:
@@ -166,15 +166,15 @@ def _of_command(name: str, text: str) -> Product:
         raise UsageError(
             f"{OPTION} {name}={text}: {error}: quote the command as a shell wants it"
         ) from None
-    found = shutil.which(program)
-    if found is None:
+    located = shutil.which(program)
+    if located is None:
         kind = "program or folder" if "/" in program else "program on PATH, and not a folder"
         raise UsageError(
             f"{OPTION} {name}=...: `{program}` is not a {kind}: build or install it, or correct its"
             " path"
         )
-    path = Path(found).absolute() if "/" in program else Path(program)
-    content = hashlib.sha256(Path(found).read_bytes()).hexdigest()
+    path = Path(located).absolute() if "/" in program else Path(program)
+    content = hashlib.sha256(Path(located).read_bytes()).hexdigest()
     return Product(
         name, _digest(name, "command", program, *options, content), words=(str(path), *options)
     )
@@ -183,10 +183,10 @@ def _of_command(name: str, text: str) -> Product:
 def _repository(folder: Path) -> Project | None:
     """The git repository whose top is this folder; None if it is not the top of one."""
     try:
-        found = Project.find(folder)
+        project = Project.find(folder)
     except NoRepository:
         return None
-    return found if found.root == folder and not found.bare else None
+    return project if project.root == folder and not project.bare else None
 
 
 def _copy(folder: Path, commit: str | None, target: Path) -> None:
@@ -212,7 +212,7 @@ def _content(folder: Path) -> str:
     """SHA-256 over the names and contents of all files that would be copied; raises UsageError for
     what is not copied.
     """
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for parent, folders, files in os.walk(folder):
         folders[:] = sorted(set(folders) - set(UNCOPIED(parent, folders)))
         for name in sorted(files):
@@ -223,16 +223,17 @@ def _content(folder: Path) -> str:
                     " another folder"
                 )
             try:
-                content = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
+                is_link = path.is_symlink()
+                content = os.fsencode(path.readlink()) if is_link else path.read_bytes()
             except OSError as error:
                 raise UsageError(
                     f"{OPTION}: {path} cannot be read ({error.strerror}): name another folder"
                 ) from None
-            found.update(
+            digest.update(
                 f"{path.relative_to(folder)}\0{len(content)}\0".encode("utf-8", "surrogateescape")
                 + content
             )
-    return found.hexdigest()
+    return digest.hexdigest()
 
 
 def _digest(*parts: str | None) -> str:

@@ -26,7 +26,6 @@ PYTHONS_FOLDER = "python"  # in .perf
 LOGS = 20  # of installations that failed
 SAME_SUFFIX = ".same"  # of a file beside the environments: it names the one that a recipe leads to
 ENVIRONMENT_NAME = re.compile(r"py[^/\0]+-[0-9a-f]{16}")
-LOCK_POLL = 0.05
 
 
 class InstallError(PerfError):
@@ -48,7 +47,7 @@ def locked(folder: Path, timeout: float) -> Iterator[None]:
             raise EnvironmentBusy(
                 f"another process is making an environment in {folder}: wait for it, or end it"
             )
-        time.sleep(LOCK_POLL)
+        time.sleep(0.05)
     try:
         yield
     finally:
@@ -81,7 +80,7 @@ def made_from(folder: Path, recipe: str, user: User) -> Held | None:
 
 
 def remember(held: Held, recipe: str) -> None:
-    """The recipe leads to this environment from now on."""
+    """Notes that the recipe leads to this environment from now on."""
     disk.write(held.folder.with_name(f"{recipe}{SAME_SUFFIX}"), held.folder.name.encode())
 
 
@@ -90,8 +89,8 @@ def note(folder: Path) -> dict[str, Any]:
     nothing.
     """
     with suppress(OSError, ValueError, RecursionError):
-        found = json.loads((folder / COMPLETE).read_bytes())
-        return found if isinstance(found, dict) else {"installed": found}  # of older versions
+        content = json.loads((folder / COMPLETE).read_bytes())
+        return content if isinstance(content, dict) else {"installed": content}  # of older versions
     return {}
 
 

@@ -84,8 +84,8 @@ class Recipe:
         """The files that the installation reads; the checkout, if anything is installed from
         there.
         """
-        found = named(self._words, self.worktree, self.env)
-        return found._replace(checkout=found.checkout or bool(self.install))
+        inputs = named(self._words, self.worktree, self.env)
+        return inputs._replace(checkout=inputs.checkout or bool(self.install))
 
     def name(self, folder: Path, reads: Named) -> str:
         """The recipe's own name, by all that decides what is installed.
@@ -108,7 +108,7 @@ class Recipe:
         return f"{self.prefix}-{hashlib.sha256(text).hexdigest()[:16]}"
 
     def make(self, held: Held) -> list[str]:
-        """Install everything into an empty environment; gives the distributions in it.
+        """Installs everything into an empty environment; returns the distributions in it.
 
         Raises InstallError.
         """
@@ -126,12 +126,12 @@ class Recipe:
         with TemporaryFile() as listing:
             self._run([str(held.python), "-I", "-c", _LIST], held, listing)
             listing.seek(0)
-            found = list(map(str, json.load(listing)))
+            distributions = list(map(str, json.load(listing)))
         if name := _editable(held.folder):
             raise InstallError(
                 f"{name} in a virtual environment is an editable install: {EDITABLE}"
             )
-        return found
+        return distributions
 
     def _installer(self, held: Held) -> tuple[list[str], list[str]]:
         """The commands that make an environment, and that install into it what follows.
@@ -148,9 +148,8 @@ class Recipe:
         return [base, "-I", "-m", "venv", folder], [*add, "--disable-pip-version-check"]
 
     def _run(self, step: Sequence[str], held: Held, output: IO[bytes] | None = None) -> None:
-        """One command, with a log beside the environment, which stays where it fails.
-
-        Raises InstallError.
+        """Runs one command, with a log beside the environment, which stays where it fails. Raises
+        InstallError.
         """
         env = {name: value for name, value in self.env.items() if not ASTRAY.fullmatch(name)}
         try:
@@ -208,18 +207,18 @@ def _editable(folder: Path) -> str:
     """
     for path in folder.glob("lib*/*/site-packages/*.dist-info/direct_url.json"):
         with suppress(OSError, ValueError, RecursionError, KeyError, TypeError):
-            about = json.loads(path.read_bytes())
-            inside = about["url"].startswith(folder.as_uri() + "/")
-            if about["dir_info"]["editable"] and not inside:
+            origin = json.loads(path.read_bytes())
+            inside = origin["url"].startswith(folder.as_uri() + "/")
+            if origin["dir_info"]["editable"] and not inside:
                 return path.parent.name.partition("-")[0]
     return next((path.stem for path in folder.glob("lib*/*/site-packages/*.egg-link")), "")
 
 
 def _sources(words: Sequence[str]) -> list[str]:
     """The options among the words of an installer that say where packages come from."""
-    found: list[str] = []
+    kept_options: list[str] = []
     for word, value in zip(words, [*words[1:], ""], strict=True):
         name = re.split(r"[= ]", word)[0]
         if name in SOURCE_OPTIONS:
-            found += [word] if name != word or name in SWITCHES else [word, value]
-    return found
+            kept_options += [word] if name != word or name in SWITCHES else [word, value]
+    return kept_options

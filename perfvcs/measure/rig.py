@@ -108,13 +108,12 @@ def versions(
 
     What the working tree holds just now is ``here`` for a command that was ``typed`` in it.
     """
-    head = (
-        None
-        if repository.project.bare or request.committed or not typed
-        else repository.project.head
-    )
+    in_place = typed and not request.committed and not repository.project.bare
+    head = repository.project.head if in_place else None
     here = repository.current(head) if head else None
-    products = {one.digest: one for one in read_all(request.against, repository.project)}
+    products = {
+        product.digest: product for product in read_all(request.against, repository.project)
+    }
     if changed := next(
         (state for state in states if state.product and state.dirty not in products), None
     ):
@@ -127,4 +126,4 @@ def versions(
 
 def product_states(commit: str, products: Sequence[Product]) -> list[State]:
     """What the products are measured as: each stands beside a commit."""
-    return [State(commit, one.digest, product=one.name) for one in products]
+    return [State(commit, product.digest, product=product.name) for product in products]

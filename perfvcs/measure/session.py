@@ -139,22 +139,22 @@ class Session:
         return self.blocks.missing(number, range(self._begun, self._begun + blocks.get(number, 0)))
 
     def run(self, blocks: Mapping[int, int]) -> None:
-        """Run that many more blocks of each cell (by its number)."""
+        """Runs that many more blocks of each cell (by its number)."""
         for _ in self.running(blocks):
             pass
 
     def running(self, blocks: Mapping[int, int]) -> Iterator[None]:
-        """Run them, a part at each step."""
+        """Runs more blocks, a part at each step."""
         ahead = {number: self._ahead(number, blocks) for number in blocks}
         begin, self._begun = self._begun, self._begun + max(blocks.values(), default=0)
         wanted = (
             Wanted(block, [number for number in ahead if block in ahead[number]])
             for block in range(begin, self._begun)
         )
-        yield from self.executor.running([one for one in wanted if one.cells])
+        yield from self.executor.running([chosen for chosen in wanted if chosen.cells])
 
     def more(self, number: int) -> bool:
-        """Run the next block of one cell; whether it was complete."""
+        """Runs the next block of one cell; returns whether it was complete."""
         before = self.count(number)
         following = next(block for block in count() if self.blocks.missing(number, [block]))
         for _ in self.executor.running([Wanted(following, [number])]):
@@ -172,13 +172,19 @@ class Session:
         """How many units a cell has, by its first block."""
         positions = self.tally.versions_of(number)
         return max(
-            (len(set(self.blocks.of(number, one)[0].seen[one].uid)) for one in positions), default=0
+            (
+                len(set(self.blocks.of(number, position)[0].seen[position].uid))
+                for position in positions
+            ),
+            default=0,
         )
 
     def measured(self, number: int) -> list[Measured]:
         """What a cell gave so far, by version."""
-        found = self._profiles([(number, position) for position in self.tally.versions_of(number)])
-        return [Measured.of(profile) for profile in found.values()]
+        profiles = self._profiles(
+            [(number, position) for position in self.tally.versions_of(number)]
+        )
+        return [Measured.of(profile) for profile in profiles.values()]
 
     def unmeasured(self) -> list[str]:
         """The cells that have no complete block, though they were not given up: the budget ended
@@ -194,19 +200,19 @@ class Session:
         """One profile per cell, version and host with a complete block, of those that were not
         given up.
         """
-        found = self._profiles(sorted(self.tally.alive))
+        by_place = self._profiles(sorted(self.tally.alive))
         self.warnings |= dict.fromkeys(
-            warning for profile in found.values() for warning in profile.environment.warnings
+            warning for profile in by_place.values() for warning in profile.environment.warnings
         )
-        return [self._processed(place.number, profile) for place, profile in found.items()]
+        return [self._processed(place.number, profile) for place, profile in by_place.items()]
 
-    def left(self, kept: Sequence[Profile]) -> Iterator[str]:
+    def left(self, profiles: Sequence[Profile]) -> Iterator[str]:
         """The message about an interrupted session of which these profiles were kept."""
-        if kept:
-            counts = sorted({profile.design.executions for profile in kept})
+        if profiles:
+            counts = sorted({profile.design.executions for profile in profiles})
             many = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
             many += f" {plural(counts[-1], 'execution')}"
-            yield f"kept what was complete: {counted(len(kept), 'profile')} of {many}"
+            yield f"kept what was complete: {counted(len(profiles), 'profile')} of {many}"
             if self.journal is not None:
                 yield f"to measure the rest: {self.journal.header.continued}"
 
@@ -226,9 +232,9 @@ class Session:
         pairs = [(number, position) for position in range(len(self.versions))]
         if not self.tally.alive.issuperset(pairs):
             return None
-        found = self._profiles(pairs)
+        by_place = self._profiles(pairs)
         return [
-            [profile for place, profile in found.items() if place.position == position]
+            [profile for place, profile in by_place.items() if place.position == position]
             for _, position in pairs
         ]
 
@@ -242,26 +248,26 @@ class Session:
             for host in self.blocks.hosts(*pair)
         }
         places = [
-            CellPlace(number, position, one.engine, host)
-            for (number, position, host), one in recordings.items()
+            CellPlace(number, position, recording.engine, host)
+            for (number, position, host), recording in recordings.items()
         ]
-        about = self.executor.describe(place for place in places if not place.host)
-        about |= {
+        described = self.executor.describe(place for place in places if not place.host)
+        described |= {
             place: self.tally.about(place.number, place.position, place.host)
             for place in places
             if place.host
         }
         now = datetime.now(UTC)
         return {
-            one: profile_of(
+            place: profile_of(
                 self.tally,
                 self.identity,
-                one,
-                recordings[one.number, one.position, one.host],
-                about[one],
+                place,
+                recordings[place.number, place.position, place.host],
+                described[place],
                 now,
             )
-            for one in places
+            for place in places
         }
 
     def _processed(self, number: int, profile: Profile) -> Profile:

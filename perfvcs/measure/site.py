@@ -62,7 +62,9 @@ class Version(msgspec.Struct, frozen=True):
     @property
     def name(self) -> str:
         """For people: the product's name, or the short commit id, with a + for changes on top."""
-        return self.product.name if self.product else self.commit[:10] + ("+" if self.dirty else "")
+        if self.product:
+            return self.product.name
+        return self.commit[:10] + ("+" if self.dirty else "")
 
     @property
     def is_commit(self) -> bool:
@@ -87,21 +89,21 @@ class Site(msgspec.Struct, frozen=True):
     lacks: tuple[str, ...] = ()
 
     def environ(self, extra: Mapping[str, str]) -> dict[str, str]:
-        """The environment of a job with variables of its own; none of the others has a CI service's
-        token in it.
+        """The environment of a job with variables of its own, without variables that hold a token
+        of the CI service.
         """
         tokens = secrets(os.environ)
-        kept = {
+        variables = {
             name: value
             for name, value in self.env.items()
             if not any(token in value for token in tokens)
         }
-        return _reporting(kept | dict(extra))
+        return _reporting(variables | dict(extra))
 
 
 def as_it_stands(project: Project, config: Config) -> Site:
-    """The working tree itself, for a command that somebody typed there: nothing is laid over it,
-    built or installed.
+    """The working tree itself, for a command that somebody typed there: no files laid over it, no
+    build, no installation.
     """
     return Site(project.root, clean(os.environ, config.env), {}, {}, False, Originals(project.root))
 
@@ -118,24 +120,25 @@ def prepare(
     flags: Sequence[str] = (),
     once: bool = False,
 ) -> Site:
-    """Check out, lay the benchmark's files over it, build, and install the interpreters.
+    """Checks out a version, lays the benchmark's files over it, builds, and installs the
+    interpreters.
 
     ``home`` is the ``.perf`` folder and ``name`` the worktree's name in it; the worktree lives as
     long as ``stack``. The ``changes`` of the working tree come on top of a version that has them.
-    ``flags`` are added by the C and C++ compilers during the build, and stand for ``{cflags}`` in
-    its commands. What was built from the same before is taken from the builds that are kept, unless
-    this build is to be made ``once``, as those are whose differences count. Raises BuildError,
+    The C and C++ compilers add ``flags`` during the build, and ``{cflags}`` in its commands stands
+    for them. Takes what was built from the same before from the builds that are kept, unless this
+    build is to be made ``once``: then differences between builds count. Raises BuildError,
     CheckoutError or UsageError.
     """
     place, lacks, notes = home / "worktrees" / name, list[str](), list[str]()
-    own = None if version.dirty is None or version.product else changes
+    on_top = None if version.dirty is None or version.product else changes
     if version.product and version.product.folder:
         folder = stack.enter_context(version.product.laid_out(place))
     else:
-        made = checkout(
-            project, version.commit, place, changes=own, wanted=config.submodules, notes=lacks
+        worktree = checkout(
+            project, version.commit, place, changes=on_top, wanted=config.submodules, notes=lacks
         )
-        folder = stack.enter_context(made)
+        folder = stack.enter_context(worktree)
     source = {entry: _overlay(project.root, folder, entry) for entry in config.overlay}
     laid = untracked(folder) if config.overlay and version.is_commit else set()
     if config.build:
@@ -150,29 +153,23 @@ def prepare(
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
     rest()  # what a build does to environments is not what ran before
-    content = None if own is not None or lacks else _content_key(project, config, version, source)
+    content = (
+        None if on_top is not None or lacks else _content_key(project, config, version, source)
+    )
     settings = _settings(config, env)
     # a build may know its place
     made_from = key_of(content, settings, config.build, tuple(flags), str(folder))
-    if config.build:
-        # a build without all of its sources is not kept
-        kept = made_from if version.is_commit and not once and content is not None else None
-        if kept is None or not (builds := Builds(home)).restore(kept, folder):
-            programs = _programs(config, folder)
-            try:
-                _build_all(config, folder, env, flags, home, log)
-            except BuildError as error:
-                raise BuildError("; ".join([str(error), *lacks])) from None
-            stale = [
-                name
-                for name, about in _programs(config, folder).items()
-                if programs.get(name) == about
-            ]
-            notes += [
-                f"the build leaves `{name}` as it was committed: {_cure(name)}" for name in stale
-            ]
-            if kept is not None and not stale:  # nor is one of which this is to be said again
-                builds.keep(kept, folder)
+    # a build without all of its sources is not kept
+    key = made_from if version.is_commit and not once and content is not None else None
+    builds = Builds(home)
+    if config.build and (key is None or not builds.restore(key, folder)):
+        try:
+            stale = _build_anew(config, folder, env, flags, home, log)
+        except BuildError as error:
+            raise BuildError("; ".join([str(error), *lacks])) from None
+        notes = [f"the build leaves `{name}` as it was committed: {_cure(name)}" for name in stale]
+        if key is not None and not stale:  # nor is one of which this is to be said again
+            builds.keep(key, folder)
     log.unlink(missing_ok=True)
     if version.is_commit:
         _note_artefacts(home, config, version.commit, folder, laid, stack)
@@ -189,22 +186,35 @@ def prepare(
     return Site(folder, env, pythons, source, bool(config.build), originals, (*lacks, *notes))
 
 
+def _build_anew(
+    config: Config,
+    folder: Path,
+    env: Mapping[str, str],
+    flags: Sequence[str],
+    home: Path,
+    log: Path,
+) -> list[str]:
+    """Builds in a checkout; returns the programs that the build leaves as they were committed."""
+    committed = _programs(config, folder)
+    _build_all(config, folder, env, flags, home, log)
+    built = _programs(config, folder)
+    return [name for name, state in built.items() if committed.get(name) == state]
+
+
 def _programs(config: Config, folder: Path) -> dict[str, tuple[int, int, int]]:
     """The compiled programs of the jobs that are in a checkout, by path: inode, size and time of
     the last change (ns).
     """
-    found = {}
-    commands = [
-        command
-        for job in config.job
-        for command in ([job.cmd] if isinstance(job.cmd, str) else job.cmd)
-    ]
+    programs = {}
+    commands: list[str] = []
+    for job in config.job:
+        commands += [job.cmd] if isinstance(job.cmd, str) else job.cmd
     for command in commands:
         name = os.path.normpath(shlex.split(command)[0])
         if (folder / name).is_file() and is_binary(folder / name):
-            about = (folder / name).stat()
-            found[name] = about.st_ino, about.st_size, about.st_mtime_ns
-    return found
+            status = (folder / name).stat()
+            programs[name] = status.st_ino, status.st_size, status.st_mtime_ns
+    return programs
 
 
 def _cure(name: str) -> str:
@@ -391,10 +401,12 @@ def _content(path: Path) -> str:
     digest = hashlib.sha256()
     for file in _files(path):
         # a link in a folder stays one, and leads to the revision's own
-        own = os.fsencode(file.readlink()) if file.is_symlink() else None
-        if own is None and not file.is_file():
+        if file.is_symlink():
+            content = os.fsencode(file.readlink())
+        elif file.is_file():
+            content = file.read_bytes()
+        else:
             continue
-        content = file.read_bytes() if own is None else own
         digest.update(
             f"{file.relative_to(path).as_posix()}\0{len(content)}\0".encode(
                 "utf-8", "surrogateescape"
@@ -408,23 +420,21 @@ def _with(flags: Sequence[str], command: str) -> list[str]:
     """A build command's words with the flags in place of ``{cflags}``: as many words, or a part of
     the word that holds it.
     """
-    parts = [
-        (
-            list(flags)
-            if word == CFLAGS
-            else [word.replace(CFLAGS, " ".join(flags)).rstrip()]
-            if CFLAGS in word
-            else [word]
-        )
-        for word in shlex.split(command)
-    ]
-    return [word for part in parts for word in part]
+    words: list[str] = []
+    for word in shlex.split(command):
+        if word == CFLAGS:
+            words += flags
+        elif CFLAGS in word:
+            words.append(word.replace(CFLAGS, " ".join(flags)).rstrip())
+        else:
+            words.append(word)
+    return words
 
 
 def _build(
     words: Sequence[str], folder: Path, env: Mapping[str, str], timeout: float, log: Path
 ) -> None:
-    """One build command, what it prints in ``log``."""
+    """Runs one build command; what it prints goes into ``log``."""
     try:
         run(words, cwd=folder, env=env, timeout=timeout, log=log)
     except CommandFailed as error:

@@ -83,7 +83,7 @@ class Sites:
     def kinds(self) -> Iterator[SiteKind]:
         """The kinds of sites that each version needs."""
         for kind, flags in enumerate(dict.fromkeys(self._flags)):
-            jobs = [number for number, own in enumerate(self._flags) if own == flags]
+            jobs = [number for number, job_flags in enumerate(self._flags) if job_flags == flags]
             yield SiteKind(kind, flags, jobs, max(self.cells[number].binaries for number in jobs))
 
     def stands(self, position: int) -> bool:
@@ -228,17 +228,17 @@ class Sites:
         cell, site = self._cell(number, position), self._site(number, position)
         env, python = site.environ(cell.env), self._python(cell, site)
         label = python.interpreter.label if python else _interpreter(self._program(cell, site, env))
-        found = environment.describe(
+        described = environment.describe(
             self.knobs, env, python=label, built=site.built, before=before, after=after
         )
         changed = site.originals.changed()
-        own = [f"{self.versions[position].name}: {changed}"] if changed else []
-        warnings = [*site.lacks, *found.warnings, *self._notes, *own]
+        altered = [f"{self.versions[position].name}: {changed}"] if changed else []
+        warnings = [*site.lacks, *described.warnings, *self._notes, *altered]
         if python is None:
-            return structs.replace(found, warnings=warnings)
+            return structs.replace(described, warnings=warnings)
         # what is installed may differ from revision to revision, and is a part of what is compared
-        notes = found.notes | {"installed": " ".join(python.installed)}
-        return structs.replace(found, notes=notes, warnings=[*warnings, *python.examine()])
+        notes = described.notes | {"installed": " ".join(python.installed)}
+        return structs.replace(described, notes=notes, warnings=[*warnings, *python.examine()])
 
     def _program(self, cell: Cell, site: Site, env: Mapping[str, str]) -> str:
         """What a cell last ran on a site, even if that is gone; what it would run if it has not
@@ -274,31 +274,31 @@ class Sites:
     def _workload(self, cell: Cell, site: Site, env: Mapping[str, str]) -> str:
         """What the cell's workload is in the command, with the seed 0; it may depend on the site.
 
-        A file that an execution has changed, which others would get, is made anew.
+        Generates a file anew where an execution has changed it, since others would get it too.
         """
         if cell.workload is None:
             return ""
-        key, kept = (site.folder, cell.workload), self.home / "workloads"
+        key, folder = (site.folder, cell.workload), self.home / "workloads"
         text, stamp = self._texts.get(key, ("", None))
-        if key in self._texts and stamp == _stamp(text, kept):
+        if key in self._texts and stamp == _stamp(text, folder):
             return text
         if key in self._texts:
             name = cell.workload.name
             self._notes[f"what is measured changed the workload {name}, which was made anew"] = None
-        text = cell.workload.prepare(site.folder, kept, seeded(env, 0))
-        self._texts[key] = text, _stamp(text, kept)
+        text = cell.workload.prepare(site.folder, folder, seeded(env, 0))
+        self._texts[key] = text, _stamp(text, folder)
         return text
 
 
 def _stamp(text: str, folder: Path) -> Stamp:
-    """By which a change of a generated file is seen; None of other workloads."""
+    """The stamp by which a change of a generated file is seen; None for other workloads."""
     if not text.startswith(f"{folder}/"):
         return None
     try:
-        about = Path(text).stat()
+        status = Path(text).stat()
     except OSError:
         return None
-    return about.st_ino, about.st_size, about.st_ctime_ns
+    return status.st_ino, status.st_size, status.st_ctime_ns
 
 
 @cache
@@ -306,7 +306,7 @@ def _interpreter(program: str) -> str:
     """The version of a program that is a Python interpreter, empty for any other; asked once per
     process.
     """
-    found = (
-        probe(Path(program)) if re.fullmatch(r"(python|pypy)[\d.]*t?", Path(program).name) else None
-    )
-    return found.label if found else ""
+    if not re.fullmatch(r"(python|pypy)[\d.]*t?", Path(program).name):
+        return ""
+    interpreter = probe(Path(program))
+    return interpreter.label if interpreter else ""

@@ -98,28 +98,28 @@ class Tally:
         self.progress.begin(self._left.total())
 
     def step(self, number: int, position: int) -> None:
-        """One of the executions ahead is done."""
+        """Counts one of the executions ahead as done."""
         self._left[number, position] -= 1
         self.progress.step(f"{self.names[number]} {self.versions[position].name}")
 
     def skip(self, number: int, position: int, steps: int) -> None:
-        """So many of the executions ahead are not made here."""
+        """Counts that many of the executions ahead as not made here."""
         self._left[number, position] -= steps
         self.progress.drop(steps)
 
     def describe(self, entry: Described) -> None:
-        """A host said what it measures."""
+        """Takes what a host said of what it measures."""
         if self.described.get(place := (entry.host, entry.job, entry.version)) != entry:
             self.described[place] = entry
             self.note(entry)
 
     def about(self, number: int, position: int, host: str) -> About:
         """What a host said of a series of which it measured blocks."""
-        said = self.described[host, number, position]
-        return About(said.about, said.environment, said.reached)
+        description = self.described[host, number, position]
+        return About(description.about, description.environment, description.reached)
 
     def complete(self, block: Block) -> None:
-        """One more block counts."""
+        """Takes one more complete block."""
         self.blocks.add(block)
         self.note(block)
 
@@ -143,7 +143,7 @@ class Tally:
                 self._lose(entry.job, entry.version, entry.reason)
 
     def give_up(self, number: int, position: int, reason: str) -> None:
-        """Measure a job no more on a version; the others go on."""
+        """Gives a job up on a version; the others go on."""
         self.alive.discard((number, position))
         self._lose(number, position, reason)
         self.note(Lost(number, position, reason))
@@ -192,28 +192,25 @@ def profile_of(
     identity: Identity,
     place: CellPlace,
     recording: JobRecording,
-    about: About,
+    described: About,
     ended: datetime,
 ) -> Profile:
     """The profile of what was recorded at a place."""
-    cell, version, several = (
-        tally.cells[place.number],
-        tally.versions[place.position],
-        len(tally.versions) > 1,
-    )
+    cell, version = tally.cells[place.number], tally.versions[place.position]
+    several = len(tally.versions) > 1
     return Profile(
         commit=version.commit,
         dirty=version.dirty,
-        job=about.job,
+        job=described.job,
         metrics=recording.metrics,
         resources=recording.resources(),
         stacks=recording.stacks(),
-        reached=recording.reached or about.reached,
+        reached=recording.reached or described.reached,
         turns=recording.turns if several else None,
         collected=Collected(
             identity.session, identity.started, moment(ended), f"perfvcs {__version__}"
         ),
-        environment=about.environment,
+        environment=described.environment,
         design=Design(
             binaries=cell.binaries,
             executions=recording.executions,
@@ -221,7 +218,10 @@ def profile_of(
             seed=identity.seed,
             version=place.position,
             order="interleaved" if several else "sequential",
-            versions=[one.product.name if one.product else one.commit for one in tally.versions],
+            versions=[
+                measured.product.name if measured.product else measured.commit
+                for measured in tally.versions
+            ],
             failed=tally.blocks.failed(place.number, place.position, place.host),
             product=version.product.recorded if version.product else None,
         ),

@@ -1,5 +1,5 @@
-"""Trying a proposal before it is written into perf.toml: does it build, does its command run, and
-how long does it take.
+"""Tries a proposal before it is written into perf.toml: whether it builds, whether its command
+runs, and how long it takes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 LONGEST_EXECUTION = 120.0  # seconds of one execution that is still proposed
 BUILD = 300.0  # seconds of one build
 ALL_TRIALS_SECONDS = 600.0  # seconds of all trials
-TESTS_ONCE = '{ name = "pytest", repeat = 0, functions = false }'
 MOST_NAMES = 20  # files, or tests, in a command
 MANY_TESTS = 30.0  # seconds of tests above which only the most expensive ones are proposed
 EXECUTION_SECONDS = 20.0  # seconds that an execution of the proposed ones takes
@@ -87,19 +86,18 @@ def first_that_runs(
     failed: set[tuple[str, ...]] = set()
     end = time.monotonic() + ALL_TRIALS_SECONDS
     with repository.measuring():
-        for one in proposals:
-            if one.build in failed:
+        for proposal in proposals:
+            if proposal.build in failed:
                 continue
             if (left := end - time.monotonic()) <= 0:
                 progress.say(
                     f"no other command is tried: the trials took {duration(ALL_TRIALS_SECONDS)}"
                 )
                 break
-            progress.say(
-                f"trying `{one.cmd}`{' after ' + '; '.join(one.build) if one.build else ''}"
-            )
+            after = f" after {'; '.join(proposal.build)}" if proposal.build else ""
+            progress.say(f"trying `{proposal.cmd}`{after}")
             quiet = _Quiet()
-            tried = _tried(repository, one, quiet, left)
+            tried = _tried(repository, proposal, quiet, left)
             if tried is not None:
                 return tried
             reason = (
@@ -107,8 +105,8 @@ def first_that_runs(
                 if quiet.reasons
                 else f"it takes more than {LONGEST_EXECUTION:.0f} s"
             )
-            if one.build and "the build failed" in reason:
-                failed.add(one.build)
+            if proposal.build and "the build failed" in reason:
+                failed.add(proposal.build)
             progress.say(f"  it does not run: {_short(reason)}")
     return None
 
@@ -125,7 +123,9 @@ def _tried(repository: Repository, proposal: Proposal, quiet: _Quiet, left: floa
     ``left``: the seconds for its build.
     """
     tests = proposal.collector == PYTEST
-    tried = replace(proposal, collector=TESTS_ONCE) if tests else proposal
+    tried = proposal
+    if tests:
+        tried = replace(proposal, collector='{ name = "pytest", repeat = 0, functions = false }')
     config = structs.replace(
         read(tomllib.loads(tried.toml())), build_timeout=f"{max(1, round(min(BUILD, left)))}s"
     )
@@ -180,17 +180,17 @@ def _bounded(proposal: Proposal, seen: Observations, once: float) -> tuple[Propo
     if not chosen:
         return proposal, seconds
     share = sum((files | spent)[name] for name in chosen) / total
-    found = f"{proposal.found}: those with {100 * share:.0f} % of the time of all {len(spent)}"
+    reason = f"{proposal.found}: those with {100 * share:.0f} % of the time of all {len(spent)}"
     return replace(
-        proposal, found=found, cmd=shlex.join(["python", "-m", "pytest", *chosen])
+        proposal, found=reason, cmd=shlex.join(["python", "-m", "pytest", *chosen])
     ), seconds * share
 
 
 def _dearest(spent: dict[str, float], left: float) -> list[str]:
     """The most expensive files, or tests, of which all together take no longer than is ``left``."""
-    found: list[str] = []
+    names: list[str] = []
     for name, seconds in sorted(spent.items(), key=lambda pair: -pair[1]):
-        if seconds <= left and len(found) < MOST_NAMES:
+        if seconds <= left and len(names) < MOST_NAMES:
             left -= seconds
-            found.append(name)
-    return found
+            names.append(name)
+    return names

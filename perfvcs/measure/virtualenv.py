@@ -54,18 +54,18 @@ class VirtualEnvironment:
     @property
     def installed(self) -> list[str]:
         """Its distributions as ``name==version``."""
-        found = self._held.about.get("installed")
-        return list(map(str, found)) if isinstance(found, list) else []
+        names = self._held.about.get("installed")
+        return list(map(str, names)) if isinstance(names, list) else []
 
     def activate(self, env: Mapping[str, str]) -> dict[str, str]:
         """The variables of a process in this environment, as its activate script sets them."""
-        kept = {
+        variables = {
             name: value
             for name, value in env.items()
             if name not in ("PYTHONHOME", "VIRTUAL_ENV_PROMPT")
         }
         path = f"{self.python.parent}{os.pathsep}{env.get('PATH', os.defpath)}"
-        return kept | {"VIRTUAL_ENV": str(self.folder), "PATH": path}
+        return variables | {"VIRTUAL_ENV": str(self.folder), "PATH": path}
 
     def enter(self, who: str) -> None:
         """Make it ready for an execution: nothing of what other sites wrote into it is there.
@@ -102,7 +102,7 @@ class VirtualEnvironment:
         return list(self.notes)
 
     def close(self) -> None:
-        """The site has ended."""
+        """Ends the site's use of it."""
         self._held.release(self)
 
     def _open(self, *, measured: bool = False) -> Held:
@@ -118,35 +118,35 @@ class VirtualEnvironment:
                 reads = recipe.reads()
                 alone = reads.checkout and (measured or recipe.content is None)
                 name = recipe.name(home, reads)
-                if not alone and (found := pythons.made_from(home, name, self)):
-                    return found
-                with pythons.making(home, recipe.prefix, self) as made:
-                    about = {"installed": recipe.make(made)}
+                if not alone and (held := pythons.made_from(home, name, self)):
+                    return held
+                with pythons.making(home, recipe.prefix, self) as new:
+                    note = {"installed": recipe.make(new)}
                     # what changed meanwhile, elsewhere, is not what the name says
                     if alone or recipe.reads().elsewhere != reads.elsewhere:
-                        made.seal(about, keep=False)
-                        return made
-                    found = self._shared(made, about | {"content": _content(made.folder)})
-                    pythons.remember(found, name)
-                    return found
+                        new.seal(note, keep=False)
+                        return new
+                    held = self._shared(new, note | {"content": _content(new.folder)})
+                    pythons.remember(held, name)
+                    return held
         except OSError as error:
             raise InstallError(
                 f"no virtual environment can be made in {home}: {error.strerror}: make room, or"
                 " make it writable"
             ) from None
 
-    def _shared(self, made: Held, about: dict[str, Any]) -> Held:
-        """The environment that has the same content as this new one, which goes; itself, if none
-        has.
+    def _shared(self, new: Held, note: dict[str, Any]) -> Held:
+        """The environment with the same content as this new one, which then goes; else the new one
+        itself.
         """
-        others = sorted(self.home.glob(f"{self.recipe.prefix}-*/")) if about["content"] else []
+        others = sorted(self.home.glob(f"{self.recipe.prefix}-*/")) if note["content"] else []
         for other in others:
-            alike = pythons.note(other).get("content") == about["content"]
-            if alike and (found := take(other, self)):
-                made.release(self)
-                return found
-        made.seal(about)
-        return made
+            alike = pythons.note(other).get("content") == note["content"]
+            if alike and (taken := take(other, self)):
+                new.release(self)
+                return taken
+        new.seal(note)
+        return new
 
 
 @contextmanager
@@ -155,11 +155,11 @@ def environment(folder: Path, recipe: Recipe) -> Iterator[VirtualEnvironment]:
 
     Nobody removes it as long as the context lasts. Raises InstallError, UsageError.
     """
-    found = VirtualEnvironment(folder.absolute(), recipe)
+    virtual = VirtualEnvironment(folder.absolute(), recipe)
     try:
-        yield found
+        yield virtual
     finally:
-        found.close()
+        virtual.close()
 
 
 def _content(folder: Path) -> str:
@@ -167,11 +167,13 @@ def _content(folder: Path) -> str:
     nothing is.
     """
     digest = hashlib.sha256()
-    found = sorted(
+    files = sorted(
         path for path in folder.glob("lib*/**/*") if path.is_file() and not path.is_symlink()
     )
-    kept = [path for path in found if "__pycache__" not in path.parts and path.name not in VOLATILE]
-    for path in kept:
+    installed = [
+        path for path in files if "__pycache__" not in path.parts and path.name not in VOLATILE
+    ]
+    for path in installed:
         digest.update(
             f"{path.relative_to(folder)}\0{path.stat().st_size}\0".encode(
                 "utf-8", "surrogateescape"
@@ -181,7 +183,7 @@ def _content(folder: Path) -> str:
             digest.update(hashlib.file_digest(file, "sha256").digest())
     for path in sorted((folder / "bin").glob("*")):  # they name the environment's own interpreter
         digest.update(os.fsencode(path.name) + b"\0")
-    return digest.hexdigest() if kept else ""
+    return digest.hexdigest() if installed else ""
 
 
 def _differing(before: Sequence[str], after: Sequence[str]) -> str:

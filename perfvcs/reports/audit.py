@@ -26,7 +26,7 @@ from perfvcs.text.words import counted, metric_name, metric_rank
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
-    from perfvcs.measure.campaign import CampaignOutcome
+    from perfvcs.measure.outcome import CampaignOutcome
     from perfvcs.measure.request import Request
     from perfvcs.measure.rig import Rig
     from perfvcs.profile.rules import Rules

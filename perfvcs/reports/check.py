@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from perfvcs.check.answer import JobUnit
-    from perfvcs.measure.campaign import CampaignOutcome
+    from perfvcs.measure.outcome import CampaignOutcome
     from perfvcs.measure.request import Request
     from perfvcs.measure.rig import Rig
     from perfvcs.repository.criteria import Criteria

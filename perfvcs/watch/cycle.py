@@ -21,7 +21,8 @@ from perfvcs.hosts.choice import equipped
 from perfvcs.hosts.tls import Scheduler
 from perfvcs.jobs.config import Config, load
 from perfvcs.measure.announcement import unfinished
-from perfvcs.measure.campaign import CampaignOutcome, collect, resume
+from perfvcs.measure.campaign import collect, resume
+from perfvcs.measure.outcome import CampaignOutcome
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.request import Request, digest
 from perfvcs.measure.rig import Rig

@@ -20,7 +20,8 @@ from perfvcs.locate.bisect.saved import Measuring
 from perfvcs.locate.bisect.seen import Seen, SeenBlock
 from perfvcs.locate.bisect.span import CURE, UnmeasurableEnd, require_room
 from perfvcs.locate.bisect.suspicion import stored_levels
-from perfvcs.measure.campaign import CampaignOutcome, kept
+from perfvcs.measure.campaign import kept
+from perfvcs.measure.outcome import CampaignOutcome
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.request import Request
 from perfvcs.measure.rig import versions as versions_of
