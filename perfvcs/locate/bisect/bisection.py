@@ -1,4 +1,6 @@
-"""`perf bisect` from its ends to its result: what to follow, what is suspect, and the search."""
+"""`perf bisect` from its ends to its result: which target to follow, which commits are suspect, and
+the search.
+"""
 
 from __future__ import annotations
 
@@ -101,19 +103,21 @@ class Bisection:
         """
         from perfvcs.locate.bisect.posterior import Prior
 
-        touched = None if self.suspects is None else [one.touches for one in self.suspects]
-        found: list[float] = Prior(self.span.last, touched).weights(0.0).tolist()
-        return found
+        touched = None if self.suspects is None else [commit.touches for commit in self.suspects]
+        shares: list[float] = Prior(self.span.last, touched).weights(0.0).tolist()
+        return shares
 
     @property
     def innermost(self) -> Bisection:
-        """The one that names what is to blame: that of what a merge brought, where that holds
-        it.
+        """The bisection that names the cause: that of what a merge brought, where that names a
+        commit.
         """
         return self if self.within is None or self.within.status else self.within.innermost
 
     def parent(self, number: int) -> str:
-        """What a commit of the span is compared with: ``its parent``, or which one of a merge's."""
+        """What a commit of the span is compared with: ``its parent``, or one of the parents of a
+        merge.
+        """
         before, commit = self.span.commits[number - 1 : number + 1]
         parents = self.span.merges.get(commit)
         if parents is None:
@@ -127,98 +131,102 @@ class Bisection:
 
 
 def prepare(repository: Repository, asked: Asked) -> tuple[Bisection, SavedBisections]:
-    """The span, and the target as far as stored profiles tell it; nothing is measured."""
+    """The span, and the target where stored profiles name one. Measures nothing."""
     saved = SavedBisections(repository.home)
     good, bad, begun = _ends(repository, asked, saved)
-    found = span(repository.project, good, bad)
+    between = span(repository.project, good, bad)
     target = begun.target if begun else None
     report = None
     if target is None:
-        report = _stored(repository, found)
-        chosen = (
-            worst(_fitting(report, asked.wanted), improvement=asked.wanted.improvement)
-            if report
-            else None
-        )
-        if chosen is not None:
-            target = _as_target(chosen, asked.wanted)
+        report = _stored(repository, between)
+        fitting = _fitting(report, asked.wanted) if report else []
+        if change := worst(fitting, improvement=asked.wanted.improvement):
+            target = _as_target(change, asked.wanted)
     return Bisection(
-        found, target, None, asked.wanted.improvement, begun, report=report, merged=asked.merged
+        between, target, None, asked.wanted.improvement, begun, report=report, merged=asked.merged
     ), saved
 
 
 def listed(rig: Rig, asked: Asked) -> Bisection:
-    """The span with its suspects, by all that they change; nothing is measured."""
-    found, _ = prepare(rig.repository, asked)
-    found.suspects = suspects(rig, found.span, found.target)
-    return found
+    """The span with its suspects, by everything they change. Measures nothing."""
+    bisection, _ = prepare(rig.repository, asked)
+    bisection.suspects = suspects(rig, bisection.span, bisection.target)
+    return bisection
 
 
 def bisect(rig: Rig, asked: Asked, request: Request) -> Bisection:
-    """Measure until it is known which commit made the difference; raises UsageError,
-    UnmeasurableEnd and what measuring raises.
+    """Measures until the commit that made the difference is known; raises UsageError,
+    UnmeasurableEnd, and what measuring raises.
     """
     from perfvcs.locate.bisect.rounds import Search, measuring
 
     begin, repository = monotonic(), rig.repository
     cells, rig = rig.asked(request)
-    found, saved = prepare(repository, asked)
+    bisection, saved = prepare(repository, asked)
     with repository.measuring(wait=request.wait):
         pass  # whoever has to wait, or to come again, knows it at once
-    chosen = _chosen(rig, found, cells, asked, request)
+    chosen = _chosen(rig, bisection, cells, asked, request)
     if chosen is None:
-        return found
-    cell, found.target = chosen
-    if found.begun is None or asked.afresh:
-        found.begun = saved.begin(
-            found.span.good, found.span.bad, found.target, afresh=asked.afresh
-        )
-        if (
-            found.report is not None
-            and (session := _session(repository, found))
-            and session not in found.begun.sessions
-        ):
-            found.begun.sessions.insert(0, session)
-            found.begun.built = list(
-                dict.fromkeys([found.span.good, found.span.bad, *found.begun.built])
-            )
-    between, target = found.span, found.target
+        return bisection
+    cell, bisection.target = chosen
+    if bisection.begun is None or asked.afresh:
+        bisection.begun = _begin(repository, bisection, bisection.target, saved, asked)
+    between, target = bisection.span, bisection.target
     with measuring(rig, wait=request.wait) as watched:
         search = Search(
             watched,
             cell,
             between,
-            found.begun,
+            bisection.begun,
             saved,
             lambda: suspects(watched, between, target, MOST_SOURCES),
             least=0.01 if asked.delta is None else asked.delta,
             seed=request.seed,
         )
-        found.outcome = search.run(asked.budget)
-    named = found.outcome.decision.named
-    found.suspects = _looked_into(repository, between, search.suspects, named, rig.config)
+        bisection.outcome = search.run(asked.budget)
+    named = bisection.outcome.decision.named
+    bisection.suspects = _looked_into(repository, between, search.suspects, named, rig.config)
     if asked.budget is not None:
         asked = replace(asked, budget=max(0.0, asked.budget - (monotonic() - begin)))
-    found.within = _within(rig, found, asked, request)
-    return found
+    bisection.within = _within(rig, bisection, asked, request)
+    return bisection
+
+
+def _begin(
+    repository: Repository,
+    bisection: Bisection,
+    target: Target,
+    saved: SavedBisections,
+    asked: Asked,
+) -> Begun:
+    """The saved bisection of the span and the target. Begins with the pairs of the session by which
+    the ends were compared.
+    """
+    good, bad = bisection.span.good, bisection.span.bad
+    begun = saved.begin(good, bad, target, afresh=asked.afresh)
+    session = None if bisection.report is None else _session(repository, bisection)
+    if session is not None and session not in begun.sessions:
+        begun.sessions.insert(0, session)
+        begun.built = list(dict.fromkeys([good, bad, *begun.built]))
+    return begun
 
 
 def _looked_into(
     repository: Repository,
     span: Span,
-    known: list[SuspectCommit] | None,
+    read_suspects: list[SuspectCommit] | None,
     named: Sequence[int],
     config: Config,
 ) -> list[SuspectCommit] | None:
-    """The suspects, of which those that are named and were not read are looked into."""
-    if known is None:
+    """The suspects; reads the changes of those that are named and were not read yet."""
+    if read_suspects is None:
         return None
     for number in named:
-        if not known[number - 1].read:
+        if not read_suspects[number - 1].read:
             before, commit = span.commits[number - 1 : number + 1]
-            made = changes(repository.project, before, commit)
-            known[number - 1] = suspect(commit, made, None, config.overlay)
-    return known
+            changed = changes(repository.project, before, commit)
+            read_suspects[number - 1] = suspect(commit, changed, None, config.overlay)
+    return read_suspects
 
 
 class _ChosenEnds(NamedTuple):
@@ -246,9 +254,9 @@ def _ends(repository: Repository, asked: Asked, saved: SavedBisections) -> _Chos
     else:
         good, bad = default_ends(repository, asked.wanted, asked.bad or "HEAD")
     alike = [
-        one
-        for one in saved.all
-        if (one.good, one.bad) == (good, bad) and _fits(one.target, asked.wanted)
+        begun
+        for begun in saved.all
+        if (begun.good, begun.bad) == (good, bad) and _fits(begun.target, asked.wanted)
     ]
     return _ChosenEnds(good, bad, alike[-1] if alike and not asked.afresh else None)
 
@@ -300,8 +308,8 @@ def _as_target(change: Change, wanted: TargetFilter) -> Target:
 def _chosen(
     rig: Rig, bisection: Bisection, cells: Sequence[Cell], asked: Asked, request: Request
 ) -> tuple[Cell, Target] | None:
-    """The cell and the target: those that were followed before, that stored profiles name, or else
-    that measuring both ends shows.
+    """The cell and the target: followed before, named by stored profiles, or else found by
+    measuring both ends.
     """
     if bisection.begun is not None:
         target = bisection.begun.target
@@ -311,20 +319,18 @@ def _chosen(
         bisection.begun = None
     wanted, labels = asked.wanted, {cell.label for cell in cells}
     improvement = wanted.improvement
-    chosen = (
-        worst(_fitting(bisection.report, wanted, labels), improvement=improvement)
-        if bisection.report
-        else None
-    )
+    chosen = None
+    if bisection.report:
+        chosen = worst(_fitting(bisection.report, wanted, labels), improvement=improvement)
     if chosen is None or not chosen.paired or asked.afresh:
         few = bool(wanted.metric) and len(cells) == 1 and not asked.brought
         bisection.report = _settled(rig, bisection.span, asked, request, few=few)
         require_metric(bisection.report.comparisons, wanted)
         fitting = _fitting(bisection.report, wanted, labels)
         bisection.judged = fitting
-        chosen = (
-            fitting[0] if few and len(fitting) == 1 else worst(fitting, improvement=improvement)
-        )
+        chosen = worst(fitting, improvement=improvement)
+        if few and len(fitting) == 1:
+            chosen = fitting[0]
     if chosen is None:
         return None
     assert bisection.report is not None
@@ -357,11 +363,11 @@ def _settled(rig: Rig, between: Span, asked: Asked, request: Request, *, few: bo
 
 
 def _session(repository: Repository, bisection: Bisection) -> Measuring | None:
-    """The newest session in which the ends alone were measured in turns: its pairs count."""
+    """The newest session that measured the two ends alone, in turns: its pairs count."""
     assert bisection.target is not None
     ends = [bisection.span.good, bisection.span.bad]
-    for one in reversed(repository.index.measured(ends)):
-        header = one.header
+    for measured in reversed(repository.index.measured(ends)):
+        header = measured.header
         alike = (header.job.label, header.job.collector) == (
             bisection.target.job,
             bisection.target.collector,
@@ -372,11 +378,10 @@ def _session(repository: Repository, bisection: Bisection) -> Measuring | None:
 
 
 def _within(rig: Rig, bisection: Bisection, asked: Asked, request: Request) -> Bisection | None:
-    """The bisection of what the only commit that is named brought as a merge, if it is one.
+    """The bisection inside the only commit that is named, where that commit is a merge.
 
-    What came by its first parent is always searched, by the others if that is asked for.
-
-    Of several that are asked for, the first with a culprit, else the last.
+    Searches what came by its first parent, and what came by the others if that is asked for. Of
+    several, returns the first with a culprit, else the last.
     """
     assert bisection.outcome is not None and bisection.target is not None
     named, target = bisection.outcome.decision.named, bisection.target
@@ -385,19 +390,19 @@ def _within(rig: Rig, bisection: Bisection, asked: Asked, request: Request) -> B
     merge = bisection.span.commits[named[0]]
     wanted = replace(asked.wanted, jobs=(target.job,), unit=target.uid, metric=target.metric)
     request = replace(request, jobs=(target.job,))
-    found, project = None, rig.repository.project
+    inner, project = None, rig.repository.project
     for good, bad in brought(project, bisection.span, named[0], everything=asked.merged):
         ends = f"{good[:10]} to {bad[:10]}"
         rig.progress.say(f"{merge[:10]} is a merge: bisecting what it brought, {ends}")
         again = replace(asked, good=good, bad=bad, wanted=wanted, brought=True)
         try:
-            found = bisect(rig, again, request)
+            inner = bisect(rig, again, request)
         except UnmeasurableEnd as error:
             rig.progress.fail(f"what {merge[:10]} brought cannot be searched: {error}")
             continue
-        if found.status == 0:
+        if inner.status == 0:
             break
-    return found
+    return inner
 
 
 def describe_target(target: Target) -> str:

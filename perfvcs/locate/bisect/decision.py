@@ -26,8 +26,6 @@ FIRST_PAIRS = 4  # of the ends, before anything else is built
 LIKELY = 2.0  # standard errors: from this difference on a candidate is measured along with the ends
 # the evidence that proves a difference, with at most 1 % of false alarms however often one looks
 PROOF = 100.0
-MOST_PAIRS = 120
-MOST_BLOCKS = 400
 CERTAIN = 0.99
 MOST_STEPS = 60  # pairs of a commit and its parent
 MOST_SETTLING = 30  # of them only so that `perf check` shows the change, too
@@ -85,8 +83,8 @@ class StoppingRules:
     """
 
     least: float = 0.01
-    most_pairs: int = MOST_PAIRS
-    most_blocks: int = MOST_BLOCKS
+    most_pairs: int = 120
+    most_blocks: int = 400
 
 
 def decide(seen: Evidence, weights: Weights, rules: StoppingRules | None = None) -> Decision:
@@ -148,7 +146,9 @@ def proof(evidence: Evidence) -> EndsProof:
         for values in (evidence.pairs, *evidence.steps.values())
     )
     return EndsProof(
-        prod(float(one.e[0]) for one in (seen, *steps)), float(seen.low[0]), float(seen.high[0])
+        prod(float(estimate.e[0]) for estimate in (seen, *steps)),
+        float(seen.low[0]),
+        float(seen.high[0]),
     )
 
 
@@ -174,9 +174,7 @@ def _is_confirmed(commit: int, summary: EvidenceSummary) -> bool:
 
 
 def _is_settled(steps: list[float]) -> bool:
-    """Whether a commit's pairs alone show a change to `perf check`, or more of them are too
-    dear.
-    """
+    """Whether a commit's pairs alone show a change to `perf check`, or more would cost too much."""
     from perfvcs.check.method import FEWEST_EXECUTIONS
     from perfvcs.statistics.difference import paired
 
@@ -187,7 +185,7 @@ def _is_settled(steps: list[float]) -> bool:
 
 
 def _next(evidence: Evidence, belief: Belief, named: tuple[int, ...], variance: float) -> NextStep:
-    """The step by what is believed of the commits."""
+    """The next step, given what is believed of the commits."""
     rest = float(belief.jump.sum()) - sum(float(belief.jump[commit - 1]) for commit in named)
     if named and rest <= FINAL_OTHER_JUMPS:
         unsettled = [
@@ -273,8 +271,8 @@ def worth_of_blocks(
 
 
 def _left(variance: float) -> float:
-    """The share of a level's doubt that executions can still take away, by what they leave so far:
-    a build's own level stays.
+    """The share of a level's doubt that executions can still take away, given what they have left
+    so far: a build's own level stays.
     """
     return variance / (variance + OWN_DEVIATION**2)
 
@@ -298,8 +296,8 @@ def together(evidence: Evidence, decision: Decision, count: int) -> list[int]:
     """The commits of as many blocks as run at a time, that of the ``decision`` first; a commit may
     come twice.
 
-    Each next one tells most once those before it are measured, where the level jumps once: what two
-    commits' levels have in common then follows from the belief.
+    Chooses each next commit as the one that tells most once those before it are measured, if the
+    level jumps once: the belief says what two commits' levels have in common.
     """
     import numpy as np
 
@@ -311,15 +309,15 @@ def together(evidence: Evidence, decision: Decision, count: int) -> list[int]:
     moved = np.clip(belief.jump.cumsum() / belief.jump.sum(), NEVER, 1 - NEVER)
     odds = moved / (1 - moved)
     chosen, doubt = [decision.step.commit], belief.doubt.copy()
-    known: list[NDArray[np.float64]] = []  # what each chosen one says of the others' levels
+    columns: list[NDArray[np.float64]] = []  # what each chosen one says of the others' levels
     while len(chosen) < count:
         newest = chosen[-1] - 1
         alike = np.sqrt(np.minimum(odds, odds[newest]) / np.maximum(odds, odds[newest]))
         common = alike * np.sqrt(belief.doubt * belief.doubt[newest])
-        for column in known:
+        for column in columns:
             common -= column * column[newest]
-        known.append(common / np.sqrt(doubt[newest] + noise))
-        doubt = np.maximum(0.0, doubt - known[-1] ** 2)
+        columns.append(common / np.sqrt(doubt[newest] + noise))
+        doubt = np.maximum(0.0, doubt - columns[-1] ** 2)
         worth = worth_of_blocks(evidence, belief, variance, doubt[:-1], chosen)
         if worth.max() <= 0.0:
             break

@@ -175,30 +175,32 @@ class Evidence:
         import numpy as np
 
         groups = [(np.array(self.pairs), OF_PAIR)]
-        groups += [(np.array(found), OF_CANDIDATE) for found in self.candidates.values()]
-        groups += [(np.array(found), OF_PAIR) for found in self.steps.values()]
+        groups += [(np.array(column), OF_CANDIDATE) for column in self.candidates.values()]
+        groups += [(np.array(column), OF_PAIR) for column in self.steps.values()]
         drawn = _drawn_in(groups)
-        # of what repeats exactly, only the levels that builds have of their own vary, and these are
-        # not estimated
-        free = KNOWN_DEGREES if self.exact else sum(len(values) - 1 for values, _ in groups)
+        free = sum(len(values) - 1 for values, _ in groups)
         squares = sum(
             float(((values - values.mean()) ** 2).sum()) / variance
             for values, (_, variance) in zip(drawn, groups, strict=True)
         )
+        variance = squares / free if free else float("inf")
+        if self.exact:
+            # only the levels that builds have of their own vary, and these are not estimated
+            free, variance = KNOWN_DEGREES, 0.0
         means = [float(values.mean()) for values in drawn]
         count = 1 + len(self.candidates)
         return EvidenceSummary(
             effect=means[0],
             pairs=len(self.pairs),
-            variance=0.0 if self.exact else squares / free if free else float("inf"),
+            variance=variance,
             free=free,
             candidates={
-                one: (mean, len(self.candidates[one]))
-                for one, mean in zip(self.candidates, means[1:count], strict=True)
+                commit: (mean, len(self.candidates[commit]))
+                for commit, mean in zip(self.candidates, means[1:count], strict=True)
             },
             steps={
-                one: (mean, len(self.steps[one]))
-                for one, mean in zip(self.steps, means[count:], strict=True)
+                commit: (mean, len(self.steps[commit]))
+                for commit, mean in zip(self.steps, means[count:], strict=True)
             },
         )
 
@@ -219,22 +221,23 @@ class EvidenceSummary:
 
 
 def _drawn_in(groups: Iterable[tuple[NDArray[np.float64], float]]) -> list[NDArray[np.float64]]:
-    """The values of each group, those pulled in that lie farther from its median than chance
-    explains; a group has its variance.
+    """The values of each group; pulls in those that lie farther from the group's median than chance
+    explains. A group comes with its variance.
     """
     import numpy as np
 
     groups = list(groups)
     apart = [(values - np.median(values)) / variance**0.5 for values, variance in groups]
-    several = [one for one in apart if len(one) > 1]
+    several = [group for group in apart if len(group) > 1]
     if sum(map(len, several)) < FEWEST_FOR_OUTLIERS:
         return [values for values, _ in groups]
     # a median of its own takes a degree of freedom from each group
-    free = sum(len(one) - 1 for one in several) / sum(map(len, several))
+    free = sum(len(group) - 1 for group in several) / sum(map(len, several))
     scale = NORMAL * float(np.median(np.abs(np.concatenate(several)))) / free**0.5
     if not scale:
         return [values for values, _ in groups]
     return [
-        values - (one - np.clip(one, -OUTLYING * scale, OUTLYING * scale)) * variance**0.5
-        for one, (values, variance) in zip(apart, groups, strict=True)
+        values
+        - (deviations - np.clip(deviations, -OUTLYING * scale, OUTLYING * scale)) * variance**0.5
+        for deviations, (values, variance) in zip(apart, groups, strict=True)
     ]

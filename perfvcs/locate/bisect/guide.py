@@ -1,5 +1,5 @@
-"""What a bisection of times is guided by: counts of instructions, which repeat, of the same
-commits.
+"""Counts of instructions guide a bisection of times: they repeat exactly, and need one execution a
+commit.
 """
 
 from __future__ import annotations
@@ -61,15 +61,15 @@ class Counting:
     count: Callable[[Sequence[int]], dict[int, float]]
 
     def run(self) -> Guide | None:
-        """Count until the commits are known; None where the counts do not differ, or in the other
-        direction.
+        """Counts until the commits are known; None where the counts do not differ, or differ in the
+        other direction.
         """
         while (decision := self._decide()).step.what != "ended":
             wanted = self._wanted(decision)
-            found = self.count(wanted) if wanted else {}
-            self.known |= found
-            self.skipped |= set(wanted) - found.keys()
-            if not found and {0, self.last} & self.skipped:
+            counts = self.count(wanted) if wanted else {}
+            self.known |= counts
+            self.skipped |= set(wanted) - counts.keys()
+            if not counts and {0, self.last} & self.skipped:
                 return None
             if not wanted:
                 break

@@ -28,7 +28,7 @@ class KeptSites:
 
 
 class SessionSites(Sites):
-    """The sites of one session, of which those that are ``kept`` are not made again."""
+    """The sites of one session; takes from ``kept`` those that are already made."""
 
     def __init__(self, like: Sites, kept: KeptSites) -> None:
         super().__init__(
@@ -43,8 +43,8 @@ class SessionSites(Sites):
         self.kept, self.warm = kept, kept.warm
 
     def prepare(self, position: int, kind: SiteKind, stack: ExitStack) -> None:  # noqa: ARG002
-        """Make a version's sites of one kind, unless they are there; they outlive the session and
-        its ``stack``.
+        """Makes a version's sites of one kind unless they exist; they outlive the session and its
+        ``stack``.
         """
         commit = self.versions[position].commit
         places = [(commit, binary, kind.flags) for binary in range(kind.binaries)]

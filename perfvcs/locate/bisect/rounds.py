@@ -21,8 +21,8 @@ from perfvcs.locate.bisect.seen import Seen, SeenBlock
 from perfvcs.locate.bisect.span import CURE, UnmeasurableEnd, require_room
 from perfvcs.locate.bisect.suspicion import stored_levels
 from perfvcs.measure.campaign import kept
-from perfvcs.measure.outcome import CampaignOutcome
 from perfvcs.measure.journal import Identity
+from perfvcs.measure.outcome import CampaignOutcome
 from perfvcs.measure.request import Request
 from perfvcs.measure.rig import versions as versions_of
 from perfvcs.measure.session import Session
@@ -118,7 +118,7 @@ class Search:
         self._guided = False
 
     def run(self, budget: float | None = None) -> Outcome:
-        """Go on until the decision says that it ended, or after a ``budget`` of seconds."""
+        """Measures until the decision says that the search ended, or for ``budget`` seconds."""
         begin, before = time.monotonic(), self.begun.seconds
         deadline = None if budget is None else begin + budget
         self.seen.recall(self.repository.index)
@@ -155,11 +155,9 @@ class Search:
             self.guide,
         )
 
-    # -- what is known -----------------------------------------------------------------------------
-
     def _informed(self) -> Decision:
-        """The decision by what commits change, too; read between sessions, which are to be
-        quiet.
+        """The decision with what commits change; reads the changes between sessions, which are to
+        be quiet.
         """
         decision = self._decide()
         if self._read is None or decision.belief is None:
@@ -182,15 +180,15 @@ class Search:
     def _weights(self, effect: float) -> NDArray[np.float64]:
         """The commits' shares of the prior, by the difference of the ends."""
         if self.levels is None and self.seen.series[0]:
-            own = {one.session for one in self.begun.sessions}.union(self.begun.ignored)
-            self.levels = stored_levels(
-                self.repository, self.span, self.begun.target, *self.seen.series, own
+            sessions = {session.session for session in self.begun.sessions}.union(
+                self.begun.ignored
             )
-        touched = None if self.suspects is None else [one.touches for one in self.suspects]
+            self.levels = stored_levels(
+                self.repository, self.span, self.begun.target, *self.seen.series, sessions
+            )
+        touched = None if self.suspects is None else [suspect.touches for suspect in self.suspects]
         levels = self.levels or {} if self.seen.is_logarithmic() else {}
         return Prior(self.span.last, touched, levels, self.guide).weights(effect)
-
-    # -- measuring ---------------------------------------------------------------------------------
 
     def _announce(self, decision: Decision) -> None:
         """Say what comes next."""
@@ -200,7 +198,7 @@ class Search:
         elif step.what == "confirm":
             text = f"{names[step.commit][:10]} against its parent, in turns"
         else:
-            candidates = sorted({one.commit for one in self._at_once(decision)})
+            candidates = sorted({following.commit for following in self._at_once(decision)})
             text = (
                 f"{' and '.join(names[commit][:10] for commit in candidates)}{self._left(decision)}"
             )
@@ -258,13 +256,13 @@ class Search:
         begin, before = time.monotonic(), self.begun.seconds
 
         def count(numbers: Sequence[int]) -> dict[int, float]:
-            found = self._counted(cell, numbers)
+            counts = self._counted(cell, numbers)
             self.begun.counted |= {
-                self.span.commits[number]: value for number, value in found.items()
+                self.span.commits[number]: value for number, value in counts.items()
             }
             self.begun.seconds = before + time.monotonic() - begin
             self.saved.write()
-            return found
+            return counts
 
         self.guide = self._counting(count).run()
 
@@ -272,13 +270,13 @@ class Search:
         self, count: Callable[[Sequence[int]], dict[int, float]] = lambda _: {}
     ) -> Counting:
         """The search by counts from those that were taken."""
-        known = {
+        counts = {
             self.seen.numbers[commit]: value
             for commit, value in self.begun.counted.items()
             if commit in self.seen.numbers
         }
         sign = -1 if self.begun.target.improvement else 1
-        return Counting(self.span.last, known, self.seen.skipped, self._weights, sign, count)
+        return Counting(self.span.last, counts, self.seen.skipped, self._weights, sign, count)
 
     def _counted(self, cell: Cell, numbers: Sequence[int]) -> dict[int, float]:
         """The instructions of one execution of each of some commits, of those that run."""
@@ -297,12 +295,12 @@ class Search:
             session.run({1: 1})
             by_commit = {profile.commit: level(profile) for profile in session.profiles()}
         self._skip(session, numbers, ends=False)
-        found = {number: by_commit.get(self.span.commits[number], []) for number in numbers}
-        return {number: values[0] for number, values in found.items() if values and values[0] > 0}
+        levels = {number: by_commit.get(self.span.commits[number], []) for number in numbers}
+        return {number: values[0] for number, values in levels.items() if values and values[0] > 0}
 
     def _measure(self, decision: Decision, deadline: float | None) -> None:
-        """Sessions, as long as the next commits to be measured are among theirs: one, or one for
-        each of several candidates on hosts.
+        """Opens sessions and runs blocks in them as long as the next commits to measure are theirs:
+        one session, or on hosts one for each of several candidates.
         """
         begin, before, earlier = time.monotonic(), self.begun.seconds, list(self.seen.blocks)
         lanes: dict[NextStep, Lane] = {}
@@ -338,7 +336,7 @@ class Search:
         )
 
     def _open(self, step: NextStep, blocks: int, stack: ExitStack) -> Lane:
-        """Begin a session of a step; what it gives is stored when its own stack, or this one, is
+        """Begins a session of a step. What it gives is stored when its own stack, or this one, is
         closed.
         """
         numbers = self.seen.commits(step.what, step.commit)
@@ -347,26 +345,28 @@ class Search:
         sites = SessionSites(self.rig.sites([self.cell], versions), self.kept)
         identity = Identity.new(self.seed)
         outcome = CampaignOutcome()
-        about = Measuring(
+        begun_session = Measuring(
             identity.session, step.what, self.span.commits[step.commit] if step.commit else ""
         )
-        self.begun.sessions.append(about)
+        self.begun.sessions.append(begun_session)
         self.saved.write()
-        own = stack.enter_context(ExitStack())
-        own.callback(lambda: None if outcome.profiles else self.begun.sessions.remove(about))
-        session = own.enter_context(
+        lane_stack = stack.enter_context(ExitStack())
+        lane_stack.callback(
+            lambda: None if outcome.profiles else self.begun.sessions.remove(begun_session)
+        )
+        session = lane_stack.enter_context(
             Session(sites, self.progress, identity, executor=self.rig.executor)
         )
-        own.enter_context(kept(self.repository, session, outcome))
+        lane_stack.enter_context(kept(self.repository, session, outcome))
         self.begun.built += [
             state.commit for state in states if state.commit not in self.begun.built
         ]
         session.begin({0: blocks})
         session.warm_up({0: blocks})
-        return Lane(step, numbers, session, own)
+        return Lane(step, numbers, session, lane_stack)
 
     def _run(self, lanes: Mapping[NextStep, Lane], wanted: Mapping[NextStep, int]) -> None:
-        """Blocks of all sessions at the same time; a commit that fails is skipped."""
+        """Runs blocks of all sessions at the same time; skips a commit that fails."""
         running = []
         for step, blocks in wanted.items():
             if lanes[step].blocks:
@@ -380,7 +380,7 @@ class Search:
                 lane.blocks = []
                 self._skip(lane.session, lane.numbers, ends=True)
                 continue
-            measured = [Measured.of(one) for side in profiles for one in side]
+            measured = [Measured.of(profile) for side in profiles for profile in side]
             lane.blocks = self.seen.read(measured, lane.step.what, lane.step.commit)
             if not lane.blocks:
                 raise UnmeasurableEnd(
@@ -389,14 +389,14 @@ class Search:
                 )
 
     def _skip(self, session: Session, numbers: Sequence[int], *, ends: bool) -> None:
-        """Take commits that failed out; raises UnmeasurableEnd for one of the ``ends``,
+        """Takes out the commits that failed; raises UnmeasurableEnd for one of the ``ends``,
         FullDisk.
         """
-        own = ("", self.cell.collector_name)  # a collector that only guides may fail
+        collectors = ("", self.cell.collector_name)  # a collector that only guides may fail
         reasons = {
             failure.version: failure.reason
             for failure in session.failures
-            if failure.collector in own
+            if failure.collector in collectors
         }
         require_room(self.repository.home, reasons.values())
         for number, version in zip(numbers, session.versions, strict=True):
@@ -413,8 +413,8 @@ class Search:
 
 
 def remaining(decision: Decision, evidence: Evidence) -> tuple[int, int]:
-    """About how many more builds and blocks a bisection takes: bits that are open, by what one
-    block tells of them.
+    """About how many more builds and blocks a bisection takes: the bits that are open, divided by
+    what one block tells.
     """
     from math import ceil, log2
 

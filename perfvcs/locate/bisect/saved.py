@@ -15,8 +15,7 @@ from perfvcs.system import disk
 from perfvcs.system.disk import NotPlain, plain
 from perfvcs.system.foreign import UNDECODABLE
 
-FILE = "bisections.json"
-KEPT_SEARCHES = 20
+KEPT_SEARCHES = 20  # the newest
 LARGEST_SAVED = 1 << 26
 
 
@@ -43,7 +42,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 class Measuring(msgspec.Struct, frozen=True):
-    """A session of a bisection and what it was for, as ``Step`` says it."""
+    """A session of a bisection, and the step that it was for, see ``NextStep``."""
 
     session: str
     what: str
@@ -74,7 +73,7 @@ class SavedBisections:
     """All that are kept, the newest last; a damaged file is an empty one."""
 
     def __init__(self, home: Path) -> None:
-        self.path = home / FILE
+        self.path = home / "bisections.json"
         self.all = self._read()
 
     def _read(self) -> list[Begun]:
@@ -89,23 +88,26 @@ class SavedBisections:
         return self.all[-1] if self.all and not self.all[-1].ended else None
 
     def begin(self, good: str, bad: str, target: Target, *, afresh: bool = False) -> Begun:
-        """The one with these ends and this target, as it stands, or a new one; either becomes the
-        newest.
+        """The saved bisection with these ends and this target, or a new one; it becomes the newest.
 
         Begun ``afresh``, it learns nothing from what was measured before for these ends.
         """
-        alike = [one for one in self.all if (one.good, one.bad, one.target) == (good, bad, target)]
-        found = alike[-1] if alike and not afresh else Begun(good, bad, target)
+        alike = [
+            search
+            for search in self.all
+            if (search.good, search.bad, search.target) == (good, bad, target)
+        ]
+        begun = alike[-1] if alike and not afresh else Begun(good, bad, target)
         if afresh:
-            own = (
-                [*one.ignored, *(known.session for known in one.sessions)]
-                for one in self.all
-                if (one.good, one.bad) == (good, bad)
+            ignored = (
+                [*search.ignored, *(session.session for session in search.sessions)]
+                for search in self.all
+                if (search.good, search.bad) == (good, bad)
             )
-            found.ignored = list(dict.fromkeys(chain.from_iterable(own)))
-        self.all = [*(one for one in self.all if one not in alike), found][-KEPT_SEARCHES:]
-        return found
+            begun.ignored = list(dict.fromkeys(chain.from_iterable(ignored)))
+        self.all = [*(search for search in self.all if search not in alike), begun][-KEPT_SEARCHES:]
+        return begun
 
     def write(self) -> None:
-        """Keep them as they are now."""
+        """Writes them to the file."""
         disk.write(self.path, msgspec.json.encode(self.all))

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 class SeenBlock(NamedTuple):
-    """The values of one block in the order of its session's commits; what it was for, as ``Step``
-    says it.
+    """The values of one block in the order of its session's commits, and the step that it was for,
+    see ``NextStep``.
     """
 
     what: str
@@ -42,20 +42,22 @@ class Seen:
     def recall(self, index: Index) -> None:
         """Read what the sessions of this bisection have stored."""
         self.blocks = []
-        sessions = {one.session: one for one in self.begun.sessions}
-        if not sessions:
+        measurings = {session.session: session for session in self.begun.sessions}
+        if not measurings:
             return
         by_session: dict[str, list[Measured]] = {}
-        for one in index.measured(list(self.span.commits)):
-            if one.header.collected.session in sessions and self._is_target(one):
-                by_session.setdefault(one.header.collected.session, []).append(one)
-        for session, about in sessions.items():
-            members = sorted(by_session.get(session, ()), key=lambda one: one.header.design.version)
-            commit = self.numbers.get(about.commit, 0)
+        for measured in index.measured(list(self.span.commits)):
+            if measured.header.collected.session in measurings and self._is_target(measured):
+                by_session.setdefault(measured.header.collected.session, []).append(measured)
+        for session, measuring in measurings.items():
+            members = sorted(
+                by_session.get(session, ()), key=lambda member: member.header.design.version
+            )
+            commit = self.numbers.get(measuring.commit, 0)
             # what was measured with another way between the same ends in mind says nothing here
-            wanted = [self.span.commits[number] for number in self.commits(about.what, commit)]
-            if list(dict.fromkeys(one.header.commit for one in members)) == wanted:
-                self.blocks += self.read(members, about.what, commit)
+            wanted = [self.span.commits[number] for number in self.commits(measuring.what, commit)]
+            if list(dict.fromkeys(member.header.commit for member in members)) == wanted:
+                self.blocks += self.read(members, measuring.what, commit)
 
     def _is_target(self, measured: Measured) -> bool:
         job, target = measured.header.job, self.begun.target
@@ -66,17 +68,16 @@ class Seen:
 
     def read(self, members: Sequence[Measured], what: str, commit: int) -> list[SeenBlock]:
         """The blocks that all of a session's versions have; each was measured on one host."""
-        versions = {one.header.design.version for one in members}
+        versions = {member.header.design.version for member in members}
         by_host: dict[str, list[Measured]] = {}
-        for one in members:
-            by_host.setdefault(one.header.worker, []).append(one)
+        for member in members:
+            by_host.setdefault(member.header.worker, []).append(member)
         self.series = members[0].header.job.key, members[0].header.environment.fingerprint
-        return [
-            block
-            for own in by_host.values()
-            if len(own) == len(versions)
-            for block in self._read(own, what, commit)
-        ]
+        blocks: list[SeenBlock] = []
+        for host_members in by_host.values():
+            if len(host_members) == len(versions):
+                blocks += self._read(host_members, what, commit)
+        return blocks
 
     def _read(self, members: Sequence[Measured], what: str, commit: int) -> list[SeenBlock]:
         """The blocks of one host."""
@@ -85,9 +86,10 @@ class Seen:
         for member in members:
             summary = next(
                 (
-                    one
-                    for one in member.summaries
-                    if (one.uid, one.size, one.metric) == (target.uid, target.size, target.metric)
+                    candidate
+                    for candidate in member.summaries
+                    if (candidate.uid, candidate.size, candidate.metric)
+                    == (target.uid, target.size, target.metric)
                 ),
                 None,
             )
@@ -106,8 +108,6 @@ class Seen:
         if what == "pair":
             return [0, self.span.last]
         return [commit] if count == 1 or (not count and self.exact) else [0, commit, self.span.last]
-
-    # -- what they say -----------------------------------------------------------------------------
 
     @property
     def skipped(self) -> set[int]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 
-MOST_COMMITS = 100_000
+MOST_COMMITS = 100_000  # of a span
 ANCESTORS = 60  # measured ones that are compared with the bad end
 CURE = (
     "name a commit on which the benchmark runs; its own files that old commits do not have go into"
@@ -77,35 +77,35 @@ def span(project: Project, good: str, bad: str) -> Span:
     """
     if good == bad:
         raise UsageError(f"both ends are {good[:10]}: name two commits, the better one first")
-    found = way(project, good, bad)
-    if not found:
+    commits = way(project, good, bad)
+    if not commits:
         raise UsageError(_unrelated(project, good, bad))
-    if len(found) > MOST_COMMITS:
+    if len(commits) > MOST_COMMITS:
         ends = f"{good[:10]} and {bad[:10]}"
         raise UsageError(
-            f"{len(found):,} commits lie between {ends}: name ends closer to each other"
+            f"{len(commits):,} commits lie between {ends}: name ends closer to each other"
         )
-    merges = {one.commit: one.parents for one in found if len(one.parents) > 1}
-    return Span((good, *(one.commit for one in found)), merges)
+    merges = {passed.commit: passed.parents for passed in commits if len(passed.parents) > 1}
+    return Span((good, *(passed.commit for passed in commits)), merges)
 
 
 def brought(
     project: Project, between: Span, number: int, *, everything: bool
 ) -> list[tuple[str, str]]:
-    """The ends of what a merge brought: for each parent beside, where the lines part, and the
-    parent.
+    """The ends of what a merge brought: for each further parent, the commit where the lines part,
+    and the parent.
 
     Without ``everything``, only what came by its first parent. A parent that brought nothing, or
     has no ancestor in common, has none.
     """
-    found, on = [], between.commits[number - 1]
+    ends, on = [], between.commits[number - 1]
     for tip in between.beside(number):
         if everything or tip == between.merges[between.commits[number]][0]:
             with suppress(GitError):
                 base = project.git("merge-base", on, tip)
                 if base != tip:
-                    found.append((base, tip))
-    return found
+                    ends.append((base, tip))
+    return ends
 
 
 def _unrelated(project: Project, good: str, bad: str) -> str:
@@ -132,11 +132,11 @@ class UnmeasurableEnd(PerfError):
 
 
 def require_room(home: Path, reasons: Iterable[str]) -> None:
-    """Raise FullDisk where something failed for one of the ``reasons`` on a disk without room: it
-    is not the commit that fails.
+    """Raises FullDisk where one of the ``reasons`` is a disk without room: then the commit is not
+    at fault.
     """
     lacking = os.strerror(errno.ENOSPC), CURES[errno.ENOSPC]
-    if any(disk_is_full(home) or any(said in reason for said in lacking) for reason in reasons):
+    if any(disk_is_full(home) or any(sign in reason for sign in lacking) for reason in reasons):
         raise FullDisk(CURES[errno.ENOSPC])
 
 
@@ -161,8 +161,7 @@ class TargetFilter:
 
 
 def resolved(repository: Repository, config: Config, wanted: TargetFilter) -> TargetFilter:
-    """The same with whole names, where parts are given; what is not stored yet stays as it is.
-
+    """The filter with whole names in place of parts; a name that is not stored yet stays as it is.
     Raises UsageError.
     """
     labels = (
@@ -178,11 +177,11 @@ def resolved(repository: Repository, config: Config, wanted: TargetFilter) -> Ta
     units = list(
         dict.fromkeys((line.uid, labelled(line.job.label, line.uid, None)) for line in lines)
     )
-    found = {
+    uids = {
         units[place][0]
         for place in meant(wanted.unit, [Named([uid], [title]) for uid, title in units], "unit")
     }
-    unit = found.pop() if len(found) == 1 else wanted.unit
+    unit = uids.pop() if len(uids) == 1 else wanted.unit
     return replace(
         wanted,
         jobs=labels,
@@ -237,12 +236,14 @@ def _step(repository: Repository, wanted: TargetFilter, bad: str) -> tuple[str, 
 
 
 def worst(changes: Iterable[Change], *, improvement: bool = False) -> Change | None:
-    """The largest change for the worse (or better) that is known, those measured in turns before
+    """The largest known change for the worse (or better); changes measured in turns come before
     others.
     """
     word = "improvement" if improvement else "degradation"
-    known = [change for change in changes if change.word == word and change.effect is not None]
-    return max(known, key=lambda change: (change.paired, abs(change.effect or 0.0)), default=None)
+    candidates = [change for change in changes if change.word == word and change.effect is not None]
+    return max(
+        candidates, key=lambda change: (change.paired, abs(change.effect or 0.0)), default=None
+    )
 
 
 def target_of(
@@ -252,7 +253,7 @@ def target_of(
     named = [cell for cell in cells if cell.label == change.job]
     # programs may report metrics of their own, of which their collector does not know
     for cell in sorted(named, key=lambda cell: change.metric not in cell.collector.metrics):
-        about = Target(
+        target = Target(
             cell.label,
             cell.collector_name,
             change.uid,
@@ -262,7 +263,7 @@ def target_of(
             change.better,
             improvement,
         )
-        return cell, about
+        return cell, target
     raise UsageError(
         f"{benchmark(change)} is no longer a job of perf.toml: add it, or name another job"
     )
@@ -276,9 +277,11 @@ def others(report: Report, chosen: Change, *, improvement: bool = False) -> list
 
 def require_metric(changes: Sequence[Change], wanted: TargetFilter) -> None:
     """Refuse a metric or unit that nothing has."""
-    for name, given, known in (
+    for name, name_asked, names in (
         ("metric", wanted.metric, {change.metric for change in changes}),
         ("unit", wanted.unit, {change.uid for change in changes}),
     ):
-        if given and changes and given not in known:
-            raise UsageError(f"no {name} is called `{given}`{nearest(given, sorted(known))}")
+        if name_asked and changes and name_asked not in names:
+            raise UsageError(
+                f"no {name} is called `{name_asked}`{nearest(name_asked, sorted(names))}"
+            )

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 MOST_READ = 1000  # commits whose files are looked into: of more, all are alike
 NOTHING_RUNS = "changes nothing that runs"
-UNTOUCHED = "changes nothing that the benchmark is known to run"
 
 
 @dataclass(frozen=True)
@@ -59,8 +58,8 @@ def suspects(
     reach = _reach(repository, span, target, config, sources) if target else None
     if reach is not None and reach.processes:
         reach = None  # what the processes run that it starts is not known
-    made = along(repository.project, span.commits, most)
-    rows = zip(span.commits[1:], made, strict=True)
+    changed = along(repository.project, span.commits, most)
+    rows = zip(span.commits[1:], changed, strict=True)
     return [_followed(sources, commit, change, reach, config.overlay) for commit, change in rows]
 
 
@@ -77,19 +76,22 @@ def _reach(
         *reversed(span.commits),
         *repository.with_profiles(repository.project.ancestors(span.good)),
     ]
-    found = recorded(repository, commits, [unit])
-    same = found.get(unit) or found.get(BenchmarkUnit(target.job, target.collector))
+    reaches = recorded(repository, commits, [unit])
+    same = reaches.get(unit) or reaches.get(BenchmarkUnit(target.job, target.collector))
     if same or (
-        same := next((reach for one, reach in found.items() if one.job == target.job), None)
+        same := next(
+            (reach for recorded_unit, reach in reaches.items() if recorded_unit.job == target.job),
+            None,
+        )
     ):
         named = resolved(sources, same)
         if not isinstance(named, str):
             return named
     for commit in repository.with_profiles(commits):
         headers = [
-            one
-            for one in repository.index.headers([commit])
-            if one.job.label == target.job and one.dirty is None
+            header
+            for header in repository.index.headers([commit])
+            if header.job.label == target.job and header.dirty is None
         ]
         for profile in repository.profiles(headers):
             if (reach := seen(profile)).functions:
@@ -116,24 +118,24 @@ def _static(span: Span, target: Target, config: Config, sources: Sources) -> Rea
 
 
 def _followed(
-    sources: Sources, commit: str, made: Changes, reach: Reach | None, overlay: Sequence[str]
+    sources: Sources, commit: str, changed: Changes, reach: Reach | None, overlay: Sequence[str]
 ) -> SuspectCommit:
-    """The same as ``suspect``, where names are followed to where ``sources`` use what changed."""
-    found = suspect(commit, made, reach, overlay)
-    if reach is None or found.touches or found.reasons == (NOTHING_RUNS,):
-        return found
-    followed = impact(Changes(_mattering(made, overlay)), sources, reach.outside)
+    """Like ``suspect``, and follows changed names to where ``sources`` use them."""
+    direct = suspect(commit, changed, reach, overlay)
+    if reach is None or direct.touches or direct.reasons == (NOTHING_RUNS,):
+        return direct
+    followed = impact(Changes(_mattering(changed, overlay)), sources, reach.outside)
     reason = touches(reach, followed)
-    return SuspectCommit(commit, touches=True, reasons=(reason,)) if reason else found
+    return SuspectCommit(commit, touches=True, reasons=(reason,)) if reason else direct
 
 
 def suspect(
-    commit: str, made: Changes, reach: Reach | None, overlay: Sequence[str] = ()
+    commit: str, changed: Changes, reach: Reach | None, overlay: Sequence[str] = ()
 ) -> SuspectCommit:
     """A commit by the functions and files that it changes itself; ``reach`` is what the benchmark
     runs, None where that is not known.
     """
-    mattering = _mattering(made, overlay)
+    mattering = _mattering(changed, overlay)
     if not mattering:
         return SuspectCommit(commit, touches=False, reasons=(NOTHING_RUNS,))
     whys = {file.path: f" ({file.why})" for file in mattering if file.why}
@@ -143,15 +145,17 @@ def suspect(
         named = [f"{file.path}:{name}" for file in mattering for name in sorted(file.functions)]
         reasons = (*named, *unseen) or tuple(file.path for file in mattering)
         return SuspectCommit(commit, touches=True, reasons=reasons, read=not unread)
-    touched = tuple(sorted(reach.touched(made)))
+    touched = tuple(sorted(reach.touched(changed)))
     if touched or unseen:
         return SuspectCommit(commit, touches=True, reasons=(*touched, *unseen), read=not unread)
-    return SuspectCommit(commit, touches=False, reasons=(UNTOUCHED,))
+    return SuspectCommit(
+        commit, touches=False, reasons=("changes nothing that the benchmark is known to run",)
+    )
 
 
-def _mattering(made: Changes, overlay: Sequence[str]) -> tuple[FileChange, ...]:
+def _mattering(changed: Changes, overlay: Sequence[str]) -> tuple[FileChange, ...]:
     return tuple(
-        file for file in made.files if file.matters and not _is_overlaid(file.path, overlay)
+        file for file in changed.files if file.matters and not _is_overlaid(file.path, overlay)
     )
 
 
@@ -172,16 +176,16 @@ def stored_levels(
     environment: str,
     without: set[str],
 ) -> dict[int, float]:
-    """By number of a commit the logarithm of what was measured there in sessions of their own, but
-    those ``without``.
+    """The logarithm of what was measured on each commit, by its number, in sessions other than
+    ``without``.
     """
     places = {commit: number for number, commit in enumerate(span.commits)}
-    found: dict[int, list[float]] = {}
-    for one in repository.index.measured(list(span.commits), environment):
-        header = one.header
+    by_place: dict[int, list[float]] = {}
+    for measured in repository.index.measured(list(span.commits), environment):
+        header = measured.header
         if header.dirty is not None or header.job.key != key or header.collected.session in without:
             continue
-        for summary in one.summaries:
+        for summary in measured.summaries:
             if (summary.uid, summary.size, summary.metric) == (
                 target.uid,
                 target.size,
@@ -189,7 +193,7 @@ def stored_levels(
             ):
                 usable = [value for value in summary.medians if isfinite(value) and value > 0]
                 if usable:
-                    found.setdefault(places[header.commit], []).append(
+                    by_place.setdefault(places[header.commit], []).append(
                         target.sign * fmean(map(log, usable))
                     )
-    return {place: fmean(levels) for place, levels in found.items()}
+    return {place: fmean(levels) for place, levels in by_place.items()}
