@@ -1,5 +1,5 @@
-"""Results of `perf blame` that are kept: the newest per pair of revisions and benchmark, in
-``.perf/blames``.
+"""The results of `perf blame` that are kept, the newest for each pair of revisions and benchmark,
+in ``.perf/blames``.
 """
 
 from __future__ import annotations
@@ -75,26 +75,26 @@ def store(repository: Repository, blame: Blame) -> None:
 def load(repository: Repository, a: str, b: str, benchmark: str = "") -> Blame:
     """The newest result for a pair; raises UsageError where there is none."""
     before, after = repository.project.resolve(a), repository.project.resolve(b)
-    found = [
-        one
-        for one in of_pair(repository, before, after)
-        if benchmark in ("", one.job, one.job.split(" ")[0])
+    results = [
+        result
+        for result in of_pair(repository, before, after)
+        if benchmark in ("", result.job, result.job.split(" ")[0])
     ]
-    if not found:
+    if not results:
         raise UsageError(
             f"nothing is known of {before[:10]} -> {after[:10]}: run `perf blame {a} {b}`"
         )
-    return max(found, key=lambda one: one.made)
+    return max(results, key=lambda result: result.made)
 
 
 def of_pair(repository: Repository, a: str, b: str) -> list[Blame]:
-    """All results for two commits, by their full ids; what cannot be read is left out, since it can
+    """All results for two commits, by their full ids. Leaves out what cannot be read, since it can
     be made again.
     """
     return [
-        one
-        for one in every(repository, f"{a[:16]}-{b[:16]}-")
-        if (one.baseline, one.target) == (a, b)
+        result
+        for result in every(repository, f"{a[:16]}-{b[:16]}-")
+        if (result.baseline, result.target) == (a, b)
     ]
 
 
@@ -105,13 +105,13 @@ def every(repository: Repository, first: str = "") -> list[Blame]:
         names = [name for name in entries(folder) if name.startswith(first)]
     except (NotPlain, OSError):
         return []
-    found = []
+    results = []
     for name in sorted(names):
         try:
-            found.append(msgspec.json.decode(content(folder / name, LARGEST_BLAME), type=Blame))
+            results.append(msgspec.json.decode(content(folder / name, LARGEST_BLAME), type=Blame))
         except (*UNDECODABLE, OSError):
             continue
-    return found
+    return results
 
 
 def _name(a: str, b: str, job: str) -> str:

@@ -1,5 +1,5 @@
-"""One tree of calls for the results of all collectors that know who called whom: names that two
-revisions share, costs, calls.
+"""A tree of calls, made from any collector that knows who called whom: names that two revisions
+share, costs, calls.
 """
 
 from __future__ import annotations
@@ -86,18 +86,18 @@ class CallTree:
             recursive = not collapsed and len(set(path)) < len(path)
             for name in path:
                 outer = node
-                found = below[node].get(name)
-                if found is None:
-                    found = _above(names, parents, node, name) if recursive else None
-                    if found is None:
-                        found = len(names)
+                child = below[node].get(name)
+                if child is None:
+                    child = _above(names, parents, node, name) if recursive else None
+                    if child is None:
+                        child = len(names)
                         names.append(name)
                         parents.append(node)
                         own.append(0.0)
                         calls.append(0.0)
                         below.append({})
-                    below[node][name] = found
-                node = found
+                    below[node][name] = child
+                node = child
             own[node] += cost
             if node > outer:
                 calls[node] += entered
@@ -127,8 +127,10 @@ class CallTree:
         if column is None:
             return None
         frames = [normal(frame) for frame in stacks.frames]
-        known = rows.metrics.get("entered")
-        entered = list(compress(known, has_stack)) if known is not None else [None] * len(column)
+        entries = rows.metrics.get("entered")
+        entered = (
+            list(compress(entries, has_stack)) if entries is not None else [None] * len(column)
+        )
         traces = compress(rows.trace, has_stack)
         tree = cls.of_paths(
             (
@@ -136,17 +138,17 @@ class CallTree:
                 for trace, value, count in zip(traces, column, entered, strict=True)
                 if value is not None
             ),
-            collapsed=known is not None,
+            collapsed=entries is not None,
         )
-        return tree if known is not None else _with_calls(tree, profile)
+        return tree if entries is not None else _with_calls(tree, profile)
 
 
 def inclusive(own: Sequence[float], parents: Sequence[int]) -> list[float]:
     """The cost of each node with all below it; parents have smaller numbers."""
-    found = list(own)
-    for node in range(len(found) - 1, 0, -1):
-        found[parents[node]] += found[node]
-    return found
+    costs = list(own)
+    for node in range(len(costs) - 1, 0, -1):
+        costs[parents[node]] += costs[node]
+    return costs
 
 
 def least_of(trees: Sequence[CallTree]) -> CallTree:
@@ -194,11 +196,11 @@ def _with_calls(tree: CallTree, profile: Profile) -> CallTree:
     by what they cost.
     """
     rows = profile.resources
-    known = rows.metrics.get("calls")
-    if known is None:
+    column = rows.metrics.get("calls")
+    if column is None:
         return tree
     counts: dict[str, float] = {}
-    for place, count in enumerate(known):
+    for place, count in enumerate(column):
         if count is not None:
             name = normal(rows.names[rows.uid[place]])
             counts[name] = counts.get(name, 0.0) + count

@@ -13,7 +13,6 @@ SMALLEST_SHARE = 0.1  # a smaller share of the effect is not a contribution
 LEVEL = 0.95  # of the intervals
 
 ProofWord = Literal["proved", "contributes", "not proved", "open"]
-FORMAT = "perfvcs-blame/1"
 FunctionVerdict = Literal[
     "proved", "contributes", "not proved", "suspected", "not the code", "no difference"
 ]
@@ -98,25 +97,25 @@ def judge(levels: VersionValues, delta: float) -> Experiment:
     shares = sorted((1 - low / whole, 1 - high / whole))
     share = 1 - rest / whole
     near = min(delta / abs(whole), ENOUGH_SHARE) if delta else ENOUGH_SHARE
-    if levels.exact:
-        word: ProofWord = (
-            "proved"
-            if abs(1 - share) <= near
-            else "contributes"
-            if share >= SMALLEST_SHARE
-            else "not proved"
-        )
-    elif shares[0] >= 1 - ENOUGH_SHARE and shares[1] <= 1 + ENOUGH_SHARE:
-        word = "proved"
-    elif shares[1] < SMALLEST_SHARE:
-        word = "not proved"
-    elif shares[0] >= SMALLEST_SHARE and (
-        shares[1] < 1 - ENOUGH_SHARE or shares[0] > 1 + ENOUGH_SHARE
-    ):
-        word = "contributes"
-    else:
-        word = "open"
+    word = _exact_word(share, near) if levels.exact else _word(*shares)
     return Experiment(word, share, *shares)
+
+
+def _exact_word(share: float, near: float) -> ProofWord:
+    """The word for a share without error; from 1 it may be as far as ``near``."""
+    if abs(1 - share) <= near:
+        return "proved"
+    return "contributes" if share >= SMALLEST_SHARE else "not proved"
+
+
+def _word(low: float, high: float) -> ProofWord:
+    """The word for the interval of a share."""
+    if low >= 1 - ENOUGH_SHARE and high <= 1 + ENOUGH_SHARE:
+        return "proved"
+    if high < SMALLEST_SHARE:
+        return "not proved"
+    is_apart = high < 1 - ENOUGH_SHARE or low > 1 + ENOUGH_SHARE
+    return "contributes" if low >= SMALLEST_SHARE and is_apart else "open"
 
 
 def _interval(values: Sequence[float], *, exact: bool) -> _MeanInterval:
@@ -212,15 +211,15 @@ class Node(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Blame(msgspec.Struct, frozen=True, kw_only=True):
-    """All of it; ``effect`` is b/a - 1 by ``metric``, with its interval where the metric is not
-    exact.
+    """The document of `perf blame`; ``effect`` is b/a - 1 by ``metric``, with its interval where
+    the metric is not exact.
 
     ``elsewhere``: what differs besides the code, a line each. ``others``: files that differ and are
     not source, in words. ``dependencies``: the old version with the new one's. ``tree``: the
     heaviest nodes of both call trees in ``measure``.
     """
 
-    format: str = FORMAT
+    format: str = "perfvcs-blame/1"
     baseline: str
     target: str
     job: str
@@ -264,13 +263,17 @@ class Blame(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def cause(self) -> SuspectFunction | None:
         """The function that is blamed: the one that was proved, else the most suspect; None where
-        none is.
+        there is none.
         """
         if self.verdict in ("no difference", "not the code"):
             return None
         if trial := self.proved:
             return next(
-                (one for one in self.suspects if (one.path, one.name) == (trial.path, trial.name)),
+                (
+                    suspect
+                    for suspect in self.suspects
+                    if (suspect.path, suspect.name) == (trial.path, trial.name)
+                ),
                 None,
             )
         return self.suspects[0] if self.suspects and self.suspects[0].score > 0 else None

@@ -22,7 +22,7 @@ from perfvcs.locate.blame.pairing import MatchedTree, contributions, match, unse
 from perfvcs.locate.blame.suspects import Places, TreeEvidence
 from perfvcs.locate.sources.hunks import SourceDifference
 from perfvcs.measure.site import Version
-from perfvcs.profile import Profile
+from perfvcs.profile import Environment, Profile
 from perfvcs.text.words import counted
 
 DECLARED_NAME = re.compile(r"""^[ \t]*name[ \t]*=[ \t]*["']?([\w.-]+)""", re.MULTILINE)
@@ -44,17 +44,16 @@ COLLECTORS: dict[BlameMetric, str] = {
 
 
 def surroundings(a: Profile, b: Profile) -> list[str]:
-    """What the profiles themselves say that differs, a line each; an empty list where it is only
-    the source.
+    """The differences that the profiles record besides the source, a line each; empty where there
+    are none.
     """
-    found = []
-    first, second = (
-        one.environment.fields | {name: one.environment.notes.get(name, "") for name in NOTES}
-        for one in (a, b)
-    )
+    differences = []
+    first, second = (_described(profile.environment) for profile in (a, b))
     for name in sorted(first.keys() | second.keys()):
         if first.get(name, "") != second.get(name, ""):
-            found.append(f"{name}: {first.get(name) or 'none'} -> {second.get(name) or 'none'}")
+            differences.append(
+                f"{name}: {first.get(name) or 'none'} -> {second.get(name) or 'none'}"
+            )
     before, after = installed(a), installed(b)
     changes = [
         f"{name} {before.get(name, 'not installed')} -> {after.get(name, 'not installed')}"
@@ -62,15 +61,15 @@ def surroundings(a: Profile, b: Profile) -> list[str]:
         if before.get(name) != after.get(name)
     ]
     if changes:
-        found.append(f"installed: {_some(changes)}")
+        differences.append(f"installed: {_some(changes)}")
     inputs = [
         name
         for name in sorted(a.job.source.keys() | b.job.source.keys())
         if a.job.source.get(name) != b.job.source.get(name)
     ]
     if inputs:
-        found.append(f"input: {_some(inputs)}")
-    return found
+        differences.append(f"input: {_some(inputs)}")
+    return differences
 
 
 def installed(profile: Profile) -> dict[str, str]:
@@ -83,11 +82,16 @@ def installed(profile: Profile) -> dict[str, str]:
     return {name: version for name, _, version in pairs}
 
 
-def upgraded(a: Profile, b: Profile, own: str = "") -> list[str]:
-    """What has another version in the new environment, and what came with it, as requirements;
-    empty where no version changed.
+def _described(environment: Environment) -> dict[str, str]:
+    """The fields of an environment and those notes of it that may matter."""
+    return environment.fields | {name: environment.notes.get(name, "") for name in NOTES}
 
-    The project itself, whose name is its ``own``, is left out.
+
+def upgraded(a: Profile, b: Profile, own: str = "") -> list[str]:
+    """The packages that have another version in the new environment, with those that came along, as
+    requirements; empty where no version changed.
+
+    Leaves out the project itself, whose name is ``own``.
     """
     before, after = installed(a), installed(b)
     changed = [
@@ -104,11 +108,11 @@ def own_name(project: Project, commit: str) -> str:
     """
     for path in ("pyproject.toml", "setup.cfg", "setup.py"):
         try:
-            found = DECLARED_NAME.search(project.git("show", f"{commit}:{path}"))
+            declared = DECLARED_NAME.search(project.git("show", f"{commit}:{path}"))
         except GitError:
             continue
-        if found:
-            return found[1]
+        if declared:
+            return declared[1]
     return ""
 
 
@@ -315,10 +319,7 @@ class CommitComparison:
         """Trees by processor time: of each path the least, and how far functions vary from
         execution to execution.
         """
-        sides = [
-            [tree for tree in map(CallTree.of, _executions(profile)) if tree]
-            for profile in profiles
-        ]
+        sides = [list(filter(None, map(CallTree.of, _executions(side)))) for side in profiles]
         tree = match(least_of(sides[0]), least_of(sides[1]))
         repeats = [
             contributions(match(x, y), self.places.owner) for x, y in zip(*sides, strict=True)
@@ -345,15 +346,15 @@ def rematched(
     evidence: TreeEvidence, renamed: dict[str, str], owner: Callable[[str], str | None]
 ) -> TreeEvidence:
     """The same trees, matched again by names that functions have now."""
-    known = {before: after for before, after in renamed.items() if before in evidence.tree.names}
-    if not known:
+    present = {before: after for before, after in renamed.items() if before in evidence.tree.names}
+    if not present:
         return evidence
-    tree = match(_side(evidence.tree, 0), _side(evidence.tree, 1), known)
+    tree = match(_side(evidence.tree, 0), _side(evidence.tree, 1), present)
     return TreeEvidence(tree, contributions(tree, owner), evidence.noise)
 
 
 def _side(tree: MatchedTree, side: int) -> CallTree:
-    """One of the two trees that a matched one was made from, as far as it has names."""
+    """One of the two trees that a matched tree was made from, as far as names are known."""
     place: dict[int, int] = {-1: -1}
     names: list[str] = []
     parents: list[int] = []
@@ -375,7 +376,7 @@ def _executions(profile: Profile) -> Iterable[Profile]:
     rows = profile.resources
     for execution in sorted(set(rows.execution)):
         trace = [
-            stack if own == execution else -1
-            for stack, own in zip(rows.integers("trace"), rows.execution, strict=True)
+            stack if number == execution else -1
+            for stack, number in zip(rows.integers("trace"), rows.execution, strict=True)
         ]
         yield structs.replace(profile, resources=replace(rows, trace=trace))

@@ -34,7 +34,6 @@ AUTHOR = {
         ("DATE", "2000-01-01T00:00:00Z"),
     )
 }
-MESSAGE = "perf blame: a version with some changes taken back, which is part of no branch"
 TRIED = 5  # suspects that are tried
 MOST_OF_IT = 0.8  # the share of the effect beyond which no other suspect is tried
 
@@ -63,19 +62,28 @@ def commit(project: Project, scratch: Path, base: str, texts: Mapping[str, str |
         tree = project.git("write-tree", extra=extra)
     finally:
         Path(extra["GIT_INDEX_FILE"]).unlink(missing_ok=True)
-    return project.git("commit-tree", "-p", base, "-m", MESSAGE, "--no-gpg-sign", tree, extra=extra)
+    return project.git(
+        "commit-tree",
+        "-p",
+        base,
+        "-m",
+        "perf blame: a version with some changes taken back, which is part of no branch",
+        "--no-gpg-sign",
+        tree,
+        extra=extra,
+    )
 
 
 def reverted(
     difference: SourceDifference, hunks: Mapping[str, Iterable[Hunk]]
 ) -> dict[str, str | None]:
     """The texts of files without some hunks, by file."""
-    found: dict[str, str | None] = {}
-    for path, own in hunks.items():
+    sources: dict[str, str | None] = {}
+    for path, taken_back in hunks.items():
         change = difference.files[path]
-        text = change.without(own)
-        found[path] = None if change.is_new and not text else text
-    return found
+        text = change.without(taken_back)
+        sources[path] = None if change.is_new and not text else text
+    return sources
 
 
 def attempts(
@@ -90,7 +98,10 @@ def attempts(
     change = difference.files[unit.path]
     tries = [("", {unit.path: list(unit.hunks)})]
     before, after = change.outlines
-    names = [{one.name for one in side.definitions} if side else set() for side in (before, after)]
+    names = [
+        {definition.name for definition in side.definitions} if side else set()
+        for side in (before, after)
+    ]
     needed = [
         hunk
         for other in difference.units.values()
@@ -103,13 +114,13 @@ def attempts(
     if uses := _uses(difference, unit):
         tries.append(("with its uses in other files", {unit.path: needed, **uses}))
     seen: list[dict[str, list[Hunk]]] = []
-    kept = []
+    distinct = []
     for name, hunks in tries:
-        every = {path: sorted(own) for path, own in hunks.items()}
+        every = {path: sorted(taken_back) for path, taken_back in hunks.items()}
         if every not in seen:
             seen.append(every)
-            kept.append((name, hunks))
-    return kept
+            distinct.append((name, hunks))
+    return distinct
 
 
 def _uses(difference: SourceDifference, unit: ChangedUnit) -> dict[str, list[Hunk]]:
@@ -117,7 +128,7 @@ def _uses(difference: SourceDifference, unit: ChangedUnit) -> dict[str, list[Hun
     if unit.name == MODULE:
         return {}
     name = re.compile(rf"\b{re.escape(last_name(unit.name))}\b")
-    found: dict[str, list[Hunk]] = {}
+    uses: dict[str, list[Hunk]] = {}
     for path, change in difference.files.items():
         if path == unit.path or not name.search(change.old + change.new):
             continue
@@ -130,8 +141,8 @@ def _uses(difference: SourceDifference, unit: ChangedUnit) -> dict[str, list[Hun
                 for line in side[first - 1 :][:count]
             ]
             if name.search("\n".join(lines)):
-                found.setdefault(path, []).append(hunk)
-    return found
+                uses.setdefault(path, []).append(hunk)
+    return uses
 
 
 @dataclass
@@ -193,40 +204,42 @@ class Experiments:
         return _trial("dependencies", ", ".join(upgraded), levels, seen)
 
     def _without(self, changed: SourceDifference, unit: ChangedUnit) -> AuxiliaryTrial:
-        """Measure the new version without a unit's hunks, with more of them taken back where it
-        does not run without those alone.
+        """Measures the new version without a unit's hunks; takes back more of them where it does
+        not run.
         """
         reason, repository = "", self.laboratory.rig.repository
         scratch = repository.home / "tmp"
         scratch.mkdir(exist_ok=True)
         for besides, hunks in attempts(changed, unit):
-            made = commit(repository.project, scratch, self.comparison.b, reverted(changed, hunks))
+            auxiliary = commit(
+                repository.project, scratch, self.comparison.b, reverted(changed, hunks)
+            )
             with_what = f", {besides}" if besides else ""
             self.laboratory.rig.progress.say(
                 f"trying {self.comparison.b[:10]} without the change of {unit}{with_what}"
             )
             try:
-                levels = self._levels(Version(made))
+                levels = self._levels(Version(auxiliary))
             except UnmeasurableVersion as error:
                 reason = str(error)
                 continue
             seen = judge(levels, self.comparison.delta)
             return structs.replace(
-                _trial(unit.name, unit.path, levels, seen), besides=besides, commit=made
+                _trial(unit.name, unit.path, levels, seen), besides=besides, commit=auxiliary
             )
         reason = f"the new version does not work without it: {reason}"
         return AuxiliaryTrial(name=unit.name, path=unit.path, word="not proved", reason=reason)
 
-    def _levels(self, made: Version) -> VersionValues:
+    def _levels(self, auxiliary: Version) -> VersionValues:
         """The levels of a, b and the auxiliary version; exact ones of a and b are known."""
         measured, laboratory = self.measured, self.laboratory
         gauge = self.comparison.gauge(measured.metric) if measured.levels.exact else None
         if gauge is not None:
-            with laboratory.open([made], [laboratory.under("time"), gauge]) as bench:
+            with laboratory.open([auxiliary], [laboratory.under("time"), gauge]) as bench:
                 bench.run(0)
                 return VersionValues(measured.levels.a, measured.levels.b, level(bench.run(1)[0]))
         with laboratory.open(
-            [Version(self.comparison.a), Version(self.comparison.b), made],
+            [Version(self.comparison.a), Version(self.comparison.b), auxiliary],
             [laboratory.under("time")],
         ) as bench:
             done = 0

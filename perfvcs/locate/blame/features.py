@@ -1,5 +1,5 @@
-"""What counts of one side of a changed function: loops, calls, conditions and the like, each with
-its lines; those of Python by ast.
+"""Counts what is in one side of a changed function: loops, calls, conditions and the like, each
+with its lines; Python by ast, C and C++ by tree-sitter.
 """
 
 from __future__ import annotations
@@ -99,28 +99,28 @@ def python(text: str, name: str) -> Features | None:
             tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
         return None
-    found, nodes = Features(), _named(tree.body, name.split(".")) if name != MODULE else [tree]
+    content, nodes = Features(), _named(tree.body, name.split(".")) if name != MODULE else [tree]
     for node in nodes:
-        _walk(node, 0, found, whole=name == MODULE)
-    return found if nodes else None
+        _walk(node, 0, content, whole=name == MODULE)
+    return content if nodes else None
 
 
 def _named(body: Sequence[ast.AST], parts: Sequence[str]) -> list[ast.AST]:
-    found: list[ast.AST] = []
+    named: list[ast.AST] = []
     for node in body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             if node.name == parts[0]:
-                found += _named(node.body, parts[1:]) if len(parts) > 1 else [node]
+                named += _named(node.body, parts[1:]) if len(parts) > 1 else [node]
         else:
-            found += _named(
+            named += _named(
                 [
-                    one
-                    for one in ast.iter_child_nodes(node)
-                    if isinstance(one, (ast.stmt, ast.excepthandler))
+                    child
+                    for child in ast.iter_child_nodes(node)
+                    if isinstance(child, (ast.stmt, ast.excepthandler))
                 ],
                 parts,
             )
-    return found
+    return named
 
 
 def _walk(node: ast.AST, depth: int, features: Features, *, whole: bool) -> None:
@@ -157,9 +157,7 @@ def _walk(node: ast.AST, depth: int, features: Features, *, whole: bool) -> None
         features.containers[kind].append(line)
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         features.caches += [
-            one.lineno
-            for one in node.decorator_list
-            if _last(one.func if isinstance(one, ast.Call) else one) in CACHES
+            decorator.lineno for decorator in node.decorator_list if _last(decorator) in CACHES
         ]
     once = _once(node)
     for child in ast.iter_child_nodes(node):
@@ -193,13 +191,9 @@ def _call(node: ast.Call, depth: int, features: Features) -> None:
 def _last(node: ast.AST) -> str:
     if isinstance(node, ast.Call):
         return _last(node.func)
-    return (
-        node.id
-        if isinstance(node, ast.Name)
-        else node.attr
-        if isinstance(node, ast.Attribute)
-        else ""
-    )
+    if isinstance(node, ast.Name):
+        return node.id
+    return node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def available() -> bool:
@@ -211,10 +205,10 @@ def available() -> bool:
 
 def features(path: str, text: str, lines: Collection[int]) -> Features:
     """What is in some lines of a source, counted from 1."""
-    found = Features()
+    content = Features()
     if lines:
-        _walk_tree(_read(path, text.encode("utf-8", "surrogatepass")), 0, frozenset(lines), found)
-    return found
+        _walk_tree(_read(path, text.encode("utf-8", "surrogatepass")), 0, frozenset(lines), content)
+    return content
 
 
 def _read(path: str, text: bytes) -> Node:
@@ -231,14 +225,14 @@ def _read(path: str, text: bytes) -> Node:
 
 def _unread(root: Node) -> int:
     """How many bytes of a tree are not understood."""
-    found, waiting = 0, [root]
+    count, waiting = 0, [root]
     while waiting:
         node = waiting.pop()
         if node.type == "ERROR":
-            found += node.end_byte - node.start_byte
+            count += node.end_byte - node.start_byte
         elif node.has_error:
             waiting += node.children
-    return found
+    return count
 
 
 @cache

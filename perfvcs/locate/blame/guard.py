@@ -1,5 +1,5 @@
-"""Which slowdowns a project's benchmarks would notice: some are planted, one at a time, and
-measured exactly.
+"""Which slowdowns a project's benchmarks would notice: plants some, one at a time, and measures
+them exactly.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ from perfvcs.measure.rig import Rig
 from perfvcs.measure.site import Version
 from perfvcs.profile import Profile
 
-FORMAT = "perfvcs-mutate/1"
-DELTA = 0.01
 LEAST_WEIGHT = 1e-6  # of a function that costs next to nothing
 MOST_ATTEMPTS = 10  # mutants that do not run, per one that counts
 
@@ -50,7 +48,7 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
     ``failed`` mutants did not run.
     """
 
-    format: str = FORMAT
+    format: str = "perfvcs-mutate/1"
     commit: str
     metric: str
     delta: float
@@ -66,7 +64,11 @@ class Guard(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def score(self) -> float:
         """The share of planted slowdowns that were noticed."""
-        return sum(one.noticed for one in self.planted) / len(self.planted) if self.planted else 0.0
+        return (
+            sum(slowdown.noticed for slowdown in self.planted) / len(self.planted)
+            if self.planted
+            else 0.0
+        )
 
 
 class GuardDocument(Guard, frozen=True, kw_only=True):
@@ -83,7 +85,7 @@ class GuardRequest:
 
     revision: str = "HEAD"
     count: int = 20
-    delta: float = DELTA
+    delta: float = 0.01
     budget: float = 1800.0
     seed: int = 0
     jobs: tuple[str, ...] = ()
@@ -110,15 +112,15 @@ def systematic(weights: Sequence[float], count: int, start: float) -> list[int]:
         certain += heavy[: count - len(certain)]
         left = [place for place in left if place not in set(certain)]
     wanted = min(count - len(certain), len(left))
-    found, passed = certain, 0.0
+    places, passed = certain, 0.0
     step = sum(weights[place] for place in left) / wanted if wanted else 0.0
     marks = [(number + start) * step for number in range(wanted)]
     for place in left:
         passed += weights[place]
         if marks and marks[0] < passed:
-            found.append(place)
+            places.append(place)
             marks.pop(0)
-    return sorted(found)
+    return sorted(places)
 
 
 class NothingToPlant(PerfError):
@@ -154,8 +156,8 @@ class _Guarding:
         self.progress = rig.progress
         self.began = time.monotonic()
         self.commit = self.repository.project.resolve(request.revision)
-        found = [Laboratory(rig, cell) for cell in cells]
-        self.laboratories = [one for one in found if one.runs_python()]
+        laboratories = [Laboratory(rig, cell) for cell in cells]
+        self.laboratories = [laboratory for laboratory in laboratories if laboratory.runs_python()]
         if not self.laboratories:
             raise UsageError(
                 "slowdowns are planted into Python only, and no job of perf.toml is a Python"
@@ -166,10 +168,10 @@ class _Guarding:
 
     def run(self) -> Guard:
         """Measure the project as it is, then with each mutant."""
-        known, chance = self._measure(), random.Random(self.request.seed)
+        project, chance = self._measure(), random.Random(self.request.seed)
         planted: list[Planted] = []
         failed = 0
-        for path, mutant in self._sample(known, chance):
+        for path, mutant in self._sample(project, chance):
             if (
                 len(planted) >= self.request.count
                 or failed > MOST_ATTEMPTS * self.request.count
@@ -180,24 +182,26 @@ class _Guarding:
                 f"planting: {mutant.rule} in {mutant.function} ({path}:{mutant.line})"
             )
             try:
-                planted.append(self._try(path, mutant, known))
+                planted.append(self._try(path, mutant, project))
             except UnmeasurableVersion:
                 failed += 1
         by_function: dict[str, list[bool]] = {}
-        for one in planted:
-            by_function.setdefault(f"{one.function} ({one.path})", []).append(one.noticed)
+        for slowdown in planted:
+            by_function.setdefault(f"{slowdown.function} ({slowdown.path})", []).append(
+                slowdown.noticed
+            )
         return Guard(
             commit=self.commit,
             metric=self.request.metric,
             delta=self.request.delta,
             planted=planted,
             unguarded=sorted(name for name, noticed in by_function.items() if not any(noticed)),
-            reached=len(known.costs),
-            unreached=self.functions - len(known.costs),
+            reached=len(project.costs),
+            unreached=self.functions - len(project.costs),
             failed=failed,
             seed=self.request.seed,
             seconds=round(time.monotonic() - self.began, 1),
-            executions=sum(one.executions for one in self.laboratories),
+            executions=sum(laboratory.executions for laboratory in self.laboratories),
         )
 
     def _late(self) -> bool:
@@ -209,21 +213,21 @@ class _Guarding:
         return laboratory.under("bytecode", warm=False)
 
     def _measure(self) -> _Project:
-        """Every benchmark as it is: its level, and which functions it runs."""
+        """Measures every benchmark as it is: its level, and the functions that it runs."""
         files = self.repository.project.git(
             "ls-tree", "-r", "-z", "--name-only", self.commit
         ).split("\0")
         self.files = [
             path for path in files if path.endswith(".py") and is_source(path, self.config.overlay)
         ]
-        places, known = Places(self.files), _Project()
+        places, project = Places(self.files), _Project()
         for laboratory in self.laboratories:
             cells = [laboratory.under("time"), laboratory.under("bytecode", warm=False)]
             cells += [self._gauge(laboratory)] if self.request.metric == "instructions" else []
             with laboratory.open([Version(self.commit)], cells) as bench:
                 bench.run(0)
                 counted = bench.run(1)[0]
-                known.levels[laboratory.cell.label] = level(
+                project.levels[laboratory.cell.label] = level(
                     bench.run(2)[0] if len(cells) > 2 else counted
                 )[-1]
             for name, share in _shares(counted):
@@ -233,39 +237,47 @@ class _Guarding:
                     and not owner.endswith(f":{MODULE}")
                     and owner.rpartition(":")[0] in self.files
                 ):
-                    known.costs[owner] = known.costs.get(owner, 0.0) + share
-        self.functions = len(known.costs) + sum(self._unreached(path, known) for path in self.files)
-        if not known.costs:
+                    project.costs[owner] = project.costs.get(owner, 0.0) + share
+        self.functions = len(project.costs) + sum(
+            self._unreached(path, project) for path in self.files
+        )
+        if not project.costs:
             raise NothingToPlant(
                 "the benchmarks run no Python function of this project: name what they measure in"
                 " perf.toml"
             )
-        return known
+        return project
 
-    def _unreached(self, path: str, known: _Project) -> int:
+    def _unreached(self, path: str, project: _Project) -> int:
 
-        found = outline(path, self._text(path))
+        source = outline(path, self._text(path))
         return (
-            sum(f"{path}:{one.name}" not in known.costs for one in found.definitions)
-            if found
+            sum(
+                f"{path}:{definition.name}" not in project.costs
+                for definition in source.definitions
+            )
+            if source
             else 0
         )
 
     def _text(self, path: str) -> str:
         return self.repository.project.git("show", f"{self.commit}:{path}") + "\n"
 
-    def _sample(self, known: _Project, chance: random.Random) -> Iterator[tuple[str, Mutant]]:
+    def _sample(self, project: _Project, chance: random.Random) -> Iterator[tuple[str, Mutant]]:
         """The mutants to plant, then those that stand in for such as do not run."""
         fitting: list[tuple[str, Mutant]] = []
-        for path in sorted({owner.rpartition(":")[0] for owner in known.costs}):
+        for path in sorted({owner.rpartition(":")[0] for owner in project.costs}):
             fitting += [
-                (path, one)
-                for one in mutants(self._text(path))
-                if f"{path}:{one.function}" in known.costs
+                (path, mutant)
+                for mutant in mutants(self._text(path))
+                if f"{path}:{mutant.function}" in project.costs
             ]
-        fitting.sort(key=lambda one: (PLANTED.index(one[1].rule), one[0], one[1].line))
+        fitting.sort(
+            key=lambda planting: (PLANTED.index(planting[1].rule), planting[0], planting[1].line)
+        )
         weights = [
-            known.costs[f"{path}:{mutant.function}"] + LEAST_WEIGHT for path, mutant in fitting
+            project.costs[f"{path}:{planting.function}"] + LEAST_WEIGHT
+            for path, planting in fitting
         ]
         chosen = systematic(weights, self.request.count, chance.random())
         others = [place for place in range(len(fitting)) if place not in set(chosen)]
@@ -273,21 +285,21 @@ class _Guarding:
             chance.shuffle(places)
             yield from (fitting[place] for place in places)
 
-    def _try(self, path: str, mutant: Mutant, known: _Project) -> Planted:
+    def _try(self, path: str, mutant: Mutant, project: _Project) -> Planted:
         scratch = self.repository.home / "tmp"
         scratch.mkdir(exist_ok=True)
-        made = experiments.commit(
+        planted = experiments.commit(
             self.repository.project, scratch, self.commit, {path: mutant.text}
         )
         best = (0.0, "")
         for laboratory in self.laboratories:
             with laboratory.open(
-                [Version(made)], [laboratory.under("time"), self._gauge(laboratory)]
+                [Version(planted)], [laboratory.under("time"), self._gauge(laboratory)]
             ) as bench:
                 bench.run(0)
                 value = level(bench.run(1)[0])[-1]
             label = laboratory.cell.label
-            best = max(best, (value / known.levels[label] - 1, label))
+            best = max(best, (value / project.levels[label] - 1, label))
         return Planted(
             rule=mutant.rule,
             function=mutant.function,

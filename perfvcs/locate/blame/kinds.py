@@ -89,69 +89,33 @@ def kinds(change: DifferingFile, name: str, hunks: Sequence[Hunk]) -> list[Chang
     if sides == [None, None]:
         return []
     touched = {line for hunk in hunks for line in range(hunk.lines[0], hunk.lines[1] + 1)}
-    found = list(_compared(sides[0] or Features(), sides[1] or Features(), touched))
-    return found or [ChangeKind("functionality", sorted(touched)[:1], "other statements")]
+    changes = list(_compared(sides[0] or Features(), sides[1] or Features(), touched))
+    return changes or [ChangeKind("functionality", sorted(touched)[:1], "other statements")]
 
 
 def _compared(a: Features, b: Features, touched: set[int]) -> Iterable[ChangeKind]:
     """The differences of both sides, one after the other."""
-    deepest = max(b.loops, default=0), max(a.loops, default=0)
-    if deepest[0] > deepest[1] > 0:
-        yield ChangeKind("deeper loop", b.loops[deepest[0]], "a loop inside a loop")
-    elif _many(b.loops) > _many(a.loops):
-        lines = [line for depth in b.loops for line in b.loops[depth]]
-        yield ChangeKind("loop added", _near(lines, touched), "a loop was added")
-    elif _many(b.loops) < _many(a.loops):
-        yield ChangeKind("loop removed", [], "a loop was removed")
-    moved = [
-        (call, line)
-        for call, places in b.calls.items()
-        for depth, line in places
-        if a.calls.get(call) and depth > max(d for d, _ in a.calls[call])
-    ]
-    if moved:
-        yield ChangeKind(
-            "call moved into a loop",
-            [line for _, line in moved],
-            f"{moved[0][0]} is called inside a loop now",
-        )
-    out = [
-        call
-        for call, places in b.calls.items()
-        if a.calls.get(call) and max(d for d, _ in places) < min(d for d, _ in a.calls[call])
-    ]
-    if out:
-        yield ChangeKind(
-            "call moved out of a loop",
-            [b.calls[out[0]][0][1]],
-            f"{out[0]} is called outside of the loop now",
-        )
+    yield from _looped(a, b, touched)
+    yield from _moved(a, b)
     if len(b.caches) != len(a.caches):
-        dropped = len(b.caches) < len(a.caches)
-        yield ChangeKind(
-            "cache dropped" if dropped else "cache added",
-            b.caches,
-            "a cache was dropped" if dropped else "a cache was added",
-        )
+        what = "dropped" if len(b.caches) < len(a.caches) else "added"
+        yield ChangeKind(f"cache {what}", b.caches, f"a cache was {what}")
     yield from _replaced(a, b, touched)
-    for kind, noun, before, after in (
+    for kind, noun, old, new in (
         ("synchronisation", "a lock", a.locks, b.locks),
         ("exception handling", "handling of exceptions", a.exceptions, b.exceptions),
         ("condition", "a condition", a.conditions, b.conditions),
     ):
-        if len(before) != len(after):
-            more = len(after) > len(before)
-            yield ChangeKind(
-                f"{kind} {'added' if more else 'removed'}",
-                _near(after, touched) if more else [],
-                f"{noun} was {'added' if more else 'removed'}",
-            )
+        if len(new) > len(old):
+            yield ChangeKind(f"{kind} added", _near(new, touched), f"{noun} was added")
+        elif len(new) < len(old):
+            yield ChangeKind(f"{kind} removed", [], f"{noun} was removed")
     if set(a.imports) != set(b.imports):
-        new = [name for name in b.imports if name not in a.imports]
+        imported = [name for name in b.imports if name not in a.imports]
         yield ChangeKind(
             "library",
-            [b.imports[name] for name in new],
-            f"imports {new[0]}" if new else "an import was removed",
+            [b.imports[name] for name in imported],
+            f"imports {imported[0]}" if imported else "an import was removed",
         )
     added = [call for call in b.calls if call not in a.calls and call not in COPIES | ALGORITHMS]
     if added:
@@ -160,28 +124,66 @@ def _compared(a: Features, b: Features, touched: set[int]) -> Iterable[ChangeKin
         )
 
 
+def _looped(a: Features, b: Features, touched: set[int]) -> Iterable[ChangeKind]:
+    """Loops that were added, removed, or put inside of others."""
+    deepest_before, deepest = max(a.loops, default=0), max(b.loops, default=0)
+    if deepest > deepest_before > 0:
+        yield ChangeKind("deeper loop", b.loops[deepest], "a loop inside a loop")
+    elif _many(b.loops) > _many(a.loops):
+        lines = [line for depth in b.loops for line in b.loops[depth]]
+        yield ChangeKind("loop added", _near(lines, touched), "a loop was added")
+    elif _many(b.loops) < _many(a.loops):
+        yield ChangeKind("loop removed", [], "a loop was removed")
+
+
+def _moved(a: Features, b: Features) -> Iterable[ChangeKind]:
+    """Calls on both sides that moved into loops, or out of them."""
+    before = {call: [depth for depth, _ in places] for call, places in a.calls.items() if places}
+    common = {call: places for call, places in b.calls.items() if call in before}
+    inward = [
+        (call, line)
+        for call, places in common.items()
+        for depth, line in places
+        if depth > max(before[call])
+    ]
+    if inward:
+        yield ChangeKind(
+            "call moved into a loop",
+            [line for _, line in inward],
+            f"{inward[0][0]} is called inside a loop now",
+        )
+    outward = [call for call, places in common.items() if max(places)[0] < min(before[call])]
+    if outward:
+        yield ChangeKind(
+            "call moved out of a loop",
+            [common[outward[0]][0][1]],
+            f"{outward[0]} is called outside of the loop now",
+        )
+
+
 def _replaced(a: Features, b: Features, touched: set[int]) -> Iterable[ChangeKind]:
     """Containers, copies and algorithms."""
     lost = [
         name for name in a.containers if len(b.containers.get(name, ())) < len(a.containers[name])
     ]
-    made = [
+    gained = [
         name for name in b.containers if len(a.containers.get(name, ())) < len(b.containers[name])
     ]
-    if lost and made:
+    if lost and gained:
         yield ChangeKind(
-            "container replaced", _near(b.containers[made[0]], touched), f"{made[0]} for {lost[0]}"
+            "container replaced",
+            _near(b.containers[gained[0]], touched),
+            f"{gained[0]} for {lost[0]}",
         )
     before, after = (
         sum(len(places) for call, places in side.calls.items() if call in COPIES) + len(side.slices)
         for side in (a, b)
     )
     if after > before and not lost:
-        lines = [
-            line for call, places in b.calls.items() if call in COPIES for _, line in places
-        ] + b.slices
+        lines = [line for call, places in b.calls.items() if call in COPIES for _, line in places]
+        lines += b.slices
         yield ChangeKind("copy added", _near(lines, touched), "a copy was added")
-    elif after < before and not made:
+    elif after < before and not gained:
         yield ChangeKind("copy removed", [], "a copy was removed")
     gone = [call for call in a.calls if call in ALGORITHMS and call not in b.calls]
     come = [call for call in b.calls if call in ALGORITHMS and call not in a.calls]
@@ -211,8 +213,16 @@ def _features(change: DifferingFile, name: str, *, new: bool) -> Features | None
 
     if not features.available():
         return None
-    lines = {line for one in outline.named(name) for line in range(one.first, one.last + 1)}
+    lines = {
+        line
+        for definition in outline.named(name)
+        for line in range(definition.first, definition.last + 1)
+    }
     if name == MODULE:
-        inside = {line for one in outline.definitions for line in range(one.first, one.last + 1)}
+        inside = {
+            line
+            for definition in outline.definitions
+            for line in range(definition.first, definition.last + 1)
+        }
         lines = set(range(1, text.count("\n") + 2)) - inside
     return features.features(change.path, text, lines) if lines else None

@@ -1,6 +1,4 @@
-"""Measures versions of one benchmark under several collectors, each when its turn comes, on the
-same checkouts.
-"""
+"""Measures versions of one benchmark under several collectors in turn, on the same checkouts."""
 
 from __future__ import annotations
 
@@ -109,7 +107,7 @@ class Bench:
             raise UnmeasurableVersion(f"{failure.version} cannot be measured: {failure.reason}")
 
     def run(self, cell: int, times: int = 1) -> list[Profile]:
-        """Execute a cell so many times more on each version, in turns; the profiles of all its
+        """Executes a cell so many more times on each version, in turns; the profiles of all its
         executions, one per version.
         """
         self.session.begin({cell: times})
@@ -118,12 +116,12 @@ class Bench:
         self.laboratory.executions += times * len(self.versions)
         collector = self.cells[cell].collector_name
         key = self.cells[cell].options
-        found = [
-            one
-            for one in self.session.profiles()
-            if one.job.collector == collector and _options(one) == key
+        profiles = [
+            measured
+            for measured in self.session.profiles()
+            if measured.job.collector == collector and _options(measured) == key
         ]
-        return sorted(found, key=lambda profile: profile.design.version)
+        return sorted(profiles, key=lambda profile: profile.design.version)
 
 
 def _options(profile: Profile) -> dict[str, object]:
@@ -139,11 +137,11 @@ def level(profile: Profile) -> list[float]:
     rows = profile.resources
     column = rows.metrics[TOTAL[profile.job.collector]]
     uid = rows.names.index(profile.job.name)
-    found: dict[int, list[float]] = {}
+    by_execution: dict[int, list[float]] = {}
     for place, value in enumerate(column):
         if value is not None and rows.uid[place] == uid:
-            found.setdefault(rows.execution[place], []).append(value)
-    return [sum(values) for _, values in sorted(found.items())]
+            by_execution.setdefault(rows.execution[place], []).append(value)
+    return [sum(values) for _, values in sorted(by_execution.items())]
 
 
 class Quiet:
@@ -158,7 +156,7 @@ class Quiet:
         )
 
     def fail(self, failure: str) -> None:
-        """Nothing."""
+        """Shows nothing."""
 
 
 class Once:
@@ -174,7 +172,7 @@ class Once:
         )
 
     def say(self, line: str) -> None:
-        """Pass a line on that is new."""
+        """Passes on a line that is new."""
         if line not in self._said:
             self._said.add(line)
             self._progress.say(line)

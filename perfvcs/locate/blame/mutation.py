@@ -100,7 +100,9 @@ def _start(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.stmt | None:
 def _data(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     """The first parameter that is not the object itself; empty without any."""
     arguments = [*node.args.posonlyargs, *node.args.args]
-    return next((one.arg for one in arguments if one.arg not in ("self", "cls", "mcs")), "")
+    return next(
+        (argument.arg for argument in arguments if argument.arg not in ("self", "cls", "mcs")), ""
+    )
 
 
 def _insert(statement: ast.stmt | None, *lines: str) -> _Edit | None:
@@ -117,7 +119,9 @@ def _pass(node: ast.FunctionDef | ast.AsyncFunctionDef, times: int) -> _Edit | N
 
 
 def _copy(node: ast.FunctionDef | ast.AsyncFunctionDef, times: int) -> _Edit | None:
-    """In the first loop over something that has a name, a copy of that for each element."""
+    """Copies, for each element of the first loop over something with a name, what the loop runs
+    over.
+    """
     for loop in ast.walk(node):
         if (
             isinstance(loop, ast.For)
@@ -134,32 +138,32 @@ def _copy(node: ast.FunctionDef | ast.AsyncFunctionDef, times: int) -> _Edit | N
 
 
 def _set(node: ast.FunctionDef | ast.AsyncFunctionDef, times: int) -> _Edit | None:  # noqa: ARG001
-    """A set that is only looked into becomes a list."""
-    for one in ast.walk(node):
+    """Turns a set that is only searched into a list."""
+    for compare in ast.walk(node):
         if (
-            isinstance(one, ast.Compare)
-            and len(one.ops) == 1
-            and isinstance(one.ops[0], ast.In | ast.NotIn)
+            isinstance(compare, ast.Compare)
+            and len(compare.ops) == 1
+            and isinstance(compare.ops[0], ast.In | ast.NotIn)
         ):
-            what = one.comparators[0]
+            what = compare.comparators[0]
             if isinstance(what, ast.Set) and what.end_col_offset and what.lineno == what.end_lineno:
                 text = f"[{', '.join(ast.unparse(element) for element in what.elts)}]"
                 return _Edit(what.lineno, (), (what.col_offset, what.end_col_offset), text)
     looked = {
-        one.comparators[0].id
-        for one in ast.walk(node)
-        if isinstance(one, ast.Compare)
-        and isinstance(one.ops[0], ast.In | ast.NotIn)
-        and isinstance(one.comparators[0], ast.Name)
+        compare.comparators[0].id
+        for compare in ast.walk(node)
+        if isinstance(compare, ast.Compare)
+        and isinstance(compare.ops[0], ast.In | ast.NotIn)
+        and isinstance(compare.comparators[0], ast.Name)
     }
-    for one in ast.walk(node):
+    for assignment in ast.walk(node):
         if (
-            not isinstance(one, ast.Assign)
-            or not isinstance(one.targets[0], ast.Name)
-            or one.targets[0].id not in looked
+            not isinstance(assignment, ast.Assign)
+            or not isinstance(assignment.targets[0], ast.Name)
+            or assignment.targets[0].id not in looked
         ):
             continue
-        made, name = one.value, one.targets[0].id
+        value, name = assignment.value, assignment.targets[0].id
         uses = sum(
             isinstance(other, ast.Attribute)
             and isinstance(other.value, ast.Name)
@@ -167,28 +171,29 @@ def _set(node: ast.FunctionDef | ast.AsyncFunctionDef, times: int) -> _Edit | No
             for other in ast.walk(node)
         )
         if (
-            isinstance(made, ast.Call)
-            and isinstance(made.func, ast.Name)
-            and made.func.id in ("set", "frozenset")
-            and made.args
+            isinstance(value, ast.Call)
+            and isinstance(value.func, ast.Name)
+            and value.func.id in ("set", "frozenset")
+            and value.args
             and not uses
         ):
             return _Edit(
-                made.lineno, (), (made.func.col_offset, made.func.end_col_offset or 0), "list"
+                value.lineno, (), (value.func.col_offset, value.func.end_col_offset or 0), "list"
             )
     return None
 
 
+def _decorator_name(decorator: ast.expr) -> str:
+    """The last part of the name of a decorator, called or not."""
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    if isinstance(called, ast.Attribute):
+        return called.attr
+    return called.id if isinstance(called, ast.Name) else ""
+
+
 def _cache(node: ast.FunctionDef | ast.AsyncFunctionDef, times: int) -> _Edit | None:  # noqa: ARG001
     for decorator in node.decorator_list:
-        called = decorator.func if isinstance(decorator, ast.Call) else decorator
-        name = (
-            called.attr
-            if isinstance(called, ast.Attribute)
-            else called.id
-            if isinstance(called, ast.Name)
-            else ""
-        )
+        name = _decorator_name(decorator)
         if name in CACHES and decorator.lineno == decorator.end_lineno:
             return _Edit(decorator.lineno, (), (0, 10_000))
         if name == "cached_property" and decorator.end_col_offset:
@@ -199,15 +204,17 @@ def _cache(node: ast.FunctionDef | ast.AsyncFunctionDef, times: int) -> _Edit | 
 
 
 def _call(node: ast.FunctionDef | ast.AsyncFunctionDef, times: int) -> _Edit | None:
-    """The first call whose result is kept is made again before, and its result dropped."""
-    for one in node.body:
+    """Repeats the first call whose result is kept, before it, and drops the result."""
+    for statement in node.body:
         if (
-            isinstance(one, ast.Assign)
-            and isinstance(one.value, ast.Call)
-            and node.lineno < one.lineno == one.end_lineno
+            isinstance(statement, ast.Assign)
+            and isinstance(statement.value, ast.Call)
+            and node.lineno < statement.lineno == statement.end_lineno
         ):
             return _insert(
-                one, f"for {PLANTED_NAME} in range({times}):", f"    {ast.unparse(one.value)}"
+                statement,
+                f"for {PLANTED_NAME} in range({times}):",
+                f"    {ast.unparse(statement.value)}",
             )
     return None
 

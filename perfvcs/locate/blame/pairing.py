@@ -48,11 +48,11 @@ class MatchedTree:
 
     def path(self, node: int) -> list[str]:
         """The names on the way to a node, root first, without the root."""
-        found = []
+        names = []
         while node > 0:
-            found.append(self.names[node])
+            names.append(self.names[node])
             node = self.parents[node]
-        return found[::-1]
+        return names[::-1]
 
 
 def match(a: CallTree, b: CallTree, renamed: Mapping[str, str] | None = None) -> MatchedTree:
@@ -64,23 +64,21 @@ def match(a: CallTree, b: CallTree, renamed: Mapping[str, str] | None = None) ->
     """
     renamed = renamed or {}
     below = _children(a), _children(b)
-    found = MatchedTree([], [], ([], []), ([], []))
+    matched = MatchedTree([], [], ([], []), ([], []))
     waiting = [(0, 0, -1)]
     while waiting:
         first, second, parent = waiting.pop()
-        number = len(found)
-        found.names.append(b.names[second] if second >= 0 else a.names[first])
-        found.parents.append(parent)
+        number = len(matched)
+        matched.names.append(b.names[second] if second >= 0 else a.names[first])
+        matched.parents.append(parent)
         for side, (tree, node) in enumerate(((a, first), (b, second))):
-            found.own[side].append(tree.own[node] if node >= 0 else 0.0)
-            found.calls[side].append(tree.calls[node] if node >= 0 else 0.0)
-        _estimate(found, number)
-        left, right = (
-            (below[0][first] if first >= 0 else []),
-            (below[1][second] if second >= 0 else []),
-        )
+            matched.own[side].append(tree.own[node] if node >= 0 else 0.0)
+            matched.calls[side].append(tree.calls[node] if node >= 0 else 0.0)
+        _estimate(matched, number)
+        left = below[0][first] if first >= 0 else []
+        right = below[1][second] if second >= 0 else []
         waiting += [(x, y, number) for x, y in _pairs(a, b, left, right, below, renamed)]
-    return found
+    return matched
 
 
 def _estimate(matched: MatchedTree, node: int) -> None:
@@ -102,10 +100,10 @@ def _estimate(matched: MatchedTree, node: int) -> None:
 
 
 def _children(tree: CallTree) -> list[list[int]]:
-    found: list[list[int]] = [[] for _ in tree.names]
+    children: list[list[int]] = [[] for _ in tree.names]
     for node in range(1, len(tree)):
-        found[tree.parents[node]].append(node)
-    return found
+        children[tree.parents[node]].append(node)
+    return children
 
 
 def _pairs(
@@ -136,11 +134,10 @@ def _pairs(
         return [*pairs, *((x, -1) for x in lost), *((-1, y) for y in names.values())]
     more = _alike(a, b, lost, list(names.values()), below)
     taken = {y for _, y in more}
-    known = {x for x, _ in more}
-    rest = [(x, -1) for x in lost if x not in known] + [
-        (-1, y) for y in names.values() if y not in taken
-    ]
-    return pairs + more + rest
+    matched = {x for x, _ in more}
+    lost_alone = [(x, -1) for x in lost if x not in matched]
+    new_alone = [(-1, y) for y in names.values() if y not in taken]
+    return [*pairs, *more, *lost_alone, *new_alone]
 
 
 def _alike(
@@ -164,17 +161,17 @@ def _alike(
         if first == second:
             scores.append((2.0, x, y))
             continue
-        one, other = sets["a", x], sets["b", y]
-        share = len(one & other) / len(one | other) if one | other else 0.0
-        if share >= COMMON_NAMES_SHARE and min(len(one), len(other)) >= FEWEST_BELOW:
+        below_x, below_y = sets["a", x], sets["b", y]
+        share = len(below_x & below_y) / len(below_x | below_y) if below_x | below_y else 0.0
+        if share >= COMMON_NAMES_SHARE and min(len(below_x), len(below_y)) >= FEWEST_BELOW:
             scores.append((share, x, y))
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     taken: set[tuple[str, int]] = set()
     for _, x, y in sorted(scores, key=lambda score: (-score[0], score[1], score[2])):
         if ("a", x) not in taken and ("b", y) not in taken:
             taken |= {("a", x), ("b", y)}
-            found.append((x, y))
-    return found
+            pairs.append((x, y))
+    return pairs
 
 
 def _heaviest(tree: CallTree, nodes: list[int]) -> list[int]:
@@ -183,7 +180,7 @@ def _heaviest(tree: CallTree, nodes: list[int]) -> list[int]:
 
 def _names_below(tree: CallTree, node: int, below: list[list[int]]) -> set[str]:
     """The names at most two levels below a node."""
-    return {tree.names[child] for one in [node, *below[node]] for child in below[one]}
+    return {tree.names[child] for parent in [node, *below[node]] for child in below[parent]}
 
 
 @dataclass
@@ -204,7 +201,7 @@ class Contribution:
 
     @property
     def amount(self) -> float:
-        """Both parts."""
+        """What it adds in all."""
         return self.dearer + self.oftener
 
     @property
@@ -216,13 +213,13 @@ class Contribution:
 def contributions(
     tree: MatchedTree, owner: Callable[[str], str | None] | None = None
 ) -> dict[str, Contribution]:
-    """What each function adds to the difference; all of them together are the difference.
+    """What each function adds to the difference; together they make up all of it.
 
-    ``owner`` names what answers for a function: a function that it knows nothing of (None), such as
-    one of a library, is answered for by its nearest caller that it knows.
+    ``owner`` names the function that answers for another one: where it knows nothing of a function
+    (None), such as one of a library, the nearest caller that it knows answers.
     """
     answers, own = _answers(tree, owner)
-    found: dict[str, Contribution] = {}
+    by_function: dict[str, Contribution] = {}
     whole = tree.inclusive()
     calls = tree.calls
     oftener = [0.0] * len(tree)
@@ -233,28 +230,28 @@ def contributions(
         if not (before and after):
             continue  # all of a new or lost path is its caller's
         side = 0 if calls[0][node] else 1
-        each = whole[side][node] / calls[side][node] if calls[side][node] else 0.0
-        part = (calls[1][node] / after - calls[0][node] / before) * each * after
+        cost = whole[side][node] / calls[side][node] if calls[side][node] else 0.0
+        part = (calls[1][node] / after - calls[0][node] / before) * cost * after
         if part:
             oftener[parent] += part
             parts[parent].append((node, part))
     for node in range(len(tree)):
-        one = found.get(answers[node])
-        if one is None:
-            found[answers[node]] = one = Contribution(answers[node])
+        contribution = by_function.get(answers[node])
+        if contribution is None:
+            by_function[answers[node]] = contribution = Contribution(answers[node])
         before, after = calls[0][node], calls[1][node]
         if own[node]:
-            one.calls = one.calls[0] + before, one.calls[1] + after
+            contribution.calls = contribution.calls[0] + before, contribution.calls[1] + after
         if not (before and after):
             continue
         dearer = (tree.own[1][node] / after - tree.own[0][node] / before) * after
-        one.dearer += dearer
-        one.oftener += oftener[node]
+        contribution.dearer += dearer
+        contribution.oftener += oftener[node]
         for child, part in parts[node]:
-            one.callees[tree.names[child]] += part
+            contribution.callees[tree.names[child]] += part
         if dearer or oftener[node]:
-            one.at[node] = one.at.get(node, 0.0) + dearer + oftener[node]
-    return found
+            contribution.at[node] = contribution.at.get(node, 0.0) + dearer + oftener[node]
+    return by_function
 
 
 def _answers(
@@ -265,13 +262,15 @@ def _answers(
     """
     if owner is None:
         return tree.names, [True] * len(tree)
-    known = {name: owner(name) for name in set(tree.names)}
-    found: list[str] = []
+    owners = {name: owner(name) for name in set(tree.names)}
+    answers: list[str] = []
     for node, name in enumerate(tree.names):
-        answer = known[name]
-        found.append(answer if answer is not None else found[tree.parents[node]] if node else name)
-    return found, [
-        known[name] is not None and "<" not in name and INLINED not in name for name in tree.names
+        answer = owners[name]
+        if answer is None:
+            answer = answers[tree.parents[node]] if node else name
+        answers.append(answer)
+    return answers, [
+        owners[name] is not None and "<" not in name and INLINED not in name for name in tree.names
     ]
 
 
@@ -307,9 +306,11 @@ def unsettled(repeats: Iterable[dict[str, Contribution]]) -> dict[str, float]:
     several = list(repeats)
     if len(several) < 2:
         return {}
-    names = {name for one in several for name in one}
+    names = {name for execution in several for name in execution}
     empty = Contribution("")
     return {
-        name: 2 * stdev(one.get(name, empty).amount for one in several) / len(several) ** 0.5
+        name: 2
+        * stdev(execution.get(name, empty).amount for execution in several)
+        / len(several) ** 0.5
         for name in names
     }

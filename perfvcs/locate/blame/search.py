@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from msgspec import structs
+
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.jobs import Cell, matrix
 from perfvcs.jobs.config import Config
@@ -40,10 +42,9 @@ from perfvcs.measure.rig import Rig
 from perfvcs.repository import Repository
 from perfvcs.text.characters import source_lines
 
-DELTA = 0.01
 SUSPECTS = 10  # that are reported
 LEAST_SHOWN = 0.001  # the share of all cost from which on a node of the trees is kept
-MOST_NODES = 4000
+MOST_NODES = 4000  # of the trees, the heaviest
 
 
 class NothingToBlame(PerfError):
@@ -62,7 +63,7 @@ class BlameRequest:
     b: str
     benchmark: str = ""
     metric: BlameMetric = "auto"
-    delta: float = DELTA
+    delta: float = 0.01
     budget: float = 1800.0
     prove: bool = True
     wait: bool = False
@@ -100,9 +101,9 @@ def choose(repository: Repository, config: Config, request: BlameRequest) -> Cel
     except NothingToCompare:
         report = None
     changes = report.having("degradation", "improvement") if report else []
-    for change in sorted(
-        changes, key=lambda change: (change.word != "degradation", -abs(change.effect or 0.0))
-    ):
+    changes.sort(key=lambda change: abs(change.effect or 0.0), reverse=True)
+    changes.sort(key=lambda change: change.word != "degradation")
+    for change in changes:
         if change.job in cells:
             return cells[change.job]
     names = ", ".join(sorted(cells)[:8])
@@ -148,7 +149,7 @@ class _Investigation:
 
     def _difference(self, evidence: Sequence[TreeEvidence]) -> SourceDifference:
         kept, places = (*self.config.overlay, "perf.toml"), self.comparison.places
-        owners = {places.owner(name) for one in evidence for name in set(one.tree.names)}
+        owners = {places.owner(name) for tree in evidence for name in set(tree.tree.names)}
         reached = {owner.rpartition(":")[0] for owner in owners if owner}
         return difference(
             self.project,
@@ -164,7 +165,7 @@ class _Investigation:
             self.comparison.notes.append(f"{changed.left_out:,} changed files are left out")
         if changed.renamed:
             measured.evidence = [
-                rematched(one, changed.renamed, places.owner) for one in measured.evidence
+                rematched(tree, changed.renamed, places.owner) for tree in measured.evidence
             ]
         return rank(changed.meaning, measured.evidence, places, sign)
 
@@ -180,7 +181,7 @@ class _Investigation:
     ) -> Blame:
         levels, effect = measured.levels, measured.effect
         tree = measured.evidence[-1].tree if measured.evidence else None
-        return Blame(
+        blame = Blame(
             baseline=self.a,
             target=self.b,
             job=self.laboratory.cell.label,
@@ -196,16 +197,19 @@ class _Investigation:
             dependencies=dependencies,
             notes=self.comparison.notes,
             elsewhere=elsewhere,
-            others=others(changed) if changed else "",
-            suspects=(
-                [_function(suspect, changed) for suspect in suspects[:SUSPECTS]] if changed else []
-            ),
             measure=measured.measure,
             tree=_nodes(tree) if tree else [],
-            changed=len(changed.meaning) if changed else 0,
             executions=self.laboratory.executions,
             seconds=round(time.monotonic() - self.began, 1),
             made=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+        if changed is None:
+            return blame
+        return structs.replace(
+            blame,
+            others=others(changed),
+            suspects=[_function(suspect, changed) for suspect in suspects[:SUSPECTS]],
+            changed=len(changed.meaning),
         )
 
 
@@ -235,27 +239,25 @@ def _function(suspect: Suspect, changed: SourceDifference) -> SuspectFunction:
         calls=suspect.calls,
         kinds=kinds(change, unit.name, unit.hunks),
         hunks=[
-            Lines(
-                unit.path,
-                hunk.old,
-                hunk.new,
-                old[hunk.old[0] - 1 :][: hunk.old[1]] if hunk.old[1] else [],
-                new[hunk.new[0] - 1 :][: hunk.new[1]] if hunk.new[1] else [],
-            )
+            Lines(unit.path, hunk.old, hunk.new, _part(old, *hunk.old), _part(new, *hunk.new))
             for hunk in unit.hunks
         ],
     )
+
+
+def _part(source: Sequence[str], first: int, count: int) -> list[str]:
+    """So many lines of a source, from the ``first`` on; without any, ``first`` may be 0."""
+    return list(source[first - 1 :][:count]) if count else []
 
 
 def _nodes(tree: MatchedTree) -> list[Node]:
     """The heaviest nodes, parents first."""
     whole = tree.inclusive()
     least = LEAST_SHOWN * max(whole[0][0], whole[1][0])
-    chosen = sorted(range(len(tree)), key=lambda node: -max(whole[0][node], whole[1][node]))[
-        :MOST_NODES
-    ]
-    kept = sorted(node for node in chosen if max(whole[0][node], whole[1][node]) >= least)
-    place = {node: number for number, node in enumerate(kept)}
+    costs = [max(sides) for sides in zip(*whole, strict=True)]
+    chosen = sorted(range(len(tree)), key=lambda node: -costs[node])[:MOST_NODES]
+    heaviest = sorted(node for node in chosen if costs[node] >= least)
+    place = {node: number for number, node in enumerate(heaviest)}
     return [
         Node(
             tree.names[node],
@@ -265,5 +267,5 @@ def _nodes(tree: MatchedTree) -> list[Node]:
             tree.calls[0][node],
             tree.calls[1][node],
         )
-        for node in kept
+        for node in heaviest
     ]

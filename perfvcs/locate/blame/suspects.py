@@ -50,38 +50,42 @@ class Places:
         looked up, too.
         """
         before, after = _files(project, a), _files(project, b)
-        found = cls([*before, *after])
+        places = cls([*before, *after])
         if native:
             sources = sorted(path for path in after if language(path) == "c")[:MOST_SOURCES]
-            known = texts(project, {after[path] for path in sources})
+            contents = texts(project, {after[path] for path in sources})
             for path in sources:
-                text = known[after[path]] or ""
+                text = contents[after[path]] or ""
                 source = outline(path, text)
-                found.define(path, source.definitions if source else (), source_lines(text))
-        return found
+                places.define(path, source.definitions if source else (), source_lines(text))
+        return places
 
     def define(self, path: str, definitions: Iterable[Definition], source: Sequence[str]) -> None:
         """The functions of C and C++ that a file defines, since frames of those name no file."""
-        for one in definitions:
-            key = f"{path}:{one.name}"
-            self._native.setdefault(plain(one.name), key)
-            self._native.setdefault(last_name(plain(one.name)), key)
+        for definition in definitions:
+            key = f"{path}:{definition.name}"
+            self._native.setdefault(plain(definition.name), key)
+            self._native.setdefault(last_name(plain(definition.name)), key)
             self._mentions.setdefault(key, set()).update(
-                re.findall(r"\w+", "\n".join(source[one.first - 1 : one.last]))
+                re.findall(r"\w+", "\n".join(source[definition.first - 1 : definition.last]))
             )
 
     def inside(self, key: str, reached: Collection[str]) -> set[str]:
         """The functions of C and C++ that may be parts of the body of one: it, or one inside it,
         names them, and no frame does.
         """
-        found: set[str] = set()
+        inner: set[str] = set()
         waiting = [key]
         while waiting:
             named = {self._native.get(word) for word in self._mentions.get(waiting.pop(), ())}
-            new = {one for one in named if one is not None and one not in reached} - found - {key}
-            found |= new
+            new = (
+                {function for function in named if function is not None and function not in reached}
+                - inner
+                - {key}
+            )
+            inner |= new
             waiting += new
-        return found
+        return inner
 
     def owner(self, frame: str) -> str | None:
         """The function that answers for a frame, as ``file:name``; None where it is not of this
@@ -97,15 +101,15 @@ class Places:
             path = self._path(file)
             return f"{path}:{name}" if path else None
         bare = plain(name)
-        known = self._native.get(bare) or self._native.get(bare.rpartition("::")[2])
+        key = self._native.get(bare) or self._native.get(bare.rpartition("::")[2])
         if (
-            known is None
+            key is None
             and file
             and ("/" in file or not re.search(r"\.so\b|^\[|^[\w.]*\.?builtins$", file))
             and self._native
         ):
             return f"{file}:{bare}"
-        return known
+        return key
 
     def _path(self, file: str) -> str | None:
         """The project's file that a frame is in: that very path, or the only one that ends like it
@@ -130,7 +134,9 @@ def _files(project: Project, commit: str) -> dict[str, str]:
     entries = (
         entry.partition("\t") for entry in project.git("ls-tree", "-r", "-z", commit).split("\0")
     )
-    return {path: about.split(" ")[2] for about, _, path in entries if " blob " in about}
+    return {
+        path: attributes.split(" ")[2] for attributes, _, path in entries if " blob " in attributes
+    }
 
 
 def is_source(path: str, overlay: Iterable[str]) -> bool:
@@ -177,7 +183,7 @@ class Suspect:
 
     @property
     def score(self) -> float:
-        """By which suspects are ranked."""
+        """The share by which suspects are ranked."""
         return self.own + self.led
 
 
@@ -185,64 +191,94 @@ def rank(
     units: Collection[ChangedUnit], evidence: Iterable[TreeEvidence], places: Places, sign: float
 ) -> list[Suspect]:
     """All changed functions, the most suspect first; ``sign`` is the direction of the effect."""
-    found = {unit.key: Suspect(unit) for unit in units}
-    for one in evidence:
-        _add(found, one, places, sign)
+    suspects = {unit.key: Suspect(unit) for unit in units}
+    for measure in evidence:
+        _add(suspects, measure, places, sign)
     return sorted(
-        found.values(), key=lambda suspect: (-suspect.score, not suspect.reached, suspect.unit.key)
+        suspects.values(),
+        key=lambda suspect: (-suspect.score, not suspect.reached, suspect.unit.key),
     )
 
 
+@dataclass
+class _Explained:
+    """What unchanged functions cost more that each suspect can explain (``led``), and the function
+    of most of that.
+    """
+
+    led: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    through: dict[str, tuple[float, str]] = field(default_factory=dict)
+
+    def add(self, key: str, amount: float, function: str) -> None:
+        """Adds what a suspect explains of one function."""
+        self.led[key] += amount
+        self.through[key] = max(self.through.get(key, (0.0, "")), (amount, function))
+
+
 def _add(suspects: dict[str, Suspect], evidence: TreeEvidence, places: Places, sign: float) -> None:
-    """What one measure says of the suspects; of several, the one that says most counts."""
-    base, tree = evidence.base, evidence.tree
+    """Adds what one measure says of the suspects; of several measures, the one that says most
+    counts.
+
+    1. Each function adds an amount to the difference, without what may be chance.
+    2. Where names do not tell which functions the compiler put into their callers, a caller's
+       amount may be that of its callee (``_inlined``).
+    3. An amount that is worth explaining, of a function that is not a suspect, is led to the
+       suspects that may explain it (``_lead``).
+    4. A suspect takes its own amount and what was led to it where that is more than it had.
+    """
+    base = evidence.base
     amounts = {
-        name: _settled(one.amount * sign, evidence.noise.get(name, 0.0)) / base
-        for name, one in evidence.contributions.items()
+        name: _settled(contribution.amount * sign, evidence.noise.get(name, 0.0)) / base
+        for name, contribution in evidence.contributions.items()
     }
     whole = max(sum(amounts.values()), max(amounts.values(), default=0.0), 1e-12)
-    reached = {owner for owner in (places.owner(name) for name in set(tree.names)) if owner}
-    led: defaultdict[str, float] = defaultdict(float)
-    through: dict[str, tuple[float, str]] = {}
-    is_known = any(INLINED in name and places.owner(name) for name in set(tree.names))
-    called = {
-        owner
-        for owner in (places.owner(name) for name in set(tree.names) if INLINED not in name)
-        if owner
-    }
-    for caller, callee in () if is_known else _inlined(suspects, tree, places):
-        amount = amounts.get(caller, 0.0)
-        if amount > amounts.get(callee, 0.0):
-            led[callee] += amount
-            through[callee] = max(through.get(callee, (0.0, "")), (amount, caller))
-            amounts[caller] = CALLED * amount
-    for name, amount in amounts.items():
-        if amount < UNEXPLAINED_SHARE * whole:
-            continue
-        hidden = places.inside(name, called)
-        if name in suspects:
-            for key in hidden & suspects.keys():  # a compiler's choice: the change may be in either
-                led[key] += CALLED * amount
-                through[key] = max(through.get(key, (0.0, "")), (CALLED * amount, name))
-            continue
-        for key, weight in _explaining(suspects, evidence, places, name, reached, hidden).items():
-            led[key] += weight * amount
-            through[key] = max(through.get(key, (0.0, "")), (weight * amount, name))
+    owners = {name: places.owner(name) for name in set(evidence.tree.names)}
+    explained = _Explained()
+    if not any(owner and INLINED in name for name, owner in owners.items()):
+        for caller, callee in _inlined(suspects, evidence.tree, places):
+            amount = amounts.get(caller, 0.0)
+            if amount > amounts.get(callee, 0.0):
+                explained.add(callee, amount, caller)
+                amounts[caller] = CALLED * amount
+    worth = {name: share for name, share in amounts.items() if share >= UNEXPLAINED_SHARE * whole}
+    _lead(suspects, evidence, places, worth, owners, explained)
+    reached = {owner for owner in owners.values() if owner}
     for key, suspect in suspects.items():
         suspect.reached = suspect.reached or key in reached
-        own = evidence.contributions.get(key)
-        amount = amounts.get(key, 0.0)
-        if own is not None and max(amount, 0.0) + led[key] > suspect.score:
-            callee = max(own.callees.items(), key=lambda part: part[1] * sign, default=("", 0.0))[0]
-            suspect.dearer, suspect.oftener, suspect.callee, suspect.calls = (
-                own.dearer / base,
-                own.oftener / base,
-                callee,
-                own.calls,
+        amount, led = max(amounts.get(key, 0.0), 0.0), explained.led[key]
+        if amount + led <= suspect.score:
+            continue
+        if contribution := evidence.contributions.get(key):
+            callees = contribution.callees.items()
+            suspect.callee = max(callees, key=lambda part: part[1] * sign, default=("", 0.0))[0]
+            suspect.dearer, suspect.oftener = (
+                contribution.dearer / base,
+                contribution.oftener / base,
             )
-        if max(amount, 0.0) + led[key] > suspect.score:
-            suspect.own, suspect.led = max(amount, 0.0), led[key]
-            suspect.through = through.get(key, (0.0, ""))[1]
+            suspect.calls = contribution.calls
+        suspect.own, suspect.led = amount, led
+        suspect.through = explained.through.get(key, (0.0, ""))[1]
+
+
+def _lead(
+    suspects: dict[str, Suspect],
+    evidence: TreeEvidence,
+    places: Places,
+    amounts: Mapping[str, float],
+    owners: Mapping[str, str | None],
+    explained: _Explained,
+) -> None:
+    """Leads the amounts of functions to the suspects that may explain them."""
+    reached = {owner for owner in owners.values() if owner}
+    called = {owner for name, owner in owners.items() if owner and INLINED not in name}
+    for name, amount in amounts.items():
+        hidden = places.inside(name, called)
+        if name in suspects:  # a compiler's choice: the change may be in either
+            weights = dict.fromkeys(hidden & suspects.keys(), CALLED)
+        else:
+            weights = _explaining(suspects, evidence, places, name, reached, hidden)
+        for key, weight in weights.items():
+            explained.add(key, weight * amount, name)
 
 
 def _inlined(
@@ -329,9 +365,9 @@ def _called(tree: MatchedTree, node: int, places: Places) -> set[str]:
     """The functions that a node calls directly."""
     if node <= 0:
         return set()
-    found = (
+    owners = (
         places.owner(tree.names[child])
         for child in range(node + 1, len(tree))
         if tree.parents[child] == node
     )
-    return {owner for owner in found if owner}
+    return {owner for owner in owners if owner}
