@@ -123,13 +123,13 @@ def impact(
     ``outside`` are the functions that ran while modules were loaded; ``noticed`` says why any
     benchmark may notice a file, whatever changed in it, and is empty of others.
     """
-    found = ChangeReach()
+    reach = ChangeReach()
     for file in changes.files:
         if why := file.why or noticed(file.path):
-            found.everything[file.path] = why
-    if not found.everything:
-        _Closure(changes, sources, outside, found).run()
-    return found
+            reach.everything[file.path] = why
+    if not reach.everything:
+        _Closure(changes, sources, outside, reach).run()
+    return reach
 
 
 class _Closure:
@@ -170,7 +170,7 @@ class _Closure:
             self.found.computing = frozenset(self._computing())
 
     def _begin(self, file: FileChange) -> None:
-        """What changed itself."""
+        """Begins with what changed itself."""
         path = file.path
         if (file.added or file.removed) and path.rpartition("/")[2] == CONFIGURES:
             self.found.everything[path] = "pytest loads it by itself"
@@ -223,31 +223,32 @@ class _Closure:
             if language(file.path) == "c"
             for name in file.functions
         }
-        paths = (
-            [path for path in self.sources.naming(names) if language(path) == "c"] if names else []
+        if not names:
+            return {}
+        parts_by_path = self.sources.all_parts(
+            path for path in self.sources.naming(names) if language(path) == "c"
         )
-        known = self.sources.all_parts(paths)
         return {
             name: path
-            for path, parts in known.items()
+            for path, parts in parts_by_path.items()
             if parts
             for name in names.intersection(parts.provides)
         }
 
     def _ran_while_loading(self, path: str, name: str, reason: str) -> None:
-        """What a function gave while modules were loaded may be something else now."""
-        own = name.rpartition(".")[2]
+        """Takes what a function gave while modules were loaded as changed."""
+        last = name.rpartition(".")[2]
         if (
             path.rpartition("/")[2] == CONFIGURES
-            or own.startswith("pytest_")
-            or own in CALLED_BY_NAME
+            or last.startswith("pytest_")
+            or last in CALLED_BY_NAME
         ):
             self.found.loading.setdefault(path, reason)
         for part in name.split("."):
             self._add(Binding(path, part, anywhere="." in name, running=True), reason)
 
     def _changed(self, path: str, statement: Statement, because: str) -> None:
-        """A statement outside of functions gives something else."""
+        """Takes a statement outside of functions as changed."""
         if statement.main:
             return
         if statement.unclear:
@@ -292,7 +293,9 @@ class _Closure:
                 )
 
     def _loaded_by_all(self, path: str, reason: str) -> None:
-        """Whoever loads a file may notice; a new one is known by those who load it."""
+        """Takes what loading a file does as changed for whoever loads it; a new file is known by
+        those who load it.
+        """
         for place in (path, *self.sources.used_by.get(path, ())):
             self.found.loading.setdefault(place, reason)
 
@@ -324,12 +327,10 @@ class _Closure:
             if binding.imports
             else self.sources.users(binding.path)
         )
-        found = self.sources.naming(names, [path for path in users if path in self.sources.blobs])
-        return (
-            found
-            if binding.path in found or binding.path not in self.sources.blobs
-            else [*found, binding.path]
-        )
+        paths = self.sources.naming(names, [path for path in users if path in self.sources.blobs])
+        if binding.path in paths or binding.path not in self.sources.blobs:
+            return paths
+        return [*paths, binding.path]
 
     def _mentions(self, path: str, parts: Parts, binding: Binding, reason: str) -> None:
         name, here = binding.name, path == binding.path
@@ -337,20 +338,20 @@ class _Closure:
             # only by `from file import name` it is another file's, too
             for statement in parts.statements:
                 if statement.imports and name in statement.mentions:
-                    for own in statement.binds:
-                        self._add(Binding(path, own, imports=True), reason)
+                    for bound in statement.binds:
+                        self._add(Binding(path, bound, imports=True), reason)
             return
         computed = here and not binding.anywhere and not binding.imports and not self.owners
-        for function, about in parts.functions.items():
-            mentioned = name in about.mentions
-            if not mentioned and not (computed and GLOBAL in about.mentions):
+        for function, body in parts.functions.items():
+            mentioned = name in body.mentions
+            if not mentioned and not (computed and GLOBAL in body.mentions):
                 continue
             if binding.running:
                 if function in self.outside.get(path, ()):
                     self._ran_while_loading(path, function, reason)
             else:
-                said = f"{function} uses {name}" if mentioned else f"{function} looks names up"
-                self.found.functions.setdefault(f"{path}:{function}", f"{said}, and {reason}")
+                use = f"{function} uses {name}" if mentioned else f"{function} looks names up"
+                self.found.functions.setdefault(f"{path}:{function}", f"{use}, and {reason}")
         for statement in parts.statements:
             if name in statement.mentions or (computed and GLOBAL in statement.mentions):
                 if here and name in statement.binds and statement.imports:
@@ -379,11 +380,11 @@ class _Closure:
                     self._read_by(path, (name,), reason)
 
     def _told(self) -> None:
-        """Docstrings and the like changed: whoever reads some may read these, where the file is
+        """Follows changed docstrings and the like to whoever reads such texts, where the file is
         imported.
         """
-        own = [file for file in self.changes.files if language(file.path) == "python"]
-        marks = {mark: file.path for file in own for mark in (*file.told, SOURCES)}
+        python_files = [file for file in self.changes.files if language(file.path) == "python"]
+        marks = {mark: file.path for file in python_files for mark in (*file.told, SOURCES)}
         readers: dict[str, str] = {}
         for path in self.sources.naming(marks) if marks else ():
             parts = self.sources.parts(path)
@@ -392,23 +393,23 @@ class _Closure:
                 for name, function in parts.functions.items() if parts else ():
                     if mark in function.mentions:
                         readers.setdefault(f"{path}:{name}", f"{name} {reason}")
-                if parts and any(mark in one.mentions for one in parts.statements):
+                if parts and any(mark in statement.mentions for statement in parts.statements):
                     readers.setdefault(f"{path}:{MODULE}", f"{path} {reason}")
         if readers:
-            users = (self.sources.users(file.path) for file in own)
+            users = (self.sources.users(file.path) for file in python_files)
             self.found.told = ToldChange(readers, frozenset().union(*users))
 
     def _moved(self, file: FileChange) -> None:
-        """Imports in another order load others in another order, which these notice where loading
-        them does something.
+        """Follows imports that changed their order: modules that do something when they are loaded
+        notice it.
         """
         used = (
             path for path in self.sources.uses.get(file.path, ()) if _module(path) in file.moved
         )
-        known = self.sources.all_parts(self.sources.needs(used)) if file.moved else {}
-        for path, parts in known.items():
+        loaded = self.sources.all_parts(self.sources.needs(used)) if file.moved else {}
+        for path, parts in loaded.items():
             if parts is None or any(
-                one.effect or GLOBAL in one.mentions for one in parts.statements
+                statement.effect or GLOBAL in statement.mentions for statement in parts.statements
             ):
                 self._loaded_by_all(
                     file.path,
@@ -418,7 +419,7 @@ class _Closure:
                 return
 
     def _read_by(self, path: str, names: Iterable[str], reason: str) -> None:
-        """Something that code reads, and names so, is another one."""
+        """Takes as changed what code reads by a name."""
         parts = self.sources.parts(path)
         for name, function in parts.functions.items() if parts else ():
             if not set(names).isdisjoint(function.mentions):
@@ -431,7 +432,7 @@ class _Closure:
                 self._changed(path, statement, reason)
 
     def _listing(self) -> None:
-        """Files came or went: whoever lists files may find others."""
+        """Notes, where files came or went, whatever lists files."""
         for path in self.sources.naming((LISTING,)):
             self._read_by(path, (LISTING,), "files came or went")
 

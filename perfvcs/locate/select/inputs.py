@@ -1,5 +1,5 @@
-"""What perf.toml and the build name: files that are data, whatever they are called, and programs
-that make code.
+"""The files that perf.toml and the build name: files that are data, whatever they are called, and
+programs that make code.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from perfvcs.locate.sources.uses import Sources
 
 MOST_TEXTS = 500  # files that a build is written in
-ROOT = "."
-SETUP = "setup.py"
 # what installs packages of Python, and what it may run where there is something to compile
 _INSTALLING = re.compile(r"\b(?:pip|uv|poetry|hatch|flit|pdm)\b|\bsetup\.py\b|-m build\b")
 _BY_INSTALLING = re.compile(
@@ -122,19 +120,19 @@ class Inputs:
             return "it belongs to the benchmarks themselves, so that new series begin"
         kind = language(path)
         if kind and not is_document(path):
-            given = self._given_to_scripts if kind in COMPILED else {}
+            scripts = self._given_to_scripts if kind in COMPILED else {}
             return next(
                 (
                     f"{where} gives it to a script"
-                    for where, words in given.items()
+                    for where, words in scripts.items()
                     if words.has_file(path)
                 ),
                 "",
             )
         for where, words in (self._reading if is_document(path) else self._texts).items():
-            about = where.endswith(SETUP) and is_about(path)
+            describes = where.endswith("setup.py") and is_about(path)
             inside = not is_build(where) and words.has_folder(path)
-            if not about and where != path and (inside or words.has_file(path)):
+            if not describes and where != path and (inside or words.has_file(path)):
                 return f"{where} names it"
         return ""
 
@@ -155,21 +153,21 @@ class Inputs:
     def makers(self) -> Mapping[str, Reach]:
         """What the project's own programs can run that the build runs, by their paths."""
         every = [path for path in self.sources.blobs if language(path) == "python"]
-        found = {}
+        reaches = {}
         for path in self._python_makers:
-            known = reach(self.sources, "", f"python {shlex.quote(path)}")
+            reached = reach(self.sources, "", f"python {shlex.quote(path)}")
             # of others, whose names are not followed
-            if not isinstance(known, str) and known.processes:
+            if not isinstance(reached, str) and reached.processes:
                 functions = frozenset(
-                    f"{one}:{name}" for one in every for name in self._functions(one)
+                    f"{source}:{name}" for source in every for name in self._functions(source)
                 )
-                known = replace(known, functions=known.functions | functions, processes=False)
-            found[path] = known
-        found |= {
+                reached = replace(reached, functions=reached.functions | functions, processes=False)
+            reaches[path] = reached
+        reaches |= {
             path: reach(self.sources, "", f"./{PurePosixPath(path).stem}")
             for path in self._compiled_makers
         }
-        return {path: known for path, known in found.items() if not isinstance(known, str)}
+        return {path: reached for path, reached in reaches.items() if not isinstance(reached, str)}
 
     def _functions(self, path: str) -> Iterable[str]:
         parts = self.sources.parts(path)
@@ -178,19 +176,19 @@ class Inputs:
     @cached_property
     def _commands(self) -> list[tuple[str, str]]:
         """The commands of the jobs, each with the texts of its workloads."""
-        found = []
+        pairs = []
         for job in self.config.job:
             commands = [job.cmd] if isinstance(job.cmd, str) else job.cmd
             workloads = "\n".join(_strings(job.workloads))
-            found += [(f"{command} {args}", workloads) for command in commands for args in job.args]
-        return found
+            pairs += [(f"{command} {args}", workloads) for command in commands for args in job.args]
+        return pairs
 
     def _given(self, command: str, more: str, paths: Iterable[str]) -> str:
         words = Words.of(f"{command}\n{more}")
         tests = TESTING.search(command) is not None
         for path in paths:
             is_program = path in self._programs(command) or (tests and language(path) == "python")
-            inside = words.has_folder(path) or (ROOT in words.paths and not tests)
+            inside = words.has_folder(path) or ("." in words.paths and not tests)
             if not is_program and (inside or words.has_file(path)):
                 return path
         return ""
@@ -220,8 +218,8 @@ class Inputs:
         there on.
         """
         commands = Words.of("\n".join(f"{command}\n{more}" for command, more in self._commands))
-        made = self._tools(made=True) if _MAKING.search(commands.text) else ()
-        return self._named([*self._scripts(commands), *made], python=False) | self._build
+        makefiles = self._tools(anyway=True) if _MAKING.search(commands.text) else ()
+        return self._named([*self._scripts(commands), *makefiles], python=False) | self._build
 
     @cached_property
     def _reading(self) -> dict[str, Words]:
@@ -240,12 +238,12 @@ class Inputs:
 
     def _named(self, paths: Iterable[str], *, python: bool) -> dict[str, Words]:
         """Some files and those that they name; those of Python only that a build runs."""
-        found: dict[str, Words] = {}
+        named: dict[str, Words] = {}
         waiting = list(paths)
-        while waiting and len(found) < MOST_TEXTS:
-            read = self.sources.texts(path for path in dict.fromkeys(waiting) if path not in found)
+        while waiting and len(named) < MOST_TEXTS:
+            read = self.sources.texts(path for path in dict.fromkeys(waiting) if path not in named)
             new = {path: Words.of(text) for path, text in read.items()}
-            found |= new
+            named |= new
             waiting = [path for words in new.values() for path in self._scripts(words)]
             waiting += [
                 path
@@ -253,7 +251,7 @@ class Inputs:
                 if python and where not in self._python
                 for path in self._run(words)
             ]
-        return found
+        return named
 
     @cached_property
     def _python(self) -> dict[str, None]:
@@ -264,12 +262,12 @@ class Inputs:
             if language(path) == "python" and not is_build(path)
         }
 
-    def _tools(self, *, made: bool = False) -> Iterator[str]:
-        """The files that the tools read which the build calls; ``made``: or others that make the
-        project.
+    def _tools(self, *, anyway: bool = False) -> Iterator[str]:
+        """The files that the tools read which the build calls; ``anyway``: also where the build
+        calls none that makes the project.
         """
         build = self.config.build
-        making = made or any(not _INSTALLING.search(line) for line in build)
+        making = anyway or any(not _INSTALLING.search(line) for line in build)
         compiles = any(language(path) in COMPILED for path in self.sources.blobs)
         installing = compiles and bool(build or self.config.python)
         for path in self.sources.files:
@@ -300,10 +298,10 @@ class Inputs:
         """The Python files that the build runs; a job's own program is none, unless perf.toml has
         it built with.
         """
-        own = {
+        programs = {
             path for command, _ in self._commands for path in self._programs(command)
         }.difference(self._run(self._own))
-        return [path for path in self._python if path in self._build and path not in own]
+        return [path for path in self._python if path in self._build and path not in programs]
 
     @cached_property
     def _compiled_makers(self) -> list[str]:
@@ -325,10 +323,10 @@ class Inputs:
             for command, _ in self._commands
             if command.split()
         }
-        known = self.sources.all_parts(
+        candidates = self.sources.all_parts(
             path for path in named if PurePosixPath(path).stem not in jobs
         )
-        return [path for path, parts in known.items() if parts and "main" in parts.functions]
+        return [path for path, parts in candidates.items() if parts and "main" in parts.functions]
 
     @cached_property
     def _given_to_scripts(self) -> dict[str, Words]:
@@ -346,14 +344,14 @@ def _lines(text: str, wanted: re.Pattern[str]) -> Words:
     """The lines of a text in which something stands and that are no tests; of a makefile with what
     their rules name.
     """
-    found = []
+    lines = []
     rule = ""
     for line in text.replace("\\\n", " ").split("\n"):
         is_recipe = line.startswith("\t")
         rule = rule if is_recipe else line
         if wanted.search(line) and not _FOR_PEOPLE.search(line):
-            found.append(f"{rule}\n{line}" if is_recipe and _BY_RULE.search(line) else line)
-    return Words.of("\n".join(found))
+            lines.append(f"{rule}\n{line}" if is_recipe and _BY_RULE.search(line) else line)
+    return Words.of("\n".join(lines))
 
 
 def _strings(value: object) -> Iterator[str]:

@@ -85,9 +85,9 @@ class Reach:
         """The functions of the unit that a change touches, as ``file:qualified name``; with the
         files whose module it loads.
         """
-        own = changes.functions & {outer(function) for function in self.functions}
+        changed = changes.functions & {outer(function) for function in self.functions}
         modules = {f"{path}:{MODULE}" for path in changes.loaded}
-        return own | (modules & (self.functions | self.outside))
+        return changed | (modules & (self.functions | self.outside))
 
 
 def outer(function: str) -> str:
@@ -102,9 +102,9 @@ def recorded(
     as soon as these are known.
     """
     wanted = None if units is None else {unit.cell for unit in units}
-    found: dict[BenchmarkUnit, Reach] = {}
+    records: dict[BenchmarkUnit, Reach] = {}
     done: set[tuple[str, str]] = set()
-    known: dict[tuple[str, str], set[BenchmarkUnit]] = {}
+    tests: dict[tuple[str, str], set[BenchmarkUnit]] = {}
     for commit in islice(repository.with_profiles(commits), SEARCHED_COMMITS):
         headers = [header for header in repository.index.headers([commit]) if header.dirty is None]
         newest = {(header.job.label, header.job.collector): header for header in headers}
@@ -115,17 +115,17 @@ def recorded(
         }
         for key, profile in zip(waiting, repository.profiles(waiting.values()), strict=True):
             if reaches := of_profile(profile):
-                there = known.setdefault(
+                there = tests.setdefault(
                     key, {unit for unit in reaches if unit.uid}
                 )  # those that are gone are in older ones only
                 for unit, reach in reaches.items():
                     if LEFT_OUT not in reach.functions and (not unit.uid or unit in there):
-                        found.setdefault(unit, reach)
-                if there <= found.keys():
+                        records.setdefault(unit, reach)
+                if there <= records.keys():
                     done.add(key)
         if wanted is not None and wanted <= done:
             break
-    return found
+    return records
 
 
 def of_profile(profile: Profile) -> dict[BenchmarkUnit, Reach]:
@@ -140,7 +140,7 @@ def of_profile(profile: Profile) -> dict[BenchmarkUnit, Reach]:
     }
     outside = sets.get("", frozenset()) - {PROCESSES}
     units = {uid: functions for uid, functions in sets.items() if uid}
-    found = {
+    reaches = {
         BenchmarkUnit(job, collector, uid): Reach(
             profile.commit,
             functions - {PROCESSES},
@@ -151,10 +151,10 @@ def of_profile(profile: Profile) -> dict[BenchmarkUnit, Reach]:
         for uid, functions in units.items()
     }
     every = frozenset().union(*sets.values()) - {LEFT_OUT}
-    found[BenchmarkUnit(job, collector)] = Reach(
+    reaches[BenchmarkUnit(job, collector)] = Reach(
         profile.commit, every - {PROCESSES}, frozenset(), PROCESSES in every, command=command
     )
-    return found
+    return reaches
 
 
 def seen(profile: Profile) -> Reach:

@@ -28,7 +28,6 @@ CREATE TABLE left_out (
     baseline TEXT NOT NULL, number INTEGER NOT NULL,
     PRIMARY KEY (target, job, collector, uid)
 ) WITHOUT ROWID"""
-VERSION = 1
 CHANGED_VERDICTS = ("degradation", "improvement")
 SAME_VERDICT = "same"
 ONE_IN = 20  # of the benchmarks that are left out, one in so many is measured all the same
@@ -56,7 +55,7 @@ class LeftOutSampler:
 
     @cached_property
     def _database(self) -> Database:
-        return Database(self._home / FILE, SCHEMA, VERSION)
+        return Database(self._home / FILE, SCHEMA, 1)
 
     def note(self, baseline: str, target: str, left_out: LeftOut) -> None:
         """Remember what was left out at a target, by state names, and what of it is measured all
@@ -88,12 +87,10 @@ class LeftOutSampler:
         if not (self._home / FILE).exists():
             return Inherited("", frozenset())
         sql = "SELECT baseline, job, uid FROM left_out WHERE target = ?"
-        found = self._database.attempt(
+        rows = self._database.attempt(
             lambda: self._database.connection.execute(sql, (target,)).fetchall()
         )
-        return Inherited(
-            found[0][0] if found else "", frozenset((job, uid) for _, job, uid in found)
-        )
+        return Inherited(rows[0][0] if rows else "", frozenset((job, uid) for _, job, uid in rows))
 
     def judge(self, baseline: str, target: str, changes: Iterable[Change]) -> None:
         """Note what a check says of those that were sampled between two states: whether anything
@@ -113,10 +110,10 @@ class LeftOutSampler:
                 words.setdefault((change.job, uid), set()).add(change.word)
         rows = []
         for job, collector, uid in asked:
-            found = words.get((job, uid), set())
+            verdicts = words.get((job, uid), set())
             word = next(
-                (one for one in CHANGED_VERDICTS if one in found),
-                SAME_VERDICT if found == {SAME_VERDICT} else None,
+                (changed for changed in CHANGED_VERDICTS if changed in verdicts),
+                SAME_VERDICT if verdicts == {SAME_VERDICT} else None,
             )
             rows.append((word, baseline, target, job, collector, uid))
         update = (
@@ -135,13 +132,13 @@ class LeftOutSampler:
         if not (self._home / FILE).exists():
             return {"measured": 0, "settled": 0, "changed": 0}
         sql = "SELECT word, count(*) FROM sampled GROUP BY word"
-        found = dict(
+        by_word = dict(
             self._database.attempt(lambda: self._database.connection.execute(sql).fetchall())
         )
-        changed = sum(found.get(word, 0) for word in CHANGED_VERDICTS)
+        changed = sum(by_word.get(word, 0) for word in CHANGED_VERDICTS)
         return {
-            "measured": sum(found.values()),
-            "settled": changed + found.get(SAME_VERDICT, 0),
+            "measured": sum(by_word.values()),
+            "settled": changed + by_word.get(SAME_VERDICT, 0),
             "changed": changed,
         }
 

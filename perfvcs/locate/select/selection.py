@@ -56,9 +56,8 @@ def choose(unit: BenchmarkUnit, evidence: BenchmarkReach, change: ChangeReach) -
         return Choice(unit, False, "no source, build or data file changed", "files", reach)
     if change.everything:
         path, why = next(iter(change.everything.items()))
-        more = (
-            f" (and {len(change.everything) - 1} more such)" if len(change.everything) > 1 else ""
-        )
+        others = len(change.everything) - 1
+        more = f" (and {others} more such)" if others else ""
         return Choice(unit, True, f"{path} changed: {why}{more}", "files", reach)
     if reach is None:
         return Choice(unit, True, evidence.unknown)
@@ -73,23 +72,23 @@ def choose(unit: BenchmarkUnit, evidence: BenchmarkReach, change: ChangeReach) -
             by,
             reach,
         )
-    count = len(change.functions)
-    functions = (
-        "the function"
-        if count == 1
-        else f"any of the {count:,} functions"
-        if count
-        else "any function"
-    )
+    functions = _quantified(len(change.functions))
     return Choice(unit, False, f"does not run {functions} that the change can touch", by, reach)
+
+
+def _quantified(count: int) -> str:
+    """So many functions, none of which is run."""
+    if count == 1:
+        return "the function"
+    return f"any of the {count:,} functions" if count else "any function"
 
 
 def touches(reach: Reach, change: ChangeReach) -> str:
     """How a change can touch what a benchmark runs, in one sentence; empty where it cannot."""
     if reach.processes:
         return "it starts processes whose functions are not known"
-    own = {outer(function) for function in reach.functions}
-    if reason := _among(own, change):
+    functions = {outer(function) for function in reach.functions}
+    if reason := _among(functions, change):
         return f"runs {reason}"
     if reason := _loads(reach, change):
         return reason
@@ -97,8 +96,8 @@ def touches(reach: Reach, change: ChangeReach) -> str:
         return reason
     if (
         change.computed is not None
-        and not own.isdisjoint(change.computing)
-        and (reason := _among(own, change.computed))
+        and not functions.isdisjoint(change.computing)
+        and (reason := _among(functions, change.computed))
     ):
         return f"looks names up, and runs {reason}"
     return ""
@@ -122,24 +121,24 @@ def _among(functions: Iterable[str], change: ChangeReach) -> str:
         beginnings = tuple(change.classes)
         for function in sorted(functions):
             if function.startswith(beginnings):
-                beginning = next(one for one in beginnings if function.startswith(one))
+                beginning = next(
+                    candidate for candidate in beginnings if function.startswith(candidate)
+                )
                 return f"{function}: {change.classes[beginning]}"
     return ""
 
 
 def _reads(reach: Reach, told: ToldChange) -> str:
-    """How a benchmark may read docstrings and the like that changed: where what it runs imports
-    their file.
+    """How a benchmark may read docstrings and the like that changed; empty where what it runs does
+    not import their file.
     """
     files = {function.partition(":")[0] for function in reach.functions}
     reader = next(
         (function for function in sorted(reach.functions) if outer(function) in told.readers), ""
     )
-    return (
-        f"runs {reader}: {told.readers[outer(reader)]}"
-        if reader and not files.isdisjoint(told.users)
-        else ""
-    )
+    if not reader or files.isdisjoint(told.users):
+        return ""
+    return f"runs {reader}: {told.readers[outer(reader)]}"
 
 
 def _loads(reach: Reach, change: ChangeReach) -> str:
@@ -175,10 +174,10 @@ def sampled(choices: Sequence[Choice], seed: str, one_in: int) -> list[Benchmark
 
 def kept(choices: Iterable[Choice]) -> Mapping[tuple[str, str], list[Choice]]:
     """The choices by job and collector."""
-    found: dict[tuple[str, str], list[Choice]] = {}
+    by_job: dict[tuple[str, str], list[Choice]] = {}
     for choice in choices:
-        found.setdefault((choice.unit.job, choice.unit.collector), []).append(choice)
-    return found
+        by_job.setdefault((choice.unit.job, choice.unit.collector), []).append(choice)
+    return by_job
 
 
 class LeftOutUnit(NamedTuple):
@@ -278,12 +277,12 @@ def unnoticed(repository: Repository, config: Config) -> bool:
     head = repository.project.head
     if not names or head is None:
         return True
-    made = changes(repository.project, head, head, working=working)
-    own = Changes(tuple(file for file in made.files if not is_common(file.path)))
+    working_changes = changes(repository.project, head, head, working=working)
+    specific = Changes(tuple(file for file in working_changes.files if not is_common(file.path)))
     sources = Sources(repository.project, repository.home, head, working)
     if any(map(Inputs(config, sources).names, names)):
         return False
-    return impact(own, sources).empty
+    return impact(specific, sources).empty
 
 
 class _Selector:
@@ -305,19 +304,21 @@ class _Selector:
 
     def choices(self, cells: Sequence[Cell]) -> Selection:
         working = self._working(self.target)
-        made = changes(self.project, self.baseline.commit, self.target.commit, working=working)
-        found = self._reach(made, self._after) if made.files else ChangeReach()
+        changed = changes(self.project, self.baseline.commit, self.target.commit, working=working)
+        reachable = self._reach(changed, self._after) if changed.files else ChangeReach()
         units = [
             (cell, unit)
             for cell in cells
             for unit in self._units(cell)
-            if not self._is_gone(unit, made)
+            if not self._is_gone(unit, changed)
         ]
-        choices = [self._choice(unit, cell, made, found) for cell, unit in units]
-        return Selection(self.baseline, self.target, made, tuple(choices))
+        choices = [self._choice(unit, cell, changed, reachable) for cell, unit in units]
+        return Selection(self.baseline, self.target, changed, tuple(choices))
 
-    def _choice(self, unit: BenchmarkUnit, cell: Cell, made: Changes, found: ChangeReach) -> Choice:
-        if self._is_text(unit, made):
+    def _choice(
+        self, unit: BenchmarkUnit, cell: Cell, changed: Changes, reachable: ChangeReach
+    ) -> Choice:
+        if self._is_text(unit, changed):
             return Choice(
                 unit,
                 True,
@@ -325,7 +326,7 @@ class _Selector:
                 "files",
                 self._records.get(unit),
             )
-        if path := self._inputs(self._after).given(cell, [file.path for file in made.files]):
+        if path := self._inputs(self._after).given(cell, [file.path for file in changed.files]):
             return Choice(
                 unit,
                 True,
@@ -333,17 +334,17 @@ class _Selector:
                 "files",
                 self._records.get(unit),
             )
-        return choose(unit, self._evidence(unit, cell, found), found)
+        return choose(unit, self._evidence(unit, cell, reachable), reachable)
 
-    def _reach(self, made: Changes, sources: Sources) -> ChangeReach:
+    def _reach(self, changed: Changes, sources: Sources) -> ChangeReach:
         """What a change can reach; all that is built where it can touch what the build runs."""
         inputs = self._inputs(sources)
-        found = impact(made, sources, self._outside, inputs.reason)
-        if not found.everything and not found.empty:
-            for path, known in inputs.makers.items():
-                if reason := touches(known, found):
-                    found.everything[path] = f"the build runs it: {reason}"
-        return found
+        reachable = impact(changed, sources, self._outside, inputs.reason)
+        if not reachable.everything and not reachable.empty:
+            for path, maker in inputs.makers.items():
+                if reason := touches(maker, reachable):
+                    reachable.everything[path] = f"the build runs it: {reason}"
+        return reachable
 
     def _inputs(self, sources: Sources) -> Inputs:
         if sources not in self._named:
@@ -366,44 +367,44 @@ class _Selector:
         whole = BenchmarkUnit(cell.label, cell.collector_name)
         if cell.collector_name != TESTS:
             return [whole]
-        own = [
+        tests = [
             unit
             for unit in self._records
             if unit.uid and unit.cell == whole.cell and self._is_of(unit, cell)
         ]
-        return sorted(own, key=lambda unit: unit.uid) or [whole]
+        return sorted(tests, key=lambda unit: unit.uid) or [whole]
 
-    def _is_text(self, unit: BenchmarkUnit, made: Changes) -> bool:
+    def _is_text(self, unit: BenchmarkUnit, changed: Changes) -> bool:
         """Whether a changed file's documents or docstrings are the test itself: its own function is
         not among those that ran.
         """
-        if not unit.uid or unit.path not in {file.path for file in made.files}:
+        if not unit.uid or unit.path not in {file.path for file in changed.files}:
             return False
-        known = self._records.get(unit)
-        return known is None or f"{unit.path}:{unit.function}" not in known.functions
+        record = self._records.get(unit)
+        return record is None or f"{unit.path}:{unit.function}" not in record.functions
 
-    def _is_gone(self, unit: BenchmarkUnit, made: Changes) -> bool:
+    def _is_gone(self, unit: BenchmarkUnit, changed: Changes) -> bool:
         """Whether a test's own function is no longer there."""
-        if not unit.uid or f"{unit.path}:{unit.function}" not in made.functions:
+        if not unit.uid or f"{unit.path}:{unit.function}" not in changed.functions:
             return False
         parts = self._after.parts(unit.path)
         return parts is None or unit.function not in parts.functions
 
     def _is_of(self, unit: BenchmarkUnit, cell: Cell) -> bool:
-        found = self._records.get(unit)
-        return found is not None and found.command == cell.cmd
+        record = self._records.get(unit)
+        return record is not None and record.command == cell.cmd
 
     def _evidence(self, unit: BenchmarkUnit, cell: Cell, changed: ChangeReach) -> BenchmarkReach:
         if changed.empty or changed.everything:
             return BenchmarkReach(None)
-        known = self._record(unit, cell)
-        if known is not None:
-            later = [file.path for file in self._changed_since(known.commit).files]
+        record = self._record(unit, cell)
+        if record is not None:
+            later = [file.path for file in self._changed_since(record.commit).files]
             if path := self._inputs(self._before).given(cell, later):
                 return BenchmarkReach(
                     None, f"{path}, which its command names, changed since it was recorded"
                 )
-            return BenchmarkReach(known, stale=self._since(known.commit))
+            return BenchmarkReach(record, stale=self._since(record.commit))
         if cell.collector_name == TESTS:
             return BenchmarkReach(None, "its tests were not recorded yet: measure them once")
         command = " ".join(filter(None, (cell.cmd, cell.args)))
@@ -423,15 +424,15 @@ class _Selector:
 
     def _record(self, unit: BenchmarkUnit, cell: Cell) -> Reach | None:
         """What was recorded of a benchmark, of a whole job under any of its collectors."""
-        own = [unit] if self._is_of(unit, cell) else []
+        units = [unit] if self._is_of(unit, cell) else []
         if cell.collector_name != TESTS and not unit.uid:
-            own += [
-                one
-                for one in self._records
-                if one.job == unit.job and not one.uid and self._is_of(one, cell)
+            units += [
+                other
+                for other in self._records
+                if other.job == unit.job and not other.uid and self._is_of(other, cell)
             ]
-        found = (resolved(self._before, self._records[one]) for one in own)
-        return next((one for one in found if not isinstance(one, str)), None)
+        records = (resolved(self._before, self._records[recorded_unit]) for recorded_unit in units)
+        return next((record for record in records if not isinstance(record, str)), None)
 
     @cached_property
     def _before(self) -> Sources:

@@ -53,12 +53,10 @@ def reach(sources: Sources, commit: str, command: str, *, shell: bool = False) -
     if shell or not words:
         return f"what `{command[:60]}` runs cannot be seen without running it"
     if _PYTHON.fullmatch(words[0]) or words[0].removeprefix("./") in sources.blobs:
-        found = entries(sources, words)
-        return (
-            _python(sources, commit, found)
-            if found
-            else f"which module `{command[:60]}` runs is not known"
-        )
+        programs = entries(sources, words)
+        if not programs:
+            return f"which module `{command[:60]}` runs is not known"
+        return _python(sources, commit, programs)
     if "/" in words[0] and any(language(path) in COMPILED for path in sources.blobs):
         return _compiled(sources, commit, PurePosixPath(words[0]).stem)
     return f"what `{words[0][:60]}` runs cannot be seen without running it"
@@ -87,74 +85,78 @@ def entries(sources: Sources, words: list[str]) -> list[str]:
 def _python(sources: Sources, commit: str, programs: list[str]) -> Reach | str:
     paths = sources.needs(programs)
     while True:
-        known = _readable(sources, paths)
-        if isinstance(known, str):
-            return known
-        found = _Names(known)
-        for path, parts in known.items():
-            found.load(parts, main=path in programs)
-        found.follow()
+        parts_by_path = _readable(sources, paths)
+        if isinstance(parts_by_path, str):
+            return parts_by_path
+        names = _Names(parts_by_path)
+        for path, parts in parts_by_path.items():
+            names.load(parts, main=path in programs)
+        names.follow()
         every = {path for path in sources.blobs if language(path) == "python"}
-        if IMPORTING not in found.names or paths >= every:
+        if IMPORTING not in names.names or paths >= every:
             break
         paths = every  # it imports what is named only when it runs
     # names that stand nowhere may be those of any function
-    if not found.names.isdisjoint((COMPUTED, GLOBAL)):
-        found.take_all()
+    if not names.names.isdisjoint((COMPUTED, GLOBAL)):
+        names.take_all()
     return Reach(
         commit,
-        frozenset(found.reached | {f"{path}:{MODULE}" for path in paths}),
+        frozenset(names.reached | {f"{path}:{MODULE}" for path in paths}),
         frozenset(),
-        processes=not STARTING.isdisjoint(found.names),
+        processes=not STARTING.isdisjoint(names.names),
         recorded=False,
     )
 
 
 def _compiled(sources: Sources, commit: str, program: str) -> Reach | str:
-    known = _readable(sources, [path for path in sources.blobs if language(path) in COMPILED])
-    if isinstance(known, str):
-        return known
-    found = _Names(known)
+    parts_by_path = _readable(
+        sources, [path for path in sources.blobs if language(path) in COMPILED]
+    )
+    if isinstance(parts_by_path, str):
+        return parts_by_path
+    names = _Names(parts_by_path)
     mains = [
-        path for path, parts in known.items() if parts.language == "c" and "main" in parts.functions
+        path
+        for path, parts in parts_by_path.items()
+        if parts.language == "c" and "main" in parts.functions
     ]
-    own = [path for path in mains if PurePosixPath(path).stem == program] or mains
-    if len(own) == 1:
-        found.enter(own[0], "main")
+    entry_points = [path for path in mains if PurePosixPath(path).stem == program] or mains
+    if len(entry_points) == 1:
+        names.enter(entry_points[0], "main")
         # which are called without their names
-        found.add([name for name in found.by_name if name.startswith(("operator", "~"))])
-        found.add_unclear()
-        found.follow()
+        names.add([name for name in names.by_name if name.startswith(("operator", "~"))])
+        names.add_unclear()
+        names.follow()
     # names that macros compose may be those of any function
-    if len(own) != 1 or COMPUTED in found.names:
-        found.take_all()
+    if len(entry_points) != 1 or COMPUTED in names.names:
+        names.take_all()
     files = sources.needs(
-        {function.partition(":")[0] for function in found.reached}.union(
-            path for path, _ in found.unclear
+        {function.partition(":")[0] for function in names.reached}.union(
+            path for path, _ in names.unclear
         )
     )
     return Reach(
-        commit, frozenset(found.reached | {f"{path}:{MODULE}" for path in files}), recorded=False
+        commit, frozenset(names.reached | {f"{path}:{MODULE}" for path in files}), recorded=False
     )
 
 
-def resolved(sources: Sources, known: Reach) -> Reach | str:
+def resolved(sources: Sources, record: Reach) -> Reach | str:
     """A record with the functions of the sources in place of the names in a compiled program; a
     reason where they do not tell.
 
     A compiler may have put functions inside of others: what a function that ran names in its own
     file or in what that includes counts, too.
     """
-    if not known.symbols:
-        return known
+    if not record.symbols:
+        return record
     readable = _readable(sources, [path for path in sources.blobs if language(path) in COMPILED])
     if isinstance(readable, str):
         return readable
-    found = _Names(readable)
+    names = _Names(readable)
     unclear: set[str] = set()  # files where a macro may have made one of the same name
-    for symbol in known.symbols:
+    for symbol in record.symbols:
         name = _name(symbol)
-        places = found.by_name.get(name) or found.by_name.get(name.rstrip("_"))
+        places = names.by_name.get(name) or names.by_name.get(name.rstrip("_"))
         if (
             not places
             and not STARTUP.match(symbol)
@@ -163,12 +165,12 @@ def resolved(sources: Sources, known: Reach) -> Reach | str:
         ):
             return f"{symbol} ran, and no source defines it"
         for path, function in places or ():
-            found.enter(path, function)
-        unclear.update(path for path, one in found.unclear if name in one.binds)
-    found.follow_inside(sources)
-    files = sources.needs({function.partition(":")[0] for function in found.reached} | unclear)
+            names.enter(path, function)
+        unclear.update(path for path, statement in names.unclear if name in statement.binds)
+    names.follow_inside(sources)
+    files = sources.needs({function.partition(":")[0] for function in names.reached} | unclear)
     return replace(
-        known, functions=frozenset(found.reached | {f"{path}:{MODULE}" for path in files})
+        record, functions=frozenset(names.reached | {f"{path}:{MODULE}" for path in files})
     )
 
 
@@ -180,12 +182,12 @@ def _name(symbol: str) -> str:
 
 
 def _readable(sources: Sources, paths: Iterable[str]) -> dict[str, Parts] | str:
-    known: dict[str, Parts] = {}
+    parts_by_path: dict[str, Parts] = {}
     for path, parts in sources.all_parts(paths).items():
         if parts is None:
             return f"no parser reads {path}"
-        known[path] = parts
-    return known
+        parts_by_path[path] = parts
+    return parts_by_path
 
 
 class _Names:
@@ -193,8 +195,8 @@ class _Names:
     names in them.
     """
 
-    def __init__(self, known: Mapping[str, Parts]) -> None:
-        self.known = known
+    def __init__(self, parts_by_path: Mapping[str, Parts]) -> None:
+        self.known = parts_by_path
         self.names: set[str] = set()
         self.reached: set[str] = set()
         self._waiting: list[str] = []
@@ -202,19 +204,23 @@ class _Names:
         self._special: dict[str, list[tuple[str, str]]] = defaultdict(list)
         self._binding: dict[str, list[Statement]] = defaultdict(list)
         self.unclear = [
-            (path, one) for path, parts in known.items() for one in parts.statements if one.unclear
+            (path, bound)
+            for path, parts in parts_by_path.items()
+            for bound in parts.statements
+            if bound.unclear
         ]
         self.macros = {
-            name for parts in known.values() if parts.language == "c" for name in parts.provides
+            name
+            for parts in parts_by_path.values()
+            if parts.language == "c"
+            for name in parts.provides
         }
-        for path, parts in known.items():
+        for path, parts in parts_by_path.items():
             separator = "::" if parts.language == "c" else "."
-            called_by_others = {
-                name
-                for one in parts.statements
-                if one.mentions and not one.function
-                for name in one.binds
-            }
+            called_by_others: set[str] = set()
+            for bound in parts.statements:
+                if bound.mentions and not bound.function:
+                    called_by_others.update(bound.binds)
             for function in parts.functions:
                 holder, _, name = function.rpartition(separator)
                 self.by_name[name].append((path, function))
@@ -297,9 +303,9 @@ class _Names:
                 near[path], done[path] = sources.needs([path]), set()
                 names |= {
                     name
-                    for place, one in self.unclear
+                    for place, statement in self.unclear
                     if place in near[path]
-                    for name in one.mentions
+                    for name in statement.mentions
                 }
                 if self.known[path].language == "c" and not path.endswith(".c"):
                     names |= implicit
@@ -320,7 +326,11 @@ class _Names:
             if name not in done:
                 done.add(name)
                 yield name
-                waiting += [other for one in self._binding.get(name, ()) for other in one.mentions]
+                waiting += [
+                    mention
+                    for statement in self._binding.get(name, ())
+                    for mention in statement.mentions
+                ]
                 waiting += self.by_name if name == COMPUTED else ()
 
     def take_all(self) -> None:
