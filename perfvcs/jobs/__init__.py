@@ -94,11 +94,11 @@ class Cell:
         """The identity of the series that this cell measures; without ``engine``, nothing is
         compiled or started to find it.
         """
-        options = (
-            self.options
-            | ({"shell": True} if self.shell else {})
-            | ({"env": dict(self.env)} if self.env else {})
-        )
+        options = dict(self.options)
+        if self.shell:
+            options["shell"] = True
+        if self.env:
+            options["env"] = dict(self.env)
         return Job(
             name=self.name,
             collector=self.collector_name,
@@ -147,7 +147,7 @@ class Cell:
 
 
 def _fill(text: str, bound: Mapping[str, str]) -> str:
-    return _PLACEHOLDER.sub(lambda found: bound.get(found[1], found[0]), text)
+    return _PLACEHOLDER.sub(lambda match: bound.get(match[1], match[0]), text)
 
 
 def matrix(config: Config, only: Collection[str] = ()) -> list[Cell]:
@@ -184,14 +184,14 @@ def chosen_jobs(cells: Sequence[Cell], names: Iterable[str]) -> set[int]:
         )
         for cell in cells
     ]
-    found: set[int] = set()
+    numbers: set[int] = set()
     for name in names:
         places = meant(name, called, "job")
         if not places:
             spellings = dict.fromkeys(spelling for job in called for spelling in job.names)
             raise UsageError(f"there is no job `{name}`{nearest(name, spellings)}")
-        found.update(places)
-    return found
+        numbers.update(places)
+    return numbers
 
 
 def _cells(config: Config, table: JobTable, room: int) -> list[Cell]:
@@ -217,15 +217,15 @@ def _cells(config: Config, table: JobTable, room: int) -> list[Cell]:
     if len(table.name) > MAX_NAME:
         raise BadConfig(f"{place[:40]}...: `name` has over {MAX_NAME:,} characters: shorten it")
     for text in [*commands, *table.args]:
-        found = words(text, place, program=text in commands)
+        split = words(text, place, program=text in commands)
         # an operator that stands by itself and without quotes
-        if not table.shell and (operators := SHELL_WORDS.intersection(found, text.split())):
+        if not table.shell and (operators := SHELL_WORDS.intersection(split, text.split())):
             raise BadConfig(
                 f"{place}: `{min(operators)}` in {text!r} needs a shell: add `shell = true`"
             )
-    pythons: list[str | None] = (
-        list(config.python.versions) if config.python and config.python.versions else [None]
-    )
+    pythons: list[str | None] = [None]
+    if config.python and config.python.versions:
+        pythons = list(config.python.versions)
     members = [_member("collectors", entry, place) for entry in table.collectors]
     designs = [_design(entry, executions, table.warmup, place) for entry in table.collectors]
     postprocessors = tuple(
@@ -278,27 +278,27 @@ def former_names(config: Config) -> dict[str, str]:
         for command in commands:
             words(command, f"job `{table.name or command}`")  # what has no words has no name
     present = {_name(table, command) for table, commands in tables for command in commands}
-    found: dict[str, str] = {}
+    renamed: dict[str, str] = {}
     for table, commands in tables:
         for name, command in product(table.formerly, commands):
-            own = _name(table, command)
+            name_now = _name(table, command)
             former = _name(msgspec.structs.replace(table, name=name), command) if name else ""
-            place = f"job `{own}`, formerly"
+            place = f"job `{name_now}`, formerly"
             if not former:
                 raise BadConfig(f"{place}: an empty name is not one: leave it out")
-            if former == own:
+            if former == name_now:
                 raise BadConfig(f"{place}: that is its name now: leave it out")
             if former in present:
                 raise BadConfig(
                     f"{place}: `{former}` is a job of its own here: leave it out, or give one of"
                     " them another name"
                 )
-            if found.setdefault(former, own) != own:
+            if renamed.setdefault(former, name_now) != name_now:
                 raise BadConfig(
-                    f"{place}: job `{found[former]}` says the same of `{former}`: leave it out of"
+                    f"{place}: job `{renamed[former]}` says the same of `{former}`: leave it out of"
                     " one of them"
                 )
-    return found
+    return renamed
 
 
 def _design(entry: NamedOptions, executions: int, warmup: int, place: str) -> CollectorDesign:
@@ -331,18 +331,16 @@ def _name(table: JobTable, command: str) -> str:
     """The name given; the command's own word (a script's, behind an interpreter) without one or
     with several commands.
     """
-    named = [Path(word).name for word in shlex.split(command) if not word.startswith("-")] or [
-        command
-    ]
+    operands = [word for word in shlex.split(command) if not word.startswith("-")]
+    named = [Path(word).name for word in operands] or [command]
     interpreted = len(named) > 1 and re.match(
         r"(python|node|ruby|perl|java|bash|sh)[\d.]*$", named[0]
     )
-    own = named[1 if interpreted else 0]
+    short = named[1 if interpreted else 0]
     if not table.name:
-        return own
-    return (
-        table.name if isinstance(table.cmd, str) or len(table.cmd) == 1 else f"{table.name} {own}"
-    )
+        return short
+    is_only = isinstance(table.cmd, str) or len(table.cmd) == 1
+    return table.name if is_only else f"{table.name} {short}"
 
 
 def _member(family: str, entry: NamedOptions, path: str) -> MemberEntry:

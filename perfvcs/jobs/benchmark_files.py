@@ -88,7 +88,7 @@ class _Places(NamedTuple):
 def of_files(
     old: Table, new: Table, changed: Sequence[ChangedFile], links: Links | None = None
 ) -> list[Difference]:
-    """Of files that differ those that measure, by kind: see ``KINDS``.
+    """The files that measure among those that differ, by kind: see ``KINDS``.
 
     A file that a command names, or to which a link of a benchmark leads, may be the program itself:
     it is not listed where it alone changed. New tests are not listed.
@@ -130,7 +130,7 @@ def _of_files(
             "workload": path in workloads or around[path] & places.workloads,
             "benchmark": (
                 _is_benchmark(path)
-                or any(one.fullmatch(path) for one in tools)
+                or any(pattern.fullmatch(path) for pattern in tools)
                 or (path in by_command and not alone)
             ),
             "test": (
@@ -151,7 +151,7 @@ def _of_files(
 
 def _with_above(places: Iterable[str]) -> set[str]:
     """The places, and the folders around them, any of which may be a link or a submodule."""
-    return {one for place in places for one in _around(place)}
+    return {around for place in places for around in _around(place)}
 
 
 def _around(path: str) -> set[str]:
@@ -232,26 +232,24 @@ def _paths(command: str) -> Iterator[str]:
     Python module behind ``-m``.
     """
     words = [piece for word in _words(command) for piece in _pieces(word)]
-    found = [*words]
+    paths = [*words]
     for before, word in pairwise(words):
         if before == "-m":
             base = word.replace(".", "/")
-            found += (
+            paths += (
                 f"{base}.py",
                 f"{base}/__main__.py",
                 f"src/{base}.py",
                 f"src/{base}/__main__.py",
             )
         elif PYTHON.fullmatch(before):
-            found.append(f"{word}/__main__.py")
-    yield from found
-    entered = (
-        [word for before, word in pairwise(words) if before in ENTERING]
-        if len(command) <= LONGEST_COMMAND
-        else []
-    )
+            paths.append(f"{word}/__main__.py")
+    yield from paths
+    if len(command) > LONGEST_COMMAND:
+        return
+    entered = [word for before, word in pairwise(words) if before in ENTERING]
     for folder in entered[:MOST_ENTERED]:
-        yield from (f"{folder}/{one}" for one in found if not one.startswith("/"))
+        yield from (f"{folder}/{path}" for path in paths if not path.startswith("/"))
 
 
 def _words(command: str) -> list[str]:

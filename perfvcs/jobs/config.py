@@ -16,10 +16,8 @@ from perfvcs.system.foreign import content, toml
 
 DEFAULT = 10  # executions
 MAX_COMMAND = 20_000  # characters
-AUTO = "auto"
 KEEP, MOST_KEPT = 3, 1000  # virtual environments of each interpreter
 MOST_PATTERNS = 30_000  # characters of all patterns; git takes them as arguments
-COUNTS = 'a whole number, "auto", or a table such as { find = "5%", most = 50 }'
 _TYPES = {
     "array": "a list",
     "bool": "true or false",
@@ -273,10 +271,10 @@ def percent(text: str) -> float:
     """A share written as ``"2%"`` or ``"0.5 %"``; raises ValueError unless it is above 0 and at
     most 1,000 %.
     """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*%\s*", text)
-    if not found or not 0 < float(found[1]) <= 1000:
+    share = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*%\s*", text)
+    if not share or not 0 < float(share[1]) <= 1000:
         raise ValueError(f'{text!r} is not a size of a change; write it like "2%"')
-    return float(found[1]) / 100
+    return float(share[1]) / 100
 
 
 def _check_executions(job: JobTable, path: str) -> None:
@@ -284,8 +282,11 @@ def _check_executions(job: JobTable, path: str) -> None:
     asked = job.executions
     if isinstance(asked, int):
         return
-    if isinstance(asked, str) and asked != AUTO:
-        raise BadConfig(f"{path}: {asked!r} is not known: give {COUNTS}")
+    if isinstance(asked, str) and asked != "auto":
+        raise BadConfig(
+            f'{path}: {asked!r} is not known: give a whole number, "auto", or a table such as'
+            ' { find = "5%", most = 50 }'
+        )
     if job.binaries > 1:
         raise BadConfig(
             f"{path}: with several builds these are what counts: give a number; `perf plan` says"
@@ -318,22 +319,22 @@ def _with_nul(value: object, key: str = "") -> str:
     return repr(key) if isinstance(value, str) and "\0" in value else ""
 
 
+def _in_toml(types: re.Match[str]) -> str:
+    """msgspec's names of types in the words of TOML."""
+    names = [name for name in types[1].split(" | ") if name != "null"]
+    return " or ".join(_TYPES.get(name, name) for name in names)
+
+
 def _explain(message: str) -> str:
     """msgspec's message as a TOML writer would say it, with the nearest right key."""
     text, _, place = message.partition(" - at ")
     place = place.strip("`").removeprefix("$").removeprefix(".")
-    where = (
-        f"{re.sub(r'^job', '[[job]] no. ', place) if place.startswith('job[') else place}: "
-        if place
-        else ""
-    )
+    where = f"{place}: " if place else ""
     table = place.partition("[")[0]
     if table in ("job", "check") and table != place:
         number, _, rest = place.removeprefix(f"{table}[").partition("]")
-        where = (
-            f"[[{table}]] no."
-            f" {int(number) + 1}{', ' + rest.lstrip('.') if rest.lstrip('.') else ''}: "
-        )
+        key = rest.lstrip(".")
+        where = f"[[{table}]] no. {int(number) + 1}{', ' if key else ''}{key}: "
     if unknown := re.search(r"unknown field `(.*)`", text):
         struct = {
             "job": JobTable,
@@ -349,13 +350,7 @@ def _explain(message: str) -> str:
         )
     if missing := re.search(r"missing required field `(.*)`", text):
         return f"{where}`{missing[1]}` is missing"
-    text = re.sub(
-        r"`([a-z |]+)`",
-        lambda types: " or ".join(
-            _TYPES.get(name, name) for name in types[1].split(" | ") if name != "null"
-        ),
-        text,
-    )
+    text = re.sub(r"`([a-z |]+)`", _in_toml, text)
     # check_rules has the only one
     text = re.sub(r"Invalid enum value ('.*')", r'\1 is neither "first" nor "all"', text)
     return where.replace("[...]", "") + text[:1].lower() + text[1:]

@@ -31,28 +31,25 @@ _LETTERS = b"abcdefghijklmnopqrstuvwxyz0123456789"
 _COMMONEST = 5461  # of 65,536 words; the k-th word is k times rarer
 
 
-def values(given: object, key: str, read: Callable[[object, str], int]) -> list[int]:
+def values(entry: object, key: str, read: Callable[[object, str], int]) -> list[int]:
     """The integers of a list, or of a range ``from``, ``to`` in ``steps`` of equal difference or
     (``scale = "log"``) ratio.
     """
-    if isinstance(given, list):
-        if not given:
+    if isinstance(entry, list):
+        if not entry:
             raise UsageError(f"workloads: {key} is an empty list: name at least one size")
-        return [read(value, key) for value in given]
-    if not isinstance(given, Mapping):
+        return [read(value, key) for value in entry]
+    if not isinstance(entry, Mapping):
         raise UsageError(
-            f"workloads: {key} = {given!r} is neither a list nor a range such as {{ from = 1000, to"
+            f"workloads: {key} = {entry!r} is neither a list nor a range such as {{ from = 1000, to"
             " = 8000, steps = 4 }"
         )
-    only(given, RANGE_KEYS, f"workloads, {key}")
-    if missing := [name for name in ("from", "to") if name not in given]:
+    only(entry, RANGE_KEYS, f"workloads, {key}")
+    if missing := [name for name in ("from", "to") if name not in entry]:
         raise UsageError(f"workloads, {key}: a range needs `{missing[0]}`")
-    first, last, steps = (
-        read(given["from"], key),
-        read(given["to"], key),
-        integer(given.get("steps", 5), "steps"),
-    )
-    scale = given.get("scale", "linear")
+    first, last = read(entry["from"], key), read(entry["to"], key)
+    steps = integer(entry.get("steps", 5), "steps")
+    scale = entry.get("scale", "linear")
     if scale not in ("linear", "log"):
         raise UsageError(
             f"workloads, {key}: scale = {scale!r} is not"
@@ -69,10 +66,10 @@ def values(given: object, key: str, read: Callable[[object, str], int]) -> list[
     if steps == 1:
         return [first]
     parts = [step / (steps - 1) for step in range(1, steps - 1)]
-    inner = [
-        round(first * (last / first) ** part if scale == "log" else first + (last - first) * part)
-        for part in parts
-    ]
+    if scale == "log":
+        inner = [round(first * (last / first) ** part) for part in parts]
+    else:
+        inner = [round(first + (last - first) * part) for part in parts]
     return list(dict.fromkeys([first, *inner, last]))
 
 
@@ -84,22 +81,20 @@ def integer(value: object, key: str) -> int:
 
 def length_of(value: object, key: str) -> int:
     """A number of bytes, given as an integer or like ``1kB`` (1000) or ``1KiB`` (1024)."""
-    found = (
-        re.fullmatch(r"(\d{1,12}(?:\.\d{1,9})?)\s*([A-Za-z]+)?", value)
-        if isinstance(value, str)
-        else None
-    )
-    if found and found[2] and found[2] not in SIZE_UNITS:
+    size = None
+    if isinstance(value, str):
+        size = re.fullmatch(r"(\d{1,12}(?:\.\d{1,9})?)\s*([A-Za-z]+)?", value)
+    if size and size[2] and size[2] not in SIZE_UNITS:
         raise UsageError(
             f"workloads: {key} has {value!r}; its unit is one of {', '.join(SIZE_UNITS)} (1 kB ="
             " 1000 B, 1 KiB = 1024 B)"
         )
-    if isinstance(value, str) and not found:
+    if isinstance(value, str) and not size:
         raise UsageError(
             f'workloads: {key} has {value!r}, which is not a size; write it like "10kB", "1MiB" or'
             " 1000"
         )
-    length = round(float(found[1]) * SIZE_UNITS[found[2] or "B"]) if found else integer(value, key)
+    length = round(float(size[1]) * SIZE_UNITS[size[2] or "B"]) if size else integer(value, key)
     if not 0 <= length <= MAX_FILE:
         raise UsageError(f"workloads: {key} has {value!r}, but a size is between 0 and 10GiB")
     return length
@@ -148,8 +143,10 @@ def chunks(content: str, length: int, seed: int) -> Iterator[bytes]:
     blocks = _random(content, seed)
     if content == "binary":
         return _cut(blocks, length)
-    made = {"integers": _integers, "words": _words, "text": _text}[content]
-    return _closed(_cut(map(made, blocks), length), length, b"7" if content == "integers" else b"a")
+    writer = {"integers": _integers, "words": _words, "text": _text}[content]
+    return _closed(
+        _cut(map(writer, blocks), length), length, b"7" if content == "integers" else b"a"
+    )
 
 
 def _random(kind: str, seed: int) -> Iterator[bytes]:

@@ -21,7 +21,9 @@ def of_settings(old: Table | None, new: Table | None, *, ignored: bool) -> list[
     ``ignored``: the newer rules have no effect.
     """
     if old is None or new is None:
-        return [] if old == new else ["new" if old is None else "removed"]
+        if old == new:
+            return []
+        return ["new" if old is None else "removed"]
     keys = sorted(
         {*old, *new} - {"job", "check", "check_rules"}, key=lambda key: (key not in FIRST, key)
     )
@@ -35,14 +37,14 @@ def of_settings(old: Table | None, new: Table | None, *, ignored: bool) -> list[
 
 
 def _rules(old: Table, new: Table, *, ignored: bool) -> Iterator[str]:
-    """Of the ``[[check]]`` tables those that came, went or changed."""
+    """The ``[[check]]`` tables that came, went or changed."""
     before, after = tables(old, "check"), tables(new, "check")
     mark = ", ignored" if ignored else ""
     if before != after and max(len(before), len(after)) > MOST_TABLES:
         yield f"[[check]] tables{mark}"
         return
-    gone = [one for one in before if one not in after]
-    came = [one for one in after if one not in before]
+    gone = [entry for entry in before if entry not in after]
+    came = [entry for entry in after if entry not in before]
     moved = before != after or old.get("check_rules") != new.get("check_rules")
     if len(gone) == len(came):
         for first, last in zip(gone, came, strict=True):
@@ -72,17 +74,21 @@ def _jobs(old: Table, new: Table) -> tuple[list[str], list[str]]:
 
 
 def _by_name(jobs: Iterable[Table]) -> dict[str, list[Table]]:
-    found: dict[str, list[Table]] = {}
+    by_name: dict[str, list[Table]] = {}
     for job in jobs:
         name = next(filter(None, [*texts(job.get("name")), *texts(job.get("cmd"))]), "")
-        found.setdefault(name, []).append(job)
-    return found
+        by_name.setdefault(name, []).append(job)
+    return by_name
 
 
 def tables(settings: Table, key: str) -> list[Table]:
-    """The tables of a list; what is not one is somebody else's to complain of."""
-    found = settings.get(key)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    """The tables of a list, without anything in it that is not a table: ``config.read`` complains
+    of that.
+    """
+    entries = settings.get(key)
+    if not isinstance(entries, list):
+        return []
+    return [table for table in entries if isinstance(table, dict)]
 
 
 def _keys(old: Table, new: Table) -> Iterator[str]:
@@ -106,11 +112,11 @@ def _value(value: object) -> str:
     """A short value as it is; empty for others."""
     if isinstance(value, int) and abs(value) >= 10**VALUE:  # Python does not write the longest ones
         return ""
-    said = str(value) if isinstance(value, str | int | float) else ""
-    return said if len(said) <= VALUE else ""
+    text = str(value) if isinstance(value, str | int | float) else ""
+    return text if len(text) <= VALUE else ""
 
 
 def texts(value: object) -> list[str]:
     """The texts of a key that has one, or a list of them."""
     several = value if isinstance(value, list) else [value]
-    return [one for one in several if isinstance(one, str)]
+    return [text for text in several if isinstance(text, str)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 import shlex
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +30,6 @@ USES_BENCHMARK = re.compile(
 SWITCHES_OFF = re.compile(
     r"(^|_)(WITHOUT|NO|DISABLE|SKIP|INSTALL|FETCH\w*|DOWNLOAD|VALGRIND|FUZZ\w*|COVERAGE)(_|$)"
 )  # options of CMake
-NOTHING_TO_RUN = "found nothing to run: write the command to measure as the `cmd` of the job"
 CMAKE = "cmake -S . -B build -DCMAKE_BUILD_TYPE=Release"
 
 
@@ -40,13 +39,14 @@ def proposals(root: Path) -> list[Proposal]:
     """
     overlay, script = _benchmark(root)
     suite = list(starter.proposals(root))
-    found = [*suite, *(one for propose in PROPOSERS for one in propose(root))]
+    offers = [*suite, *(offer for propose in PROPOSERS for offer in propose(root))]
     if script and not suite:  # its files are no programs
         base = next(
-            (one for one in found if one.python is not None or one.build), Proposal("", "", "")
+            (offer for offer in offers if offer.python is not None or offer.build),
+            Proposal("", "", ""),
         )
         python = None if base.python is None else (".",)
-        found.insert(
+        offers.insert(
             0,
             Proposal(
                 f"found the benchmark {script}",
@@ -59,15 +59,22 @@ def proposals(root: Path) -> list[Proposal]:
         )
     inside = overlay.rstrip("/")
     return [
-        replace(one, overlay=overlay) if inside and inside in one.cmd and not one.overlay else one
-        for one in found
+        replace(offer, overlay=overlay)
+        if inside and inside in offer.cmd and not offer.overlay
+        else offer
+        for offer in offers
     ]
 
 
 def placeholder(root: Path) -> Proposal:
     """The content of perf.toml if nothing is proposed."""
     overlay, _ = _benchmark(root)
-    return Proposal(NOTHING_TO_RUN, "./benchmark", "benchmark", overlay=overlay)
+    return Proposal(
+        "found nothing to run: write the command to measure as the `cmd` of the job",
+        "./benchmark",
+        "benchmark",
+        overlay=overlay,
+    )
 
 
 def _benchmark(root: Path) -> tuple[str, str]:
@@ -105,7 +112,7 @@ def _files(root: Path, pattern: str) -> list[Path]:
     """Files below a folder, those higher up first; none of hidden folders, and none that somebody
     else's packages brought.
     """
-    found = []
+    files = []
     for path in sorted(root.glob(pattern), key=lambda path: (len(path.parts), path))[:MOST_FILES]:
         inside = path.relative_to(root).parts
         if (
@@ -113,8 +120,8 @@ def _files(root: Path, pattern: str) -> list[Path]:
             and not {"node_modules", "vendor", "third_party"}.intersection(inside)
             and not inside[0].startswith(".")
         ):
-            found.append(path)
-    return found
+            files.append(path)
+    return files
 
 
 def _python(root: Path) -> Iterator[Proposal]:
@@ -127,64 +134,67 @@ def _python(root: Path) -> Iterator[Proposal]:
     extra, needed = _needed_by_tests(root)
     plain = Proposal("", "", "", python=(".",), requires=("pytest",), collector=PYTEST)
     full = replace(plain, python=(f".[{extra}]" if extra else ".",), requires=("pytest", *needed))
-    variants = [full, *([plain] if full != plain else [])]
+    variants = [full] if full == plain else [full, plain]
+    yield from _pytest_benchmarks(root, variants)
+    if tests := _tests(root):
+        for variant in variants:
+            yield replace(
+                variant,
+                found="a Python project with tests",
+                cmd=f"python -m pytest {shlex.quote(tests)}",
+                name="tests",
+            )
+    yield _import_of(root)
+
+
+def _pytest_benchmarks(root: Path, variants: Iterable[Proposal]) -> Iterator[Proposal]:
+    """Folders of benchmarks for pytest, then files with tests of pytest-benchmark."""
+    measuring = [
+        replace(variant, requires=tuple(dict.fromkeys((*variant.requires, "pytest-benchmark"))))
+        for variant in variants
+    ]
     for path in (root / folder for folder in BENCHMARK_FOLDERS):
-        if list(path.glob("test_*.py")) or any(
-            "benchmark" in one.name for one in path.glob("*_test.py")
-        ):
-            for one in variants:
-                requires = tuple(dict.fromkeys((*one.requires, "pytest-benchmark")))
-                yield replace(
-                    one,
-                    found="a Python project with benchmarks for pytest",
-                    cmd=f"python -m pytest {path.name}",
-                    name=path.name,
-                    requires=requires,
-                )
+        tests = [*path.glob("test_*.py"), *path.glob("*benchmark*_test.py")]
+        for variant in measuring if tests else ():
+            yield replace(
+                variant,
+                found="a Python project with benchmarks for pytest",
+                cmd=f"python -m pytest {path.name}",
+                name=path.name,
+            )
     files = [
         path.relative_to(root).as_posix()
         for path in _files(root, "**/*test*.py")
         if USES_BENCHMARK.search(_text(path))
     ]
     files = [name for name in files if name.partition("/")[0] not in BENCHMARK_FOLDERS]
-    if files:
-        for one in variants:
-            requires = tuple(dict.fromkeys((*one.requires, "pytest-benchmark")))
-            cmd = f"python -m pytest {shlex.join(files[:MOST_ARGUMENTS])}"
-            yield replace(
-                one,
-                found="a Python project with tests of pytest-benchmark",
-                cmd=cmd,
-                name="benchmarks",
-                requires=requires,
-            )
-    if tests := _tests(root):
-        for one in variants:
-            yield replace(
-                one,
-                found="a Python project with tests",
-                cmd=f"python -m pytest {shlex.quote(tests)}",
-                name="tests",
-            )
-    folders = [
+    for variant in measuring if files else ():
+        yield replace(
+            variant,
+            found="a Python project with tests of pytest-benchmark",
+            cmd=f"python -m pytest {shlex.join(files[:MOST_ARGUMENTS])}",
+            name="benchmarks",
+        )
+
+
+def _import_of(root: Path) -> Proposal:
+    """The import of a project's first package or module; without any, an empty program."""
+    packages = [
         path.parent.name
         for path in sorted([*root.glob("*/__init__.py"), *root.glob("src/*/__init__.py")])
     ]
-    package = next(
-        (
-            name
-            for name in folders
-            if name.isidentifier() and not re.match(r"(tests?|docs?|examples?)$", name)
-        ),
-        "",
-    )
-    modules = [
+    names = [
+        name
+        for name in packages
+        if name.isidentifier() and not re.match(r"(tests?|docs?|examples?)$", name)
+    ]
+    names += [
         path.stem
         for path in sorted([*root.glob("src/*.py"), *root.glob("*.py")])
         if path.stem not in ("setup", "conftest")
     ]
-    words = f"import {package or modules[0]}" if package or modules else "pass"
-    yield Proposal(
+    words = f"import {names[0]}" if names else "pass"
+    return Proposal(
         "a Python project: measure something better than its import",
         f'python -c "{words}"',
         words,
@@ -194,17 +204,13 @@ def _python(root: Path) -> Iterator[Proposal]:
 
 def _tests(root: Path) -> str:
     """The folder with a project's tests; empty without one."""
-    usual = next(
-        (
-            name
-            for name in ("tests", "test")
-            if any(any((root / name).rglob(one)) for one in ("test*.py", "*_test.py"))
-        ),
-        "",
-    )
+    for name in ("tests", "test"):
+        folder = root / name
+        if any(folder.rglob("test*.py")) or any(folder.rglob("*_test.py")):
+            return name
     # what pytest looks for
-    found = (path for pattern in ("**/test_*.py", "**/*_test.py") for path in _files(root, pattern))
-    return usual or next((str(path.parent.relative_to(root)) for path in found), "")
+    files = (path for pattern in ("**/test_*.py", "**/*_test.py") for path in _files(root, pattern))
+    return next((str(path.parent.relative_to(root)) for path in files), "")
 
 
 def _needed_by_tests(root: Path) -> tuple[str, tuple[str, ...]]:
@@ -373,9 +379,9 @@ def _native(root: Path) -> Iterator[Proposal]:
         "",
     )
     if makefile:
-        own = re.findall(r"^([\w.-]+)\s*:(?![=:])", makefile, re.MULTILINE)
+        targets = re.findall(r"^([\w.-]+)\s*:(?![=:])", makefile, re.MULTILINE)
         for target in ("bench", "benchmark", "benchmarks", "perf", "check", "test", "tests"):
-            if target in own:
+            if target in targets:
                 yield Proposal(
                     f"a project with a Makefile: make {target}",
                     f"make {target}",

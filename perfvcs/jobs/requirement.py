@@ -119,17 +119,19 @@ def _said(name: str, facts: Facts) -> str:
     value = _value(name, facts)
     if name == "memory":
         return f"{facts.memory / SIZE_UNITS['GB']:.1f}GB"
-    return ("there" if value else "missing") if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return "there" if value else "missing"
+    return str(value)
 
 
 def _in_bytes(text: str, origin: str) -> str:
     """The expression with numbers of bytes in the place of ``16GB`` and the like."""
     if len(text) > LONGEST:
         raise BadConfig(f"{origin}: `hosts` has over {LONGEST} characters: shorten it")
-    found = QUANTITY.sub(
+    expression = QUANTITY.sub(
         lambda part: str(round(float(part[1]) * SIZE_UNITS[part[2]])), text.strip()
     )
-    for node in ast.walk(ast.parse(found, mode="eval")):
+    for node in ast.walk(ast.parse(expression, mode="eval")):
         if not isinstance(node, TOKENS):
             raise ValueError(f"{type(node).__name__} is not a part of it")
-    return found
+    return expression

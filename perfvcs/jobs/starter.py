@@ -40,9 +40,7 @@ LONG, FEW, MANY = 5.0, 5, 10
 USUAL_TIMEOUT, TIMES = 60.0, 6  # seconds; and how much longer than it took an execution may take
 # where suites keep their configuration
 SUITE_FOLDERS = ("", "benchmarks", "asv_bench", "asv_benchmarks", "benchmark", "bench")
-CONFIGURATION_FILE = "asv.conf.json"
 RUNNER = "python -m perfvcs_asv"
-SUITE_FOUND = "a suite of asv, whose files run without it"
 # or a string, which may hold slashes
 COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 BENCHMARK = re.compile(r"^[ \t]*(?:async )?def (?:time|track|peakmem)_\w", re.MULTILINE)
@@ -72,14 +70,15 @@ class Proposal:
         """The commented configuration; ``seconds`` is the time of one execution, if it was
         tried.
         """
-        build = (
-            f"build = {_listed(self.build)}"
-            if self.build
-            else 'build = []  # such as ["make -j2"], in every revision'
-        )
-        overlay = (
-            f"overlay = [{quoted(self.overlay)}]" if self.overlay else '# overlay = ["bench/"]'
-        )
+        build = 'build = []  # such as ["make -j2"], in every revision'
+        if self.build:
+            build = f"build = {_listed(self.build)}"
+        overlay = '# overlay = ["bench/"]'
+        if self.overlay:
+            overlay = f"overlay = [{quoted(self.overlay)}]"
+        collectors = '# collectors = ["time"]'
+        if self.collector:
+            collectors = f"collectors = [{self.collector}]"
         python = ""
         if self.python is not None:
             python = (
@@ -96,13 +95,11 @@ class Proposal:
             cmd=quoted(self.cmd),
             executions=self.executions(seconds),
             timeout=f'"{ceil(timeout)}s"',
-            collectors=(
-                f"collectors = [{self.collector}]" if self.collector else '# collectors = ["time"]'
-            ),
+            collectors=collectors,
         )
 
     def executions(self, seconds: float | None) -> int:
-        """How many executions to propose if one takes so long."""
+        """How many executions to propose, given the ``seconds`` of one."""
         return FEW if seconds is not None and seconds > LONG else MANY
 
 
@@ -121,7 +118,7 @@ def proposals(root: Path) -> Iterator[Proposal]:
     """The whole suite of a project, then some of its modules, each with what the configuration
     requires and without.
     """
-    for path in (root / folder / CONFIGURATION_FILE for folder in SUITE_FOLDERS):
+    for path in (root / folder / "asv.conf.json" for folder in SUITE_FOLDERS):
         text = beginning(path, LARGEST_RULES)
         if not text:
             continue
@@ -140,7 +137,7 @@ def proposals(root: Path) -> Iterator[Proposal]:
             part = f": {chosen}" if chosen else ""
             for requires in dict.fromkeys((required, ())):
                 yield Proposal(
-                    SUITE_FOUND + part,
+                    f"a suite of asv, whose files run without it{part}",
                     cmd,
                     "asv",
                     overlay=f"{inside}/",
@@ -177,13 +174,10 @@ def _configured(text: str) -> tuple[str, tuple[str, ...]]:
 def _requirements(table: dict[str, object]) -> Iterator[str]:
     """One version of each package; an empty or missing one stands for the newest."""
     for name, versions in table.items():
-        known = (
-            [one for one in versions if isinstance(one, str)] if isinstance(versions, list) else []
-        )
         package = name.removeprefix("pip+")
-        if re.fullmatch(r"\w[\w.\[\]-]*", package):
-            yield (
-                f"{package}=={known[-1]}"
-                if known and re.fullmatch(r"[\w.*]+", known[-1])
-                else package
-            )
+        if not re.fullmatch(r"\w[\w.\[\]-]*", package):
+            continue
+        listed = versions if isinstance(versions, list) else []
+        pinned = [version for version in listed if isinstance(version, str)]
+        has_version = pinned and re.fullmatch(r"[\w.*]+", pinned[-1])
+        yield f"{package}=={pinned[-1]}" if has_version else package

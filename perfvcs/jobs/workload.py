@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -212,15 +213,8 @@ def parse(entry: object) -> list[Workload]:
             " 2000] }"
         )
     kinds = [kind for kind in WORKLOAD_KINDS if kind in entry]
-    known = [
-        *WORKLOAD_KINDS,
-        *(
-            WORKLOAD_KINDS[kinds[0]]
-            if kinds
-            else [key for keys in WORKLOAD_KINDS.values() for key in keys]
-        ),
-    ]
-    only(entry, known, "workloads")
+    tables = [WORKLOAD_KINDS[kinds[0]]] if kinds else WORKLOAD_KINDS.values()
+    only(entry, [*WORKLOAD_KINDS, *chain.from_iterable(tables)], "workloads")
     if len(kinds) != 1:
         both = " and ".join(f"`{kind}`" for kind in kinds)
         raise UsageError(
@@ -228,10 +222,10 @@ def parse(entry: object) -> list[Workload]:
             + (f", not {both}" if both else "")
         )
     kind = kinds[0]
-    made = {"integers": _numbers, "strings": _strings, "files": _files, "command": _outputs}[kind](
-        entry
-    )
-    return list({workload.name: workload for workload in made}.values())
+    workloads = {"integers": _numbers, "strings": _strings, "files": _files, "command": _outputs}[
+        kind
+    ](entry)
+    return list({workload.name: workload for workload in workloads}.values())
 
 
 def _numbers(entry: Mapping[str, object]) -> Iterable[Workload]:
@@ -302,7 +296,9 @@ def _filled(argv: tuple[str, ...], seed: int) -> tuple[str, ...]:
 
 def _suffix(seed: int | None) -> str:
     """The seed as part of a name; empty for the default one."""
-    return "-seeds" if seed is None else f"-seed{seed}" if seed else ""
+    if seed is None:
+        return "-seeds"
+    return f"-seed{seed}" if seed else ""
 
 
 def _digest(path: Path) -> str | None:
@@ -316,15 +312,15 @@ def _digest(path: Path) -> str | None:
             return hashlib.file_digest(file, "sha256").hexdigest()[:16]
     if not path.is_dir():
         return None
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for member in sorted(path.rglob("*")):
         if member.is_file() and not BY_PRODUCTS & set(member.relative_to(path).parts):
-            found.update(
+            digest.update(
                 f"{member.relative_to(path).as_posix()}\0{_digest(member)}\0".encode(
                     "utf-8", "surrogateescape"
                 )
             )
-    return found.hexdigest()[:16]
+    return digest.hexdigest()[:16]
 
 
 @contextmanager
