@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 STORE_FORMAT = b"perfvcs-store/1\n"
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-MAX_PATH = 4096
+MAX_PATH = 4096  # characters, as PATH_MAX of Linux
 # what a commit of the store becomes, by paths: a blob, None for none
 _Changes = Callable[[str, Import], dict[str, str | None]]
 
@@ -84,9 +84,9 @@ class Store:
                 for left in path.parent.glob(f"{prefix}*"):
                     shutil.rmtree(left, ignore_errors=True)
                 if store.head() is None:
-                    made = cls(path.with_name(f"{prefix}{os.getpid()}"), store.who)
-                    made._initialise()
-                    made.path.rename(path)
+                    new = cls(path.with_name(f"{prefix}{os.getpid()}"), store.who)
+                    new._initialise()
+                    new.path.rename(path)
         except OSError as error:
             raise unwritable(path, error) from None
         return store
@@ -150,9 +150,13 @@ class Store:
                 " back to the last state that is"
             ) from None
         if mark != blob_id(STORE_FORMAT):
-            found = next(self._git.objects([mark], 100))
-            if isinstance(found, bytes) and re.fullmatch(rb"perfvcs-store/\d+\n", found):
-                raise Newer(f"{self.path} is of format {found.decode().strip()}: update perfvcs")
+            mark_content = next(self._git.objects([mark], 100))
+            if isinstance(mark_content, bytes) and re.fullmatch(
+                rb"perfvcs-store/\d+\n", mark_content
+            ):
+                raise Newer(
+                    f"{self.path} is of format {mark_content.decode().strip()}: update perfvcs"
+                )
             raise Damaged(f"{self.path} has a damaged `format` file: run `perf fsck --restore`")
         self._whole = commit
         return commit
@@ -165,12 +169,11 @@ class Store:
         return tip
 
     def add(self, profiles: Iterable[Profile], message: str) -> list[str]:
-        """Store profiles in one commit, all or none; returns their paths in the order given.
+        """Stores profiles in one commit, all or none; returns their paths in the order given. No
+        profiles make no commit.
 
-        No profiles make no commit.
-
-        They are streamed: memory holds one profile and the paths. A profile that is there already
-        is not stored again. Raises Malformed, Unwritable, Damaged, Contended.
+        Streams them: memory holds one profile and the paths. Skips profiles that are already
+        stored. Raises Malformed, Unwritable, Damaged, Contended.
         """
         return self.replace(((None, profile) for profile in profiles), message)
 
@@ -266,8 +269,8 @@ class Store:
             )
 
     def _publish(self, stream: Import, message: str, changes: _Changes) -> list[str]:
-        """Commit changes on top of the newest state, again where someone else was faster; returns
-        the profiles that did change.
+        """Commits changes on top of the newest state, again where someone else was faster; returns
+        the profiles that changed.
         """
         deadline = time.monotonic() + locks.WRITER_PATIENCE
         done = self._attempt(stream, message, changes)
@@ -280,14 +283,14 @@ class Store:
         return done
 
     def _attempt(self, stream: Import, message: str, changes: _Changes) -> list[str] | None:
-        """What did change; None when someone moved the branch meanwhile, or holds it locked."""
+        """The paths that changed; None when someone moved the branch meanwhile, or holds a lock."""
         with locks.committing(self.path):
             tip = self.tip()
             needed = changes(tip, stream)
             if needed:
                 stream.commit(tip, self.who, int(time.time()), message, needed)
             try:
-                made = stream.finish()
+                commit = stream.finish()
             except GitFailed as error:
                 if not says(
                     error, rf"not updating refs/heads/main|but expected|{locks.LOCK_EXISTS}"
@@ -295,7 +298,7 @@ class Store:
                     raise
                 locks.break_stale(self.path)
                 return None
-            self._whole = made or tip  # as whole as the one below it
+            self._whole = commit or tip  # as whole as the one below it
         return [path for path in needed if not _reserved(path)]
 
     def read(self, path: str, *, at: str | None = None) -> Profile:
@@ -308,10 +311,10 @@ class Store:
         """The unchanged document at ``path``; raises Damaged if it cannot be read, and UsageError
         if there is none.
         """
-        found = self._raw(path)
-        if isinstance(found, Fault):
-            raise damaged(path, found.reason)
-        return found
+        document = self._raw(path)
+        if isinstance(document, Fault):
+            raise damaged(path, document.reason)
+        return document
 
     def _raw(self, path: str, at: str | None = None) -> bytes | Fault:
         blob = (

@@ -1,6 +1,4 @@
-"""What a store consists of on the disk; everything else could redirect git, and has no place in
-it.
-"""
+"""The files that a store consists of. Anything else could redirect git, and is not let in."""
 
 from __future__ import annotations
 
@@ -42,16 +40,17 @@ STANDARD = re.compile(
 
 
 def problem(store: Path) -> str | None:
-    """Why git must not run in a store, in the words of a message; None where all is as we write it.
+    """Why git must not run in a store, in the words of a message; None where everything is as we
+    write it.
 
-    Cheap: nothing is started.
+    Starts no process.
     """
     if not os.path.lexists(store):
         return None
     for name in ("config", "HEAD"):
         expected = CONFIG if name == "config" else HEAD_CONTENT
-        if (found := _content(store / name)) != expected:
-            what = "is missing" if found is None else "is not as perfvcs wrote it"
+        if (present := _content(store / name)) != expected:
+            what = "is missing" if present is None else "is not as perfvcs wrote it"
             return f"{store / name} {what}"
     for name in REDIRECTIONS:
         if os.path.lexists(store / name):
@@ -77,8 +76,8 @@ def _kind(path: Path) -> int | None:
 
 
 def restore(store: Path) -> list[str]:
-    """Leave only what a store consists of, with our own configuration; what was dropped, in
-    sentences. Nothing is followed.
+    """Leaves only what a store consists of, with our own configuration; returns what was dropped,
+    in sentences. Follows no links.
 
     A kill at any moment leaves a store that can be restored again.
     """
@@ -86,9 +85,7 @@ def restore(store: Path) -> list[str]:
     if foreign := _foreign_keys(store / "config"):
         dropped.append(f"store/config: {', '.join(foreign)}")
     for name in entries(store):
-        if _kind(store / name) != (
-            stat.S_IFDIR if name in GIT_FOLDERS else stat.S_IFREG if name in GIT_FILES else None
-        ):
+        if not _belongs(store, name):
             dropped += _dropped(store, name)
     for name in entries(store / "objects"):
         if not OF_OBJECTS.fullmatch(name):
@@ -98,11 +95,11 @@ def restore(store: Path) -> list[str]:
             if not allowed.fullmatch(name) or _kind(store / top / name) != stat.S_IFREG:
                 dropped += _dropped(store, f"{top}/{name}")
     if (text := _content(store / "packed-refs")) is not None:
-        kept = b"".join(
+        main = b"".join(
             line for line in text.splitlines(keepends=True) if line.endswith(b" refs/heads/main\n")
         )
-        if kept != text:
-            _put(store / "packed-refs", kept)
+        if main != text:
+            _put(store / "packed-refs", main)
     _put(store / "config", CONFIG)
     _put(store / "HEAD", HEAD_CONTENT)
     return dropped
@@ -113,8 +110,18 @@ def write_config(store: Path) -> None:
     _put(store / "config", CONFIG)
 
 
+def _belongs(store: Path, name: str) -> bool:
+    """Whether an entry of the store's folder is of the kind that git has there."""
+    kind = _kind(store / name)
+    if name in GIT_FOLDERS:
+        return kind == stat.S_IFDIR
+    if name in GIT_FILES:
+        return kind == stat.S_IFREG
+    return kind is None  # git has just removed it
+
+
 def _dropped(store: Path, name: str) -> list[str]:
-    """Remove one entry; the sentence about it, none for what git itself leaves in every
+    """Removes one entry; returns the sentence about it, none for what git itself leaves in every
     repository.
     """
     path = store / name
@@ -122,7 +129,7 @@ def _dropped(store: Path, name: str) -> list[str]:
     within = [f"{name}/{below}" for below in _below(path)]
     remove(path)
     silent = kind != "a symbolic link" and all(
-        USUAL_FILES.fullmatch(one) for one in within or [name]
+        USUAL_FILES.fullmatch(entry) for entry in within or [name]
     )
     return [] if silent else [f"store/{name}: {kind}"]
 
@@ -131,7 +138,7 @@ def _below(top: Path) -> list[str]:
     """The paths of everything below a folder that is not a folder itself, relative to it; links are
     not entered.
     """
-    found, waiting = [], [""]
+    paths, waiting = [], [""]
     while waiting:
         folder_name = waiting.pop()
         with contextlib.suppress(NotPlain):
@@ -141,8 +148,8 @@ def _below(top: Path) -> list[str]:
                 if is_folder and path.count("/") < MOST_LEVELS:
                     waiting.append(path)
                 else:
-                    found.append(path)
-    return found
+                    paths.append(path)
+    return paths
 
 
 def _foreign_keys(config: Path) -> list[str]:
@@ -160,10 +167,10 @@ def _content(path: Path) -> bytes | None:
     """The bytes of a plain file; None where there is none, or one that is too large to be ours."""
     try:
         with open(plain(path, os.O_RDONLY), "rb") as file:
-            found = file.read(LARGEST_CONFIGURATION + 1)
+            read = file.read(LARGEST_CONFIGURATION + 1)
     except (NotPlain, OSError):
         return None
-    return found if len(found) <= LARGEST_CONFIGURATION else None
+    return read if len(read) <= LARGEST_CONFIGURATION else None
 
 
 def _put(path: Path, content: bytes) -> None:

@@ -73,8 +73,8 @@ def refused(path: Path, error: GitFailed) -> Unwritable | None:
 
 def explain(path: Path, error: GitFailed) -> NoReturn:
     """Raise what git's error means for the store at a path: Unwritable, else Damaged."""
-    if found := refused(path, error):
-        raise found from None
+    if refusal := refused(path, error):
+        raise refusal from None
     raise Damaged(f"git cannot work on {path} ({error.reason}): run `perf fsck`") from None
 
 
@@ -157,7 +157,7 @@ def _announcing(path: Path, lock: IO[bytes]) -> Iterator[None]:
 
 
 def _announced(path: Path) -> bool:
-    """Name this process in gc.pid; False where git packs at this moment."""
+    """Names this process in gc.pid; False where git packs at this moment."""
     try:
         return _change(path, lambda: None if _git_packs(path / "gc.pid") else os.getpid())
     except FileExistsError:  # somebody is at it, or was killed
@@ -217,8 +217,8 @@ def _git_packs(place: Path) -> bool:
 
 
 def break_stale(path: Path) -> None:
-    """Remove the locks of git's killed processes: of the branch, of packed references, of the
-    commit graph, or of whatever comes.
+    """Removes the locks that git's killed processes left: of the branch, of packed references, of
+    the commit graph, or any other.
     """
     for lock in path.rglob("*.lock"):
         if lock.name not in OURS:
@@ -249,8 +249,8 @@ def pack(path: Path, git: Bare) -> None:
 
 
 def _packed(path: Path, git: Bare) -> bool:
-    """Whether git could; not where it found a lock that is in use, or that a killed one has left
-    just now.
+    """Whether git could pack; it could not where it found a lock that is in use, or that a killed
+    process has left just now.
     """
     with contextlib.suppress(FileNotFoundError):
         # git holds it for an instant, and we are the only ones who pack

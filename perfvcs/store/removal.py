@@ -1,4 +1,4 @@
-"""The record of a profile that was removed from the store, so that it stays out when stores are
+"""The record of a profile that was removed from the store: it keeps the profile out when stores are
 united.
 """
 
@@ -22,7 +22,7 @@ from perfvcs.system.foreign import UNDECODABLE
 PROFILE_PATH = re.compile(
     r"([0-9a-f]{2})/(\1(?:[0-9a-f]{38}|[0-9a-f]{62}))/([a-z0-9][a-z0-9._-]*-([0-9a-f]{12})\.json)"
 )
-MAX_FOLDED = 40
+MAX_FOLDED = 40  # characters of a folded name
 REMOVED_FOLDER = "removed"  # in the store's tree, with the paths of profiles below it
 FORMAT = "perfvcs-removal/1"
 # of a removal's document: `git fetch` brings files of up to this size at once
@@ -169,35 +169,35 @@ def decode_removal(document: bytes, path: str) -> Removal | str:
     if len(document) > LARGEST_REMOVAL:
         return f"it has over {LARGEST_REMOVAL:,} bytes"
     try:
-        found = msgspec.json.decode(document, type=Removal)
+        removal = msgspec.json.decode(document, type=Removal)
     except UNDECODABLE as error:
         return str(error)
-    if found.format != FORMAT:
-        return f"its format is {found.format!a:.40}, this version reads {FORMAT}"
-    if found.profile != path:
+    if removal.format != FORMAT:
+        return f"its format is {removal.format!a:.40}, this version reads {FORMAT}"
+    if removal.profile != path:
         return "it is about another profile"
-    if not 1 <= found.times <= MOST_TIMES:
+    if not 1 <= removal.times <= MOST_TIMES:
         return f"`times` is not between 1 and {MOST_TIMES}"
-    return found
+    return removal
 
 
 def of(document: bytes) -> Removal | None:
     """The removal in a document whose place is not known; None if it is none."""
     with suppress(*UNDECODABLE):
         path = msgspec.json.decode(document[:LARGEST_REMOVAL], type=Removal).profile
-        found = decode_removal(document, path)
-        return found if isinstance(found, Removal) and PROFILE_PATH.fullmatch(path) else None
+        removal = decode_removal(document, path)
+        return removal if isinstance(removal, Removal) and PROFILE_PATH.fullmatch(path) else None
     return None
 
 
-def later(one: bytes, other: bytes, path: str) -> bytes:
-    """Which of two documents about one profile holds; both sides of an exchange choose the same."""
-    found = [
+def later(first: bytes, second: bytes, path: str) -> bytes:
+    """The document that holds, of two about one profile; both sides of an exchange agree on it."""
+    readable = [
         (removal.times, document)
-        for document in (one, other)
+        for document in (first, second)
         if isinstance(removal := decode_removal(document, path), Removal)
     ]
-    return max(found)[1] if found else one
+    return max(readable)[1] if readable else first
 
 
 def _clipped(text: str) -> str:
@@ -223,11 +223,13 @@ def counted(
     needed = {
         path: wanted[path] for path, blob in stream.present(tip, wanted) if blob != wanted[path]
     }
-    known = _known(git, stream, tip, needed)
+    removals = _known(git, stream, tip, needed)
     for path in list(needed):
-        last = decode_removal(known[path], path) if path in known else None
+        last = decode_removal(removals[path], path) if path in removals else None
         before = last if isinstance(last, Removal) else None
-        if path in gone if needed[path] is None else before is not None and before.out:
+        goes = needed[path] is None and path in gone
+        comes_back = needed[path] is not None and before is not None and before.out
+        if goes or comes_back:
             needed[place_of(path)] = stream.blob(
                 following(path, before, who, time.time(), why).encode()
             )
@@ -240,15 +242,15 @@ def united(
     """What changes at a commit of the store when the blobs ``coming`` and ``removals`` by profiles
     join it, by paths.
     """
-    known = _known(git, stream, tip, {**coming, **removals})
+    stored = _known(git, stream, tip, {**coming, **removals})
     wanted: dict[str, str | None] = dict(coming)
-    for path in {**known, **removals}:
-        sides = [side[path] for side in (known, removals) if path in side]
+    for path in {**stored, **removals}:
+        sides = [side[path] for side in (stored, removals) if path in side]
         holds = later(sides[0], sides[-1], path)
-        if holds != known.get(path):
+        if holds != stored.get(path):
             wanted[place_of(path)] = stream.blob(holds)
-        found = decode_removal(holds, path)
-        if isinstance(found, Removal) and found.out:
+        removal = decode_removal(holds, path)
+        if isinstance(removal, Removal) and removal.out:
             wanted[path] = None
     return {
         path: wanted[path] for path, blob in stream.present(tip, wanted) if blob != wanted[path]

@@ -49,7 +49,7 @@ def problems(store: Store, git: Bare) -> list[Problem]:
         tip = store.tip()
     except Damaged as error:
         return [Problem("", str(error))]
-    found = [
+    faults = [
         Problem("", f"git fsck: {line}")
         for line in _of_objects(store, git, tip).splitlines()
         if line.strip()
@@ -63,13 +63,13 @@ def problems(store: Store, git: Bare) -> list[Problem]:
                 try:
                     verified(path, document)
                 except Damaged as error:
-                    found.append(Problem(path, error.reason))
-        found += [
+                    faults.append(Problem(path, error.reason))
+        faults += [
             Problem(place, reason) for place, reason in store.removals() if isinstance(reason, str)
         ]
     except Damaged as error:
-        found.append(Problem("", str(error)))
-    return found
+        faults.append(Problem("", str(error)))
+    return faults
 
 
 def _of_objects(store: Store, git: Bare, tip: str) -> str:
@@ -126,8 +126,8 @@ def last_whole(git: Bare, mark: bytes) -> WholeState | None:
         return WholeState(tip, commits[tip].when, objects)
     ends = commits.keys() - {commit.parent for commit in commits.values()}
     newest = sorted(ends, key=lambda end: commits[end].when, reverse=True)[:MOST_ENDS]
-    found = [state for end in newest if (state := _newest_whole(git, mark, commits, end))]
-    return max(found, key=lambda state: (state.when, len(state.objects)), default=None)
+    states = [state for end in newest if (state := _newest_whole(git, mark, commits, end))]
+    return max(states, key=lambda state: (state.when, len(state.objects)), default=None)
 
 
 def _commits(git: Bare) -> dict[str, _StoreCommit]:
@@ -139,37 +139,37 @@ def _commits(git: Bare) -> dict[str, _StoreCommit]:
     ).decode()
     ids = [line.partition(" ")[2] for line in listed.splitlines() if line.startswith("commit ")]
     asked = "".join(f"{commit}\n" for commit in ids).encode()
-    shown = (
-        git.run("log", "--no-walk=unsorted", "--stdin", "--format=%H %ct %P", data=asked).decode()
-        if ids
-        else ""
-    )
-    found = {}
+    if not ids:
+        return {}
+    shown = git.run(
+        "log", "--no-walk=unsorted", "--stdin", "--format=%H %ct %P", data=asked
+    ).decode()
+    commits = {}
     for line in shown.splitlines():
         commit, when, *parents = line.split()
-        found[commit] = _StoreCommit(parents[0] if parents else "", int(when))
-    return found
+        commits[commit] = _StoreCommit(parents[0] if parents else "", int(when))
+    return commits
 
 
 def _newest_whole(
     git: Bare, mark: bytes, commits: Mapping[str, _StoreCommit], end: str
 ) -> WholeState | None:
-    """The newest whole commit of a history: the ancestors of a whole one are whole, so halving
-    finds it.
+    """The newest whole commit of a history. Finds it by halving, since the ancestors of a whole one
+    are whole.
     """
     line = []
     while end in commits:
         line.append(end)
         end = commits[end].parent
-    found, first, beyond = None, 0, len(line)
+    newest, first, beyond = None, 0, len(line)
     while first < beyond:
         middle = (first + beyond) // 2
         objects = _whole(git, mark, line[middle])
         if objects is None:
             first = middle + 1
         else:
-            found, beyond = WholeState(line[middle], commits[line[middle]].when, objects), middle
-    return found
+            newest, beyond = WholeState(line[middle], commits[line[middle]].when, objects), middle
+    return newest
 
 
 def _whole(git: Bare, mark: bytes, commit: str) -> frozenset[str] | None:
@@ -187,11 +187,11 @@ def _whole(git: Bare, mark: bytes, commit: str) -> frozenset[str] | None:
 
 
 def restore(store: Store, git: Bare, mark: bytes) -> Restored:
-    """Let the store's branch be its last whole state, with every profile and removal on top that
+    """Sets the store's branch to its last whole state, with every profile and removal on top that
     can still be read.
 
-    What it was stays as ``DAMAGED_HEAD``; a state that is whole stays as it is. A kill at any
-    moment leaves the damaged state or the new one. Raises GitFailed, Unwritable.
+    Keeps what it was as ``DAMAGED_HEAD``; a whole state stays as it is. A kill at any moment leaves
+    the damaged state or the new one. Raises GitFailed, Unwritable.
     """
     with locks.repairing(store.path):
         state = last_whole(git, mark)
@@ -199,16 +199,16 @@ def restore(store: Store, git: Bare, mark: bytes) -> Restored:
             return Restored(state, changed=False)
         before = _paths(git, STORE_BRANCH)
         profiles, removals = _readable(git, state.objects if state else frozenset())
-        made = _joined(git, store.who, mark, state, profiles, removals)
+        restored = _joined(git, store.who, mark, state, profiles, removals)
         if tip := _tip(git):
             disk.write(store.path / KEPT_AS, f"{tip}\n".encode())
         else:  # git does not replace a reference that it cannot read
             (store.path / STORE_BRANCH).unlink(missing_ok=True)
-        git.run("update-ref", STORE_BRANCH, made)
+        git.run("update-ref", STORE_BRANCH, restored)
         git.run("update-ref", "-d", MADE_AS)
-        after = _paths(git, made)
-    known = _paths(git, state.commit) if state else set()
-    return Restored(state, len(after - known), tuple(sorted(before - after)))
+        after = _paths(git, restored)
+    whole = _paths(git, state.commit) if state else set()
+    return Restored(state, len(after - whole), tuple(sorted(before - after)))
 
 
 def _tip(git: Bare) -> str:
@@ -221,11 +221,11 @@ def _tip(git: Bare) -> str:
 
 def _paths(git: Bare, commit: str) -> set[str]:
     """The paths of all profiles at a commit, as far as they can be listed."""
-    found: set[str] = set()
+    paths: set[str] = set()
     with suppress(GitFailed):
         for entry in git.listing(commit):
-            found.add(entry.path)
-    return {path for path in found if PROFILE_PATH.fullmatch(path)}
+            paths.add(entry.path)
+    return {path for path in paths if PROFILE_PATH.fullmatch(path)}
 
 
 def _joined(
@@ -268,10 +268,10 @@ def _readable(git: Bare, apart: frozenset[str]) -> tuple[dict[str, str], dict[st
     for blob, document in zip(blobs, git.objects(blobs, MAX_PROFILE), strict=True):
         if not isinstance(document, bytes) or blob_id(document) != blob:
             continue
-        found = removal.of(document)
-        if found is not None:
-            removals[found.profile] = removal.later(
-                removals.get(found.profile, document), document, found.profile
+        removed = removal.of(document)
+        if removed is not None:
+            removals[removed.profile] = removal.later(
+                removals.get(removed.profile, document), document, removed.profile
             )
             continue
         with suppress(Malformed):
