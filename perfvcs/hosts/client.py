@@ -68,11 +68,11 @@ class Suspicion:
     times: int = 0
     until: int = 0
 
-    def add(self, flying: Flying, given: int) -> None:
-        """A worker was lost with its block, after so many were ``given`` out."""
+    def add(self, flying: Flying, turns: int) -> None:
+        """A worker was lost with its block, after ``turns`` had been given out."""
         self.hosts.append(flying.host)
         if flying.turn > self.until:
-            self.times, self.until = self.times + 1, given
+            self.times, self.until = self.times + 1, turns
 
 
 @dataclass(frozen=True)
@@ -230,10 +230,9 @@ class HostsExecutor:
         for worker, host in usable.items():
             if worker in busy or self.tally.is_over():
                 continue
-            found = self._chosen(waiting, host, set(usable.values()) - {host})
-            if found is None:
+            wanted = self._chosen(waiting, host, set(usable.values()) - {host})
+            if wanted is None:
                 continue
-            wanted = found
             if cells := self._cells(wanted):
                 task = encode(Task(self._name, wanted.block, cells))
                 self._given += 1
@@ -242,24 +241,24 @@ class HostsExecutor:
     def _is_usable(self, host: str, waiting: Iterable[Wanted]) -> bool:
         """Whether a host may run any of the blocks that wait."""
         return host not in self._aside and any(
-            self._suits(number, host) for one in waiting for number in one.cells
+            self._suits(number, host) for block in waiting for number in block.cells
         )
 
     def _chosen(self, waiting: deque[Wanted], host: str, others: set[str]) -> Wanted | None:
         """Take the first block for a host: those of its cells that the host may measure; the rest
         waits on.
         """
-        for place, one in enumerate(waiting):
-            cells = [number for number in one.cells if self._suits(number, host)]
+        for place, wanted in enumerate(waiting):
+            cells = [number for number in wanted.cells if self._suits(number, host)]
             if not cells or (
-                host in self._avoid[one.block]
+                host in self._avoid[wanted.block]
                 and any(self._suits(cells[0], other) for other in others)
             ):
                 continue
             del waiting[place]
-            if rest := [number for number in one.cells if number not in cells]:
-                waiting.insert(place, Wanted(one.block, rest))
-            return Wanted(one.block, cells)
+            if rest := [number for number in wanted.cells if number not in cells]:
+                waiting.insert(place, Wanted(wanted.block, rest))
+            return Wanted(wanted.block, cells)
         return None
 
     def _suits(self, number: int, host: str) -> bool:
@@ -277,13 +276,13 @@ class HostsExecutor:
 
     def _cells(self, wanted: Wanted) -> dict[int, list[int]]:
         """The cells of a block with the versions that still take part."""
-        found = {number: self.tally.versions_of(number) for number in wanted.cells}
-        return {number: positions for number, positions in found.items() if positions}
+        positions_by_cell = {number: self.tally.versions_of(number) for number in wanted.cells}
+        return {number: positions for number, positions in positions_by_cell.items() if positions}
 
     def _take(self, future: Future[bytes], flying: Flying, waiting: deque[Wanted]) -> None:
-        """What came back: a block, or why there is none."""
+        """Takes what came back: a block, or why there is none."""
         try:
-            found = wire.answer(future.result(HANDOVER))
+            answer = wire.answer(future.result(HANDOVER))
         except msgspec.DecodeError as error:
             self._fault(flying, f"what it sent cannot be read ({error})", waiting)
         except Exception as error:  # Dask raises what the worker raised, and errors of its own
@@ -298,18 +297,18 @@ class HostsExecutor:
             else:
                 self._fault(flying, f"{type(error).__name__}: {error}", waiting)
         else:
-            if isinstance(found, Lacks):
-                self._deliver(found, flying)
-            elif isinstance(found, Failed):
-                self._fault(flying, found.reason, waiting)
+            if isinstance(answer, Lacks):
+                self._deliver(answer, flying)
+            elif isinstance(answer, Failed):
+                self._fault(flying, answer.reason, waiting)
             else:
-                self._measured(found, flying, waiting)
+                self._measured(answer, flying, waiting)
 
     def _deliver(self, lacks: Lacks, flying: Flying) -> None:
         """Send a host what it lacks, with the block."""
         project = self.sites.project
         form = project.git("rev-parse", "--show-object-format")
-        content = bundle(project, [one.commit for one in self.parcel.versions], lacks.tips)
+        content = bundle(project, [version.commit for version in self.parcel.versions], lacks.tips)
         self.tally.progress.say(
             f"sending {len(content) + len(self._content):,} bytes to {lacks.host}"
         )
@@ -320,11 +319,11 @@ class HostsExecutor:
         )
 
     def _measured(self, measured: Measured, flying: Flying, waiting: deque[Wanted]) -> None:
-        """Keep the parts of a block that are whole; the others are repeated elsewhere, or their
-        versions given up.
+        """Keeps the complete parts of a block. The others are repeated elsewhere, or their versions
+        given up.
         """
-        for said in measured.described:
-            self.tally.describe(said)
+        for description in measured.described:
+            self.tally.describe(description)
         self.tally.warnings |= dict.fromkeys(
             f"{warning} ({measured.host})" for warning in measured.warnings
         )
@@ -368,7 +367,7 @@ class HostsExecutor:
         waiting: deque[Wanted],
         cells: Sequence[int] | None = None,
     ) -> None:
-        """A host did not measure a block: another one shall."""
+        """Puts a block back that a host did not measure, for another host."""
         self._faults[flying.host] += 1
         if self._faults[flying.host] >= FAULTS:
             self._aside[flying.host] = reason
@@ -376,8 +375,8 @@ class HostsExecutor:
         self._repeat(flying, waiting, f"failed on {flying.host}: {reason}", cells)
 
     def _lost(self, flying: Flying, waiting: deque[Wanted]) -> None:
-        """A worker is gone: the whole block is repeated, without the version that did it if that is
-        known.
+        """Repeats the whole block of a worker that is gone, without the version that did it if that
+        is known.
         """
         if not self.cluster.is_there:
             raise self.cluster.lost()
@@ -413,15 +412,15 @@ class HostsExecutor:
         waiting.appendleft(again)
 
     def _heard(self, event: tuple[float, object]) -> None:
-        """A host begins an execution."""
-        about = event[1]
-        if isinstance(about, dict) and isinstance(content := about.get("message"), bytes):
-            said = wire.reply(content)
-            if isinstance(said, Executing):
-                self._last[str(about.get("worker"))] = said.number, said.position
+        """Notes that a host begins an execution."""
+        document = event[1]
+        if isinstance(document, dict) and isinstance(content := document.get("message"), bytes):
+            reply = wire.reply(content)
+            if isinstance(reply, Executing):
+                self._last[str(document.get("worker"))] = reply.number, reply.position
 
     def _cancel(self) -> None:
-        """Nobody waits for what is still on its way."""
+        """Cancels what is still on its way."""
         for future in self._flying:
             self.cluster.cancel(future)
         self._flying.clear()

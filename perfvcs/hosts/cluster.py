@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 ANSWER = 10.0  # seconds in which a scheduler, and each worker, has to answer
 ADDRESS = re.compile(r"(?:tcp|tls)://(?:[^\s/:]+|\[[^\s/\]]+\]):([1-9]\d{0,4})/?")
-MOST_PORT = 65535
 INSTALL = "pip install 'distributed>=2026.1' 'cryptography>=42' simpleeval"
 START = "dask worker {} --nthreads 1 --nworkers 1 --resources perfvcs=1{}"
 CERTIFICATES = " --tls-ca-file CA --tls-cert CERT --tls-key KEY"
@@ -86,8 +85,8 @@ class Cluster:
         seen = self._seen()
         self.silent = {address: why for address, why in self.silent.items() if address in seen}
         new = {
-            address: about
-            for address, about in seen.items()
+            address: identity
+            for address, identity in seen.items()
             if address not in self.hosts.keys() | self.silent
         }
         if new:
@@ -111,38 +110,38 @@ class Cluster:
 
     def _checked(self, workers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
         """The hosts of workers that are as they must be."""
-        for address, about in workers.items():
+        for address, identity in workers.items():
             self.tls.require_protected(f"the worker {address}", address)
             cure = f"start one per host: `{_start(self.address)}`"
-            if about["nthreads"] != 1:
-                threads = counted(about["nthreads"], "thread")
+            if identity["nthreads"] != 1:
+                threads = counted(identity["nthreads"], "thread")
                 raise Unusable(
                     f"the worker {address} has {threads}, so that blocks would disturb each other:"
                     f" {cure}"
                 )
-            if about.get("resources", {}).get(RESOURCE) != 1:
+            if identity.get("resources", {}).get(RESOURCE) != 1:
                 raise Unusable(
                     f"the worker {address} does not have the resource {RESOURCE}=1, which makes a"
                     f" host exclusive: {cure}"
                 )
         hosts: dict[str, str] = {}
-        for address, (dask, said) in self.client.sync(self._asked, list(workers)).items():
-            if isinstance(said, TimeoutError):
+        for address, (dask, answer) in self.client.sync(self._asked, list(workers)).items():
+            if isinstance(answer, TimeoutError):
                 self.silent[address] = f"does not answer within {ANSWER:g} s: start it again"
-            elif type(said).__name__ == "FatalCommClosedError":
+            elif type(answer).__name__ == "FatalCommClosedError":
                 self.silent[address] = EXPIRED
-            if isinstance(said, OSError):
+            if isinstance(answer, OSError):
                 continue  # TimeoutError is one, too; others left just now
             _same_dask(f"the worker {address}", dask)
-            theirs, host, known = (*said, b"")[:3] if isinstance(said, tuple) else ("", "", b"")
+            theirs, host, facts = (*answer, b"")[:3] if isinstance(answer, tuple) else ("", "", b"")
             if theirs != perfvcs.__version__:
                 has = f"has perfvcs {theirs}" if theirs else "has no perfvcs that can be used"
                 cure = f"install perfvcs {perfvcs.__version__} there, as here"
                 raise Unusable(f"the worker {address} {has}: {cure}")
             present = [
-                one
-                for one, name in (self.hosts | hosts).items()
-                if name == host and one in self._seen()
+                other
+                for other, name in (self.hosts | hosts).items()
+                if name == host and other in self._seen()
             ]
             if present:
                 raise Unusable(
@@ -150,7 +149,7 @@ class Cluster:
                     " each host its own name"
                 )
             hosts[address] = host
-            self.facts[host] = wire.facts(known)
+            self.facts[host] = wire.facts(facts)
         return hosts
 
     async def _asked(self, workers: Iterable[str]) -> dict[str, tuple[str, Any]]:
@@ -163,8 +162,8 @@ class Cluster:
             versions = await scheduler.broadcast(
                 msg={"op": "versions", "packages": []}, workers=[worker], on_error="ignore"
             )
-            said = await self.client.run(work.about, workers=[worker], on_error="return")
-            return _dask_of(versions.get(worker)), said[worker]
+            answers = await self.client.run(work.about, workers=[worker], on_error="return")
+            return _dask_of(versions.get(worker)), answers[worker]
 
         async def ask_in_time(worker: str) -> tuple[str, Any]:
             try:
@@ -191,7 +190,7 @@ class Cluster:
         return future
 
     def completed(self, futures: Mapping[Future[bytes], Any]) -> list[Future[bytes]]:
-        """Those that are done, after waiting for a moment at most for any of this client's."""
+        """The tasks that are done; waits a moment at most for any of this client's."""
         # callbacks would leave a thread behind, beside which nothing forks
         from distributed import wait
 
@@ -203,12 +202,12 @@ class Cluster:
         return done
 
     def cancel(self, future: Future[bytes]) -> None:
-        """Nobody waits for this any more."""
+        """Cancels a task for which nobody waits."""
         self.flying.pop(future, None)
         future.cancel()
 
     def lost(self) -> HostsLost:
-        """What to say where the scheduler is gone."""
+        """The error where the scheduler is gone."""
         return HostsLost(f"the scheduler at {self.address} is gone: start it again, then continue")
 
     def release(self, parcel: str) -> None:
@@ -216,7 +215,7 @@ class Cluster:
         if self.is_there and self.hosts:
             # whatever it was, the session is over, and an idle measurer ends by itself
             with suppress(Exception):
-                workers = [one for one in self._seen() if one in self.hosts]
+                workers = [worker for worker in self._seen() if worker in self.hosts]
                 self.client.run(
                     work.release,
                     parcel,
@@ -246,7 +245,7 @@ def connected(scheduler: str, table: HostsTable, tls: Tls, progress: Progress) -
             address, security = stack.enter_context(on_this_machine(int(local[1])))
         elif scheduler == "ssh":
             address, security = stack.enter_context(through_ssh(table))
-        elif (named := ADDRESS.fullmatch(scheduler)) and int(named[1]) <= MOST_PORT:
+        elif (named := ADDRESS.fullmatch(scheduler)) and int(named[1]) <= 65535:
             address, security = scheduler, _security(scheduler, tls, table)
         else:
             raise Unusable(
@@ -255,16 +254,15 @@ def connected(scheduler: str, table: HostsTable, tls: Tls, progress: Progress) -
             )
         client = _client(address, scheduler, security)
         stack.callback(_close, client)
-        patience, stalled = (
-            seconds(table.patience, "[hosts] patience"),
-            seconds(table.stalled, "[hosts] stalled"),
-        )
+        patience = seconds(table.patience, "[hosts] patience")
+        stalled = seconds(table.stalled, "[hosts] stalled")
         cluster = Cluster(client, scheduler, patience, stalled, tls, progress)
-        about: Any = client.scheduler
+        dask_scheduler: Any = client.scheduler
         _same_dask(
-            f"the scheduler at {scheduler}", _dask_of(client.sync(about.versions, packages=[]))
+            f"the scheduler at {scheduler}",
+            _dask_of(client.sync(dask_scheduler.versions, packages=[])),
         )
-        listens = client.sync(about.identity, n_workers=0)["address"]
+        listens = client.sync(dask_scheduler.identity, n_workers=0)["address"]
         tls.require_protected(f"the scheduler at {scheduler}, which listens at {listens},", listens)
         if listens.startswith("tcp://") and not tls.insecure:
             progress.say(
@@ -307,12 +305,12 @@ def _client(address: str, scheduler: str, security: Security | None) -> Client:
         causes = _causes(error)
         if security is not None and (reason := refused(scheduler, causes)):
             raise Unusable(reason) from None
-        if any("version" in str(one).lower() for one in causes):
+        if any("version" in str(cause).lower() for cause in causes):
             raise Unusable(
                 f"the scheduler at {scheduler} has another version of Dask: install the same"
                 " everywhere"
             ) from None
-        if any(isinstance(one, ConnectionResetError) for one in causes):
+        if any(isinstance(cause, ConnectionResetError) for cause in causes):
             raise Unusable(
                 f"what answers at {scheduler} closes the connection: check the address, and write"
                 " tls:// for a scheduler with certificates"
@@ -329,12 +327,12 @@ def _within(address: str, security: Security | None) -> Client:
     """
     from distributed import Client
 
-    found: list[Client] = []
+    clients: list[Client] = []
     errors: list[Exception] = []
 
     def connect() -> None:
         try:
-            found.append(Client(address, timeout=ANSWER, security=security, set_as_default=False))
+            clients.append(Client(address, timeout=ANSWER, security=security, set_as_default=False))
         except Exception as error:
             errors.append(error)
 
@@ -343,18 +341,18 @@ def _within(address: str, security: Security | None) -> Client:
     thread.join(ANSWER + POLL)
     if errors:
         raise errors[0]
-    if not found:
+    if not clients:
         raise TimeoutError
-    return found[0]
+    return clients[0]
 
 
 def _causes(error: BaseException | None) -> list[BaseException]:
     """An exception and all that led to it."""
-    found: list[BaseException] = []
-    while error is not None and error not in found:
-        found.append(error)
+    causes: list[BaseException] = []
+    while error is not None and error not in causes:
+        causes.append(error)
         error = error.__cause__ or error.__context__
-    return found
+    return causes
 
 
 def _close(client: Client) -> None:

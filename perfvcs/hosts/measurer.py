@@ -44,7 +44,6 @@ from perfvcs.system.children import keeping
 from perfvcs.system.disk import entries, make_folder, remove
 
 IDLE = 300.0  # seconds without a task after which it ends
-PARCEL = "parcel"
 
 
 class HostExecutor(LocalExecutor):
@@ -96,10 +95,10 @@ class Measurer:
         wire.send(self.answers, message)
 
     def answer(self, task: Task) -> bytes:
-        """Measure a block; what goes wrong on this host is an answer, too."""
+        """Measures a block; a failure of this host is an answer, too."""
         try:
-            found = self._prepared(task)
-            return encode(found if isinstance(found, Lacks) else self._measure(found, task))
+            session = self._prepared(task)
+            return encode(session if isinstance(session, Lacks) else self._measure(session, task))
         except PerfError as error:
             return encode(Failed(self.host, str(error)))
         except OSError as error:
@@ -119,7 +118,7 @@ class Measurer:
             return self._session
         self.close()
         home = self.root / ".perf"
-        path = home / PARCEL
+        path = home / "parcel"
         if task.delivery is not None:
             sent = wire.delivery(task.delivery)
             project = clone(self.root, sent.form)
@@ -140,7 +139,7 @@ class Measurer:
         # the client has chosen this host
         cells = [replace(cell, hosts="") for cell in parcel.chosen()]
         sites = Sites(
-            project, home, config, cells, [one.version for one in parcel.versions], knobs(config)
+            project, home, config, cells, [sent.version for sent in parcel.versions], knobs(config)
         )
         quiet: Progress = Silent()
 
@@ -174,9 +173,9 @@ class Measurer:
             if block.block == task.block and block.seen.keys() >= set(positions)
         ]
         places = [
-            CellPlace(one.job, position, seen.engine)
-            for one in blocks
-            for position, seen in one.seen.items()
+            CellPlace(block.job, position, seen.engine)
+            for block in blocks
+            for position, seen in block.seen.items()
         ]
         lost = [
             Lost(number, position, self._reason(session, number, position))
@@ -190,30 +189,30 @@ class Measurer:
         """Why a job failed on a version."""
         version, name = session.versions[position].name, session.names[number]
         reasons = [
-            one.reason
-            for one in session.failures
-            if one.version == version and (one.name == name or not one.label)
+            failure.reason
+            for failure in session.failures
+            if failure.version == version and (failure.name == name or not failure.label)
         ]
         return reasons[-1] if reasons else "it was not measured"
 
     def _describe(self, session: Session, places: Sequence[CellPlace]) -> list[Described]:
-        """What is to be said of series, as far as it was not said before."""
-        found = []
+        """Describes the series that are new or have changed since they were described."""
+        descriptions = []
         for place, about in session.executor.describe(places).items():
             environment = structs.replace(
                 about.environment, notes=about.environment.notes | {WORKER: self.host}
             )
-            said = Described(
+            description = Described(
                 self.host, place.number, place.position, about.job, environment, about.reached
             )
             before = self._described.get(place[:2])
             if before is None or (before.about, before.environment.warnings) != (
-                said.about,
+                description.about,
                 environment.warnings,
             ):
-                self._described[place[:2]] = said
-            found.append(self._described[place[:2]])
-        return found
+                self._described[place[:2]] = description
+            descriptions.append(self._described[place[:2]])
+        return descriptions
 
     def close(self) -> None:
         """End the session, and take its checkouts away."""
@@ -230,7 +229,7 @@ def _sweep(project: Project, home: Path) -> None:
 
 
 def _listen(questions: IO[bytes], waiting: Queue[bytes | None], busy: threading.Event) -> None:
-    """Pass tasks on; where the worker is gone, end in good order, also in the middle of an
+    """Passes tasks on. Where the worker is gone, ends in good order, even in the middle of an
     execution.
     """
     while (message := wire.receive(questions)) is not None:

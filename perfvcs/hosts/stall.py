@@ -1,9 +1,9 @@
-"""The watch over a measured program: where all of it waits for itself, it is ended and named
+"""Watches a measured program, and ends it and names the calls where all of it waits for itself
 (Kalibera 2006, 8.3).
 
-A thread is waiting for itself where it sleeps in a call that only another process or thread can
-end: a lock without a time-out, the end of a child, a signal. One that computes, sleeps for a time
-or waits for input or output is not stalled, however long that takes.
+A thread waits for itself where it sleeps in a call that only another process or thread can end: a
+lock without a time-out, the end of a child, a signal. A thread that computes, sleeps for a time or
+waits for input or output is not stalled, however long that takes.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ def _busy() -> float:
 
 def _own() -> float:
     """Seconds that this process and what it started have worked."""
-    found = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in found)
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 class Stall:
@@ -96,7 +96,7 @@ class Stall:
         self._done = threading.Event()
 
     def watch(self, top: int) -> None:
-        """MarkStyle at all processes below ``top`` until ``close``; end them once all of them have
+        """Looks at all processes below ``top`` until ``close``; ends them once all of them have
         waited for themselves all the time.
         """
         still, before = 0, ""
@@ -119,13 +119,13 @@ class Stall:
 @contextmanager
 def watching(seconds: float) -> Iterator[Stall]:
     """Watch what this process starts meanwhile."""
-    found = Stall(seconds)
-    thread = threading.Thread(target=found.watch, args=(os.getpid(),), daemon=True, name="stall")
+    stall = Stall(seconds)
+    thread = threading.Thread(target=stall.watch, args=(os.getpid(),), daemon=True, name="stall")
     thread.start()
     try:
-        yield found
+        yield stall
     finally:
-        found.close()
+        stall.close()
         thread.join()
 
 
@@ -139,13 +139,13 @@ def below(top: int) -> list[int]:
             and state[0] not in "ZX"
         ):
             parents.setdefault(int(state[1]), []).append(int(entry.name))
-    found: list[int] = []
+    descendants: list[int] = []
     waiting = [top]
     while waiting:
         children = parents.get(waiting.pop(), [])
-        found += children
+        descendants += children
         waiting += children
-    return found
+    return descendants
 
 
 def measured(top: int) -> list[int]:
@@ -156,11 +156,11 @@ def measured(top: int) -> list[int]:
 
 
 def stuck(pids: list[int]) -> str:
-    """Who waits in which call for itself, with the time that each has computed; empty where anybody
-    may go on by itself.
+    """The threads that wait for themselves, each in which call, with the time that it has computed;
+    empty where any thread may go on by itself.
     """
     names = CALLS.get(platform.machine(), {})
-    said, times = [], []
+    waits, times = [], []
     for pid in pids:
         for task in _tasks(pid):
             state, call = _stat(task), _call(task)
@@ -172,8 +172,8 @@ def stuck(pids: list[int]) -> str:
             if name == "futex" and (len(call) <= TIMEOUT or call[TIMEOUT]):
                 return ""
             times.append(f"{pid}:{state[11]}+{state[12]}")
-            said.append(f"{_name(pid)} ({pid}) waits in {name}")
-    return f"{', '.join(dict.fromkeys(said))}|{' '.join(times)}" if said else ""
+            waits.append(f"{_name(pid)} ({pid}) waits in {name}")
+    return f"{', '.join(dict.fromkeys(waits))}|{' '.join(times)}" if waits else ""
 
 
 def _tasks(pid: int) -> list[Path]:

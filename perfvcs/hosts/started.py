@@ -69,9 +69,9 @@ def on_this_machine(count: int) -> Iterator[tuple[str, Security]]:
             resources={RESOURCE: 1},
             silence_logs=logging.CRITICAL,
             security=security,
-        ) as found,
+        ) as cluster,
     ):
-        yield found.scheduler_address, security
+        yield cluster.scheduler_address, security
 
 
 @contextmanager
@@ -130,9 +130,9 @@ class _Host:
             if not line:
                 break
         self.errors.seek(0)
-        said = self.errors.read().decode(errors="replace").split("\n")
+        errors = self.errors.read().decode(errors="replace").split("\n")
         reason = next(
-            (line.strip() for line in reversed(said) if line.strip()),
+            (line.strip() for line in reversed(errors) if line.strip()),
             f"no answer within {STARTED:g} s",
         )
         raise Unusable(
@@ -161,13 +161,13 @@ class _Host:
 @contextmanager
 def _ended_together() -> Iterator[list[_Host]]:
     """Those that are put into this list end at the same time."""
-    found: list[_Host] = []
+    hosts: list[_Host] = []
     try:
-        yield found
+        yield hosts
     finally:
-        for host in found:
+        for host in hosts:
             host.end()
-        for host in found:
+        for host in hosts:
             host.wait()
 
 

@@ -45,7 +45,7 @@ class Tls:
         return self != Tls()
 
     def filled(self, table: HostsTable) -> Tls:
-        """With the paths of perf.toml where no option names one."""
+        """The certificates, with the paths of perf.toml where no option names one."""
         ca, cert, key = (
             self.ca or table.tls_ca,
             self.cert or table.tls_cert,
@@ -168,8 +168,12 @@ def refused(scheduler: str, causes: Iterable[BaseException]) -> str:
     """
     import ssl
 
-    failed = [one for one in causes if isinstance(one, ssl.SSLError) or "ssl" in str(one).lower()]
-    codes = {one.verify_code for one in failed if isinstance(one, ssl.SSLCertVerificationError)}
+    failed = [
+        cause for cause in causes if isinstance(cause, ssl.SSLError) or "ssl" in str(cause).lower()
+    ]
+    codes = {
+        cause.verify_code for cause in failed if isinstance(cause, ssl.SSLCertVerificationError)
+    }
     theirs = f"the certificate of the scheduler at {scheduler}, or its authority's,"
     if EXPIRED in codes:
         return f"{theirs} has expired: make new ones, and start it again"

@@ -160,7 +160,7 @@ class SentVersion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def version(self) -> Version:
-        """As a session has it."""
+        """The version as a session has it."""
         if not self.product:
             return Version(self.commit)
         return Version(
@@ -188,19 +188,24 @@ class Parcel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     def chosen(self) -> list[Cell]:
         """The cells, in the order of the session; raises UsageError where a job is not there."""
-        known = {(cell.label, cell.collector_name): cell for cell in matrix(self.config)}
-        found = []
-        for one in self.cells:
-            if (one.label, one.collector) not in known:
+        cells_by_name = {(cell.label, cell.collector_name): cell for cell in matrix(self.config)}
+        travelled = []
+        for picked in self.cells:
+            if (picked.label, picked.collector) not in cells_by_name:
                 raise UsageError(
-                    f"this host knows no job `{one.label}` ({one.collector}): install the same"
-                    " collectors everywhere"
+                    f"this host knows no job `{picked.label}` ({picked.collector}): install the"
+                    " same collectors everywhere"
                 )
-            cell, left_out = known[one.label, one.collector], frozenset(one.left_out)
-            found.append(
-                replace(cell, warmup=one.warmup, retries=one.retries, left_out=left_out, auto=None)
+            travelled.append(
+                replace(
+                    cells_by_name[picked.label, picked.collector],
+                    warmup=picked.warmup,
+                    retries=picked.retries,
+                    left_out=frozenset(picked.left_out),
+                    auto=None,
+                )
             )
-        return found
+        return travelled
 
 
 def parcel(sites: Sites, identity: Identity, stalled: float) -> Parcel:
@@ -242,18 +247,19 @@ def parcel(sites: Sites, identity: Identity, stalled: float) -> Parcel:
             )
             for cell in sites.cells
         ],
-        versions=[
-            (
-                SentVersion(one.commit, one.product.name, one.product.digest, one.product.words)
-                if one.product
-                else SentVersion(one.commit)
-            )
-            for one in sites.versions
-        ],
+        versions=list(map(_sent, sites.versions)),
         files=_files(sites.project.root, sites.config.overlay),
         environment=_open(without_secrets(environment), tokens),
         stalled=stalled,
     )
+
+
+def _sent(version: Version) -> SentVersion:
+    """A version as it travels."""
+    product = version.product
+    if product is None:
+        return SentVersion(version.commit)
+    return SentVersion(version.commit, product.name, product.digest, product.words)
 
 
 def _open(variables: Mapping[str, str], tokens: Sequence[str]) -> dict[str, str]:
@@ -269,7 +275,7 @@ def _files(root: Path, overlay: Sequence[str]) -> list[ParcelFile]:
     """The files of the overlay; an entry that is a link travels as what it leads to, links in a
     folder as links.
     """
-    found: dict[str, ParcelFile] = {}
+    files: dict[str, ParcelFile] = {}
     size = 0
     for entry in overlay:
         top, place = overlay_source(root, entry)
@@ -283,10 +289,10 @@ def _files(root: Path, overlay: Sequence[str]) -> list[ParcelFile]:
                         f"overlay has more than {LARGEST_OVERLAY >> 30} GiB, too much to send to"
                         " hosts: let `build` fetch large files"
                     )
-                found[name] = ParcelFile(
+                files[name] = ParcelFile(
                     name, path.lstat().st_mode & 0o777, content, path.is_symlink()
                 )
-    return list(found.values())
+    return list(files.values())
 
 
 def lay_out(files: Sequence[ParcelFile], root: Path) -> None:

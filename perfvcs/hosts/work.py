@@ -84,19 +84,20 @@ def measure(project: str, topic: str, task: bytes) -> bytes:
     Says under ``topic`` which execution begins.
     """
     wanted = wire.task(task).parcel
-    own = slot()
+    our_slot = slot()
     beside = _State.measurer
     if beside is None or beside.parcel != wanted or beside.process.poll() is not None:
         release()
         if _State.closing is not None:
             _State.closing.join()
-        beside = _State.measurer = _Beside(own, project, wanted)
+        beside = _State.measurer = _Beside(our_slot, project, wanted)
     answer = beside.ask(task, topic)
     if answer is None:
         release()
         return wire.encode(
             Failed(
-                own.host, "the process that measures was ended: see the host's log for who did it"
+                our_slot.host,
+                "the process that measures was ended: see the host's log for who did it",
             )
         )
     return answer
@@ -115,7 +116,7 @@ def release(parcel: str = "") -> None:
 class _Beside:
     """The measurer of this worker."""
 
-    def __init__(self, own: Slot, project: str, parcel: str) -> None:
+    def __init__(self, our_slot: Slot, project: str, parcel: str) -> None:
         self.parcel = parcel
         reading, writing = os.pipe()
         command = [
@@ -123,8 +124,8 @@ class _Beside:
             "-P",
             "-m",
             "perfvcs.hosts.measurer",
-            str(own.folder / project),
-            own.host,
+            str(our_slot.folder / project),
+            our_slot.host,
             str(writing),
         ]
         # it holds the lock, too, so that no other worker takes the folder before it is gone
@@ -132,7 +133,7 @@ class _Beside:
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
-            pass_fds=(writing, own.lock.fileno()),
+            pass_fds=(writing, our_slot.lock.fileno()),
             start_new_session=True,
         )
         os.close(writing)
@@ -146,8 +147,8 @@ class _Beside:
         except OSError:
             return None
         while (message := wire.receive(self.answers)) is not None:
-            said = wire.reply(message)
-            if not isinstance(said, Executing):
+            reply = wire.reply(message)
+            if not isinstance(reply, Executing):
                 return message
             _log(topic, message)
         return None
