@@ -69,7 +69,7 @@ def summary(verdict: CiVerdict, most: int = SUMMARY) -> str:
 
 
 def _joined(verdict: CiVerdict, top: str, most: int, *, verbose: bool) -> str:
-    """Banner, report, receipt and notes, the report cut where all of it does not fit."""
+    """Banner, report, receipt and notes; cuts the report where not all of it fits."""
     partly = (
         verdict.receipt.settled < verdict.receipt.comparisons
         or not verdict.report.judged_by.is_plain
@@ -78,29 +78,24 @@ def _joined(verdict: CiVerdict, top: str, most: int, *, verbose: bool) -> str:
     pair = " → ".join(
         escape(revision(name)) for name in (verdict.report.baseline, verdict.report.target)
     )
-    said = [
+    sentences = [
         shorten(verdict.sentence(), HEADLINE),
         criteria(verdict.report.judged_by, whole=verbose),
     ]
-    headline = escape(". ".join(filter(None, said)))
+    headline = escape(". ".join(filter(None, sentences)))
     head = f"{top}> [!{banner}]\n> **perf ci** {pair}: {headline}.\n\n"
-    empty = not verdict.report.changes
-    whole = (
-        ""
-        if empty
-        else markdown(
+    body = ""
+    if verdict.report.changes:
+        whole = markdown(
             verdict.report,
             causes=verdict.causes_by_unit,
             following=verdict.following,
             verbose=verbose,
         )
-    )
-    body = whole.partition("\n\n")[2]  # its first paragraph is the sentence
+        body = whole.partition("\n\n")[2]  # its first paragraph is the sentence
     receipt = "".join(f"- {line}\n" for line in verdict.receipt.lines())
-    notes = "".join(
-        f"\nNote: {escape(note)}\n"
-        for note in (*(() if verdict.word == "failed" else verdict.why[1:]), *verdict.notes)
-    )
+    why = [] if verdict.word == "failed" else verdict.why[1:]
+    notes = "".join(f"\nNote: {escape(note)}\n" for note in (*why, *verdict.notes))
     took = f"\n<sub>took {duration(verdict.seconds)}</sub>\n"
     end = f"\n\n{receipt}{notes}{took}"
     room = most - len((head + CUT + took).encode())
@@ -119,9 +114,9 @@ def _cut(text: str, room: int) -> str:
 
 def lines(verdict: CiVerdict, width: int = COLUMNS) -> list[str]:
     """The report as `perf check` prints it, or why there is none, and the error receipt."""
-    found: list[str] = []
+    report: list[str] = []
     if verdict.report.changes:
-        found += [
+        report += [
             screen(
                 verdict.report,
                 causes=verdict.causes_by_unit,
@@ -132,13 +127,13 @@ def lines(verdict: CiVerdict, width: int = COLUMNS) -> list[str]:
         ]
     if not verdict.report.changes or verdict.word in ("failed", "unsettled"):
         pair = f"{revision(verdict.report.baseline)} -> {revision(verdict.report.target)}"
-        said = verdict.sentence() if verdict.report.changes else verdict.headline()
-        found += wrap(f"{pair}: {said}", width, subsequent_indent="  ")
+        summary = verdict.sentence() if verdict.report.changes else verdict.headline()
+        report += wrap(f"{pair}: {summary}", width, subsequent_indent="  ")
     for line in verdict.receipt.lines():
-        found += wrap(line, width, subsequent_indent="  ")
+        report += wrap(line, width, subsequent_indent="  ")
     for note in verdict.notes:
-        found += wrap(f"note: {note}", width, subsequent_indent="  ")
-    return [*found, f"took {duration(verdict.seconds)}"]
+        report += wrap(f"note: {note}", width, subsequent_indent="  ")
+    return [*report, f"took {duration(verdict.seconds)}"]
 
 
 def document(verdict: CiVerdict) -> bytes:
@@ -203,7 +198,8 @@ def page(verdict: CiVerdict, check: Check) -> str:
 
     profiles = check.outcome.profiles if check.outcome else []
     sides = [
-        [one for one in profiles if bool(one.design.version) == later] for later in (False, True)
+        [profile for profile in profiles if bool(profile.design.version) == later]
+        for later in (False, True)
     ]
     names = [revision(name) for name in (verdict.report.baseline, verdict.report.target)]
     notes = [f"{verdict.headline()}.", *verdict.receipt.lines(), *verdict.notes]

@@ -155,24 +155,24 @@ def _decoded(document: bytes) -> Any:
 def _refused(error: HTTPError) -> ForgeFailed:
     """The error for an answer other than success."""
     status, after = error.code, _after(error.headers)
-    said = f"{status}{_said(error)}"
+    answer = f"{status}{_said(error)}"
     limited = status == 403 and (
         after is not None or error.headers.get("X-RateLimit-Remaining") == "0"
     )
     if status == 429 or status >= 500 or limited:
-        return TryLater(f"it answers {said}", status, after)
+        return TryLater(f"it answers {answer}", status, after)
     if 300 <= status < 400:
         return ForgeFailed(f"it answers {status}, a redirection, which is not followed", status)
-    return ForgeFailed(f"it answers {said}", status)
+    return ForgeFailed(f"it answers {answer}", status)
 
 
 def _said(error: HTTPError) -> str:
     """The service's own words."""
     try:
-        found = msgspec.json.decode(error.read(CHUNK_BYTES))
+        answer = msgspec.json.decode(error.read(CHUNK_BYTES))
     except (*UNDECODABLE, OSError):
         return ""
-    message = found.get("message") if isinstance(found, dict) else None
+    message = answer.get("message") if isinstance(answer, dict) else None
     return f" ({shorten(message, SAID)})" if isinstance(message, str) and message else ""
 
 
@@ -205,34 +205,38 @@ class Talk:
         one.
         """
         ours = [
-            one for one in self._all() if str(one.get("body") or "").lstrip().startswith(marker)
+            comment
+            for comment in self._all()
+            if str(comment.get("body") or "").lstrip().startswith(marker)
         ]
-        return min(ours, key=lambda one: not _by_program(one), default=None)
+        return min(ours, key=lambda comment: not _by_program(comment), default=None)
 
     def _all(self) -> Iterator[dict[str, Any]]:
         for page in range(1, PAGES + 1):
-            found = self.forge.ask("GET", f"{self.comments}?per_page={PAGE}&page={page}")
-            if not isinstance(found, list):
+            comments = self.forge.ask("GET", f"{self.comments}?per_page={PAGE}&page={page}")
+            if not isinstance(comments, list):
                 raise ForgeFailed("its answer is not a list of comments")
             yield from (
-                one for one in found if isinstance(one, dict) and isinstance(one.get("id"), int)
+                comment
+                for comment in comments
+                if isinstance(comment, dict) and isinstance(comment.get("id"), int)
             )
-            if len(found) < PAGE:
+            if len(comments) < PAGE:
                 return
 
     def write(self, marker: str, text: str, *, new: bool) -> str:
         """Replace the comment with the marker by the text; without such a comment, add one if it
         may be ``new``.
         """
-        known = self.find(marker)
-        if known is None and not new:
+        comment = self.find(marker)
+        if comment is None and not new:
             return "no comment: nothing changed"
-        if known is None:
+        if comment is None:
             self.forge.ask("POST", self.comments, {"body": text})
             return "comment written"
-        if known.get("body") == text:
+        if comment.get("body") == text:
             return "comment is unchanged"
-        self.forge.ask(self.update, self.one.format(known["id"]), {"body": text})
+        self.forge.ask(self.update, self.one.format(comment["id"]), {"body": text})
         return "comment updated"
 
 
@@ -246,15 +250,15 @@ def publish(
     silence: float | None = None,
     pause: float = FIRST_PAUSE,
 ) -> str:
-    """Write or update the comment; what came of it, in one sentence.
+    """Writes or updates the comment; returns what came of it, in one sentence.
 
-    Whatever happens, nothing is raised, and it takes so many seconds.
+    Raises nothing, whatever happens, and takes ``seconds`` at most.
     """
-    said = [f"no comment: the service took longer than {seconds:.0f} s"]
+    outcome = [f"no comment: the service took longer than {seconds:.0f} s"]
 
     def work() -> None:
         try:
-            said[0] = _tried(
+            outcome[0] = _tried(
                 job,
                 marker,
                 text,
@@ -264,15 +268,15 @@ def publish(
                 pause=pause,
             )
         except PerfError as error:
-            said[0] = f"no comment: {error}"
+            outcome[0] = f"no comment: {error}"
         except Exception as error:  # a comment never decides how the job ends
-            said[0] = f"no comment: {type(error).__name__}: {shorten(str(error), 200)}"
+            outcome[0] = f"no comment: {type(error).__name__}: {shorten(str(error), 200)}"
 
     # of its own, since a service that sends a byte now and then keeps a socket busy for ever
     worker = Thread(target=work, daemon=True)
     worker.start()
     worker.join(seconds)
-    return said[0]
+    return outcome[0]
 
 
 def _tried(
@@ -285,8 +289,8 @@ def _tried(
     silence: float | None,
     pause: float,
 ) -> str:
-    """All of it again where it may succeed later: what was written by a try that broke off is found
-    by the next one.
+    """Tries all of it again where it may succeed later: the next try finds what a broken-off one
+    has written.
     """
     if job.platform == "plain":
         return "no comment: there is no service to write it to"
@@ -360,14 +364,15 @@ def _number(job: Surroundings, forge: ForgeService) -> int | None:
     """
     if not job.head:
         return None
-    found = forge.ask("GET", f"repos/{job.project}/commits/{job.head}/pulls?per_page={PAGE}")
-    for one in found if isinstance(found, list) else ():
-        head = one.get("head") if isinstance(one, dict) else None
-        number = one.get("number") if isinstance(one, dict) else None
+    requests = forge.ask("GET", f"repos/{job.project}/commits/{job.head}/pulls?per_page={PAGE}")
+    for request in requests if isinstance(requests, list) else ():
+        if not isinstance(request, dict):
+            continue
+        head, number = request.get("head"), request.get("number")
         if (
             isinstance(head, dict)
             and head.get("sha") == job.head
-            and one.get("state") == "open"
+            and request.get("state") == "open"
             and isinstance(number, int)
         ):
             return number

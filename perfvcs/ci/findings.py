@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 HUNKS = 10  # of a blamed function
 MESSAGE_CHARACTERS = 1000
-SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_SARIF_RESULTS = 5000  # results that GitHub shows of a run
 RULE = {
     "id": "performance-degradation",
@@ -76,14 +75,14 @@ class BenchmarkPlaces:
             project.git("ls-tree", "-r", "-z", "--name-only", target.commit).split("\0")
         )
         self._blamed: Mapping[str, SourcePlace] = {
-            found.job: SourcePlace(
+            result.job: SourcePlace(
                 hunk.path, max(1, hunk.new[0]), max(1, hunk.new[0] + hunk.new[1] - 1)
             )
-            for found in sorted(
-                of_pair(repository, baseline.commit, target.commit), key=lambda one: one.made
+            for result in sorted(
+                of_pair(repository, baseline.commit, target.commit), key=lambda blame: blame.made
             )
-            if found.cause is not None and found.verdict in ("proved", "contributes")
-            for hunk in reversed(found.cause.hunks[:HUNKS])
+            if result.cause is not None and result.verdict in ("proved", "contributes")
+            for hunk in reversed(result.cause.hunks[:HUNKS])
         }
         self._text = (
             source_lines(project.git("show", f"{target.commit}:{RULES_FILE}"))
@@ -125,19 +124,19 @@ def workflow_commands(verdict: CiVerdict) -> list[str]:
     """
     certain = [alarm for alarm in verdict.alarms if alarm.certain]
     others = [alarm for alarm in verdict.alarms if not alarm.certain]
-    found = [
+    commands = [
         _command("error", alarm.text, alarm.place.path, alarm.place.line, alarm.place.end)
         for alarm in certain[:OF_A_KIND]
     ]
     warns = verdict.word in ("unsettled", "failed") or not verdict.report.judged_by.is_plain
     room = OF_A_KIND - warns
-    found += [
+    commands += [
         _command("warning", alarm.text, alarm.place.path, alarm.place.line, alarm.place.end)
         for alarm in others[:room]
     ]
-    said = " ".join([f"{verdict.headline()}.", *verdict.receipt.lines()])
-    found.append(_command("warning" if warns else "notice", said))
-    return found[:IN_ALL]
+    text = " ".join([f"{verdict.headline()}.", *verdict.receipt.lines()])
+    commands.append(_command("warning" if warns else "notice", text))
+    return commands[:IN_ALL]
 
 
 @contextmanager
@@ -191,7 +190,11 @@ def sarif(verdict: CiVerdict) -> bytes:
             "judgedBy": criteria(verdict.report.judged_by),
         },
     }
-    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    log = {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [run],
+    }
     return json_text(log).encode()
 
 
@@ -200,8 +203,8 @@ def fingerprint(alarm: Alarm) -> str:
     shown.
     """
     first = alarm.first
-    about = [first.job, first.uid, first.metric, alarm.place.path]
-    return hashlib.sha256(msgspec.json.encode(about)).hexdigest()
+    identity = [first.job, first.uid, first.metric, alarm.place.path]
+    return hashlib.sha256(msgspec.json.encode(identity)).hexdigest()
 
 
 def _result(alarm: Alarm, receipt: list[str]) -> dict[str, Any]:

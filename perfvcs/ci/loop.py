@@ -59,14 +59,14 @@ class Heard:
         self.inner.drop(steps)
 
     def say(self, line: str) -> None:
-        """Handed on, without tokens."""
+        """Hands the line on, without tokens."""
         self.inner.say(hidden(line, os.environ))
 
     def fail(self, failure: str) -> None:
-        """Remembered and handed on, without tokens."""
-        said = hidden(failure, os.environ)
-        self.failed.append(shorten(said, NOTE))
-        self.inner.fail(said)
+        """Remembers the failure and hands it on, without tokens."""
+        reason = hidden(failure, os.environ)
+        self.failed.append(shorten(reason, NOTE))
+        self.inner.fail(reason)
 
 
 @dataclass(frozen=True)
@@ -93,17 +93,15 @@ def judge(rig: Rig, wanted: LoopRequest) -> tuple[CiVerdict, Check]:
     """
     began, heard, repository = time.monotonic(), Heard(rig.progress), rig.repository
     ends = State(wanted.baseline), State(wanted.target)
-    notes = [said] if wanted.pull and (said := _pull(repository, wanted.pull)) else []
+    notes = [note] if wanted.pull and (note := _pull(repository, wanted.pull)) else []
     criteria = repository.criteria(*ends, committed=True)
     check, why = _measured(rig.watched(heard), wanted, ends, criteria.judged_by)
     outcome, report = check.outcome, check.report
     pairs = [profile.design.executions for profile in outcome.profiles] if outcome else []
     errors = receipt(repository, report, pairs, criteria.rules)
-    word = (
-        "untouched"
-        if wanted.baseline == wanted.target
-        else word_of(report, errors, failures=bool(heard.failed))
-    )
+    word = word_of(report, errors, failures=bool(heard.failed))
+    if wanted.baseline == wanted.target:
+        word = "untouched"
     if word == "untouched":
         why = [_why(repository, wanted)]
     elif word == "failed":
@@ -111,7 +109,7 @@ def judge(rig: Rig, wanted: LoopRequest) -> tuple[CiVerdict, Check]:
     elif errors.alarms and errors.alarms.refused:
         why = ["HEAD against itself is called changed too often on this machine (see below)"]
     warnings = outcome.warnings if outcome else []
-    known = _background(check, remote=wanted.remote)
+    background = _background(check, remote=wanted.remote)
     verdict = CiVerdict(
         word=word,
         report=report,
@@ -119,8 +117,8 @@ def judge(rig: Rig, wanted: LoopRequest) -> tuple[CiVerdict, Check]:
         why=why,
         alarms=_alarms(repository, rig.config, ends, report),
         notes=[*notes, *(shorten(hidden(warning, os.environ), NOTE) for warning in warnings)],
-        causes=[CausesOfUnit(*unit, lines) for unit, lines in known.causes.items()],
-        following=known.sentences,
+        causes=[CausesOfUnit(*unit, lines) for unit, lines in background.causes.items()],
+        following=background.sentences,
         seconds=time.monotonic() - began,
     )
     return _hidden(verdict), check
@@ -140,8 +138,8 @@ def _measured(
         check = measure(rig, names, wanted.request, wanted.asked, select=wanted.select)
         return check, []
     except (NothingToCompare, CollectFailed) as error:
-        said = shorten(hidden(str(error), os.environ), NOTE)
-        return Check(rig.repository, *ends, nothing), [said]
+        reason = shorten(hidden(str(error), os.environ), NOTE)
+        return Check(rig.repository, *ends, nothing), [reason]
 
 
 def _hidden(verdict: CiVerdict) -> CiVerdict:
@@ -195,9 +193,9 @@ def _background(check: Check, *, remote: bool) -> Background:
     """What the report says beyond its verdicts; on a service's machine the next step is one for
     another clone.
     """
-    known = check.background()
+    background = check.background()
     elsewhere = _on_the_branch(check) if remote else ""
-    return msgspec.structs.replace(known, following=elsewhere) if elsewhere else known
+    return msgspec.structs.replace(background, following=elsewhere) if elsewhere else background
 
 
 def _on_the_branch(check: Check) -> str:
@@ -225,11 +223,8 @@ def _alarms(
     """The benchmarks that became worse, those that matter most first."""
     from perfvcs.ci.findings import BenchmarkPlaces
 
-    worse = [
-        (entry, [change for change in entry.changes if is_open(change)])
-        for entry in entries(report)
-    ]
-    worse = [(entry, changes) for entry, changes in worse if changes]
+    open_changes = (list(filter(is_open, entry.changes)) for entry in entries(report))
+    worse = [changes for changes in open_changes if changes]
     if not worse:
         return []
     places = BenchmarkPlaces(repository, config, *ends)
@@ -241,7 +236,7 @@ def _alarms(
             any(change.gate for change in changes),
             _text(changes),
         )
-        for _, changes in worse
+        for changes in worse
     ]
 
 

@@ -27,7 +27,6 @@ MOST_ACCEPTED = 100  # degradations that the change accepts by itself
 NAME, MESSAGE = 300, 600  # characters
 OPEN_VERDICTS = ("inconclusive", "suspected", "not comparable", "new", "missing")
 MOST_COMPARISONS = 20_000  # comparisons
-LABEL_CHARACTERS = 300
 OF_COMPARISONS = {  # name -> attribute of a change, and what it is
     "perf_baseline": ("baseline", "Level of the baseline, in the unit of its label."),
     "perf_target": ("target", "Level of the target, in the unit of its label."),
@@ -53,14 +52,16 @@ def _document(verdict: CiVerdict, most: int) -> bytes:
     top = Element("testsuites")
     suite = SubElement(top, "testsuite", name="perf ci")
     properties = SubElement(suite, "properties")
-    about = [
+    facts = [
         ("verdict", verdict.word),
         ("baseline", verdict.report.baseline),
         ("target", verdict.report.target),
     ]
-    about += [("judged by", said)] if (said := criteria(verdict.report.judged_by)) else []
-    about += [("accepts", one) for one in verdict.report.judged_by.accepts[:MOST_ACCEPTED]]
-    for name, value in (*about, *(("error receipt", line) for line in verdict.receipt.lines())):
+    facts += [("judged by", rules)] if (rules := criteria(verdict.report.judged_by)) else []
+    facts += [
+        ("accepts", accepted) for accepted in verdict.report.judged_by.accepts[:MOST_ACCEPTED]
+    ]
+    for name, value in (*facts, *(("error receipt", line) for line in verdict.receipt.lines())):
         SubElement(properties, "property", name=name, value=_text(value, MESSAGE))
     cases, seen = [_whole(verdict)], Counter[tuple[str, str]]()
     for change in verdict.report.changes[:most]:
@@ -86,8 +87,8 @@ def _document(verdict: CiVerdict, most: int) -> bytes:
         for line in (verdict.headline(), *verdict.receipt.lines(), *verdict.notes)
     )
     indent(top)
-    found: bytes = tostring(top, encoding="utf-8", xml_declaration=True)
-    return found
+    document: bytes = tostring(top, encoding="utf-8", xml_declaration=True)
+    return document
 
 
 def _whole(verdict: CiVerdict) -> Element:
@@ -101,7 +102,7 @@ def _whole(verdict: CiVerdict) -> Element:
 def _case(change: Change, seen: Counter[tuple[str, str]]) -> Element:
     """One comparison: failed where the job fails, skipped where it is open."""
     name = f"{labelled(change.job, change.uid, change.size)}, {metric_name(change.metric)}"
-    said = " ".join(
+    sentence = " ".join(
         filter(
             None,
             [
@@ -111,15 +112,11 @@ def _case(change: Change, seen: Counter[tuple[str, str]]) -> Element:
             ],
         )
     )
-    message = "; ".join([said.removesuffix(":"), *remarks(change)])
+    message = "; ".join([sentence.removesuffix(":"), *remarks(change)])
     fails = is_open(change) and change.gate
-    kind = (
-        "failure"
-        if fails
-        else "skipped"
-        if change.word in OPEN_VERDICTS and change.accepted is None
-        else ""
-    )
+    kind = "failure" if fails else ""
+    if not fails and change.word in OPEN_VERDICTS and change.accepted is None:
+        kind = "skipped"
     seconds = change.target if change.unit == "s" and change.target is not None else 0.0
     return _case_of(change.job, name, kind, message, seen, seconds)
 
@@ -136,8 +133,8 @@ def _case_of(
 
     job, name = _text(job, NAME), _text(name, NAME)
     seen[job, name] += 1
-    own = name if seen[job, name] == 1 else f"{name} ({seen[job, name]})"
-    case = Element("testcase", classname=job, name=own, time=f"{max(0.0, seconds):.9f}")
+    numbered = name if seen[job, name] == 1 else f"{name} ({seen[job, name]})"
+    case = Element("testcase", classname=job, name=numbered, time=f"{max(0.0, seconds):.9f}")
     if kind:
         child = SubElement(case, kind, message=_text(message, MESSAGE))
         if kind != "skipped":
@@ -160,14 +157,14 @@ def _lines(verdict: CiVerdict) -> Iterator[str]:
     changes = {
         _labels(change): change for change in reversed(verdict.report.changes[:MOST_COMPARISONS])
     }
-    for name, (attribute, about) in OF_COMPARISONS.items():
-        yield from _head(name, about)
+    for name, (attribute, meaning) in OF_COMPARISONS.items():
+        yield from _head(name, meaning)
         for labels, change in reversed(changes.items()):
             value = getattr(change, attribute)
             if value is not None:
                 yield f"{name}{labels} {float(value)!r}"
-    for name, (value, about) in _of_all(verdict).items():
-        yield from _head(name, about)
+    for name, (value, meaning) in _of_all(verdict).items():
+        yield from _head(name, meaning)
         if value is not None:
             yield f"{name} {float(value)!r}"
     yield from _head("perf_verdict", "1 for the word of the verdict.")
@@ -205,22 +202,22 @@ def _of_all(verdict: CiVerdict) -> Mapping[str, tuple[float | None, str]]:
     }
 
 
-def _head(name: str, about: str) -> list[str]:
-    return [f"# HELP {name} {about}", f"# TYPE {name} gauge"]
+def _head(name: str, meaning: str) -> list[str]:
+    return [f"# HELP {name} {meaning}", f"# TYPE {name} gauge"]
 
 
 def _labels(change: Change) -> str:
-    found = {
+    labels = {
         "job": change.job,
         "benchmark": change.uid,
         "metric": change.metric,
         "unit": change.unit,
     }
     if change.size is not None:
-        found["size"] = f"{change.size:.10g}"
-    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in found.items()) + "}"
+        labels["size"] = f"{change.size:.10g}"
+    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}"
 
 
 def _escaped(text: str) -> str:
-    text = visible(shorten(text, LABEL_CHARACTERS))
+    text = visible(shorten(text, 300))
     return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

@@ -123,25 +123,25 @@ def _event(name: str) -> dict[str, Any]:
             " --base REVISION`"
         )
     try:
-        found = msgspec.json.decode(content(Path(name), LARGEST_EVENT))
+        event = msgspec.json.decode(content(Path(name), LARGEST_EVENT))
     except OSError as error:
         raise UsageError(
             f"GITHUB_EVENT_PATH: {name} cannot be read ({error.strerror}): use --platform plain"
             " --base REVISION"
         ) from None
     except UNDECODABLE:
-        found = None
-    if not isinstance(found, dict):
+        event = None
+    if not isinstance(event, dict):
         raise UsageError(
             f"GITHUB_EVENT_PATH: {name} is not an event of GitHub: use --platform plain --base"
             " REVISION"
         )
-    return found
+    return event
 
 
 def _table(event: Mapping[str, Any], name: str) -> dict[str, Any]:
-    found = event.get(name)
-    return found if isinstance(found, dict) else {}
+    table = event.get(name)
+    return table if isinstance(table, dict) else {}
 
 
 def _commit(text: object) -> str:
@@ -174,16 +174,16 @@ def ends(job: Surroundings, named: str = "") -> tuple[str, str]:
     NoRepository.
     """
     project = Project.find()
-    head, said = project.resolve("HEAD"), ""
-    if found := _baseline(project, job, named, head):
-        return found, head
+    head, problem = project.resolve("HEAD"), ""
+    if baseline := _baseline(project, job, named, head):
+        return baseline, head
     for depth in DEPTHS if project.shallow else ():
-        said = said or _deepen(project, job, named, head, depth)
+        problem = problem or _deepen(project, job, named, head, depth)
         project = Project.find()  # which remembers its history
-        if found := _baseline(project, job, named, head):
-            return found, head
+        if baseline := _baseline(project, job, named, head):
+            return baseline, head
     if project.shallow:
-        why = f" ({said})" if said else ""
+        why = f" ({problem})" if problem else ""
         raise NoBaseline(
             f"the checkout is too shallow to find where the change began{why}: {job.deepening}"
         )

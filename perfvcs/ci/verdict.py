@@ -78,43 +78,43 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     alarms: Alarms | None = None
 
     def lines(self) -> list[str]:
-        """In sentences; none where nothing was compared."""
+        """The receipt in sentences; none where nothing was compared."""
         if not self.comparisons:
             return []
-        said = [
+        sentences = [
             f"Settled: {self.settled:,} of"
             f" {counted(self.comparisons, 'comparison')}{self._pairs()}."
         ]
         if self.detectable is None:
-            said.append(
+            sentences.append(
                 "Smallest change that would have been found: not known, too few executions have an"
                 " interval."
             )
         elif self.comparisons == 1:
-            said.append(
+            sentences.append(
                 "Smallest change that would have been found 4 times of 5:"
                 f" {_share(self.detectable.most)}."
             )
         else:
             spread = self.detectable
-            said.append(
+            sentences.append(
                 f"Smallest change that would have been found 4 times of 5: {_share(spread.middle)}"
                 f" in half of the comparisons, {_share(spread.least)} in the best and"
                 f" {_share(spread.most)} in the worst."
             )
         if self.alarms is None:
-            said.append(
+            sentences.append(
                 "False alarms of this set-up: not known; `perf check --audit`, then `perf push`,"
                 " measures them."
             )
         else:
-            known = self.alarms
-            said.append(
-                f"False alarms of this set-up: {known.called:,} of"
-                f" {counted(known.comparisons, 'A/A comparison')} ({100 * known.rate:.1f} % by"
-                f" resampling, at most {100 * known.high:.2g} %)."
+            alarms = self.alarms
+            sentences.append(
+                f"False alarms of this set-up: {alarms.called:,} of"
+                f" {counted(alarms.comparisons, 'A/A comparison')} ({100 * alarms.rate:.1f} % by"
+                f" resampling, at most {100 * alarms.high:.2g} %)."
             )
-        return said
+        return sentences
 
     def _pairs(self) -> str:
         return (
@@ -141,22 +141,18 @@ def receipt(
 
 
 def _detectable(changes: Sequence[Change]) -> Detectable | None:
-    """By the intervals of the effects; of very many comparisons by some, from the narrowest
-    interval to the widest.
+    """Computed from the intervals of the effects; of very many comparisons it takes some, from the
+    narrowest interval to the widest.
     """
     # by the first field
-    known = sorted(spread for change in changes if (spread := _spread(change)) is not None)
-    if not known:
+    spreads = sorted(spread for change in changes if (spread := _spread(change)) is not None)
+    if not spreads:
         return None
-    chosen = (
-        known
-        if len(known) <= MOST_COMPUTED
-        else [
-            known[place * (len(known) - 1) // (MOST_COMPUTED - 1)] for place in range(MOST_COMPUTED)
-        ]
-    )
-    found = sorted(map(_smallest, chosen))
-    return Detectable(found[0], found[(len(found) - 1) // 2], found[-1])
+    if len(spreads) > MOST_COMPUTED:
+        last = len(spreads) - 1
+        spreads = [spreads[place * last // (MOST_COMPUTED - 1)] for place in range(MOST_COMPUTED)]
+    smallest = sorted(map(_smallest, spreads))
+    return Detectable(smallest[0], smallest[(len(smallest) - 1) // 2], smallest[-1])
 
 
 class _Spread(NamedTuple):
@@ -189,9 +185,9 @@ def _spread(change: Change) -> _Spread | None:
 
 
 def _smallest(spread: _Spread) -> float:
-    found = detectable(spread.deviation, spread.pairs, spread.alpha, spread.bar)
-    assert found is not None, "there are two pairs or more"
-    return exp(found) - 1
+    effect = detectable(spread.deviation, spread.pairs, spread.alpha, spread.bar)
+    assert effect is not None, "there are two pairs or more"
+    return exp(effect) - 1
 
 
 def _alarms(repository: Repository, report: Report, rules: Rules | None) -> Alarms | None:
@@ -199,13 +195,13 @@ def _alarms(repository: Repository, report: Report, rules: Rules | None) -> Alar
     from perfvcs.reports.audit import audit
 
     try:
-        found = audit(
+        stored = audit(
             repository, "HEAD", series={change.series for change in report.changes}, rules=rules
         )
     except NothingToCompare:
         return None
-    whole = found.tallies[-1]
-    return Alarms(whole.comparisons, whole.called, found.rate, found.high, found.refused)
+    whole = stored.tallies[-1]
+    return Alarms(whole.comparisons, whole.called, stored.rate, stored.high, stored.refused)
 
 
 def _share(share: float) -> str:
@@ -245,10 +241,10 @@ class CausesOfUnit(NamedTuple):
 
 
 class CiVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """All of it. ``why`` says in words why nothing was measured or settled, or what failed.
+    """The document of `perf ci`.
 
-    ``following`` says what to do next, and ``notes`` what else is to be known. ``seconds`` is what
-    it took.
+    ``why`` says in words why nothing was measured or settled, or what failed. ``following`` says
+    what to do next, and ``notes`` what else is to be known. ``seconds`` is what it took.
     """
 
     format: str = FORMAT
@@ -265,7 +261,7 @@ class CiVerdict(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def causes_by_unit(self) -> dict[JobUnit, list[str]]:
         """The causes by job's label and unit."""
-        return {(one.job, one.uid): one.lines for one in self.causes}
+        return {(cause.job, cause.uid): cause.lines for cause in self.causes}
 
     @property
     def status(self) -> int:
@@ -286,12 +282,10 @@ class CiVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
     def sentence(self) -> str:
         """The sentence alone."""
-        said = self._nothing()
-        return (
-            "; ".join(filter(None, [accepting(self.report.judged_by), said]))
-            if said
-            else sentence(self.report)
-        )
+        nothing = self._nothing()
+        if not nothing:
+            return sentence(self.report)
+        return "; ".join(filter(None, [accepting(self.report.judged_by), nothing]))
 
     def _nothing(self) -> str:
         """Why nothing was measured or settled; empty where it was."""
@@ -339,8 +333,8 @@ def decode(document: bytes) -> CiVerdict:
             f"its format is {shorten(version, 40)}, not {FORMAT}: read it with the perfvcs that"
             " wrote it",
         )
-        found = msgspec.json.decode(document, type=CiVerdict)
+        verdict = msgspec.json.decode(document, type=CiVerdict)
     except UNDECODABLE as error:
         raise Malformed(f"it is not a report of `perf ci`: {shorten(str(error), 200)}") from None
-    consistent(found.report)
-    return found
+    consistent(verdict.report)
+    return verdict
