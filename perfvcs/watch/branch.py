@@ -43,16 +43,16 @@ class Branch:
 
     @classmethod
     def of(cls, project: Project, home: Path, remote: str | None, name: str | None) -> Branch:
-        """By names, or the usual remote and its main branch; raises NoRemote, NoBranch,
-        RemoteFailed.
+        """The branch of these names; by default the usual remote and its main branch. Raises
+        NoRemote, NoBranch, RemoteFailed.
         """
-        found = Remote.find(project, remote)
-        branch = name or found.default_branch(PROMPT)
-        mark = hashlib.sha256(f"{found.known_as}\0{branch}".encode(errors="replace")).hexdigest()[
+        origin = Remote.find(project, remote)
+        branch = name or origin.default_branch(PROMPT)
+        mark = hashlib.sha256(f"{origin.known_as}\0{branch}".encode(errors="replace")).hexdigest()[
             :8
         ]
         return cls(
-            project, found, branch, home / WATCH_FOLDER / f"{fold(branch) or 'branch'}-{mark}"
+            project, origin, branch, home / WATCH_FOLDER / f"{fold(branch) or 'branch'}-{mark}"
         )
 
     @property
@@ -116,38 +116,36 @@ def choose(
     Commits that are newer than all measured ones come first, the newest before the others.
     ``spans`` are asked for only after them.
     """
-    known = [place for place, commit in enumerate(commits) if commit in measured]
-    newest = known[-1] if known else -1
+    measured_places = [place for place, commit in enumerate(commits) if commit in measured]
+    newest = measured_places[-1] if measured_places else -1
     ahead = (
         place for place in range(len(commits) - 1, newest, -1) if commits[place] not in given_up
     )
     place = next(ahead, None)
     if place is None:
-        gains = _gains(known, spans())
+        gains = _gains(measured_places, spans())
         open_places = [place for place in gains if commits[place] not in given_up]
         place = max(open_places, key=lambda place: (gains[place], place), default=None)
     if place is None:
         return None
-    below = max((one for one in known if one < place), default=None)
-    above = min((one for one in known if one > place), default=None)
-    return NextCommit(
-        commits[place], tuple(commits[one] for one in (below, above) if one is not None)
-    )
+    below = [other for other in measured_places if other < place][-1:]
+    above = [other for other in measured_places if other > place][:1]
+    return NextCommit(commits[place], tuple(commits[other] for other in (*below, *above)))
 
 
-def _gains(known: Sequence[int], spans: Iterable[CommitSpan]) -> dict[int, float]:
-    """By how many commits each unmeasured place between measured ones is expected to narrow what
-    changes are laid to.
+def _gains(measured_places: Sequence[int], spans: Iterable[CommitSpan]) -> dict[int, float]:
+    """How many commits fewer a change is expected to be laid to, for each unmeasured place between
+    measured ones.
     """
-    found: dict[int, float] = defaultdict(float)
-    for below, above in pairwise([-1, *known]):
+    gains: dict[int, float] = defaultdict(float)
+    for below, above in pairwise([-1, *measured_places]):
         for place, narrowed in _narrowed(below, above):
-            found[place] += UNSEEN * narrowed
+            gains[place] += UNSEEN * narrowed
     for first, last in spans:
         for place, narrowed in _narrowed(first - 1, last):
-            if place in found:
-                found[place] += narrowed
-    return found
+            if place in gains:
+                gains[place] += narrowed
+    return gains
 
 
 def _narrowed(before: int, last: int) -> Iterator[tuple[int, float]]:
@@ -187,7 +185,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
     more: int
 
     def identified(self) -> Notice:
-        """The same with an ``id`` that its content decides."""
+        """The notice with an ``id`` that follows from its content."""
         document = msgspec.json.encode(self, order="deterministic")
         return msgspec.structs.replace(self, id=hashlib.sha256(document).hexdigest()[:32])
 
@@ -225,7 +223,7 @@ class WatchMemory(msgspec.Struct):
         return {commit for commit, count in self.attempts.items() if count >= MOST_ATTEMPTS}
 
     def save(self, path: Path) -> None:
-        """Write it, whole or not at all; raises OSError."""
+        """Writes the state, whole or not at all; raises OSError."""
         del self.waiting[:-MOST_WAITING]
         disk.write(path, msgspec.json.encode(self))
 

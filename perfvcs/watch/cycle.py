@@ -122,18 +122,16 @@ class Cycle:
             f" {', '.join(self.parts) or 'nothing new'}"
         )
 
-    # -- measuring ---------------------------------------------------------------------------------
-
     def _resume(self) -> None:
-        """Finish the session that was interrupted, if its journal is there; its checkout stands as
-        it was.
+        """Finishes the session that was interrupted, if its journal is there; its checkout stands
+        as it was.
         """
         repository = Repository.find(self.branch.folder / "tree")
         wanted = set(self.memory.measuring)
         ours = [
-            one
-            for one in unfinished(repository.home)
-            if {state.commit for state in one.versions} == wanted
+            header
+            for header in unfinished(repository.home)
+            if {state.commit for state in header.versions} == wanted
         ]
         if ours:
             began = time.monotonic()
@@ -231,11 +229,9 @@ class Cycle:
             raise
         self.memory.measuring = []
         names = ", ".join(commit[:10] for commit in wanted.neighbours)
-        what = (
-            f"{'measured' if outcome.paths else 'tried'}"
-            f" {wanted.commit[:10]}{' with ' if names else ''}{names}"
-        )
-        self._measured(outcome, what, began)
+        verb = "measured" if outcome.paths else "tried"
+        beside = f" with {names}" if names else ""
+        self._measured(outcome, f"{verb} {wanted.commit[:10]}{beside}", began)
         whole = wanted.commit in self._complete(repository, [wanted.commit], config)
         if not whole and wanted.commit in self.memory.given_up:
             self._add(f"gave {wanted.commit[:10]} up")
@@ -251,8 +247,6 @@ class Cycle:
         except CollectFailed as error:  # what failed was shown when it happened
             self.errors.append(error)
 
-    # -- sharing -----------------------------------------------------------------------------------
-
     def _publish(self, tip: str) -> None:
         """Write the site and see what is new, where the store or the branch has moved, or another
         site is wanted.
@@ -266,17 +260,14 @@ class Cycle:
             return
         if pairs := notice.fresh(contents, self.memory.known):
             self._add(counted(len(pairs), "new change"))
-            receivers = [
-                name
-                for name, there in (("webhook", self.wishes.webhook), ("mail", self.wishes.mail))
-                if there
-            ]
+            wishes = {"webhook": self.wishes.webhook, "mail": self.wishes.mail}
+            receivers = [name for name, wish in wishes.items() if wish]
             name = repository.project.home.name
             if receivers:
-                found = notice.document(
+                document = notice.document(
                     contents, pairs, name, self.branch.name, self.wishes.base_url
                 )
-                self.memory.waiting.append(Waiting(found, receivers))
+                self.memory.waiting.append(Waiting(document, receivers))
             self.memory.known += notice.changes(contents)
             self._save()
         if self.wishes.folder is not None:
@@ -317,8 +308,6 @@ class Cycle:
         elif receiver == "mail" and self.wishes.mail is not None:
             self.wishes.mail.send(f"[perf] {shorten(document.text, 150)}", notice.text(document))
 
-    # -- what came of it ---------------------------------------------------------------------------
-
     def _save(self) -> None:
         self.memory.save(self.branch.folder / "memory.json")
 
@@ -328,7 +317,7 @@ class Cycle:
 
     @contextmanager
     def _part(self, failing: str) -> Iterator[None]:
-        """A part of the cycle, the others of which go on when this one fails."""
+        """Runs a part of the cycle; the others go on when it fails."""
         try:
             yield
         except NoBranch:

@@ -51,20 +51,20 @@ def fresh(contents: Contents, known: Sequence[KnownChange]) -> list[ChangeNumber
     """
     places = contents.places
     ranges: dict[tuple[str, str], list[tuple[int, int]]] = {}
-    for one in known:
-        if one.first in places and one.last in places:
-            ranges.setdefault((one.series, one.direction), []).append(
-                (places[one.first], places[one.last])
+    for reported in known:
+        if reported.first in places and reported.last in places:
+            ranges.setdefault((reported.series, reported.direction), []).append(
+                (places[reported.first], places[reported.last])
             )
-    found = []
+    pairs = []
     for pair in contents.having("open", "improvement"):
         change = _change(contents, pair)
         first, last = places[change.first], places[change.last]
         seen = ranges.setdefault((change.series, change.direction), [])
         if not any(begin <= last and first <= end for begin, end in seen):
-            found.append(pair)
+            pairs.append(pair)
             seen.append((first, last))  # in another environment it is the same change
-    return found
+    return pairs
 
 
 def _change(contents: Contents, pair: ChangeNumbers) -> KnownChange:
@@ -184,20 +184,17 @@ class Webhook:
                 return
 
     def _try(self, document: bytes, delivery: str) -> None:
-        """One try, which ends in time however slowly the other side writes."""
+        """Tries once; ends in time however slowly the other side writes."""
         from threading import Thread
 
-        found: list[NotDelivered | None] = []
-        thread = Thread(target=lambda: found.append(self._post(document, delivery)), daemon=True)
+        failures: list[NotDelivered | None] = []
+        thread = Thread(target=lambda: failures.append(self._post(document, delivery)), daemon=True)
         thread.start()
         thread.join(2 * TRY_SECONDS)
-        failure = (
-            found[0]
-            if found
-            else NotDelivered(f"{self.host} does not answer within {2 * TRY_SECONDS:.0f} s")
-        )
-        if failure is not None:
-            raise failure
+        if not failures:
+            raise NotDelivered(f"{self.host} does not answer within {2 * TRY_SECONDS:.0f} s")
+        if failures[0] is not None:
+            raise failures[0]
 
     def _post(self, document: bytes, delivery: str) -> NotDelivered | None:
         """The error; None if the document was accepted."""
@@ -303,5 +300,5 @@ class Mail:
         except OSError as error:
             raise NotDelivered(f"sendmail cannot be started: {error.strerror}") from None
         if done.returncode:
-            said = shorten(done.stderr.decode(errors="replace").strip().partition("\n")[0], 120)
-            raise NotDelivered(f"sendmail failed: {said or f'exit status {done.returncode}'}")
+            reason = shorten(done.stderr.decode(errors="replace").strip().partition("\n")[0], 120)
+            raise NotDelivered(f"sendmail failed: {reason or f'exit status {done.returncode}'}")
