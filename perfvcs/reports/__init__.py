@@ -1,1 +1,1 @@
-"""What commands tell: the log, the status, the trial of a check, the subject_of of a page."""
+"""What commands print: the log, the status, the report of a check, the subject of a page."""

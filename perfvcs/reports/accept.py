@@ -91,26 +91,26 @@ def accept(
         )
     path = _path(repository)
     with hold(repository.home / "accept.lock", wait=True):
-        known = {one.id: one for one in register.load(path)}
-        found: dict[str, Acceptance] = {}
+        present = {acceptance.id: acceptance for acceptance in register.load(path)}
+        acceptances: dict[str, Acceptance] = {}
         for name in names:
             candidate = find(repository, name)
             why = f"{reason} ({_blame(repository, candidate)})" if blamed else reason
             new = _acceptance(repository, candidate, " ".join(why.split()), until)
-            if (old := known.get(candidate.id)) and not _renews(new, old):
+            if (old := present.get(candidate.id)) and not _renews(new, old):
                 raise UsageError(
                     f"{candidate.title} is accepted already: perf accept --remove {candidate.id}"
                     " withdraws it"
                 )
-            found[candidate.id] = new
+            acceptances[candidate.id] = new
         try:
-            register.add(path, found.values())
+            register.add(path, acceptances.values())
         except UnicodeEncodeError:
             raise UsageError(
                 "the reason, or the benchmark's name, has bytes that are not UTF-8: write it in"
                 " UTF-8"
             ) from None
-    return list(found.values())
+    return list(acceptances.values())
 
 
 def take_back(repository: Repository, ids: Sequence[str]) -> list[Acceptance]:
@@ -135,24 +135,28 @@ def find(repository: Repository, name: str) -> AcceptableChange:
     for candidates in _reported(repository):
         newest = candidates if newest is None else newest
         if ENTRY_ID.fullmatch(name) and (
-            found := [one for one in candidates if one.id.startswith(name)]
+            matching := [candidate for candidate in candidates if candidate.id.startswith(name)]
         ):
-            return _only(name, found)
+            return _only(name, matching)
         if not ENTRY_ID.fullmatch(name):
             break
     if newest is None:
         raise NothingToCompare(
             "no report is remembered here: run `perf check` first, it names what can be accepted"
         )
-    if found := _called(name, newest):
-        return _only(name, found)
-    known = [one for one in newest if _acceptable(one.change)]
+    if matching := _called(name, newest):
+        return _only(name, matching)
+    open_candidates = [candidate for candidate in newest if _acceptable(candidate.change)]
     names = dict.fromkeys(
-        called
-        for one in known
-        for called in (one.id, *one.named.names, f"{one.named.names[-1]}:{one.change.metric}")
+        spelling
+        for candidate in open_candidates
+        for spelling in (
+            candidate.id,
+            *candidate.named.names,
+            f"{candidate.named.names[-1]}:{candidate.change.metric}",
+        )
     )
-    hint = nearest(name, names) if known else ": the last report has no degradation"
+    hint = nearest(name, names) if open_candidates else ": the last report has no degradation"
     raise UsageError(f"no degradation is called `{name}`{hint}")
 
 
@@ -162,46 +166,53 @@ def _called(name: str, candidates: Sequence[AcceptableChange]) -> list[Acceptabl
 
     A part means a degradation.
     """
-    if exact := [one for one in candidates if name in one.named.names or name in one.named.also]:
+    if exact := [
+        candidate
+        for candidate in candidates
+        if name in candidate.named.names or name in candidate.named.also
+    ]:
         return exact
     head, _, tail = name.rpartition(":")
     if of_metric := [
-        one for one in candidates if tail in (one.change.metric, metric_name(one.change.metric))
+        candidate
+        for candidate in candidates
+        if tail in (candidate.change.metric, metric_name(candidate.change.metric))
     ]:
         name, candidates = head, of_metric
         if exact := [
-            one for one in candidates if name in one.named.names or name in one.named.also
+            candidate
+            for candidate in candidates
+            if name in candidate.named.names or name in candidate.named.also
         ]:
             return exact
-    open_ones = [one for one in candidates if _acceptable(one.change)]
-    return [open_ones[place] for place in meant(name, [one.named for one in open_ones])]
+    open_ones = [candidate for candidate in candidates if _acceptable(candidate.change)]
+    return [open_ones[place] for place in meant(name, [candidate.named for candidate in open_ones])]
 
 
 def acceptable(repository: Repository) -> list[AcceptableChange]:
     """The degradations of the last report."""
-    return [one for one in next(_reported(repository), []) if _acceptable(one.change)]
+    return [
+        candidate for candidate in next(_reported(repository), []) if _acceptable(candidate.change)
+    ]
 
 
 def lines(acceptances: Sequence[Acceptance], today: date) -> Iterator[str]:
     """The listing for a terminal of 80 columns."""
-    for one in acceptances:
-        until = (
-            f", {'ended on' if one.has_ended(today) else 'until'} {one.until}" if one.until else ""
-        )
+    for acceptance in acceptances:
+        until = ""
+        if acceptance.until:
+            when = "ended on" if acceptance.has_ended(today) else "until"
+            until = f", {when} {acceptance.until}"
         yield from wrap(
-            f"{shorten(one.id, LABEL_CHARACTERS)}  {described(one)}{until}",
+            f"{shorten(acceptance.id, LABEL_CHARACTERS)}  {described(acceptance)}{until}",
             COLUMNS,
             subsequent_indent=" " * (ID_DIGITS + 2),
         )
-        by = ", ".join(
-            filter(
-                None,
-                (shorten(one.who, LABEL_CHARACTERS), f"{one.when:%Y-%m-%d}" if one.when else ""),
-            )
-        )
-        about = f"{shorten(one.reason, 400)}{f' ({by})' if by else ''}"
+        day = f"{acceptance.when:%Y-%m-%d}" if acceptance.when else ""
+        by = ", ".join(filter(None, (shorten(acceptance.who, LABEL_CHARACTERS), day)))
+        text = f"{shorten(acceptance.reason, 400)}{f' ({by})' if by else ''}"
         yield from wrap(
-            about,
+            text,
             COLUMNS,
             initial_indent=" " * (ID_DIGITS + 2),
             subsequent_indent=" " * (ID_DIGITS + 2),
@@ -221,9 +232,12 @@ def described(acceptance: Acceptance) -> str:
 
 
 def json(acceptances: Sequence[Acceptance], today: date) -> str:
-    """The same as JSON."""
-    found = [msgspec.structs.asdict(one) | {"ended": one.has_ended(today)} for one in acceptances]
-    return json_text(found)
+    """The listing as JSON."""
+    rows = [
+        msgspec.structs.asdict(acceptance) | {"ended": acceptance.has_ended(today)}
+        for acceptance in acceptances
+    ]
+    return json_text(rows)
 
 
 def _renews(new: Acceptance, old: Acceptance) -> bool:
@@ -231,8 +245,12 @@ def _renews(new: Acceptance, old: Acceptance) -> bool:
     measured since.
     """
     worse = -1 if new.better == "higher" else 1
-    sizes = [(one.effect, one.shift)[one.effect is None] or 0.0 for one in (new, old)]
-    return old.has_ended(date.today()) or worse * (sizes[0] - sizes[1]) > 0
+    return old.has_ended(date.today()) or worse * (_effect(new) - _effect(old)) > 0
+
+
+def _effect(acceptance: Acceptance) -> float:
+    """The relative effect, or where there is none, the shift in the metric's unit."""
+    return (acceptance.shift if acceptance.effect is None else acceptance.effect) or 0.0
 
 
 def _path(repository: Repository) -> Path:
@@ -246,12 +264,14 @@ def _path(repository: Repository) -> Path:
 
 def _reported(repository: Repository) -> Iterator[list[AcceptableChange]]:
     """The changes of each remembered report that is readable, the newest first."""
-    for one in repository.index.memory.all():
+    for remembered in repository.index.memory.all():
         with suppress(Malformed):
-            report = decode(one.report)
+            report = decode(remembered.report)
             whole = is_committed(report)
             yield [
-                AcceptableChange(identity(report, change), change, one.baseline, one.target, whole)
+                AcceptableChange(
+                    identity(report, change), change, remembered.baseline, remembered.target, whole
+                )
                 for change in report.changes
                 if change.word not in ("new", "missing", "not comparable")
             ]
@@ -301,9 +321,9 @@ def _blame(repository: Repository, candidate: AcceptableChange) -> str:
     from perfvcs.reports.blame import named
 
     a, b = candidate.baseline, candidate.target
-    kept = [one for one in of_pair(repository, a, b) if one.job == candidate.change.job]
-    if said := named(max(kept, key=lambda one: one.made, default=None)):
-        return said
+    blames = [blame for blame in of_pair(repository, a, b) if blame.job == candidate.change.job]
+    if cause := named(max(blames, key=lambda blame: blame.made, default=None)):
+        return cause
     raise UsageError(
         f"nothing is blamed for {candidate.title} yet: run `perf blame {a[:10]} {b[:10]}"
         f" {candidate.change.job}`"

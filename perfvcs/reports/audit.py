@@ -36,11 +36,6 @@ AUDIT_CONFIDENCE = 0.95  # that the true rate is above the lower bound
 TRIALS = 3  # below, one alarm alone would be above the limit
 AUDIT_EXECUTIONS = 30  # executions a side of an audit, at least; twice those of a check
 SUSPICIOUS = 0.1  # of the parts of a session, from which a unit is named
-MOST_LISTED = 5
-AUDIT_CURE = (
-    "Take more executions (`perf plan` says how many) or a larger --delta, and run `perf check"
-    " --audit` again."
-)
 
 
 class UntrustedGate(UsageError):
@@ -94,15 +89,18 @@ class Audit:
 
     @property
     def refused(self) -> bool:
-        """Whether a gate is not to be trusted: the rate is above the limit beyond reasonable doubt,
-        and not by a single alarm.
+        """Whether the gate is not to be trusted: the rate is above the limit beyond reasonable
+        doubt, and not because of a single alarm.
         """
         return self.trials >= TRIALS and self.low > LIMIT
 
     def conclusion(self) -> str:
         """What to make of it, in a sentence."""
         if self.refused:
-            return f"Too many false alarms: `perf check --gate` is refused. {AUDIT_CURE}"
+            return (
+                "Too many false alarms: `perf check --gate` is refused. Take more executions (`perf"
+                " plan` says how many) or a larger --delta, and run `perf check --audit` again."
+            )
         if self.low > LIMIT:
             return (
                 "These were false alarms, but so few trials may be bad luck: perf check --audit"
@@ -130,19 +128,23 @@ class Audit:
             yield f"  {name:16}{called:>20}{share:>18}"
         bounds = f"between {100 * self.low:.1f} and {100 * self.high:.1f} %"
         yield f"  false alarms: {100 * self.rate:.1f} %, {bounds} (each with 95 % confidence)"
-        for one in self.suspects[:MOST_LISTED]:
-            unit = one.uid if one.size is None else f"{one.uid} [{one.size:.10g}]"
-            name = one.job if one.uid in one.job.split(" ")[0] else f"{one.job}: {unit}"
-            effect = "" if one.effect is None else f" ({100 * one.effect:+.1f} %)"
+        for suspect in self.suspects[:5]:
+            unit = suspect.uid if suspect.size is None else f"{suspect.uid} [{suspect.size:.10g}]"
+            name = (
+                suspect.job
+                if suspect.uid in suspect.job.split(" ")[0]
+                else f"{suspect.job}: {unit}"
+            )
+            effect = "" if suspect.effect is None else f" ({100 * suspect.effect:+.1f} %)"
             line = (
-                f"{shorten(name, 40)}, {metric_name(one.metric)}: called changed in"
-                f" {100 * one.rate:.0f} % of the subsets{effect}"
+                f"{shorten(name, 40)}, {metric_name(suspect.metric)}: called changed in"
+                f" {100 * suspect.rate:.0f} % of the subsets{effect}"
             )
             yield from wrap(line, COLUMNS, initial_indent="  ", subsequent_indent="    ")
         yield from wrap(self.conclusion(), COLUMNS)
 
     def json(self) -> str:
-        """The same as JSON."""
+        """The audit as JSON."""
         return json_text(filled(AuditDocument, self))
 
 
@@ -186,12 +188,12 @@ def audit(
     ``rules`` are those of the check that is to be trusted, by default the present ones.
     """
     state = repository.current(revision)
-    found = _audit(repository, state, asked, series, rules)
-    if found is None:
+    result = _audit(repository, state, asked, series, rules)
+    if result is None:
         raise NothingToCompare(
             f"no A/A measurement is stored up to {state.name}: make one with `perf check --audit`"
         )
-    return found
+    return result
 
 
 def require(
@@ -205,13 +207,13 @@ def require(
     than a gate can have.
     """
     judged = {change.series for change in changes if change.word in JUDGED_WORDS}
-    found = _audit(repository, target, asked, judged, rules)
-    if found is not None and found.refused:
+    result = _audit(repository, target, asked, judged, rules)
+    if result is not None and result.refused:
         raise UntrustedGate(
             "the gate is refused: a revision against itself was called changed in"
-            f" {100 * found.rate:.1f} % of the comparisons (at least {100 * found.low:.1f} %, over"
-            f" {100 * LIMIT:g} %): take more executions (see `perf plan`) or a larger --delta, then"
-            " run `perf check --audit`"
+            f" {100 * result.rate:.1f} % of the comparisons (at least {100 * result.low:.1f} %,"
+            f" over {100 * LIMIT:g} %): take more executions (see `perf plan`) or a larger --delta,"
+            " then run `perf check --audit`"
         )
 
 
@@ -220,31 +222,29 @@ def distrusted(repository: Repository) -> dict[str, str]:
     show and the cure.
     """
     head = repository.project.head
-    commits = (
-        list(islice(repository.with_profiles(repository.project.walk(head)), NEAREST_ANCESTORS))
-        if head
-        else []
-    )
-    hosts: dict[str, dict[str, dict[str, list[float]]]] = defaultdict(
-        lambda: defaultdict(lambda: defaultdict(list))
-    )
-    for one in records(repository, commits, BY_RULES, by_host=True) if commits else ():
-        hosts[one.host][one.session][one.series].append(one.rate)
-    found = {}
+    if head is None:
+        return {}
+    walk = repository.with_profiles(repository.project.walk(head))
+    commits = list(islice(walk, NEAREST_ANCESTORS))
+    if not commits:
+        return {}
+    hosts: dict[str, dict[str, dict[str, list[float]]]] = {}
+    for record in records(repository, commits, BY_RULES, by_host=True):
+        session = hosts.setdefault(record.host, {}).setdefault(record.session, {})
+        session.setdefault(record.series, []).append(record.rate)
+    suspected = {}
     for host, sessions in hosts.items():
-        trials = [
-            fmean(rates)
-            for session in list(sessions.values())[-TRIALS:]
-            for rates in session.values()
-        ]
+        trials: list[float] = []
+        for session in list(sessions.values())[-TRIALS:]:
+            trials += map(fmean, session.values())
         rate = fmean(trials)
         if len(trials) >= TRIALS and bounds(rate, len(trials))[0] > LIMIT:
-            found[host] = (
+            suspected[host] = (
                 f"in its newest audits {100 * rate:.0f} % of the comparisons were called changed;"
                 " when that is mended, run `perf check --audit --scheduler ADDRESS` until it is"
                 " trusted again"
             )
-    return found
+    return suspected
 
 
 def _audit(
@@ -260,24 +260,26 @@ def _audit(
         *islice(repository.measured_ancestors(state.commit), NEAREST_ANCESTORS),
     ]
     every = records(repository, commits, asked, rules=rules)
-    found = [one for one in every if series is None or one.series in series]
-    if not found:
+    chosen = [record for record in every if series is None or record.series in series]
+    if not chosen:
         return None
     trials: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     metrics: dict[str, list[ReplayRecord]] = defaultdict(list)
-    for one in found:
-        trials[one.session, one.job, one.series].append(one.rate)
-        metrics[one.metric].append(one)
+    for record in chosen:
+        trials[record.session, record.job, record.series].append(record.rate)
+        metrics[record.metric].append(record)
     tallies = [_tally(metric, metrics[metric]) for metric in sorted(metrics, key=metric_rank)]
     rate = fmean(map(fmean, trials.values()))
     low, high = bounds(rate, len(trials))
-    suspects = sorted((one for one in found if one.rate > SUSPICIOUS), key=lambda one: -one.rate)
-    sessions = len({one.session for one in found})
+    suspects = sorted(
+        (record for record in chosen if record.rate > SUSPICIOUS), key=lambda record: -record.rate
+    )
+    sessions = len({record.session for record in chosen})
     return Audit(
         state.name,
         sessions,
         len(trials),
-        [*tallies, _tally("all", found)],
+        [*tallies, _tally("all", chosen)],
         rate,
         low,
         high,
@@ -287,7 +289,10 @@ def _audit(
 
 def _tally(name: str, records: Sequence[ReplayRecord]) -> AuditTally:
     return AuditTally(
-        name, len(records), sum(one.called for one in records), fmean(one.rate for one in records)
+        name,
+        len(records),
+        sum(record.called for record in records),
+        fmean(record.rate for record in records),
     )
 
 

@@ -31,7 +31,9 @@ LARGEST_REST = 0.2  # of the difference: more that is not explained is noted
 
 
 def suspected(repository: Repository, bisection: Bisection) -> Iterator[str]:
-    """The commits of a span by what they change, the likeliest first, the newest of equals."""
+    """The commits of a span by what they change, the likeliest first; of equally likely ones the
+    newest.
+    """
     if bisection.target is not None:
         yield f"{describe_target(bisection.target)}, {metric_name(bisection.target.metric)}"
     if bisection.suspects is None:
@@ -40,15 +42,13 @@ def suspected(repository: Repository, bisection: Bisection) -> Iterator[str]:
             " other"
         )
         return
-    share, touching = (
-        bisection.shares(),
-        [place for place, one in enumerate(bisection.suspects) if one.touches],
-    )
+    share = bisection.shares()
+    touching = [place for place, row in enumerate(bisection.suspects) if row.touches]
     listed = sorted(touching, key=lambda place: (-share[place], -place))[:MOST_SUSPECTS]
-    about = repository.project.describe([bisection.suspects[place].commit for place in listed])
+    details = repository.project.describe([bisection.suspects[place].commit for place in listed])
     for place in listed:
         suspect = bisection.suspects[place]
-        yield title(about[suspect.commit], f"{100 * share[place]:5.1f} %  ")
+        yield title(details[suspect.commit], f"{100 * share[place]:5.1f} %  ")
         yield from wrapped(reasons(suspect.reasons), indent=9)
     rest = bisection.span.last - len(touching)
     parts = [counted(len(touching), "suspect")]
@@ -64,14 +64,14 @@ def reasons(every: tuple[str, ...]) -> str:
     return ", ".join(every[:REASONS]) + more
 
 
-def title(about: Commit, before: str = "") -> str:
-    """The line of a commit."""
-    head = f"{before}{about.id[:10]}  {about.when[:10]}  {shorten(about.author, 16)}  "
-    return head + shorten(about.title, max(10, COLUMNS - len(head)))
+def title(commit: Commit, before: str = "") -> str:
+    """The line about a commit."""
+    head = f"{before}{commit.id[:10]}  {commit.when[:10]}  {shorten(commit.author, 16)}  "
+    return head + shorten(commit.title, max(10, COLUMNS - len(head)))
 
 
 def wrapped(text: str, indent: int = 0) -> list[str]:
-    """A sentence on as many lines as it takes."""
+    """A sentence, wrapped."""
     margin = " " * indent
     return wrap(
         text,
@@ -84,7 +84,7 @@ def wrapped(text: str, indent: int = 0) -> list[str]:
 
 def lines(repository: Repository, bisection: Bisection) -> Iterator[str]:
     """The result of a bisection."""
-    about = repository.project.describe(bisection.span.commits)
+    details = repository.project.describe(bisection.span.commits)
     yield from _head(bisection)
     if bisection.outcome is None:
         yield from wrapped(_undecided(bisection))
@@ -93,11 +93,11 @@ def lines(repository: Repository, bisection: Bisection) -> Iterator[str]:
     if named:
         for place in sorted(named):
             yield ""
-            yield from _culprit(bisection, about, place)
+            yield from _culprit(bisection, details, place)
     if bisection.why != "found":
         yield from wrapped(_undecided(bisection))
-        yield from _range(bisection, about)
-        yield from _by_counts(bisection, about)
+        yield from _range(bisection, details)
+        yield from _by_counts(bisection, details)
     yield ""
     yield from wrapped(f"bisected {_effort(bisection)}")
     yield from _skipped(bisection)
@@ -157,11 +157,11 @@ def _head(bisection: Bisection) -> Iterator[str]:
     )
 
 
-def _culprit(bisection: Bisection, about: dict[str, Commit], number: int) -> Iterator[str]:
+def _culprit(bisection: Bisection, details: dict[str, Commit], number: int) -> Iterator[str]:
     """A commit that is named, and why."""
     assert bisection.outcome is not None and bisection.outcome.decision.belief is not None
     commit, step = bisection.span.commits[number], own(bisection, number)
-    yield title(about[commit])
+    yield title(details[commit])
     against = f"against {bisection.parent(number)}"
     yield from wrapped(
         f"{effect_text(bisection, step)} {against}, {counted(step.pairs, 'pair')} in turns",
@@ -217,12 +217,13 @@ def _undecided(bisection: Bisection) -> str:
         "unproved": f"it is not shown that {ends} differ{size}: there may be nothing to look for",
         "worn out": "more measuring does not settle it; what is known so far",
         "budget": "the budget is used up; what is known so far (the same command goes on)",
-        "reversed": (
-            f"{bisection.span.bad[:10]} is {'worse' if improvement else 'better'} than"
-            f" {bisection.span.good[:10]}{size}"
-            + ("" if improvement else ": --improvement finds the commit")
-        ),
+        "reversed": f"{bisection.span.bad[:10]} is better than {bisection.span.good[:10]}{size}:"
+        " --improvement finds the commit",
     }
+    if improvement:
+        sentences["reversed"] = (
+            f"{bisection.span.bad[:10]} is worse than {bisection.span.good[:10]}{size}"
+        )
     return sentences[why]
 
 
@@ -236,11 +237,11 @@ def _untried(bisection: Bisection) -> str:
     return f" ({untried:,} between those that do not run were not tried)" if untried else ""
 
 
-def _other(about: Change) -> str:
-    return f"{about.job} {metric_name(about.metric)}"
+def _other(differing: Change) -> str:
+    return f"{differing.job} {metric_name(differing.metric)}"
 
 
-def _range(bisection: Bisection, about: dict[str, Commit]) -> Iterator[str]:
+def _range(bisection: Bisection, details: dict[str, Commit]) -> Iterator[str]:
     """The commits in question."""
     assert bisection.outcome is not None
     belief = bisection.outcome.decision.belief
@@ -250,7 +251,8 @@ def _range(bisection: Bisection, about: dict[str, Commit]) -> Iterator[str]:
     likeliest = sorted(held, key=lambda place: -belief.jump[place - 1])[:MOST_LISTED]
     for place in sorted(likeliest):
         yield title(
-            about[bisection.span.commits[place]], f"{100 * float(belief.jump[place - 1]):5.1f} %  "
+            details[bisection.span.commits[place]],
+            f"{100 * float(belief.jump[place - 1]):5.1f} %  ",
         )
     if len(held) > MOST_LISTED:
         yield (
@@ -259,7 +261,7 @@ def _range(bisection: Bisection, about: dict[str, Commit]) -> Iterator[str]:
         )
 
 
-def _by_counts(bisection: Bisection, about: dict[str, Commit]) -> Iterator[str]:
+def _by_counts(bisection: Bisection, details: dict[str, Commit]) -> Iterator[str]:
     """Where instructions changed, if times do not show that the ends differ."""
     from perfvcs.locate.bisect.posterior import likeliest
 
@@ -270,7 +272,7 @@ def _by_counts(bisection: Bisection, about: dict[str, Commit]) -> Iterator[str]:
     yield from wrapped(f"instructions, whose counts repeat, do differ: {size}, made by")
     for place in likeliest(guide.jump)[:MOST_LISTED]:
         yield title(
-            about[bisection.span.commits[place]], f"{100 * float(guide.jump[place - 1]):5.1f} %  "
+            details[bisection.span.commits[place]], f"{100 * float(guide.jump[place - 1]):5.1f} %  "
         )
 
 

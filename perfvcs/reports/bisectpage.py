@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 LARGEST_EVIDENCE = 1e300  # evidence beyond it is infinite, which JSON has no number for
 MOST_BARS = 1000  # that can be told apart
-MOST_ROWS = 500
+MOST_ROWS = 500  # of the table
 SUBJECT = 60  # characters
 LEFT, RIGHT, TOP, BOTTOM = 105.0, 990.0, 20.0, 270.0  # of the drawing, in its own units
 LOWEST, HIGHEST = -0.25, 1.25  # levels that are drawn
@@ -135,7 +135,7 @@ def document(bisection: Bisection) -> BisectionDocument:
         instructions=outcome.guide and _instructions(bisection, outcome.guide),
         built=len(begun.built),
         seconds=begun.seconds,
-        sessions=[one.session for one in begun.sessions],
+        sessions=[session.session for session in begun.sessions],
         within=bisection.within and document(bisection.within),
     )
 
@@ -220,11 +220,11 @@ def page(repository: Repository, bisection: Bisection) -> str:
     """The page as one HTML document without scripts; nothing in it comes from another place."""
     from perfvcs.pictures.export import render
 
-    about = (
+    subject = (
         bisection.target
         and f"{describe_target(bisection.target)}, {metric_name(bisection.target.metric)}"
     )
-    title = f"{about or 'bisection'}: {bisection.span.good[:10]} -> {bisection.span.bad[:10]}"
+    title = f"{subject or 'bisection'}: {bisection.span.good[:10]} -> {bisection.span.bad[:10]}"
     rows, left = _rows(repository, bisection)
     scale = [(f"{100 * share:.0f} %", round(_height(share), 1)) for share in (0.0, 0.5, 1.0)]
     return render(
@@ -303,17 +303,15 @@ def _rows(repository: Repository, bisection: Bisection) -> tuple[list[CommitRow]
     """The rows of the table, newest first, of many the likeliest; and how many others there are."""
     belief = bisection.outcome.decision.belief if bisection.outcome else None
     shares = bisection.shares()
-    order = sorted(
-        range(1, bisection.span.last + 1),
-        key=lambda place: -(shares[place - 1] if belief is None else belief.jump[place - 1]),
-    )
-    kept = sorted(order[:MOST_ROWS], reverse=True)
-    about = repository.project.describe([bisection.span.commits[place] for place in kept])
+    likely = shares if belief is None else belief.jump
+    order = sorted(range(1, bisection.span.last + 1), key=lambda place: -likely[place - 1])
+    listed = sorted(order[:MOST_ROWS], reverse=True)
+    details = repository.project.describe([bisection.span.commits[place] for place in listed])
     rows = [
-        _row(bisection, place, about[bisection.span.commits[place]].title, shares[place - 1])
-        for place in kept
+        _row(bisection, place, details[bisection.span.commits[place]].title, shares[place - 1])
+        for place in listed
     ]
-    rest = bisection.span.last - len(kept)
+    rest = bisection.span.last - len(listed)
     return rows, f"{counted(rest, 'less likely commit')} left out" if rest else ""
 
 
@@ -321,16 +319,18 @@ def _row(bisection: Bisection, number: int, title: str, share: float) -> CommitR
     commit, outcome = bisection.span.commits[number], bisection.outcome
     belief = outcome.decision.belief if outcome else None
     level = belief.levels.get(number) if belief else None
+    blocks = len(outcome.evidence.candidates.get(number, ())) if outcome else 0
+    step = ""
+    if outcome and number in outcome.evidence.steps:
+        step = effect_text(bisection, own(bisection, number))
     return CommitRow(
         commit=commit[:10],
         title=shorten(title, SUBJECT),
         prior=f"{100 * share:.1f} %",
         probability="" if belief is None else f"{100 * float(belief.jump[number - 1]):.1f} %",
         level="" if level is None else f"{100 * level[0]:.0f} %",
-        blocks=str(len(outcome.evidence.candidates.get(number, ())) or "") if outcome else "",
-        step=effect_text(bisection, own(bisection, number))
-        if outcome and number in outcome.evidence.steps
-        else "",
+        blocks=str(blocks or ""),
+        step=step,
         why=_why(bisection, number),
         named=bool(outcome and number in outcome.decision.named),
     )

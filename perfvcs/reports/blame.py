@@ -33,36 +33,36 @@ HUNK_LINES = 12  # of a hunk, with -v
 def lines(blame: Blame, *, verbose: bool = False) -> list[str]:
     """The report for a terminal."""
     pair = f"{blame.baseline[:10]} -> {blame.target[:10]}"
-    said = [*_wrapped(f"{blame.job}: {_effect(blame)}, {pair}"), *_besides(blame)]
+    report = [*_wrapped(f"{blame.job}: {_effect(blame)}, {pair}"), *_besides(blame)]
     cause = blame.cause
     if blame.verdict == "no difference":
-        said.append(
+        report.append(
             f"nothing to blame: the two differ by less than {percent(blame.delta).lstrip('+')}, or"
             " by chance"
         )
     elif blame.verdict == "not the code":
-        said += _wrapped(_not_the_code(blame))
+        report += _wrapped(_not_the_code(blame))
     elif cause is None:
-        said.append("no changed function explains it")
+        report.append("no changed function explains it")
     else:
-        said += [
+        report += [
             *_wrapped(f"{'cause' if blame.proved else 'maybe'}: {_cause(blame, cause)}"),
             *_hunks(cause),
         ]
         if cause.kinds:
-            said.append(
+            report.append(
                 _fitting(
                     "kind:  ",
                     [_kind(kind.says or kind.name, kind.lines) for kind in cause.kinds[:3]],
                     "; ",
                 )
             )
-        said += _wrapped(f"proof: {_proof(blame)}")
+        report += _wrapped(f"proof: {_proof(blame)}")
     if blame.others:
-        said += _wrapped(f"also:  {blame.others}")
+        report += _wrapped(f"also:  {blame.others}")
     if verbose:
-        said += _details(blame)
-    return said + [line for note in blame.notes for line in _wrapped(f"note:  {note}")]
+        report += _details(blame)
+    return report + [line for note in blame.notes for line in _wrapped(f"note:  {note}")]
 
 
 def _wrapped(line: str) -> list[str]:
@@ -71,14 +71,14 @@ def _wrapped(line: str) -> list[str]:
     )
 
 
-def known(repository: Repository, a: str, b: str) -> str:
+def stored_cause(repository: Repository, a: str, b: str) -> str:
     """What the newest blame of two commits, by their full ids, says in one line; empty where there
     is none.
     """
     from perfvcs.locate.blame.blames import of_pair
 
-    said = named(max(of_pair(repository, a, b), key=lambda one: one.made, default=None))
-    return f"{said}: perf blame --stored {a[:10]} {b[:10]} shows it" if said else ""
+    cause = named(max(of_pair(repository, a, b), key=lambda blame: blame.made, default=None))
+    return f"{cause}: perf blame --stored {a[:10]} {b[:10]} shows it" if cause else ""
 
 
 def named(blame: Blame | None) -> str:
@@ -101,7 +101,7 @@ def _besides(blame: Blame) -> list[str]:
     """What differs besides the code, and what the new dependencies were shown to do; named before
     any function.
     """
-    said = [line for text in blame.elsewhere for line in _wrapped(f"other: {text}")]
+    report = [line for text in blame.elsewhere for line in _wrapped(f"other: {text}")]
     trial = blame.dependencies
     if trial is not None and blame.verdict != "not the code":
         part = (
@@ -109,8 +109,8 @@ def _besides(blame: Blame) -> list[str]:
             if trial.word == "contributes"
             else "does not explain it"
         )
-        said += _wrapped(f"tried: {blame.baseline[:10]} with {trial.path}: {part}")
-    return said
+        report += _wrapped(f"tried: {blame.baseline[:10]} with {trial.path}: {part}")
+    return report
 
 
 def _not_the_code(blame: Blame) -> str:
@@ -151,11 +151,7 @@ def _why(blame: Blame, cause: SuspectFunction) -> str:
             parts.append(f"called {_times(cause.calls)}")
     elif cause.oftener * sign > 0 and cause.own >= cause.led:
         called = cause.callee.partition(" (")[0]
-        parts.append(
-            f"calls {called}() {'more' if sign > 0 else 'less'} often"
-            if called
-            else f"calls {more} of others"
-        )
+        parts.append(f"calls {called}() {more} often" if called else f"calls {more} of others")
     elif cause.through:
         parts.append(f"{cause.through}, which did not change, costs {more}")
     share = cause.own if cause.own >= cause.led else cause.led
@@ -219,22 +215,25 @@ def _proof(blame: Blame) -> str:
 
 
 def _details(blame: Blame) -> list[str]:
-    cause, said = blame.cause, []
+    cause, report = blame.cause, []
     for hunk in cause.hunks if cause else ():
-        said.append(f"@@ {hunk.path} -{hunk.old[0]},{hunk.old[1]} +{hunk.new[0]},{hunk.new[1]} @@")
-        said += [f"-{line}" for line in hunk.removed[:HUNK_LINES]] + [
-            f"+{line}" for line in hunk.added[:HUNK_LINES]
-        ]
-    others = [one for one in blame.suspects if one is not cause][:MOST_SUSPECTS]
+        report.append(
+            f"@@ {hunk.path} -{hunk.old[0]},{hunk.old[1]} +{hunk.new[0]},{hunk.new[1]} @@"
+        )
+        report += [f"-{line}" for line in hunk.removed[:HUNK_LINES]]
+        report += [f"+{line}" for line in hunk.added[:HUNK_LINES]]
+    others = [suspect for suspect in blame.suspects if suspect is not cause][:MOST_SUSPECTS]
     if others:
-        said.append("other changed functions:")
-        said += [f"  {percent(one.score):>9}  {one.name} ({one.path})" for one in others]
-    said += [f"tried: {_trial(trial)}" for trial in blame.trials]
-    said.append(
+        report.append("other changed functions:")
+        report += [
+            f"  {percent(suspect.score):>9}  {suspect.name} ({suspect.path})" for suspect in others
+        ]
+    report += [f"tried: {_trial(trial)}" for trial in blame.trials]
+    report.append(
         f"{counted(blame.executions, 'execution')}, {blame.seconds:.0f} s;"
         f" {counted(blame.changed, 'changed function')}"
     )
-    return said
+    return report
 
 
 def _trial(trial: AuxiliaryTrial) -> str:
@@ -250,6 +249,13 @@ def json(blame: Blame) -> str:
     return json_text(blame)
 
 
+def _level(blame: Blame) -> str:
+    """The level of SARIF: an error where a degradation was proved."""
+    if blame.effect <= 0:
+        return "note"
+    return "error" if blame.verdict == "proved" else "warning"
+
+
 def sarif(blame: Blame) -> str:
     """A SARIF 2.1.0 log with a result at the hunks of the function that is blamed; without results
     where none is.
@@ -257,17 +263,10 @@ def sarif(blame: Blame) -> str:
     cause = blame.cause
     results: list[dict[str, Any]] = []
     if cause is not None:
-        level = (
-            "error"
-            if blame.verdict == "proved" and blame.effect > 0
-            else "warning"
-            if blame.effect > 0
-            else "note"
-        )
         results.append(
             {
                 "ruleId": "performance-change",
-                "level": level,
+                "level": _level(blame),
                 "message": {"text": "\n".join(lines(blame))},
                 "locations": [_location(hunk) for hunk in cause.hunks[:10]],
                 "properties": {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from perfvcs.collectors._shared.frames import INLINED
 from perfvcs.locate.blame.cause import Blame, Node
@@ -12,16 +11,9 @@ from perfvcs.locate.sources.outline import plain, unit
 from perfvcs.reports.blame import TIME_UNITS, lines
 from perfvcs.text.quantity import micro_sign, percent, quantity
 
-if TYPE_CHECKING:
-    pass
-
-
 NARROWEST = 0.15  # percent of the width; what is narrower is left out
-
-MOST_ROWS = 60
-
+MOST_ROWS = 60  # of a flame graph: calls inside each other
 FULL_COLOUR = 0.5  # the relative difference from which on a colour is at its strongest
-
 ROW_HEIGHT = 16  # units of a flame graph's height
 
 
@@ -52,7 +44,7 @@ def rectangles(tree: Sequence[Node], *, side: int, blamed: str) -> list[Rectangl
     for number, node in enumerate(tree):
         if number:
             below.setdefault(node.parent, []).append(number)
-    found: list[Rectangle] = []
+    boxes: list[Rectangle] = []
     waiting = [(0, 0.0, 0)]
     while waiting:
         number, left, row = waiting.pop()
@@ -61,7 +53,7 @@ def rectangles(tree: Sequence[Node], *, side: int, blamed: str) -> list[Rectangl
             continue
         name = node.name.rpartition(" (")[0] or node.name
         function = unit(node.name)[0]
-        found.append(
+        boxes.append(
             Rectangle(
                 left,
                 width,
@@ -72,10 +64,10 @@ def rectangles(tree: Sequence[Node], *, side: int, blamed: str) -> list[Rectangl
                 blamed in (function, plain(function)),
             )
         )
-        for child in sorted(below.get(number, ()), key=lambda one: tree[one].name):
+        for child in sorted(below.get(number, ()), key=lambda place: tree[place].name):
             waiting.append((child, left, row + 1))
             left += values[child] * scale
-    return found
+    return boxes
 
 
 def _title(node: Node) -> str:

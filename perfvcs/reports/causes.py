@@ -20,7 +20,7 @@ from perfvcs.text.quantity import difference, percent
 from perfvcs.text.words import counted, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -66,7 +66,7 @@ def following(
         if change.word in MOVED_VERDICTS and change.accepted is None
     ]
     if not moved:
-        products = [one.product for one in (baseline, target) if one.product]
+        products = [state.product for state in (baseline, target) if state.product]
         return settling(
             report, pairs, lambda job: _noise(repository, target, job), scheduler, products
         )
@@ -113,7 +113,9 @@ def between_them(repository: Repository, baseline: State, target: State) -> tupl
     """
     if baseline.commit == target.commit:
         return 0, 0
-    inner = [one.commit for one in way(repository.project, baseline.commit, target.commit)[:-1]]
+    inner = [
+        commit.commit for commit in way(repository.project, baseline.commit, target.commit)[:-1]
+    ]
     return len(inner), len(list(repository.with_profiles(inner)))
 
 
@@ -121,13 +123,13 @@ def _noise(repository: Repository, target: State, job: str) -> str:
     """What disturbed the newest measurement of a job, with the cure; empty where nothing is
     known.
     """
-    measured = [one.header for one in repository.measured(target) if one.header.job.label == job]
+    measured = [
+        stored.header for stored in repository.measured(target) if stored.header.job.label == job
+    ]
     newest = max(measured, key=lambda header: header.collected.started, default=None)
-    return (
-        shorten(newest.environment.warnings[0], WARNING)
-        if newest and newest.environment.warnings
-        else ""
-    )
+    if newest is None or not newest.environment.warnings:
+        return ""
+    return shorten(newest.environment.warnings[0], WARNING)
 
 
 class Kind(NamedTuple):
@@ -169,14 +171,14 @@ class FunctionChange(msgspec.Struct, frozen=True):
             )
             return f"{name}: {old:.1f} -> {new:.1f} % of the samples"
         moved = difference(self.target - self.baseline, None, None, self.unit)
-        share = (
-            "new"
-            if not self.baseline
-            else "gone"
-            if not self.target
-            else percent(self.target / self.baseline - 1)
-        )
-        return f"{name} {self.kind.verb} {moved} {self.kind.name}".rstrip() + f" ({share})"
+        return f"{name} {self.kind.verb} {moved} {self.kind.name}".rstrip() + f" ({self._share})"
+
+    @property
+    def _share(self) -> str:
+        """The relative change; ``new`` or ``gone`` where one side has nothing."""
+        if not self.baseline:
+            return "new"
+        return percent(self.target / self.baseline - 1) if self.target else "gone"
 
 
 def causes(
@@ -192,7 +194,7 @@ def causes(
         entries(report)[:MOST_EXPLAINED], key=lambda entry: not is_whole(*entry.unit)
     ):
         first.setdefault(entry.first.job, entry.unit)
-    found: dict[JobUnit, list[str]] = {}
+    words: dict[JobUnit, list[str]] = {}
     for job, unit in first.items():
         changes = [
             change
@@ -203,8 +205,8 @@ def causes(
             if change.function != unit[1]
         ]
         if changes:
-            found[unit] = ["inside: " + "; ".join(map(str, changes[:NAMED_FUNCTIONS]))]
-    return found
+            words[unit] = ["inside: " + "; ".join(map(str, changes[:NAMED_FUNCTIONS]))]
+    return words
 
 
 def _having(headers: Sequence[Header], job: str, kind: Kind) -> list[Header]:
@@ -231,23 +233,12 @@ def functions(
     names = list(dict.fromkeys([*sides[0], *sides[1]]))
     if not names:
         return []
-    first, second = (
-        np.array(
-            [
-                side.get(name, np.zeros(next(iter(side.values())).shape if side else 1))
-                for name in names
-            ]
-        )
-        for side in sides
-    )
+    first, second = (_table(side, names) for side in sides)
     totals = float(first.mean(axis=1).sum()), float(second.mean(axis=1).sum())
     if not all(totals):
         return []
-    scaled = (
-        (first / totals[0], second / totals[1])
-        if kind.shares
-        else (first / max(totals), second / max(totals))
-    )
+    scales = totals if kind.shares else (max(totals), max(totals))
+    scaled = first / scales[0], second / scales[1]
     sure = _sure(*scaled)
     moved = scaled[1].mean(axis=1) - scaled[0].mean(axis=1)
     unit = target[0].metrics[kind.metric].unit
@@ -283,6 +274,14 @@ def _sure(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np
     return sure
 
 
+def _table(amounts: Mapping[str, NDArray[np.float64]], names: Sequence[str]) -> NDArray[np.float64]:
+    """What functions had in each execution of a side, shape (functions, executions)."""
+    import numpy as np
+
+    nothing = np.zeros(next(iter(amounts.values())).shape if amounts else 1)
+    return np.array([amounts.get(name, nothing) for name in names])
+
+
 def _amounts(profiles: Sequence[Profile], metric: str) -> dict[str, NDArray[np.float64]]:
     """What each function had in each execution, of all profiles of a side one after the other."""
     import numpy as np
@@ -308,12 +307,12 @@ def _amounts(profiles: Sequence[Profile], metric: str) -> dict[str, NDArray[np.f
         table = sums.reshape(len(rows.names), count)
         parts.append({name: row for name, row in zip(rows.names, table, strict=True) if row.any()})
     widths = [next(iter(part.values())).shape[0] if part else 0 for part in parts]
-    found: dict[str, list[NDArray[np.float64]]] = defaultdict(list)
+    columns_by_name: dict[str, list[NDArray[np.float64]]] = defaultdict(list)
     for name in dict.fromkeys(name for part in parts for name in part):
-        found[name] = [
+        columns_by_name[name] = [
             part.get(name, np.zeros(width)) for part, width in zip(parts, widths, strict=True)
         ]
-    return {name: np.concatenate(columns) for name, columns in found.items()}
+    return {name: np.concatenate(columns) for name, columns in columns_by_name.items()}
 
 
 def files(repository: Repository, baseline: State, target: State) -> list[str]:

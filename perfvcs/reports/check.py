@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from perfvcs.measure.outcome import CampaignOutcome
     from perfvcs.measure.request import Request
     from perfvcs.measure.rig import Rig
+    from perfvcs.profile.summary import Header
     from perfvcs.repository.criteria import Criteria
 
 DEGRADED, OPEN = 3, 4
@@ -99,10 +100,10 @@ class Check(msgspec.Struct, frozen=True):
         return max(pairs.values(), default=0)
 
     def background(self, *, shown: bool = False) -> Background:
-        """What is known of the causes, and the files that differ, where something moved; and the
-        next step of who was ``shown`` both.
+        """The causes that are known and the files that differ, where something moved; and the next
+        step for a reader who was ``shown`` both.
         """
-        from perfvcs.reports.blame import known
+        from perfvcs.reports.blame import stored_cause
         from perfvcs.reports.causes import causes, files, following
 
         repository, pair = self.repository, (self.baseline, self.target)
@@ -112,23 +113,14 @@ class Check(msgspec.Struct, frozen=True):
             change.word in MOVED_VERDICTS and change.accepted is None
             for change in self.report.changes
         ):
-            before, after = (
-                [
-                    header
-                    for header in repository.index.headers([state.filed])
-                    if header.dirty == state.dirty
-                ]
-                for state in pair
-            )
-            inside, names = (
-                causes(before, after, repository.profiles, self.report),
-                files(repository, *pair),
-            )
+            before, after = (_headers(repository, state) for state in pair)
+            inside = causes(before, after, repository.profiles, self.report)
+            names = files(repository, *pair)
         scheduler = self.outcome.scheduler if self.outcome else ""
         return Background(
             inside,
             names,
-            known(repository, self.baseline.commit, self.target.commit),
+            stored_cause(repository, self.baseline.commit, self.target.commit),
             following(
                 repository, *pair, self.report, self._pairs, shown=shown, scheduler=scheduler
             ),
@@ -138,6 +130,12 @@ class Check(msgspec.Struct, frozen=True):
     def checks(self) -> list[Check]:
         """Itself, as the only one."""
         return [self]
+
+
+def _headers(repository: Repository, state: State) -> list[Header]:
+    """The headers of the profiles of a state."""
+    headers = repository.index.headers([state.filed])
+    return [header for header in headers if header.dirty == state.dirty]
 
 
 def exit_status(report: Report, *, gate: bool = False, strict: bool = False) -> int:
@@ -172,8 +170,8 @@ def rendered(
                 None, [summary(report), settlement(report.comparisons), criteria(report.judged_by)]
             )
         )
-    known = background()
-    after = known.sentences
+    context = background()
+    after = context.sentences
     if form == "text" and verbose:
         from perfvcs.check.screen import lead
 
@@ -182,17 +180,17 @@ def rendered(
         from perfvcs.check.markdown import document
         from perfvcs.text.document import json_text
 
-        said = {": ".join(unit): lines for unit, lines in known.causes.items()}
+        causes = {": ".join(unit): lines for unit, lines in context.causes.items()}
         return json_text(
-            document(report, causes=said, files=known.files, next=known.following, pair=why)
+            document(report, causes=causes, files=context.files, next=context.following, pair=why)
         )
     if form == "markdown":
         from perfvcs.check.markdown import markdown
 
-        return markdown(report, causes=known.causes, following=after, verbose=verbose, why=why)
+        return markdown(report, causes=context.causes, following=after, verbose=verbose, why=why)
     from perfvcs.check.screen import screen
 
-    return screen(report, causes=known.causes, following=after, why=why)
+    return screen(report, causes=context.causes, following=after, why=why)
 
 
 def judge(
@@ -218,22 +216,22 @@ def compared(
 ) -> Check:
     """The check of two states; ``criteria`` as in ``Repository.compare``.
 
-    What is remembered of the same comparison is not computed again. Raises NothingToCompare.
+    Reads the report if the same comparison is remembered. Raises NothingToCompare.
     """
     from perfvcs.check.markdown import decode
 
     memory, pair = repository.index.memory, (baseline.verdict_key, target.verdict_key)
     basis = _basis(repository, baseline, target, [asked, criteria])
-    known = memory.recall(*pair) if basis else None
-    if known and known.basis == basis:
+    remembered = memory.recall(*pair) if basis else None
+    if remembered and remembered.basis == basis:
         with suppress(Malformed):  # a changed byte
-            report = decode(known.report)
-            _remember(repository, baseline, target, known.report, basis)  # as the last verdict
+            report = decode(remembered.report)
+            _remember(repository, baseline, target, remembered.report, basis)  # as the last verdict
             return Check(repository, baseline, target, report)
     criteria = criteria or repository.criteria(baseline, target)
     try:
-        found = repository.compare(baseline, target, asked, criteria=criteria)
-        report = inheriting(repository, found, target)
+        comparison = repository.compare(baseline, target, asked, criteria=criteria)
+        report = inheriting(repository, comparison, target)
     except NothingToCompare:
         nothing = Report(
             baseline=baseline.name,
@@ -259,7 +257,9 @@ def _remember(
         repository.index.memory.remember(baseline.verdict_key, target.verdict_key, report, basis)
 
 
-def _basis(repository: Repository, baseline: State, target: State, given: Sequence[object]) -> str:
+def _basis(
+    repository: Repository, baseline: State, target: State, settings: Sequence[object]
+) -> str:
     """The hash of all that a report from what is stored depends on: profiles, options, the
     project's own files, and the version and commit of perfvcs.
 
@@ -272,10 +272,10 @@ def _basis(repository: Repository, baseline: State, target: State, given: Sequen
     project, accepted = repository.project, repository.acceptances
     path = project.root / RULES_FILE
     text = path.read_bytes().hex() if path.is_file() and not project.bare else ""
-    ended = [one.id for one in accepted if one.has_ended(date.today())]
+    ended = [acceptance.id for acceptance in accepted if acceptance.has_ended(date.today())]
     states = [(state.commit, state.dirty) for state in (baseline, target)]
-    options = [*given, project.shallow, repository.criteria_reader.edited]
-    about = [
+    options = [*settings, project.shallow, repository.criteria_reader.edited]
+    basis = [
         repository.index.head,
         states,
         options,
@@ -285,7 +285,7 @@ def _basis(repository: Repository, baseline: State, target: State, given: Sequen
         [perfvcs.__version__, code],
         noted(repository, target),
     ]
-    return hashlib.sha256(msgspec.json.encode(about)).hexdigest()
+    return hashlib.sha256(msgspec.json.encode(basis)).hexdigest()
 
 
 def measure(
@@ -296,12 +296,12 @@ def measure(
     *,
     select: int | None = None,
 ) -> Check:
-    """The check after measuring, both revisions in turns, the jobs whose comparisons are not all
+    """Measures both revisions in turns, then checks them; leaves out jobs whose comparisons are all
     decided by what is stored.
 
-    A number of executions in the request measures all. What is compared where nobody names both is
-    said in ``pair.measured``. ``select`` leaves out what the change cannot touch, but for one in so
-    many (0: all of it).
+    A number of executions in the request measures all jobs. ``pair.measured`` says what is compared
+    where nobody names both revisions. ``select`` leaves out what the change cannot touch, but for
+    one in so many (0: all of it).
     """
     from perfvcs.measure.campaign import settle
     from perfvcs.measure.product import read_all
@@ -358,7 +358,7 @@ def measure(
 
 
 def _learn(rig: Rig, revisions: Sequence[str], request: Request) -> None:
-    """See what HEAD's build makes where HEAD is compared, before it is decided what with."""
+    """Sees what HEAD's build makes, before the baseline of HEAD is chosen."""
     project = rig.repository.project
     with suppress(UnknownRevision):
         if project.head in [project.resolve(name) for name in revisions or ("HEAD",)] and (
@@ -373,10 +373,10 @@ def _settled(
 ) -> list[str]:
     """Labels of the jobs of which every comparison is decided already."""
     try:
-        found = repository.compare(baseline, target, asked, criteria=criteria)
+        report = repository.compare(baseline, target, asked, criteria=criteria)
     except NothingToCompare:
         return []
-    open_jobs = {change.job for change in found.changes if not change.settled}
+    open_jobs = {change.job for change in report.changes if not change.settled}
     return list(
-        dict.fromkeys(change.job for change in found.changes if change.job not in open_jobs)
+        dict.fromkeys(change.job for change in report.changes if change.job not in open_jobs)
     )

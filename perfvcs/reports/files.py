@@ -1,5 +1,5 @@
-"""Two files of profiles compared, or drawn, without a repository: in any format that ``perf
-import`` reads.
+"""Compares or draws two files of profiles without a repository, in any format that ``perf import``
+reads.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ class FileCheck:
     def _background(self) -> Background:
         profiles = {"baseline": self.baseline, "target": self.target}
         before, after = ([Header.of(profile, side)] for side, profile in profiles.items())
-        known = causes(
+        causes_by_unit = causes(
             before,
             after,
             lambda headers: [profiles[header.path] for header in headers],
             self.report,
         )
-        return Background(known, following=self._following())
+        return Background(causes_by_unit, following=self._following())
 
     def _following(self) -> str:
         """How to settle what another tool measured, else how to look at it; empty where nothing was
@@ -102,14 +102,14 @@ def _revisions(names: Sequence[str]) -> list[str]:
         project = Project.find()
     except PerfError:
         return []
-    found = []
+    revisions = []
     for name in names:
         try:
             project.resolve(name)
         except (NoRepository, UnknownRevision):
             continue
-        found.append(name)
-    return found
+        revisions.append(name)
+    return revisions
 
 
 def check(paths: Sequence[Path], asked: CheckRequest = BY_RULES) -> FileCheck:
@@ -137,9 +137,12 @@ def subject_of(paths: Sequence[Path], *, delta: float | None = None) -> Subject:
         raise UsageError(f"{len(paths)} files are named: a page shows one, or two side by side")
     if len(paths) == 1:
         return Subject(paths[0].name, _profiles(paths))
-    found = check(paths, CheckRequest(delta=delta))
+    comparison = check(paths, CheckRequest(delta=delta))
     return Subject(
-        f"{paths[0].name} → {paths[1].name}", [found.target], [found.baseline], found.report
+        f"{paths[0].name} → {paths[1].name}",
+        [comparison.target],
+        [comparison.baseline],
+        comparison.report,
     )
 
 
@@ -162,10 +165,10 @@ def _profiles(paths: Sequence[Path]) -> list[Profile]:
     """The profiles of files, in units without a prefix; jobs that are named after their files get
     one name.
     """
-    found = [read(path) for path in paths]
+    profiles = [read(path) for path in paths]
     titles = [stem(path.name) for path in paths]
-    if len(set(titles)) > 1 and [profile.job.name for profile in found] == titles:
+    if len(set(titles)) > 1 and [profile.job.name for profile in profiles] == titles:
         words = zip(*(re.split("[ ._-]+", title) for title in titles), strict=False)
         common = "-".join(first for first, _ in takewhile(lambda pair: pair[0] == pair[1], words))
-        found = [read(path, name=common or UNNAMED) for path in paths]
-    return [profile if profile.models else in_base_units(profile) for profile in found]
+        profiles = [read(path, name=common or UNNAMED) for path in paths]
+    return [profile if profile.models else in_base_units(profile) for profile in profiles]

@@ -41,7 +41,7 @@ SERIES_ONE_BY_ONE = 2
 # remarks of one kind, and notes on series that begin anew, that are listed by default
 MOST_LISTED_REMARKS = 2
 MOST_NAMES = 5  # listed before the rest is only counted
-REASON_CHARACTERS = 400
+REASON_CHARACTERS = 400  # of a note
 LISTED_VERDICTS: tuple[FindingWord, ...] = ("degradation", "improvement", "drift")
 
 
@@ -134,20 +134,20 @@ def json(
             findings=[
                 filled(
                     FindingRow,
-                    one.curve,  # what a verdict says of a curve comes before the series' levels
-                    one,
-                    overview.details[one.commit],
-                    SeriesFields.of(one.line),
-                    host=hosts.get(id(one), []),
+                    row.curve,  # what a verdict says of a curve comes before the series' levels
+                    row,
+                    overview.details[row.commit],
+                    SeriesFields.of(row.line),
+                    host=hosts.get(id(row), []),
                 )
-                for one in findings
+                for row in findings
             ],
-            newest=[filled(NewestRow, one, SeriesFields.of(one.line)) for one in overview.newest],
+            newest=[filled(NewestRow, row, SeriesFields.of(row.line)) for row in overview.newest],
             switching=[
-                filled(SwitchingRow, one, SeriesFields.of(one.line)) for one in overview.switching
+                filled(SwitchingRow, row, SeriesFields.of(row.line)) for row in overview.switching
             ],
             noisier=[
-                filled(NoisierRow, one, SeriesFields.of(one.line)) for one in overview.noisier
+                filled(NoisierRow, row, SeriesFields.of(row.line)) for row in overview.noisier
             ],
             series=overview.lines,
         )
@@ -182,9 +182,9 @@ class Listing(msgspec.Struct, frozen=True):
 
     def commits(self, steps: Iterable[StepOverSizes]) -> Iterator[Paragraph]:
         """What changed at each commit."""
-        for commit, members in groupby(steps, key=lambda one: one.finding.commit):
-            found = list(members)
-            yield Paragraph(["", self._commit(commit), *self._changes(found)], len(found))
+        for commit, members in groupby(steps, key=lambda step: step.finding.commit):
+            changed = list(members)
+            yield Paragraph(["", self._commit(commit), *self._changes(changed)], len(changed))
 
     def remark(self, remark: Remark) -> Paragraph:
         """A series with what it shows."""
@@ -195,22 +195,22 @@ class Listing(msgspec.Struct, frozen=True):
         )
 
     def _commit(self, commit: str) -> str:
-        about = self.overview.details[commit]
-        head = f"{commit[:10]}  {about.when[:10]}  {shorten(about.author, 16)}  "
-        return head + shorten(about.title, COLUMNS - len(head))
+        details = self.overview.details[commit]
+        head = f"{commit[:10]}  {details.when[:10]}  {shorten(details.author, 16)}  "
+        return head + shorten(details.title, COLUMNS - len(head))
 
     def _changes(self, steps: Sequence[StepOverSizes]) -> Iterator[str]:
         """The changes of one commit, one by one or, of many, each word summed up."""
-        for word in dict.fromkeys(one.finding.word for one in steps):
-            members = [one for one in steps if one.finding.word == word]
+        for word in dict.fromkeys(step.finding.word for step in steps):
+            members = [step for step in steps if step.finding.word == word]
             if self.everything or len(steps) <= SERIES_ONE_BY_ONE or len(members) == 1:
-                for one in members:
+                for step in members:
                     yield from described(
-                        one, *self._named(one), self.hosts.get(id(one.finding), ())
+                        step, *self._named(step), self.hosts.get(id(step.finding), ())
                     )
             else:
                 changed = dict.fromkeys(
-                    what for one in members for what in self.hosts.get(id(one.finding), ())
+                    what for step in members for what in self.hosts.get(id(step.finding), ())
                 )
                 yield from summed_up(members, *self._named(members[0]), list(changed))
 
@@ -219,8 +219,8 @@ class Listing(msgspec.Struct, frozen=True):
 
     def _place(self, line: Line) -> str:
         """In which environment something was found, where the same is measured in several."""
-        found = self.overview.place(line)
-        return f"in {found}" if found else ""
+        name = self.overview.place(line)
+        return f"in {name}" if name else ""
 
 
 def lines(
@@ -245,14 +245,14 @@ def lines(
     most = None if everything else MOST_LISTED_REMARKS
     now, others = _unusual(overview), _remarks(overview)
     names = [
-        *(title(one.line) for one in (*now[:most], *others[:most])),
-        *(one.title for one in shown),
+        *(title(remark.line) for remark in (*now[:most], *others[:most])),
+        *(step.title for step in shown),
     ]
     listing = Listing(overview, _called(names), hosts, everything)
     ending = list(_ending(overview, everything=everything))
-    first = [listing.remark(one) for one in now[:most]]
+    first = [listing.remark(remark) for remark in now[:most]]
     changes = list(listing.commits(shown))
-    last = [listing.remark(one) for one in others[:most]]
+    last = [listing.remark(remark) for remark in others[:most]]
     if not everything:
         # the sentence, an empty line, what is left out
         room = SCREEN - len(ending) - 3 - _height(first)
@@ -264,20 +264,22 @@ def lines(
         yield from paragraph.lines
     yield from [""] if first or changes or last else []
     yield from _left_out(
-        len(steps) - sum(one.steps for one in changes),
+        len(steps) - sum(paragraph.steps for paragraph in changes),
         len(now) + len(others) - len(first) - len(last),
     )
     yield from ending
 
 
 def _height(paragraphs: Iterable[Paragraph]) -> int:
-    return sum(len(one.lines) for one in paragraphs)
+    return sum(len(paragraph.lines) for paragraph in paragraphs)
 
 
 def _fitting(paragraphs: Sequence[Paragraph], room: int) -> list[Paragraph]:
     """As many from the first on as have room together."""
-    heights = accumulate(len(one.lines) for one in paragraphs)
-    return [one for one, height in zip(paragraphs, heights, strict=True) if height <= room]
+    heights = accumulate(len(paragraph.lines) for paragraph in paragraphs)
+    return [
+        paragraph for paragraph, height in zip(paragraphs, heights, strict=True) if height <= room
+    ]
 
 
 def _called(titles: Iterable[str]) -> dict[str, str]:
@@ -288,17 +290,24 @@ def _called(titles: Iterable[str]) -> dict[str, str]:
 
 def _unusual(overview: Overview) -> list[Remark]:
     """The values at the newest commit that are unlike those before."""
-    return [Remark(one.word, one.line, finding.newest(one)) for one in overview.newest]
+    return [Remark(newest.word, newest.line, finding.newest(newest)) for newest in overview.newest]
 
 
 def _remarks(overview: Overview) -> list[Remark]:
     """Series that switch between levels, and those with another spread."""
     spread = [
-        Remark("noisier" if one.after > one.before else "calmer", one.line, finding.noisier(one))
-        for one in overview.noisier
+        Remark(
+            "noisier" if series.after > series.before else "calmer",
+            series.line,
+            finding.noisier(series),
+        )
+        for series in overview.noisier
     ]
     return [
-        *(Remark("switching", one.line, finding.switching(one)) for one in overview.switching),
+        *(
+            Remark("switching", series.line, finding.switching(series))
+            for series in overview.switching
+        ),
         *spread,
     ]
 
@@ -312,16 +321,16 @@ def _left_out(steps: int, others: int) -> Iterator[str]:
 
 def _sentence(overview: Overview, steps: Sequence[StepOverSizes]) -> str:
     """What was examined, and how much was found."""
-    words = Counter(one.finding.word for one in steps)
+    words = Counter(step.finding.word for step in steps)
     others = (
         (len(overview.switching), "switching"),
         (len(overview.noisier), "with another spread"),
     )
     parts = [counted(words[word], word) for word in LISTED_VERDICTS if words[word]] or ["no step"]
-    found = ", ".join([*parts, *(f"{count:,} {text}" for count, text in others if count)])
+    findings = ", ".join([*parts, *(f"{count:,} {text}" for count, text in others if count)])
     return (
         f"{counted(overview.lines, 'series', 'series')} over {counted(overview.commits, 'commit')}"
-        f" examined: {found}"
+        f" examined: {findings}"
     )
 
 
@@ -329,9 +338,9 @@ def _ending(overview: Overview, *, everything: bool) -> Iterator[str]:
     """What to do next, and what was not examined."""
     wide = next(
         (
-            one
-            for one in overview.findings
-            if one.word == "degradation" and one.commits > 1 and not one.denied
+            change
+            for change in overview.findings
+            if change.word == "degradation" and change.commits > 1 and not change.denied
         ),
         None,
     )
@@ -351,16 +360,13 @@ def _ending(overview: Overview, *, everything: bool) -> Iterator[str]:
             f"and at {counted(len(overview.cuts[most:]), 'other commit')}: perf history --all"
         )
     if overview.short:
-        called = _called(one.benchmark for one in overview.short)
+        called = _called(series.benchmark for series in overview.short)
         named = ", ".join(
-            f"{called[one.benchmark]} {metric_name(one.metric)}"
-            for one in overview.short[:MOST_NAMES]
+            f"{called[series.benchmark]} {metric_name(series.metric)}"
+            for series in overview.short[:MOST_NAMES]
         )
-        more = (
-            f" and {len(overview.short) - MOST_NAMES} more"
-            if len(overview.short) > MOST_NAMES
-            else ""
-        )
+        rest = len(overview.short) - MOST_NAMES
+        more = f" and {rest} more" if rest > 0 else ""
         yield from _note(
             f"too short, fewer than {overview.shortest} measured commits: {named}{more}"
         )
@@ -373,11 +379,8 @@ def _ending(overview: Overview, *, everything: bool) -> Iterator[str]:
             " measurement"
         )
     if overview.aside:
-        were = (
-            "commits are on branches that were"
-            if overview.aside != 1
-            else "commit is on a branch that was"
-        )
+        is_one = overview.aside == 1
+        were = "commit is on a branch that was" if is_one else "commits are on branches that were"
         yield from _note(
             f"{overview.aside} measured {were} merged, not on this line: perf history A..BRANCH"
             " shows one"

@@ -72,13 +72,13 @@ class Host(msgspec.Struct, frozen=True):
 
     def lines(self, most: int | None = MOST_LISTED_CHANGES) -> Iterator[str]:
         """Its lines on a terminal, with the newest ``most`` changes."""
-        about = [
+        parts = [
             self.configuration.get("cpu", ""),
             _many(self.configuration),
             self.configuration.get("memory", ""),
         ]
         yield shorten(self.name, NAME_CHARACTERS) + (
-            f": {', '.join(filter(None, about))}" if any(about) else ""
+            f": {', '.join(filter(None, parts))}" if any(parts) else ""
         )
         if now := self.connected:
             yield from _wrapped(
@@ -102,8 +102,8 @@ class Host(msgspec.Struct, frozen=True):
                 f"A/A: {self.audit.called} of {counted(self.audit.comparisons, 'comparison')}"
                 " called changed"
             )
-        for one in self.changes[-most:] if most else self.changes:
-            yield from _wrapped(f"{one.when[:10]}: {'; '.join(one.changes)}")
+        for change in self.changes[-most:] if most else self.changes:
+            yield from _wrapped(f"{change.when[:10]}: {'; '.join(change.changes)}")
         if most and len(self.changes) > most:
             yield from _wrapped(
                 f"and {counted(len(self.changes) - most, 'earlier change')}: perf hosts"
@@ -125,7 +125,7 @@ class Hosts(msgspec.Struct, frozen=True):
             yield "nothing was measured yet: run `perf collect`"
 
     def json(self) -> str:
-        """The same as JSON."""
+        """The listing as JSON."""
         return json_text(self.hosts)
 
 
@@ -133,22 +133,24 @@ def hosts_of(repository: Repository, name: str = "", connected: Sequence[Facts] 
     """The hosts in the store and those that are connected, or the one of that name; raises
     UsageError.
     """
-    now = {one.host: one for one in connected}
+    now = {known_name.host: known_name for known_name in connected}
     groups: dict[str, list[HostSession]] = defaultdict(list)
     for session in repository.index.sessions():
         groups[host_of(session.environment)].append(session)
     if name and name not in groups and name not in now:
         raise UsageError(f"no host `{name}` has measured here{nearest(name, list(groups))}")
     audits = _audits(repository)
-    found = [
-        _host(one, members, audits, now.get(one))
-        for one, members in groups.items()
-        if name in ("", one)
+    listed = [
+        _host(known_name, members, audits, now.get(known_name))
+        for known_name, members in groups.items()
+        if name in ("", known_name)
     ]
-    found += [
-        _unused(facts) for one, facts in now.items() if one not in groups and name in ("", one)
+    listed += [
+        _unused(facts)
+        for known_name, facts in now.items()
+        if known_name not in groups and name in ("", known_name)
     ]
-    return Hosts(sorted(found, key=lambda host: host.last, reverse=True), name)
+    return Hosts(sorted(listed, key=lambda host: host.last, reverse=True), name)
 
 
 def _unused(facts: Facts) -> Host:
@@ -167,20 +169,22 @@ def _host(
     newest = members[-1]
     called = [
         audits[session, name]
-        for session in dict.fromkeys(one.session for one in members)
+        for session in dict.fromkeys(session.session for session in members)
         if (session, name) in audits
     ]
     return Host(
         name,
         configuration(newest.environment),
-        list(dict.fromkeys(one.environment.fingerprint for one in members)),
+        list(dict.fromkeys(member.environment.fingerprint for member in members)),
         members[0].started,
         newest.started,
-        len({one.session for one in members}),
-        sum(one.profiles for one in members),
-        len(frozenset[int]().union(*(one.jobs for one in members))),
+        len({member.session for member in members}),
+        sum(member.profiles for member in members),
+        len(frozenset[int]().union(*(member.jobs for member in members))),
         _pace(members),
-        AuditCount(sum(one.comparisons for one in called), sum(one.called for one in called)),
+        AuditCount(
+            sum(audit.comparisons for audit in called), sum(audit.called for audit in called)
+        ),
         _reconfigurations(members),
         connected,
     )
@@ -190,18 +194,18 @@ def _pace(members: Sequence[HostSession]) -> float | None:
     """The newest session's pace against the median of the earlier ones, where the newest has one
     and enough others do.
     """
-    paces = [median(one.paces) if one.paces else None for one in members]
+    paces = [median(member.paces) if member.paces else None for member in members]
     *earlier, newest = paces
-    known = [pace for pace in earlier if pace]
-    return newest / median(known) - 1 if newest and len(known) >= FEWEST else None
+    usable = [pace for pace in earlier if pace]
+    return newest / median(usable) - 1 if newest and len(usable) >= FEWEST else None
 
 
 def _reconfigurations(members: Sequence[HostSession]) -> list[Reconfiguration]:
-    found = (
+    differences = (
         (after.started, changes(before.environment, after.environment))
         for before, after in pairwise(members)
     )
-    return [Reconfiguration(when, what) for when, what in found if what]
+    return [Reconfiguration(when, what) for when, what in differences if what]
 
 
 def _audits(repository: Repository) -> dict[tuple[str, str], AuditCount]:
@@ -212,18 +216,20 @@ def _audits(repository: Repository) -> dict[tuple[str, str], AuditCount]:
     head = repository.project.head
     if head is None:
         return {}
-    found: dict[tuple[str, str], AuditCount] = {}
+    counts: dict[tuple[str, str], AuditCount] = {}
     commits = list(
         islice(repository.with_profiles(repository.project.walk(head)), NEAREST_ANCESTORS)
     )
-    for one in records(repository, commits, BY_RULES, by_host=True) if commits else ():
-        known = found.get((one.session, one.host), AuditCount(0, 0))
-        found[one.session, one.host] = AuditCount(known.comparisons + 1, known.called + one.called)
-    return found
+    for record in records(repository, commits, BY_RULES, by_host=True) if commits else ():
+        count = counts.get((record.session, record.host), AuditCount(0, 0))
+        counts[record.session, record.host] = AuditCount(
+            count.comparisons + 1, count.called + record.called
+        )
+    return counts
 
 
-def _many(known: dict[str, str]) -> str:
-    number = known.get("processors", "")
+def _many(fields: dict[str, str]) -> str:
+    number = fields.get("processors", "")
     return counted(int(number), "processor") if number.isdigit() else ""
 
 

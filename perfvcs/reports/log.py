@@ -113,7 +113,9 @@ class Log(msgspec.Struct, frozen=True):
 
     def lines(self) -> Iterator[str]:
         """The listing for a terminal of 80 columns."""
-        places = _places([finding for found in self.marks.values() for finding in found])
+        places = _places(
+            [finding for commit_marks in self.marks.values() for finding in commit_marks]
+        )
         for commit in self.commits:
             count = self.counts.get(commit.id, 0)
             profiles = counted(count, "profile") if count else "-"
@@ -122,14 +124,14 @@ class Log(msgspec.Struct, frozen=True):
             )
             if verdict := self.verdicts.get(commit.id):
                 yield f"            {described(verdict)}"
-            found = self.marks.get(commit.id, ())
+            steps = self.marks.get(commit.id, ())
             yield from (
                 f"            {_marked(finding, places.get(id(finding), ''))}"
-                for finding in found[:MOST_MARKS]
+                for finding in steps[:MOST_MARKS]
             )
-            if len(found) > MOST_MARKS:
+            if len(steps) > MOST_MARKS:
                 yield (
-                    f"            and {len(found) - MOST_MARKS} more lasting changes: perf history"
+                    f"            and {len(steps) - MOST_MARKS} more lasting changes: perf history"
                 )
         if self.trends:
             yield ""
@@ -143,21 +145,21 @@ class Log(msgspec.Struct, frozen=True):
             yield "no commit here has profiles: measure one with `perf collect`"
 
     def json(self) -> str:
-        """The same as JSON."""
+        """The log as JSON."""
         rows = [
             filled(
                 CommitRow,
-                one,
-                commit=one.id,
-                profiles=self.counts.get(one.id, 0),
-                verdict=self.verdicts.get(one.id),
-                steps=list(map(_step, self.marks.get(one.id, ()))),
+                commit,
+                commit=commit.id,
+                profiles=self.counts.get(commit.id, 0),
+                verdict=self.verdicts.get(commit.id),
+                steps=list(map(_step, self.marks.get(commit.id, ()))),
             )
-            for one in self.commits
+            for commit in self.commits
         ]
         trends = [
-            filled(TrendRow, one, job=one.label, environment=one.environment.fingerprint)
-            for one in self.trends
+            filled(TrendRow, trend, job=trend.label, environment=trend.environment.fingerprint)
+            for trend in self.trends
         ]
         return json_text(LogDocument(rows, trends))
 
@@ -209,7 +211,7 @@ def log_of(repository: Repository, revision: str, number: int, *, everything: bo
     ids = list(islice(walk if everything else repository.with_profiles(walk), number))
     details = repository.project.describe(ids)
     return Log(
-        [details[one] for one in ids if one in details],
+        [details[commit] for commit in ids if commit in details],
         repository.index.counts(ids),
         repository.index.verdicts(ids),
         trends(repository, ids),
@@ -218,21 +220,21 @@ def log_of(repository: Repository, revision: str, number: int, *, everything: bo
 
 
 def _places(findings: Sequence[Finding]) -> dict[int, str]:
-    """By its place in memory the environment of each finding on something that changed in
-    several.
+    """The environment of each finding on something that changed in several, by the finding's
+    ``id``.
     """
     if not findings:
         return {}
     from perfvcs.environment.host import names as names_of
     from perfvcs.history.finding import title
 
-    keys = [(title(one.line), one.line.job.collector, one.line.metric) for one in findings]
+    keys = [(title(step.line), step.line.job.collector, step.line.metric) for step in findings]
     several = ambiguous(
-        (key, one.line.environment.fingerprint) for key, one in zip(keys, findings, strict=True)
+        (key, step.line.environment.fingerprint) for key, step in zip(keys, findings, strict=True)
     )
-    listed = [one for key, one in zip(keys, findings, strict=True) if key in several]
-    called = names_of(one.line.environment for one in listed)
-    return {id(one): called[one.line.environment.fingerprint] for one in listed}
+    listed = [step for key, step in zip(keys, findings, strict=True) if key in several]
+    called = names_of(step.line.environment for step in listed)
+    return {id(step): called[step.line.environment.fingerprint] for step in listed}
 
 
 def _marked(finding: Finding, environment: str = "") -> str:
@@ -257,6 +259,12 @@ def _step(finding: Finding) -> StepRow:
     return filled(StepRow, finding, SeriesFields.of(finding.line))
 
 
+def _trend_rank(key: tuple[str, str, str, str]) -> tuple[object, ...]:
+    """Sorts by benchmark, collector (time first), metric and environment."""
+    name, collector, environment, metric = key
+    return name, collector != FIRST_COLLECTOR, collector, metric_rank(metric), environment
+
+
 def trends(repository: Repository, commits: Sequence[str]) -> list[MetricTrend]:
     """The trends of the benchmarks of the newest of these commits that has any, along all of them
     (newest first).
@@ -265,29 +273,27 @@ def trends(repository: Repository, commits: Sequence[str]) -> list[MetricTrend]:
     if not measured:
         return []
     newest = measured[-1].header.commit
-    found: dict[tuple[str, str, str, str], dict[str, float]] = {}
+    values_by_key: dict[tuple[str, str, str, str], dict[str, float]] = {}
     units: dict[tuple[str, str, str, str], str] = {}
     places: dict[str, Environment] = {}
-    for one in measured:
-        own = leading(one)
+    for profile in measured:
+        summaries = leading(profile)
         metrics = {
             summary.metric
-            for _, summary in own
-            if one.header.metrics[summary.metric].better != "none"
+            for _, summary in summaries
+            if profile.header.metrics[summary.metric].better != "none"
         }
         drawn = metrics.intersection(TREND_METRICS) or set(sorted(metrics, key=metric_rank)[:1])
-        for name, summary in own:
+        for name, summary in summaries:
             positive = [value for value in summary.medians if value > 0]
             if summary.metric in drawn and positive:
-                place = one.header.environment
+                place = profile.header.environment
                 places[place.fingerprint] = place
-                key = (name, one.header.job.collector, place.fingerprint, summary.metric)
-                found.setdefault(key, {})[one.header.commit] = geometric_mean(positive)
-                units[key] = one.header.metrics[summary.metric].unit
-    keys = [key for key, values in found.items() if newest in values]
-    keys.sort(
-        key=lambda key: (key[0], key[1] != FIRST_COLLECTOR, key[1], metric_rank(key[3]), key[2])
-    )
+                key = (name, profile.header.job.collector, place.fingerprint, summary.metric)
+                values_by_key.setdefault(key, {})[profile.header.commit] = geometric_mean(positive)
+                units[key] = profile.header.metrics[summary.metric].unit
+    keys = [key for key, values in values_by_key.items() if newest in values]
+    keys.sort(key=_trend_rank)
     order = list(reversed(commits))
     return [
         MetricTrend(
@@ -296,11 +302,16 @@ def trends(repository: Repository, commits: Sequence[str]) -> list[MetricTrend]:
             places[place],
             metric,
             units[key],
-            [found[key].get(commit) for commit in order],
+            [values_by_key[key].get(commit) for commit in order],
         )
         for key in keys
         for name, collector, place, metric in [key]
     ]
+
+
+def _size(summary: Summary) -> float:
+    """The size, below all others where there is none."""
+    return -1.0 if summary.size is None else summary.size
 
 
 def leading(measured: Measured) -> list[tuple[str, Summary]]:
@@ -312,15 +323,11 @@ def leading(measured: Measured) -> list[tuple[str, Summary]]:
     from perfvcs.check.text import labelled
 
     job = measured.header.job
-    own = [
-        summary for summary in measured.summaries if summary.uid == job.name
-    ] or measured.summaries
-    largest = {
-        (one.uid, one.metric): one
-        for one in sorted(own, key=lambda one: -1.0 if one.size is None else one.size)
-    }
+    of_process = [summary for summary in measured.summaries if summary.uid == job.name]
+    shown = of_process or measured.summaries
+    largest = {(summary.uid, summary.metric): summary for summary in sorted(shown, key=_size)}
     return [
-        (labelled(job.label, one.uid, one.size), one)
-        for one in own
-        if largest[one.uid, one.metric] is one
+        (labelled(job.label, summary.uid, summary.size), summary)
+        for summary in shown
+        if largest[summary.uid, summary.metric] is summary
     ]

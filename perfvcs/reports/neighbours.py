@@ -1,6 +1,4 @@
-"""What happened along a way through the history: every measured commit judged against the one
-before it.
-"""
+"""Judges every measured commit on a way through the history against the one before it."""
 
 from __future__ import annotations
 
@@ -38,11 +36,11 @@ class Neighbours:
         """The exit status: 3 where a pair has a degradation, 4 where no pair was comparable
         (``gate``: or settled) or, ``strict``, one is undecided.
         """
-        found = [check.status(gate=gate) for check in self.checks]
-        if DEGRADED in found:
+        statuses = [check.status(gate=gate) for check in self.checks]
+        if DEGRADED in statuses:
             return DEGRADED
         undecided = strict and any(check.status(gate=gate, strict=True) for check in self.checks)
-        return OPEN if undecided or all(found) else 0
+        return OPEN if undecided or all(statuses) else 0
 
     def render(self, form: Form, *, verbose: bool = False) -> str:
         """All reports in a form, and what they come to; as text only those with news, unless
@@ -74,10 +72,12 @@ class Neighbours:
         from perfvcs.check.text import tally
         from perfvcs.text.words import counted, tallied
 
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for check in self.checks:
-            found.update(tally(check.report.changes))
-        words = tallied((word, found[word]) for word in (*VERDICT_WORDS, "accepted") if found[word])
+            counts.update(tally(check.report.changes))
+        words = tallied(
+            (word, counts[word]) for word in (*VERDICT_WORDS, "accepted") if counts[word]
+        )
         pairs = f"{counted(len(self.checks), 'pair')} of neighbours"
         return f"{pairs}: {words or 'nothing to compare'}"
 
@@ -109,13 +109,13 @@ class Neighbours:
 
 
 def _kind(check: Check, news: Sequence[Check], listed: Sequence[Check]) -> str:
-    if not any(check is one for one in news):
+    if not any(check is other for other in news):
         return "quiet"
-    return "news" if any(check is one for one in listed) else "hidden"
+    return "news" if any(check is other for other in listed) else "hidden"
 
 
 def _weight(check: Check) -> tuple[bool, float]:
-    """What puts those first that fail, then those with the most important changes."""
+    """Sorts checks that fail first, then those with the most important changes."""
     from perfvcs.check.answer import entries
 
     return check.status() != DEGRADED, -max(
@@ -131,8 +131,8 @@ def _sentence(check: Check) -> Iterator[str]:
     yield from _wrapped(
         f"{revision(report.baseline)} -> {revision(report.target)}: {sentence(report)}"
     )
-    if said := criteria(report.judged_by):
-        yield from _wrapped(f"  {said}")
+    if how := criteria(report.judged_by):
+        yield from _wrapped(f"  {how}")
 
 
 def _wrapped(text: str) -> list[str]:
@@ -178,7 +178,7 @@ def neighbours(repository: Repository, span: str, asked: CheckRequest = BY_RULES
         raise UsageError(f"`{span}` has three dots: use `A..B`")
     project = repository.project
     start, end = project.resolve(old or "HEAD"), project.resolve(new or "HEAD")
-    commits = [start, *(one.commit for one in way(project, start, end))]
+    commits = [start, *(commit.commit for commit in way(project, start, end))]
     if len(commits) == 1:
         ask = ("rev-list", "--first-parent", "--parents", f"{start}..{end}")
         since = project.git(*ask).split("\n")
@@ -187,9 +187,9 @@ def neighbours(repository: Repository, span: str, asked: CheckRequest = BY_RULES
         commits = [*since[-1].split()[1:2], *(line.split()[0] for line in reversed(since))]
     states = _measured(repository, commits)
     if len(states) < 2:
-        said = "one commit that is" if states else "no commit that is"
+        lacking = "one commit that is" if states else "no commit that is"
         raise NothingToCompare(
-            f"`{span}` has {said} measured: measure them in turns with `perf collect {span}`"
+            f"`{span}` has {lacking} measured: measure them in turns with `perf collect {span}`"
         )
     return Neighbours([compared(repository, *pair, asked) for pair in pairwise(states)])
 
@@ -203,5 +203,7 @@ def _measured(repository: Repository, commits: Sequence[str]) -> list[State]:
         repository.state(commit) if commit in changed else State(commit)
         for commit in repository.with_profiles(commits[:-1])
     ]
-    found = [state for state in older if (state.filed, state.dirty) != (newest.filed, newest.dirty)]
-    return [*found, newest] if repository.index.counts([newest.filed]) else found
+    states = [
+        state for state in older if (state.filed, state.dirty) != (newest.filed, newest.dirty)
+    ]
+    return [*states, newest] if repository.index.counts([newest.filed]) else states

@@ -44,9 +44,12 @@ def inheriting(repository: Repository, report: Report, target: State) -> Report:
     names = [labelled(change.job, change.uid, change.size) for change in gone]
     present = {(change.job, uid) for change in report.changes for uid in ("", change.uid)}
     names += [uid or job for job, uid in sorted(inherited.units) if (job, uid) not in present]
-    kept = [change for change in report.changes if change not in gone]
+    present_changes = [change for change in report.changes if change not in gone]
     return msgspec.structs.replace(
-        report, changes=kept, untouched=list(dict.fromkeys(names)), inherits=inherited.baseline[:10]
+        report,
+        changes=present_changes,
+        untouched=list(dict.fromkeys(names)),
+        inherits=inherited.baseline[:10],
     )
 
 
@@ -91,7 +94,10 @@ def selected(
     cells = matrix(config, request.jobs)
     selections = [select(repository, config, cells, old, new) for old, new in pairs]
     units = set.intersection(*(set(selection.left_out(one_in).units) for selection in selections))
-    tests, jobs = sum(bool(one.uid) for one in units), sum(not one.uid for one in units)
+    tests, jobs = (
+        sum(bool(left_unit.uid) for left_unit in units),
+        sum(not left_unit.uid for left_unit in units),
+    )
     for selection in selections:
         left = selection.left_out(one_in)
         whole = LeftOut(
@@ -104,19 +110,12 @@ def selected(
         )
         LeftOutSampler(repository.home).note(selection.baseline.key, selection.target.key, whole)
     again = len({unit for selection in selections for unit in selection.left_out(one_in).sampled})
-    said = (
-        " and ".join(
-            counted(count, noun) for count, noun in ((jobs, "job"), (tests, "test")) if count
-        )
-        or "nothing"
-    )
-    more = (
-        f"; {counted(again, 'other')} that it cannot touch {'is' if again == 1 else 'are'} measured"
-        " anyway"
-        if again
-        else ""
-    )
-    rig.progress.say(f"left out, since the change cannot touch it: {said}{more}")
+    counts = [counted(count, noun) for count, noun in ((jobs, "job"), (tests, "test")) if count]
+    what = " and ".join(counts) or "nothing"
+    are = "is" if again == 1 else "are"
+    more = f"; {counted(again, 'other')} that it cannot touch {are} measured anyway"
+    more = more if again else ""
+    rig.progress.say(f"left out, since the change cannot touch it: {what}{more}")
     return replace(request, left_out=tuple(sorted(units)))
 
 
@@ -240,13 +239,11 @@ def _explained(
     measures: bool,
     committed: bool = False,
 ) -> ComparedPair:
-    """The pair with its reason; ``measures``: what is compared is measured now."""
+    """The pair with its reason; ``measures``: the two are to be measured now."""
     if target.product:
         return ComparedPair(baseline, target)
-    project, here = (
-        repository.project,
-        target.commit == repository.project.head and not repository.project.bare,
-    )
+    project = repository.project
+    here = target.commit == project.head and not project.bare
     name = "HEAD" if here else target.name
     changed = (
         repository.changes.files() if here and not committed and repository.changes.exist() else []
@@ -257,25 +254,27 @@ def _explained(
         f"its changes in {listed(changed)}" if present else "changes that it does not have now"
     )
     if on_top and baseline == State(target.commit):
-        said = [f"{name} and {changes}"]
+        sentences = [f"{name} and {changes}"]
     elif on_top:
-        said = [f"{name} with {changes} and {_distance(repository, baseline, target)}"]
+        sentences = [f"{name} with {changes} and {_distance(repository, baseline, target)}"]
     else:
-        said = [f"{name} and {_distance(repository, baseline, target)}"]
+        sentences = [f"{name} and {_distance(repository, baseline, target)}"]
     if changed and not present and measures:
         overlay = _overlaid(repository, changed)
         unseen = [name for name in changed if name not in overlay]
-        said += [f"both with the changes in {listed(overlay)}"] if overlay else []
-        said += [f"no job sees the changes in {listed(unseen)}"] if unseen else []
+        sentences += [f"both with the changes in {listed(overlay)}"] if overlay else []
+        sentences += [f"no job sees the changes in {listed(unseen)}"] if unseen else []
     elif changed and not present and _is_noticeable(repository, changed):
-        said.append(f"not measured: the changes in {listed(changed)}")
-    if here and (made := repository.changes.left_out()):
-        said.append(f"not counted, since measuring makes it: {listed(made)}")
+        sentences.append(f"not measured: the changes in {listed(changed)}")
+    if here and (artefacts := repository.changes.left_out()):
+        sentences.append(f"not counted, since measuring makes it: {listed(artefacts)}")
     if here and (inside := repository.changes.repositories()):
-        said.append(f"not counted, since it is a repository of its own: {listed(inside)}")
+        sentences.append(f"not counted, since it is a repository of its own: {listed(inside)}")
     if here and project.underway:
-        said.append(f"in the middle of {project.underway}")
-    return ComparedPair(baseline, target, "; ".join(said), usual=said == [f"{name} and its parent"])
+        sentences.append(f"in the middle of {project.underway}")
+    return ComparedPair(
+        baseline, target, "; ".join(sentences), usual=sentences == [f"{name} and its parent"]
+    )
 
 
 def _is_noticeable(repository: Repository, names: Sequence[str]) -> bool:

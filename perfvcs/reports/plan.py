@@ -43,8 +43,8 @@ SHOWN_UNITS = 6  # of a program, shown without -v
 def design(survey: Survey) -> str:
     """How it was measured last, and what that costs."""
     cost = survey.cost
-    each = f" of {quantity(cost.execution, 's')}" if cost.execution else ""
-    text = f"{counted(survey.executions, 'execution')}{each}"
+    duration = f" of {quantity(cost.execution, 's')}" if cost.execution else ""
+    text = f"{counted(survey.executions, 'execution')}{duration}"
     if survey.binaries > 1:
         text += f" for each of {survey.binaries} builds"
     if survey.warmup:
@@ -58,31 +58,33 @@ def table(survey: Survey, rows: Sequence[PlanRow], *, verbose: bool) -> Iterator
         yield "  no execution has a value"
     listed = selected(rows, verbose=verbose)
     units = list(dict.fromkeys((row.variation.uid, row.variation.size) for row in listed))
-    kept = units if verbose else units[:SHOWN_UNITS]
+    shown = units if verbose else units[:SHOWN_UNITS]
     what = "builds" if survey.binaries > 1 else "executions"
     if any(row.options for row in listed):
         yield f"{f'{what} to find':>{COLUMNS}}"
         columns = "".join(f"{f'{100 * effect:g} %':>{OPTION}}" for effect in EFFECTS)
         yield f"  {'':{NAME}}{'':{MEAN}}{'varies':>{VARIES}}{'finds':>{FINDS}}{columns}"
     notes: dict[str, None] = {}
-    for uid, size in kept:
+    for uid, size in shown:
         named = uid if size is None else f"{uid} [{size:.10g}]"
         if uid != survey.name:
             yield f"  {shorten(named, COLUMNS - 4)}:"
         prefix, looked = "" if uid == survey.name else f"{shorten(named, 30)}, ", False
         for row in listed:
-            one = row.variation
-            if (one.uid, one.size) == (uid, size):
+            variation = row.variation
+            if (variation.uid, variation.size) == (uid, size):
                 yield from _metric(row)
-                name = f"{prefix}{metric_name(one.metric)}"
+                name = f"{prefix}{metric_name(variation.metric)}"
                 notes |= dict.fromkeys(meaning(row, survey, name))
-                notes |= dict.fromkeys(seed(one, survey, name, verbose=verbose))
+                notes |= dict.fromkeys(seed(variation, survey, name, verbose=verbose))
                 # a unit's times tell much the same
-                if one.inside is not None and (verbose or not looked):
+                if variation.inside is not None and (verbose or not looked):
                     looked = True
-                    notes |= dict.fromkeys(levels(row, one.inside, survey, name, verbose=verbose))
-    if len(units) > len(kept):
-        yield f"  and {len(units) - len(kept)} more units: perf plan -v"
+                    notes |= dict.fromkeys(
+                        levels(row, variation.inside, survey, name, verbose=verbose)
+                    )
+    if len(units) > len(shown):
+        yield f"  and {len(units) - len(shown)} more units: perf plan -v"
     for note in notes:
         yield from indented(note)
 
@@ -95,24 +97,25 @@ def selected(rows: Sequence[PlanRow], *, verbose: bool) -> Sequence[PlanRow]:
 
 
 def _metric(row: PlanRow) -> Iterator[str]:
-    one = row.variation
-    mean = "" if one.mean is None else quantity(one.mean, one.unit)
-    head = (
-        f"  {shorten(metric_name(one.metric), NAME - 1):<{NAME}}{shorten(mean, MEAN - 1):<{MEAN}}"
-    )
-    if one.difference is None:
-        yield from wrap(f"{head} {one.problem}", COLUMNS, subsequent_indent=" " * (NAME + MEAN + 3))
+    variation = row.variation
+    mean = "" if variation.mean is None else quantity(variation.mean, variation.unit)
+    name = shorten(metric_name(variation.metric), NAME - 1)
+    head = f"  {name:<{NAME}}{shorten(mean, MEAN - 1):<{MEAN}}"
+    if variation.difference is None:
+        yield from wrap(
+            f"{head} {variation.problem}", COLUMNS, subsequent_indent=" " * (NAME + MEAN + 3)
+        )
         return
     finds = "-" if row.finds is None else share(row.finds.effect)
     counts = "".join(f"{_count(option.replicates):>{OPTION}}" for option in row.options)
-    yield f"{head}{share(one.deviation or 0.0):>{VARIES}}{finds:>{FINDS}}{counts}"
+    yield f"{head}{share(variation.deviation or 0.0):>{VARIES}}{finds:>{FINDS}}{counts}"
     reach = (
         ""
         if row.finds is None or row.finds.effect > LARGEST_EFFECT
         else f"{percent(row.finds.low)}-{percent(row.finds.high)}"
     )
     ranges = "".join(f"{_range(option):>{OPTION}}" for option in row.options)
-    if one.deviation and (reach or ranges.strip()):
+    if variation.deviation and (reach or ranges.strip()):
         yield f"  {'':{NAME + MEAN + VARIES}}{reach:>{FINDS}}{ranges}"
     if any(option.seconds for option in row.options):
         spent = "".join(f"{_spent(option.seconds):>{OPTION}}" for option in row.options)
@@ -121,9 +124,9 @@ def _metric(row: PlanRow) -> Iterator[str]:
 
 def reach(rows: Sequence[PlanRow]) -> Iterator[str]:
     """The delta that the present design reaches, where that is not the one that counts."""
-    known = [row for row in rows if row.variation.metric in TIME_METRICS] or rows
+    timed = [row for row in rows if row.variation.metric in TIME_METRICS] or rows
     reached = max(
-        (row.settles for row in known if row.settles is not None and row.settles > row.delta),
+        (row.settles for row in timed if row.settles is not None and row.settles > row.delta),
         default=0.0,
     )
     if reached:
@@ -271,7 +274,7 @@ class Plan:
             )
 
     def json(self) -> str:
-        """The same as JSON."""
+        """The plan as JSON."""
         jobs = [
             filled(
                 PlannedJob,
@@ -294,10 +297,12 @@ def plan(
     """The plan from what is stored up to a revision, ``delta`` None being the usual one of each
     metric; raises NothingToCompare.
     """
-    found = surveys(repository, revision, jobs)
-    family = sum(known.difference is not None for survey in found for known in survey.variations)
+    surveyed = surveys(repository, revision, jobs)
+    family = sum(
+        variation.difference is not None for survey in surveyed for variation in survey.variations
+    )
     return Plan(
-        revision, delta, family, [(survey, rows_of(survey, delta, family)) for survey in found]
+        revision, delta, family, [(survey, rows_of(survey, delta, family)) for survey in surveyed]
     )
 
 

@@ -27,10 +27,10 @@ SAVING = 0.8  # share of the cost below which another number of measurements is 
 
 def meaning(row: PlanRow, survey: Survey, name: str) -> Iterator[str]:
     """What the numbers mean, in words."""
-    one = row.variation
-    if one.difference is None:
+    variation = row.variation
+    if variation.difference is None:
         return
-    if one.deviation == 0:
+    if variation.deviation == 0:
         yield f"{name}: all values are equal, so every change shows"
         return
     count, what = (
@@ -41,9 +41,9 @@ def meaning(row: PlanRow, survey: Survey, name: str) -> Iterator[str]:
             f"{counted(count, what)} a side settle nothing: a verdict needs at least"
             f" {FEWEST_REPLICATES}, better 10"
         )
-    if one.df < ROUGH_DF:
+    if variation.df < ROUGH_DF:
         yield f"a rough plan: so few {what}s say little about the noise; measure more, or again"
-    if one.inside is None:
+    if variation.inside is None:
         yield (
             "one measurement per execution: differences within and between executions cannot be"
             " separated, so only executions count"
@@ -81,8 +81,8 @@ def levels(
     row: PlanRow, inside: Inside, survey: Survey, name: str, *, verbose: bool
 ) -> Iterator[str]:
     """What the measurements inside executions show, in words."""
-    one = row.variation
-    if one.difference is None or one.deviation == 0:
+    variation = row.variation
+    if variation.difference is None or variation.deviation == 0:
         return
     parts = [
         f"{share(value)} {where}"
@@ -119,7 +119,7 @@ def levels(
             f" {inside.dependence:.1f}), so more of them say less"
         )
     if (
-        one.measurements > 1
+        variation.measurements > 1
         and inside.executions
         and inside.within is not None
         and survey.binaries == 1
@@ -134,7 +134,7 @@ def levels(
             f"{name}: executions do not differ beyond their measurements: measuring more often"
             " inside does as well as starting again"
         )
-    best = builds(one, survey)
+    best = builds(variation, survey)
     if best is not None:
         yield (
             f"{name}: best are {counted(best, 'execution')} per build (now {survey.executions}),"
@@ -144,7 +144,7 @@ def levels(
     if saving and saving.best_seconds is not None and saving.best_measurements is not None:
         yield (
             f"{name}: {counted(saving.best_measurements, 'measurement')} per execution instead of"
-            f" {one.measurements} would find {100 * saving.effect:g} % with"
+            f" {variation.measurements} would find {100 * saving.effect:g} % with"
             f" {saving.best_replicates} executions in {duration_text(saving.best_seconds)}"
         )
 

@@ -58,9 +58,10 @@ def apply(
     profile: Profile, member: Postprocessor, name: str, origin: str, path: str
 ) -> tuple[Profile, ProcessOutcome]:
     """A profile with a postprocessor applied, and its outcome; ``origin`` is the SHA-256 of its
-    document, ``path`` where that is.
+    document, ``path`` its place.
 
-    The profile itself where nothing changes. Raises UsageError where it has not what is needed.
+    Returns the profile itself where nothing changes. Raises UsageError where it lacks what is
+    needed.
     """
     new = member.apply(profile)
     changed = new != profile
@@ -77,7 +78,7 @@ def apply(
         columns=[
             metric for metric in after if metric not in before or after[metric] != before[metric]
         ],
-        units={metric: about.unit for metric, about in new.metrics.items()},
+        units={metric: metadata.unit for metric, metadata in new.metrics.items()},
     )
     return (new if changed else profile), outcome
 
@@ -85,28 +86,28 @@ def apply(
 def process(
     repository: Repository, target: str, jobs: Sequence[str], member: Postprocessor, name: str
 ) -> list[ProcessOutcome]:
-    """Apply a postprocessor to the profiles of a revision, or to one by its path or id, and store
-    new versions in one commit.
+    """Applies a postprocessor to the profiles of a revision, or to one by its path or id, and
+    stores new versions in one commit.
 
     Each new version takes the place of the old one, and names the document that the first of them
-    was made from. Profiles that have not what is needed stay as they are; raises UsageError where
-    that are all of them. Also raises Damaged, and what the store raises; then nothing is stored.
-    Outcomes over the sizes of workloads come last.
+    was made from. Profiles that lack what is needed stay as they are; raises UsageError where all
+    do. Also raises Damaged, and what the store raises; then nothing is stored. Outcomes over the
+    sizes of workloads come last.
     """
-    found: list[ProcessOutcome] = []
+    outcomes: list[ProcessOutcome] = []
     sized: list[Profile] = []
     with repository.replacing():
         paths = list(dict.fromkeys(repository.select(target, jobs)))
         stored = iter(
             repository.store.replace(
-                _versions(repository, paths, member, name, found, sized),
+                _versions(repository, paths, member, name, outcomes, sized),
                 f"Process {target}: {name}",
             )
         )
-    if all(outcome.refused for outcome in found):
-        raise UsageError(found[0].refused)
+    if all(outcome.refused for outcome in outcomes):
+        raise UsageError(outcomes[0].refused)
     after = [
-        replace(outcome, after=next(stored)) if outcome.changed else outcome for outcome in found
+        replace(outcome, after=next(stored)) if outcome.changed else outcome for outcome in outcomes
     ]
     return [*after, *_over_workloads(sized, member, name)]
 
@@ -161,11 +162,11 @@ def _versions(
 
 def document(outcomes: Sequence[ProcessOutcome]) -> str:
     """The outcomes as JSON."""
-    found = [
+    rows = [
         asdict(outcome) | {"models": [as_written(entry) for entry in outcome.models]}
         for outcome in outcomes
     ]
-    return json_text(found)
+    return json_text(rows)
 
 
 def lines(outcomes: Sequence[ProcessOutcome]) -> Iterator[str]:
@@ -173,13 +174,9 @@ def lines(outcomes: Sequence[ProcessOutcome]) -> Iterator[str]:
     for outcome in outcomes:
         if outcome.refused:
             continue
-        state = (
-            f"  over {outcome.workloads:,} workloads, not stored"
-            if outcome.workloads
-            else ""
-            if outcome.changed
-            else "  unchanged"
-        )
+        state = "" if outcome.changed else "  unchanged"
+        if outcome.workloads:
+            state = f"  over {outcome.workloads:,} workloads, not stored"
         yield f"{outcome.commit[:10]} {shorten(outcome.label, LABEL_CHARACTERS)}{state}"
         shown = [
             entry

@@ -35,7 +35,6 @@ FEWEST_AUDITED = 5  # executions of an A/A session that say anything
 EXECUTIONS = 10  # of a check where perf.toml does not say
 SUBSETS = 60  # random subsets of a session's blocks
 BUDGET = 2000  # comparisons of all subsets of a session
-CACHE = "audits.json"
 KEPT_REPLAYS = 8  # replays that the cache holds
 Twins = tuple[Measured, Measured]
 Judge = Callable[[Sequence[Measured], Sequence[Measured]], "Report"]
@@ -91,7 +90,7 @@ def records(
     counts = counts_of(repository, commits[0])
     rules = repository.rules if rules is None else rules
     paths = [[header.path for pair in pairs for header in pair] for pairs in twins.values()]
-    about = msgspec.json.encode(
+    basis = msgspec.json.encode(
         [
             __version__,
             asked.delta,
@@ -104,16 +103,18 @@ def records(
             by_host,
         ]
     )
-    key, cache = hashlib.sha256(about).hexdigest(), _Cache(repository.home / CACHE)
-    if (known := cache.get(key)) is not None:
-        return known
+    key, cache = hashlib.sha256(basis).hexdigest(), _Cache(repository.home / "audits.json")
+    if (cached := cache.get(key)) is not None:
+        return cached
     measured = repository.index.measured(commits)
-    by_path = {one.header.path: one for one in measured}
-    found: list[ReplayRecord] = []
+    by_path = {side.header.path: side for side in measured}
+    replays: list[ReplayRecord] = []
     for session, pairs in twins.items():
         # a session must not vouch for itself: what it shows raises the smallest change that counts
         others = (
-            () if by_host else (one for one in measured if one.header.collected.session != session)
+            ()
+            if by_host
+            else (side for side in measured if side.header.collected.session != session)
         )
         rest = earlier_sessions(others)
         judge = partial(compare, method=asked.method, rules=rules, delta=asked.delta, history=rest)
@@ -123,13 +124,13 @@ def records(
                 (by_path[first.path], by_path[last.path])
             )
         for host, sides in groups.items():
-            found += _records(session, host, *replayed(sides, counts, judge))
-    cache.put(key, found)
-    return found
+            replays += _records(session, host, *replayed(sides, counts, judge))
+    cache.put(key, replays)
+    return replays
 
 
 class _Cache:
-    """The newest results by what they were made from; a damaged file is an empty one, one that
+    """The newest results by what they were made from. A damaged file counts as empty; one that
     cannot be written stays as it is.
     """
 
@@ -146,9 +147,9 @@ class _Cache:
         return self._read().get(key)
 
     def put(self, key: str, records: list[ReplayRecord]) -> None:
-        kept = list(self._read().items())[1 - KEPT_REPLAYS :]
+        newest = list(self._read().items())[1 - KEPT_REPLAYS :]
         with suppress(OSError):
-            disk.write(self.path, msgspec.json.encode(dict([*kept, (key, records)])))
+            disk.write(self.path, msgspec.json.encode(dict([*newest, (key, records)])))
 
 
 def pairs_of(headers: Sequence[Header]) -> dict[str, list[tuple[Header, Header]]]:
@@ -166,12 +167,12 @@ def pairs_of(headers: Sequence[Header]) -> dict[str, list[tuple[Header, Header]]
             )
             members[(*place, header.commit, header.dirty)].append(header)
     ordered = [
-        sorted(found, key=lambda header: header.design.version)
-        for found in members.values()
-        if len(found) > 1
+        sorted(versions, key=lambda header: header.design.version)
+        for versions in members.values()
+        if len(versions) > 1
     ]
-    ordered.sort(key=lambda found: found[0].collected.started)
-    machines = {found[0].job.key: found[0].environment.fingerprint for found in ordered}
+    ordered.sort(key=lambda versions: versions[0].collected.started)
+    machines = {sides[0].job.key: sides[0].environment.fingerprint for sides in ordered}
     sessions: dict[str, list[tuple[Header, Header]]] = defaultdict(list)
     for first, *_, last in ordered:
         if first.environment.fingerprint == machines[first.job.key]:
@@ -199,8 +200,8 @@ def counts_of(repository: Repository, revision: str) -> dict[tuple[str, str], in
 def replayed(
     pairs: Sequence[Twins], counts: Mapping[tuple[str, str], int], judge: Judge
 ) -> tuple[list[Change], list[list[Change]]]:
-    """The changes called in a whole session, and those in random subsets of its blocks, as many as
-    a check takes.
+    """The changes that are called in a whole session, and those in random subsets of its blocks of
+    the size of a check.
     """
     import numpy as np
 
@@ -215,7 +216,7 @@ def replayed(
         for job, pair in zip(jobs, usable, strict=True)
     ]
     # a part of the builds is another design
-    builds = [any(one.binaries for one in pair[0].summaries) for pair in usable]
+    builds = [any(summary.binaries for summary in pair[0].summaries) for pair in usable]
     if all(
         count == len(_blocks(pair)) or several
         for pair, count, several in zip(usable, taken, builds, strict=True)
@@ -263,27 +264,31 @@ def _judged(judge: Judge, pairs: Sequence[Twins]) -> list[Change]:
 
 def _blocks(pair: Twins) -> list[int]:
     """The numbers of the executions that both sides have."""
-    sides = [{number for one in side.summaries for number in one.executions} for side in pair]
+    sides = [
+        {number for summary in side.summaries for number in summary.executions} for side in pair
+    ]
     return sorted(sides[0] & sides[1])
 
 
 def _part(pair: Twins, chosen: Collection[int]) -> Twins:
     """Both sides with some of their blocks only."""
     first, last = (
-        msgspec.structs.replace(side, summaries=[_chosen(one, chosen) for one in side.summaries])
+        msgspec.structs.replace(
+            side, summaries=[_chosen(summary, chosen) for summary in side.summaries]
+        )
         for side in pair
     )
     return first, last
 
 
 def _chosen(summary: Summary, chosen: Collection[int]) -> Summary:
-    kept = [
+    rows = [
         (number, value)
         for number, value in zip(summary.executions, summary.medians, strict=True)
         if number in chosen
     ]
     return msgspec.structs.replace(
         summary,
-        executions=tuple(number for number, _ in kept),
-        medians=tuple(value for _, value in kept),
+        executions=tuple(number for number, _ in rows),
+        medians=tuple(value for _, value in rows),
     )

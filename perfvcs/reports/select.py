@@ -45,25 +45,26 @@ def lines(guard: Guard) -> list[str]:
     """The score, the slowdowns that nobody noticed, and the functions that nothing guards."""
     if not guard.planted:
         return ["nothing could be planted within the budget: raise it with --budget"]
-    noticed = sum(one.noticed for one in guard.planted)
-    said = [
+    noticed = sum(slowdown.noticed for slowdown in guard.planted)
+    report = [
         f"score {100 * guard.score:.0f} %: {noticed} of"
         f" {counted(len(guard.planted), 'planted slowdown')} noticed at"
         f" {percent(guard.delta).lstrip('+')} ({guard.metric}, {guard.commit[:10]})"
     ]
-    missed = [one for one in guard.planted if not one.noticed]
-    said += [
-        f"missed:  {one.rule} in {one.function} ({one.path}:{one.line}): {_effect(one.effect)}"
-        for one in missed[:MOST_MISSED]
+    missed = [slowdown for slowdown in guard.planted if not slowdown.noticed]
+    report += [
+        f"missed:  {slowdown.rule} in {slowdown.function} ({slowdown.path}:{slowdown.line}):"
+        f" {_effect(slowdown.effect)}"
+        for slowdown in missed[:MOST_MISSED]
     ]
-    said += [f"and {len(missed) - MOST_MISSED} more"] if len(missed) > MOST_MISSED else []
-    said += [f"unguarded: {', '.join(guard.unguarded[:MOST_MISSED])}"] if guard.unguarded else []
+    report += [f"and {len(missed) - MOST_MISSED} more"] if len(missed) > MOST_MISSED else []
+    report += [f"unguarded: {', '.join(guard.unguarded[:MOST_MISSED])}"] if guard.unguarded else []
     if guard.unreached:
-        said.append(
+        report.append(
             f"no benchmark runs {counted(guard.unreached, 'function')} of"
             f" {guard.reached + guard.unreached}"
         )
-    return said
+    return report
 
 
 def _effect(effect: float) -> str:
@@ -147,8 +148,8 @@ class Selected:
             if choices:
                 yield heading
                 yield from _groups(choices, None if verbose else MOST_SHOWN)
-        if said := self.sampler.summary():
-            yield from _wrapped(said)
+        if sampled := self.sampler.summary():
+            yield from _wrapped(sampled)
 
     def _title(self) -> str:
         changed = self.selection.changes
@@ -165,8 +166,8 @@ class Selected:
     def explain(self, name: str) -> Iterator[str]:
         """Why one benchmark is chosen or left out; raises UsageError for an unknown one."""
         called = [
-            Named([choice.unit.job, own], [choice.unit.uid])
-            for own, choice in zip(self.names, self.choices, strict=True)
+            Named([choice.unit.job, label], [choice.unit.uid])
+            for label, choice in zip(self.names, self.choices, strict=True)
         ]
         places = meant(name, called)
         if not places:
@@ -176,11 +177,11 @@ class Selected:
             yield from _wrapped(choice.reason, "  ")
             reach = choice.reach
             by = BY[choice.by].format(reach.commit[:10] if reach else "")
-            known = ""
+            functions_run = ""
             if reach:
                 functions = sum(not name.endswith(MODULE) for name in reach.functions)
-                known = f"; {counted(functions, 'function')} known to run"
-            yield f"  decided by {by}{known}"
+                functions_run = f"; {counted(functions, 'function')} known to run"
+            yield f"  decided by {by}{functions_run}"
             if reach is not None:
                 changed = self.selection.changes.functions
                 both = sorted(changed & {outer(function) for function in reach.functions})
@@ -256,17 +257,17 @@ def states(repository: Repository, revisions: Sequence[str]) -> tuple[State, Sta
 
 def measured_before(repository: Repository, target: State) -> State:
     """The nearest ancestor with profiles, else the parent; raises NothingToCompare without one."""
-    found = next(repository.measured_ancestors(target.commit), None) or next(
-        repository.project.ancestors(target.commit), None
-    )
-    if found is None:
+    ancestor = next(repository.measured_ancestors(target.commit), None)
+    if ancestor is None:
+        ancestor = next(repository.project.ancestors(target.commit), None)
+    if ancestor is None:
         cure = (
             "fetch the rest of a shallow clone (`git fetch --unshallow`)"
             if repository.project.shallow
             else "name a range A..B"
         )
         raise NothingToCompare(f"{target.name} has no ancestor to be compared with: {cure}")
-    return State(found)
+    return State(ancestor)
 
 
 def _groups(choices: Iterable[tuple[str, Choice]], most: int | None) -> Iterator[str]:

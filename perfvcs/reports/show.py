@@ -62,14 +62,8 @@ def subject_of(
         lines = list(repository.index.lines().values())
         if len(names) == 1 and meant(names[0], map(line_called, lines)):
             return _history(repository, names[0], delta)
-        hint = (
-            nearest(
-                names[0],
-                dict.fromkeys(name for line in lines for name in (line.job.label, title(line))),
-            )
-            if lines
-            else ""
-        )
+        titles = dict.fromkeys(name for line in lines for name in (line.job.label, title(line)))
+        hint = nearest(names[0], titles) if lines else ""
         raise UnknownRevision(f"{error}; nor is it a benchmark{hint}") from None
     if len(states) == 1:
         return _one(repository, states[0])
@@ -80,27 +74,28 @@ def subject_of(
     baseline, target = states
     report = repository.compare(baseline, target, CheckRequest(delta=delta))
     profiles = [
-        repository.profiles([one.header for one in repository.measured(state)]) for state in states
+        repository.profiles([measured.header for measured in repository.measured(state)])
+        for state in states
     ]
     if baseline == target:  # an A/A measurement: the versions that took turns
         whole = profiles[0]
         profiles = [
-            [one for one in whole if not one.design.version],
-            [one for one in whole if one.design.version],
+            [profile for profile in whole if not profile.design.version],
+            [profile for profile in whole if profile.design.version],
         ]
-    known = Check(repository, baseline, target, report).background(shown=True)
+    background = Check(repository, baseline, target, report).background(shown=True)
     return Subject(
         f"{_title(repository, baseline)} → {_title(repository, target)}",
         profiles[1],
         profiles[0],
         report,
-        causes=known.causes,
-        following=known.sentences,
+        causes=background.causes,
+        following=background.sentences,
     )
 
 
 def _one(repository: Repository, state: State) -> Subject:
-    profiles = repository.profiles([one.header for one in repository.measured(state)])
+    profiles = repository.profiles([measured.header for measured in repository.measured(state)])
     if not profiles:
         raise NothingToCompare(
             f"{state.name} has no profiles: measure it with `{state.collecting}`"
@@ -117,14 +112,14 @@ def _title(repository: Repository, state: State) -> str:
 
 def _is_job(repository: Repository, name: str) -> bool:
     """Whether a stored job is called so: such a name precedes a revision, others come after it."""
-    known = map(called, repository.index.series())
-    return any(name in one.names or name in one.also for one in known if name)
+    series = map(called, repository.index.series())
+    return any(name in job.names or name in job.also for job in series if name)
 
 
 def _history(repository: Repository, name: str, delta: float | None) -> Subject:
     """The history of a benchmark along the ancestry of HEAD."""
-    found = gather(repository, name, delta=delta)
-    if not found.series:
+    gathered = gather(repository, name, delta=delta)
+    if not gathered.series:
         if repository.measured(repository.state("HEAD")):
             raise NothingToCompare(
                 f"no commit up to HEAD has profiles of `{name}`: `perf show` draws those of HEAD as"
@@ -133,6 +128,8 @@ def _history(repository: Repository, name: str, delta: float | None) -> Subject:
         raise NothingToCompare(
             f"`{name}` was not measured on any ancestor of HEAD: `perf collect` measures it"
         )
-    units = list(dict.fromkeys(labelled(series.label, series.uid, None) for series in found.series))
+    units = list(
+        dict.fromkeys(labelled(series.label, series.uid, None) for series in gathered.series)
+    )
     title = units[0] if len(units) == 1 and name in units[0] else name
-    return Subject(f"{title}: history", history=found.series, notes=found.notes)
+    return Subject(f"{title}: history", history=gathered.series, notes=gathered.notes)

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from perfvcs.repository.state import State
 
 
-HELP = "all commands: perf --help"
 BACK = 24  # commits back that a sparkline looks
 SPARKLINE_POINTS = 16  # of a sparkline
 FEW_JOBS = 20  # jobs listed one by one
@@ -54,7 +53,7 @@ def lines() -> Iterator[str]:
         yield from status.lines()
         if status.verdict:
             yield "perf show draws it, perf log lists the commits, perf history the lasting changes"
-    yield HELP
+    yield "all commands: perf --help"
 
 
 class JobRow(msgspec.Struct, frozen=True):
@@ -232,7 +231,7 @@ class Status(msgspec.Struct, frozen=True):
             yield f"  and {len(self.unfinished) - SESSIONS} more"
 
     def json(self) -> str:
-        """The same as JSON."""
+        """The status as JSON."""
         pythons = self.pythons
         return json_text(
             filled(
@@ -264,9 +263,9 @@ def status_of(repository: Repository) -> Status:
     state = repository.state("HEAD")
     measured = repository.measured(state)
     executions: dict[tuple[str, str], int] = {}
-    for one in measured:
-        key = (one.header.job.label, one.header.job.collector)
-        executions[key] = executions.get(key, 0) + one.header.design.executions
+    for profile in measured:
+        key = (profile.header.job.label, profile.header.job.collector)
+        executions[key] = executions.get(key, 0) + profile.header.design.executions
     problem, wanted, keep = "", [], KEEP
     try:
         config = load(project.root / RULES_FILE)

@@ -25,7 +25,6 @@ MARGIN = STEP_WORD_WIDTH + 4
 BENCHMARK_WIDTH = 38
 STEP_METRIC_WIDTH = 15
 DETECTORS = {"series": "the series", "horvath": "Horvath's test"}
-MEASURED_IN_TURNS = "measured in turns"
 LEAST_P = 1e-99  # a p below is printed as this bound
 LABEL_CHARACTERS = 34  # characters of a benchmark's name
 VERSION = 11
@@ -52,9 +51,9 @@ def together(findings: Iterable[Finding]) -> list[StepOverSizes]:
     says, else the largest effect.
     """
     groups: dict[tuple[object, ...], list[Finding]] = {}
-    for one in findings:
-        line = one.line
-        alone = one.denied or line.size is None
+    for finding in findings:
+        line = finding.line
+        alone = finding.denied or line.size is None
         series = (
             line.job.key,
             line.uid,
@@ -63,12 +62,14 @@ def together(findings: Iterable[Finding]) -> list[StepOverSizes]:
             line.unit,
             line.environment.fingerprint,
         )
-        groups.setdefault((series, one.commit, one.word), []).append(one)
-    found = []
+        groups.setdefault((series, finding.commit, finding.word), []).append(finding)
+    steps = []
     for members in groups.values():
-        first, *others = sorted(members, key=lambda one: (one.curve is None, -abs(one.effect)))
-        found.append(StepOverSizes(first, others))
-    return found
+        first, *others = sorted(
+            members, key=lambda member: (member.curve is None, -abs(member.effect))
+        )
+        steps.append(StepOverSizes(first, others))
+    return steps
 
 
 def described(
@@ -109,16 +110,16 @@ def summed_up(
     ``hosts``.
     """
     first = members[0].finding
-    effects = sorted(one.finding.effect for one in members)
+    effects = sorted(member.finding.effect for member in members)
     spread = f"{percent(effects[0])} to {percent(effects[-1])}, median {percent(median(effects))}"
     yield f"  {first.word:{STEP_WORD_WIDTH}}  {counted(len(members), 'series', 'series')}: {spread}"
     yield from indented(
         f"most: {', '.join(filter(None, (called, _metric(first), location)))}, {first.levels}"
     )
     yield from indented(
-        _range(min((one.finding for one in members), key=lambda finding: finding.commits))
+        _range(min((member.finding for member in members), key=lambda finding: finding.commits))
     )
-    contradicted = sum(bool(one.finding.contradiction) for one in members)
+    contradicted = sum(bool(member.finding.contradiction) for member in members)
     yield from indented(
         f"contradicted: {contradicted:,} of {len(members):,} (perf history --all)"
         if contradicted
@@ -128,7 +129,7 @@ def summed_up(
 
 
 def indented(text: str) -> list[str]:
-    """Behind the word's column, on as many lines as it takes; inner spaces of what fits stay."""
+    """A text behind the word's column, wrapped; inner spaces stay where it fits one line."""
     if not text:
         return []
     margin = " " * MARGIN
@@ -156,13 +157,13 @@ def _others(step: StepOverSizes) -> str:
     """
     sizes = step.finding.curve.sizes if step.finding.curve else None
     apart = [
-        each
-        for each in step.others
-        if sizes is None or each.line.size is None or not sizes[0] <= each.line.size <= sizes[1]
+        other
+        for other in step.others
+        if sizes is None or other.line.size is None or not sizes[0] <= other.line.size <= sizes[1]
     ]
     if not apart:
         return ""
-    low, high = (percent(end([each.effect for each in apart])) for end in (min, max))
+    low, high = (percent(end([other.effect for other in apart])) for end in (min, max))
     return f"{counted(len(apart), 'other size')} {low if low == high else f'{low} to {high}'}"
 
 
@@ -182,7 +183,7 @@ def _p(p: float | None) -> str:
 def _by(detectors: Sequence[str]) -> str:
     by = ", ".join(DETECTORS[name] for name in detectors if name in DETECTORS)
     return "; ".join(
-        filter(None, (MEASURED_IN_TURNS if "turns" in detectors else "", by and f"by {by}"))
+        filter(None, ("measured in turns" if "turns" in detectors else "", by and f"by {by}"))
     )
 
 
@@ -195,11 +196,9 @@ def stored(outcome: CampaignOutcome) -> Iterator[str]:
     width = max(map(len, names), default=0)
     for profile, benchmark in zip(outcome.profiles, names, strict=True):
         product = profile.design.product
-        version = (
-            shorten(product.name, VERSION)
-            if product
-            else profile.commit[:10] + ("+" if profile.dirty else " ")
-        )
+        version = profile.commit[:10] + ("+" if profile.dirty else " ")
+        if product:
+            version = shorten(product.name, VERSION)
         shown = [
             (
                 summary.metric,
@@ -216,11 +215,11 @@ def stored(outcome: CampaignOutcome) -> Iterator[str]:
         host = Header.of(profile).worker
         name = f"{version:{VERSION}} {benchmark:{width}}" + (f"  on {host}" if host else "")
         values = f"{centres}  n={profile.design.executions}".lstrip()
-        yield from (
-            [f"{name}  {values}"]
-            if len(name) + len(values) + 2 <= COLUMNS
-            else [name.rstrip(), f"{'':12}{values}"]
-        )
+        if len(name) + len(values) + 2 <= COLUMNS:
+            yield f"{name}  {values}"
+        else:
+            yield name.rstrip()
+            yield f"{'':12}{values}"
         if not shown:
             yield from _units(profile)
     if outcome.profiles:
@@ -245,20 +244,22 @@ def _units(profile: Profile) -> Iterator[str]:
     unit = np.asarray(rows.uid, dtype=np.int64)
     counts = np.bincount(unit, minlength=len(rows.names))
     order = [number for number in np.argsort(-counts, kind="stable").tolist() if counts[number]]
-    metric = next((name for name, about in profile.metrics.items() if about.better != "none"), None)
+    metric = next(
+        (name for name, metadata in profile.metrics.items() if metadata.better != "none"), None
+    )
     names = apart([rows.names[number] for number in order[:SHOWN_FUNCTIONS]], LABEL_CHARACTERS)
     width = max(map(len, names), default=0)
     lines = []
     for number, name in zip(order, names, strict=False):
-        own = unit == number
+        of_unit = unit == number
         parts = [
             f"{name:{width}}",
             f"{counts[number]:,} {'row' if counts[number] == 1 else 'rows'}",
         ]
-        if rows.size is not None and np.isfinite(sizes := rows.array("size")[own]).any():
+        if rows.size is not None and np.isfinite(sizes := rows.array("size")[of_unit]).any():
             low, high = np.nanmin(sizes), np.nanmax(sizes)
             parts.append(f"size {low:g}" if low == high else f"sizes {low:g} to {high:g}")
-        if metric and np.isfinite(values := rows.array(metric)[own]).any():
+        if metric and np.isfinite(values := rows.array(metric)[of_unit]).any():
             parts.append(
                 f"median {quantity(float(np.nanmedian(values)), profile.metrics[metric].unit)}"
             )
