@@ -75,7 +75,7 @@ class Percent(click.FloatRange):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The number."""
-        number = value.removesuffix("%") if isinstance(value, str) else value
+        number: Any = value.removesuffix("%") if isinstance(value, str) else value
         return super().convert(number, param, ctx)
 
 
