@@ -21,11 +21,11 @@ import numpy as np
 from perfvcs.postprocessors.outliers import Outliers
 from perfvcs.postprocessors.regression import Regression
 from perfvcs.profile import Profile
-from perfvcs.profile.models import RegressionEntry
+from perfvcs.profile.fittedmodels import RegressionEntry
 from perfvcs.repository import Repository
+from perfvcs.statistics.regression.callcurves import course
 from perfvcs.statistics.regression.choice import choose
 from perfvcs.statistics.regression.condensed import level, warm
-from perfvcs.statistics.regression.course import course
 from perfvcs.statistics.regression.fitting import fit
 from perfvcs.statistics.regression.models import MODELS as FITTED
 from perfvcs.statistics.regression.models import ORDERS

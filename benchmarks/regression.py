@@ -23,7 +23,7 @@ import numpy as np
 
 from perfvcs.formats.perun import Perun
 from perfvcs.postprocessors.regression import Regression
-from perfvcs.profile.models import RegressionEntry
+from perfvcs.profile.fittedmodels import RegressionEntry
 from perfvcs.statistics.regression.fitting import fit
 from perfvcs.statistics.regression.models import LINEARISED, MODELS, transform
 

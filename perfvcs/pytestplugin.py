@@ -66,7 +66,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         config.stash[LINES] = [f"perf: {error}"]
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
     else:
-        from perfvcs.reports.text import stored
+        from perfvcs.reports.plainlines import stored
 
         config.stash[LINES] = list(stored(outcome))
 

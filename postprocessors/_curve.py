@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from perfvcs.profile.models import CurveEntry
+from perfvcs.profile.fittedmodels import CurveEntry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

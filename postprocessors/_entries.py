@@ -11,7 +11,7 @@ import msgspec
 
 from perfvcs.errors import UsageError, nearest
 from perfvcs.profile import Metric, Processed, Profile
-from perfvcs.profile.models import AnyEntry, FitStep, as_written
+from perfvcs.profile.fittedmodels import AnyEntry, FitStep, as_written
 from perfvcs.profile.validity import MAX_HEADER, METRIC_NAME
 from perfvcs.statistics.regression.models import (
     FORMULAS,

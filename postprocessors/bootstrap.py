@@ -9,7 +9,7 @@ from perfvcs.errors import UsageError
 from perfvcs.postprocessors._entries import check_number, conclude
 from perfvcs.postprocessors._rows import begins, chosen, rows
 from perfvcs.profile import Profile
-from perfvcs.profile.models import BootstrapEntry
+from perfvcs.profile.fittedmodels import BootstrapEntry
 from perfvcs.profile.summary import MAX_SIZES
 from perfvcs.profile.validity import MAX_INTEGER
 

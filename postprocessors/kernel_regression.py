@@ -11,7 +11,7 @@ from perfvcs.postprocessors._curve import entries, most_points
 from perfvcs.postprocessors._entries import check_number, check_word, conclude
 from perfvcs.postprocessors._rows import chosen, group, rows
 from perfvcs.profile import Profile
-from perfvcs.profile.models import KernelEntry
+from perfvcs.profile.fittedmodels import KernelEntry
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,7 +11,7 @@ from perfvcs.postprocessors._curve import CurvePoints, entries, most_points
 from perfvcs.postprocessors._entries import check_number, conclude
 from perfvcs.postprocessors._rows import chosen, group, rows, thin
 from perfvcs.profile import Profile
-from perfvcs.profile.models import LowessEntry
+from perfvcs.profile.fittedmodels import LowessEntry
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,7 +12,7 @@ from perfvcs.postprocessors._curve import CurvePoints, entries, most_points
 from perfvcs.postprocessors._entries import check_number, check_word, conclude
 from perfvcs.postprocessors._rows import chosen, group, rows, thin
 from perfvcs.profile import Profile
-from perfvcs.profile.models import MovingAverageEntry
+from perfvcs.profile.fittedmodels import MovingAverageEntry
 
 if TYPE_CHECKING:
     import numpy as np

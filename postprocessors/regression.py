@@ -11,7 +11,7 @@ from perfvcs.postprocessors._curve import first_calls, means, without_undefined
 from perfvcs.postprocessors._entries import check_number, check_word, conclude, entries, scaled
 from perfvcs.postprocessors._rows import chosen, named, rows
 from perfvcs.profile import Profile
-from perfvcs.profile.models import RegressionEntry
+from perfvcs.profile.fittedmodels import RegressionEntry
 from perfvcs.profile.validity import MAX_INTEGER
 from perfvcs.statistics.regression.models import FITTED_MODELS, FULL_QUADRATIC, MODELS
 from perfvcs.statistics.regression.strategies import FittedPieces, ModelPoints, Strategy, run

@@ -9,7 +9,7 @@ from perfvcs.postprocessors._curve import CurvePoints, entries, most_points
 from perfvcs.postprocessors._entries import check_number, check_word, conclude
 from perfvcs.postprocessors._rows import chosen, group, quantile, rows
 from perfvcs.profile import Profile
-from perfvcs.profile.models import RegressogramEntry
+from perfvcs.profile.fittedmodels import RegressogramEntry
 
 if TYPE_CHECKING:
     import numpy as np

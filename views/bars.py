@@ -26,7 +26,7 @@ from perfvcs.pictures.bundle import (
     without_whole,
 )
 from perfvcs.pictures.canvas import BLUE, VERMILLION, stack
-from perfvcs.pictures.parts import DrawnUnit
+from perfvcs.pictures.pageparts import DrawnUnit
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Scope, Unfit, View
 from perfvcs.profile import Profile

@@ -23,7 +23,7 @@ from perfvcs.pictures.canvas import (
     stack,
     thin,
 )
-from perfvcs.pictures.parts import DrawnUnit
+from perfvcs.pictures.pageparts import DrawnUnit
 from perfvcs.pictures.sample import Centre, DrawnSample, samples, stated
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Unfit, View

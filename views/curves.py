@@ -17,8 +17,8 @@ from perfvcs.pictures.course import (
     r_squared,
     tabbed,
 )
+from perfvcs.pictures.curvesides import CurveSide, equation, models, pairs, sides_of
 from perfvcs.pictures.sample import DrawnSample
-from perfvcs.pictures.sides import CurveSide, equation, models, pairs, sides_of
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Scope, Unfit, View
 from perfvcs.text.quantity import change, scale

@@ -22,7 +22,7 @@ from perfvcs.pictures.canvas import (
     source,
     stack,
 )
-from perfvcs.pictures.parts import DrawnUnit, Part, parts
+from perfvcs.pictures.pageparts import DrawnUnit, Part, parts
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Unfit, View
 from perfvcs.profile import REPEATED

@@ -25,7 +25,7 @@ from perfvcs.pictures.canvas import (
     seen,
     stack,
 )
-from perfvcs.pictures.parts import DrawnUnit
+from perfvcs.pictures.pageparts import DrawnUnit
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Unfit, View
 from perfvcs.text.characters import beside, columns, cut, padded, shorten, wrapped

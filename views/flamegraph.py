@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from perfvcs.pictures.canvas import legend, stack
 from perfvcs.pictures.flame import Flame, draw, flames
-from perfvcs.pictures.functions import sandwiches
+from perfvcs.pictures.functiontables import sandwiches
 from perfvcs.pictures.listing import Listing
 from perfvcs.pictures.stacks import StackGroup, Traces
 from perfvcs.views._flames import FlameView

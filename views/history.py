@@ -36,7 +36,7 @@ from perfvcs.pictures.levels import (
     support,
     timeline,
 )
-from perfvcs.pictures.outline import named
+from perfvcs.pictures.sketch import named
 from perfvcs.plugins import Count, Natural
 from perfvcs.plugins.view import Unfit, View
 from perfvcs.text.characters import shorten
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
 
-    from perfvcs.pictures.outline import Rise
+    from perfvcs.pictures.sketch import Rise
 
 OVERVIEW = 60  # commits from which a second figure below shows all of them
 ABOVE = 0.08  # of the axis, for the sizes of steps

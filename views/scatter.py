@@ -12,7 +12,7 @@ from perfvcs.check.subject import Subject
 from perfvcs.pictures.canvas import stack
 from perfvcs.pictures.cloud import Cloud, clouds
 from perfvcs.pictures.course import axes, over, tabbed
-from perfvcs.pictures.sides import pairs
+from perfvcs.pictures.curvesides import pairs
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Scope, Unfit, View
 from perfvcs.text.quantity import scale

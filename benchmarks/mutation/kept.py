@@ -26,7 +26,7 @@ def ci_reports() -> list[bytes]:
 
     from perfvcs.check.change import CounterCluster, Curve, Difference, JudgedBy
     from perfvcs.ci.artifacts import document
-    from perfvcs.ci.verdict import (
+    from perfvcs.ci.civerdict import (
         STATUS,
         Alarm,
         Alarms,
@@ -157,7 +157,7 @@ def verdicts() -> list[bytes]:
 
 def given() -> Any:
     """The series as it is judged, with a step that is settled."""
-    from perfvcs.index.findings import Given
+    from perfvcs.index.seriesresults import Given
 
     return Given(series(), array("d", [float("nan")] * 40), (3,))
 
@@ -165,7 +165,7 @@ def given() -> Any:
 @cache
 def findings() -> list[bytes]:
     """Remembered judgements."""
-    from perfvcs.index.findings import Findings
+    from perfvcs.index.seriesresults import Findings
 
     path = folder() / "steps.db"
     found = Findings(path)

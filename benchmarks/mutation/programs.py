@@ -134,9 +134,9 @@ def notes(document: bytes, folder: Path) -> object:
 
 
 def pytest(document: bytes, folder: Path) -> object:
-    from perfvcs.collectors.pytest.notes import read_notes
-    from perfvcs.collectors.pytest.session import Known, Settings, _observations, _reached
+    from perfvcs.collectors.pytest.pluginnotes import read_notes
     from perfvcs.collectors.pytest.suite import outcomes
+    from perfvcs.collectors.pytest.testsession import Known, Settings, _observations, _reached
 
     put(folder, "notes-1.jsonl", document)
     notes = read_notes(folder)
@@ -174,8 +174,8 @@ def pace(document: bytes, folder: Path) -> object:
 
 def elf(document: bytes, folder: Path) -> object:
     from perfvcs.collectors._shared.symbols import look_up
+    from perfvcs.collectors.complexity.native.debugfunctions import BinaryFunctions
     from perfvcs.collectors.complexity.native.elf import Elf, reading
-    from perfvcs.collectors.complexity.native.functions import BinaryFunctions
     from perfvcs.collectors.memory.heap import _linkage
 
     path = put(folder, "program", document)
@@ -189,7 +189,7 @@ def elf(document: bytes, folder: Path) -> object:
 def frames(document: bytes, folder: Path) -> object:
     """Names of functions and files as all engines tidy them."""
     from perfvcs.collectors._shared import frames
-    from perfvcs.collectors._shared.execution import printable
+    from perfvcs.collectors._shared.commandrun import printable
     from perfvcs.collectors.memory.heap import HeapFrame, owner
     from perfvcs.formats._metric import described, usable
 

@@ -107,7 +107,7 @@ def _report(document: bytes, folder: Path) -> object:  # noqa: ARG001
 def _ci_report(document: bytes, folder: Path) -> object:  # noqa: ARG001
     """As `perf ci --post` does it with what a fork's job has written."""
     from perfvcs.ci.artifacts import comment, summary
-    from perfvcs.ci.verdict import decode
+    from perfvcs.ci.civerdict import decode
 
     verdict = decode(document)
     return comment(verdict, "main"), summary(verdict), verdict.speaks
@@ -115,7 +115,7 @@ def _ci_report(document: bytes, folder: Path) -> object:  # noqa: ARG001
 
 def _database(name: str) -> Callable[[bytes, Path], object]:
     def read(document: bytes, folder: Path) -> object:
-        from perfvcs.index.findings import Findings
+        from perfvcs.index.seriesresults import Findings
         from perfvcs.index.verdicts import LastVerdicts
 
         path = put(folder, name, document)

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from perfvcs.collectors._shared.execution import printable
+from perfvcs.collectors._shared.commandrun import printable
 from perfvcs.text.characters import source_lines
 
 if TYPE_CHECKING:

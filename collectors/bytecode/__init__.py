@@ -79,7 +79,7 @@ class Bytecode:
 
     def collect(self, run: Run) -> Observations:
         """Execute and count; raises CollectError."""
-        from perfvcs.collectors._shared.execution import executed
+        from perfvcs.collectors._shared.commandrun import executed
         from perfvcs.collectors.bytecode.trees import observations, record
 
         if self.warm:

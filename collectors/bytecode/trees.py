@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from perfvcs.collectors._shared.execution import executed, read_at_most
+from perfvcs.collectors._shared.commandrun import executed, read_at_most
 from perfvcs.collectors._shared.extension import extension
 from perfvcs.collectors._shared.frames import python
 from perfvcs.collectors.bytecode import inside

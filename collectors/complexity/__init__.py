@@ -8,7 +8,7 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from perfvcs.collectors._shared.execution import is_python
+from perfvcs.collectors._shared.commandrun import is_python
 from perfvcs.collectors.complexity.calls import RecordingRequest, TracedFunction, parse
 from perfvcs.errors import UsageError
 from perfvcs.plugins.collector import CollectError, Observations, Run

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs import launcher
-from perfvcs.collectors._shared.execution import executed
+from perfvcs.collectors._shared.commandrun import executed
 from perfvcs.collectors.counters.processes import MACHINE_ROWS, sampled
 from perfvcs.collectors.counters.service import Running, Service
 from perfvcs.errors import UsageError
@@ -31,7 +31,7 @@ from perfvcs.profile import Metric
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
-    from perfvcs.collectors.counters.sampler import Sampled, TreeSampler
+    from perfvcs.collectors.counters.treesampler import Sampled, TreeSampler
 
 SAMPLES_FILE = "samples.jsonl"
 FEWEST_SAMPLES = 5  # with fewer samples `perf check` cannot judge
@@ -117,7 +117,7 @@ class Counters:
 
     def collect(self, run: Run) -> Observations:
         """Execute once; raises CollectError."""
-        from perfvcs.collectors.counters.sampler import TreeSampler
+        from perfvcs.collectors.counters.treesampler import TreeSampler
 
         sampler = TreeSampler(self.interval, self.skip, self.groups)
         if self.service is None:

@@ -23,7 +23,7 @@ import msgspec
 
 from perfvcs import launcher
 from perfvcs.collectors.counters.events import Events
-from perfvcs.collectors.counters.sampler import leader
+from perfvcs.collectors.counters.treesampler import leader
 from perfvcs.errors import UsageError
 from perfvcs.launcher.execution import STDERR_SHOWN, STDERR_TAIL, Execution, failure, name_command
 from perfvcs.launcher.preparation import CommandFailed

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perfvcs.collectors._shared.execution import read_at_most
+from perfvcs.collectors._shared.commandrun import read_at_most
 from perfvcs.collectors.instructions.counts import CallEdges, Context, Counts, joined, sums
 from perfvcs.collectors.instructions.functions import InlinedContexts
-from perfvcs.collectors.instructions.lines import TextLines
+from perfvcs.collectors.instructions.textlines import TextLines
 from perfvcs.plugins.collector import CollectError
 
 if TYPE_CHECKING:

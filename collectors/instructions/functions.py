@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perfvcs.collectors._shared import frames
-from perfvcs.collectors._shared.execution import is_python
+from perfvcs.collectors._shared.commandrun import is_python
 from perfvcs.collectors._shared.functions import PROCESSES, reached
 from perfvcs.collectors.instructions.counts import CallEdges, Context, sums
 from perfvcs.profile.validity import MAX_NAME

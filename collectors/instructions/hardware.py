@@ -8,7 +8,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from perfvcs.collectors._shared.execution import executed, read_at_most
+from perfvcs.collectors._shared.commandrun import executed, read_at_most
 from perfvcs.collectors.instructions.counts import Context, Counts
 from perfvcs.collectors.instructions.valgrind import (
     addresses_can_be_fixed,

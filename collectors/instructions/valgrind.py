@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 from perfvcs.collectors._shared import symbols
-from perfvcs.collectors._shared.execution import launched
+from perfvcs.collectors._shared.commandrun import launched
 from perfvcs.collectors.instructions import callgrind, inside
 from perfvcs.collectors.instructions.counts import Counts, combine
 from perfvcs.collectors.instructions.functions import Resolve

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from perfvcs.collectors._shared.execution import is_python
+from perfvcs.collectors._shared.commandrun import is_python
 from perfvcs.collectors.memory.heap import AllocationRequest, owner, text
 from perfvcs.errors import UsageError
 from perfvcs.plugins.collector import Observations, Run

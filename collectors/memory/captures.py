@@ -11,7 +11,7 @@ from tempfile import TemporaryFile
 
 import msgspec
 
-from perfvcs.collectors._shared.execution import printable, read_part
+from perfvcs.collectors._shared.commandrun import printable, read_part
 from perfvcs.collectors._shared.symbols import CodePlace
 from perfvcs.collectors.memory import reading
 from perfvcs.collectors.memory.heap import (

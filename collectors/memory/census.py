@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.collectors._shared.execution import printable, read_part
+from perfvcs.collectors._shared.commandrun import printable, read_part
 from perfvcs.collectors._shared.symbols import CodePlace, resolve
 from perfvcs.collectors.memory.heap import (
     HEAP_COLUMNS,

@@ -14,7 +14,7 @@ from typing import Literal
 
 import msgspec
 
-from perfvcs.collectors._shared.execution import executed, read_part
+from perfvcs.collectors._shared.commandrun import executed, read_part
 from perfvcs.collectors.memory import inside
 from perfvcs.collectors.memory.heap import AllocationRequest, Heap, RecordingInterpreter
 from perfvcs.launcher.execution import name_command

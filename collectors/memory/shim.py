@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from perfvcs.collectors._shared.execution import executed
+from perfvcs.collectors._shared.commandrun import executed
 from perfvcs.collectors.memory import inside
 from perfvcs.collectors.memory.census import FOREIGN, heap, read
 from perfvcs.collectors.memory.heap import AllocationRequest, Heap, check

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
 
-from perfvcs.collectors.pytest.session import SESSION_METRICS, Settings, measure
+from perfvcs.collectors.pytest.testsession import SESSION_METRICS, Settings, measure
 from perfvcs.errors import UsageError
 from perfvcs.plugins.collector import Observations, Run
 from perfvcs.profile import Metric

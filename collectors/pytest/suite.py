@@ -14,10 +14,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from perfvcs.collectors._shared.execution import launched, read_at_most
+from perfvcs.collectors._shared.commandrun import launched, read_at_most
 from perfvcs.collectors._shared.functions import MODULE, PYTHON_PATHS, trimmed
 from perfvcs.collectors.pytest import inside
-from perfvcs.collectors.pytest.notes import PytestNotes, ReachedFunction, printable, read_notes
+from perfvcs.collectors.pytest.pluginnotes import (
+    PytestNotes,
+    ReachedFunction,
+    printable,
+    read_notes,
+)
 from perfvcs.environment import PADDING
 from perfvcs.launcher.execution import Execution, failure, name_command
 from perfvcs.plugins.collector import CollectError, Run

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from perfvcs.collectors._shared.execution import read_at_most
+from perfvcs.collectors._shared.commandrun import read_at_most
 from perfvcs.collectors._shared.frames import python
 from perfvcs.collectors.samples.sampler import LARGEST_REPORT, Folded, last
 from perfvcs.launcher.execution import name_command

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from perfvcs import launcher
-from perfvcs.collectors._shared.execution import read_at_most
+from perfvcs.collectors._shared.commandrun import read_at_most
 from perfvcs.collectors.samples import attach
 from perfvcs.launcher.execution import (
     Execution,

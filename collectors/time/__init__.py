@@ -125,7 +125,7 @@ class Time:
         measured then.
         """
         from perfvcs import launcher
-        from perfvcs.collectors._shared.execution import executed
+        from perfvcs.collectors._shared.commandrun import executed
         from perfvcs.launcher.execution import name_command
         from perfvcs.launcher.samples import SAMPLES_VARIABLE, MalformedSamples, read_samples
 
@@ -165,7 +165,7 @@ def _functions(run: Run) -> Observations | None:
     """The functions that a Python program runs; None where it is another one, or does not run
     so.
     """
-    from perfvcs.collectors._shared.execution import executed, is_python
+    from perfvcs.collectors._shared.commandrun import executed, is_python
     from perfvcs.collectors._shared.functions import recorded, recording
     from perfvcs.launcher.samples import SAMPLES_VARIABLE
 

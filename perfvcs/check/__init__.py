@@ -15,7 +15,7 @@ from perfvcs.check.change import (
     Word,
     rank,
 )
-from perfvcs.check.sessions import EarlierSessions, Unit, earlier_sessions
+from perfvcs.check.pastsessions import EarlierSessions, Unit, earlier_sessions
 from perfvcs.errors import UsageError
 from perfvcs.profile import Profile
 from perfvcs.profile.summary import Measured

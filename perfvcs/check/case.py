@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import msgspec
 
 from perfvcs.check.change import Change, Word
-from perfvcs.check.sessions import EarlierSessions, Unit
+from perfvcs.check.pastsessions import EarlierSessions, Unit
 from perfvcs.profile.summary import RECORDER
 
 if TYPE_CHECKING:

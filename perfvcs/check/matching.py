@@ -30,8 +30,8 @@ from perfvcs.text.characters import shorten
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from perfvcs.check.pastsessions import EarlierSessions, Unit
     from perfvcs.check.rows import ProfileRows
-    from perfvcs.check.sessions import EarlierSessions, Unit
     from perfvcs.profile import Metric
     from perfvcs.profile.summary import Header, Measured
 

@@ -15,9 +15,9 @@ from perfvcs.check.answer import criteria
 from perfvcs.check.markdown import escape, markdown
 from perfvcs.check.screen import screen
 from perfvcs.check.text import revision, wrap
+from perfvcs.ci.civerdict import CiVerdict, CiWord, decode
 from perfvcs.ci.findings import code_quality, sarif
 from perfvcs.ci.suites import junit, open_metrics
-from perfvcs.ci.verdict import CiVerdict, CiWord, decode
 from perfvcs.environment.variables import hidden
 from perfvcs.errors import NO_SPACE, PerfError, UsageError
 from perfvcs.git.changes import OWN_GITIGNORE

@@ -16,7 +16,7 @@ import msgspec
 
 from perfvcs import __version__
 from perfvcs.check.answer import criteria
-from perfvcs.ci.verdict import SourcePlace
+from perfvcs.ci.civerdict import SourcePlace
 from perfvcs.profile.rules import RULES_FILE
 from perfvcs.text.characters import shorten, source_lines
 from perfvcs.text.document import json_text
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from perfvcs.check.change import Change
-    from perfvcs.ci.verdict import Alarm, CiVerdict
+    from perfvcs.ci.civerdict import Alarm, CiVerdict
     from perfvcs.jobs.config import Config
     from perfvcs.repository import Repository
     from perfvcs.repository.state import State

@@ -18,7 +18,7 @@ from perfvcs.check.change import JudgedBy, NothingToCompare, Report
 from perfvcs.check.method import BY_RULES, CheckRequest
 from perfvcs.check.text import benchmark, revision
 from perfvcs.check.text import measure as measured
-from perfvcs.ci.verdict import Alarm, CausesOfUnit, CiVerdict, receipt, word_of
+from perfvcs.ci.civerdict import Alarm, CausesOfUnit, CiVerdict, receipt, word_of
 from perfvcs.environment.variables import hidden
 from perfvcs.errors import PerfError
 from perfvcs.measure.session import CollectFailed

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
     from perfvcs.check.change import Change
-    from perfvcs.ci.verdict import CiVerdict
+    from perfvcs.ci.civerdict import CiVerdict
 
 
 LARGEST_JUNIT = 30_000_000  # bytes that GitLab reads

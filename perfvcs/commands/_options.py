@@ -179,7 +179,7 @@ def measuring(
     Hosts whose audits in the repository fail get no blocks, unless it is ``trusting``. ``doing``
     labels the progress that is shown unless it is ``quiet``. Dask is imported only for a scheduler.
     """
-    from perfvcs.hosts.choice import equipped
+    from perfvcs.hosts.rigging import equipped
     from perfvcs.hosts.tls import Scheduler
     from perfvcs.jobs.config import load
     from perfvcs.measure.progress import shown

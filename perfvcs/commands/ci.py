@@ -17,8 +17,8 @@ from perfvcs.commands._output import echo
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from perfvcs.ci.civerdict import CiVerdict
     from perfvcs.ci.surroundings import Platform, Surroundings
-    from perfvcs.ci.verdict import CiVerdict
     from perfvcs.reports.check import Check
 
 

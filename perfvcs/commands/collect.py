@@ -177,7 +177,7 @@ def command(options: CollectOptions) -> None:
     from perfvcs.git.project import Project
     from perfvcs.jobs.config import load, single
     from perfvcs.profile.rules import RULES_FILE
-    from perfvcs.reports.text import stored
+    from perfvcs.reports.plainlines import stored
 
     words = click.get_current_context().meta["perfvcs.command"]
     project = Project.find()

@@ -12,8 +12,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from perfvcs.errors import PerfError
-from perfvcs.exchange import difference
-from perfvcs.exchange.difference import StoreDifference
+from perfvcs.exchange import storegap
+from perfvcs.exchange.storegap import StoreDifference
 from perfvcs.git.bare import Bare, Fault, GitFailed
 from perfvcs.git.remote import SETTINGS_NAME, Remote, RemoteFailed
 from perfvcs.git.stream import Import, blob_id
@@ -354,12 +354,12 @@ class Mirror:
         """
         branch = "refs/outgoing/tip"
         self._known.run("update-ref", "-d", branch)
-        head = self._store.head() if len(changes) > difference.WORTHWHILE_FILES else None
-        trees = difference.whole(self.reading, tip, head, changes) if head else {}
+        head = self._store.head() if len(changes) > storegap.WORTHWHILE_FILES else None
+        trees = storegap.whole(self.reading, tip, head, changes) if head else {}
         changes = {
             path: content
             for path, content in changes.items()
-            if trees.keys().isdisjoint(difference.above(path))
+            if trees.keys().isdisjoint(storegap.above(path))
         }
         with closing(Import(self._known, branch)) as stream:
             blobs = {

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.errors import UsageError
-from perfvcs.exchange.difference import ProfileSelection
 from perfvcs.exchange.mirror import REFERENCE, Mirror
+from perfvcs.exchange.storegap import ProfileSelection
 from perfvcs.exchange.transfer import Pulled, Pushed, pull, push
 from perfvcs.git.remote import NoRemote, Remote
 from perfvcs.store.removal import PROFILE_PATH

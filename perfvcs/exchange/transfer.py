@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from perfvcs.errors import PerfError
-from perfvcs.exchange.difference import ProfileSelection, StoreDifference
 from perfvcs.exchange.mirror import REFERENCE, Mirror
+from perfvcs.exchange.storegap import ProfileSelection, StoreDifference
 from perfvcs.git.bare import GitFailed
 from perfvcs.git.remote import Remote, RemoteFailed
 from perfvcs.store import Store

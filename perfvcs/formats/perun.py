@@ -18,8 +18,8 @@ from perfvcs.formats._foreign import UNKNOWN, bounded, collected, parsed
 from perfvcs.formats._metric import metric
 from perfvcs.formats._rowwise import amounts
 from perfvcs.profile import Design, Environment, Job, Processed, Profile
-from perfvcs.profile.models import AnyEntry, as_written
-from perfvcs.profile.models import read as read_entries
+from perfvcs.profile.fittedmodels import AnyEntry, as_written
+from perfvcs.profile.fittedmodels import read as read_entries
 from perfvcs.profile.validity import MAX_NAME, Malformed
 
 # what stands before the document in Perun's object store

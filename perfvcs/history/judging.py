@@ -25,7 +25,7 @@ from perfvcs.history.finding import (
     relative,
 )
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
-from perfvcs.index.findings import Found, Given
+from perfvcs.index.seriesresults import Found, Given
 from perfvcs.statistics.changepoints.horvath import FEWEST_VALUES
 from perfvcs.statistics.changepoints.steps import BY_HORVATH, BY_SERIES, TURNS
 from perfvcs.text.quantity import change

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from perfvcs.history import levels
+from perfvcs.history import commitlevels
 from perfvcs.history.judging import judged, successions
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
 
@@ -84,15 +84,15 @@ def read(repository: Repository, revision: str) -> HistoryRecord:
     known, spreads = repository.index.consistent(
         lambda: (repository.index.lines(), repository.index.spreads(commits))
     )
-    flat = levels.combine(spreads)
-    courses = levels.courses(flat)
+    flat = commitlevels.combine(spreads)
+    courses = commitlevels.courses(flat)
     others = repository.index.commits().difference(commits)
     aside = len(others.intersection(repository.project.walk(revision))) if others else 0
     verdicts = Verdicts(repository, () if aside else commits)
     found = judged(repository, known, courses, commits, verdicts)
     own = _neighbours(known, courses, commits, verdicts)
     began = successions(known, courses)
-    reach = levels.reach(flat)
+    reach = commitlevels.reach(flat)
     all_series, start = [], 0
     for number, course in courses.items():
         part = slice(start, start := start + len(course.places))

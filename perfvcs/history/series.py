@@ -12,7 +12,7 @@ from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.subject import Level, Point, Series, Step
-from perfvcs.history import levels
+from perfvcs.history import commitlevels
 from perfvcs.history.finding import LARGEST_EXPONENT, line_called, remarks_of
 from perfvcs.history.judging import Allowance, judged, successions
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
@@ -143,7 +143,9 @@ def _gather(repository: Repository, name: str, delta: float | None) -> Gathered:
                 shown,
                 levels=list(
                     _held(
-                        levels.between(straight[number], one.found.judgement.steps, order.straight),
+                        commitlevels.between(
+                            straight[number], one.found.judgement.steps, order.straight
+                        ),
                         points,
                     )
                 ),
@@ -246,8 +248,8 @@ def _centres(
     """Every line on every commit, in their orders."""
     import numpy as np
 
-    flat = levels.combine(repository.index.spreads(commits, numbers))
-    half = levels.reach(flat)
+    flat = commitlevels.combine(repository.index.spreads(commits, numbers))
+    half = commitlevels.reach(flat)
     known = np.isfinite(half) & (flat.level + np.nan_to_num(half) < LARGEST_EXPONENT)
     ends = np.exp(
         np.clip(

@@ -16,14 +16,14 @@ from perfvcs import __version__
 from perfvcs.check import compare, earlier_sessions
 from perfvcs.check.change import Change
 from perfvcs.history.finding import relative
-from perfvcs.index.findings import keyed
+from perfvcs.index.seriesresults import keyed
 from perfvcs.repository import NEAREST_ANCESTORS, Repository
 from perfvcs.repository.state import State
 from perfvcs.system.children import shared
 from perfvcs.text.quantity import at_sizes
 
 if TYPE_CHECKING:
-    from perfvcs.check.sessions import Centres, EarlierSessions, Unit
+    from perfvcs.check.pastsessions import Centres, EarlierSessions, Unit
     from perfvcs.index.lines import Line
     from perfvcs.profile import Profile
     from perfvcs.profile.rules import Rules

@@ -23,7 +23,6 @@ from perfvcs.index.filling import (
     sessions,
 )
 from perfvcs.index.headers import headers, measured
-from perfvcs.index.levels import LEVEL_RECORD
 from perfvcs.index.lines import (
     PATH_QUERY,
     WITHIN_COMMITS,
@@ -39,6 +38,7 @@ from perfvcs.index.lines import (
     order,
     spreads,
 )
+from perfvcs.index.packedlevels import LEVEL_RECORD
 from perfvcs.index.snapshot import FormerNames, Snapshot
 from perfvcs.index.verdicts import LastVerdict, LastVerdicts
 from perfvcs.profile import Environment, Job
@@ -46,7 +46,7 @@ from perfvcs.profile.summary import Header, Measured
 
 if TYPE_CHECKING:
     from perfvcs.index.filling import HostSession
-    from perfvcs.index.findings import Findings
+    from perfvcs.index.seriesresults import Findings
     from perfvcs.store import Store
 
 FIRST_ASKED, MOST_ASKED = 64, 4096  # commits asked of the file at a time
@@ -83,7 +83,7 @@ class Index:
     @cached_property
     def findings(self) -> Findings:
         """Results computed from series."""
-        from perfvcs.index.findings import Findings
+        from perfvcs.index.seriesresults import Findings
 
         return Findings(self._database.path.with_name("steps.db"))
 

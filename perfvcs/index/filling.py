@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from perfvcs.index import levels
-from perfvcs.index.levels import StoredLevels, together
+from perfvcs.index import packedlevels
+from perfvcs.index.packedlevels import StoredLevels, together
 from perfvcs.profile import Collected, Design, Environment
 from perfvcs.profile.summary import Measured, Place, Summary
 from perfvcs.store.removal import PROFILE_PATH, Damaged, verified
@@ -50,7 +50,7 @@ CREATE TABLE damaged (path TEXT PRIMARY KEY, reason TEXT NOT NULL);
 CREATE TABLE lines (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, job INTEGER NOT NULL,
 environment INTEGER NOT NULL);
 CREATE INDEX lines_job ON lines (job, environment);
-{levels.LEVELS_SCHEMA}
+{packedlevels.LEVELS_SCHEMA}
 """
 TABLES = (
     "mirror",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
-from perfvcs.index import levels
+from perfvcs.index import packedlevels
 from perfvcs.index.filling import unpack
 from perfvcs.profile import Environment, Job
 from perfvcs.profile.summary import Summary
@@ -197,8 +197,8 @@ def courses(
     all_places = _Places(connection, commits)
     by_line = {}
     for line in numbers:
-        columns = [levels.of_line(connection, part) for part in parts.get(line, (line,))]
-        joint = columns[0] if len(columns) == 1 else levels.together_of(columns)
+        columns = [packedlevels.of_line(connection, part) for part in parts.get(line, (line,))]
+        joint = columns[0] if len(columns) == 1 else packedlevels.together_of(columns)
         course = _course(joint, all_places)
         if course is not None:
             by_line[line] = course
@@ -239,7 +239,7 @@ class _Places:
         return self._known[column]
 
 
-def _course(columns: levels.LevelColumns, all_places: _Places) -> Course | None:
+def _course(columns: packedlevels.LevelColumns, all_places: _Places) -> Course | None:
     """The course of a line's records; None if none of their commits has a place."""
     order, places, distinct = all_places.of(columns.commit)
     if not order:
@@ -263,7 +263,7 @@ def _course(columns: levels.LevelColumns, all_places: _Places) -> Course | None:
     return Course(places, values, unusable, variances, together)
 
 
-def _variances(columns: levels.LevelColumns, order: Sequence[int]) -> array[float]:
+def _variances(columns: packedlevels.LevelColumns, order: Sequence[int]) -> array[float]:
     """Those of the levels at these elements, as their executions show; a single execution has no
     deviation (NaN).
     """
@@ -282,7 +282,7 @@ def _variances(columns: levels.LevelColumns, order: Sequence[int]) -> array[floa
 
 
 def _of_several(
-    columns: levels.LevelColumns,
+    columns: packedlevels.LevelColumns,
     places: Sequence[int],
     values: Sequence[float],
     variances: Sequence[float],
@@ -361,7 +361,7 @@ def spreads(
         if numbers is None
         else [part for number in numbers for part in parts.get(number, (number,))]
     )
-    table = levels.table(connection, asked)
+    table = packedlevels.table(connection, asked)
     for number, members in parts.items():
         table.line[np.isin(table.line, members)] = number
     place = turn_of[table.commit]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from perfvcs.check.change import Difference
 from perfvcs.git.blobs import ChangedFile
 from perfvcs.git.links import Links, TooManyLinks
-from perfvcs.jobs.differences import MOST_NAMED, Table, tables, texts
+from perfvcs.jobs.configchanges import MOST_NAMED, Table, tables, texts
 from perfvcs.profile.rules import RULES_FILE
 
 LONGEST_COMMAND = 20_000  # characters; splitting takes a time quadratic in its words

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from perfvcs.collectors._shared.execution import INTERPRETER_NAME
+from perfvcs.collectors._shared.commandrun import INTERPRETER_NAME
 from perfvcs.errors import UsageError
 from perfvcs.plugins.collector import CollectError
 from perfvcs.text.characters import shorten

@@ -17,8 +17,8 @@ from typing import IO
 
 from perfvcs.errors import CURES, UsageError, disk_is_full
 from perfvcs.launcher.preparation import CommandFailed, run
+from perfvcs.measure.buildinputs import Named, is_editable, named, options
 from perfvcs.measure.held import Held
-from perfvcs.measure.inputs import Named, is_editable, named, options
 from perfvcs.measure.interpreter import Interpreter
 from perfvcs.measure.pythons import InstallError
 

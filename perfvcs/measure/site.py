@@ -23,9 +23,9 @@ from perfvcs.git.project import Project
 from perfvcs.git.worktree import checkout, is_binary, renew
 from perfvcs.jobs.config import Config, PythonTable, seconds
 from perfvcs.launcher.preparation import CommandFailed, run
+from perfvcs.measure.buildinputs import variables
 from perfvcs.measure.builds import Builds, key_of, wrapped
 from perfvcs.measure.held import rest
-from perfvcs.measure.inputs import variables
 from perfvcs.measure.originals import Originals
 from perfvcs.measure.product import Product
 from perfvcs.measure.pythons import PYTHONS_FOLDER, prune

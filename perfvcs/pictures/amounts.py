@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from perfvcs.check import Change
 from perfvcs.pictures.bundle import UnitRows
-from perfvcs.pictures.parts import DrawnUnit
+from perfvcs.pictures.pageparts import DrawnUnit
 from perfvcs.pictures.sample import CENTRE_CONFIDENCE, Centre, centre, stated
 from perfvcs.text.quantity import number
 from perfvcs.text.words import metric_name

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from perfvcs.check.subject import Subject
-from perfvcs.pictures.parts import DrawnUnit, measured, places
+from perfvcs.pictures.pageparts import DrawnUnit, measured, places
 from perfvcs.profile import REPEATED, Metric, Profile, Resources
 from perfvcs.profile.summary import PACE, RECORDER, SAMPLER
 from perfvcs.text.quantity import quantity

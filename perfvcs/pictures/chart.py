@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from perfvcs.check.subject import Point, Series
 from perfvcs.pictures.canvas import HOVER, AxisScale, plain
 from perfvcs.pictures.frame import TICKS, FramedCommit, FramedLine, HistoryFrame, frame
-from perfvcs.pictures.outline import Outline, outline
+from perfvcs.pictures.sketch import Outline, outline
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import change, interval, quantity
 from perfvcs.text.words import metric_rank

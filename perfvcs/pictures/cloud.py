@@ -26,11 +26,7 @@ from perfvcs.pictures.canvas import (
     usual,
 )
 from perfvcs.pictures.course import in_words, means, model_line, over
-from perfvcs.pictures.modelled import Residuals, StoredCurve, stored
-from perfvcs.pictures.parts import DrawnUnit
-from perfvcs.pictures.patterns import CLUSTER_MARKERS
-from perfvcs.pictures.sample import DrawnSample
-from perfvcs.pictures.sides import (
+from perfvcs.pictures.curvesides import (
     CurveSide,
     curved,
     interval,
@@ -40,6 +36,10 @@ from perfvcs.pictures.sides import (
     replicates,
     sides_of,
 )
+from perfvcs.pictures.modelled import Residuals, StoredCurve, stored
+from perfvcs.pictures.pageparts import DrawnUnit
+from perfvcs.pictures.patterns import CLUSTER_MARKERS
+from perfvcs.pictures.sample import DrawnSample
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import number, percent, quantity, scale
 from perfvcs.text.words import counted, metric_name

@@ -21,7 +21,7 @@ from perfvcs.pictures.canvas import (
     stack,
     thin,
 )
-from perfvcs.pictures.sides import FEWEST_OF_CURVE, CurveSide, equation, grid
+from perfvcs.pictures.curvesides import FEWEST_OF_CURVE, CurveSide, equation, grid
 from perfvcs.text.quantity import at_sizes, number, quantity, scale
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from perfvcs.check import Change
     from perfvcs.check.change import Curve
-    from perfvcs.statistics.regression.course import SizeCourse
+    from perfvcs.statistics.regression.callcurves import SizeCourse
     from perfvcs.statistics.regression.kind import ErrorKind
 
 
@@ -280,7 +280,7 @@ class CourseDifference:
 
 def _heading(curve: Curve | None, finding: str, unit: str) -> str:
     """The kind of error, if the verdict's finding names it."""
-    from perfvcs.check.curves.judgement import sentence
+    from perfvcs.check.curves.thresholds import sentence
 
     kind = (
         sentence(curve.kind, curve.coefficient, unit)

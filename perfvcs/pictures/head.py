@@ -14,11 +14,11 @@ from perfvcs.check.subject import Series, Subject
 from perfvcs.check.text import finding, found_in
 from perfvcs.pictures.canvas import SEEN, seen
 from perfvcs.pictures.chart import environments
+from perfvcs.pictures.curvesides import growth, sized
 from perfvcs.pictures.levels import latest
 from perfvcs.pictures.listing import Column, Listing, TableCell, TableRow, title
-from perfvcs.pictures.parts import BenchmarkKey, Naming
+from perfvcs.pictures.pageparts import BenchmarkKey, Naming
 from perfvcs.pictures.sample import samples
-from perfvcs.pictures.sides import growth, sized
 from perfvcs.profile import Environment, Profile
 from perfvcs.text.characters import shorten, sparkline
 from perfvcs.text.quantity import change as change_text

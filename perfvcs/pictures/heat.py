@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from perfvcs.pictures.bundle import UnitRows
 from perfvcs.pictures.canvas import plain
-from perfvcs.pictures.parts import DrawnUnit
+from perfvcs.pictures.pageparts import DrawnUnit
 from perfvcs.pictures.sample import BinColumns, numbered
 from perfvcs.text.quantity import number
 from perfvcs.text.words import metric_name

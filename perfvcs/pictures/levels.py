@@ -9,8 +9,8 @@ from perfvcs.check.subject import Series, Step
 from perfvcs.pictures.canvas import BLUE, SEEN, MarkStyle
 from perfvcs.pictures.chart import Chart, environments, folded
 from perfvcs.pictures.frame import COMMITS_LABEL
-from perfvcs.pictures.outline import LevelLine, appearance, moved, named, where
-from perfvcs.pictures.parts import DrawnUnit
+from perfvcs.pictures.pageparts import DrawnUnit
+from perfvcs.pictures.sketch import LevelLine, appearance, moved, named, where
 from perfvcs.text.characters import columns, cut, fitted, padded, shorten, sparkline, wrapped
 from perfvcs.text.quantity import change, quantity
 from perfvcs.text.words import metric_name

@@ -12,9 +12,9 @@ from perfvcs.check.change import VERDICT_WORDS
 from perfvcs.check.subject import Series, Subject
 from perfvcs.check.text import finding, found_in
 from perfvcs.pictures.canvas import SEEN, seen
-from perfvcs.pictures.parts import BenchmarkKey, DrawnUnit
+from perfvcs.pictures.curvesides import growth, sized
+from perfvcs.pictures.pageparts import BenchmarkKey, DrawnUnit
 from perfvcs.pictures.sample import DrawnSample, samples
-from perfvcs.pictures.sides import growth, sized
 from perfvcs.profile import Profile
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import percent, quantity

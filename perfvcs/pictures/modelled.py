@@ -20,10 +20,10 @@ from perfvcs.pictures.canvas import (
     legend,
     source,
 )
+from perfvcs.pictures.curvesides import grid
 from perfvcs.pictures.sample import DrawnSample
-from perfvcs.pictures.sides import grid
 from perfvcs.profile import Profile
-from perfvcs.profile.models import (
+from perfvcs.profile.fittedmodels import (
     AnyEntry,
     CurveEntry,
     LowessEntry,

@@ -17,9 +17,9 @@ from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError, nearest
 from perfvcs.pictures.bundle import jobs, together
 from perfvcs.pictures.chart import grouped
+from perfvcs.pictures.curvesides import FEWEST_OF_CURVE
 from perfvcs.pictures.listing import title
-from perfvcs.pictures.parts import BenchmarkKey, Naming, Part, parts
-from perfvcs.pictures.sides import FEWEST_OF_CURVE
+from perfvcs.pictures.pageparts import BenchmarkKey, Naming, Part, parts
 from perfvcs.pictures.stacks import groups
 from perfvcs.plugins.view import Scope, Unfit, View
 from perfvcs.profile.summary import MAX_SIZES, RECORDER

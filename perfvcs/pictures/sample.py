@@ -9,7 +9,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from perfvcs.pictures.bundle import UnitRows
-from perfvcs.pictures.parts import (
+from perfvcs.pictures.pageparts import (
     KEPT_CUTS,
     ROW_REMARKS,
     DrawnUnit,

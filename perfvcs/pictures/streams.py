@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from perfvcs.pictures.bundle import UnitRows
 from perfvcs.pictures.canvas import plain
 from perfvcs.pictures.heat import HeatSide, Panel, Sheet, cells, chosen, limits
-from perfvcs.pictures.parts import DrawnUnit
+from perfvcs.pictures.pageparts import DrawnUnit
 from perfvcs.pictures.sample import CENTRE_CONFIDENCE, BinColumns, numbered, seconds
 from perfvcs.profile.summary import SAMPLER
 from perfvcs.text.quantity import quantity

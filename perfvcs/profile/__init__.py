@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.profile.models import AnyEntry
+    from perfvcs.profile.fittedmodels import AnyEntry
 
 FORMAT = "perfvcs-profile/1"
 TOOL = "perfvcs"  # with which the tool of our own profiles begins
@@ -287,7 +287,7 @@ def _written(models: Sequence[AnyEntry]) -> list[object]:
     """What is encoded of each entry."""
     if not models:
         return []
-    from perfvcs.profile.models import OpenEntry
+    from perfvcs.profile.fittedmodels import OpenEntry
 
     return [entry.fields if isinstance(entry, OpenEntry) else entry for entry in models]
 
@@ -356,7 +356,7 @@ def decode(document: bytes) -> Profile:
         if name not in ("format", "resources")
     }
     if header.models:
-        from perfvcs.profile.models import read
+        from perfvcs.profile.fittedmodels import read
 
         fields["models"] = read(header.models)
     profile = Profile(resources=resources, **fields)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfvcs.profile import Profile, Reached, Resources, Stacks, Turns
-    from perfvcs.profile.models import AnyEntry
+    from perfvcs.profile.fittedmodels import AnyEntry
 
 MAX_PROFILE = 1 << 30
 MAX_ROWS = 50_000_000
@@ -106,7 +106,7 @@ def _open_fields(models: Sequence[AnyEntry]) -> list[dict[str, Any]]:
     """The fields of the entries that may have any."""
     if not models:
         return []
-    from perfvcs.profile.models import OpenEntry
+    from perfvcs.profile.fittedmodels import OpenEntry
 
     return [entry.fields for entry in models if isinstance(entry, OpenEntry)]
 

@@ -14,7 +14,7 @@ import msgspec
 
 from perfvcs.history import finding
 from perfvcs.history.finding import SeriesFields, title
-from perfvcs.reports.text import (
+from perfvcs.reports.plainlines import (
     BENCHMARK_WIDTH,
     STEP_METRIC_WIDTH,
     STEP_WORD_WIDTH,

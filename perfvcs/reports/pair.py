@@ -13,7 +13,7 @@ import msgspec
 
 from perfvcs.check.change import NothingToCompare, Report
 from perfvcs.check.text import labelled
-from perfvcs.locate.select.sampler import LeftOutSampler
+from perfvcs.locate.select.misses import LeftOutSampler
 from perfvcs.profile.rules import RULES_FILE
 from perfvcs.repository.state import State
 from perfvcs.text.words import counted, listed

@@ -14,7 +14,7 @@ import msgspec
 
 from perfvcs.errors import UsageError
 from perfvcs.profile import Profile
-from perfvcs.profile.models import AnyEntry, RegressionEntry, as_written, over_sizes
+from perfvcs.profile.fittedmodels import AnyEntry, RegressionEntry, as_written, over_sizes
 from perfvcs.profile.workloads import at_workload, bound, joined
 from perfvcs.store.removal import verified
 from perfvcs.text.characters import shorten

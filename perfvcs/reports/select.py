@@ -16,8 +16,8 @@ from perfvcs.check.change import NothingToCompare
 from perfvcs.errors import UsageError, nearest
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import load
+from perfvcs.locate.select.misses import LeftOutSampler
 from perfvcs.locate.select.reached import MODULE, outer
-from perfvcs.locate.select.sampler import LeftOutSampler
 from perfvcs.locate.select.selection import Choice, Selection
 from perfvcs.locate.select.selection import select as choose
 from perfvcs.profile.rules import RULES_FILE

@@ -25,7 +25,7 @@ from perfvcs.git.blobs import (
 from perfvcs.git.command import GitError
 from perfvcs.git.links import Links, committed_links
 from perfvcs.jobs.benchmark_files import of_files
-from perfvcs.jobs.differences import MOST_NAMED, of_settings
+from perfvcs.jobs.configchanges import MOST_NAMED, of_settings
 from perfvcs.profile.rules import LARGEST_RULES, RULES_FILE, Rules
 from perfvcs.system.foreign import content, toml
 from perfvcs.text.characters import shorten
@@ -35,7 +35,7 @@ from perfvcs.text.words import counted, metric_name
 if TYPE_CHECKING:
     from perfvcs.check.acceptance import Acceptance
     from perfvcs.git.project import Project
-    from perfvcs.jobs.differences import Table
+    from perfvcs.jobs.configchanges import Table
     from perfvcs.repository.state import State
 
 Whose = Literal["", "baseline", "target", "working tree"]

@@ -13,12 +13,12 @@ from typing import Any
 
 from perfvcs.check.answer import accepting, criteria
 from perfvcs.check.change import JudgedBy
-from perfvcs.site import model, verdicts
+from perfvcs.site import commitverdicts, model
 from perfvcs.site.contents import Contents
 from perfvcs.site.figures import level, metric
 from perfvcs.site.folder import digest, packed
 from perfvcs.site.pages import ChangesData, Revision
-from perfvcs.site.series import fields
+from perfvcs.site.seriespage import fields
 from perfvcs.text.quantity import at_sizes, step
 
 MOST_CHANGES = 1200  # changes: with more the page would not stay below 3 MB
@@ -92,7 +92,7 @@ class Commits:
         ).tolist()
         return every
 
-    def _found(self, number: int) -> dict[tuple[int, int], verdicts.Judged]:
+    def _found(self, number: int) -> dict[tuple[int, int], commitverdicts.Judged]:
         """The comparisons at a measured commit, by series and turn, the most important first; a
         curve counts once.
         """
@@ -102,7 +102,7 @@ class Commits:
             series = contents.record.series[which]
             verdict = series.verdicts[turn]
             called = contents.benchmark(series, sized=verdict.at is None)
-            found[which, turn] = verdicts.Judged(
+            found[which, turn] = commitverdicts.Judged(
                 series, verdict, called, contents.environment(series).name
             )
         ordered = sorted(
@@ -213,30 +213,37 @@ class Commits:
             moved=[self._row(*pair) for pair in moved[:MOST_SERIES]],
             left_out=left_out,
             sentence=self._sentence(number, judged),
-            jobs=verdicts.jobs(judged),
-            rest=verdicts.rest(judged, self._every[number] - len(self._judged.get(number, []))),
+            jobs=commitverdicts.jobs(judged),
+            rest=commitverdicts.rest(
+                judged, self._every[number] - len(self._judged.get(number, []))
+            ),
             next=self._next(number, found),
             before=around[0],
             after=around[1],
             blamed=contents.blamed.get(contents.record.commits[number], []),
         )
 
-    def _sentence(self, number: int, judged: list[verdicts.Judged]) -> str:
+    def _sentence(self, number: int, judged: list[commitverdicts.Judged]) -> str:
         """The first sentence, and what the commit does to its own judge."""
         commits, before = self.contents.record.commits, self._near(self._turns[number] - 1)
         by = JudgedBy() if before is None else self.contents.judge(commits[before], commits[number])
         said = f"{text}." if (text := criteria(by)) else ""
         return " ".join(
             filter(
-                None, [f"{own}:" if (own := accepting(by)) else "", verdicts.sentence(judged), said]
+                None,
+                [
+                    f"{own}:" if (own := accepting(by)) else "",
+                    commitverdicts.sentence(judged),
+                    said,
+                ],
             )
         )
 
-    def _next(self, number: int, moved: Mapping[tuple[int, int], verdicts.Judged]) -> str:
+    def _next(self, number: int, moved: Mapping[tuple[int, int], commitverdicts.Judged]) -> str:
         """The next command for the most important change; empty if nothing changed."""
         contents = self.contents
         for (which, turn), one in moved.items():
-            if one.word in verdicts.MOVED_VERDICTS:
+            if one.word in commitverdicts.MOVED_VERDICTS:
                 before = int(contents.record.series[which].places[turn - 1])
                 pair = f"{contents.short(before)} {contents.short(number)}"
                 between = number - before - 1

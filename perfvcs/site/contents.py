@@ -21,7 +21,7 @@ from perfvcs.site import model, template
 from perfvcs.site.figures import REASON_CHARACTERS, cell_of, figures, level, metric
 from perfvcs.site.forge import Diffs
 from perfvcs.site.model import SeriesDrawing, drawings
-from perfvcs.site.status import ChangeStatus, Suspicions, retired, statuses
+from perfvcs.site.opendegradations import ChangeStatus, Suspicions, retired, statuses
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import UNIT_WIDTH, change, percent, quantity
 from perfvcs.text.quantity import step as levels_text

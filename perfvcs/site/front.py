@@ -12,7 +12,7 @@ from perfvcs.site.contents import Contents
 from perfvcs.site.figures import metric
 from perfvcs.site.folder import digest, packed
 from perfvcs.site.pages import AboutPage, Front, ListedBenchmark, RowData
-from perfvcs.site.series import COMMAND, command, fields
+from perfvcs.site.seriespage import COMMAND, command, fields
 from perfvcs.site.template import BENCHMARK_NAME
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import UNIT_WIDTH

@@ -9,7 +9,7 @@ import re
 import msgspec
 
 from perfvcs.pictures.frame import HistoryFrame
-from perfvcs.pictures.outline import LevelLine, Rise
+from perfvcs.pictures.sketch import LevelLine, Rise
 from perfvcs.site.model import (
     BranchData,
     CellData,

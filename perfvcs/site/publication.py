@@ -16,7 +16,7 @@ import msgspec
 from perfvcs.check.change import NothingToCompare
 from perfvcs.git.remote import NoRemote, Remote
 from perfvcs.history.record import HistoryRecord, read
-from perfvcs.site import front, series
+from perfvcs.site import front, seriespage
 from perfvcs.site.branches import Branches, key
 from perfvcs.site.commits import Commits, changes_key, changes_page
 from perfvcs.site.contents import Contents
@@ -180,14 +180,17 @@ def _outputs(
         yield Output((f"assets/{name}",), digest(content), partial(_same, content))
     listed = _names(contents)
     yield Output(("assets/names.js",), digest(listed), partial(_same, listed))
-    yield from series.outputs(repository, contents, choice.profiles, templates)
+    yield from seriespage.outputs(repository, contents, choice.profiles, templates)
     at_front = partial(front.page, contents, choice.newest)
     yield templates.output(
         "index.html", "front.html", front.key(contents, choice.newest), at_front, last=True
     )
     for url in contents.pages:
         yield templates.output(
-            url, "series.html", series.key(contents, url), partial(series.page, contents, url)
+            url,
+            "series.html",
+            seriespage.key(contents, url),
+            partial(seriespage.page, contents, url),
         )
     commits = Commits(contents)
     for place in record.measured:

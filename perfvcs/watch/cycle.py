@@ -17,7 +17,7 @@ import msgspec
 from perfvcs.errors import PerfError
 from perfvcs.exchange.sharing import pull_from, push_to
 from perfvcs.git.remote import NoBranch
-from perfvcs.hosts.choice import equipped
+from perfvcs.hosts.rigging import equipped
 from perfvcs.hosts.tls import Scheduler
 from perfvcs.jobs.config import Config, load
 from perfvcs.measure.announcement import unfinished

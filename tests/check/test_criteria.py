@@ -18,7 +18,7 @@ from perfvcs.check.change import Difference, JudgedBy
 from perfvcs.git.blobs import ChangedFile
 from perfvcs.git.links import Links
 from perfvcs.jobs.benchmark_files import of_files
-from perfvcs.jobs.differences import of_settings
+from perfvcs.jobs.configchanges import of_settings
 from perfvcs.repository import Repository
 
 Perf = Callable[..., Said]

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from samples import sample_profile
 
-from perfvcs.index import Index, levels
+from perfvcs.index import Index, packedlevels
 from perfvcs.profile import Collected, Profile
 from perfvcs.store import BlobChange, Store
 from perfvcs.store.removal import Damaged
@@ -101,7 +101,7 @@ def test_what_is_removed_takes_its_levels_along(store: Store, index: Index) -> N
         .execute("SELECT length(packed) FROM levels")
         .fetchall()
     )
-    assert sum(length for (length,) in rows) == len(left) * levels.LEVEL_RECORD.size
+    assert sum(length for (length,) in rows) == len(left) * packedlevels.LEVEL_RECORD.size
     store.remove({header.path for header in index.headers()}, "All")
     index.refresh()
     assert index.lines() == {} and levels_and_reads(index) == ([[], [], [], []], 0)

@@ -26,7 +26,7 @@ from perfvcs.check import Change, compare
 from perfvcs.check.change import CounterCluster, Curve, Difference, JudgedBy
 from perfvcs.check.markdown import escape
 from perfvcs.ci.artifacts import comment, summary
-from perfvcs.ci.verdict import Alarms, CausesOfUnit, CiVerdict, CiWord, Receipt
+from perfvcs.ci.civerdict import Alarms, CausesOfUnit, CiVerdict, CiWord, Receipt
 from perfvcs.pictures.listing import Column, Listing, TableCell, TableRow
 from perfvcs.pictures.writing import markdown as table_of
 from perfvcs.text.characters import shorten

@@ -14,9 +14,9 @@ from samples import WALL, sample_profile
 from perfvcs.check import Change, Curve, EarlierSessions, Report, Unit, compare
 from perfvcs.check.answer import within
 from perfvcs.check.case import Case
-from perfvcs.check.curves.judgement import orders, sentence
 from perfvcs.check.curves.replication import lines
 from perfvcs.check.curves.sides import Sides, condense, share
+from perfvcs.check.curves.thresholds import orders, sentence
 from perfvcs.check.matching import match
 from perfvcs.check.method import load
 from perfvcs.check.methods.curves import Curves

@@ -17,7 +17,7 @@ from conftest import Project, Said
 from forges import Service, serving
 
 from perfvcs.ci.artifacts import REPORTS, document, read
-from perfvcs.ci.verdict import CiVerdict
+from perfvcs.ci.civerdict import CiVerdict
 from perfvcs.locate.blame import blames
 from perfvcs.locate.blame.cause import AuxiliaryTrial, Blame, Lines, SuspectFunction
 from perfvcs.repository import Repository

@@ -19,7 +19,7 @@ from conftest import Said
 from benchmarks.mutation import kept
 from benchmarks.mutation.changes import mutated
 from perfvcs.ci.artifacts import COMMENT, comment
-from perfvcs.ci.verdict import decode
+from perfvcs.ci.civerdict import decode
 from perfvcs.errors import PerfError
 
 Perf = Callable[..., Said]

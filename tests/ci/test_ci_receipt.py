@@ -15,7 +15,7 @@ from scipy.stats import t
 from test_ci_reports import report
 
 from perfvcs.check import compare
-from perfvcs.ci.verdict import Alarms, Receipt, receipt, word_of
+from perfvcs.ci.civerdict import Alarms, Receipt, receipt, word_of
 from perfvcs.repository import Repository
 
 

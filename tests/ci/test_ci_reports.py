@@ -22,9 +22,9 @@ from perfvcs.check import Report, compare
 from perfvcs.check.change import Difference, JudgedBy
 from perfvcs.ci import artifacts, suites
 from perfvcs.ci.artifacts import REPORTS, document
+from perfvcs.ci.civerdict import Alarm, Alarms, CiVerdict, Detectable, Receipt, SourcePlace, decode
 from perfvcs.ci.findings import code_quality, obeying_nothing, sarif, workflow_commands
 from perfvcs.ci.suites import open_metrics
-from perfvcs.ci.verdict import Alarm, Alarms, CiVerdict, Detectable, Receipt, SourcePlace, decode
 from perfvcs.errors import UsageError
 from perfvcs.profile.validity import Malformed
 

@@ -25,9 +25,9 @@ from perfvcs.collectors.complexity.calls import Calls, RecordingRequest, parse
 from perfvcs.collectors.complexity.calls.recording import Interrupted
 from perfvcs.collectors.complexity.native import fentry, records
 from perfvcs.collectors.complexity.native.abi import ArgumentLocation, Piece, decode
+from perfvcs.collectors.complexity.native.debugfunctions import BinaryFunctions
 from perfvcs.collectors.complexity.native.elf import Elf, Unresolved, reading
-from perfvcs.collectors.complexity.native.functions import BinaryFunctions
-from perfvcs.collectors.complexity.native.selection import TraceSelection, select
+from perfvcs.collectors.complexity.native.recordplan import TraceSelection, select
 from perfvcs.plugins.collector import CollectError, Run
 from perfvcs.repository import Repository
 

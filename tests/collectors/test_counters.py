@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from perfvcs import launcher
 from perfvcs.collectors import counters as module
-from perfvcs.collectors.counters import Counters, events, processes, sampler
+from perfvcs.collectors.counters import Counters, events, processes, treesampler
 from perfvcs.collectors.counters.processes import (
     LEVEL_METRICS,
     MACHINE_LEVELS,
@@ -35,7 +35,7 @@ from perfvcs.collectors.counters.processes import (
     WatchedProcess,
     stat,
 )
-from perfvcs.collectors.counters.sampler import ProcessTree, TreeSampler, leader
+from perfvcs.collectors.counters.treesampler import ProcessTree, TreeSampler, leader
 from perfvcs.errors import UsageError
 from perfvcs.plugins.collector import CollectError, Observations, Run
 
@@ -661,7 +661,7 @@ def test_a_file_that_is_not_there_is_empty() -> None:
 def test_large_trees_are_sampled_less_often_and_that_is_reported(
     run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sampler, "PROCESSOR_SHARE", 1e-4)
+    monkeypatch.setattr(treesampler, "PROCESSOR_SHARE", 1e-4)
     found = Counters(interval=0.01).collect(run("import time; time.sleep(0.5)"))
     assert len(samples(found, "rss")) <= 2
     assert any(
@@ -673,7 +673,7 @@ def test_large_trees_are_sampled_less_often_and_that_is_reported(
 def test_long_runs_keep_fewer_samples_from_beginning_to_end(
     run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sampler, "MOST_SAMPLES", 8)
+    monkeypatch.setattr(treesampler, "MOST_SAMPLES", 8)
     found = Counters(interval=0.01).collect(run("import time; time.sleep(0.9)"))
     numbers = [
         number for uid, number in zip(found.uid, found.iteration, strict=True) if uid == "whole"
@@ -690,7 +690,7 @@ def test_an_error_while_sampling_is_raised_where_the_samples_are_asked_for(
     def broken() -> None:
         raise ZeroDivisionError("broken")
 
-    monkeypatch.setattr(sampler, "read_machine", broken)
+    monkeypatch.setattr(treesampler, "read_machine", broken)
     taking = TreeSampler(0.01)
     taking.watch(os.getpid())
     with pytest.raises(ZeroDivisionError, match="broken"):

@@ -21,7 +21,7 @@ from conftest import Project, Said
 from samples import noisy, sample_profile
 from waiting import happens
 
-from perfvcs.exchange import difference, mirror, transfer
+from perfvcs.exchange import mirror, storegap, transfer
 from perfvcs.exchange.mirror import Mirror
 from perfvcs.git import remote
 from perfvcs.git.bare import Bare
@@ -624,11 +624,9 @@ def test_a_path_that_leads_elsewhere_refuses_the_whole_fetch(
 def test_folders_that_a_remote_does_not_have_go_as_trees(
     ada: Clone, bob: Clone, forge: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found, whole = [], difference.whole
-    monkeypatch.setattr(difference, "WORTHWHILE_FILES", 0)
-    monkeypatch.setattr(
-        difference, "whole", lambda *given: found.append(whole(*given)) or found[-1]
-    )
+    found, whole = [], storegap.whole
+    monkeypatch.setattr(storegap, "WORTHWHILE_FILES", 0)
+    monkeypatch.setattr(storegap, "whole", lambda *given: found.append(whole(*given)) or found[-1])
     bob.measure(1)
     bob.perf("push")
     ada.measure(2, 3)

@@ -17,8 +17,8 @@ from histories import OTHER, PARSE, SORT, Perf, begun, grow, measured, printed, 
 from samples import sample_profile
 
 import perfvcs.statistics.changepoints.judgement as statistics
-from perfvcs.index import findings
-from perfvcs.index.levels import level
+from perfvcs.index import seriesresults
+from perfvcs.index.packedlevels import level
 from perfvcs.profile import Job, Metric, Resources
 
 
@@ -500,11 +500,11 @@ def test_the_cache_of_steps_can_be_damaged_or_deleted_at_any_time(
 
 
 def test_the_oldest_results_make_room(commits: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(findings, "MOST_RESULTS", 3)
+    monkeypatch.setattr(seriesresults, "MOST_RESULTS", 3)
     repository = store(*measured(commits, stepped(40, 25)))
     cache = repository.index.findings
     series = [
-        findings.Given(array("d", [float(number)] * 10), array("d", [nan] * 10))
+        seriesresults.Given(array("d", [float(number)] * 10), array("d", [nan] * 10))
         for number in range(5)
     ]
     assert [found.steps for found in cache.judged(series)] == [[]] * 5

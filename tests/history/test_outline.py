@@ -15,7 +15,7 @@ from perfvcs.check import register
 from perfvcs.check.acceptance import Acceptance
 from perfvcs.check.subject import Step
 from perfvcs.pictures.chart import Chart
-from perfvcs.pictures.outline import LevelLine, Rise, between, drawn
+from perfvcs.pictures.sketch import LevelLine, Rise, between, drawn
 from perfvcs.reports.show import subject_of
 from perfvcs.repository import Repository
 

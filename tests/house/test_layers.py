@@ -298,6 +298,10 @@ def test_nothing_imports_a_family_by_its_bare_name(graph):
         assert not {name.split(".")[0] for name in imports} & FAMILIES, module
 
 
+def test_a_file_name_stands_once_but_for_families() -> None:
+    assert house().repeated == {}
+
+
 def test_scripts_import_what_exists() -> None:
     """Nobody runs every benchmark after a rename."""
     scripts = [

@@ -17,8 +17,8 @@ from samples import sample_profile
 from perfvcs.check.change import Change, Report, Word
 from perfvcs.check.markdown import decode, encode, markdown
 from perfvcs.check.text import text
+from perfvcs.locate.select.misses import LeftOutSampler
 from perfvcs.locate.select.reached import BenchmarkUnit
-from perfvcs.locate.select.sampler import LeftOutSampler
 from perfvcs.locate.select.selection import LeftOut
 from perfvcs.measure.announcement import Announcement
 from perfvcs.profile import Job, Reached

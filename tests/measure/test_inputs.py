@@ -13,7 +13,7 @@ import pytest
 from conftest import Project, Said
 from test_interpreter import ENV, FAKE_UV
 
-from perfvcs.measure.inputs import is_editable, named, options, variables
+from perfvcs.measure.buildinputs import is_editable, named, options, variables
 from perfvcs.measure.interpreter import find
 from perfvcs.measure.recipe import Recipe
 from perfvcs.measure.virtualenv import environment

@@ -16,7 +16,7 @@ from perfvcs.plugins.postprocessor import Postprocessor
 from perfvcs.postprocessors._entries import conclude, name_of
 from perfvcs.postprocessors.regression import Regression
 from perfvcs.profile import Metric, Profile, Resources, decode
-from perfvcs.profile.models import OpenEntry, as_written
+from perfvcs.profile.fittedmodels import OpenEntry, as_written
 
 NAMES = [name.replace("_", "-") for name in plugins.names("postprocessors")]
 ROWS = 400

@@ -22,7 +22,7 @@ from perfvcs.errors import UsageError
 from perfvcs.postprocessors import regression
 from perfvcs.postprocessors.regression import Regression
 from perfvcs.profile import Job, Metric, Processed, Profile, Resources, decode
-from perfvcs.profile.models import OpenEntry
+from perfvcs.profile.fittedmodels import OpenEntry
 from perfvcs.statistics.regression.condensed import level
 from perfvcs.statistics.regression.models import (
     FITTED_MODELS,

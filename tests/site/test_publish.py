@@ -39,7 +39,7 @@ from perfvcs.index.lines import Line
 from perfvcs.profile import Environment, Job, Metric, Profile, Resources
 from perfvcs.site import commits as site_commits
 from perfvcs.site import feed, front, template
-from perfvcs.site import series as site_series
+from perfvcs.site import seriespage as site_series
 from perfvcs.site.commits import MOST_COMMITS, Commits
 from perfvcs.site.contents import Contents
 from perfvcs.site.folder import PATH, Folder

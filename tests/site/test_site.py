@@ -26,7 +26,7 @@ from samples import sample_profile
 
 from perfvcs.check.subject import Step
 from perfvcs.cli import group
-from perfvcs.pictures import outline
+from perfvcs.pictures import sketch
 from perfvcs.pictures.frame import FramedCommit, FramedLine, HistoryFrame, frame
 from perfvcs.profile import Collected, Environment, Job, Metric, Profile, Resources
 from perfvcs.repository import Repository
@@ -977,7 +977,7 @@ def track(
         "words": ["same"] * count,
         "began": began,
         "steps": msgspec.to_builtins(marks),
-        "lines": msgspec.to_builtins(outline.between(marks, 0, count - 1)),
+        "lines": msgspec.to_builtins(sketch.between(marks, 0, count - 1)),
     }
 
 
@@ -1010,7 +1010,7 @@ def marked(
         p=None,
         detectors=(),
     )
-    figure = outline.drawn(
+    figure = sketch.drawn(
         step,
         "s",
         place,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from histories import measured, store
 
-from perfvcs.site.status import Suspicions
+from perfvcs.site.opendegradations import Suspicions
 
 SORT = "def sort(values):\n    return sorted(values)\n"
 
@@ -67,8 +67,8 @@ def test_long_ranges_and_those_of_one_commit_name_none(project, monkeypatch):
     (finding,) = recorded.series[0].findings
     line = recorded.series[0].line
     assert len(Suspicions(repository, commits).of(finding, line)) == 2
-    monkeypatch.setattr("perfvcs.site.status.MOST_COMMITS", 3)
+    monkeypatch.setattr("perfvcs.site.opendegradations.MOST_COMMITS", 3)
     assert Suspicions(repository, commits).of(finding, line) == []
-    monkeypatch.setattr("perfvcs.site.status.MOST_COMMITS", 10)
-    monkeypatch.setattr("perfvcs.site.status.MOST_READ", 3)
+    monkeypatch.setattr("perfvcs.site.opendegradations.MOST_COMMITS", 10)
+    monkeypatch.setattr("perfvcs.site.opendegradations.MOST_READ", 3)
     assert Suspicions(repository, commits).of(finding, line) == []

@@ -24,7 +24,7 @@ from perfvcs.postprocessors.lowess import Lowess
 from perfvcs.postprocessors.moving_average import MovingAverage
 from perfvcs.postprocessors.regressogram import Regressogram
 from perfvcs.profile import REPEATED, Metric, Profile, Resources, decode
-from perfvcs.profile.models import LowessEntry, as_written
+from perfvcs.profile.fittedmodels import LowessEntry, as_written
 
 SMOOTHERS = [
     Regressogram(),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from perfvcs.statistics.regression.callcurves import course
 from perfvcs.statistics.regression.condensed import (
     BUSY_CLIP,
     MOST_SIZES,
@@ -17,7 +18,6 @@ from perfvcs.statistics.regression.condensed import (
     ranges,
     warm,
 )
-from perfvcs.statistics.regression.course import course
 
 
 def test_interrupted_calls_are_drawn_in_and_all_others_stay_as_they_are() -> None:

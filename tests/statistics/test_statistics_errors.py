@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from perfvcs.statistics.regression.errors import (
+from perfvcs.statistics.regression.curveerrors import (
     absolute,
     leverage,
     mean_squared,

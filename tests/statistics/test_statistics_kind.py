@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cases import each
 
-from perfvcs.statistics.regression.errors import pair
+from perfvcs.statistics.regression.curveerrors import pair
 from perfvcs.statistics.regression.kind import KINDS, PUBLISHED, kind
 from perfvcs.statistics.regression.models import MODELS
 from perfvcs.statistics.regression.robust import ScatterLaws

@@ -12,9 +12,9 @@ import pytest
 from cases import each
 from numpy.typing import NDArray
 
+from perfvcs.statistics.regression.callcurves import course
 from perfvcs.statistics.regression.choice import choose
 from perfvcs.statistics.regression.condensed import level
-from perfvcs.statistics.regression.course import course
 from perfvcs.statistics.regression.fitting import fit
 from perfvcs.statistics.regression.models import MODELS
 from perfvcs.statistics.regression.robust import described

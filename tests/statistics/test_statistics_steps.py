@@ -13,12 +13,12 @@ from scipy import stats
 from statsmodels.stats.diagnostic import acorr_ljungbox
 from statsmodels.tsa.stattools import acf
 
-from perfvcs.statistics.changepoints.confirmation import Segments, limits
 from perfvcs.statistics.changepoints.drift import join, ramp, stepped, trend
 from perfvcs.statistics.changepoints.horvath import changes as by_horvath
 from perfvcs.statistics.changepoints.horvath import horvath, ratio
 from perfvcs.statistics.changepoints.judgement import judge_all, steps
 from perfvcs.statistics.changepoints.path import noise, running_median, segment, winsorise
+from perfvcs.statistics.changepoints.stepfilter import Segments, limits
 from perfvcs.statistics.changepoints.steps import VERSION, ChangePoint, intervals
 from perfvcs.statistics.changepoints.switching import FASTEST, SLOWEST, SPEEDS, evidence, sudden
 from perfvcs.statistics.runs import autocorrelation

@@ -10,7 +10,7 @@ from cases import each
 from samples import sample_profile
 
 from perfvcs.profile import decode
-from perfvcs.profile.models import BootstrapEntry, FitStep, OpenEntry, RegressionEntry
+from perfvcs.profile.fittedmodels import BootstrapEntry, FitStep, OpenEntry, RegressionEntry
 
 ABOUT = {"uid": "sort", "metric": "duration"}
 LINE: dict[str, Any] = {

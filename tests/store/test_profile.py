@@ -26,7 +26,7 @@ from perfvcs.profile import (
     Stacks,
     decode,
 )
-from perfvcs.profile.models import OpenEntry
+from perfvcs.profile.fittedmodels import OpenEntry
 from perfvcs.profile.validity import Malformed
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

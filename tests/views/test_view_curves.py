@@ -23,12 +23,12 @@ from perfvcs.check import compare
 from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
 from perfvcs.pictures.canvas import LINE
+from perfvcs.pictures.curvesides import equation
 from perfvcs.pictures.page import render
-from perfvcs.pictures.parts import DrawnUnit
+from perfvcs.pictures.pageparts import DrawnUnit
 from perfvcs.pictures.sample import DrawnSample, samples
-from perfvcs.pictures.sides import equation
 from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
-from perfvcs.statistics.regression.course import course
+from perfvcs.statistics.regression.callcurves import course
 from perfvcs.store import Store
 from perfvcs.views.curves import Curves
 

@@ -22,7 +22,7 @@ from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
 from perfvcs.pictures import page, stacks
 from perfvcs.pictures.flame import clip
-from perfvcs.pictures.functions import functions
+from perfvcs.pictures.functiontables import functions
 from perfvcs.profile import REPEATED, Job, Metric, Profile, Resources, Stacks
 from perfvcs.views.flamegraph import TINTS, Flamegraph
 

@@ -18,9 +18,9 @@ from test_view_curves import LOG, SIZES, Array, durations, labels, panels, recor
 
 from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
+from perfvcs.pictures.curvesides import growth, interval, judged, replicates, sides_of
 from perfvcs.pictures.modelled import Residuals, stored
 from perfvcs.pictures.page import render
-from perfvcs.pictures.sides import growth, interval, judged, replicates, sides_of
 from perfvcs.postprocessors.clusterizer import Clusterizer
 from perfvcs.postprocessors.kernel_regression import KernelRegression
 from perfvcs.postprocessors.lowess import Lowess
@@ -29,7 +29,7 @@ from perfvcs.postprocessors.outliers import Outliers
 from perfvcs.postprocessors.regression import Regression
 from perfvcs.postprocessors.regressogram import Regressogram
 from perfvcs.profile import REPEATED, Environment, Job, Profile
-from perfvcs.profile.models import read as read_entries
+from perfvcs.profile.fittedmodels import read as read_entries
 from perfvcs.views.curves import Curves
 from perfvcs.views.scatter import TEXTS, Scatter
 
@@ -312,7 +312,7 @@ def fitted(*processors: Any, curve: Callable[[Array], Array] = LOG) -> Profile:
 
 def search(profile: Profile) -> Subject:
     """As the page narrows a subject to one unit and metric."""
-    from perfvcs.pictures.parts import parts
+    from perfvcs.pictures.pageparts import parts
 
     (part,) = [
         one

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
-from perfvcs.collectors._shared.execution import read_at_most
+from perfvcs.collectors._shared.commandrun import read_at_most
 from perfvcs.collectors._shared.functions.inside import FUNCTIONS_INSIDE
 from perfvcs.plugins.collector import CollectError, Run
 from perfvcs.profile import Reached

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perfvcs.collectors._shared.execution import read_at_most
+from perfvcs.collectors._shared.commandrun import read_at_most
 from perfvcs.plugins.collector import CollectError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from perfvcs.collectors.complexity.native.functions import BinaryFunction, Parameter
+from perfvcs.collectors.complexity.native.debugfunctions import BinaryFunction, Parameter
 from perfvcs.collectors.complexity.native.types import DEEPEST_TYPE, Type, number, tag, text
 
 REGISTERS = 6  # rdi rsi rdx rcx r8 r9

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 from perfvcs.collectors.complexity.native.abi import places
 from perfvcs.collectors.complexity.native.containers import pointee, size
+from perfvcs.collectors.complexity.native.debugfunctions import BinaryFunction
 from perfvcs.collectors.complexity.native.elf import Unresolved
-from perfvcs.collectors.complexity.native.functions import BinaryFunction
 from perfvcs.collectors.complexity.native.program import (
     Instruction,
     Operand,

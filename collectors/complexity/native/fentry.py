@@ -15,13 +15,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.collectors._shared.execution import launched
+from perfvcs.collectors._shared.commandrun import launched
 from perfvcs.collectors.complexity import inside
 from perfvcs.collectors.complexity.calls import Calls, RecordingRequest, TracedFunction
 from perfvcs.collectors.complexity.calls.recording import Interrupted
 from perfvcs.collectors.complexity.native.elf import Elf, Unresolved, reading
 from perfvcs.collectors.complexity.native.program import Instruction, Steps
-from perfvcs.collectors.complexity.native.selection import (
+from perfvcs.collectors.complexity.native.recordplan import (
     TraceSelection,
     automatic,
     plugins,
@@ -33,9 +33,9 @@ from perfvcs.native.compiled import NotCompiled, compiled, preloadable
 from perfvcs.plugins.collector import CollectError, Run
 
 if TYPE_CHECKING:
-    from perfvcs.collectors.complexity.native.functions import BinaryFunctions
+    from perfvcs.collectors.complexity.native.debugfunctions import BinaryFunctions
+    from perfvcs.collectors.complexity.native.recordplan import TraceSelection
     from perfvcs.collectors.complexity.native.records import CallRows, Losses
-    from perfvcs.collectors.complexity.native.selection import TraceSelection
 
 
 MAGIC, VERSION = b"PVCSFECF", 1
@@ -152,7 +152,7 @@ def _files(run: Run) -> list[Path]:
 
 @cache
 def _functions(identity: BinaryIdentity) -> BinaryFunctions:
-    from perfvcs.collectors.complexity.native.functions import BinaryFunctions
+    from perfvcs.collectors.complexity.native.debugfunctions import BinaryFunctions
 
     path = Path(identity.path)
     with reading(path):

@@ -9,13 +9,13 @@ from functools import cache
 
 from perfvcs.collectors._shared.frames import without_arguments
 from perfvcs.collectors.complexity.native.containers import container
-from perfvcs.collectors.complexity.native.elf import COMPILER_FLAGS, Unresolved
-from perfvcs.collectors.complexity.native.expression import compile_size
-from perfvcs.collectors.complexity.native.functions import (
+from perfvcs.collectors.complexity.native.debugfunctions import (
     BinaryFunction,
     BinaryFunctions,
     Parameter,
 )
+from perfvcs.collectors.complexity.native.elf import COMPILER_FLAGS, Unresolved
+from perfvcs.collectors.complexity.native.expression import compile_size
 from perfvcs.collectors.complexity.native.program import Steps
 from perfvcs.collectors.complexity.native.types import Member, Type
 from perfvcs.errors import nearest

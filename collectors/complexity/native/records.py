@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perfvcs.collectors._shared.execution import read_at_most
+from perfvcs.collectors._shared.commandrun import read_at_most
 from perfvcs.collectors.complexity.calls.recording import CallColumns, numbers, one_sample
 from perfvcs.plugins.collector import CollectError
 

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perfvcs.collectors._shared.execution import launched
+from perfvcs.collectors._shared.commandrun import launched
 from perfvcs.collectors.complexity import inside
 from perfvcs.collectors.complexity.calls import Calls, RecordingRequest
 from perfvcs.collectors.complexity.calls.recording import Interrupted, Records, read

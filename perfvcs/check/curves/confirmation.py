@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.check.curves.judgement import outgrows
 from perfvcs.check.curves.replication import along, lines
+from perfvcs.check.curves.thresholds import outgrows
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from perfvcs.check.curves.replication import ExecutionLines
     from perfvcs.check.curves.sides import Sides
+    from perfvcs.check.pastsessions import EarlierSessions
     from perfvcs.check.samples.estimate import Order
-    from perfvcs.check.sessions import EarlierSessions
     from perfvcs.statistics.difference import Difference
 
     Floats = NDArray[np.float64]

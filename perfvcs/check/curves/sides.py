@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from perfvcs.check.curves.replication import SizeMeans
     from perfvcs.check.rows import CasePoints
     from perfvcs.statistics.regression.choice import ChoiceRule, ModelChoice
-    from perfvcs.statistics.regression.errors import Pairs
+    from perfvcs.statistics.regression.curveerrors import Pairs
     from perfvcs.statistics.regression.kind import ErrorKind
     from perfvcs.statistics.regression.robust import ScatterLaws
 
@@ -107,7 +107,7 @@ class FittedCurves:
         """The values of both sides brought together size by size."""
         import numpy as np
 
-        from perfvcs.statistics.regression.errors import pair
+        from perfvcs.statistics.regression.curveerrors import pair
 
         with np.errstate(all="ignore"):
             return pair(*_columns(self.sides, level=self.level), len(self.sides))

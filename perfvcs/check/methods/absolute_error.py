@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.change import direction
 from perfvcs.check.curves.confirmation import borne_out
-from perfvcs.check.curves.judgement import (
+from perfvcs.check.curves.thresholds import (
     CurveMethod,
     effect,
     judged,
@@ -16,7 +16,7 @@ from perfvcs.check.curves.judgement import (
     undirected,
     unknown,
 )
-from perfvcs.statistics.regression import errors
+from perfvcs.statistics.regression import curveerrors
 from perfvcs.statistics.regression.kind import KIND_ALPHA
 from perfvcs.text.quantity import quantity
 
@@ -82,7 +82,7 @@ class AbsoluteError(CurveMethod):
                 p=p,
             )
         mean = float(fits.kinds.predict(fits.sizes(number), number).mean())
-        squared = float(errors.mean_squared(values[1], values[0]))
+        squared = float(curveerrors.mean_squared(values[1], values[0]))
         size = quantity(sqrt(max(squared, 0.0)) * sides.unit, sides.case.about.unit)
         formula = sentence(
             kind, float(fits.kinds.coefficient[number]) * sides.unit, sides.case.about.unit

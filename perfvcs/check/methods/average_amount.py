@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import Change, direction
-from perfvcs.check.curves.judgement import NO_RATIO, judged, unknown
 from perfvcs.check.curves.sides import Sides, share
+from perfvcs.check.curves.thresholds import NO_RATIO, judged, unknown
 from perfvcs.check.method import Method
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import Word, direction
-from perfvcs.check.curves.judgement import CurveMethod, effect, judged
 from perfvcs.check.curves.sides import GOOD_R2
+from perfvcs.check.curves.thresholds import CurveMethod, effect, judged
 from perfvcs.statistics.regression.models import growth
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from perfvcs.check.answer import Undecided, explained, stated
 from perfvcs.check.change import Change, Curve, Word, direction, finite
 from perfvcs.check.curves.confirmation import replaced
 from perfvcs.check.curves.contrast import EffectCase, contrasts
-from perfvcs.check.curves.judgement import orders, outgrows, sentence
 from perfvcs.check.curves.replication import coefficients, lines
 from perfvcs.check.curves.sides import FittedCurves, Sides, condense, fitted, share
+from perfvcs.check.curves.thresholds import orders, outgrows, sentence
 from perfvcs.check.method import (
     FEWEST_EXECUTIONS,
     FROM_DIFFERENT_SESSIONS,
@@ -28,9 +28,9 @@ from perfvcs.check.method import (
     Method,
 )
 from perfvcs.check.methods.log_median import FALSE_DISCOVERIES, PERIOD, LogMedian
+from perfvcs.check.pastsessions import EarlierSessions, Unit
 from perfvcs.check.samples.estimate import VETO
 from perfvcs.check.samples.scale import finest, is_coarse, too_coarse
-from perfvcs.check.sessions import EarlierSessions, Unit
 from perfvcs.statistics.multiplicity import q_values
 from perfvcs.statistics.regression.models import ORDERS
 from perfvcs.statistics.sessions import aa_floor

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import Change, Word, direction
-from perfvcs.check.curves.judgement import judged
 from perfvcs.check.curves.sides import Sides, share
+from perfvcs.check.curves.thresholds import judged
 from perfvcs.check.method import Method
 from perfvcs.statistics.difference import NORMAL
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import finite
-from perfvcs.check.curves.judgement import CurveMethod, graded, judged
+from perfvcs.check.curves.thresholds import CurveMethod, graded, judged
 
 if TYPE_CHECKING:
     import numpy as np

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from perfvcs.check.curves.judgement import DifferenceMethod, sentence
 from perfvcs.check.curves.sides import FittedCurves
+from perfvcs.check.curves.thresholds import DifferenceMethod, sentence
 
 FLAT_SHARE = 0.05  # a line that rises by less than this share of the largest error is a constant
 STRAIGHT = 0.9  # r2 from which the line stands for the error

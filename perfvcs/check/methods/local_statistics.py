@@ -7,7 +7,7 @@ from math import copysign
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import Change, Word, direction
-from perfvcs.check.curves.judgement import CurveMethod, effect, judged
+from perfvcs.check.curves.thresholds import CurveMethod, effect, judged
 from perfvcs.text.quantity import number
 
 if TYPE_CHECKING:

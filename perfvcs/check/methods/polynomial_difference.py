@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from perfvcs.check.curves.judgement import DifferenceMethod
 from perfvcs.check.curves.sides import FittedCurves
+from perfvcs.check.curves.thresholds import DifferenceMethod
 from perfvcs.text.quantity import quantity
 
 DEGREE_NAMES = ("constant", "linear", "quadratic", "cubic")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.check.curves.judgement import CurveMethod, effect, graded, judged
+from perfvcs.check.curves.thresholds import CurveMethod, effect, graded, judged
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.change import direction
 from perfvcs.check.curves.confirmation import borne_out
-from perfvcs.check.curves.judgement import (
+from perfvcs.check.curves.thresholds import (
     CurveMethod,
     effect,
     judged,
@@ -15,7 +15,7 @@ from perfvcs.check.curves.judgement import (
     undirected,
     unknown,
 )
-from perfvcs.statistics.regression import errors
+from perfvcs.statistics.regression import curveerrors
 from perfvcs.text.quantity import number
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Studentized(CurveMethod):
                 effect=measured_effect,
             )
         noise = fits.deviations(number)
-        residuals = errors.studentized(after / noise, before / noise)
+        residuals = curveerrors.studentized(after / noise, before / noise)
         test = paired((before / noise)[None], (after / noise)[None], None)
         mean, p = float(test.estimate[0]), float(test.p[0])
         if p <= SIGNIFICANCE:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from perfvcs.check.pastsessions import EarlierSessions
 from perfvcs.check.samples.pace import hosts, later
-from perfvcs.check.sessions import EarlierSessions
 from perfvcs.statistics import huber, period
 from perfvcs.statistics.difference import Difference, combine, moments, paired, settle
 from perfvcs.statistics.period import chosen

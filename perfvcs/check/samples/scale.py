@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from perfvcs.check.case import Pair, Sessions
-    from perfvcs.check.sessions import EarlierSessions
+    from perfvcs.check.pastsessions import EarlierSessions
     from perfvcs.profile import Metric
 
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from perfvcs.collectors._shared.execution import is_python
+from perfvcs.collectors._shared.commandrun import is_python
 from perfvcs.errors import PerfError
 from perfvcs.jobs import Cell
 from perfvcs.measure.journal import Identity

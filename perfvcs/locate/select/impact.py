@@ -28,7 +28,7 @@ from perfvcs.locate.sources.parts import (
     Statement,
     ending,
 )
-from perfvcs.locate.sources.python import CALLED_BY_NAME
+from perfvcs.locate.sources.pyparts import CALLED_BY_NAME
 from perfvcs.locate.sources.uses import Sources
 
 # what lists files in C and C++

@@ -13,8 +13,8 @@ from perfvcs.jobs import Cell
 from perfvcs.jobs.config import Config
 from perfvcs.locate.select.impact import ChangeReach, ToldChange, impact
 from perfvcs.locate.select.inputs import Inputs, is_within
+from perfvcs.locate.select.misses import ONE_IN
 from perfvcs.locate.select.reached import MODULE, BenchmarkUnit, Reach, outer, recorded
-from perfvcs.locate.select.sampler import ONE_IN
 from perfvcs.locate.select.static import reach, resolved
 from perfvcs.locate.sources.differences import Changes, changes
 from perfvcs.locate.sources.imports import ACCEPTED, why

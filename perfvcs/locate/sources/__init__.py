@@ -24,7 +24,7 @@ def read(kind: str, source: bytes) -> Parts | None:
     if len(source) > LARGEST_SOURCE:
         return None
     if kind == "python":
-        from perfvcs.locate.sources.python import parts
+        from perfvcs.locate.sources.pyparts import parts
     elif kind == "c":
         from perfvcs.locate.sources.clike import parts
     else:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.statistics.changepoints.confirmation import Segments
+    from perfvcs.statistics.changepoints.stepfilter import Segments
     from perfvcs.statistics.changepoints.steps import LevelEstimate
 
 # twice the logarithm of the likelihood ratio that a place may lose against the best one
@@ -40,7 +40,7 @@ def described(
     Those that slow wandering explains as well are left out, unless they are a part of a drift, or
     the series ``switches``: its moves are not wandering.
     """
-    from perfvcs.statistics.changepoints.confirmation import confirm
+    from perfvcs.statistics.changepoints.stepfilter import confirm
     from perfvcs.statistics.changepoints.switching import sudden
 
     # Two steps may turn out to be closer to each other than they were found: the ends of a spike.
@@ -75,9 +75,9 @@ def _changes(
     """
     import numpy as np
 
-    from perfvcs.statistics.changepoints.confirmation import batches, chances, scores
-    from perfvcs.statistics.changepoints.confirmation import level as allowed
     from perfvcs.statistics.changepoints.drift import SIDE, join, ramps, stepped
+    from perfvcs.statistics.changepoints.stepfilter import batches, chances, scores
+    from perfvcs.statistics.changepoints.stepfilter import level as allowed
 
     y, scale = segments.values, segments.scale
     bounds = [0, *moved, len(y)]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.statistics.changepoints.confirmation import (
+from perfvcs.statistics.changepoints.newest import NewestValue, newest
+from perfvcs.statistics.changepoints.stepfilter import (
     SPIKE,
     Segments,
     SpreadChange,
@@ -18,7 +19,6 @@ from perfvcs.statistics.changepoints.confirmation import (
     dependence,
     noisier,
 )
-from perfvcs.statistics.changepoints.newest import NewestValue, newest
 from perfvcs.statistics.changepoints.steps import TURNS, VERSION, ChangePoint, scale
 from perfvcs.statistics.changepoints.switching import SwitchingStretch, switching
 

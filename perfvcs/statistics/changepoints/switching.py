@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.statistics.changepoints.confirmation import Segments
+    from perfvcs.statistics.changepoints.stepfilter import Segments
 
 
 # standard deviations about the levels, for an efficiency of 95 % where the noise is normal (Huber
@@ -202,7 +202,7 @@ def _left(
     """The steps inside a stretch that are left when each value is taken about its own level."""
     import numpy as np
 
-    from perfvcs.statistics.changepoints.confirmation import Segments, confirm
+    from perfvcs.statistics.changepoints.stepfilter import Segments, confirm
 
     centred = segments.values[low:high] - np.array(mixture.levels)[mixture.labels]
     fixed = {place - low for place in settled}

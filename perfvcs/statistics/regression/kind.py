@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from perfvcs.statistics.difference import NORMAL, medians
-from perfvcs.statistics.regression.errors import pair
+from perfvcs.statistics.regression.curveerrors import pair
 from perfvcs.statistics.regression.fitting import fit
 from perfvcs.statistics.regression.models import MODELS, SHAPED, evaluate, transform
 from perfvcs.statistics.regression.robust import ScatterLaws
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-    from perfvcs.statistics.regression.errors import Pairs
+    from perfvcs.statistics.regression.curveerrors import Pairs
 
     Floats = NDArray[np.float64]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.statistics.regression.errors import Pairs
+    from perfvcs.statistics.regression.curveerrors import Pairs
 
     Floats = NDArray[np.float64]
     RowSelection = NDArray[np.intp] | slice

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perfvcs.collectors.complexity.calls import TracedFunction
+from perfvcs.collectors.complexity.native.debugfunctions import BinaryFunction, BinaryFunctions
 from perfvcs.collectors.complexity.native.elf import COMPILER_FLAGS, RECORDING_CURE, Elf, Unresolved
 from perfvcs.collectors.complexity.native.expression import compile_size
-from perfvcs.collectors.complexity.native.functions import BinaryFunction, BinaryFunctions
 from perfvcs.collectors.complexity.native.names import chosen, guess, uids
 from perfvcs.collectors.complexity.native.program import Steps
 from perfvcs.launcher.execution import not_started

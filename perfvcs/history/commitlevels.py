@@ -143,8 +143,8 @@ def between(course: Course, steps: Sequence[ChangePoint], commits: Sequence[str]
     """
     import numpy as np
 
-    from perfvcs.statistics.changepoints.confirmation import batches
     from perfvcs.statistics.changepoints.drift import residuals
+    from perfvcs.statistics.changepoints.stepfilter import batches
     from perfvcs.statistics.changepoints.steps import level, scale
 
     values = np.array(course.levels)

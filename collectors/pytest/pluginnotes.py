@@ -11,7 +11,7 @@ from typing import Annotated
 
 import msgspec
 
-from perfvcs.collectors._shared.execution import read_at_most
+from perfvcs.collectors._shared.commandrun import read_at_most
 from perfvcs.plugins.collector import CollectError
 from perfvcs.profile.validity import MAX_INTEGER, MAX_NAME
 from perfvcs.system.foreign import UNDECODABLE

@@ -12,7 +12,7 @@ from perfvcs.history.finding import remarks_of
 from perfvcs.history.record import SeriesRecord
 from perfvcs.history.series import step_of
 from perfvcs.pictures.frame import FramedCommit, FramedLine, HistoryFrame, frame
-from perfvcs.pictures.outline import between, drawn
+from perfvcs.pictures.sketch import between, drawn
 from perfvcs.site import model, template
 from perfvcs.site.contents import Contents
 from perfvcs.site.figures import effect, figures, level, metric

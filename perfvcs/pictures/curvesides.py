@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.subject import Subject
 from perfvcs.pictures.canvas import BLUE, VERMILLION, AxisScale
-from perfvcs.pictures.parts import DrawnUnit
+from perfvcs.pictures.pageparts import DrawnUnit
 from perfvcs.pictures.sample import CENTRE_CONFIDENCE, DrawnSample, samples
 from perfvcs.profile import REPEATED, Profile
 from perfvcs.profile.summary import RECORDER
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from perfvcs.statistics.regression.callcurves import SizeCourse
     from perfvcs.statistics.regression.condensed import Ranges
-    from perfvcs.statistics.regression.course import SizeCourse
     from perfvcs.statistics.regression.models import Fit
 
     Floats = NDArray[np.float64]
@@ -106,7 +106,7 @@ def _course(columns: tuple[Floats, Floats, NDArray[np.int64]], within: Ranges | 
     """The course of rows, computed once: a page's table and its figure both need it."""
     import numpy as np
 
-    from perfvcs.statistics.regression.course import course
+    from perfvcs.statistics.regression.callcurves import course
 
     digest = blake2b()
     for column in (*columns, *((within.edges, within.size) if within is not None else ())):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perfvcs.collectors._shared.functions import PROCESSES, reached
-from perfvcs.collectors.pytest.notes import MeterReading, PytestNotes, Test
+from perfvcs.collectors.pytest.pluginnotes import MeterReading, PytestNotes, Test
 from perfvcs.collectors.pytest.suite import (
     NAMED_TESTS,
     UNRUN_FUNCTION,
