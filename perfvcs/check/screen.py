@@ -28,6 +28,7 @@ SCREEN_LINES = 24  # of a terminal
 SENTENCE, DETAIL, CLOSING = 4, 2, 2  # lines that one of each takes at most
 BESIDE_CRITERIA, FEWEST, MOST = 3, 3, 7  # lines of the sentence where it has criteria, and of these
 BODY = 6  # lines that changes need
+BLANKS = 2  # lines before and behind these
 NAME_COLUMNS = 60  # columns of a name
 NOTES = 2  # that are listed
 MOST_LONG_TEXTS = 4  # texts that may take more than a line
@@ -55,10 +56,14 @@ def screen(
     )
     crowded = said.criteria and len(said.rest) + len(following) > MOST_LONG_TEXTS
     notes = _notes(report, 0 if crowded else NOTES)
-    ending = _ending(report, [*said.rest, *notes, *following], width)
+    texts = [*said.rest, *notes, *following]
+    ending = _ending(report, texts, CLOSING if len(texts) <= MOST_LONG_TEXTS else 1, width)
+    criteria = FEWEST if said.criteria else 0
+    if len(top) + criteria + BODY + len(ending) + BLANKS > SCREEN_LINES:
+        ending = _ending(report, texts, 1, width)
     room = SCREEN_LINES - len(top) - len(ending) - BODY
     top += _cut(_criteria(said, width), max(FEWEST, min(MOST, room)), width)
-    body = _listed(said, SCREEN_LINES - len(top) - len(ending) - 2, width)
+    body = _listed(said, SCREEN_LINES - len(top) - len(ending) - BLANKS, width)
     return "\n".join([*top, "", *body, *([""] if body else []), *ending])
 
 
@@ -74,11 +79,8 @@ def _notes(report: Report, most: int) -> list[str]:
     return [*filter(None, [untouched(report)]), *notes[:most], *more]
 
 
-def _ending(report: Report, texts: Sequence[str], width: int) -> list[str]:
-    """What comes after what is listed: a text takes two lines at most, and one where they are
-    many.
-    """
-    most = CLOSING if len(texts) <= MOST_LONG_TEXTS else 1
+def _ending(report: Report, texts: Sequence[str], most: int, width: int) -> list[str]:
+    """What comes after what is listed; each text takes ``most`` lines at most."""
     lines = [
         line
         for text in texts
