@@ -266,10 +266,11 @@ def _basis(
     Empty where that commit was changed: another edit may judge otherwise. What a commit has stays
     as it is; of the working tree it counts whether its rules judge.
     """
+    # also a register that cannot be read is said, whatever else is missing
+    project, accepted = repository.project, repository.acceptances
     code = origin.commit()
     if code.endswith("+"):
         return ""
-    project, accepted = repository.project, repository.acceptances
     path = project.root / RULES_FILE
     text = path.read_bytes().hex() if path.is_file() and not project.bare else ""
     ended = [acceptance.id for acceptance in accepted if acceptance.has_ended(date.today())]
