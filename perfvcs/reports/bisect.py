@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from perfvcs.check.text import benchmark
 from perfvcs.locate.bisect.bisection import describe_target
 from perfvcs.locate.bisect.evidence import Effect, own, part, unexplained
 from perfvcs.locate.bisect.evidence import effect as effect_of
@@ -104,8 +105,7 @@ def lines(repository: Repository, bisection: Bisection) -> Iterator[str]:
     if bisection.also:
         names = ", ".join(
             dict.fromkeys(
-                f"{change.job} {metric_name(change.metric)} {percent(change.effect or 0.0)}"
-                for change in bisection.also
+                f"{_series(change)} {percent(change.effect or 0.0)}" for change in bisection.also
             )
         )
         yield from wrapped(
@@ -201,7 +201,7 @@ def _undecided(bisection: Bisection) -> str:
             )
             word = "better" if improvement else "worse"
             return (
-                f"nothing became {word} between {ends}, but {_other(opposite[0])} changed by"
+                f"nothing became {word} between {ends}, but {_series(opposite[0])} changed by"
                 f" {size}{cure}"
             )
     if why == "range":
@@ -237,8 +237,9 @@ def _untried(bisection: Bisection) -> str:
     return f" ({untried:,} between those that do not run were not tried)" if untried else ""
 
 
-def _other(differing: Change) -> str:
-    return f"{differing.job} {metric_name(differing.metric)}"
+def _series(change: Change) -> str:
+    """Benchmark and metric, as other reports call them."""
+    return f"{benchmark(change)}, {metric_name(change.metric)}"
 
 
 def _range(bisection: Bisection, details: dict[str, Commit]) -> Iterator[str]:

@@ -107,6 +107,17 @@ def test_an_improvement_is_found_when_it_is_asked_for(project, perf):
     assert perf("bisect", commits[0], *ASK, "--improvement", "--quiet").out == f"{commits[2]}\n"
 
 
+def test_others_that_differ_are_named_with_their_units(project, perf):
+    project.configure(f'cmd = "{sys.executable} -S work.py"')
+    other = '    file.write(\'{"uid": "other", "cost": %r}\\n\' % (2 * level * (1 - noise)))\n'
+    commits = [
+        project.commit(f"change {number}", **{"work.py": work(level) + other})
+        for number, level in enumerate(stepped(3, 2))
+    ]
+    said = " ".join(perf("bisect", commits[0], "-m", "cost").out.split())
+    assert re.search(r"note: the ends differ elsewhere too: work: (task|other), cost \+", said)
+
+
 def test_equal_ends_have_nothing_to_look_for(project, perf):
     commits = history(project, [1.0] * 5, noise=0.001)
     said = perf("bisect", commits[0], *ASK, code=4)

@@ -324,18 +324,26 @@ def _chosen(
         chosen = worst(_fitting(bisection.report, wanted, labels), improvement=improvement)
     if chosen is None or not chosen.paired or asked.afresh:
         few = bool(wanted.metric) and len(cells) == 1 and not asked.brought
-        bisection.report = _settled(rig, bisection.span, asked, request, few=few)
-        require_metric(bisection.report.comparisons, wanted)
-        fitting = _fitting(bisection.report, wanted, labels)
-        bisection.judged = fitting
-        chosen = worst(fitting, improvement=improvement)
-        if few and len(fitting) == 1:
-            chosen = fitting[0]
+        fitting = _judged(rig, bisection, asked, request, labels, few=few)
+        if few and len(fitting) > 1:  # which of them to follow takes as many pairs as a verdict
+            fitting = _judged(rig, bisection, asked, request, labels, few=False)
+            few = False
+        chosen = fitting[0] if few and fitting else worst(fitting, improvement=improvement)
     if chosen is None:
         return None
     assert bisection.report is not None
     bisection.also = others(bisection.report, chosen, improvement=improvement)
     return target_of(chosen, cells, improvement=improvement)
+
+
+def _judged(
+    rig: Rig, bisection: Bisection, asked: Asked, request: Request, labels: set[str], *, few: bool
+) -> list[Change]:
+    """The verdicts on the ends that fit what is wanted, measured for that."""
+    bisection.report = _settled(rig, bisection.span, asked, request, few=few)
+    require_metric(bisection.report.comparisons, asked.wanted)
+    bisection.judged = _fitting(bisection.report, asked.wanted, labels)
+    return bisection.judged
 
 
 def _settled(rig: Rig, between: Span, asked: Asked, request: Request, *, few: bool) -> Report:
