@@ -24,8 +24,6 @@ from perfvcs.git.blobs import (
 )
 from perfvcs.git.command import GitError
 from perfvcs.git.links import Links, committed_links
-from perfvcs.jobs.benchmark_files import of_files
-from perfvcs.jobs.configchanges import MOST_NAMED, of_settings
 from perfvcs.profile.rules import LARGEST_RULES, RULES_FILE, Rules
 from perfvcs.system.foreign import content, toml
 from perfvcs.text.characters import shorten
@@ -88,6 +86,8 @@ class CriteriaReader:
         ``changed`` gives the files that the working tree changes, where it is the target. Raises
         BadConfig where its rules cannot be used.
         """
+        from perfvcs.jobs.benchmark_files import of_files
+
         old, new = baseline.commit, target.commit
         self._files.ask([old, new], RULES_FILE, REGISTER_FILE)
         rules, judged_by = self.rules(old, new, committed=committed)
@@ -132,6 +132,8 @@ class CriteriaReader:
 
     def touches(self, commit: str, files: Sequence[ChangedFile]) -> bool:
         """Whether files that a commit changes are among what it is judged by."""
+        from perfvcs.jobs.benchmark_files import of_files
+
         table = self._tables(commit).table or {}
         if any(file.path in (RULES_FILE, REGISTER_FILE) for file in files):
             return True
@@ -262,6 +264,8 @@ def _settings(
     before: _Settings, after: _Settings, files: Iterable[ChangedFile], *, ignored: bool
 ) -> list[Difference]:
     """What differs between two perf.toml, as one entry."""
+    from perfvcs.jobs.configchanges import MOST_NAMED, of_settings
+
     link = any(file.path == RULES_FILE and file.mode == LINK for file in files)
     parts = ["a link"] * link
     if after.problem:
