@@ -96,20 +96,22 @@ class Bars(View[list[BarGroup]]):
             raise Unfit("there are no measurements")
         groups = self._groups(profiles)
         pairs = [BarGroup(sides, mine) for mine in groups for sides in alike(subject, mine[0])]
-        found = [
+        groups_with_several = [
             group
             for group in pairs
             if self._several([*group.profiles[0], *group.profiles[1]], group.metrics)
         ]
-        if kept := [group for group in found if valued(group.profiles, group.metrics)]:
+        if drawable := [
+            group for group in groups_with_several if valued(group.profiles, group.metrics)
+        ]:
             changes = subject.report.changes if subject.report else []
-            return [group._replace(changes=_of(group, changes)) for group in kept]
+            return [group._replace(changes=_of(group, changes)) for group in drawable]
         if not groups and not self.metrics:
             raise Unfit("`flow` draws what was measured over time")
         columns = " or ".join(filter(None, (self.by, self.stacked)))
         raise Unfit(
             NOTHING_USABLE
-            if found
+            if groups_with_several
             else f"it draws bars side by side, and there is only one {columns}"
         )
 
@@ -120,14 +122,21 @@ class Bars(View[list[BarGroup]]):
     def _groups(self, profiles: Sequence[Profile]) -> list[list[str]]:
         """The metrics that come on one figure."""
         units = {
-            metric: one.metrics[metric].unit for one in profiles for metric in unit_metrics(one)
+            metric: profile.metrics[metric].unit
+            for profile in profiles
+            for metric in unit_metrics(profile)
+        }
+        timed = {
+            metric
+            for profile in profiles
+            for metric in profile.metrics
+            if metric in units and over_time(profile, metric)
         }
         named = [metric for metric in self.metrics.split(",") if metric in units]
         unnamed = [
             metric
             for metric in sorted(units, key=metric_rank)
-            if metric not in AGAIN
-            and not any(metric in one.metrics and over_time(one, metric) for one in profiles)
+            if metric not in AGAIN and metric not in timed
         ]
         groups: dict[str, list[str]] = {}
         for metric in named if self.metrics else unnamed:
@@ -136,16 +145,23 @@ class Bars(View[list[BarGroup]]):
 
     def _several(self, profiles: Sequence[Profile], mine: Sequence[str]) -> bool:
         """Whether a column has more than one value."""
-        known = [(one, metric) for one in profiles for metric in mine if metric in one.metrics]
-        found = {
-            "metric": len({metric for _, metric in known}) > 1,
-            "session": len({one.collected.session for one, _ in known}) > 1,
-            "execution": any(len(set(one.resources.execution)) > 1 for one, _ in known),
+        having = [
+            (profile, metric)
+            for profile in profiles
+            for metric in mine
+            if metric in profile.metrics
+        ]
+        several_values = {
+            "metric": len({metric for _, metric in having}) > 1,
+            "session": len({profile.collected.session for profile, _ in having}) > 1,
+            "execution": any(len(set(profile.resources.execution)) > 1 for profile, _ in having),
         }
-        units = len({one.job.label for one, _ in known}) > 1 or any(
-            several(one, metric) for one, metric in known
+        units = len({profile.job.label for profile, _ in having}) > 1 or any(
+            several(profile, metric) for profile, metric in having
         )
-        return any(found.get(column, units) for column in (self.by, self.stacked) if column)
+        return any(
+            several_values.get(column, units) for column in (self.by, self.stacked) if column
+        )
 
     def _draw(
         self, profiles: Sequence[Sequence[Profile]], mine: Sequence[str], changes: Sequence[Change]
@@ -157,24 +173,24 @@ class Bars(View[list[BarGroup]]):
             without_whole(sides) if {self.by, self.stacked} & {"unit", "uid"} else (sides, "")
         )
         statistic = self._statistic(sides)
-        found = bars(sides, self.by, self.stacked or None, statistic, self.top, MOST_PARTS)
+        amounts = bars(sides, self.by, self.stacked or None, statistic, self.top, MOST_PARTS)
         verdicts = {(change.uid, change.size): change for change in changes}
         compared = (
             len(sides) == 2 and self.by == "unit" and not self.stacked and statistic == "median"
         )
-        found = found.at(
+        amounts = amounts.at(
             {
                 key: verdicts.get((key.uid, key.size))
-                for key in found.keys
+                for key in amounts.keys
                 if isinstance(key, DrawnUnit)
             }
             if compared
             else {}
         )
-        jobs = {one.job for side in sides for rows in side for one in rows.executions}
+        jobs = {execution.job for side in sides for rows in side for execution in rows.executions}
         styles = styles if len(styles) > 1 else [("mean", BLUE, "blank")]
         picture = Picture(
-            found,
+            amounts,
             styles,
             self.by,
             self.stacked or "unit",

@@ -154,8 +154,8 @@ class Comparison(View[list[SamplePair]]):
         unit = sample.meaning.unit
         executions, medians = sample.medians
         if len(sample.values) > len(executions):
-            kept = np.flatnonzero(sample.mark != REPEATED)
-            rows = kept[thin(sample.values[kept], self.points)]
+            counting = np.flatnonzero(sample.mark != REPEATED)
+            rows = counting[thin(sample.values[counting], self.points)]
             cloud = source(x=sample.values[rows] * factor, y=y + 0.22 + 0.2 * _jitter(len(rows)))
             faint = Scatter(
                 x="x",
@@ -192,14 +192,15 @@ class Comparison(View[list[SamplePair]]):
         if mean is None:
             return [*drawn, points], []
         below = y - 0.33
-        low, high = mean.low, mean.high
+        low = mean.value if mean.low is None else mean.low
+        high = mean.value if mean.high is None else mean.high
         centre = source(
             x=[mean.value * factor],
             y=[below],
             text=[mean.text(unit)],
             count=[mean.executions],
-            low=[(mean.value if low is None else low) * factor],
-            high=[(mean.value if high is None else high) * factor],
+            low=[low * factor],
+            high=[high * factor],
         )
         line = plot.add_glyph(
             centre, Segment(x0="low", y0="y", x1="high", y1="y", line_color=INK, line_width=3)
@@ -232,10 +233,8 @@ class Comparison(View[list[SamplePair]]):
         if not 0 < len(common) <= MOST_LINES:
             return []
         data = source(
-            **{
-                end: np.array([side[name] * factor for name in common])
-                for end, side in zip(("x0", "x1"), sides, strict=True)
-            }
+            x0=np.array([sides[0][name] * factor for name in common]),
+            x1=np.array([sides[1][name] * factor for name in common]),
         )
         lines = Segment(x0="x0", y0=0.98, x1="x1", y1=0.02, line_color=MUTED, line_alpha=0.35)
         return [plot.add_glyph(data, lines, level="underlay")]
@@ -249,7 +248,9 @@ def _matching(
         for other in before:
             if sample.environment == other.environment:
                 return SamplePair(other, sample, verdict)
-    return SamplePair(before[-1] if before else None, after[-1] if after else None, verdict)
+    old = before[-1] if before else None
+    new = after[-1] if after else None
+    return SamplePair(old, new, verdict)
 
 
 def _jitter(count: int) -> NDArray[np.float64]:
@@ -283,9 +284,9 @@ def _titled(
         ["measured in different environments"] if before.environment != after.environment else []
     )
     caption += ["one execution has no interval"] if 1 in counts else []
-    said = (
+    effect = (
         f"\n{seen(verdict)[0]} {change_text(verdict.effect, verdict.low, verdict.high)}"
         if verdict and verdict.effect is not None
         else ""
     )
-    return f"{counts[0]} and {counts[1]} executions{said}", caption
+    return f"{counts[0]} and {counts[1]} executions{effect}", caption

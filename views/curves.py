@@ -53,14 +53,14 @@ class Curves(View[list[CurvePair]]):
         """Each unit and metric that has values at five sizes on both sides."""
         if not subject.baseline:
             raise Unfit("it draws two revisions")
-        found = [
+        curve_pairs = [
             CurvePair(first, second, subject.verdict)
             for first, second in pairs(subject)
             if first and second
         ]
-        if not found:
+        if not curve_pairs:
             raise Unfit("it draws values against at least five sizes on both sides")
-        return found
+        return curve_pairs
 
     def render(self, data: list[CurvePair]) -> UIElement:
         """Per unit and metric a tab with logarithmic axes and one with linear ones."""

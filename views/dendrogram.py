@@ -83,15 +83,15 @@ class Dendrogram(View[dict[DrawnUnit, list[Part]]]):
 
     def telling(self, data: dict[DrawnUnit, list[Part]]) -> str:
         """Clusters that behave differently in the newer of two revisions."""
-        found = (
+        regressed = (
             cluster
             for mine in data.values()
             for cluster in self._compared(mine).clusters
             if cluster.regressed
         )
         return "; ".join(
-            f"the cluster of {metric_name(one.target)} is off by {100 * one.error:.0f} %"
-            for one in found
+            f"the cluster of {metric_name(cluster.target)} is off by {100 * cluster.error:.0f} %"
+            for cluster in regressed
         )
 
     def render(self, data: dict[DrawnUnit, list[Part]]) -> UIElement:
@@ -99,14 +99,14 @@ class Dendrogram(View[dict[DrawnUnit, list[Part]]]):
         return stack([self._draw(unit, mine) for unit, mine in data.items()])
 
     def _draw(self, unit: DrawnUnit, mine: list[Part]) -> figure:
-        found, clusters, count, rows = self._compared(mine)
-        summary, *notes = _summary(found, count, rows)
+        structure, clusters, count, rows = self._compared(mine)
+        summary, *notes = _summary(structure, count, rows)
         title, label = f"{plain(unit.title)}\n{summary}", "distance (0: together, 1: unrelated)"
         plot = canvas(
             title, label, "", caption=notes, height=AROUND, tools="xpan,xwheel_zoom,reset,save"
         )
-        if found.counters:
-            self._branches(plot, found, clusters)
+        if structure.counters:
+            self._branches(plot, structure, clusters)
         return plot
 
     def _compared(self, mine: list[Part]) -> _Compared:
@@ -118,17 +118,15 @@ class Dendrogram(View[dict[DrawnUnit, list[Part]]]):
         names = [part.metric for part in counters]
         old, new = _runs(counters, 0), _runs(counters, 1)
         options: dict[str, Any] = {"distance": self.distance, "redundancy": self.redundancy}
-        found = structure([side for side in (old, new) if side], names, **options)
+        joint = structure([side for side in (old, new) if side], names, **options)
         clusters: tuple[CounterCluster, ...] = ()
-        rows = [
-            sum(len(run) for run in found.complete[start:stop])
-            for start, stop in ((0, len(old)), (len(old), None))
-        ]
-        if all(rows) and found.counters:
+        lengths = [len(run) for run in joint.complete]
+        rows = [sum(lengths[: len(old)]), sum(lengths[len(old) :])]
+        if all(rows) and joint.counters:
             import numpy as np
 
             clusters = compare(old, np.concatenate(new), names, **options).clusters
-        return _Compared(found, clusters, len(names), sum(rows))
+        return _Compared(joint, clusters, len(names), sum(rows))
 
     def _branches(
         self, plot: figure, structure: Structure, clusters: tuple[CounterCluster, ...]
@@ -156,15 +154,15 @@ class Dendrogram(View[dict[DrawnUnit, list[Part]]]):
         numbers = list(dict.fromkeys(int(tree.labels[leaf]) for leaf in tree.order))
         for number, label in enumerate([*numbers, None]):
             colour = MUTED if label is None else CYCLE[number % len(CYCLE)]
-            own = [fork for fork in forks if (fork.label if fork.inside else None) == label]
+            branches = [fork for fork in forks if (fork.label if fork.inside else None) == label]
             cluster = clusters[label] if clusters and label is not None else None
             lines: list[Any] = []
-            if own:
+            if branches:
                 data = source(
-                    x=[fork.x for fork in own],
-                    y=[fork.y for fork in own],
-                    at=[f"{fork.height:.2f}" for fork in own],
-                    count=[fork.count for fork in own],
+                    x=[fork.x for fork in branches],
+                    y=[fork.y for fork in branches],
+                    at=[f"{fork.height:.2f}" for fork in branches],
+                    count=[fork.count for fork in branches],
                 )
                 lines = [
                     plot.multi_line(
@@ -180,16 +178,15 @@ class Dendrogram(View[dict[DrawnUnit, list[Part]]]):
                 if tree.labels[shown[0]] == label
             ]
             target = structure.counters.index(cluster.target) if cluster else -1
+            joined = [", ".join(names[leaf] for leaf in shown) for _, shown in points]
+            represents = [target in shown for _, shown in points]
+            filled = represents if cluster else [True] * len(points)
             data = source(
                 x=[0.0] * len(points),
                 y=[float(place) for place, _ in points],
-                names=[
-                    shorten(", ".join(names[leaf] for leaf in shown), HOVER) for _, shown in points
-                ],
-                fill=[
-                    colour if target in shown or not cluster else "#ffffff" for _, shown in points
-                ],
-                role=["; represents the cluster" if target in shown else "" for _, shown in points],
+                names=[shorten(text, HOVER) for text in joined],
+                fill=[colour if fill else "#ffffff" for fill in filled],
+                role=["; represents the cluster" * is_target for is_target in represents],
                 cluster=[number + 1] * len(points),
             )
             marks = plot.scatter(
@@ -235,7 +232,7 @@ class _Compared(NamedTuple):
     were, and how many ``rows`` of them.
     """
 
-    found: Structure
+    structure: Structure
     clusters: tuple[CounterCluster, ...]
     counters: int
     rows: int
@@ -296,16 +293,18 @@ def _runs(counters: list[Part], side: int) -> list[NDArray[np.float64]]:
     """The executions of a side, each a matrix (times, counters)."""
     import numpy as np
 
-    found = []
+    runs = []
     for cuts in zip(*((part.baseline, part.target)[side] for part in counters), strict=True):
         columns, rows = cuts[0].columns, cuts[0].rows
         values = np.column_stack([columns.floats(part.metric)[rows] for part in counters])
-        execution, kept = (
+        execution, counting = (
             columns.integers("execution")[rows],
             columns.integers("mark")[rows] != REPEATED,
         )
-        found += [values[kept & (execution == number)] for number in np.unique(execution[kept])]
-    return found
+        runs += [
+            values[counting & (execution == number)] for number in np.unique(execution[counting])
+        ]
+    return runs
 
 
 def _summary(structure: Structure, count: int, rows: int) -> list[str]:
@@ -330,7 +329,9 @@ def _summary(structure: Structure, count: int, rows: int) -> list[str]:
 
 def _width(label: int | None, cluster: CounterCluster | None) -> int:
     """The width of a branch: between clusters, inside one, inside one that regressed."""
-    return 1 if label is None else 4 if cluster is not None and cluster.regressed else 2
+    if label is None:
+        return 1
+    return 4 if cluster is not None and cluster.regressed else 2
 
 
 def _entry(number: int, count: int, cluster: CounterCluster | None) -> str:

@@ -56,21 +56,21 @@ class Distribution(View[list[DrawnSample]]):
             len(profile.resources) > len(profile.resources.names) for profile in subject.target
         ):
             raise Unfit("a single value has no distribution")
-        found = [sample for sample in samples(subject.target) if (sample.mark != REPEATED).any()]
-        if not found:
+        drawable = [sample for sample in samples(subject.target) if (sample.mark != REPEATED).any()]
+        if not drawable:
             raise Unfit(NOTHING_USABLE)
-        return found
+        return drawable
 
     def telling(self, data: list[DrawnSample]) -> str:
         """The clusters of many values; one heap of them has nothing to say that its interval does
         not.
         """
-        found = (
+        clustered = (
             (sample, clusters(sample))
             for sample in data
             if (sample.mark != REPEATED).sum() >= ENOUGH_VALUES
         )
-        return "; ".join(groups.text(sample.meaning.unit) for sample, groups in found if groups)
+        return "; ".join(groups.text(sample.meaning.unit) for sample, groups in clustered if groups)
 
     def render(self, data: list[DrawnSample]) -> UIElement:
         """One figure per sample."""
@@ -136,12 +136,12 @@ class Distribution(View[list[DrawnSample]]):
         )
         executions, medians = sample.medians
         if len(executions) < len(values):
-            kept = thin(medians, self.points)
-            text = [quantity(value, sample.meaning.unit) for value in medians[kept].tolist()]
+            shown = thin(medians, self.points)
+            text = [quantity(value, sample.meaning.unit) for value in medians[shown].tolist()]
             data = source(
-                x=medians[kept] * chosen.factor,
-                y=np.zeros(len(kept)),
-                execution=executions[kept] + 1,
+                x=medians[shown] * chosen.factor,
+                y=np.zeros(len(shown)),
+                execution=executions[shown] + 1,
                 text=text,
             )
             diamonds = plot.scatter(
@@ -160,11 +160,11 @@ class Distribution(View[list[DrawnSample]]):
 
         x = (clusters.centres * factor).tolist()
         sources = [
-            one
-            for one in plot.select({"type": ColumnDataSource})
-            if isinstance(one, ColumnDataSource)
+            model
+            for model in plot.select({"type": ColumnDataSource})
+            if isinstance(model, ColumnDataSource)
         ]
-        tops = [float(max(one.data["top"])) for one in sources if "top" in one.data]
+        tops = [float(max(model.data["top"])) for model in sources if "top" in model.data]
         data = source(x=x, bottom=[0.0] * len(x), top=tops * len(x), text=clusters.each(unit))
         lines = plot.segment(
             "x",

@@ -110,7 +110,7 @@ class Effects(View[list[list[Change]]]):
         plot.extra_x_ranges = {"width": Range1d(start=0, end=1)}
         plot.yaxis.visible = plot.ygrid.visible = False
         rows = [_row(change, len(drawn) - 1 - place, edge) for place, change in enumerate(drawn)]
-        data = ColumnDataSource({name: [row[name] for row in rows] for name in rows[0]})
+        data = ColumnDataSource(_columns_of(rows))
         band = plot.quad(
             "less", "more", "above", "below", source=data, color=MUTED, alpha=0.14, line_color=None
         )
@@ -134,14 +134,14 @@ class Effects(View[list[list[Change]]]):
             mine = [row for row in rows if row["word"] == word]
             if not mine:
                 continue
-            own = ColumnDataSource({name: [row[name] for row in mine] for name in mine[0]})
+            word_data = ColumnDataSource(_columns_of(mine))
             line = plot.segment(
-                "low", "y", "high", "y", source=own, line_color=style.colour, line_width=3
+                "low", "y", "high", "y", source=word_data, line_color=style.colour, line_width=3
             )
             points = plot.scatter(
                 "at",
                 "y",
-                source=own,
+                source=word_data,
                 marker=style.marker,
                 size=11,
                 line_color=style.colour,
@@ -167,13 +167,9 @@ def _notes(changes: Sequence[Change], drawn: Sequence[Change], edge: float) -> l
     draw.
     """
     count, having = len(drawn), sum(change.effect is not None for change in changes)
-    shown = (
-        f"{count} of {having} comparisons"
-        if count < having
-        else "1 comparison"
-        if count == 1
-        else f"all {count} comparisons"
-    )
+    shown = "1 comparison" if count == 1 else f"all {count} comparisons"
+    if count < having:
+        shown = f"{count} of {having} comparisons"
     notes = [f"{metric_name(changes[0].metric)}: {shown}"]
     beyond = sum(_reach(change) > edge for change in drawn)
     notes += [f"{beyond} beyond the edge: see the numbers"] if beyond else []
@@ -240,6 +236,11 @@ def _ratio(share: float) -> float:
     return log1p(max(LARGEST_FALL, share))
 
 
+def _columns_of(rows: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
+    """The values of rows with the same names, by name."""
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
 def _ticks(edge: float) -> dict[float, str]:
     """Places on the axis with their texts: round shares, or where these would crowd on one side
     powers of a ratio.
@@ -252,14 +253,14 @@ def _ticks(edge: float) -> dict[float, str]:
             turn * step for turn in range(-TICKS, TICKS + 1) if abs(_ratio(turn * step)) <= edge
         ]
         return {_ratio(share): f"{100 * share:+.4g}" if share else "0" for share in shares}
-    base = next((one for one in (1.25, 2, 4, 10, 100) if log(one) * TICKS >= edge), 1000.0)
+    base = next((ratio for ratio in (1.25, 2, 4, 10, 100) if log(ratio) * TICKS >= edge), 1000.0)
     turns = floor(edge / log(base) + 1e-9)
     places = [turn * log(base) for turn in range(-turns, turns + 1)]
-    return {
-        place: f"{100 * expm1(place):{form}}" if place else "0"
-        for place in places
-        for form in ["+,.0f" if place > 0 else ".3g"]
-    }
+    labels = {}
+    for place in places:
+        form = "+,.0f" if place > 0 else ".3g"
+        labels[place] = f"{100 * expm1(place):{form}}" if place else "0"
+    return labels
 
 
 def _reach(change: Change) -> float:

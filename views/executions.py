@@ -51,9 +51,9 @@ class Executions(View[list[DrawnSample]]):
             raise Unfit("it draws one revision, not two")
         if not any(len(profile.resources) for profile in subject.target):
             raise Unfit("there are no measurements")
-        if not (found := samples(subject.target)):
+        if not (drawn := samples(subject.target)):
             raise Unfit("no row has a value")
-        return found
+        return drawn
 
     def telling(self, data: list[DrawnSample]) -> str | None:
         """Nothing, where there is but one value: the table has it."""
@@ -98,14 +98,15 @@ class Executions(View[list[DrawnSample]]):
                     quantity(value, sample.meaning.unit) for value in values[chosen_rows].tolist()
                 ],
             )
+            size, opacity = (4, 0.45) if strips and code == FINE else (8, 0.8)
             glyph = Scatter(
                 x="x",
                 y="y",
                 marker=marker,
-                size=4 if strips and code == FINE else 8,
+                size=size,
                 fill_color=colour,
                 line_color=colour,
-                fill_alpha=0.45 if strips and code == FINE else 0.8,
+                fill_alpha=opacity,
                 line_width=2 if marker == "x" else 1,
                 line_alpha=0.8,
             )
@@ -154,15 +155,15 @@ class Executions(View[list[DrawnSample]]):
         """The centre as a line over all strips, its interval as a band."""
         from bokeh.models import Quad, Segment
 
-        found = sample.centre
-        if found is None or found.low is None or found.high is None:
+        centre = sample.centre
+        if centre is None or centre.low is None or centre.high is None:
             return []
         data = source(
             left=[0.5],
             right=[len(sample.paired) + 0.5],
-            low=[found.low * factor],
-            high=[found.high * factor],
-            centre=[found.value * factor],
+            low=[centre.low * factor],
+            high=[centre.high * factor],
+            centre=[centre.value * factor],
         )
         area = Quad(
             left="left",
@@ -184,23 +185,23 @@ class Executions(View[list[DrawnSample]]):
 def summary(sample: DrawnSample) -> str:
     """Two lines that say what is drawn, in words: how often measured, and the centre."""
     executions, rows = len(sample.medians[0]), len(sample.values)
-    found = sample.centre
+    centre = sample.centre
     count = counted(executions, "execution") + (
         f", {rows:,} measurements" if rows != executions else ""
     )
-    if found is None:
+    if centre is None:
         return f"{count}: all were repeated and left out"
     if executions == 1:
         return (
-            f"{count}: {quantity(found.value, sample.meaning.unit)}\none execution has no interval"
+            f"{count}: {quantity(centre.value, sample.meaning.unit)}\none execution has no interval"
         )
-    return f"{count}\nmean {found.text(sample.meaning.unit)}"
+    return f"{count}\nmean {centre.text(sample.meaning.unit)}"
 
 
 def _spread(sample: DrawnSample) -> list[str]:
     """How far the values of several executions spread, as a part of their centre."""
-    found = sample.centre
-    if found is None or not found.value or len(sample.medians[0]) == 1:
+    centre = sample.centre
+    if centre is None or not centre.value or len(sample.medians[0]) == 1:
         return []
-    spread = float(sample.values.max() - sample.values.min()) / abs(found.value)
+    spread = float(sample.values.max() - sample.values.min()) / abs(centre.value)
     return [f"range {percent(spread).lstrip('+')}"]

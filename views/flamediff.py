@@ -56,18 +56,17 @@ class Flamediff(FlameView):
         """
         parts = []
         for flame in flames(data, self.points):
-            found = contrast(flame)
-            changes = _changes(flame, found)
-            parts.append(
-                [
-                    flame.title,
-                    flame.amount(0, 1),
-                    *_gone(flame, found),
-                    *flame.left_out(),
-                    *_branches(flame, found.change, found.sure, changes, width),
-                ]
-            )
-        return "\n\n".join("\n".join(fitted(line, width) for line in lines) for lines in parts)
+            boxes = contrast(flame)
+            changes = _changes(flame, boxes)
+            lines = [
+                flame.title,
+                flame.amount(0, 1),
+                *_gone(flame, boxes),
+                *flame.left_out(),
+                *_branches(flame, boxes.change, boxes.sure, changes, width),
+            ]
+            parts.append("\n".join(fitted(line, width) for line in lines))
+        return "\n\n".join(parts)
 
 
 @dataclass(frozen=True)
@@ -99,10 +98,10 @@ def contrast(flame: Flame) -> BoxChange:
 
     from perfvcs.statistics.difference import welch
 
-    found, sampled = flame.tree, flame.metric == SAMPLE_METRIC
-    before, after = repeats(found, flame.subject, flame.metric, flame.kept)
-    whole = 1.0 if sampled else float(found.total[0].max()) or 1.0
-    amounts = found.shares if sampled else found.total / whole
+    tree, sampled = flame.tree, flame.metric == SAMPLE_METRIC
+    before, after = repeats(tree, flame.subject, flame.metric, flame.kept)
+    whole = 1.0 if sampled else float(tree.total[0].max()) or 1.0
+    amounts = tree.shares if sampled else tree.total / whole
     change = amounts[flame.kept, 1] - amounts[flame.kept, 0]
     if sampled:
         before, after = (side / np.where(side[0] > 0, side[0], 1.0) for side in (before, after))
@@ -132,14 +131,14 @@ def _drawn(flame: Flame) -> NDArray[np.float64]:
 
 
 def _draw(flame: Flame) -> figure:
-    found = contrast(flame)
+    boxes = contrast(flame)
     sides = flame.tree.sides[::-1] or [1]  # the target first
-    signs = [
-        ("▲ " if value > 0 else "▼ ") if sure else ""
-        for value, sure in zip(found.change.tolist(), found.sure.tolist(), strict=True)
-    ]
-    columns = {"sign": signs, "fill": _colours(found), "change": _changes(flame, found)}
-    return draw(flame, flame.amount(0, 1), _lines(flame, found, sides), sides, columns)
+    signs = []
+    for value, sure in zip(boxes.change.tolist(), boxes.sure.tolist(), strict=True):
+        sign = "▲ " if value > 0 else "▼ "
+        signs.append(sign if sure else "")
+    columns = {"sign": signs, "fill": _colours(boxes), "change": _changes(flame, boxes)}
+    return draw(flame, flame.amount(0, 1), _lines(flame, boxes, sides), sides, columns)
 
 
 def _lines(flame: Flame, change: BoxChange, sides: list[int]) -> list[str]:
@@ -207,10 +206,9 @@ def _share(flame: Flame, value: float) -> str:
 def _changes(flame: Flame, change: BoxChange) -> list[str]:
     """The change of each box in words, with its interval where there is one."""
     columns = (change.change, change.low, change.high, change.sure, *flame.tree.total[flame.kept].T)
-    return [
-        (_points if flame.metric == SAMPLE_METRIC else _amount)(flame, change.whole, *row)
-        for row in zip(*(column.tolist() for column in columns), strict=True)
-    ]
+    text = _points if flame.metric == SAMPLE_METRIC else _amount
+    lists = [column.tolist() for column in columns]
+    return [text(flame, change.whole, *row) for row in zip(*lists, strict=True)]
 
 
 def _branches(
@@ -254,7 +252,7 @@ def _branches(
         indent = " " * min(TREE_INDENT * depth, room // 4)
         name = fitted(indent + flame.parts[place][0], int(NAME_SHARE * room))
         yield f"{bar:{BAR}} {name}  {fitted(texts[place], room - len(name) - 2)}"
-        waiting += [(one, depth + 1) for one in reversed(below[place])]
+        waiting += [(child, depth + 1) for child in reversed(below[place])]
     if len(order) > MOST_PATHS:
         yield f"{'':{BAR}} and {len(order) - MOST_PATHS:,} smaller changes"
 
@@ -281,11 +279,16 @@ def _amount(
     if change == 0:
         return "none"
     sign = "+" if change > 0 else ""
-    own = "new" if before == 0 else "gone" if after == 0 else percent(after / before - 1)
+    if before == 0:
+        relative = "new"
+    elif after == 0:
+        relative = "gone"
+    else:
+        relative = percent(after / before - 1)
     bounds = f" [{100 * low:+.2f}, {100 * high:+.2f}]" if isfinite(low) and low < high else ""
     chance = "" if sure else ", no more than chance"
     return (
-        f"{sign}{flame.quantity(change * whole)} ({own}), {100 * change:+.2f} % of"
+        f"{sign}{flame.quantity(change * whole)} ({relative}), {100 * change:+.2f} % of"
         f" all{bounds}{chance}"
     )
 

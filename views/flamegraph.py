@@ -40,10 +40,10 @@ class Flamegraph(FlameView):
         )
 
 
-def _draw(flame: Flame, known: dict[str, str]) -> figure:
+def _draw(flame: Flame, tints_by_file: dict[str, str]) -> figure:
     side = 1 if flame.subject.target else 0
     which = ", of the baseline" if flame.subject.baseline else ""
-    tints = _by_file(flame, known)
+    tints = _by_file(flame, tints_by_file)
     plot = draw(
         flame,
         flame.amount(side) + which,
@@ -62,21 +62,21 @@ def _draw(flame: Flame, known: dict[str, str]) -> figure:
     return plot
 
 
-def _by_file(flame: Flame, known: dict[str, str]) -> dict[str, str]:
+def _by_file(flame: Flame, assigned: dict[str, str]) -> dict[str, str]:
     """The colour of each file that has one alone, where none is ``known`` already.
 
     These are the files with the largest amounts of their own; where only allocators have any, those
     of the project come first.
     """
-    own: dict[str, float] = {}
+    own_amounts: dict[str, float] = {}
     for (_, file), value in zip(
         flame.parts, flame.tree.own[flame.kept].sum(axis=1).tolist(), strict=True
     ):
-        own[file] = own.get(file, 0.0) + value
+        own_amounts[file] = own_amounts.get(file, 0.0) + value
     ranked = sorted(
-        (file for file in own if file),
-        key=lambda file: (-own[file], file.startswith(("/", ".")), file),
+        (file for file in own_amounts if file),
+        key=lambda file: (-own_amounts[file], file.startswith(("/", ".")), file),
     )
-    free = [tint for tint in TINTS[:-1] if tint not in known.values()]
-    known |= dict(zip([file for file in ranked if file not in known], free, strict=False))
-    return {file: known[file] for file in ranked if file in known}
+    free = [tint for tint in TINTS[:-1] if tint not in assigned.values()]
+    assigned |= dict(zip([file for file in ranked if file not in assigned], free, strict=False))
+    return {file: assigned[file] for file in ranked if file in assigned}

@@ -86,27 +86,26 @@ class Flow(View[list[OverTime]]):
 
     def cut(self, subject: Subject) -> list[OverTime]:
         """Each job's metrics with rows over time, by environment."""
-        found = jobs(subject)
+        by_job = jobs(subject)
         if not any(len(profile.resources) for profile in (*subject.target, *subject.baseline)):
             raise Unfit("there are no measurements")
         courses = []
-        for job, mine in found.items():
+        for job, mine in by_job.items():
+            heading = plain(job.label) if len(by_job) > 1 else ""
             for metric in self._metrics([*mine.target, *mine.baseline]):
                 for pair in alike(mine, metric):
-                    before, after = ([one for one in side if _flows(one, metric)] for side in pair)
+                    before, after = (_flowing(side, metric) for side in pair)
                     if before or after:
-                        courses.append(
-                            OverTime(
-                                (before, after), metric, plain(job.label) if len(found) > 1 else ""
-                            )
-                        )
+                        courses.append(OverTime((before, after), metric, heading))
         if not courses:
             raise Unfit(
                 "it draws samples over time, or many measurements of one unit in each execution"
             )
-        if not (kept := [course for course in courses if valued(course.profiles, [course.metric])]):
+        if not (
+            drawable := [course for course in courses if valued(course.profiles, [course.metric])]
+        ):
             raise Unfit(NOTHING_USABLE)
-        return kept
+        return drawable
 
     def render(self, data: list[OverTime]) -> UIElement:
         """Per metric and environment one figure, and of several units of two revisions one more for
@@ -115,40 +114,44 @@ class Flow(View[list[OverTime]]):
         return stack([plot for course in data for plot in self._draw(*course)])
 
     def _metrics(self, profiles: Sequence[Profile]) -> list[str]:
-        known = dict.fromkeys(metric for profile in profiles for metric in unit_metrics(profile))
+        available = dict.fromkeys(
+            metric for profile in profiles for metric in unit_metrics(profile)
+        )
         named = self.metrics.split(",") if self.metrics else None
         return [
             metric
-            for metric in known
+            for metric in available
             if (metric not in AGAIN if named is None else metric in named)
         ]
 
     def _draw(
         self, profiles: Sequence[Sequence[Profile]], metric: str, heading: str
     ) -> list[figure]:
-        found = [
+        styled = [
             (style, rows)
             for style, side in zip(SIDE_STYLES, profiles, strict=True)
             if side and (rows := rows_of(side, metric))
         ]
-        sides, without = without_whole([[rows] for _, rows in found])
+        sides, without = without_whole([[rows] for _, rows in styled])
         pairs = [
-            (style, own) for (style, _), (own,) in zip(found, sides, strict=True) if len(own.values)
+            (style, rows)
+            for (style, _), (rows,) in zip(styled, sides, strict=True)
+            if len(rows.values)
         ]
-        styles, kept = [style for style, _ in pairs], [own for _, own in pairs]
-        columns = numbered([own.iteration for own in kept], self.points)
-        timed = [seconds(own, side) for own, side in zip(columns, kept, strict=True)]
-        columns = timed if all(own.unit for own in timed) else columns
-        streams = [stream(side, own, self.top) for side, own in zip(kept, columns, strict=True)]
+        styles, drawn = [style for style, _ in pairs], [rows for _, rows in pairs]
+        columns = numbered([rows.iteration for rows in drawn], self.points)
+        timed = [seconds(bins, rows) for bins, rows in zip(columns, drawn, strict=True)]
+        columns = timed if all(bins.unit for bins in timed) else columns
+        streams = [stream(rows, bins, self.top) for rows, bins in zip(drawn, columns, strict=True)]
         styles = styles if len(styles) > 1 else [("mean", BLUE, "solid")]
         notes = [without] if without else []
         picture = _Picture(
-            streams, styles, metric, kept[0].units[0].job, kept[0].meaning.unit, heading, notes
+            streams, styles, metric, drawn[0].units[0].job, drawn[0].meaning.unit, heading, notes
         )
         piled = [
             place
-            for place, one in enumerate(streams)
-            if len(one.parts) > 1 and not (one.parts < 0).any()
+            for place, course in enumerate(streams)
+            if len(course.parts) > 1 and not (course.parts < 0).any()
         ]
         if piled and len(streams) == 1:
             return [picture.pile(0)]
@@ -175,8 +178,8 @@ class _Picture:
     @cached_property
     def scales(self) -> tuple[Scale, Scale]:
         """Those of time and value."""
-        across = max(float(one.x.max()) for one in self.streams)
-        most = max(float(abs(one.mean).max()) for one in self.streams)
+        across = max(float(course.x.max()) for course in self.streams)
+        most = max(float(abs(course.mean).max()) for course in self.streams)
         return (
             scale(across, "s") if self.streams[0].unit else Scale(1.0, ""),
             scale(most / 2, self.unit),
@@ -186,25 +189,25 @@ class _Picture:
         """The means of all parts together, with bands, of one side or two."""
         from bokeh.models import DataRange1d
 
-        low = min(float(one.mean.min()) for one in self.streams)
-        high = max(float(one.mean.max()) for one in self.streams)
+        low = min(float(course.mean.min()) for course in self.streams)
+        high = max(float(course.mean.max()) for course in self.streams)
         far = low > high / 2 or low < 0
         wide = f", {percent(high / low - 1)}; not from zero" if low > 0 else ""
         notes = [f"from {quantity(low, self.unit)} to {quantity(high, self.unit)}{wide}"]
-        counted = [self._counted(one) for one in self.streams]
+        counted = [self._counted(course) for course in self.streams]
         if len(set(counted)) > 1:
             counted = [
                 f"{name}: {text}" for (name, *_), text in zip(self.styles, counted, strict=True)
             ]
-        merged = dict.fromkeys(note for one in self.streams for note in _merged(one))
+        merged = dict.fromkeys(note for course in self.streams for note in _merged(course))
         plot = self._canvas(
             [*dict.fromkeys(counted), *merged, *self.notes, *(notes if far else [])], 314
         )
         if not far:
             plot.y_range = DataRange1d(start=0)
         entries: list[tuple[str, list[Any]]] = []
-        for one, (name, colour, dash) in zip(self.streams, self.styles, strict=True):
-            entries += self._line(plot, one, name, colour, dash)
+        for course, (name, colour, dash) in zip(self.streams, self.styles, strict=True):
+            entries += self._line(plot, course, name, colour, dash)
         legend(plot, entries)
         return plot
 
@@ -215,29 +218,29 @@ class _Picture:
         import numpy as np
         from bokeh.models import DataRange1d, Line, VArea
 
-        one, (across, up) = self.streams[number], self.scales
-        alone = [self._counted(one), *_merged(one), *self.notes]
+        course, (across, up) = self.streams[number], self.scales
+        alone = [self._counted(course), *_merged(course), *self.notes]
         plot = self._canvas([f"{self.styles[number][0]}: its parts"] if above else alone, 344)
         plot.y_range = DataRange1d(start=0) if other is None else other.y_range
         if above is not None:
             plot.x_range = above.x_range
         entries: list[tuple[str, list[Any]]] = []
-        below = 0 * one.mean
-        for part, amount in enumerate(one.parts):
-            title = counted(one.more, "other")
-            if part < len(one.units):
-                title = name_of(one.units[part], "unit", self.job, 0)
+        below = 0 * course.mean
+        for part, amount in enumerate(course.parts):
+            title = counted(course.more, "other")
+            if part < len(course.units):
+                title = name_of(course.units[part], "unit", self.job, 0)
             with_it = below + amount
             data = source(
-                x=one.x * across.factor,
+                x=course.x * across.factor,
                 low=below * up.factor,
                 high=with_it * up.factor,
-                part=[shorten(title, HOVER)] * len(one.x),
+                part=[shorten(title, HOVER)] * len(course.x),
                 text=[quantity(value, self.unit) for value in amount.tolist()],
-                when=self._moments(one),
+                when=self._moments(course),
                 share=[
                     percent(value)[1:]
-                    for value in (amount / np.where(one.mean > 0, one.mean, 1.0)).tolist()
+                    for value in (amount / np.where(course.mean > 0, course.mean, 1.0)).tolist()
                 ],
             )
             colour = CYCLE[part % len(CYCLE)]
@@ -257,7 +260,7 @@ class _Picture:
             hover(plot, [edge], [("", "@part"), ("mean", "@text, @share of all"), ("at", "@when")])
             entries.append((title, [area, edge]))
             below = with_it
-        entries += self._line(plot, one, "all", INK, "solid")
+        entries += self._line(plot, course, "all", INK, "solid")
         legend(plot, entries)
         return plot
 
@@ -268,12 +271,12 @@ class _Picture:
         from bokeh.models import Line, Scatter, VArea
 
         across, up = self.scales
-        x, known = stream.x * across.factor, np.isfinite(stream.low)
+        x, bounded = stream.x * across.factor, np.isfinite(stream.low)
         entries: list[tuple[str, list[Any]]] = []
-        if known.any():
-            low, high = stream.low[known] * up.factor, stream.high[known] * up.factor
+        if bounded.any():
+            low, high = stream.low[bounded] * up.factor, stream.high[bounded] * up.factor
             area = VArea(x="x", y1="low", y2="high", fill_color=colour, fill_alpha=0.2)
-            band = plot.add_glyph(source(x=x[known], low=low, high=high), area)
+            band = plot.add_glyph(source(x=x[bounded], low=low, high=high), area)
             entries.append(
                 (f"{name}, 99 % interval" if len(self.streams) > 1 else "99 % interval", [band])
             )
@@ -337,6 +340,10 @@ def _merged(stream: Stream) -> list[str]:
     )
 
 
+def _flowing(profiles: Sequence[Profile], metric: str) -> list[Profile]:
+    return [profile for profile in profiles if _flows(profile, metric)]
+
+
 def _flows(profile: Profile, metric: str) -> bool:
     """Whether a profile has a metric over time: samples, moments, or successive measurements of one
     unit.
@@ -348,10 +355,10 @@ def _flows(profile: Profile, metric: str) -> bool:
     if over_time(profile, metric):
         return True
     rows = profile.resources
-    known = np.isfinite(rows.array(metric))
-    again = np.asarray(rows.integers("iteration"), dtype=np.int64)[known]
+    measured = np.isfinite(rows.array(metric))
+    again = np.asarray(rows.integers("iteration"), dtype=np.int64)[measured]
     return (
-        len(np.unique(np.asarray(rows.uid, dtype=np.int64)[known])) == 1
+        len(np.unique(np.asarray(rows.uid, dtype=np.int64)[measured])) == 1
         and bool((again > 0).any())
         and MOMENT not in profile.metrics
     )

@@ -79,10 +79,12 @@ class Heatmap(View[list[Compared]]):
         """The data with several names over time, or over what the option ``by`` names."""
         if reason := self._lacks([*subject.baseline, *subject.target]):
             raise Unfit(reason)
-        found = [one for job in jobs(subject).values() for one in _compared(job, self.by)]
-        if not found:
+        sheets = [
+            compared for job in jobs(subject).values() for compared in _compared(job, self.by)
+        ]
+        if not sheets:
             raise Unfit(NOTHING_USABLE)
-        return found
+        return sheets
 
     def _lacks(self, profiles: Sequence[Profile]) -> str | None:
         if self.by == "execution":
@@ -110,11 +112,12 @@ class Heatmap(View[list[Compared]]):
         from bokeh.layouts import column
 
         most = self.rows, self.columns
-        found = chain.from_iterable(_sheets(one, self.by, most) for one in data)
+        sheets = chain.from_iterable(_sheets(compared, self.by, most) for compared in data)
         drawn = [
-            self._draw(sheet) for sheet in (found if self.by == "time" else islice(found, FIGURES))
+            self._draw(sheet)
+            for sheet in (sheets if self.by == "time" else islice(sheets, FIGURES))
         ]
-        if next(found, None) is not None:
+        if next(sheets, None) is not None:
             drawn.append(
                 canvas(
                     f"at most {FIGURES} pairs of benchmark and metric are drawn, and there are"
@@ -134,8 +137,8 @@ class Heatmap(View[list[Compared]]):
 
         if not sheet.names:
             return canvas(sheet.title, "", "", caption=sheet.notes, height=120)
-        found = scheme(sheet, log=self.log)
-        plots = [draw(sheet, panel, found) for panel in sheet.panels]
+        colours = scheme(sheet, log=self.log)
+        plots = [draw(sheet, panel, colours) for panel in sheet.panels]
         if len(plots) == 1:
             return plots[0]
         for plot in plots:
@@ -148,7 +151,7 @@ def _compared(subject: Subject, by: By) -> Iterator[Compared]:
     """The sheets of one job; each names its environment if there are several."""
     profiles = [*subject.target, *subject.baseline]
     for chosen in _metrics(profiles, by):
-        usual = max(chosen, key=lambda name: sum(name in one.metrics for one in profiles))
+        usual = max(chosen, key=lambda name: sum(name in profile.metrics for profile in profiles))
         pairs = alike(subject, usual)
         for pair in pairs:
             before, after = pair
@@ -178,24 +181,22 @@ def _sheets(compared: Compared, by: By, most: tuple[int, int]) -> Iterator[Sheet
 
 def _metrics(profiles: Sequence[Profile], by: By) -> list[list[str]]:
     """The metrics of a job, those together that stand on one sheet: all counters."""
-    every = dict.fromkeys(name for one in profiles for name in unit_metrics(one))
+    every = dict.fromkeys(name for profile in profiles for name in unit_metrics(profile))
     if by != "time":
         return [[name] for name in sorted(every, key=metric_rank)]
-    kept = [
-        name
-        for name in every
-        if any(name in one.metrics and over_time(one, name) for one in profiles)
-    ]
-    return (
-        [kept]
-        if kept and profiles[0].job.collector == SAMPLER
-        else [[name] for name in sorted(kept, key=metric_rank)]
-    )
+    timed = [name for name in every if _timed(profiles, name)]
+    if timed and profiles[0].job.collector == SAMPLER:
+        return [timed]
+    return [[name] for name in sorted(timed, key=metric_rank)]
+
+
+def _timed(profiles: Sequence[Profile], metric: str) -> bool:
+    return any(metric in profile.metrics and over_time(profile, metric) for profile in profiles)
 
 
 def _columns(profiles: Sequence[Profile], chosen: Sequence[str]) -> list[UnitRows]:
-    found = (rows_of([one for one in profiles if name in one.metrics], name) for name in chosen)
-    return [rows for rows in found if rows is not None]
+    every = (rows_of(profiles, name) for name in chosen)
+    return [rows for rows in every if rows is not None]
 
 
 def _names(profile: Profile) -> int:
@@ -204,8 +205,8 @@ def _names(profile: Profile) -> int:
     """
     import numpy as np
 
-    uid, found = np.asarray(profile.resources.uid, np.int64), 0
+    uid, count = np.asarray(profile.resources.uid, np.int64), 0
     for metric in unit_metrics(profile):
-        if found < 2 and over_time(profile, metric):
-            found += len(np.unique(uid[np.isfinite(profile.resources.array(metric))]))
-    return found
+        if count < 2 and over_time(profile, metric):
+            count += len(np.unique(uid[np.isfinite(profile.resources.array(metric))]))
+    return count

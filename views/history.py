@@ -76,9 +76,9 @@ class History(View[list[list[Series]]]):
         """The series of each benchmark and metric that have a commit."""
         if not subject.history:
             raise Unfit("it draws a series over the commits")
-        if not (found := grouped(subject.history)):
+        if not (groups := grouped(subject.history)):
             raise Unfit("no commit of the series has a value above 0")
-        return found
+        return groups
 
     def render(self, data: list[list[Series]]) -> UIElement:
         """One figure per benchmark and metric, one line per environment."""
@@ -169,11 +169,9 @@ class _Drawing:
             style = SEEN.get(word, UNJUDGED)
             shade = style.colour if word in MARKED_VERDICTS else colour
             rows = [row for row, point in enumerate(points) if point.verdict == word]
-            size = (
-                (10 if word in MARKED_VERDICTS else 6)
-                if len(points) <= 150
-                else (8 if word in MARKED_VERDICTS else 4)
-            )
+            size = 6 if len(points) <= 150 else 4
+            if word in MARKED_VERDICTS:
+                size += 4
             mark = Scatter(
                 x="x",
                 y="y",
@@ -191,8 +189,8 @@ class _Drawing:
 
     def _joined(self, points: Sequence[Point]) -> ColumnDataSource:
         """The points that a line connects; those of merged branches are left out."""
-        found = places(self.chart, [point for point in points if not point.aside])
-        return source(x=found["x"], y=found["y"])
+        columns = places(self.chart, [point for point in points if not point.aside])
+        return source(x=columns["x"], y=columns["y"])
 
     def _levels(
         self, plot: figure, series: Series, colour: str, words: dict[str, list[Any]]
@@ -204,13 +202,15 @@ class _Drawing:
         if not levels:
             return
         factor = self.chart.frame.values.factor
+        lows = [level.level if level.low is None else level.low for level in levels]
+        highs = [level.level if level.high is None else level.high for level in levels]
         data = source(
-            left=[one.left for one in levels],
-            right=[one.right for one in levels],
-            y=[one.level * factor for one in levels],
-            low=[(one.level if one.low is None else one.low) * factor for one in levels],
-            high=[(one.level if one.high is None else one.high) * factor for one in levels],
-            text=[centred(one, series.unit) for one in levels],
+            left=[level.left for level in levels],
+            right=[level.right for level in levels],
+            y=[level.level * factor for level in levels],
+            low=[low * factor for low in lows],
+            high=[high * factor for high in highs],
+            text=[centred(level, series.unit) for level in levels],
         )
         quad = Quad(
             left="left",
@@ -252,14 +252,15 @@ class _Drawing:
                 line_width=3,
                 line_dash="solid",
             )
+            edge, inside = ("#ffffff", "colour") if style.filled else ("colour", "#ffffff")
             mark = Scatter(
                 x="x",
                 y="y",
                 marker=style.marker,
                 size=15,
-                line_color="#ffffff" if style.filled else "colour",
+                line_color=edge,
                 line_width=1.5,
-                fill_color="colour" if style.filled else "#ffffff",
+                fill_color=inside,
             )
             drawn: list[Any] = [plot.add_glyph(data, rise), plot.add_glyph(data, mark)]
             if len(steps) <= MOST_LABELLED_STEPS:
@@ -316,15 +317,15 @@ class _Drawing:
         """Dotted lines where another environment or job follows an older one."""
         from bokeh.models import Segment
 
-        found = [
+        beginnings = [
             (series, points[0])
             for series in self.chart.group
             if series.begins and (points := self.chart.points(series))
         ]
-        if not found:
+        if not beginnings:
             return
-        x = [self.chart.place[point.commit] - 0.5 for _, point in found]
-        reasons = [shorten(series.begins, HOVER) for series, _ in found]
+        x = [self.chart.place[point.commit] - 0.5 for _, point in beginnings]
+        reasons = [shorten(series.begins, HOVER) for series, _ in beginnings]
         data = source(x=x, low=[ends[0]] * len(x), high=[ends[1]] * len(x), reason=reasons)
         line = plot.add_glyph(
             data,
@@ -344,7 +345,7 @@ class _Drawing:
     def _row(self, series: Series, step: Step, rise: Rise) -> dict[str, Any]:
         """A step or a drift where it is drawn, and what it says."""
         factor = self.chart.frame.values.factor
-        about = next(point for point in series.points if point.commit == step.commit)
+        changed = next(point for point in series.points if point.commit == step.commit)
         return {
             "left": rise.left,
             "right": rise.right,
@@ -356,9 +357,9 @@ class _Drawing:
             "colour": style_of(step).colour,
             "size": rise.label,
             "text": shorten(rise.text, HOVER),
-            "commit": f"{step.commit[:10]} {shorten(about.title, HOVER // 3)}",
-            "author": shorten(about.author, HOVER // 3),
-            "when": shorten(about.when, 40),
+            "commit": f"{step.commit[:10]} {shorten(changed.title, HOVER // 3)}",
+            "author": shorten(changed.author, HOVER // 3),
+            "when": shorten(changed.when, 40),
             "by": support(step),
         }
 

@@ -44,9 +44,9 @@ class Intervals(View[list[list[Series]]]):
         """The series of each benchmark and metric that have a commit."""
         if not subject.history:
             raise Unfit("it draws a series over its versions")
-        if not (found := grouped(subject.history)):
+        if not (groups := grouped(subject.history)):
             raise Unfit("no version of the series was measured")
-        return found
+        return groups
 
     def render(self, data: list[list[Series]]) -> UIElement:
         """One figure per benchmark and metric, its environments side by side."""
@@ -67,13 +67,13 @@ class Intervals(View[list[list[Series]]]):
         frame = chart.frame
         notes = list(frame.caption)
         if dotted:
-            found = np.array(executions) * chart.frame.values.factor
+            scaled = np.array(executions) * chart.frame.values.factor
             span = high - low
             low, high = (
-                min(low, max(found.min(), low - span)),
-                max(high, min(found.max(), high + span)),
+                min(low, max(scaled.min(), low - span)),
+                max(high, min(scaled.max(), high + span)),
             )
-            beyond = int(((found < low) | (found > high)).sum())
+            beyond = int(((scaled < low) | (scaled > high)).sum())
             notes += [f"{counted(beyond, 'execution')} beyond the edge"] if beyond else []
         title = " · ".join([frame.extent, *_notes(chart)])
         plot = canvas(
@@ -116,14 +116,14 @@ def _executions(plot: figure, chart: Chart, series: Series, shift: float, colour
     """The medians of the executions, faint."""
     from bokeh.models import Scatter
 
-    found = [
+    medians = [
         (chart.place[point.commit], turn, value)
         for point in chart.points(series)
         for turn, value in enumerate(point.medians)
     ]
     data = source(
-        x=[place + shift + JITTER * (2 * (turn * 0.618034 % 1) - 1) for place, turn, _ in found],
-        y=[value * chart.frame.values.factor for *_, value in found],
+        x=[place + shift + JITTER * (2 * (turn * 0.618034 % 1) - 1) for place, turn, _ in medians],
+        y=[value * chart.frame.values.factor for *_, value in medians],
     )
     return plot.add_glyph(
         data,
@@ -172,14 +172,14 @@ def _changes(
     import numpy as np
     from bokeh.models import Scatter, Segment, Text
 
-    found = [
+    changes = [
         (before, point)
         for before, point in _neighbours(chart, series)
         if point.verdict in MARKED_VERDICTS
     ]
-    for word in dict.fromkeys(point.verdict for _, point in found):
+    for word in dict.fromkeys(point.verdict for _, point in changes):
         style = SEEN[word]
-        pairs = [(before, point) for before, point in found if point.verdict == word]
+        pairs = [(before, point) for before, point in changes if point.verdict == word]
         starts, ends = (places(chart, side, shift) for side in zip(*pairs, strict=True))
         data = source(
             x=starts["x"],
@@ -194,13 +194,9 @@ def _changes(
             data,
             Segment(x0="x", x1="right", y0="y", y1="after", line_color=style.colour, line_width=4),
         )
+        edge, inside = ("#ffffff", style.colour) if style.filled else (style.colour, "#ffffff")
         mark = Scatter(
-            x="right",
-            y="after",
-            marker=style.marker,
-            size=13,
-            line_color="#ffffff" if style.filled else style.colour,
-            fill_color=style.colour if style.filled else "#ffffff",
+            x="right", y="after", marker=style.marker, size=13, line_color=edge, fill_color=inside
         )
         marks = plot.add_glyph(data, mark)
         size = Text(
@@ -234,7 +230,9 @@ def _notes(chart: Chart) -> list[str]:
     """The number of changes between neighbours, in words."""
     verdicts = [point.verdict for series in chart.group for _, point in _neighbours(chart, series)]
     words = [(word, verdicts.count(word)) for word in MARKED_VERDICTS if word in verdicts]
-    return [tallied(words) if words else "no change between neighbours"] if any(verdicts) else []
+    if not any(verdicts):
+        return []
+    return [tallied(words) if words else "no change between neighbours"]
 
 
 def _lines(chart: Chart, width: int) -> Iterator[str]:

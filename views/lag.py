@@ -62,21 +62,21 @@ class Lag(View[list[DrawnSample]]):
         if not any(len(profile.resources) for profile in subject.target):
             raise Unfit("there are no measurements")
         measured = [profile for profile in subject.target if profile.job.collector != SAMPLER]
-        if not (found := [sample for sample in samples(measured) if _long(sample)]):
+        if not (drawable := [sample for sample in samples(measured) if _long(sample)]):
             raise Unfit(
                 f"it draws executions of at least {FEWEST_MEASUREMENTS} measurements, not samples"
                 " over time"
             )
-        return found
+        return drawable
 
     def telling(self, data: list[DrawnSample]) -> str:
         """Whether a measurement depends on the one before it, and by how much."""
-        found = (self._found(sample).dependence for sample in data)
+        dependences = (self._found(sample).dependence for sample in data)
         return "; ".join(
-            said
-            for one in found
-            if one.n and abs(one.coefficients[0, 1]) > STRONG
-            for said in _notes(one)
+            note
+            for dependence in dependences
+            if dependence.n and abs(dependence.coefficients[0, 1]) > STRONG
+            for note in _notes(dependence)
         )
 
     def render(self, data: list[DrawnSample]) -> UIElement:
@@ -86,10 +86,10 @@ class Lag(View[list[DrawnSample]]):
     def _draw(self, sample: DrawnSample) -> list[figure]:
         import numpy as np
 
-        order, execution, found = self._found(sample)
+        order, execution, dependence = self._found(sample)
         pairs = _Pairs(sample, order, np.flatnonzero(execution[1:] == execution[:-1]))
-        drawn = pairs.draw(self.points, _notes(found))
-        return [drawn, _correlogram(found)] if found.n else [drawn]
+        drawn = pairs.draw(self.points, _notes(dependence))
+        return [drawn, _correlogram(dependence)] if dependence.n else [drawn]
 
     def _found(self, sample: DrawnSample) -> _OrderedRows:
         import numpy as np
@@ -185,17 +185,14 @@ class _Pairs:
         from bokeh.models import Scatter
 
         sample, rows, after = self.sample, self.order[places], self.order[places + 1]
+        unit = sample.meaning.unit
         data = source(
             x=self.rest[places] * factor,
             y=self.rest[places + 1] * factor,
             execution=sample.execution[rows] + 1,
             iteration=sample.iteration[rows] + 1,
-            **{
-                name: [
-                    quantity(value, sample.meaning.unit) for value in sample.values[mine].tolist()
-                ]
-                for name, mine in (("text", rows), ("next", after))
-            },
+            text=[quantity(value, unit) for value in sample.values[rows].tolist()],
+            next=[quantity(value, unit) for value in sample.values[after].tolist()],
         )
         colour = CYCLE[label]
         glyph = Scatter(
@@ -244,17 +241,17 @@ def _dependence(
     starts = np.flatnonzero(np.diff(execution, prepend=-1))
     counts = np.diff(np.append(starts, len(execution)))
     most = min(lags, int(counts.max()) - 1)
-    found = np.full((len(starts), most + 1), np.nan)
+    coefficients = np.full((len(starts), most + 1), np.nan)
     for length in np.unique(counts[counts >= FEWEST_MEASUREMENTS]).tolist():
         mine = np.flatnonzero(counts == length)
-        own = autocorrelation(scaled[starts[mine][:, None] + np.arange(length)], lags).coefficients[
-            :, : most + 1
-        ]
-        found[mine, : own.shape[1]] = own
-    known = np.isfinite(found)
+        computed = autocorrelation(
+            scaled[starts[mine][:, None] + np.arange(length)], lags
+        ).coefficients[:, : most + 1]
+        coefficients[mine, : computed.shape[1]] = computed
+    defined = np.isfinite(coefficients)
     with np.errstate(invalid="ignore"):
-        mean = np.nansum(found, axis=0) / known.sum(axis=0)
-    return Autocorrelation(mean[None], int(counts[known[:, 0]].sum()))
+        mean = np.nansum(coefficients, axis=0) / defined.sum(axis=0)
+    return Autocorrelation(mean[None], int(counts[defined[:, 0]].sum()))
 
 
 def _notes(autocorrelation: Autocorrelation) -> list[str]:
@@ -291,7 +288,7 @@ def _correlogram(autocorrelation: Autocorrelation) -> figure:
 
     coefficients = autocorrelation.coefficients[0, 1:]
     lags = np.arange(1.0, len(coefficients) + 1)
-    known = np.isfinite(coefficients)
+    defined = np.isfinite(coefficients)
     plot = canvas(
         "autocorrelation by lag, mean of the executions",
         "measurements apart",
@@ -300,7 +297,7 @@ def _correlogram(autocorrelation: Autocorrelation) -> figure:
         tools="save",
     )
     plot.y_range = Range1d(
-        start=min(-0.3, float(coefficients[known].min(initial=0.0)) - 0.05), end=1.0
+        start=min(-0.3, float(coefficients[defined].min(initial=0.0)) - 0.05), end=1.0
     )
     plot.xaxis.ticker = AdaptiveTicker(min_interval=1, num_minor_ticks=0)
     band = plot.quad(
@@ -314,12 +311,12 @@ def _correlogram(autocorrelation: Autocorrelation) -> figure:
     )
     plot.segment([0.5], [0.0], [len(lags) + 0.5], [0.0], line_color=INK)
     stems = plot.segment(
-        lags[known], 0, lags[known], coefficients[known], line_color=BLUE, line_width=3
+        lags[defined], 0, lags[defined], coefficients[defined], line_color=BLUE, line_width=3
     )
     data = source(
-        x=lags[known],
-        y=coefficients[known],
-        text=[f"{value:+.3f}" for value in coefficients[known].tolist()],
+        x=lags[defined],
+        y=coefficients[defined],
+        text=[f"{value:+.3f}" for value in coefficients[defined].tolist()],
     )
     dots = plot.scatter("x", "y", source=data, size=7, color=BLUE)
     hover(plot, [dots], [("apart", "@x"), ("autocorrelation", "@text")])

@@ -36,8 +36,8 @@ class Scatter(View[list[Cloud]]):
 
     def cut(self, subject: Subject) -> list[Cloud]:
         """The samples with five sizes that only one side has."""
-        if found := clouds(subject):
-            return found
+        if drawable := clouds(subject):
+            return drawable
         both = "it draws one revision, not two: `curves` draws both"
         raise Unfit(both if pairs(subject) else "it draws values against at least five sizes")
 
@@ -67,10 +67,10 @@ def _text(cloud: Cloud, width: int) -> str:
 
     course, kind = cloud.side.course, axes([cloud.side])[0]
     log = kind == "log"
-    kept = ((course.size > 0) & (course.mean > 0)) | (not log)
+    shown = ((course.size > 0) & (course.mean > 0)) | (not log)
     most = float(course.mean.max())
     chosen = scale(most / 3 or most, cloud.side.unit)
-    x, y = course.size[kept], course.mean[kept] * chosen.factor
+    x, y = course.size[shown], course.mean[shown] * chosen.factor
     curve = over(cloud.side, kind)
     fitted = course.choice.predict(curve) * chosen.factor
     label = f"{metric_name(cloud.sample.metric)} ({chosen.unit})".replace(" ()", "")

@@ -27,9 +27,9 @@ class Table(View[Listing]):
 
     def cut(self, subject: Subject) -> Listing:
         """The complete table."""
-        if not (found := listing(subject)):
+        if not (table := listing(subject)):
             raise Unfit("it lists what was measured, and there is nothing")
-        return found
+        return table
 
     def table(self, data: Listing) -> Listing:
         """The table cut to ``rows``, which a page can sort and search."""
@@ -53,19 +53,13 @@ class Table(View[Listing]):
 
         table = self.table(data)
         shown = [number for number, column in enumerate(table.columns) if not column.apart]
-        heads = "".join(
-            f"<th>{escape(title)}</th>"
-            for title in ("benchmark", *(table.columns[number].title for number in shown))
-        )
-        rows = "".join(
-            f"<tr><th>{escape(row.name)}</th>"
-            + "".join(
-                f"<td>{escape(cell.said) if (cell := row.cells[number]) else ''}</td>"
-                for number in shown
-            )
-            + "</tr>"
-            for row in table.rows
-        )
+        titles = ["benchmark", *(table.columns[number].title for number in shown)]
+        heads = "".join(f"<th>{escape(title)}</th>" for title in titles)
+        rows = ""
+        for row in table.rows:
+            cells = [row.cells[number] for number in shown]
+            values = "".join(f"<td>{escape(cell.said) if cell else ''}</td>" for cell in cells)
+            rows += f"<tr><th>{escape(row.name)}</th>{values}</tr>"
         return Div(
             text=f"<table><caption>{escape(table.caption)}</caption><tr>{heads}</tr>{rows}</table>",
             disable_math=True,
