@@ -70,21 +70,24 @@ class Branches:
         """A page for each, the newest first; they are cheap to make beside what they are made from,
         so that they are their own keys.
         """
-        found = list(islice(self._found(), MOST_BRANCHES))
+        unmerged = list(islice(self._found(), MOST_BRANCHES))
         pairs = [
-            CommitPair(one.base, one.measured[0], environment)
-            for one in found
-            if one.base
-            for environment in one.environments
+            CommitPair(branch.base, branch.measured[0], environment)
+            for branch in unmerged
+            if branch.base
+            for environment in branch.environments
         ]
         self._verdicts = Verdicts(self._repository).of(pairs)
         wanted = {
             commit
-            for one in found
-            for commit in (*one.measured[:MOST_LISTED_COMMITS], *([one.base] if one.base else []))
+            for branch in unmerged
+            for commit in (
+                *branch.measured[:MOST_LISTED_COMMITS],
+                *([branch.base] if branch.base else []),
+            )
         }
         self._details = self._repository.project.describe(wanted)
-        return [self._page(one) for one in found]
+        return [self._page(branch) for branch in unmerged]
 
     @property
     def listed(self) -> BranchList:
@@ -116,14 +119,14 @@ class Branches:
         """
         repository = self._repository
         kinds = {
-            (one.job.key, one.environment.fingerprint)
-            for one in repository.index.headers([measured[0]])
+            (header.job.key, header.environment.fingerprint)
+            for header in repository.index.headers([measured[0]])
         }
         before = repository.with_profiles(chain([left], repository.project.ancestors(left)))
         for commit in islice(before, BACK):
             shared = {
-                (one.job.key, one.environment.fingerprint)
-                for one in repository.index.headers([commit])
+                (header.job.key, header.environment.fingerprint)
+                for header in repository.index.headers([commit])
             } & kinds
             if shared:
                 return _Branch(
@@ -157,19 +160,19 @@ class Branches:
             for word in ("degradation", "improvement", "suspected", "accepted")
             if word in words
         ]
-        known = sum(word in (*MOVING, "accepted", "same") for word in words)
+        decided = sum(word in (*MOVING, "accepted", "same") for word in words)
         if not words:
             sentence = "nothing before it to compare with"
         else:
             changes = tallied(counts) or "no change found"
-            sentence = f"{changes}; {known:,} of {counted(len(words), 'comparison')} decided"
+            sentence = f"{changes}; {decided:,} of {counted(len(words), 'comparison')} decided"
         if unmerged.base:
             by = self._repository.criteria(
                 State(unmerged.base), State(unmerged.measured[0])
             ).judged_by
-            sentence = ". ".join(
-                filter(None, ["; ".join(filter(None, [accepting(by), sentence])), criteria(by)])
-            )
+            sentence = "; ".join(filter(None, [accepting(by), sentence]))
+            sentence = ". ".join(filter(None, [sentence, criteria(by)]))
+        unchanged = "same" if decided else ""
         branch = model.BranchData(
             name=shorten(unmerged.ref.name, template.BENCHMARK_NAME),
             url=f"branches/{template.slug(unmerged.ref.name, of=unmerged.ref.reference)}.html",
@@ -179,7 +182,7 @@ class Branches:
             commits=len(unmerged.commits),
             measured=len(unmerged.measured),
             sentence=sentence,
-            word=next((word for word, _ in counts), "same" if known else ""),
+            word=next((word for word, _ in counts), unchanged),
         )
         return BranchPage(
             branch=branch,
@@ -200,14 +203,16 @@ class Branches:
         number = self._published.get(
             _PublishedSeries(verdict.series, verdict.uid, verdict.size, verdict.metric, environment)
         )
-        known = contents.environments.get(environment)
+        place = environment[: template.ID_DIGITS_SHOWN]
+        if environment in contents.environments:
+            place = contents.environments[environment].name
         benchmark = shorten(name + size, template.BENCHMARK_NAME)
         if number is not None:
             benchmark = contents.benchmark(contents.record.series[number])
         return model.MovedData(
             benchmark=benchmark,
             metric=shorten(metric_name(verdict.metric), template.BENCHMARK_NAME),
-            environment=known.name if known else environment[: template.ID_DIGITS_SHOWN],
+            environment=place,
             url=None if number is None else contents.urls[number],
             since=self._commit(branch.base or ""),
             levels=levels,

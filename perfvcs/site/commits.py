@@ -34,34 +34,34 @@ MOST_COMMITS = 20
 
 def changes_key(contents: Contents) -> str:
     """A digest of all changes with their status."""
-    found = []
+    changes = []
     for number, turn in contents.found:
         status = contents.statuses[number][turn]
         series = contents.record.series[number]
-        about = [
+        head = [
             contents.urls[number],
             contents.environment(series).name,
             status.state,
             status.reason,
         ]
-        found.append([*about, *fields(series.findings[turn])])
-    return digest(packed(found))
+        changes.append([*head, *fields(series.findings[turn])])
+    return digest(packed(changes))
 
 
 def changes_page(contents: Contents) -> ChangesData:
     """The page of all changes, the newest commits first."""
-    found = {
+    by_state = {
         "open": contents.having("open"),
         "accepted": contents.having("accepted"),
         "past": contents.having("over", "improvement"),
     }
     room, left_out = MOST_CHANGES, 0
-    for name, pairs in found.items():
-        found[name] = pairs[:room]
-        left_out += len(pairs) - len(found[name])
-        room -= len(found[name])
+    for name, pairs in by_state.items():
+        by_state[name] = pairs[:room]
+        left_out += len(pairs) - len(by_state[name])
+        room -= len(by_state[name])
     return ChangesData(
-        **{name: contents.groups(pairs) for name, pairs in found.items()}, left_out=left_out
+        **{name: contents.groups(pairs) for name, pairs in by_state.items()}, left_out=left_out
     )
 
 
@@ -74,11 +74,11 @@ class Commits:
     @cached_property
     def _judged(self) -> dict[int, list[tuple[int, int]]]:
         """By measured place, series and turn of what was compared there with the commit before."""
-        found = defaultdict(list)
+        compared = defaultdict(list)
         for number, series in enumerate(self.contents.record.series):
             for turn in series.verdicts:
-                found[int(series.places[turn])].append((number, turn))
-        return found
+                compared[int(series.places[turn])].append((number, turn))
+        return compared
 
     @cached_property
     def _every(self) -> list[int]:
@@ -92,25 +92,28 @@ class Commits:
         ).tolist()
         return every
 
-    def _found(self, number: int) -> dict[tuple[int, int], commitverdicts.Judged]:
+    def _comparisons(self, number: int) -> dict[tuple[int, int], commitverdicts.Judged]:
         """The comparisons at a measured commit, by series and turn, the most important first; a
         curve counts once.
         """
         contents = self.contents
-        found = {}
+        comparisons = {}
         for which, turn in self._judged.get(number, []):
             series = contents.record.series[which]
             verdict = series.verdicts[turn]
             called = contents.benchmark(series, sized=verdict.at is None)
-            found[which, turn] = commitverdicts.Judged(
+            comparisons[which, turn] = commitverdicts.Judged(
                 series, verdict, called, contents.environment(series).name
             )
         ordered = sorted(
-            found.items(), key=lambda pair: (pair[1].rank, pair[1].verdict.at is None, pair[0])
+            comparisons.items(),
+            key=lambda pair: (pair[1].rank, pair[1].verdict.at is None, pair[0]),
         )
-        first = {one.curve: where for where, one in reversed(ordered)}
+        first = {comparison.curve: where for where, comparison in reversed(ordered)}
         return {
-            where: one for where, one in ordered if one.curve is None or first[one.curve] == where
+            where: comparison
+            for where, comparison in ordered
+            if comparison.curve is None or first[comparison.curve] == where
         }
 
     @cached_property
@@ -122,11 +125,11 @@ class Commits:
     def _steps(self) -> tuple[dict[int, list[tuple[int, int]]], dict[int, list[tuple[int, int]]]]:
         """By measured place, the changes that are laid to it, and those that may be its as well."""
         contents, measured = self.contents, self.contents.record.measured
-        own: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        attributed: dict[int, list[tuple[int, int]]] = defaultdict(list)
         may: dict[int, list[tuple[int, int]]] = {place: [] for place in measured}
         for pair in contents.found:
             finding = contents.finding(*pair)
-            own[finding.turn].append(pair)
+            attributed[finding.turn].append(pair)
             if finding.commits <= MOST_COMMITS:
                 first, last = (
                     bisect_left(measured, contents.places[finding.first]),
@@ -135,25 +138,25 @@ class Commits:
                 for place in measured[first:last]:
                     if place != finding.turn:
                         may[place].append(pair)
-        return own, may
+        return attributed, may
 
     def key(self, number: int) -> str:
         """A digest of all that the page of a measured commit is made from."""
         contents, turn = self.contents, self._turns[number]
-        own, may = self._steps
-        steps = [self._about(*pair) for pair in own[number]]
+        attributed, may = self._steps
+        steps = [self._about(*pair) for pair in attributed[number]]
         possible = [contents.possible(*pair) for pair in may[number][:MAY]]
         judged = []
         for which, at in self._judged.get(number, []):
             series = contents.record.series[which]
             before = contents.record.commits[series.places[at - 1]]
-            about = [
+            head = [
                 contents.urls[which],
                 contents.environment(series).name,
                 before,
                 float(series.levels[at]),
             ]
-            judged.append([*about, series.verdicts[at]])
+            judged.append([*head, series.verdicts[at]])
         near = [
             contents.record.commits[other]
             for other in (self._near(turn - 1), self._near(turn + 1))
@@ -191,14 +194,14 @@ class Commits:
     def page(self, number: int) -> Revision:
         """The page of a measured commit."""
         contents, turn = self.contents, self._turns[number]
-        own, may = self._steps
+        attributed, may = self._steps
         diff = contents.diffs.of(contents.record.commits[number]).first(MOST_FILES)
-        found = self._found(number)
-        judged, moved = (
-            list(found.values()),
-            [pair for pair, one in found.items() if one.verdict.word in MOVING],
-        )
-        left_out = max(0, len(own[number]) - LISTED_STEPS) + max(0, len(moved) - MOST_SERIES)
+        comparisons = self._comparisons(number)
+        judged = list(comparisons.values())
+        moved = [
+            pair for pair, comparison in comparisons.items() if comparison.verdict.word in MOVING
+        ]
+        left_out = max(0, len(attributed[number]) - LISTED_STEPS) + max(0, len(moved) - MOST_SERIES)
         around = [
             None if other is None else contents.commit(other)
             for other in (self._near(turn - 1), self._near(turn + 1))
@@ -208,7 +211,7 @@ class Commits:
             parents=list(contents.record.details[contents.record.commits[number]].parents),
             files=diff.files,
             more=diff.more,
-            steps=[contents.with_suspects(*pair) for pair in own[number][:LISTED_STEPS]],
+            steps=[contents.with_suspects(*pair) for pair in attributed[number][:LISTED_STEPS]],
             may=[contents.possible(*pair) for pair in may[number][:MAY]],
             moved=[self._row(*pair) for pair in moved[:MOST_SERIES]],
             left_out=left_out,
@@ -217,7 +220,7 @@ class Commits:
             rest=commitverdicts.rest(
                 judged, self._every[number] - len(self._judged.get(number, []))
             ),
-            next=self._next(number, found),
+            next=self._next(number, comparisons),
             before=around[0],
             after=around[1],
             blamed=contents.blamed.get(contents.record.commits[number], []),
@@ -227,23 +230,19 @@ class Commits:
         """The first sentence, and what the commit does to its own judge."""
         commits, before = self.contents.record.commits, self._near(self._turns[number] - 1)
         by = JudgedBy() if before is None else self.contents.judge(commits[before], commits[number])
-        said = f"{text}." if (text := criteria(by)) else ""
-        return " ".join(
-            filter(
-                None,
-                [
-                    f"{own}:" if (own := accepting(by)) else "",
-                    commitverdicts.sentence(judged),
-                    said,
-                ],
-            )
-        )
+        acceptance, judge = accepting(by), criteria(by)
+        sentences = [commitverdicts.sentence(judged)]
+        if acceptance:
+            sentences.insert(0, f"{acceptance}:")
+        if judge:
+            sentences.append(f"{judge}.")
+        return " ".join(sentences)
 
     def _next(self, number: int, moved: Mapping[tuple[int, int], commitverdicts.Judged]) -> str:
         """The next command for the most important change; empty if nothing changed."""
         contents = self.contents
-        for (which, turn), one in moved.items():
-            if one.word in commitverdicts.MOVED_VERDICTS:
+        for (which, turn), comparison in moved.items():
+            if comparison.word in commitverdicts.MOVED_VERDICTS:
                 before = int(contents.record.series[which].places[turn - 1])
                 pair = f"{contents.short(before)} {contents.short(number)}"
                 between = number - before - 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -67,19 +67,20 @@ def sentence(judged: Sequence[Judged]) -> str:
     """The most important change with its effect and interval, in a sentence."""
     if not judged:
         return "Nothing before this commit to compare with."
-    moved = sorted((one for one in judged if one.word in MOVED_VERDICTS), key=lambda one: one.rank)
-    open_ones = sum(one.word not in (*MOVED_VERDICTS, "same", "accepted") for one in judged)
+    words = Counter(comparison.word for comparison in judged)
+    moved = [comparison for comparison in judged if comparison.word in MOVED_VERDICTS]
+    open_count = len(judged) - len(moved) - words["same"] - words["accepted"]
     if not moved:
-        if not open_ones:
+        if not open_count:
             return (
                 f"Nothing changed: {counted(len(judged), 'comparison is', 'comparisons are')} the"
                 " same."
             )
-        few = f"{open_ones:,} of {counted(len(judged), 'comparison')}"
-        return f"No change is shown, and {few} {plural(open_ones, 'is', 'are')} open."
-    first = moved[0]
+        few = f"{open_count:,} of {counted(len(judged), 'comparison')}"
+        return f"No change is shown, and {few} {plural(open_count, 'is', 'are')} open."
+    first = min(moved, key=lambda comparison: comparison.rank)
     size = change(first.verdict.effect or 0.0, first.verdict.low, first.verdict.high)
-    worse, better = (sum(one.word == word for one in moved) for word in MOVED_VERDICTS)
+    worse, better = (words[word] for word in MOVED_VERDICTS)
     rest = f"; {worse:,} worse and {better:,} better in all" if len(moved) > 1 else ""
     became = "became worse" if first.word == "degradation" else "became better"
     return (
@@ -95,22 +96,28 @@ def jobs(judged: Sequence[Judged]) -> list[JobTotal]:
     groups: dict[tuple[str, str, str], dict[str, list[Judged]]] = defaultdict(
         lambda: defaultdict(list)
     )
-    for one in judged:
-        line = one.series.line
-        if one.verdict.baseline and one.verdict.target and line.better != "none":
-            groups[line.job.label, line.job.collector, one.environment][line.metric].append(one)
-    found = []
+    for comparison in judged:
+        line = comparison.series.line
+        if comparison.verdict.baseline and comparison.verdict.target and line.better != "none":
+            groups[line.job.label, line.job.collector, comparison.environment][line.metric].append(
+                comparison
+            )
+    ranked = []
     for (label, _, environment), metrics in groups.items():
         metric = min(metrics, key=metric_rank)
         rows = metrics[metric]
         # a whole contains its units
-        parts = [one for one in rows if is_whole(label, one.series.line.uid)] or rows
-        before, after = (
-            sum(getattr(one.verdict, side) for one in parts) for side in ("baseline", "target")
-        )
-        counts = [sum(one.word == word for one in rows) for word in MOVED_VERDICTS]
+        parts = [
+            comparison for comparison in rows if is_whole(label, comparison.series.line.uid)
+        ] or rows
+        before = sum(comparison.verdict.baseline or 0.0 for comparison in parts)
+        after = sum(comparison.verdict.target or 0.0 for comparison in parts)
+        words = Counter(comparison.word for comparison in rows)
+        counts = [words[word] for word in MOVED_VERDICTS]
         worse = (after > before) == (rows[0].series.line.better == "lower")
-        direction = ("degradation" if worse else "improvement") if any(counts) else ""
+        direction = ""
+        if any(counts):
+            direction = "degradation" if worse else "improvement"
         total = JobTotal(
             job=shorten(label, NAME_CHARACTERS),
             environment=environment,
@@ -122,31 +129,30 @@ def jobs(judged: Sequence[Judged]) -> list[JobTotal]:
             levels=step(before, after, rows[0].series.line.unit).replace("->", "→"),
             direction=direction,
         )
-        found.append(((not any(counts), -abs(after / before - 1)), total))
-    return [total for _, total in sorted(found, key=lambda pair: pair[0])][:JOBS]
+        ranked.append(((not any(counts), -abs(after / before - 1)), total))
+    return [total for _, total in sorted(ranked, key=lambda pair: pair[0])][:JOBS]
 
 
 def rest(judged: Sequence[Judged], alone: int) -> str:
     """One line for everything else, with the bound that it rules out."""
-    same = [one.verdict for one in judged if one.word == "same"]
+    same = [comparison.verdict for comparison in judged if comparison.word == "same"]
     bounds = [
-        max(abs(one.low), abs(one.high))
-        for one in same
-        if one.low is not None and one.high is not None
+        max(abs(verdict.low), abs(verdict.high))
+        for verdict in same
+        if verdict.low is not None and verdict.high is not None
     ]
-    open_ones = sum(
-        one.word not in (*MOVED_VERDICTS, "same", "accepted", "suspected") for one in judged
-    )
-    said = []
+    closed = (*MOVED_VERDICTS, "same", "accepted", "suspected")
+    open_comparisons = sum(comparison.word not in closed for comparison in judged)
+    parts = []
     if same:
         bound = (
             f", none moved by more than {percent_of(max(bounds))}"
             if len(bounds) == len(same)
             else ""
         )
-        said.append(f"{counted(len(same), 'series is', 'series are')} the same{bound}")
-    if open_ones:
-        said.append(f"{counted(open_ones, 'is', 'are')} open")
+        parts.append(f"{counted(len(same), 'series is', 'series are')} the same{bound}")
+    if open_comparisons:
+        parts.append(f"{counted(open_comparisons, 'is', 'are')} open")
     if alone:
-        said.append(f"{counted(alone, 'has', 'have')} nothing before to compare with")
-    return f"{'; '.join(said)}." if said else ""
+        parts.append(f"{counted(alone, 'has', 'have')} nothing before to compare with")
+    return f"{'; '.join(parts)}." if parts else ""

@@ -59,11 +59,11 @@ def _blamed(repository: Repository) -> dict[str, list[str]]:
     from perfvcs.locate.blame.blames import every
     from perfvcs.reports.blame import named
 
-    found: dict[str, list[str]] = {}
-    for one in every(repository):
-        if said := named(one):
-            found.setdefault(one.target, []).append(f"{said}, since {one.baseline[:10]}")
-    return found
+    blamed: dict[str, list[str]] = {}
+    for result in every(repository):
+        if function := named(result):
+            blamed.setdefault(result.target, []).append(f"{function}, since {result.baseline[:10]}")
+    return blamed
 
 
 class Contents:
@@ -136,23 +136,23 @@ class Contents:
     @cached_property
     def related(self) -> dict[tuple[str, str], list[tuple[str, SeriesRecord]]]:
         """The pages of each unit of a benchmark, wall time first, each with its first series."""
-        found: dict[tuple[str, str], list[tuple[str, SeriesRecord]]] = defaultdict(list)
+        related: dict[tuple[str, str], list[tuple[str, SeriesRecord]]] = defaultdict(list)
         for url, numbers in self.pages.items():
             series = self.record.series[numbers[0]]
-            found[series.line.job.label, series.line.uid].append((url, series))
-        for pages in found.values():
+            related[series.line.job.label, series.line.uid].append((url, series))
+        for pages in related.values():
             pages.sort(
                 key=lambda page: (metric_rank(page[1].line.metric), page[1].line.size or 0, page[0])
             )
-        return found
+        return related
 
     @cached_property
     def pages(self) -> dict[str, list[int]]:
         """The series of each page of a series, by its address."""
-        found: dict[str, list[int]] = defaultdict(list)
+        pages: dict[str, list[int]] = defaultdict(list)
         for number, url in enumerate(self.urls):
-            found[url].append(number)
-        return found
+            pages[url].append(number)
+        return pages
 
     @cached_property
     def found(self) -> list[tuple[int, int]]:
@@ -278,10 +278,10 @@ class Contents:
         step, finding = self.step(number, turn), self.finding(number, turn)
         if step.state != "open" or "turns" in step.detectors:
             return step
-        found = self._suspicions.of(finding, self.record.series[number].line)
+        commits = self._suspicions.of(finding, self.record.series[number].line)
         suspects = [
-            model.SuspectData(self._about(about), shorten(reasons(why), REASON_CHARACTERS))
-            for about, why in found
+            model.SuspectData(self._about(commit), shorten(reasons(why), REASON_CHARACTERS))
+            for commit, why in commits
         ]
         return msgspec.structs.replace(step, suspects=suspects)
 
@@ -308,7 +308,7 @@ class Contents:
         """
         series = self.record.series[number]
         place = int(series.places[turn])
-        found = cell_of(
+        verdict = cell_of(
             series,
             turn,
             self.value(series, turn),
@@ -316,24 +316,24 @@ class Contents:
         )
         for step, finding in enumerate(series.findings):
             if finding.turn == place:
-                one = self.step(number, step)
-                lasting = f"lasting {one.word}" if one.word != "drift" else "drift"
+                change = self.step(number, step)
+                lasting = f"lasting {change.word}" if change.word != "drift" else "drift"
                 return msgspec.structs.replace(
-                    found, detail=f"{found.detail}; {lasting}: {one.levels}, {one.change}"
+                    verdict, detail=f"{verdict.detail}; {lasting}: {change.levels}, {change.change}"
                 )
-        return found
+        return verdict
 
     def groups(self, pairs: Iterable[tuple[int, int]]) -> list[model.GroupData]:
         """Changes by their commits, with the files of these."""
-        pairs, found = list(pairs), []
+        pairs, groups = list(pairs), []
         self.diffs.fetch(self.record.commits[self.finding(*pair).turn] for pair in pairs)
         for place, same in groupby(pairs, key=lambda pair: self.finding(*pair).turn):
             diff = self.diffs.of(self.record.commits[place]).first(GROUPED)
             steps = _joined(self.with_suspects(*pair) for pair in same)
-            found.append(
+            groups.append(
                 model.GroupData(self.commit(place), diff.files, diff.more, steps, _overall(steps))
             )
-        return found
+        return groups
 
     def count(self, pairs: Iterable[tuple[int, int]]) -> int:
         """The number of changes; one that several environments show counts once."""
@@ -349,13 +349,13 @@ def _joined(steps: Iterable[model.StepData]) -> list[model.StepData]:
     """Changes of one commit, each benchmark's once: the first, with what it is in other
     environments.
     """
-    found: dict[tuple[str, ...], model.StepData] = {}
+    by_change: dict[tuple[str, ...], model.StepData] = {}
     for step in steps:
         what = (step.url, step.word, step.direction, step.state)
-        if (first := found.setdefault(what, step)) is not step:
+        if (first := by_change.setdefault(what, step)) is not step:
             elsewhere = model.Elsewhere(step.environment, step.change, step.levels)
-            found[what] = msgspec.structs.replace(first, also=[*first.also, elsewhere])
-    return list(found.values())
+            by_change[what] = msgspec.structs.replace(first, also=[*first.also, elsewhere])
+    return list(by_change.values())
 
 
 def _overall(steps: Iterable[model.StepData]) -> list[model.OverallData]:
@@ -364,10 +364,10 @@ def _overall(steps: Iterable[model.StepData]) -> list[model.OverallData]:
     for step in steps:
         if step.effect > -1:
             alike[step.metric, step.direction].append(log1p(step.effect))
-    found = [(what, logs) for what, logs in alike.items() if len(logs) > 1]
+    shared = [(what, logs) for what, logs in alike.items() if len(logs) > 1]
     means = [
         (what, len(logs), expm1(sum(logs) / len(logs)))
-        for what, logs in sorted(found, key=lambda one: -len(one[1]))
+        for what, logs in sorted(shared, key=lambda pair: -len(pair[1]))
     ]
     return [
         model.OverallData(metric, direction, count, mean, percent(mean))

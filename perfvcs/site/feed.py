@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections import Counter
 from datetime import UTC, datetime
 from html import escape
 from urllib.parse import urlsplit
@@ -90,11 +91,9 @@ def feed(contents: Contents, title: str, base_url: str) -> bytes:
 
 def _entry(group: GroupData, home: str, root: str) -> str:
     commit = group.commit
-    words = {
-        word: sum(step.word == word for step in group.steps)
-        for word in ("degradation", "improvement", "drift")
-    }
-    counted = tallied((word, count) for word, count in words.items() if count)
+    words = Counter(step.word for step in group.steps)
+    listed = [word for word in ("degradation", "improvement", "drift") if words[word]]
+    counted = tallied((word, words[word]) for word in listed)
     address = f"{root}{commit.url or 'changes.html'}"
     name = f"{home}{commit.url}" if root else f"urn:uuid:{uuid.uuid5(SPACE, home + commit.id)}"
     more = (

@@ -22,7 +22,7 @@ METRIC_CHARACTERS = 60
 
 REASON_CHARACTERS = 200
 
-TEXTS = {"inconclusive": "?", "not comparable": "✕"}
+TEXTS = {"same": "=", "inconclusive": "?", "not comparable": "✕"}
 
 
 class ChangeFigures(NamedTuple):
@@ -98,5 +98,7 @@ def cell(verdict: Verdict, word: str, value: str, before: str) -> model.CellData
         else f" ({shorten(verdict.reason, REASON_CHARACTERS)})"
     )
     detail = f"{value}, {word}{moved} against {before}{reason}"
-    text = "=" if word == "same" else TEXTS.get(word) or (word if size is None else percent(size))
+    text = word if size is None else percent(size)
+    if word in TEXTS:
+        text = TEXTS[word]
     return model.CellData(word, text, value, detail, size, low, high)

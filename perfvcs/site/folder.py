@@ -63,11 +63,11 @@ def digest(*parts: bytes) -> str:
 
     SHA-256, which processors have: every byte of a site goes through it.
     """
-    found = sha256(usedforsecurity=False)
+    hasher = sha256(usedforsecurity=False)
     for part in parts:
-        found.update(len(part).to_bytes(8, "little"))
-        found.update(part)
-    return found.hexdigest()[:DIGEST]
+        hasher.update(len(part).to_bytes(8, "little"))
+        hasher.update(part)
+    return hasher.hexdigest()[:DIGEST]
 
 
 def packed(*values: Any) -> bytes:
@@ -119,24 +119,24 @@ class Folder:
         Foreign.
         """
         files, pending = self._manifest.files, set(self._manifest.pending)
-        found, foreign = [], []
+        outdated, foreign = [], []
         for output in outputs:
             sizes = [self._size(path) for path in output.paths]
             entries = [files.get(path) for path in output.paths]
-            known = zip(output.paths, sizes, entries, strict=True)
+            written = zip(output.paths, sizes, entries, strict=True)
             foreign += [
                 path
-                for path, size, entry in known
+                for path, size, entry in written
                 if size == A_FOLDER or (size is not None and entry is None and path not in pending)
             ]
             if any(
                 entry is None or entry.key != output.key or size != entry.size
                 for size, entry in zip(sizes, entries, strict=True)
             ):
-                found.append(output)
+                outdated.append(output)
         if foreign:
             raise Foreign(f"{_listed(foreign)} in {self.path} would be overwritten: {FOLDER_CURE}")
-        return found
+        return outdated
 
     def begin(self, generator: str, outputs: Sequence[Output]) -> None:
         """Note what is about to be written, so that it is known as ours even if nothing more can be
@@ -181,12 +181,12 @@ class Folder:
 
         Returns how many files went, and how many were left because somebody had changed them.
         """
-        kept = {path for output in outputs for path in output.paths}
+        wanted = {path for output in outputs for path in output.paths}
         gone = left = 0
         for path in [
             path
             for path in {**self._manifest.files, **dict.fromkeys(self._manifest.pending)}
-            if path not in kept
+            if path not in wanted
         ]:
             entry = self._manifest.files.pop(path, None)
             if PATH.fullmatch(path) and self._size(path) not in (None, A_FOLDER):
@@ -342,22 +342,22 @@ def _manifest(path: Path, top: int) -> Manifest | None:
     except OSError:
         raise Foreign(f"{path / SITE_MANIFEST} was not written by perfvcs: {FOLDER_CURE}") from None
     with open(number, "rb") as file:
-        about = os.fstat(number)
+        opened = os.fstat(number)
         try:
-            if not stat.S_ISREG(about.st_mode) or about.st_size > LARGEST_MANIFEST:
+            if not stat.S_ISREG(opened.st_mode) or opened.st_size > LARGEST_MANIFEST:
                 raise msgspec.ValidationError
-            found = msgspec.json.decode(file.read(), type=Manifest)
+            written = msgspec.json.decode(file.read(), type=Manifest)
         except UNDECODABLE:
             raise Foreign(
                 f"{path / SITE_MANIFEST} is damaged, and without it nobody knows which files"
                 f" perfvcs wrote: remove {path}"
             ) from None
-    if found.format != SITE_FORMAT:
+    if written.format != SITE_FORMAT:
         raise Foreign(
-            f"{path} was published by another version ({shorten(found.format, 40)}): remove it, or"
-            " update perfvcs"
+            f"{path} was published by another version ({shorten(written.format, 40)}): remove it,"
+            " or update perfvcs"
         )
-    return found
+    return written
 
 
 def _sizes(folder: int) -> dict[str, int]:

@@ -78,21 +78,20 @@ def _diffs(listed: str) -> dict[str, Diff]:
     """The output of LOG: per commit its id, then pairs of status and path, each with a NUL behind
     it.
     """
-    found: dict[str, list[tuple[str, str]]] = {}
+    changes: dict[str, list[tuple[str, str]]] = {}
     files: list[tuple[str, str]] = []
     tokens = iter(listed.split("\0"))
     for token in tokens:
         if token.startswith(START):
-            files = found[token[1:]] = []
+            files = changes[token[1:]] = []
         elif status := token.strip("\n"):
             files.append((status[:1], next(tokens)))
-    return {
-        commit: Diff(
-            [FileData(status, shorten(path, PATH_WIDTH)) for status, path in files[:MOST_FILES]],
-            max(0, len(files) - MOST_FILES),
-        )
-        for commit, files in found.items()
-    }
+    return {commit: _diff(files) for commit, files in changes.items()}
+
+
+def _diff(files: list[tuple[str, str]]) -> Diff:
+    listed = [FileData(status, shorten(path, PATH_WIDTH)) for status, path in files[:MOST_FILES]]
+    return Diff(listed, max(0, len(files) - MOST_FILES))
 
 
 @dataclass(frozen=True)
@@ -135,9 +134,9 @@ def guessed(address: str) -> Forge:
     is not known.
     """
     if SHORT_FORM.fullmatch(address) and "://" not in address:
-        found = SHORT_FORM.fullmatch(address)
-        assert found is not None
-        scheme, host, path, port = "ssh", found["host"].lower(), found["path"], None
+        parsed = SHORT_FORM.fullmatch(address)
+        assert parsed is not None
+        scheme, host, path, port = "ssh", parsed["host"].lower(), parsed["path"], None
     else:
         try:
             parts = urlsplit(address)

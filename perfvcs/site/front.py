@@ -41,15 +41,12 @@ PAGES = 4000  # that are linked
 
 def key(contents: Contents, newest: int) -> str:
     """A digest of all that the front page is made from."""
-    parts = [
-        packed(
-            newest,
-            [
-                [place if place is None else contents.record.commits[place] for place in own]
-                for own in _versions(contents, newest)
-            ],
+    versions = []
+    for places in _versions(contents, newest):
+        versions.append(
+            [None if place is None else contents.record.commits[place] for place in places]
         )
-    ]
+    parts = [packed(newest, versions)]
     parts += [packed(notes(contents), len(contents.record.measured), _values(contents))]
     for number, series in enumerate(contents.record.series):
         environment = contents.environment(series)
@@ -63,8 +60,10 @@ def key(contents: Contents, newest: int) -> str:
             packed([series.verdicts.get(turn) for turn in range(len(series.places))[last]]),
         ]
         statuses = contents.statuses[number]
-        found = zip(series.findings, statuses, strict=True)
-        parts.append(packed([(*fields(one), stand.state, stand.reason) for one, stand in found]))
+        changes = zip(series.findings, statuses, strict=True)
+        parts.append(
+            packed([(*fields(finding), stand.state, stand.reason) for finding, stand in changes])
+        )
     return digest(*parts)
 
 
@@ -80,9 +79,9 @@ def page(contents: Contents, newest: int) -> Front:
         sentence=_sentence(contents, contents.count(states["open"])),
         **{name: contents.count(states[state]) for name, state in TILES.items()},
         newest=contents.commit(record.measured[-1]),
-        shared=all(own == versions[0] for own in versions),
+        shared=all(row == versions[0] for row in versions),
         versions=[
-            [None if place is None else contents.commit(place) for place in own] for own in versions
+            [None if place is None else contents.commit(place) for place in row] for row in versions
         ],
         environments=environments,
         rows=[_row(contents, number, versions, numbers) for number in chosen],
@@ -114,8 +113,8 @@ def _chosen(contents: Contents, most: int) -> tuple[list[int], int]:
             metric_rank(all_series[number].line.metric),
         ),
     )
-    kept = set(grave[:most])
-    return [number for number in ordered if number in kept], max(0, len(ordered) - most)
+    chosen = set(grave[:most])
+    return [number for number in ordered if number in chosen], max(0, len(ordered) - most)
 
 
 def _versions(contents: Contents, newest: int) -> list[list[int | None]]:
@@ -124,14 +123,17 @@ def _versions(contents: Contents, newest: int) -> list[list[int | None]]:
     """
     import numpy as np
 
-    own: dict[str, list[NDArray[np.int64]]] = {
+    by_environment: dict[str, list[NDArray[np.int64]]] = {
         fingerprint: [] for fingerprint in contents.environments
     }
     for series in contents.record.series:
-        own[series.line.environment.fingerprint].append(series.places[-newest:])
-    found = [np.unique(np.concatenate(places))[-newest:][::-1].tolist() for places in own.values()]
-    longest = max(map(len, found))
-    return [[*places, *[None] * (longest - len(places))] for places in found]
+        by_environment[series.line.environment.fingerprint].append(series.places[-newest:])
+    newest_places = [
+        np.unique(np.concatenate(places))[-newest:][::-1].tolist()
+        for places in by_environment.values()
+    ]
+    longest = max(map(len, newest_places))
+    return [[*places, *[None] * (longest - len(places))] for places in newest_places]
 
 
 def _values(contents: Contents) -> int:
@@ -140,13 +142,13 @@ def _values(contents: Contents) -> int:
 
 def _current(contents: Contents) -> list[int]:
     """The series that was measured last, for each page and environment."""
-    found: dict[tuple[str, str], int] = {}
+    newest: dict[tuple[str, str], int] = {}
     for number, series in enumerate(contents.record.series):
         place = (contents.urls[number], series.line.environment.fingerprint)
-        other = found.get(place)
+        other = newest.get(place)
         if other is None or contents.record.series[other].places[-1] <= series.places[-1]:
-            found[place] = number
-    return list(found.values())
+            newest[place] = number
+    return list(newest.values())
 
 
 def _order(contents: Contents, number: int) -> tuple[object, ...]:
@@ -162,7 +164,9 @@ def _order(contents: Contents, number: int) -> tuple[object, ...]:
 
 
 def _gravity(contents: Contents, number: int) -> int:
-    return min((GRAVITY[one.state] for one in contents.statuses[number]), default=len(GRAVITY))
+    return min(
+        (GRAVITY[status.state] for status in contents.statuses[number]), default=len(GRAVITY)
+    )
 
 
 def _row(
@@ -170,9 +174,9 @@ def _row(
 ) -> RowData:
     series = contents.record.series[number]
     # among the newest of its environment are none but its own newest
-    own = series.places[-len(versions[0]) :].tolist()
-    turns = {place: len(series.places) - len(own) + turn for turn, place in enumerate(own)}
-    statuses = [one.state for one in contents.statuses[number]]
+    newest = series.places[-len(versions[0]) :].tolist()
+    turns = {place: len(series.places) - len(newest) + turn for turn, place in enumerate(newest)}
+    statuses = [status.state for status in contents.statuses[number]]
     environment = environments[series.line.environment.fingerprint]
     return RowData(
         benchmark=contents.benchmark(series),
@@ -216,19 +220,19 @@ def _sentence(contents: Contents, count: int) -> str:
 
 def notes(contents: Contents) -> list[str]:
     """Notes on series that could not be examined."""
-    record, found = contents.record, []
+    record, sentences = contents.record, []
     if record.unusable:
-        found.append(
+        sentences.append(
             f"Left out: {counted(record.unusable, 'value')} with a zero, negative or infinite"
             " measurement."
         )
     if record.unjudged:
-        found.append(
+        sentences.append(
             f"{record.unjudged:,} older values were not compared with the one before; `perf check`"
             " does that."
         )
     if contents.shallow:
-        found.append(
+        sentences.append(
             "This was published from a clone without its whole history: older commits are missing."
         )
     if record.aside:
@@ -237,8 +241,8 @@ def notes(contents: Contents) -> list[str]:
             if record.aside != 1
             else "commit is on a branch that was"
         )
-        found.append(f"{record.aside:,} measured {were} merged, and not on this line.")
-    return found
+        sentences.append(f"{record.aside:,} measured {were} merged, and not on this line.")
+    return sentences
 
 
 def about_page(contents: Contents) -> AboutPage:

@@ -47,10 +47,8 @@ def drawings(all_series: Sequence[SeriesRecord]) -> list[SeriesDrawing]:
     """The drawings of series, in their order."""
     import numpy as np
 
-    levels, reach = (
-        np.concatenate([getattr(series, name) for series in all_series])
-        for name in ("levels", "reach")
-    )
+    levels = np.concatenate([series.levels for series in all_series])
+    reach = np.concatenate([series.reach for series in all_series])
     bounds = np.exp(levels - reach), np.exp(np.minimum(levels + reach, LARGEST_EXPONENT))
     ends = np.cumsum([len(series.places) for series in all_series])[:-1]
     columns = zip(
@@ -85,8 +83,8 @@ def rounded(column: NDArray[np.float64], digits: int = SIGNIFICANT_DIGITS) -> ND
     there = np.where(size > 0, size, 1)  # not where it is NaN either
     exponents = np.clip(digits - 1 - np.floor(np.log10(there)), -LIMIT, LIMIT).astype(np.int64)
     up, down = _powers()[np.maximum(exponents, 0)], _powers()[np.maximum(-exponents, 0)]
-    found: NDArray[np.float64] = np.round(column * up / down) * down / up
-    return found
+    short: NDArray[np.float64] = np.round(column * up / down) * down / up
+    return short
 
 
 @cache
@@ -204,7 +202,7 @@ class StepData(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def environments(self) -> list[str]:
         """All environments that have it, by their names."""
-        return sorted([self.environment, *(one.environment for one in self.also)])
+        return sorted([self.environment, *(step.environment for step in self.also)])
 
     @property
     def rises(self) -> bool:

@@ -58,13 +58,20 @@ class Suspicions:
         reach = self._reached.get(
             BenchmarkUnit(line.job.label, line.job.collector, line.uid)
         ) or self._reached.get(BenchmarkUnit(line.job.label, line.job.collector))
-        found = [
+        suspects = [
             suspect(self._commits[place], self._change(place), reach)
             for place in range(last, first - 1, -1)
         ]
-        touching = [one for one in found if one.touches][:MOST_SUSPECTS]
-        about = self._repository.project.describe([one.commit for one in touching])
-        return [(about[one.commit], one.reasons) for one in touching]
+        touching = [touching_suspect for touching_suspect in suspects if touching_suspect.touches][
+            :MOST_SUSPECTS
+        ]
+        commits = self._repository.project.describe(
+            [touching_suspect.commit for touching_suspect in touching]
+        )
+        return [
+            (commits[touching_suspect.commit], touching_suspect.reasons)
+            for touching_suspect in touching
+        ]
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -100,15 +107,15 @@ def retired(record: HistoryRecord) -> dict[str, str]:
         mark = series.line.environment.fingerprint
         last[mark] = max(last.get(mark, -1), int(series.places[-1]))
     newest = _day(record, record.measured[-1])
-    found = {}
+    days = {}
     for mark, place in last.items():
         day, since = (
             _day(record, place),
             len(record.measured) - bisect_right(record.measured, place),
         )
         if since >= GONE_COMMITS and day and newest and (newest - day).days >= GONE_DAYS:
-            found[mark] = day.isoformat()
-    return found
+            days[mark] = day.isoformat()
+    return days
 
 
 def _day(record: HistoryRecord, number: int) -> date | None:
@@ -127,19 +134,13 @@ def statuses(
     """
     ended = _ended(record)
     accepted = Allowance(repository, record.commits)
-    return [
-        [
-            _status(
-                series,
-                turn,
-                ended.get(number, ""),
-                gone.get(series.line.environment.fingerprint, ""),
-                accepted,
-            )
-            for turn in range(len(series.findings))
-        ]
-        for number, series in enumerate(record.series)
-    ]
+    all_statuses = []
+    for number, series in enumerate(record.series):
+        end = ended.get(number, "")
+        last_day = gone.get(series.line.environment.fingerprint, "")
+        turns = range(len(series.findings))
+        all_statuses.append([_status(series, turn, end, last_day, accepted) for turn in turns])
+    return all_statuses
 
 
 def _status(
@@ -181,7 +182,7 @@ def _ended(record: HistoryRecord) -> dict[int, str]:
     for number, series in enumerate(record.series):
         line = series.line
         same[line.job.label, line.job.collector, line.uid, line.size, line.metric].append(number)
-    found = {}
+    followers = {}
     for numbers in same.values():
         starts = [
             (record.series[number].places[0], record.series[number].began) for number in numbers
@@ -191,5 +192,5 @@ def _ended(record: HistoryRecord) -> dict[int, str]:
                 pair for pair in starts if pair[1] and pair[0] > record.series[number].places[-1]
             ]
             if later:
-                found[number] = min(later)[1]
-    return found
+                followers[number] = min(later)[1]
+    return followers

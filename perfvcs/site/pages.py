@@ -52,8 +52,8 @@ class RowData(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def parts(self) -> tuple[str, str]:
         """The benchmark's name in two: where it belongs, and what tells it from its neighbours."""
-        found = LAST_PART.match(self.benchmark)
-        return (found[1], found[2]) if found else ("", self.benchmark)
+        split = LAST_PART.match(self.benchmark)
+        return (split[1], split[2]) if split else ("", self.benchmark)
 
     @property
     def words(self) -> str:

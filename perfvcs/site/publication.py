@@ -247,7 +247,7 @@ def _names(contents: Contents) -> bytes:
     all_series = [
         (contents.record.series[numbers[0]], url) for url, numbers in contents.pages.items()
     ]
-    listed = sorted((contents.benchmark(one), metric(one), url) for one, url in all_series)
+    listed = sorted((contents.benchmark(series), metric(series), url) for series, url in all_series)
     return b"perf.series.names = %b;\n" % msgspec.json.encode(listed)
 
 

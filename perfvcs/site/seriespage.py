@@ -115,9 +115,10 @@ def _page(
 def key(contents: Contents, url: str) -> str:
     """A digest of all that the page at ``url`` is made from."""
     all_series = [contents.record.series[number] for number in contents.pages[url]]
+    environments = [contents.environment(series) for series in all_series]
     parts = [
         packed(
-            [(one.name, one.retired) for one in map(contents.environment, all_series)],
+            [(environment.name, environment.retired) for environment in environments],
             [link.url for link in siblings(contents, url)],
         )
     ]
@@ -128,8 +129,8 @@ def key(contents: Contents, url: str) -> str:
         ]
         parts += [column.tobytes() for column in (series.levels, series.reach, series.executions)]
         parts.append(packed(list(series.verdicts.items()), remarks_of(series)))
-        statuses = [(one.state, one.reason) for one in contents.statuses[number]]
-        parts.append(packed([fields(one) for one in series.findings], statuses))
+        statuses = [(status.state, status.reason) for status in contents.statuses[number]]
+        parts.append(packed([fields(finding) for finding in series.findings], statuses))
     return digest(*parts)
 
 
@@ -229,15 +230,15 @@ def _track(contents: Contents, number: int, places: NDArray[np.int64]) -> Track:
 
     series, drawing = contents.record.series[number], contents.drawings[number]
     start = int(np.searchsorted(series.places, places[0]))
-    own = np.searchsorted(places, series.places[start:]).tolist()
-    turns = [turn for turn, found in enumerate(series.findings) if found.turn >= places[0]]
+    positions = np.searchsorted(places, series.places[start:]).tolist()
+    turns = [turn for turn, finding in enumerate(series.findings) if finding.turn >= places[0]]
     steps = sorted(
         (_mark(contents, number, turn, places) for turn in turns), key=lambda mark: mark.place
     )
     return Track(
         environment=contents.environment(series),
         command=shorten(command(series), COMMAND),
-        places=own,
+        places=positions,
         levels=drawing.levels[start:].tolist(),
         low=known(drawing.low[start:]),
         high=known(drawing.high[start:]),
@@ -245,7 +246,7 @@ def _track(contents: Contents, number: int, places: NDArray[np.int64]) -> Track:
         effects=known(drawing.effects[start:]),
         words=drawing.words[start:],
         steps=steps,
-        lines=between(steps, own[0], own[-1]) if own else [],
+        lines=between(steps, positions[0], positions[-1]) if positions else [],
         began=shorten(series.began, COMMAND),
         profile=contents.profiles.get(number),
     )
@@ -330,7 +331,7 @@ def _newest_levels(contents: Contents, numbers: list[int]) -> list[NewestLevel]:
         for series in [contents.record.series[number]]
         for turn in range(max(0, len(series.places) - NEWEST_VALUES), len(series.places))
     ]
-    turns.sort(key=lambda one: (-one[0], one[1]))
+    turns.sort(key=lambda value: (-value[0], value[1]))
     return [_value(contents, number, turn) for _, number, turn in turns[:NEWEST_VALUES]]
 
 

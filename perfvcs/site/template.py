@@ -106,22 +106,20 @@ def environments(
     """The environments by fingerprint, each with a name that no other has: the values in which they
     differ; ``retired`` ones last.
     """
-    known: dict[str, Environment] = {one.fingerprint: one for one in several}
-    gone, called = retired or {}, host.names(known.values())
-    return {
-        mark: model.EnvironmentData(
-            called[mark],
-            shorten(mark, ENVIRONMENT_CHARACTERS),
-            {
-                shorten(name, ENVIRONMENT_CHARACTERS): shorten(value, VALUE)
-                for name, value in list(one.fields.items())[:FIELDS]
-            },
-            gone.get(mark, ""),
-        )
-        for mark, one in sorted(
-            known.items(), key=lambda pair: (pair[0] in gone, called[pair[0]], pair[0])
-        )
+    by_fingerprint: dict[str, Environment] = {
+        environment.fingerprint: environment for environment in several
     }
+    gone, called = retired or {}, host.names(by_fingerprint.values())
+    listed = {}
+    for mark in sorted(by_fingerprint, key=lambda mark: (mark in gone, called[mark], mark)):
+        values = {
+            shorten(name, ENVIRONMENT_CHARACTERS): shorten(value, VALUE)
+            for name, value in list(by_fingerprint[mark].fields.items())[:FIELDS]
+        }
+        listed[mark] = model.EnvironmentData(
+            called[mark], shorten(mark, ENVIRONMENT_CHARACTERS), values, gone.get(mark, "")
+        )
+    return listed
 
 
 class Templates:
@@ -171,14 +169,16 @@ class Templates:
 
         texts = {name: text.decode() for name, text in _read("templates").items()}
         folder = own_folder()  # compiling takes longer than a hundred pages
-        kept = FileSystemBytecodeCache(str(folder), "template-written-%s.cache") if folder else None
+        cache = (
+            FileSystemBytecodeCache(str(folder), "template-written-%s.cache") if folder else None
+        )
         made = JinjaEnvironment(
             loader=DictLoader(texts),
             autoescape=True,
             trim_blocks=True,
             lstrip_blocks=True,
             auto_reload=False,
-            bytecode_cache=kept,
+            bytecode_cache=cache,
             finalize=written,
         )
         made.globals["forge"] = self._forge.of_commit
