@@ -61,14 +61,14 @@ class BarSide:
             (count, executions),
         )
         if statistic in ("sum", "mean"):
-            found = np.bincount(cell, self.values * self.weight, total).reshape(shape)
+            totals = np.bincount(cell, self.values * self.weight, total).reshape(shape)
             if statistic == "mean":
                 weight = np.bincount(cell, self.weight, total).reshape(shape)
-                return np.asarray(found / np.where(weight > 0, weight, np.nan))
+                return np.asarray(totals / np.where(weight > 0, weight, np.nan))
             group = np.arange(executions) if own else self.job
             present = np.zeros((count, int(group.max()) + 1), dtype=bool)
             present[code, group[self.execution]] = True
-            return np.where(present[:, group], found, np.nan)
+            return np.where(present[:, group], totals, np.nan)
         ranked, counts = (
             self.values[np.lexsort((self.values, cell))],
             np.bincount(cell, minlength=total),
@@ -106,13 +106,10 @@ class BarAmounts:
         page agree.
         """
         changes = [verdicts.get(key) for key in self.keys]
-        sides = [
-            [
-                one and one.at(stated(change, newer=bool(newer)))
-                for one, change in zip(side, changes, strict=True)
-            ]
-            for newer, side in enumerate(self.centres)
-        ]
+        sides = []
+        for newer, side in enumerate(self.centres):
+            levels = [stated(change, newer=bool(newer)) for change in changes]
+            sides.append([bar and bar.at(level) for bar, level in zip(side, levels, strict=True)])
         return replace(self, centres=sides, changes=changes)
 
 
@@ -155,15 +152,15 @@ def bars(
             pieces = np.nan_to_num(
                 side.amounts(code, len(shown.keys) * len(divided.keys), statistic)
             )
-            pieces, known = (
+            pieces, measured = (
                 pieces.reshape(len(shown.keys), len(divided.keys), -1),
                 np.isfinite(amounts),
             )
-            means.append(pieces.sum(axis=2) / np.maximum(known.sum(axis=1), 1)[:, None])
+            means.append(pieces.sum(axis=2) / np.maximum(measured.sum(axis=1), 1)[:, None])
             centres.append(
                 [
                     _plain(total[there])
-                    for total, there in zip(pieces.sum(axis=1), known, strict=True)
+                    for total, there in zip(pieces.sum(axis=1), measured, strict=True)
                 ]
             )
         rows.append(np.bincount(side.place, minlength=len(shown.keys)).tolist())
@@ -185,10 +182,10 @@ def _plain(values: Floats) -> Centre | None:
 
     if not len(values):
         return None
-    found = interval(values[None], CENTRE_CONFIDENCE)
+    mean = interval(values[None], CENTRE_CONFIDENCE)
     alone = len(values) < 2
-    low, high = (None if alone else float(end[0]) for end in (found.low, found.high))
-    return Centre(float(found.centre[0]), low, high, len(values))
+    low, high = (None if alone else float(end[0]) for end in (mean.low, mean.high))
+    return Centre(float(mean.centre[0]), low, high, len(values))
 
 
 def _side(
@@ -207,7 +204,7 @@ def _side(
     }
     for piece in pieces:
         numbers = np.array(
-            [executions.setdefault(one, len(executions)) for one in piece.executions],
+            [executions.setdefault(execution, len(executions)) for execution in piece.executions],
             dtype=np.int64,
         )
         columns["execution"].append(numbers[piece.execution])
@@ -219,12 +216,16 @@ def _side(
         )
         columns["values"].append(piece.values)
         columns["weight"].append(piece.weight)
-    job = np.array([jobs.setdefault(one.job, len(jobs)) for one in executions], dtype=np.int64)
+    job = np.array(
+        [jobs.setdefault(execution.job, len(jobs)) for execution in executions], dtype=np.int64
+    )
     return BarSide(**{name: np.concatenate(column) for name, column in columns.items()}, job=job)
 
 
-def _coded(rows: UnitRows, column: BarColumn, known: dict[Hashable, int]) -> Numbers:
-    """The number of each row's value of a column; values that are new are added to ``known``."""
+def _coded(rows: UnitRows, column: BarColumn, known_values: dict[Hashable, int]) -> Numbers:
+    """The number of each row's value of a column; values that are new are added to
+    ``known_values``.
+    """
     import numpy as np
 
     values: list[Hashable]
@@ -236,7 +237,8 @@ def _coded(rows: UnitRows, column: BarColumn, known: dict[Hashable, int]) -> Num
             values = [None if np.isnan(size) else float(size) for size in distinct]
         case "execution" | "session":
             values = [
-                one.number + 1 if column == "execution" else one.session for one in rows.executions
+                execution.number + 1 if column == "execution" else execution.session
+                for execution in rows.executions
             ]
             code = rows.execution
         case _:
@@ -245,7 +247,9 @@ def _coded(rows: UnitRows, column: BarColumn, known: dict[Hashable, int]) -> Num
                 rows.unit,
             )
     there, place = np.unique(code, return_inverse=True)
-    numbers = [known.setdefault(values[one], len(known)) for one in there.tolist()]
+    numbers = [
+        known_values.setdefault(values[number], len(known_values)) for number in there.tolist()
+    ]
     return np.array(numbers, dtype=np.int64)[place]
 
 
@@ -272,13 +276,15 @@ def _largest(
             mean = np.nansum(amounts, axis=1) / np.maximum(np.isfinite(amounts).sum(axis=1), 1)
         size = np.maximum(size, np.abs(mean))
     order = np.argsort(-size, kind="stable")
-    kept = order if len(keys) <= most else order[: max(1, most - 1)]
+    largest = order if len(keys) <= most else order[: max(1, most - 1)]
     if column not in RANKED:
-        kept = np.array(sorted(kept.tolist(), key=lambda place: _rank(keys[place])), dtype=np.intp)
-    number = np.full(len(keys), len(kept), dtype=np.int64)
-    number[kept] = np.arange(len(kept))
-    shown = [keys[place] for place in kept.tolist()]
-    more = len(keys) - len(kept)
+        largest = np.array(
+            sorted(largest.tolist(), key=lambda place: _rank(keys[place])), dtype=np.intp
+        )
+    number = np.full(len(keys), len(largest), dtype=np.int64)
+    number[largest] = np.arange(len(largest))
+    shown = [keys[place] for place in largest.tolist()]
+    more = len(keys) - len(largest)
     moved = [replace(side, **{name: number[getattr(side, name)]}) for side in sides]
     return _LargestOf(moved, [*shown, REST_BAR] if more else shown, more)
 

@@ -51,7 +51,7 @@ class Picture:
         """Names above the bars, numbers to the right of them."""
         from bokeh.models import Range1d
 
-        found, count, sides = self.found, len(self.found.keys), len(self.styles)
+        amounts, count, sides = self.found, len(self.found.keys), len(self.styles)
         low, high, beyond = self._reach()
         cut = (
             [f"{counted(beyond, 'interval')} {plural(beyond, 'reaches', 'reach')} beyond this axis"]
@@ -84,10 +84,10 @@ class Picture:
             ]
             drawn = (
                 self._divided(plot, place, y, chosen.factor)
-                if found.parts
+                if amounts.parts
                 else self._plain(plot, place, style, y, chosen.factor)
             )
-            entries += [entry for entry in drawn if not (place and found.parts)]
+            entries += [entry for entry in drawn if not (place and amounts.parts)]
             whiskers += self._whiskers(plot, place, y, chosen.factor)
         if whiskers:
             entries.append(("99 % interval of the mean", whiskers))
@@ -106,16 +106,16 @@ class Picture:
         ]
         values = [
             0.0,
-            *(one.value for side in self.found.centres for one in side if one),
+            *(mean.value for side in self.found.centres for mean in side if mean),
             *np.concatenate([np.zeros(0), *means]).tolist(),
         ]
         room = REACH * (max(values) - min(values))
         ends = [
             end
             for side in self.found.centres
-            for one in side
-            if one
-            for end in (one.low, one.high)
+            for mean in side
+            if mean
+            for end in (mean.low, mean.high)
             if end is not None
         ]
         low, high = (
@@ -146,7 +146,7 @@ class Picture:
         self, plot: figure, number: int, style: tuple[str, str, str], y: list[float], factor: float
     ) -> list[tuple[str, list[Any]]]:
         name, colour, pattern = style
-        rows = [row for row, one in enumerate(self.found.centres[number]) if one]
+        rows = [row for row, mean in enumerate(self.found.centres[number]) if mean]
         data = self._data(number, rows, [y[row] for row in rows])
         data |= {
             "left": [0.0] * len(rows),
@@ -224,31 +224,31 @@ class Picture:
         return entries
 
     def _centre(self, number: int, row: int) -> Centre:
-        found = self.found.centres[number][row]
-        assert found is not None
-        return found
+        mean = self.found.centres[number][row]
+        assert mean is not None
+        return mean
 
     def _data(self, number: int, rows: list[int], y: list[float]) -> dict[str, Any]:
         centres = [self._centre(number, row) for row in rows]
         return {
             "y": y,
             "name": [shorten(self._name(self.found.keys[row]), HOVER) for row in rows],
-            "text": [one.text(self.unit) for one in centres],
-            "count": [one.executions for one in centres],
+            "text": [mean.text(self.unit) for mean in centres],
+            "count": [mean.executions for mean in centres],
             "rows": [f"{self.found.rows[number][row]:,}" for row in rows],
         }
 
     def _whiskers(self, plot: figure, number: int, y: list[float], factor: float) -> list[Any]:
         there = [
-            (at, one)
-            for at, one in zip(y, self.found.centres[number], strict=True)
-            if one and one.low is not None and one.high is not None
+            (at, mean)
+            for at, mean in zip(y, self.found.centres[number], strict=True)
+            if mean and mean.low is not None and mean.high is not None
         ]
         if not there:
             return []
         low, high = (
-            [(one.low or 0.0) * factor for _, one in there],
-            [(one.high or 0.0) * factor for _, one in there],
+            [(mean.low or 0.0) * factor for _, mean in there],
+            [(mean.high or 0.0) * factor for _, mean in there],
         )
         data = source(y=[at for at, _ in there], low=low, high=high)
         line = plot.segment("low", "y", "high", "y", source=data, line_color=INK, line_width=1.5)
@@ -294,7 +294,7 @@ class Picture:
         if len(ones) == 1:
             return ones[0].text(self.unit) if ones[0] else ""
         before, after = ones
-        texts = [quantity(one.value, self.unit) if one else "–" for one in ones]
+        texts = [quantity(mean.value, self.unit) if mean else "–" for mean in ones]
         change = self.found.changes[row] if self.found.changes else None
         if change is not None and change.effect is not None:
             return f"{texts[0]} → {texts[1]}, {percent(change.effect)}"

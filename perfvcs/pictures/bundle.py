@@ -86,9 +86,9 @@ class UnitRows:
     traced: NDArray[np.bool_]
     values: Floats
 
-    def keep(self, kept: NDArray[np.bool_]) -> UnitRows:
+    def keep(self, mask: NDArray[np.bool_]) -> UnitRows:
         """Some of the rows."""
-        return replace(self, **{name: getattr(self, name)[kept] for name in NOT_METRICS})
+        return replace(self, **{name: getattr(self, name)[mask] for name in NOT_METRICS})
 
 
 def together(subject: Subject) -> dict[tuple[JobKey, str], Subject]:
@@ -100,7 +100,7 @@ def together(subject: Subject) -> dict[tuple[JobKey, str], Subject]:
     The profiles keep all rows, and the columns that say when each was taken and for how many it
     stands.
     """
-    found: dict[tuple[JobKey, str], Subject] = {}
+    bundles: dict[tuple[JobKey, str], Subject] = {}
     for side in ("target", "baseline"):
         for profile in getattr(subject, side):
             for metric in unit_metrics(profile):
@@ -109,10 +109,10 @@ def together(subject: Subject) -> dict[tuple[JobKey, str], Subject]:
                     several(profile, metric) or (timed and over_time(profile, metric))
                 ):
                     key = (JobKey(profile.job.label, profile.job.collector), metric)
-                    known = found.get(key, Subject(subject.title))
-                    sides: dict[str, Any] = {side: [*getattr(known, side), only(profile, metric)]}
-                    found[key] = replace(known, **sides)
-    return dict(sorted(found.items(), key=lambda pair: _rank(pair[0][1])))
+                    bundle = bundles.get(key, Subject(subject.title))
+                    sides: dict[str, Any] = {side: [*getattr(bundle, side), only(profile, metric)]}
+                    bundles[key] = replace(bundle, **sides)
+    return dict(sorted(bundles.items(), key=lambda pair: _rank(pair[0][1])))
 
 
 def _rank(metric: str) -> tuple[int, int, str]:
@@ -131,12 +131,12 @@ def unit_metrics(profile: Profile) -> list[str]:
 
 def only(profile: Profile, metric: str) -> Profile:
     """A profile under one metric, with what stands aside of it."""
-    kept = [name for name in profile.metrics if name == metric or name in _aside(profile)]
+    names = [name for name in profile.metrics if name == metric or name in _aside(profile)]
     rows = replace(
-        profile.resources, metrics={name: profile.resources.metrics[name] for name in kept}
+        profile.resources, metrics={name: profile.resources.metrics[name] for name in names}
     )
     return msgspec.structs.replace(
-        profile, resources=rows, metrics={name: profile.metrics[name] for name in kept}
+        profile, resources=rows, metrics={name: profile.metrics[name] for name in names}
     )
 
 
@@ -150,11 +150,11 @@ def several(profile: Profile, metric: str) -> bool:
 def _several(rows: Resources, metric: str) -> bool:
     import numpy as np
 
-    known = np.isfinite(rows.array(metric))
-    sizes = [rows.array("size")[known]] if rows.size is not None else []
+    measured = np.isfinite(rows.array(metric))
+    sizes = [rows.array("size")[measured]] if rows.size is not None else []
     return any(
         len(np.unique(column)) > 1
-        for column in (np.asarray(rows.uid, dtype=np.int64)[known], *sizes)
+        for column in (np.asarray(rows.uid, dtype=np.int64)[measured], *sizes)
     )
 
 
@@ -196,16 +196,16 @@ def over_time(profile: Profile, metric: str) -> bool:
 def valued(profiles: BothSides, metrics: Sequence[str]) -> bool:
     """Whether some metric has a finite value, of an execution that was not repeated."""
     every = (
-        (one, metric)
+        (profile, metric)
         for side in profiles
-        for one in side
+        for profile in side
         for metric in metrics
-        if metric in one.metrics
+        if metric in profile.metrics
     )
     return any(
         _counting(rows, metric).any()
-        for one, metric in every
-        for rows in _first_few_and_all(one, metric)
+        for profile, metric in every
+        for rows in _first_few_and_all(profile, metric)
     )
 
 
@@ -239,16 +239,18 @@ def alike(subject: Subject, metric: str) -> list[BothSides]:
 
 def _by_place(profiles: Sequence[Profile], metric: str) -> dict[tuple[str, str], list[Profile]]:
     """The profiles that have a metric by collector and environment, sessions in their order."""
-    known = sorted(
-        (one for one in profiles if metric in unit_metrics(one)),
-        key=lambda one: one.collected.started,
+    having = sorted(
+        (profile for profile in profiles if metric in unit_metrics(profile)),
+        key=lambda profile: profile.collected.started,
     )
-    settings = {(one.job.collector, one.job.label): one.job.key for one in known}
-    found: dict[tuple[str, str], list[Profile]] = {}
-    for one in known:
-        if one.job.key == settings[one.job.collector, one.job.label]:
-            found.setdefault((one.job.collector, one.environment.fingerprint), []).append(one)
-    return found
+    settings = {(profile.job.collector, profile.job.label): profile.job.key for profile in having}
+    by_place: dict[tuple[str, str], list[Profile]] = {}
+    for profile in having:
+        if profile.job.key == settings[profile.job.collector, profile.job.label]:
+            by_place.setdefault(
+                (profile.job.collector, profile.environment.fingerprint), []
+            ).append(profile)
+    return by_place
 
 
 def _newest(side: dict[tuple[str, str], list[Profile]], collector: str) -> list[Profile]:
@@ -266,25 +268,25 @@ def rows_of(profiles: Sequence[Profile], metric: str) -> UnitRows | None:
     having = [profile for profile in profiles if metric in profile.metrics]
     for profile in having:
         rows = profile.resources
-        kept = _counting(rows, metric)
-        if not kept.any():
+        counting = _counting(rows, metric)
+        if not counting.any():
             continue
         codes = np.empty(len(rows), dtype=np.int64)
         for unit, at in places(profile).items():
-            if kept[at].any():
+            if counting[at].any():
                 codes[at] = units.setdefault(unit, len(units))
-        columns["unit"].append(codes[kept])
+        columns["unit"].append(codes[counting])
         numbers, place = np.unique(
-            np.asarray(rows.execution, dtype=np.int64)[kept], return_inverse=True
+            np.asarray(rows.execution, dtype=np.int64)[counting], return_inverse=True
         )
         label, session = profile.job.label, profile.collected.session
-        known = [
+        execution_numbers = [
             paired.setdefault(ExecutionKey(label, session, number), len(paired))
             for number in numbers.tolist()
         ]
-        columns["execution"].append(np.array(known, dtype=np.int64)[place])
+        columns["execution"].append(np.array(execution_numbers, dtype=np.int64)[place])
         for name, column in _columns(profile, metric).items():
-            columns[name].append(column[kept])
+            columns[name].append(column[counting])
     if not paired:
         return None
     joined: dict[str, Any] = {name: np.concatenate(parts) for name, parts in columns.items()}
@@ -302,20 +304,20 @@ def without_whole(sides: Sequence[Sequence[UnitRows]]) -> tuple[list[list[UnitRo
     others: dict[str, set[DrawnUnit]] = {}
     for unit in (unit for side in sides for rows in side for unit in rows.units if not unit.whole):
         others.setdefault(unit.job, set()).add(unit)
-    kept: list[list[UnitRows]] = []
+    remaining: list[list[UnitRows]] = []
     left_out: list[float] = []
     for side in sides:
-        kept.append([])
+        remaining.append([])
         for rows in side:
             gone = np.array(
                 [unit.whole and len(others.get(unit.job, ())) > 1 for unit in rows.units]
             )[rows.unit]
             left_out += rows.values[gone].tolist()
-            kept[-1].append(rows.keep(~gone) if gone.any() else rows)
+            remaining[-1].append(rows.keep(~gone) if gone.any() else rows)
     if not left_out:
-        return kept, ""
+        return remaining, ""
     return (
-        kept,
+        remaining,
         (
             "without the whole process,"
             f" {quantity(float(np.median(left_out)), sides[-1][-1].meaning.unit)}"
@@ -331,15 +333,16 @@ def _columns(profile: Profile, metric: str) -> dict[str, Any]:
         _aside(profile),
         np.full(len(profile.resources), np.nan),
     )
+    size = nothing if rows.size is None else rows.array("size")
+    when = rows.array(MOMENT) if MOMENT in aside else nothing
+    weight = np.ones(len(rows))
+    if RATE_COLUMN in aside:
+        weight = np.nan_to_num(rows.array(RATE_COLUMN), nan=1.0)
     return {
-        "size": nothing if rows.size is None else rows.array("size"),
+        "size": size,
         "iteration": np.asarray(rows.integers("iteration"), dtype=np.int64),
-        "when": rows.array(MOMENT) if MOMENT in aside else nothing,
-        "weight": (
-            np.nan_to_num(rows.array(RATE_COLUMN), nan=1.0)
-            if RATE_COLUMN in aside
-            else np.ones(len(rows))
-        ),
+        "when": when,
+        "weight": weight,
         "traced": np.asarray(rows.integers("trace"), dtype=np.int64) >= 0,
         "values": rows.array(metric),
     }
@@ -347,21 +350,21 @@ def _columns(profile: Profile, metric: str) -> dict[str, Any]:
 
 def _aside(profile: Profile) -> list[str]:
     """The columns of a profile that are of single rows."""
-    own = {MOMENT: "s"} | (CALL_COLUMNS if profile.job.collector == RECORDER else {})
+    units = {MOMENT: "s"} | (CALL_COLUMNS if profile.job.collector == RECORDER else {})
     return [
         name
-        for name, unit in own.items()
+        for name, unit in units.items()
         if name in profile.metrics and profile.metrics[name].unit == unit
     ]
 
 
 def jobs(subject: Subject) -> Mapping[JobKey, Subject]:
     """The profiles of each job."""
-    found: dict[JobKey, Subject] = {}
+    by_job: dict[JobKey, Subject] = {}
     for side in ("target", "baseline"):
         for profile in getattr(subject, side):
             key = JobKey(profile.job.label, profile.job.collector)
-            known = found.get(key, Subject(subject.title))
-            sides = {"target": known.target, "baseline": known.baseline}
-            found[key] = Subject(subject.title, **sides | {side: [*sides[side], profile]})
-    return found
+            earlier = by_job.get(key, Subject(subject.title))
+            sides = {"target": earlier.target, "baseline": earlier.baseline}
+            by_job[key] = Subject(subject.title, **sides | {side: [*sides[side], profile]})
+    return by_job

@@ -235,7 +235,9 @@ def legend(plot: figure, entries: Sequence[tuple[str, Sequence[GlyphRenderer[Any
 
     texts = [plain(text, ENTRY) for text, _ in entries]
     longest = max(map(len, texts), default=0)
-    columns = 3 if longest <= 12 else 2 if longest <= 21 else 1
+    columns = 2 if longest <= 21 else 1  # characters that have room in a column
+    if longest <= 12:
+        columns = 3
     plot.height = (plot.height or 0) + 20 * (-(-len(texts) // columns) - 1)
     items = [
         LegendItem(label=value(text), renderers=list(renderers))
@@ -266,7 +268,7 @@ def legend(plot: figure, entries: Sequence[tuple[str, Sequence[GlyphRenderer[Any
 def add_below(plot: figure, part: Renderer) -> None:
     """Puts a legend or a bar of colours between the axis and the caption."""
     plot.add_layout(part, "below")
-    plot.below = sorted(plot.below, key=lambda one: one.name == CAPTION)
+    plot.below = sorted(plot.below, key=lambda renderer: renderer.name == CAPTION)
 
 
 def thin(values: NDArray[np.float64], points: int) -> NDArray[np.int64]:

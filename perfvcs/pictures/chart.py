@@ -69,14 +69,7 @@ class Chart:
         return frame(
             self.group[0].metric,
             self.group[0].unit,
-            [
-                FramedLine(
-                    [point.centre for point in line],
-                    [point.low for point in line],
-                    [point.high for point in line],
-                )
-                for line in points
-            ],
+            [_framed(line) for line in points],
             [FramedCommit(commit, titles[commit]) for commit in self.commits],
             every=len(self.every),
             days=[point.when[:10] for series in self.group for point in series.points],
@@ -102,15 +95,15 @@ class Chart:
         """What only points and series know: branches, beginnings and remarks."""
         points = [point for series in self.group for point in self.points(series)]
         aside = len({point.commit for point in points if point.aside})
-        found = [f"{aside:,} on branches that were merged, not joined"] if aside else []
+        notes = [f"{aside:,} on branches that were merged, not joined"] if aside else []
         for series in self.group:
             if series.begins and series.points:
-                found.append(
+                notes.append(
                     f"begins anew at {series.points[0].commit[:8]}:"
                     f" {plain(series.begins, REASON_CHARACTERS)}"
                 )
-            found += [plain(remark, REMARK) for remark in series.remarks]
-        return found
+            notes += [plain(remark, REMARK) for remark in series.remarks]
+        return notes
 
     def along(self, plot: figure) -> None:
         """The commits as the horizontal axis of a figure."""
@@ -175,30 +168,42 @@ def order(group: Sequence[Series]) -> list[str]:
             waiting[new.points[0].commit] += 1
     ready = [(dates[commit], commit) for commit, count in waiting.items() if not count]
     heapify(ready)
-    found: dict[str, None] = {}
+    ordered: dict[str, None] = {}
     while ready:
         _, commit = heappop(ready)
-        found[commit] = None
+        ordered[commit] = None
         for follower in after.get(commit, []):
             waiting[follower] -= 1
             if not waiting[follower]:
                 heappush(ready, (dates[follower], follower))
     # series that contradict one another still have all their commits
-    return list(found | dict.fromkeys(waiting))
+    return list(ordered | dict.fromkeys(waiting))
+
+
+def _framed(points: Sequence[Point]) -> FramedLine:
+    return FramedLine(
+        [point.centre for point in points],
+        [point.low for point in points],
+        [point.high for point in points],
+    )
+
+
+def _distinct(lists: Sequence[Sequence[str]], count: int) -> bool:
+    """Whether the first ``count`` words of no two lists are the same."""
+    return len({tuple(words[:count]) for words in lists}) == len(lists)
 
 
 def environments(group: Sequence[Series]) -> list[str]:
     """A short name for the environment of each series: what tells it from the others."""
     parts = [series.environment.split(", ") for series in group]
     common = set.intersection(*map(set, parts)) if len(parts) > 1 else set()
-    apart = [[part for part in own if part not in common] for own in parts]
-    enough = next(
-        (count for count in (1, 2, 3) if len({tuple(own[:count]) for own in apart}) == len(apart)),
-        1,
-    )
+    apart = []
+    for words in parts:
+        apart.append([word for word in words if word not in common])
+    enough = next((count for count in (1, 2, 3) if _distinct(apart, count)), 1)
     names: list[str] = []
-    for own in apart:
-        name = ", ".join(own[:enough] if len(group) > 1 else own) or "unknown environment"
+    for words in apart:
+        name = ", ".join(words[:enough] if len(group) > 1 else words) or "unknown environment"
         names.append(f"{name} ({names.count(name) + 1})" if name in names else name)
     return names
 
@@ -209,10 +214,11 @@ def places(chart: Chart, points: Sequence[Point], shift: float = 0.0) -> dict[st
     """
     import numpy as np
 
-    ends = [
-        (point.centre, *(point.centre if end is None else end for end in (point.low, point.high)))
-        for point in points
-    ]
+    ends = []
+    for point in points:
+        low_end = point.centre if point.low is None else point.low
+        high_end = point.centre if point.high is None else point.high
+        ends.append((point.centre, low_end, high_end))
     y, low, high = np.array(ends, dtype=np.float64).reshape(-1, 3).T * chart.frame.values.factor
     x = np.array([chart.place[point.commit] for point in points], dtype=np.float64)
     return {"x": x + shift, "y": y, "low": low, "high": high}

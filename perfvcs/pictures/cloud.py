@@ -72,8 +72,8 @@ class Cloud:
     @cached_property
     def side(self) -> CurveSide:
         """The course of its values."""
-        (found,) = sides_of(None, self.sample)
-        return found
+        (course,) = sides_of(None, self.sample)
+        return course
 
     @cached_property
     def heading(self) -> list[str]:
@@ -85,8 +85,8 @@ class Cloud:
         """The rows that are judged, by their sizes."""
         import numpy as np
 
-        kept = np.flatnonzero(judged_rows(self.sample))
-        return kept[np.argsort(self.sample.size[kept], kind="stable")]
+        judged = np.flatnonzero(judged_rows(self.sample))
+        return judged[np.argsort(self.sample.size[judged], kind="stable")]
 
     @cached_property
     def replicates(self) -> Fit | None:
@@ -159,35 +159,31 @@ class Cloud:
         """The rows, those that a postprocessor has marked apart from the others."""
         import numpy as np
 
-        size, values, said = self.sample.size, self.sample.values, self.sample.said
+        size, values, remarks = self.sample.size, self.sample.values, self.sample.said
         rows = drawn[((size[drawn] > 0) & (values[drawn] > 0)) | (axis == "linear")]
         outlier = (
-            said["outlier"][rows] == 1 if "outlier" in said else np.zeros(len(rows), dtype=bool)
+            remarks["outlier"][rows] == 1
+            if "outlier" in remarks
+            else np.zeros(len(rows), dtype=bool)
         )
         cluster = (
-            np.nan_to_num(said["cluster"][rows], nan=-1).astype(np.int64)
-            if "cluster" in said
+            np.nan_to_num(remarks["cluster"][rows], nan=-1).astype(np.int64)
+            if "cluster" in remarks
             else np.zeros(len(rows), np.int64)
         )
         kinds = [("rows", ~outlier, "circle", SKY)]
         if len(numbers := np.unique(cluster[~outlier]).tolist()) > 1:
-            kinds = [
-                (
-                    f"cluster {number}" if place < len(CLUSTER_MARKERS) - 1 else "other clusters",
-                    ~outlier
-                    & (
-                        cluster == number if place < len(CLUSTER_MARKERS) - 1 else cluster >= number
-                    ),
-                    CLUSTER_MARKERS[place],
-                    CYCLE[place],
-                )
-                for place, number in enumerate(numbers[: len(CLUSTER_MARKERS)])
-            ]
-        found: Entries = []
+            kinds = []
+            for place, number in enumerate(numbers[: len(CLUSTER_MARKERS)]):
+                name, mine = f"cluster {number}", cluster == number
+                if place == len(CLUSTER_MARKERS) - 1:
+                    name, mine = "other clusters", cluster >= number
+                kinds.append((name, ~outlier & mine, CLUSTER_MARKERS[place], CYCLE[place]))
+        entries: Entries = []
         for name, mine, marker, colour in [*kinds, ("marked as outliers", outlier, "x", ORANGE)]:
             if mine.any():
-                found.append((name, [self._dots(plot, rows[mine], marker, colour, factor)]))
-        return found
+                entries.append((name, [self._dots(plot, rows[mine], marker, colour, factor)]))
+        return entries
 
     def _dots(
         self, plot: figure, rows: NDArray[np.int64], marker: str, colour: str, factor: float
@@ -273,7 +269,10 @@ class Cloud:
     def _bound(self, plot: figure, entries: Entries, ends: list[float]) -> None:
         """Let the axis show all models that are drawn, and of the rows those between the ends."""
         others = [
-            one for name, drawn in entries if not name.startswith(ROW_ENTRIES) for one in drawn
+            renderer
+            for name, drawn in entries
+            if not name.startswith(ROW_ENTRIES)
+            for renderer in drawn
         ]
         bound(plot, float(self.sample.size[self.order[-1]]), ends, others)
 
@@ -286,26 +285,26 @@ def clouds(subject: Subject) -> list[Cloud]:
             (second.unit, second.metric) for first, second in pairs(subject) if first and second
         }
     sides = {"target": subject.target, "baseline": subject.baseline}
-    found = [
+    sided = [
         (name, sample)
         for name, profiles in sides.items()
         for sample in curved(profiles)
         if (sample.unit, sample.metric) not in both
     ]
     places: dict[tuple[DrawnUnit, str], set[str]] = {}
-    for _, sample in found:
+    for _, sample in sided:
         places.setdefault((sample.unit, sample.metric), set()).add(sample.environment)
     drawn = []
-    for name, sample in found:
+    for name, sample in sided:
         verdict = subject.verdict
-        about = (
+        notes = (
             [f"{STYLES[verdict.word].sign} {verdict.word}"]
             if verdict
             else [f"only the {name} has it"] * bool(subject.baseline)
         )
         several = len(places[sample.unit, sample.metric]) > 1
-        about += [f"in {plain(sample.environment, 24)}"] if several else []
-        drawn.append(Cloud(sample, subject, about))
+        notes += [f"in {plain(sample.environment, 24)}"] if several else []
+        drawn.append(Cloud(sample, subject, notes))
     return drawn
 
 

@@ -101,21 +101,19 @@ def means(
         count=course.count[rows],
         **{name: [texts[row] for row in rows.tolist()] for name, texts in side.texts.items()},
     )
+    few = len(rows) <= 60
     line = Segment(
-        x0="x",
-        y0="low",
-        x1="x",
-        y1="high",
-        line_color=side.colour,
-        line_alpha=0.35 if len(rows) <= 60 else 0.2,
+        x0="x", y0="low", x1="x", y1="high", line_color=side.colour, line_alpha=0.35 if few else 0.2
     )
+    size = 7 if few else 4
+    fill = "#ffffff" if side.marker == "square" else side.colour
     mark = Scatter(
         x="x",
         y="y",
         marker=side.marker,
-        size=7 if len(rows) <= 60 else 4,
+        size=size,
         line_color=side.colour,
-        fill_color="#ffffff" if side.marker == "square" else side.colour,
+        fill_color=fill,
         fill_alpha=0.7,
         line_alpha=0.8,
     )
@@ -138,8 +136,10 @@ def model_line(
     x = over(side, axis)
     y = side.course.choice.fits[model].predict(x) * factor
     fine = np.isfinite(y) & ((y > 0) | (axis == "linear"))
-    colour = side.colour if not side.alone else INK if not number else CYCLE[number % len(CYCLE)]
-    dash = side.dash if not side.alone else DASHES[number % len(DASHES)]
+    colour, dash = side.colour, side.dash
+    if side.alone:
+        colour = CYCLE[number % len(CYCLE)] if number else INK
+        dash = DASHES[number % len(DASHES)]
     glyph = Line(x="x", y="y", line_color=colour, line_dash=dash, line_width=1.5 if number else 2.5)
     line = plot.add_glyph(source(x=x[fine], y=y[fine]), glyph)
     line.visible = not number

@@ -64,12 +64,9 @@ class CurveSide:
     @cached_property
     def texts(self) -> dict[str, list[str]]:
         """The texts of the tooltip of each size, whatever the axes."""
-        low, middle, high, mean, size = (
-            column.tolist()
-            for column in (
-                getattr(self.course, name) for name in ("low", "middle", "high", "mean", "size")
-            )
-        )
+        course = self.course
+        columns = (course.low, course.middle, course.high, course.mean, course.size)
+        low, middle, high, mean, size = (column.tolist() for column in columns)
         return {
             "text": [quantity(value, self.unit) for value in mean],
             "median": [quantity(value, self.unit) for value in middle],
@@ -154,9 +151,9 @@ def equation(course: SizeCourse, model: str, unit: str) -> str:
 
 def models(course: SizeCourse) -> list[str]:
     """The models that could be fitted, the best one first."""
-    known = [name for name, fit in course.choice.fits.items() if bool(fit.known[0])]
+    fitted = [name for name, fit in course.choice.fits.items() if bool(fit.known[0])]
     best = course.choice.model()
-    return sorted(known, key=lambda name: name != best)
+    return sorted(fitted, key=lambda name: name != best)
 
 
 def curved(profiles: Sequence[Profile]) -> list[DrawnSample]:
@@ -188,11 +185,11 @@ def _wide(profiles: Sequence[Profile]) -> bool:
 
 def pairs(subject: Subject) -> list[tuple[DrawnSample | None, DrawnSample | None]]:
     """The curves of baseline and target, of each unit and metric that has one on either side."""
-    found: dict[tuple[DrawnUnit, str], list[DrawnSample | None]] = {}
+    curves: dict[tuple[DrawnUnit, str], list[DrawnSample | None]] = {}
     for place, profiles in enumerate((subject.baseline, subject.target)):
         for sample in curved(profiles):
-            found.setdefault((sample.unit, sample.metric), [None, None])[place] = sample
-    return [(first, second) for first, second in found.values()]
+            curves.setdefault((sample.unit, sample.metric), [None, None])[place] = sample
+    return [(first, second) for first, second in curves.values()]
 
 
 def judged_rows(sample: DrawnSample) -> NDArray[np.bool_]:
@@ -203,10 +200,10 @@ def judged_rows(sample: DrawnSample) -> NDArray[np.bool_]:
 
     from perfvcs.statistics.regression.condensed import warm
 
-    kept = np.isfinite(sample.size) & (sample.mark != REPEATED)
+    judged_mask = np.isfinite(sample.size) & (sample.mark != REPEATED)
     if sample.unit.collector == RECORDER:
-        kept &= warm(sample.iteration, sample.execution)
-    return kept if kept.any() else np.isfinite(sample.size)
+        judged_mask &= warm(sample.iteration, sample.execution)
+    return judged_mask if judged_mask.any() else np.isfinite(sample.size)
 
 
 class JudgedColumns(NamedTuple):
@@ -219,8 +216,10 @@ class JudgedColumns(NamedTuple):
 
 def judged(sample: DrawnSample) -> JudgedColumns:
     """The rows of a sample that are judged."""
-    kept = judged_rows(sample)
-    return JudgedColumns(sample.size[kept], sample.values[kept], sample.execution[kept])
+    judged_mask = judged_rows(sample)
+    return JudgedColumns(
+        sample.size[judged_mask], sample.values[judged_mask], sample.execution[judged_mask]
+    )
 
 
 def replicates(sample: DrawnSample, side: CurveSide) -> Fit | None:
@@ -235,13 +234,13 @@ def replicates(sample: DrawnSample, side: CurveSide) -> Fit | None:
     if model is None or (execution == execution[0]).all():
         return None
     cell = cells(size, drawn_in(size, values, BUSY_CLIP), execution, side.within)
-    kept = (
+    positive = (
         cell.size > 0 if (side.course.size > 0).sum() > 2 else np.ones(len(cell.size), dtype=bool)
     )
-    numbers, place = np.unique(cell.execution[kept], return_inverse=True)
-    at, means, group = cell.size[kept], cell.value[kept], place.astype(np.intp)
+    numbers, place = np.unique(cell.execution[positive], return_inverse=True)
+    at, means, group = cell.size[positive], cell.value[positive], place.astype(np.intp)
     with np.errstate(all="ignore"):
-        weights = cell.count[kept] / level(at, means, group) ** 2
+        weights = cell.count[positive] / level(at, means, group) ** 2
         return fit(at, means, group, weights, groups=len(numbers), models=[model])[model]
 
 
@@ -262,11 +261,11 @@ def interval(fits: Fit, x: Floats) -> tuple[Floats, Floats] | None:
         return None
     positive = bool((curves > 0).all())
     scaled = np.log(curves) if positive else curves / (np.abs(curves).max() or 1.0)
-    found = student(scaled, CENTRE_CONFIDENCE)
+    mean = student(scaled, CENTRE_CONFIDENCE)
     with np.errstate(over="ignore"):
         ends = [
             np.exp(end) if positive else end * (np.abs(curves).max() or 1.0)
-            for end in (found.low, found.high)
+            for end in (mean.low, mean.high)
         ]
     return ends[0], ends[1]
 
@@ -275,9 +274,7 @@ def grid(low: float, high: float, axis: AxisScale) -> Floats:
     """Sizes all over the range, evenly by their logarithms where the axis is."""
     import numpy as np
 
-    found = (
-        np.geomspace(low if low > 0 else min(1.0, high), high, CURVE_POINTS)
-        if axis == "log"
-        else np.linspace(low, high, CURVE_POINTS)
-    )
-    return np.asarray(found, dtype=np.float64)
+    if axis != "log":
+        return np.linspace(low, high, CURVE_POINTS)
+    start = low if low > 0 else min(1.0, high)
+    return np.asarray(np.geomspace(start, high, CURVE_POINTS), dtype=np.float64)

@@ -96,10 +96,18 @@ def text(
         if view is None
         else choose(subject, view, options)
     )
-    drawn = [said for one in chosen if (said := one.view.text(one.data, width)) is not None]
+    drawn = [
+        drawing
+        for drawable in chosen
+        if (drawing := drawable.view.text(drawable.data, width)) is not None
+    ]
     if view is not None and not drawn:
         every = fitting(subject, plugins.names("views"))
-        able = [one.name for one in every if one.view.text(one.data, width) is not None]
+        able = [
+            drawable.name
+            for drawable in every
+            if drawable.view.text(drawable.data, width) is not None
+        ]
         raise UsageError(
             f"view `{view}` cannot be drawn with characters; these can: {', '.join(able) or 'none'}"
         )
@@ -135,17 +143,17 @@ def ending(path: Path) -> str:
         ) from None
     if folder:
         raise UsageError(f"{path} is a folder: name a file in it, such as {path / 'page.html'}")
-    found = path.suffix.lower()
-    if found not in FILE_ENDINGS and stream:
+    suffix = path.suffix.lower()
+    if suffix not in FILE_ENDINGS and stream:
         return PAGE_SUFFIX
-    if found not in FILE_ENDINGS:
+    if suffix not in FILE_ENDINGS:
         what = (
-            f"`{found:.20}` is not an ending that `perf show` writes"
-            if found
+            f"`{suffix:.20}` is not an ending that `perf show` writes"
+            if suffix
             else f"{path.name:.80} has no ending"
         )
-        raise UsageError(f"{what}{nearest(found, FILE_ENDINGS)}")
-    return found
+        raise UsageError(f"{what}{nearest(suffix, FILE_ENDINGS)}")
+    return suffix
 
 
 def export(

@@ -77,13 +77,13 @@ class Flame:
         sides = [
             side for side, there in enumerate((self.subject.baseline, self.subject.target)) if there
         ]
-        texts = [
-            [
-                f"{self.quantity(value)} ({100 * value / (whole[side] or 1):.2f} %)"
-                for value in values[self.kept, side].tolist()
-            ]
-            for side in sides
-        ]
+        texts = []
+        for side in sides:
+            total = whole[side] or 1
+            amounts = values[self.kept, side].tolist()
+            texts.append(
+                [f"{self.quantity(value)} ({100 * value / total:.2f} %)" for value in amounts]
+            )
         return [" → ".join(pair) for pair in zip(*texts, strict=True)]
 
     @property
@@ -97,8 +97,8 @@ class Flame:
 
     def left_out(self) -> list[str]:
         """What is not drawn, in words."""
-        drawn, known = len(self.kept), len(self.tree.frame)
-        left_out = [f"{drawn:,} of {known:,} frames drawn, the widest"] if drawn < known else []
+        drawn, total = len(self.kept), len(self.tree.frame)
+        left_out = [f"{drawn:,} of {total:,} frames drawn, the widest"] if drawn < total else []
         cut = ["deeper calls are counted in the last frame drawn"] if self.tree.deeper else []
         return [*left_out, *cut]
 
@@ -107,11 +107,11 @@ def flames(groups: Mapping[StackGroup, Traces], most: int) -> list[Flame]:
     """The graphs of each group: its first metrics, with at most ``most`` boxes each, the widest on
     either side.
     """
-    found = []
+    graphs = []
     for name, (profiles, metrics) in groups.items():
         for metric, meaning in list(metrics.items())[:MOST_METRICS]:
             grown = tree(profiles, metric)
-            found.append(
+            graphs.append(
                 Flame(
                     name,
                     profiles,
@@ -121,7 +121,7 @@ def flames(groups: Mapping[StackGroup, Traces], most: int) -> list[Flame]:
                     widest(grown.shares.max(axis=1), max(1, most), LEAST_SHARE),
                 )
             )
-    return found
+    return graphs
 
 
 def draw(
@@ -215,17 +215,17 @@ def _source(
     """The boxes with their tooltips."""
     import numpy as np
 
-    found, kept = flame.tree, flame.kept
-    signs = columns.get("sign") or [""] * len(kept)
+    tree, boxes = flame.tree, flame.kept
+    signs = columns.get("sign") or [""] * len(boxes)
     names = [
         f"{sign}{plain(name, 160)}" for sign, (name, _) in zip(signs, flame.parts, strict=True)
     ]
     left, right = (
-        stepped(edge[kept], EDGE_BITS) for edge in spans(found, found.shares[:, sides[0]])
+        stepped(edge[boxes], EDGE_BITS) for edge in spans(tree, tree.shares[:, sides[0]])
     )
     widths = ((right - left) * WIDTH / LETTER).tolist()
-    depth = found.depth[kept].astype(float)
-    texts = [f"{100 * share:.1f} %" for share in found.shares[kept, sides[0]].tolist()]
+    depth = tree.depth[boxes].astype(float)
+    texts = [f"{100 * share:.1f} %" for share in tree.shares[boxes, sides[0]].tolist()]
     texts[0] = flame.amount(sides[0])
     data: dict[str, Any] = {
         "left": left,
@@ -234,18 +234,18 @@ def _source(
         "bottom": depth + 1,
         "at": left,
         "middle": depth + 0.5,
-        "label": [label(*one) for one in zip(names, texts, widths, strict=True)],
-        "name": [one[:HOVER] for one in names],
+        "label": [label(*box) for box in zip(names, texts, widths, strict=True)],
+        "name": [name[:HOVER] for name in names],
         "file": [plain(file, HOVER) or "–" for _, file in flame.parts],
-        "alpha": np.ones(len(kept)),
+        "alpha": np.ones(len(boxes)),
         # a frame that is drawn has a parent that is
-        "parent": np.searchsorted(kept, found.parent[kept]),
-        "total": flame.amounts(found.total),
-        "own": flame.amounts(found.own),
+        "parent": np.searchsorted(boxes, tree.parent[boxes]),
+        "total": flame.amounts(tree.total),
+        "own": flame.amounts(tree.own),
     }
     if len(sides) > 1:
         data["other_left"], data["other_right"] = (
-            stepped(edge[kept], EDGE_BITS) for edge in spans(found, found.shares[:, sides[1]])
+            stepped(edge[boxes], EDGE_BITS) for edge in spans(tree, tree.shares[:, sides[1]])
         )
     return source(**data, **{name: column for name, column in columns.items() if name != "sign"})
 

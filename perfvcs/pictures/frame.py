@@ -47,9 +47,9 @@ class AxisRule(msgspec.Struct, frozen=True):
         low, high = min(centres), max(centres)
         least = self.least * abs(low / 2 + high / 2)
         span = max(high - low, least, NARROWEST)
-        known = list(ends)
-        bottom = max(min([low, *known]), low - self.room * span) - self.air * span
-        top = min(max([high, *known]), high + self.room * span) + self.air * span
+        listed = list(ends)
+        bottom = max(min([low, *listed]), low - self.room * span) - self.air * span
+        top = min(max([high, *listed]), high + self.room * span) + self.air * span
         spare = max(0.0, least - (top - bottom)) / 2
         return bottom - spare, top + spare
 
@@ -147,17 +147,21 @@ def frame(
     extent = f"{every:,} commits{_span(days)}"
     ranges = [f"the newest {len(commits):,} drawn"] if len(commits) < every else []
     alone = any(low is None for line in lines for low in line.low)
-    own = ["commits with one execution have no interval"] if alone else []
+    interval_notes = ["commits with one execution have no interval"] if alone else []
+    cut = "the axis does not begin at 0" if values.low > 0 or values.high < 0 else ""
+    if every <= 1:
+        extent = "one commit: no history yet"
+    tally = [] if changes is None else _tally(changes)
     return HistoryFrame(
         names=names(commits),
         start=-0.7,
         end=len(commits) - 0.3,
         values=values,
-        extent=extent if every > 1 else "one commit: no history yet",
-        changes=[] if changes is None else _tally(changes),
+        extent=extent,
+        changes=tally,
         ranges=[*ranges, *_ranges(lines, values)],
-        cut="the axis does not begin at 0" if values.low > 0 or values.high < 0 else "",
-        notes=list(dict.fromkeys([*own, *notes])),
+        cut=cut,
+        notes=list(dict.fromkeys([*interval_notes, *notes])),
     )
 
 
@@ -196,8 +200,8 @@ def names(commits: Sequence[FramedCommit]) -> list[str]:
 def _span(days: Sequence[str]) -> str:
     """``, 2024-01-03 to 2024-06-30``; empty where these are one, or no days."""
     first, last = min(days), max(days)
-    known = DAY.fullmatch(first) and DAY.fullmatch(last)
-    return f", {first} to {last}" if known and first != last else ""
+    dated = DAY.fullmatch(first) and DAY.fullmatch(last)
+    return f", {first} to {last}" if dated and first != last else ""
 
 
 def _ranges(lines: Sequence[FramedLine], axis: ValueAxis) -> list[str]:

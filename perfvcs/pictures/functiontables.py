@@ -48,19 +48,21 @@ def functions(tree: FrameTree, side: int, most: int = MOST_LISTED_FUNCTIONS) -> 
 
     whole = float(tree.total[0, side]) or 1.0
     frame, total = tree.frame, tree.total[:, side] / whole
-    own = np.bincount(frame[1:], weights=tree.own[1:, side] / whole, minlength=len(tree.frames))
+    own_amounts = np.bincount(
+        frame[1:], weights=tree.own[1:, side] / whole, minlength=len(tree.frames)
+    )
     # recursive calls several times
     every = np.bincount(frame[1:], weights=total[1:], minlength=len(tree.frames))
     ranked = dict.fromkeys(
         [
-            *np.argsort(-own, kind="stable")[:most].tolist(),
+            *np.argsort(-own_amounts, kind="stable")[:most].tolist(),
             *np.argsort(-every, kind="stable")[:most].tolist(),
         ]
     )
     names = [split(name) for name in tree.frames]
     rows: list[FunctionRow] = []
     for number in ranked:
-        if max(own[number], every[number]) < SMALLEST_LISTED_SHARE or len(rows) == most:
+        if max(own_amounts[number], every[number]) < SMALLEST_LISTED_SHARE or len(rows) == most:
             continue
         nodes = np.flatnonzero(frame == number)
         outermost = nodes[~_inside(tree, number)[nodes]]
@@ -75,7 +77,7 @@ def functions(tree: FrameTree, side: int, most: int = MOST_LISTED_FUNCTIONS) -> 
             FunctionRow(
                 function,
                 file,
-                float(own[number]),
+                float(own_amounts[number]),
                 float(total[outermost].sum()),
                 _largest(before, names),
                 _largest(after, names),
@@ -114,7 +116,7 @@ def _largest(
 
 def sandwiches(groups: Mapping[StackGroup, Traces]) -> list[Listing]:
     """A table for each group of one revision, by its first metric."""
-    found = []
+    tables = []
     for group, (profiles, metrics) in groups.items():
         metric, meaning = next(iter(metrics.items()))
         grown, side = tree(profiles, metric), 1 if profiles.target else 0
@@ -144,8 +146,8 @@ def sandwiches(groups: Mapping[StackGroup, Traces]) -> list[Listing]:
             f"{shorten(group.job)}: {metric_name(metric)}, shares of"
             f" {quantity(whole, meaning.unit)} per execution"
         )
-        found.append(Listing("Function", caption, columns, listed, []))
-    return found
+        tables.append(Listing("Function", caption, columns, listed, []))
+    return tables
 
 
 def _amount(share: float, whole: float, unit: str) -> TableCell:

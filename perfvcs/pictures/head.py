@@ -64,15 +64,15 @@ def answer(subject: Subject) -> Answer | None:
     """The report on two revisions; None if nothing was compared."""
     if subject.report is None or not subject.report.changes:
         return None
-    said = brief(subject.report, subject.causes)
-    first = ". ".join(filter(None, [said.sentence, said.criteria]))
+    report_brief = brief(subject.report, subject.causes)
+    first = ". ".join(filter(None, [report_brief.sentence, report_brief.criteria]))
     return Answer(
         first,
-        [_line(one) for one in said.jobs],
-        said.hidden,
-        [_line(one) for one in said.changes],
-        said.left_out,
-        [*said.rest, *subject.report.notes, *subject.following],
+        [_line(line) for line in report_brief.jobs],
+        report_brief.hidden,
+        [_line(line) for line in report_brief.changes],
+        report_brief.left_out,
+        [*report_brief.rest, *subject.report.notes, *subject.following],
     )
 
 
@@ -109,23 +109,23 @@ def _commit(profile: Profile) -> str:
 def facts(subject: Subject) -> list[Fact]:
     """The origin of the figures: commits, benchmarks, environments, design and time."""
     profiles = [*subject.baseline, *subject.target]
-    found = []
+    listed = []
     for name, side in (
         ("baseline", subject.baseline),
         ("target" if subject.baseline else "commit", subject.target),
     ):
         commits = dict.fromkeys(_commit(profile) for profile in side)
         if commits:
-            found.append(Fact(name, _some(commits)))
+            listed.append(Fact(name, _some(commits)))
     if not profiles and subject.report is not None:
-        found = [
+        listed = [
             Fact("baseline", [subject.report.baseline]),
             Fact("target", [subject.report.target]),
         ]
     if subject.history:
         measured = {point.commit for series in subject.history for point in series.points}
-        found.append(Fact("commits", [f"{len(measured):,}"]))
-        found.append(
+        listed.append(Fact("commits", [f"{len(measured):,}"]))
+        listed.append(
             Fact(
                 "environments",
                 _some(dict.fromkeys(series.environment for series in subject.history)),
@@ -133,17 +133,19 @@ def facts(subject: Subject) -> list[Fact]:
         )
     environments = {profile.environment.fingerprint: profile.environment for profile in profiles}
     if environments:
-        found.append(
+        listed.append(
             Fact(
                 "environment",
                 _some(_environment(environment) for environment in environments.values()),
             )
         )
-        found.append(Fact("design", _some(dict.fromkeys(_design(profile) for profile in profiles))))
-        found.append(
+        listed.append(
+            Fact("design", _some(dict.fromkeys(_design(profile) for profile in profiles)))
+        )
+        listed.append(
             Fact("collected", _some(dict.fromkeys(_collected(profile) for profile in profiles)))
         )
-    return found
+    return listed
 
 
 def warnings(subject: Subject) -> list[str]:
@@ -226,14 +228,14 @@ class PageTable:
         changed in others.
         """
         metrics = sorted({metric for row in self.cells.values() for metric in row}, key=metric_rank)
-        kept, others = metrics[: self.most], metrics[self.most :]
+        shown, others = metrics[: self.most], metrics[self.most :]
         bound = max(300, FULL_NAMES_CHARACTERS // max(1, min(MOST_TABLE_ROWS, len(self.cells))))
         rows = []
         titles = [title(key) for key, _ in islice(self.cells, MOST_TABLE_ROWS)]
         for ((key, environment), row), short in zip(
             self.cells.items(), apart(titles, NAME_CHARACTERS), strict=False
         ):
-            listed = [row.get(metric) for metric in kept]
+            listed = [row.get(metric) for metric in shown]
             if others:
                 listed.append(
                     _remaining(
@@ -249,7 +251,7 @@ class PageTable:
             if left_out > 0
             else self.notes
         )
-        columns = [Column(metric_name(metric)) for metric in kept] + (
+        columns = [Column(metric_name(metric)) for metric in shown] + (
             [Column("changes in other metrics")] if others else []
         )
         return Listing(self.heading, self.caption, columns, rows, notes)
@@ -262,7 +264,11 @@ class PageTable:
             words = Counter(row[metric].word for row in self.cells.values() if metric in row)
             return tallied([(word, words[word]) for word in SEEN if words[word]])
         cell = next(
-            (row[metric] for (one, _), row in self.cells.items() if one == key and metric in row),
+            (
+                row[metric]
+                for (row_key, _), row in self.cells.items()
+                if row_key == key and metric in row
+            ),
             None,
         )
         return (
@@ -286,12 +292,12 @@ def _remaining(row: Mapping[str, TableCell], *, alone: bool) -> TableCell | None
     of them.
     """
     notable = {metric: cell for metric, cell in row.items() if alone or cell.word in NOTABLE}
-    said = "; ".join(
+    text = "; ".join(
         f"{cell.sign} {metric_name(metric)}: {cell.said}".rstrip()
         for metric, cell in notable.items()
     )
     return (
-        TableCell(said, "\n".join(cell.finding for cell in notable.values() if cell.finding))
+        TableCell(text, "\n".join(cell.finding for cell in notable.values() if cell.finding))
         if notable
         else None
     )
@@ -334,13 +340,15 @@ def _verdict(change: Change) -> TableCell:
     design = f"{change.executions[0]} and {change.executions[1]} executions, method {change.method}"
     reason = change.reason or design if change.accepted is None else change.accepted
     word, style = seen(change)
-    found = [
+    findings = [
         finding(change),
         *(found_in(cluster) for cluster in change.clusters or () if cluster.regressed),
     ]
-    said = shorten("; ".join(filter(None, found)), 300)
-    small = "\n".join(filter(None, [shorten(detail, 120), said]))
-    return TableCell(text, small, word, style.sign, shorten(reason, 300), said, change.effect)
+    finding_text = shorten("; ".join(filter(None, findings)), 300)
+    small = "\n".join(filter(None, [shorten(detail, 120), finding_text]))
+    return TableCell(
+        text, small, word, style.sign, shorten(reason, 300), finding_text, change.effect
+    )
 
 
 def _newest(history: Sequence[Series]) -> PageTable:
@@ -378,14 +386,16 @@ def _centres(profiles: Sequence[Profile]) -> PageTable | None:
     environments = {profile.environment.fingerprint for profile in profiles}
     names = Naming.of(Subject("", profiles))
     for sample in samples(profiles):
-        found = sample.centre
-        if sample.meaning.better != "none" and found is not None:
-            low_high = found.text(sample.meaning.unit).partition(" [")[2]
+        centre = sample.centre
+        if sample.meaning.better != "none" and centre is not None:
+            low_high = centre.text(sample.meaning.unit).partition(" [")[2]
             detail = f"[{low_high}, " if low_high else "no interval, "
-            detail += counted(found.executions, "execution")
+            detail += counted(centre.executions, "execution")
             detail = growth(sample) if sized(sample) else detail
             place = shorten(sample.environment, 24) if len(environments) > 1 else ""
-            cell = TableCell(quantity(found.value, sample.meaning.unit), detail, value=found.value)
+            cell = TableCell(
+                quantity(centre.value, sample.meaning.unit), detail, value=centre.value
+            )
             cells.setdefault((names.unit(sample.unit), place), {}).setdefault(sample.metric, cell)
     positive = all(
         cell.value is None or cell.value > 0 for named in cells.values() for cell in named.values()

@@ -109,14 +109,11 @@ def limits(sheet: Sheet) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 def chosen(sheet: Sheet, rows: NDArray[np.int64], notes: list[str]) -> Sheet:
     """Some of the rows, in this order."""
-    panels = [
-        panel._replace(
-            cells=HeatCells(
-                *(getattr(panel.cells, name)[rows] for name in ("mean", "low", "high", "count"))
-            )
-        )
-        for panel in sheet.panels
-    ]
+    panels = []
+    for panel in sheet.panels:
+        cells = panel.cells
+        picked = HeatCells(cells.mean[rows], cells.low[rows], cells.high[rows], cells.count[rows])
+        panels.append(panel._replace(cells=picked))
     places = rows.tolist()
     return replace(
         sheet,
@@ -130,7 +127,7 @@ def chosen(sheet: Sheet, rows: NDArray[np.int64], notes: list[str]) -> Sheet:
 def measurements(sides: list[HeatSide], by: By, most: tuple[int, int]) -> Iterator[Sheet]:
     """One metric's values of each unit, a row per execution, in their order or by size."""
     for unit in dict.fromkeys(
-        _unit(one, by) for side in sides for rows in side.rows for one in rows.units
+        _unit(drawn_unit, by) for side in sides for rows in side.rows for drawn_unit in rows.units
     ):
         yield _unit_sheet(
             unit, [side._replace(rows=[_of(side.rows[0], unit, by)]) for side in sides], by, most
@@ -146,39 +143,42 @@ def _of(rows: UnitRows, unit: DrawnUnit, by: By) -> UnitRows:
     """The rows of one unit."""
     import numpy as np
 
-    wanted = np.array([_unit(one, by) == unit for one in rows.units])[rows.unit]
+    wanted = np.array([_unit(drawn_unit, by) == unit for drawn_unit in rows.units])[rows.unit]
     return rows.keep(wanted & np.isfinite(rows.size) if by == "size" else wanted)
 
 
 def _unit_sheet(unit: DrawnUnit, sides: list[HeatSide], by: By, most: tuple[int, int]) -> Sheet:
     import numpy as np
 
-    found = [side.rows[0] for side in sides]
-    sizes = np.unique(np.concatenate([rows.size for rows in found])) if by == "size" else None
+    rows_of_sides = [side.rows[0] for side in sides]
+    sizes = (
+        np.unique(np.concatenate([rows.size for rows in rows_of_sides])) if by == "size" else None
+    )
     numbers = [
-        rows.iteration if sizes is None else np.searchsorted(sizes, rows.size) for rows in found
+        rows.iteration if sizes is None else np.searchsorted(sizes, rows.size)
+        for rows in rows_of_sides
     ]
     columns = numbered(numbers, most[1])
-    executions = max(len(rows.executions) for rows in found)
+    executions = max(len(rows.executions) for rows in rows_of_sides)
     step = -(-executions // most[0])
     count = -(-executions // step)
     panels = [
         Panel(
             side.name,
-            replace(own, edges=own.edges + (sizes is None) / 2),
-            cells(rows.execution // step, own.place(place), rows.values, (count, own.count)),
-            _numbers(own, sizes),
+            replace(bins, edges=bins.edges + (sizes is None) / 2),
+            cells(rows.execution // step, bins.place(place), rows.values, (count, bins.count)),
+            _numbers(bins, sizes),
         )
-        for side, rows, own, place in zip(sides, found, columns, numbers, strict=True)
+        for side, rows, bins, place in zip(sides, rows_of_sides, columns, numbers, strict=True)
     ]
     names = [
         f"{step * row + 1:,}" + (f" to {min(step * row + step, executions):,}" if step > 1 else "")
         for row in range(count)
     ]
     wide, what = columns[0].step, "measurement" if sizes is None else "size"
-    title = f"{plain(unit.title)} · {plain(metric_name(found[-1].metric))}"
+    title = f"{plain(unit.title)} · {plain(metric_name(rows_of_sides[-1].metric))}"
     notes = [f"{wide:,} {what}s to a cell"] if wide > 1 else []
-    units = [found[-1].meaning.unit] * count
+    units = [rows_of_sides[-1].meaning.unit] * count
     return Sheet(
         title,
         what,
@@ -193,7 +193,7 @@ def _unit_sheet(unit: DrawnUnit, sides: list[HeatSide], by: By, most: tuple[int,
 
 def _numbers(columns: BinColumns, sizes: NDArray[np.float64] | None) -> list[str]:
     """The labels of the columns of measurements or sizes."""
-    found = []
+    labels = []
     for start in range(columns.first, columns.first + columns.step * columns.count, columns.step):
         ends = [start, start + columns.step - 1][: columns.step]
         if sizes is not None:
@@ -201,8 +201,8 @@ def _numbers(columns: BinColumns, sizes: NDArray[np.float64] | None) -> list[str
         texts = dict.fromkeys(
             f"{end + 1:,}" if sizes is None else number(float(sizes[end])) for end in ends
         )
-        found.append(f"{'measurement' if sizes is None else 'size'} {' to '.join(texts)}")
-    return found
+        labels.append(f"{'measurement' if sizes is None else 'size'} {' to '.join(texts)}")
+    return labels
 
 
 def _ticks(sizes: NDArray[np.float64]) -> dict[float, str]:

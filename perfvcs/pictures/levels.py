@@ -56,7 +56,7 @@ def latest(series: Series) -> str:
     was none.
     """
     places = {point.commit: place for place, point in enumerate(series.points)}
-    found = [
+    changes = [
         (places[step.commit], named(step), step.commit)
         for step in series.steps
         if step.commit in places
@@ -66,10 +66,10 @@ def latest(series: Series) -> str:
         for place, point in enumerate(series.points)
         if point.verdict in MARKED_VERDICTS
     ]
-    found += [(place, f"last {_change(point.verdict)}", point.commit) for place, point in loud]
-    if not found:
+    changes += [(place, f"last {_change(point.verdict)}", point.commit) for place, point in loud]
+    if not changes:
         return f"no {'lasting ' if series.levels else ''}change in {len(series.points):,} commits"
-    _, word, commit = max(found, key=lambda one: one[0])
+    _, word, commit = max(changes, key=lambda change: change[0])
     return f"{word} at {commit[:8]}"
 
 
@@ -110,7 +110,7 @@ def brief(chart: Chart, width: int) -> str:
     """
     newest = max(
         (series for series in chart.group if chart.points(series)),
-        key=lambda one: chart.place[one.points[-1].commit],
+        key=lambda candidate: chart.place[candidate.points[-1].commit],
     )
     line = sparkline([point.centre for point in newest.points], width=SPARK)
     value = quantity(newest.points[-1].centre, newest.unit)
@@ -141,16 +141,15 @@ def _plot(chart: Chart, series: Series, axis: Axis, width: int) -> Plot:
     centres = [point.centre * factor for point in points]
     few = 2 * len(chart.commits) <= plot.columns
     if few:
-        known = [
-            (place, point.low, point.high)
+        bounded = [
+            (place, point)
             for place, point in zip(places, points, strict=True)
             if point.low is not None
         ]
         plot.whiskers(
-            *(
-                [(one[turn] or 0.0) * (factor if turn else 1.0) for one in known]
-                for turn in range(3)
-            )
+            [float(place) for place, _ in bounded],
+            [(point.low or 0.0) * factor for _, point in bounded],
+            [(point.high or 0.0) * factor for _, point in bounded],
         )
     plot.points(places, centres)
     for line in outline.levels:
@@ -170,20 +169,20 @@ def _step(series: Series, step: Step, width: int) -> list[str]:
     """``▲ lasting degradation +12 % [+11, +13]: 12.9 ms → 14.5 ms at 0000001e, 2026-03-12, Ada:
     Tidy up``, and why it is accepted.
     """
-    about = next((point for point in series.points if point.commit == step.commit), None)
+    changed = next((point for point in series.points if point.commit == step.commit), None)
     effect = change(step.effect, step.low, step.high)
-    found = (
+    text = (
         f"{style_of(step).sign} {named(step)} {effect}: {moved(step, series.unit)}, at"
         f" {step.commit[:10]}"
     )
-    found += f", {where(step)}" if step.commits > 1 else ""
-    if about is not None:
-        found += (
-            f"; {shorten(about.when[:10], 10)} {shorten(about.author, 24)}:"
-            f" {shorten(about.title, TITLE)}"
+    text += f", {where(step)}" if step.commits > 1 else ""
+    if changed is not None:
+        text += (
+            f"; {shorten(changed.when[:10], 10)} {shorten(changed.author, 24)}:"
+            f" {shorten(changed.title, TITLE)}"
         )
-    found += f"; accepted: {shorten(step.accepted, 2 * TITLE)}" if step.accepted else ""
-    found += f"; contradicted: {step.contradiction}" if step.contradiction else ""
+    text += f"; accepted: {shorten(step.accepted, 2 * TITLE)}" if step.accepted else ""
+    text += f"; contradicted: {step.contradiction}" if step.contradiction else ""
     return [
-        line if turn == 0 else f"  {line}" for turn, line in enumerate(wrapped([found], width - 2))
+        line if turn == 0 else f"  {line}" for turn, line in enumerate(wrapped([text], width - 2))
     ]

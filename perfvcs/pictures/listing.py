@@ -109,25 +109,25 @@ def listing(subject: Subject) -> Listing | None:
         return _without_empty(_changes(subject.report))
     if any(series.points for series in subject.history):
         return _without_empty(_commits(subject.history))
-    found = samples(subject.target or subject.baseline)
-    return _without_empty(_samples(found, subject.target or subject.baseline)) if found else None
+    drawn = samples(subject.target or subject.baseline)
+    return _without_empty(_samples(drawn, subject.target or subject.baseline)) if drawn else None
 
 
 def _without_empty(table: Listing) -> Listing:
     """The table without its empty cells and columns."""
-    kept = [
-        number
-        for number in range(len(table.columns))
-        if any((cell := row.cells[number]) and cell.said for row in table.rows)
-    ]
-    rows = [
-        replace(
-            row,
-            cells=[cell if (cell := row.cells[number]) and cell.said else None for number in kept],
-        )
-        for row in table.rows
-    ]
-    return replace(table, columns=[table.columns[number] for number in kept], rows=rows)
+    filled = sorted(
+        {
+            number
+            for row in table.rows
+            for number, cell in enumerate(row.cells)
+            if cell and cell.said
+        }
+    )
+    rows = []
+    for row in table.rows:
+        cells = [row.cells[number] for number in filled]
+        rows.append(replace(row, cells=[cell if cell and cell.said else None for cell in cells]))
+    return replace(table, columns=[table.columns[number] for number in filled], rows=rows)
 
 
 METRIC_COLUMN = (Column("metric", "metric"), Column("unit", "unit", apart=True))
@@ -186,10 +186,10 @@ def _changes(report: Report) -> Listing:
 
 def _change(change: Change) -> TableRow:
     word, style = seen(change)
-    found = (found_in(cluster) for cluster in change.clusters or () if cluster.regressed)
+    regressed = (found_in(cluster) for cluster in change.clusters or () if cluster.regressed)
     remarks = [
         finding(change),
-        *found,
+        *regressed,
         change.reason if change.accepted is None else change.accepted,
     ]
     before, after = change.executions
@@ -197,7 +197,8 @@ def _change(change: Change) -> TableRow:
         f"{before:,} and {after:,}" if before != after else f"{before:,}", value=before
     )
     chances = (
-        None if one is None else TableCell(f"{one:.2g}", value=one) for one in (change.p, change.q)
+        None if chance is None else TableCell(f"{chance:.2g}", value=chance)
+        for chance in (change.p, change.q)
     )
     cells: list[TableCell | None] = [
         *_metric(change.metric, change.unit),
@@ -230,12 +231,8 @@ def _commits(history: Sequence[Series]) -> Listing:
         Column("author", "author", minor=True),
         Column("title", "title", minor=True),
     ]
-    places = {
-        key: place
-        for place, key in enumerate(
-            dict.fromkeys((one.label, one.uid, one.size) for one in history)
-        )
-    }
+    benchmarks = dict.fromkeys((line.label, line.uid, line.size) for line in history)
+    places = {key: place for place, key in enumerate(benchmarks)}
     rows = [
         _row(
             (series.label, series.uid, series.size),
@@ -285,16 +282,18 @@ def _samples(samples: Iterable[DrawnSample], profiles: Sequence[Profile]) -> Lis
         Column("rows", "rows", number=True, minor=True),
         Column("growth", "growth", minor=True),
     ]
-    known = list(samples)
-    places = {key: place for place, key in enumerate(dict.fromkeys(map(_key, known)))}
+    ordered = list(samples)
+    places = {key: place for place, key in enumerate(dict.fromkeys(map(_key, ordered)))}
     # whatever collected them
-    known.sort(key=lambda sample: (places[_key(sample)], metric_rank(sample.metric)))
-    several = ambiguous(((_key(sample), sample.metric), sample.unit.collector) for sample in known)
+    ordered.sort(key=lambda sample: (places[_key(sample)], metric_rank(sample.metric)))
+    several = ambiguous(
+        ((_key(sample), sample.metric), sample.unit.collector) for sample in ordered
+    )
     rows = [
         _sample(
             sample, several=len(environments) > 1, named=(_key(sample), sample.metric) in several
         )
-        for sample in known
+        for sample in ordered
     ]
     caption = "The mean of the executions' medians; low and high are the ends of its 99 % interval"
     return Listing("Measurements", caption, columns, rows, [])
@@ -311,11 +310,13 @@ def _sample(sample: DrawnSample, *, several: bool, named: bool) -> TableRow:
     centre, unit = sample.centre, sample.meaning.unit
     ends = [None] * 3 if centre is None else [centre.value, centre.low, centre.high]
     metric = _metric(sample.metric, unit, sample.unit.collector if named else "")
+    environment = [TableCell(shorten(sample.environment, 24))] if several else []
+    executions = centre.executions if centre else 0
     cells: list[TableCell | None] = [
         *metric,
-        *([TableCell(shorten(sample.environment, 24))] if several else []),
+        *environment,
         *(_amount(end, unit) for end in ends),
-        _count(centre.executions if centre else 0),
+        _count(executions),
         _count(len(sample.values)),
         TableCell(growth(sample)) if sized(sample) else None,
     ]

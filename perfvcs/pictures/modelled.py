@@ -157,8 +157,8 @@ class Residuals:
         )
         hover(plot, [dots], [("residual", "@text"), ("value", "@value"), ("size", "@size")])
         at, middle = self.medians
-        kept = (at > 0) | (axis == "linear")
-        medians = source(x=at[kept], y=middle[kept] * chosen.factor)
+        shown = (at > 0) | (axis == "linear")
+        medians = source(x=at[shown], y=middle[shown] * chosen.factor)
         line = plot.add_glyph(medians, Line(x="x", y="y", line_color=VERMILLION, line_width=2))
         square = Scatter(
             x="x", y="y", marker="square", size=6, line_color=VERMILLION, fill_color=VERMILLION
@@ -216,7 +216,7 @@ def stored(
     """The stored curves of a sample, from its newest profile that has any, and the number of
     unreadable entries.
     """
-    for profile in sorted(profiles, key=lambda one: one.collected.started, reverse=True):
+    for profile in sorted(profiles, key=lambda measured: measured.collected.started, reverse=True):
         same = (
             profile.job.label == sample.unit.job and profile.job.collector == sample.unit.collector
         )
@@ -304,8 +304,8 @@ def _fitted(pieces: Sequence[RegressionEntry], axis: AxisScale) -> StoredCurve:
         xs += [x, x[-1:]]
         ys += [evaluate(piece.model, x, *[*piece.coefficients, 0.0][:2]), np.array([np.nan])]
     (first, *others) = pieces
-    one = [str(first.model), order(str(first.model), first.coefficients[-1]), *_explained(first)]
-    details = f"{len(pieces)} models of parts" if others else ", ".join(one)
+    facts = [str(first.model), order(str(first.model), first.coefficients[-1]), *_explained(first)]
+    details = f"{len(pieces)} models of parts" if others else ", ".join(facts)
     return StoredCurve(FITTED_BY, details, np.concatenate(xs), np.concatenate(ys))
 
 

@@ -60,14 +60,14 @@ class FigureArchive:
         }
         columns = f"[{','.join(references.new)}]\n"
         line = _json(item | {"version": bokeh.__version__})
-        found = (
+        packed = (
             self._bytes
             + stream.compress(f"{columns}{line}\n".encode())
             + stream.flush(zlib.Z_SYNC_FLUSH)
         )
-        if most is not None and len(found) * DIGITS // WORD_BYTES > most:
+        if most is not None and len(packed) * DIGITS // WORD_BYTES > most:
             return 0
-        self._stream, self._bytes, self._columns = stream, found, references.known
+        self._stream, self._bytes, self._columns = stream, packed, references.known
         return plots
 
     def text(self) -> str:
@@ -82,9 +82,9 @@ class _References:
     figure.
     """
 
-    def __init__(self, known: dict[str, int], target: str) -> None:
+    def __init__(self, columns: dict[str, int], target: str) -> None:
         self.new: list[str] = []
-        self.known = dict(known)
+        self.known = dict(columns)
         self._target = target
         self._identities: dict[str, str] = {}
 
@@ -100,14 +100,14 @@ class _References:
             if value.get("type") == "ndarray":
                 return self._shared(value)
             return {
-                key: self.identity(one) if key == "id" else self.of(one)
-                for key, one in value.items()
+                key: self.identity(item) if key == "id" else self.of(item)
+                for key, item in value.items()
             }
         if isinstance(value, list | tuple):
             return (
                 self._shared(value)
                 if len(value) >= SHARED and _plain(value)
-                else [self.of(one) for one in value]
+                else [self.of(item) for item in value]
             )
         return value
 
@@ -124,9 +124,9 @@ def _plain(value: Any) -> bool:
     of their own.
     """
     pairs = (
-        one if isinstance(one, list | tuple) and len(one) < SHARED else (one,) for one in value
+        item if isinstance(item, list | tuple) and len(item) < SHARED else (item,) for item in value
     )
-    return not any(isinstance(one, dict | list | tuple) for pair in pairs for one in pair)
+    return not any(isinstance(item, dict | list | tuple) for pair in pairs for item in pair)
 
 
 def compressed(text: str) -> str:
@@ -193,7 +193,8 @@ def _sparse(layout: UIElement, backend: Backend) -> tuple[Any, int]:
                 obj.output_backend = backend
             given = obj._property_values.keys() | obj._unstable_default_values.keys()
             values = obj.query_properties_with_values(
-                lambda one: one.name in given and one.serialized, include_defaults=False
+                lambda descriptor: descriptor.name in given and descriptor.serialized,
+                include_defaults=False,
             )
             attributes = {name: self.encode(value) for name, value in values.items()}
             return {"type": "object", "name": obj.__qualified_model__, "id": obj.id} | (

@@ -46,10 +46,13 @@ def render(
 
     chosen = choose(subject, view, options)
     page_table = overview(subject)
-    listed = [one.view.table(one.data) for one in chosen]
-    drawn = [one for one, own in zip(chosen, listed, strict=True) if own is None]
+    listed = [drawable.view.table(drawable.data) for drawable in chosen]
+    drawn = [
+        drawable for drawable, view_table in zip(chosen, listed, strict=True) if view_table is None
+    ]
     table = next(
-        (own for own in listed if own is not None), page_table.table() if page_table else None
+        (view_table for view_table in listed if view_table is not None),
+        page_table.table() if page_table else None,
     )
     drawing = draw(
         subject,

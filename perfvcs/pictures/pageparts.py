@@ -95,9 +95,8 @@ class Part:
 
     def narrow(self, verdict: Change | None = None) -> Subject:
         """A subject that holds this part's rows, the verdict on them, and nothing else."""
-        baseline, target = (
-            [_narrow(cut, self.metric) for cut in side] for side in (self.baseline, self.target)
-        )
+        baseline = [_narrow(cut, self.metric) for cut in self.baseline]
+        target = [_narrow(cut, self.metric) for cut in self.target]
         return Subject(self.subject.title, target, baseline, verdict=verdict)
 
     @property
@@ -167,14 +166,14 @@ def _cuts(profile: Profile, *, whole: bool = False) -> dict[DrawnUnit, RowCut]:
     key = uid * len(distinct) + np.where(many[uid], 0, which)
     order = np.argsort(key, kind="stable")
     keys, starts = np.unique(key[order], return_index=True)
-    found = {}
+    cuts = {}
     for number, cut in zip(keys.tolist(), np.split(order, starts[1:]), strict=True):
         code, place = divmod(number, len(distinct))
         at = None if many[code] or np.isnan(distinct[place]) else float(distinct[place])
-        found[DrawnUnit(profile.job.label, profile.job.collector, rows.names[code], at)] = RowCut(
+        cuts[DrawnUnit(profile.job.label, profile.job.collector, rows.names[code], at)] = RowCut(
             columns, cut
         )
-    return found
+    return cuts
 
 
 def places(profile: Profile) -> dict[DrawnUnit, NDArray[np.int64]]:
@@ -192,11 +191,8 @@ def _narrow(cut: RowCut, metric: str) -> Profile:
     rows = cut.profile.resources
     whole, places = len(cut.rows) == len(rows), cut.rows.tolist()
     unit = rows.names[rows.uid[places[0]]]
-    kept = [
-        name
-        for name in (metric, *(f"{metric}.{word}" for word in ROW_REMARKS))
-        if name in cut.profile.metrics
-    ]
+    names = [metric, *(f"{metric}.{word}" for word in ROW_REMARKS)]
+    names = [name for name in names if name in cut.profile.metrics]
 
     def take(column: list[float | None]) -> list[float | None]:
         return column if whole else [column[row] for row in places]
@@ -211,13 +207,13 @@ def _narrow(cut: RowCut, metric: str) -> Profile:
         iteration=integers(rows.iteration),
         mark=integers(rows.mark),
         size=None if rows.size is None else take(rows.size),
-        metrics={name: take(rows.metrics[name]) for name in kept},
+        metrics={name: take(rows.metrics[name]) for name in names},
     )
-    metrics = {name: cut.profile.metrics[name] for name in kept}
+    metrics = {name: cut.profile.metrics[name] for name in names}
     models = [model for model in cut.profile.models if (model.uid, model.metric) == (unit, metric)]
     if (
         whole
-        and kept == [*cut.profile.metrics]
+        and names == [*cut.profile.metrics]
         and len(models) == len(cut.profile.models)
         and cut.profile.stacks is None
     ):
@@ -225,6 +221,13 @@ def _narrow(cut: RowCut, metric: str) -> Profile:
     return msgspec.structs.replace(
         cut.profile, resources=narrowed, metrics=metrics, stacks=None, models=models
     )
+
+
+def _having(
+    side: tuple[dict[DrawnUnit, RowCut], ...], unit: DrawnUnit, metric: str
+) -> list[RowCut]:
+    cuts = [cuts[unit] for cuts in side if unit in cuts]
+    return [cut for cut in cuts if metric in cut.profile.metrics]
 
 
 def parts(subject: Subject, *, whole: bool = False) -> list[Part]:
@@ -240,23 +243,16 @@ def parts(subject: Subject, *, whole: bool = False) -> list[Part]:
     ]
     units = list(dict.fromkeys(unit for side in reversed(sides) for cuts in side for unit in cuts))
     profiles = [*subject.baseline, *subject.target]
-    found = []
+    listed = []
     metrics = sorted(
         {metric for profile in profiles for metric in measured(profile)}, key=metric_rank
     )
     for unit in units:
         for metric in metrics:
-            mine = [
-                [
-                    cuts[unit]
-                    for cuts in side
-                    if unit in cuts and metric in cuts[unit].profile.metrics
-                ]
-                for side in sides
-            ]
+            mine = [_having(side, unit, metric) for side in sides]
             if any(mine):
-                found.append(Part(unit, metric, subject, *mine))
-    return found
+                listed.append(Part(unit, metric, subject, *mine))
+    return listed
 
 
 @dataclass(frozen=True)
@@ -315,7 +311,7 @@ def cut_all(held: tuple[HeldProfile, ...], *, whole: bool) -> tuple[dict[DrawnUn
     """The units of each profile that has rows; with ``whole`` also of those over the sizes of
     workloads.
     """
-    profiles = [one.profile for one in held]
+    profiles = [holder.profile for holder in held]
     return tuple(
         filter(
             None,

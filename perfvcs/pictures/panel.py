@@ -47,8 +47,8 @@ class Scheme:
     def value(self, shade: float) -> float:
         """The value of a shade in the first row."""
         low, high = float(self.low[0, 0]), float(self.high[0, 0])
-        found = low * (1 - shade) + high * shade
-        return float(10**found) if self.log else found
+        interpolated = low * (1 - shade) + high * shade
+        return float(10**interpolated) if self.log else interpolated
 
 
 def _logarithms(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -100,14 +100,13 @@ def draw(sheet: Sheet, panel: Panel, colours: Scheme) -> figure:
     shades = stepped(colours.shades(panel.cells.mean), SHADE_BITS)
     row, column = np.nonzero(np.isfinite(shades))
     edges = panel.columns.edges
-    beside = [one.columns.edges for one in (sheet.panels if sheet.linked else [panel])]
-    start, end = min(own[0] for own in beside), max(own[-1] for own in beside)
+    beside = [other.columns.edges for other in (sheet.panels if sheet.linked else [panel])]
+    start, end = min(columns[0] for columns in beside), max(columns[-1] for columns in beside)
     chosen = scale(float(max(-start, end)) if panel.columns.unit else 1.0, panel.columns.unit)
     height, row_height = len(sheet.names), ROW_HEIGHT * (2 if sheet.own else 1)
-    gaps = any(not np.isfinite(colours.shades(one.cells.mean)).all() for one in sheet.panels)
-    hatched = (
-        ["hatched: no value" + (", or none above zero" if colours.log else "")] if gaps else []
-    )
+    gaps = any(not np.isfinite(colours.shades(other.cells.mean)).all() for other in sheet.panels)
+    hatching = "hatched: no value, or none above zero" if colours.log else "hatched: no value"
+    hatched = [hatching] if gaps else []
     plot = canvas(
         "\n".join(filter(None, [panel.name, sheet.title])),
         f"{sheet.x} ({chosen.unit})".replace(" ()", ""),
@@ -135,8 +134,8 @@ def draw(sheet: Sheet, panel: Panel, colours: Scheme) -> figure:
         top=row + gap,
         bottom=row + 1 - gap,
         shade=shades[row, column],
-        name=[plain(sheet.names[one], 80) for one in row.tolist()],
-        at=[panel.headings[one] for one in column.tolist()],
+        name=[plain(sheet.names[number], 80) for number in row.tolist()],
+        at=[panel.headings[number] for number in column.tolist()],
         text=_texts(sheet, panel, row, column),
     )
     mapper = _bar(plot, sheet, colours)
@@ -242,20 +241,19 @@ def _texts(
     sheet: Sheet, panel: Panel, row: NDArray[np.int64], column: NDArray[np.int64]
 ) -> list[str]:
     """The tooltip of each cell: its mean and, if it has several values, their number and range."""
-    own = panel.cells
-    found = []
+    cells = panel.cells
+    texts = []
     for place, mean, low, high, count in zip(
         row.tolist(),
-        *(array[row, column].tolist() for array in (own.mean, own.low, own.high, own.count)),
+        *(
+            array[row, column].tolist()
+            for array in (cells.mean, cells.low, cells.high, cells.count)
+        ),
         strict=True,
     ):
         unit = sheet.units[place]
-        spread = (
-            f", {quantity(low, unit)} to {quantity(high, unit)} in {count:,}"
-            if low < high
-            else f", {count:,} alike"
-            if count > 1
-            else ""
-        )
-        found.append(quantity(mean, unit) + spread)
-    return found
+        spread = f", {count:,} alike" if count > 1 else ""
+        if low < high:
+            spread = f", {quantity(low, unit)} to {quantity(high, unit)} in {count:,}"
+        texts.append(quantity(mean, unit) + spread)
+    return texts

@@ -84,8 +84,8 @@ def clusters(sample: DrawnSample) -> ClusterCentres | None:
 
     from perfvcs.statistics.clusters import clusters as mixture
 
-    kept = np.flatnonzero(sample.mark != REPEATED)
-    values = sample.values[kept]
+    counting = np.flatnonzero(sample.mark != REPEATED)
+    values = sample.values[counting]
     if len(values) < FEWEST_VALUES or not (values > 0).all():
         return None
     logs = np.log(values)
@@ -93,8 +93,8 @@ def clusters(sample: DrawnSample) -> ClusterCentres | None:
     peaks = _peaks(some)
     if peaks < 2:
         return None
-    found = mixture(some, min(peaks, len(CLUSTER_MARKERS)))
-    gaps, squares = np.diff(found.centres), found.spreads**2
+    mixed = mixture(some, min(peaks, len(CLUSTER_MARKERS)))
+    gaps, squares = np.diff(mixed.centres), mixed.spreads**2
     if (
         not len(gaps)
         or (
@@ -107,19 +107,19 @@ def clusters(sample: DrawnSample) -> ClusterCentres | None:
     ):
         return None
     density = (
-        np.log(found.shares / found.spreads)
-        - ((logs[:, None] - found.centres) / found.spreads) ** 2 / 2
+        np.log(mixed.shares / mixed.spreads)
+        - ((logs[:, None] - mixed.centres) / mixed.spreads) ** 2 / 2
     )
-    own = density.argmax(axis=1)
-    execution = np.unique(sample.execution[kept], return_inverse=True)[1]
-    counts = np.zeros((int(execution.max()) + 1, len(found.centres)))
-    np.add.at(counts, (execution, own), 1)
-    shares = counts.sum(axis=0) / len(own)
+    nearest = density.argmax(axis=1)
+    execution = np.unique(sample.execution[counting], return_inverse=True)[1]
+    counts = np.zeros((int(execution.max()) + 1, len(mixed.centres)))
+    np.add.at(counts, (execution, nearest), 1)
+    shares = counts.sum(axis=0) / len(nearest)
     if ((counts / counts.sum(axis=1, keepdims=True)) >= shares / 4).mean(axis=0).min() < VISITED:
         return None
     labels = np.full(len(sample.values), -1)
-    labels[kept] = own
-    return ClusterCentres(np.exp(found.centres), shares, labels)
+    labels[counting] = nearest
+    return ClusterCentres(np.exp(mixed.centres), shares, labels)
 
 
 def _peaks(values: NDArray[np.float64]) -> int:
@@ -139,29 +139,29 @@ def _peaks(values: NDArray[np.float64]) -> int:
     density = np.exp(-(((at[:, None] - values) / width) ** 2) / 2).sum(axis=1)
     inner = density[1:-1]
     tops = 1 + np.flatnonzero((inner > density[:-2]) & (inner >= density[2:]))
-    kept: list[int] = []
+    peaks: list[int] = []
     for new in tops[density[tops] >= PEAK_HEIGHT * density.max()].tolist():
         top = new
-        while kept and density[kept[-1] : new + 1].min() > VALLEY * min(
-            density[kept[-1]], density[top]
+        while peaks and density[peaks[-1] : new + 1].min() > VALLEY * min(
+            density[peaks[-1]], density[top]
         ):
-            last = kept.pop()
+            last = peaks.pop()
             top = last if density[last] >= density[top] else top
-        kept.append(top)
-    return len(kept)
+        peaks.append(top)
+    return len(peaks)
 
 
 def remarks(sample: DrawnSample, groups: ClusterCentres | None = None) -> list[str]:
     """The patterns, the most important first; empty if the order could be chance."""
     import numpy as np
 
-    kept = sample.mark != REPEATED
-    order = np.lexsort((sample.iteration[kept], sample.execution[kept]))
-    execution, values = sample.execution[kept][order], sample.values[kept][order]
+    counting = sample.mark != REPEATED
+    order = np.lexsort((sample.iteration[counting], sample.execution[counting]))
+    execution, values = sample.execution[counting][order], sample.values[counting][order]
     if not len(values) or not np.median(np.abs(values)):
         return []
     starts = np.flatnonzero(np.diff(execution, prepend=-1))
-    labels = None if groups is None else groups.labels[kept][order]
+    labels = None if groups is None else groups.labels[counting][order]
     if labels is not None and (first := _first_cluster(labels, starts)) is not None:
         return [f"cluster {first + 1} is the first measurement of each execution"]
     chosen = np.unique(
@@ -170,7 +170,7 @@ def remarks(sample: DrawnSample, groups: ClusterCentres | None = None) -> list[s
     every = np.split(values, starts[1:])
     runs = [run for run in (every[place] for place in chosen.tolist()) if len(run) >= FEWEST]
     medians = np.array([float(np.median(run)) for run in every])
-    return [said for said in (_first(runs), _inside(runs), _over(medians)) if said]
+    return [remark for remark in (_first(runs), _inside(runs), _over(medians)) if remark]
 
 
 def _first_cluster(labels: NDArray[np.int64], starts: NDArray[np.int64]) -> int | None:

@@ -51,7 +51,7 @@ def choose(
     """
     names = plugins.names("views")
     if name is None:
-        unasked = {one: view for one, view in _views(names).items() if not view.asked}
+        unasked = {key: view for key, view in _views(names).items() if not view.asked}
         return configured(subject, fitted(subject, unasked), options or {})
     if name not in names:
         raise UsageError(f"there is no view `{name:.80}`{nearest(name, names)}")
@@ -60,7 +60,7 @@ def choose(
     try:
         return [Drawable(name, view, view.cut(subject))]
     except Unfit as reason:
-        others = ", ".join(one.name for one in fitting(subject, names))
+        others = ", ".join(drawable.name for drawable in fitting(subject, names))
         cure = f"these do: {others}" if others else "and no other does: collect something first"
         raise UsageError(f"view `{name}` does not fit here, {reason}; {cure}") from None
 
@@ -76,13 +76,13 @@ def _views(names: Iterable[str]) -> dict[str, View[Any]]:
 
 def fitted(subject: Subject, views: Mapping[str, View[Any]]) -> list[Drawable]:
     """The views that can draw a subject, in their order; each is asked once."""
-    found = []
+    drawables = []
     for name, view in views.items():
         try:
-            found.append(Drawable(name, view, view.cut(subject)))
+            drawables.append(Drawable(name, view, view.cut(subject)))
         except Unfit:
             continue
-    return found
+    return drawables
 
 
 def _rank(name: str) -> tuple[int, str]:
@@ -95,12 +95,14 @@ def configured(
     """These views with values in their fields, where they still fit; raises UsageError as
     ``choose`` does.
     """
-    known = {one.name: one for one in chosen}
-    views = _configured({name: one.view for name, one in known.items()}, options)
+    drawables = {drawable.name: drawable for drawable in chosen}
+    views = _configured({name: drawable.view for name, drawable in drawables.items()}, options)
     return [
-        one
+        drawable
         for name, view in views.items()
-        for one in ([known[name]] if view is known[name].view else fitted(subject, {name: view}))
+        for drawable in (
+            [drawables[name]] if view is drawables[name].view else fitted(subject, {name: view})
+        )
     ]
 
 
@@ -108,8 +110,8 @@ def _configured(views: Mapping[str, View[Any]], options: Mapping[str, str]) -> d
     """The views with these values in their fields; raises UsageError for one that none has or that
     a field cannot take.
     """
-    known = {name: _fields(view) for name, view in views.items()}
-    every = sorted({field for own in known.values() for field in own})
+    fields_by_view = {name: _fields(view) for name, view in views.items()}
+    every = sorted({field for own_fields in fields_by_view.values() for field in own_fields})
     for option in options:
         if option not in every:
             raise UsageError(
@@ -117,8 +119,8 @@ def _configured(views: Mapping[str, View[Any]], options: Mapping[str, str]) -> d
                 f" field{nearest(option, every)}"
             )
     built = dict(views)
-    for name, own in known.items():
-        if given := {option: value for option, value in options.items() if option in own}:
+    for name, own_fields in fields_by_view.items():
+        if given := {option: value for option, value in options.items() if option in own_fields}:
             built[name] = plugins.build("views", name, given, SET_OPTION, text=True)
     return built
 
@@ -213,8 +215,8 @@ def _effects(subject: Subject, names: Naming) -> Iterator[PagePiece]:
 def _jobs(subject: Subject) -> Iterator[PagePiece]:
     """Pieces of all units of a job together: call stacks, courses over time, and each metric."""
     stacks, whole, units = groups(subject), jobs(subject), together(subject)
-    known = [(job.label, job.collector) for job in whole]
-    names = dict(zip(known, named(known), strict=True))
+    keys = [(job.label, job.collector) for job in whole]
+    names = dict(zip(keys, named(keys), strict=True))
     for group, mine in stacks.items():
         yield PagePiece(
             names[group.job, group.collector], None, "call stacks", partial(replace, mine), "stacks"
@@ -233,14 +235,14 @@ class _Verdicts:
 
     def __init__(self, report: Report | None) -> None:
         changes = report.changes if report else []
-        self._found = {
+        self._changes = {
             (change.series, change.uid, change.size, change.metric): change for change in changes
         }
-        self._places = {key: place for place, key in enumerate(self._found)}
+        self._places = {key: place for place, key in enumerate(self._changes)}
         self._curves = {
-            (one.job, one.uid, one.metric): key
-            for key, one in self._found.items()
-            if one.size is None
+            (change.job, change.uid, change.metric): key
+            for key, change in self._changes.items()
+            if change.size is None
         }
 
     def of(self, part: Part) -> Change | None:
@@ -248,16 +250,16 @@ class _Verdicts:
         measured with.
         """
         series = [cut.profile.job.key for cut in (*part.target, *part.baseline)]
-        keys = ((one, part.unit.uid, part.unit.size, part.metric) for one in series)
-        found = next((key for key in keys if key in self._found), None)
-        if found is None and part.unit.size is None:
-            found = self._curves.get((part.unit.job, part.unit.uid, part.metric))
-        return None if found is None else self._found[found]
+        keys = ((job, part.unit.uid, part.unit.size, part.metric) for job in series)
+        series_key = next((key for key in keys if key in self._changes), None)
+        if series_key is None and part.unit.size is None:
+            series_key = self._curves.get((part.unit.job, part.unit.uid, part.metric))
+        return None if series_key is None else self._changes[series_key]
 
     def place(self, change: Change | None) -> int:
         """Its place in the report."""
         key = None if change is None else (change.series, change.uid, change.size, change.metric)
-        return len(self._found) if key is None else self._places[key]
+        return len(self._changes) if key is None else self._places[key]
 
 
 def _benchmarks(
@@ -266,7 +268,7 @@ def _benchmarks(
     """Benchmarks, those first that matter most; with ``curves`` those over all their sizes before
     the others.
     """
-    found = [part for part in parts(subject) if not part.traced]
+    separate = [part for part in parts(subject) if not part.traced]
     if curves:
         along = [
             part
@@ -278,7 +280,7 @@ def _benchmarks(
             for part in along
             if part.unit.collector == RECORDER or part.sizes > MAX_SIZES
         }
-        found = [part for part in found if (part.unit.job, part.unit.uid) not in aside]
+        separate = [part for part in separate if (part.unit.job, part.unit.uid) not in aside]
         by_place = [(part, verdicts.of(part)) for part in along]
         for part, verdict in sorted(
             by_place,
@@ -288,11 +290,11 @@ def _benchmarks(
     first: dict[BenchmarkKey, int] = {}
     placed = [
         (part, verdict := verdicts.of(part), names.unit(part.unit), verdicts.place(verdict))
-        for part in found
+        for part in separate
     ]
     for _, _, key, place in placed:
         first[key] = min(first.get(key, place), place)
-    for part, verdict, key, _ in sorted(placed, key=lambda one: first[one[2]]):
+    for part, verdict, key, _ in sorted(placed, key=lambda row: first[row[2]]):
         yield _piece(part, verdict, key, "sample")
 
 

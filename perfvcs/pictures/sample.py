@@ -77,15 +77,15 @@ def seconds(columns: BinColumns, rows: UnitRows) -> BinColumns:
     """
     import numpy as np
 
-    place, known = columns.place(rows.iteration), np.isfinite(rows.when)
+    place, timed = columns.place(rows.iteration), np.isfinite(rows.when)
     starts = np.full(columns.count, np.inf)
-    np.minimum.at(starts, place[known], rows.when[known])
+    np.minimum.at(starts, place[timed], rows.when[timed])
     bins = np.flatnonzero(np.isfinite(starts))
     if len(bins) > 1 and starts[bins[-1]] > starts[bins[0]]:
-        found = np.maximum.accumulate(np.interp(np.arange(columns.count), bins, starts[bins]))
-        width = (found[-1] - found[0]) / (columns.count - 1)
-        return replace(columns, edges=np.append(found, found[-1] + width), unit="s")
-    if known.any() or rows.profile.job.collector != SAMPLER:
+        moments = np.maximum.accumulate(np.interp(np.arange(columns.count), bins, starts[bins]))
+        width = (moments[-1] - moments[0]) / (columns.count - 1)
+        return replace(columns, edges=np.append(moments, moments[-1] + width), unit="s")
+    if timed.any() or rows.profile.job.collector != SAMPLER:
         return columns
     # sample 1 is taken at the end of the first interval
     ends = columns.edges - 1 if columns.first > 0 else columns.edges
@@ -94,14 +94,14 @@ def seconds(columns: BinColumns, rows: UnitRows) -> BinColumns:
 
 def interval(profile: Profile) -> float:
     """Seconds between two samples of counters, as the job's options say."""
-    found = profile.job.options.get("interval", INTERVAL)
+    seconds = profile.job.options.get("interval", INTERVAL)
     usable = (
-        isinstance(found, (int, float))
-        and not isinstance(found, bool)
-        and isfinite(found)
-        and found > 0
+        isinstance(seconds, (int, float))
+        and not isinstance(seconds, bool)
+        and isfinite(seconds)
+        and seconds > 0
     )
-    return float(found) if usable else INTERVAL
+    return float(seconds) if usable else INTERVAL
 
 
 @dataclass(frozen=True)
@@ -155,13 +155,14 @@ def centre(medians: NDArray[np.float64]) -> Centre | None:
         return None
     positive = bool((medians > 0).all())
     scaled = np.log(medians) if positive else medians
-    found = interval(scaled[np.newaxis, :], CENTRE_CONFIDENCE)
-    value, low, high = (float(end[0]) for end in (found.centre, found.low, found.high))
+    mean = interval(scaled[np.newaxis, :], CENTRE_CONFIDENCE)
+    value, low, high = (float(end[0]) for end in (mean.centre, mean.low, mean.high))
     if positive:
         with np.errstate(over="ignore"):
             value, low, high = (float(np.exp(end)) for end in (value, low, high))
-    alone = len(medians) < 2
-    return Centre(value, None if alone else low, None if alone else high, len(medians))
+    if len(medians) < 2:
+        return Centre(value, None, None, len(medians))
+    return Centre(value, low, high, len(medians))
 
 
 @dataclass(frozen=True)
@@ -193,14 +194,14 @@ class DrawnSample:
         """Executions and their medians; rows of executions that were repeated are left out."""
         import numpy as np
 
-        kept = self.mark != REPEATED
-        execution, values = self.execution[kept], self.values[kept]
+        counting = self.mark != REPEATED
+        execution, values = self.execution[counting], self.values[counting]
         if not len(values):
             return execution, values
         order = np.lexsort((values, execution))
-        found, start, count = np.unique(execution[order], return_index=True, return_counts=True)
+        numbers, start, count = np.unique(execution[order], return_index=True, return_counts=True)
         ranked = values[order]
-        return found, (ranked[start + (count - 1) // 2] + ranked[start + count // 2]) / 2
+        return numbers, (ranked[start + (count - 1) // 2] + ranked[start + count // 2]) / 2
 
     @cached_property
     def centre(self) -> Centre | None:
@@ -232,11 +233,11 @@ def _sampled(held: tuple[HeldProfile, ...], *, whole: bool) -> tuple[DrawnSample
                 alike.setdefault(
                     (unit, metric, profile.environment.fingerprint, profile.job.key), []
                 ).append((cut, values))
-    found = [
+    joined = [
         _join(unit, metric, environment, mine)
         for (unit, metric, environment, _), mine in alike.items()
     ]
-    return tuple(sample for sample in found if len(sample.values))
+    return tuple(sample for sample in joined if len(sample.values))
 
 
 def _profile(cuts: Mapping[DrawnUnit, RowCut]) -> Profile:
@@ -250,33 +251,32 @@ def _join(
 
     columns: dict[str, list[NDArray[np.int64]]] = {"execution": [], "iteration": [], "mark": []}
     kept_values, sizes, names, after = [], [], [], 0
-    said: dict[str, list[NDArray[np.float64]]] = {
-        word: []
-        for word in ROW_REMARKS
-        if any(f"{metric}.{word}" in cut.profile.metrics for cut, _ in cuts)
+    recorded = {name for cut, _ in cuts for name in cut.profile.metrics}
+    remarks: dict[str, list[NDArray[np.float64]]] = {
+        word: [] for word in ROW_REMARKS if f"{metric}.{word}" in recorded
     }
     for cut, values in cuts:
-        kept = np.isfinite(values)
+        finite = np.isfinite(values)
         for name, column in columns.items():
-            column.append(cut.columns.integers(name)[cut.rows][kept])
+            column.append(cut.columns.integers(name)[cut.rows][finite])
         numbers, place = np.unique(columns["execution"][-1], return_inverse=True)
         columns["execution"][-1] = place.astype(np.int64) + after
         after += len(numbers)
         names += [(cut.profile.collected.session, int(number)) for number in numbers]
-        kept_values.append(values[kept])
-        for word, column_of in said.items():
+        kept_values.append(values[finite])
+        for word, column_of in remarks.items():
             name = f"{metric}.{word}"
-            known = (
+            remark = (
                 cut.columns.floats(name)[cut.rows]
                 if name in cut.profile.metrics
                 else np.full(len(cut.rows), np.nan)
             )
-            column_of.append(known[kept])
+            column_of.append(remark[finite])
         sized = cut.profile.resources.size is not None
         sizes.append(
-            cut.columns.floats("size")[cut.rows][kept]
+            cut.columns.floats("size")[cut.rows][finite]
             if sized
-            else np.full(np.count_nonzero(kept), np.nan)
+            else np.full(np.count_nonzero(finite), np.nan)
         )
     profile = cuts[-1][0].profile
     return DrawnSample(
@@ -292,5 +292,5 @@ def _join(
         np.concatenate(kept_values),
         tuple(dict.fromkeys(session for session, _ in names)),
         tuple(names),
-        {word: np.concatenate(column) for word, column in said.items()},
+        {word: np.concatenate(column) for word, column in remarks.items()},
     )

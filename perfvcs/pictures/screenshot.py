@@ -116,23 +116,23 @@ class Chromium:
             raise BrowserFailed(
                 f"the browser refused {method}: {shorten(str(answer['error'].get('message')), 200)}"
             )
-        found: dict[str, Any] = answer["result"]
-        return found
+        result: dict[str, Any] = answer["result"]
+        return result
 
     def run(self, script: str) -> Any:
         """The value of an expression in the page, awaited where it is a promise; raises
         BrowserFailed if it throws.
         """
-        found = self.call(
+        result = self.call(
             "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
         )
-        if "exceptionDetails" in found:
-            thrown = found["exceptionDetails"].get("exception", {})
+        if "exceptionDetails" in result:
+            thrown = result["exceptionDetails"].get("exception", {})
             what = str(thrown.get("description") or thrown.get("value") or "an error").strip()
             raise BrowserFailed(
                 f"the page could not be drawn: {shorten(what.splitlines()[0], 200)}"
             )
-        return found["result"].get("value")
+        return result["result"].get("value")
 
     def _send(self, message: bytes, until: float) -> None:
         left = memoryview(message)
@@ -303,11 +303,8 @@ def _composed(figures: list[dict[str, Any]]) -> str:
         if size is None:
             raise BrowserFailed("a figure has no size as SVG: write a PNG, -o FILE.png")
         now = (figure["section"].strip(), figure["heading"].strip())
-        heading = (
-            " · ".join(filter(None, now if now[0] != before[0] else now[1:]))
-            if now != before
-            else ""
-        )
+        fresh = now if now[0] != before[0] else now[1:]
+        heading = "" if now == before else " · ".join(filter(None, fresh))
         if heading:
             top += HEADING_HEIGHT
             parts.append(

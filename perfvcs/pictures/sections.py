@@ -67,12 +67,12 @@ class Further:
 def on_demand(pieces: Iterable[PagePiece], table: PageTable | None) -> Further:
     """As many of the pieces as there is room for, in their order."""
     asked = list(pieces)
-    found = [numbers for piece in asked[:MOST] if (numbers := _numbers(piece, table)) is not None]
-    while found:
-        packed = compressed(msgspec.json.encode(found).decode())
+    figures = [numbers for piece in asked[:MOST] if (numbers := _numbers(piece, table)) is not None]
+    while figures:
+        packed = compressed(msgspec.json.encode(figures).decode())
         if len(packed) <= ROOM:
-            return Further(packed, len(found), len(asked) - len(found))
-        found = found[: int(len(found) * min(0.9, ROOM / len(packed)))]
+            return Further(packed, len(figures), len(asked) - len(figures))
+        figures = figures[: int(len(figures) * min(0.9, ROOM / len(packed)))]
     return Further(missing=len(asked))
 
 
@@ -85,15 +85,17 @@ def _numbers(piece: PagePiece, table: PageTable | None) -> FigureNumbers | None:
     columns = [_columns(side, sized=piece.scope == "sizes") for side in sides]
     if not columns or not all(len(values) for _, values in columns):
         return None
-    unit = next(one.meaning.unit for side in sides for one in samples(side, whole=True))
+    unit = next(sample.meaning.unit for side in sides for sample in samples(side, whole=True))
     chosen = scale(max(float(abs(values).max()) for _, values in columns), unit)
+    sentence = "" if table is None else table.sentence(piece.key, piece.metric)
+    x = [_rounded(sizes) for sizes, _ in columns] if piece.scope == "sizes" else []
     return FigureNumbers(
         shorten(piece.section, NAME_CHARACTERS),
         metric_name(piece.metric),
         chosen.unit,
-        "" if table is None else shorten(table.sentence(piece.key, piece.metric), NAME_CHARACTERS),
+        shorten(sentence, NAME_CHARACTERS),
         [_rounded(values * chosen.factor) for _, values in columns],
-        [_rounded(sizes) for sizes, _ in columns] if piece.scope == "sizes" else [],
+        x,
     )
 
 
@@ -103,22 +105,20 @@ def _columns(profiles: Sequence[Profile], *, sized: bool) -> tuple[Floats, Float
     """
     import numpy as np
 
-    found = samples(profiles, whole=True)
+    drawn = samples(profiles, whole=True)
     if not sized:
-        values = np.concatenate([np.empty(0), *(one.medians[1] for one in found)])
+        values = np.concatenate([np.empty(0), *(sample.medians[1] for sample in drawn)])
         return values[:SIDE_POINTS], values[:SIDE_POINTS]
-    size, value = (
-        np.concatenate([np.empty(0), *(getattr(one, name) for one in found)])
-        for name in ("size", "values")
-    )
+    size = np.concatenate([np.empty(0), *(sample.size for sample in drawn)])
+    value = np.concatenate([np.empty(0), *(sample.values for sample in drawn)])
     there, which = np.unique(size[np.isfinite(size)], return_inverse=True)
     means = np.bincount(which, value[np.isfinite(size)]) / np.maximum(1, np.bincount(which))
-    kept = (
+    shown = (
         np.unique(np.linspace(0, len(there) - 1, min(SIDE_POINTS, len(there))).astype(int))
         if len(there)
         else np.empty(0, int)
     )
-    return there[kept], means[kept]
+    return there[shown], means[shown]
 
 
 def _rounded(values: Floats) -> list[float]:
@@ -185,22 +185,22 @@ class PageFigures:
 
         Of diagnostics, unless ``asked`` for, only those that have something to say.
         """
-        found = (
-            (one, said)
-            for one in drawables
-            if (said := None if self.asked else one.view.telling(one.data)) != ""
+        telling = (
+            (drawable, remark)
+            for drawable in drawables
+            if (remark := None if self.asked else drawable.view.telling(drawable.data)) != ""
         )
-        known = self.sections.get(piece.section)
+        section = self.sections.get(piece.section)
         folded = (
             piece.metric not in FIRST_METRICS
             and piece.scope != "stacks"
             and not piece.changed
-            and known is not None
-            and known.blocks
+            and section is not None
+            and section.blocks
         )
         block, complete = FigureBlock(metric_name(piece.metric), [], []), True
-        for (name, view, data), said in islice(found, 1 if folded else None):
-            both = len(self.sections) + (known is None) <= BOTH
+        for (name, view, data), remark in islice(telling, 1 if folded else None):
+            both = len(self.sections) + (section is None) <= BOTH
             layout, number = (
                 view.bounded(points=points, both=both).render(data),
                 f"f{self.figures + 1}",
@@ -215,10 +215,10 @@ class PageFigures:
                 block.figures.append(
                     Figure(number, name, label, int(getattr(layout, "height", None) or 0))
                 )
-                block.remarks.extend([said] if said else [])
+                block.remarks.extend([remark] if remark else [])
                 block.tables.extend(view.beside(data))
         if block.figures:
-            section = known or self._section(piece)
+            section = section or self._section(piece)
             (section.rest if folded else section.blocks).append(block)
         return complete
 
@@ -235,9 +235,9 @@ class PageFigures:
     def _label(self, piece: PagePiece, name: str, module: str) -> str:
         """The caption of a figure: its benchmark, its numbers, and how to read it."""
         numbers = "" if self.table is None else self.table.sentence(piece.key, piece.metric)
-        about = " ".join((sys.modules[module].__doc__ or name).partition("\n\n")[0].split())
+        explanation = " ".join((sys.modules[module].__doc__ or name).partition("\n\n")[0].split())
         whose = ", ".join(filter(None, [shorten(piece.section, 120), metric_name(piece.metric)]))
-        return f"{whose}: {numbers}. {about}" if numbers else f"{whose}. {about}"
+        return f"{whose}: {numbers}. {explanation}" if numbers else f"{whose}. {explanation}"
 
 
 def draw(
@@ -258,30 +258,33 @@ def draw(
     """
     room = max(room, VIEW_CHARACTERS) if asked else room
     by_scope: dict[Scope, list[Drawable]] = {}
-    for one in chosen:
-        by_scope.setdefault(one.view.scope, []).append(one)
+    for drawable in chosen:
+        by_scope.setdefault(drawable.view.scope, []).append(drawable)
     cut = (
         [piece for piece in pieces(subject, curves="sizes" in by_scope) if piece.scope in by_scope]
         if chosen
         else []
     )
-    found, points = (
+    figures, points = (
         PageFigures(FigureArchive(backend), table, asked),
         _points(len(cut) * len(chosen)),
     )
     for piece in cut:
         drawn = False
-        if found.plots < FIGURES and len(found.left_out) < MISSES:
+        if figures.plots < FIGURES and len(figures.left_out) < MISSES:
             narrowed = piece.narrow()
-            suited = (fitted(narrowed, {one.name: one.view}) for one in by_scope[piece.scope])
-            drawn = found.block(piece, chain.from_iterable(suited), points, room)
+            suited = (
+                fitted(narrowed, {drawable.name: drawable.view})
+                for drawable in by_scope[piece.scope]
+            )
+            drawn = figures.block(piece, chain.from_iterable(suited), points, room)
         if not drawn:
-            found.left_out.append(piece)
-    if not found.sections:
+            figures.left_out.append(piece)
+    if not figures.sections:
         for scope in sorted(by_scope, key=get_args(Scope).index):
             whole = PagePiece(subject.title, None, "", partial(replace, subject), scope)
-            found.block(whole, by_scope[scope], _points(len(by_scope) * len(chosen)), room)
-    return found
+            figures.block(whole, by_scope[scope], _points(len(by_scope) * len(chosen)), room)
+    return figures
 
 
 def _points(figures: int) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -74,7 +75,9 @@ class Outline:
 
 def appearance(direction: str, *, drift: bool, accepted: bool) -> str:
     """How a change is drawn: an accepted one is no longer coloured by its direction."""
-    return "accepted" if accepted else "drift" if drift else direction
+    if accepted:
+        return "accepted"
+    return "drift" if drift else direction
 
 
 def edges(commit: int, since: float | None) -> dict[str, float]:
@@ -162,14 +165,12 @@ def between(rises: Iterable[Rise], first: int, last: int) -> list[LevelLine]:
 
 
 def _between(rises: list[Rise], start: float, end: float) -> Iterator[LevelLine]:
-    for turn, rise in enumerate(rises):
-        yield LevelLine(
-            rises[turn - 1].right if turn else start,
-            rise.left,
-            rise.before if not turn else rises[turn - 1].after,
-        )
-    if rises:
-        yield LevelLine(rises[-1].right, end, rises[-1].after)
+    if not rises:
+        return
+    yield LevelLine(start, rises[0].left, rises[0].before)
+    for earlier, rise in pairwise(rises):
+        yield LevelLine(earlier.right, rise.left, earlier.after)
+    yield LevelLine(rises[-1].right, end, rises[-1].after)
 
 
 def outline(series: Series, place: Mapping[str, int]) -> Outline:

@@ -88,39 +88,39 @@ def traced(profile: Profile) -> bool:
 
 def groups(subject: Subject) -> dict[StackGroup, Subject]:
     """The profiles with call stacks, those together that can be compared."""
-    found: dict[StackGroup, Subject] = {}
+    by_group: dict[StackGroup, Subject] = {}
     for side in ("target", "baseline"):
         for profile in getattr(subject, side):
             if traced(profile):
                 group = StackGroup(profile.job.label, profile.job.collector, profile.job.engine)
-                known = found.get(group, Subject(subject.title))
-                sides = {"target": known.target, "baseline": known.baseline} | {
-                    side: [*getattr(known, side), profile]
+                group_subject = by_group.get(group, Subject(subject.title))
+                sides = {"target": group_subject.target, "baseline": group_subject.baseline} | {
+                    side: [*getattr(group_subject, side), profile]
                 }
-                found[group] = Subject(subject.title, **sides)
-    return found
+                by_group[group] = Subject(subject.title, **sides)
+    return by_group
 
 
 def traces(subject: Subject) -> dict[StackGroup, Traces]:
     """The groups of which some metric has values in call stacks."""
-    found = {name: Traces(group, metrics(group)) for name, group in groups(subject).items()}
-    return {name: one for name, one in found.items() if one.metrics}
+    by_group = {name: Traces(group, metrics(group)) for name, group in groups(subject).items()}
+    return {name: group_traces for name, group_traces in by_group.items() if group_traces.metrics}
 
 
 def metrics(subject: Subject) -> dict[str, Metric]:
     """The metrics that have values in rows with stacks, those first that are judged."""
     import numpy as np
 
-    found: dict[str, Metric] = {}
+    having: dict[str, Metric] = {}
     for profile in (*subject.target, *subject.baseline):
         at_stacks = np.asarray(profile.resources.integers("trace"), np.int64) >= 0
         for name, metric in profile.metrics.items():
-            if name in found or name == SHARE_METRIC or is_derived(name, profile.metrics):
+            if name in having or name == SHARE_METRIC or is_derived(name, profile.metrics):
                 continue
             if (profile.resources.array(name)[at_stacks] > 0).any():
-                found[name] = metric
+                having[name] = metric
     return dict(
-        sorted(found.items(), key=lambda pair: (pair[1].better == "none", metric_rank(pair[0])))
+        sorted(having.items(), key=lambda pair: (pair[1].better == "none", metric_rank(pair[0])))
     )
 
 
@@ -148,9 +148,9 @@ def tree(subject: Subject, metric: str) -> FrameTree:
         [0.0, 0.0],
     )
     for place, side in enumerate(sides):
-        found = [_rows(profile, metric) for profile in side]
-        executions = max(1, sum(rows.executions for rows in found))
-        for profile, rows in zip(side, found, strict=True):
+        rows_of_side = [_rows(profile, metric) for profile in side]
+        executions = max(1, sum(rows.executions for rows in rows_of_side))
+        for profile, rows in zip(side, rows_of_side, strict=True):
             stacks = profile.stacks.stacks if profile.stacks else []
             renumbered = np.array(
                 [numbers[frame] for frame in profile.stacks.frames] if profile.stacks else [],
@@ -189,10 +189,8 @@ class _Rows(NamedTuple):
 
 def _sides(subject: Subject) -> list[list[Profile]]:
     """The profiles with stacks of baseline and target."""
-    return [
-        [profile for profile in side if traced(profile)]
-        for side in (subject.baseline, subject.target)
-    ]
+    baseline = [profile for profile in subject.baseline if traced(profile)]
+    return [baseline, [profile for profile in subject.target if traced(profile)]]
 
 
 def _rows(profile: Profile, metric: str) -> _Rows:
@@ -200,35 +198,39 @@ def _rows(profile: Profile, metric: str) -> _Rows:
     import numpy as np
 
     rows = profile.resources
-    kept = np.asarray(rows.integers("mark"), np.int64) != REPEATED
-    _, build = np.unique(np.asarray(rows.integers("binary"), np.int64)[kept], return_inverse=True)
-    numbers, number = np.unique(np.asarray(rows.execution, np.int64)[kept], return_inverse=True)
+    counting = np.asarray(rows.integers("mark"), np.int64) != REPEATED
+    _, build = np.unique(
+        np.asarray(rows.integers("binary"), np.int64)[counting], return_inverse=True
+    )
+    numbers, number = np.unique(np.asarray(rows.execution, np.int64)[counting], return_inverse=True)
     pairs, place = np.unique(build * len(numbers) + number, return_inverse=True)
-    trace = np.asarray(rows.integers("trace"), np.int64)[kept]
-    values = rows.array(metric)[kept] if metric in profile.metrics else np.full(len(trace), np.nan)
-    own = (trace >= 0) & np.isfinite(values) & (values > 0)
-    return _Rows(trace[own], values[own], place[own].astype(np.int64), len(pairs))
+    trace = np.asarray(rows.integers("trace"), np.int64)[counting]
+    values = (
+        rows.array(metric)[counting] if metric in profile.metrics else np.full(len(trace), np.nan)
+    )
+    positive = (trace >= 0) & np.isfinite(values) & (values > 0)
+    return _Rows(trace[positive], values[positive], place[positive].astype(np.int64), len(pairs))
 
 
 def repeats(
-    tree: FrameTree, subject: Subject, metric: str, kept: NDArray[np.int64]
+    tree: FrameTree, subject: Subject, metric: str, nodes: NDArray[np.int64]
 ) -> list[NDArray[np.float64]]:
-    """What each execution has of the nodes ``kept`` with their callees: arrays of (kept,
-    executions), for baseline and target.
+    """What each execution has of ``nodes`` with their callees: arrays of (nodes, executions), for
+    baseline and target.
 
     Of more than ``BATCHES`` executions neighbours are put together, as their means. Node 0 must be
-    among ``kept``.
+    among ``nodes``.
     """
     import numpy as np
 
     place = np.full(len(tree.frame), -1)
-    place[kept] = np.arange(len(kept))
-    for own in _levels(tree.depth):
-        lost = own.start + np.flatnonzero(place[own] < 0)
+    place[nodes] = np.arange(len(nodes))
+    for level in _levels(tree.depth):
+        lost = level.start + np.flatnonzero(place[level] < 0)
         place[lost] = place[tree.parent[lost]]
     arrays, first = [], 0
     for side in _sides(subject):
-        columns = [np.zeros((len(kept), 1))]  # where nothing was executed
+        columns = [np.zeros((len(nodes), 1))]  # where nothing was executed
         for profile in side:
             rows = _rows(profile, metric)
             batches = min(BATCHES, rows.executions)
@@ -236,30 +238,30 @@ def repeats(
             sums = np.bincount(
                 place[tree.ends[first + rows.trace]] * batches + batch,
                 weights=rows.values,
-                minlength=len(kept) * batches,
+                minlength=len(nodes) * batches,
             )
             sizes = np.bincount(
                 np.arange(rows.executions) * batches // max(1, rows.executions), minlength=batches
             )
-            columns.append(sums.reshape(len(kept), batches) / sizes)
+            columns.append(sums.reshape(len(nodes), batches) / sizes)
             first += len(profile.stacks.stacks) if profile.stacks else 0
         there = [column for column in columns[1:] if column.shape[1]] or columns[:1]
-        arrays.append(_with_callees(tree, kept, np.concatenate(there, axis=1)))
+        arrays.append(_with_callees(tree, nodes, np.concatenate(there, axis=1)))
     return arrays
 
 
 def _with_callees(
-    tree: FrameTree, kept: NDArray[np.int64], own: NDArray[np.float64]
+    tree: FrameTree, nodes: NDArray[np.int64], amounts: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The sums over each node and all below it; ``kept`` ascends, so that the levels follow one
+    """The sums over each node and all below it; ``nodes`` ascend, so that the levels follow one
     another.
     """
     import numpy as np
 
-    parents = np.searchsorted(kept, tree.parent[kept])
-    for level in reversed(_levels(tree.depth[kept])):
-        np.add.at(own, parents[level], own[level])
-    return own
+    parents = np.searchsorted(nodes, tree.parent[nodes])
+    for level in reversed(_levels(tree.depth[nodes])):
+        np.add.at(amounts, parents[level], amounts[level])
+    return amounts
 
 
 def _grow(
@@ -325,11 +327,11 @@ def spans(
     import numpy as np
 
     left = np.zeros(len(width))
-    for own in _levels(tree.depth):
-        parent = tree.parent[own]
-        before = np.cumsum(width[own]) - width[own]
+    for level in _levels(tree.depth):
+        parent = tree.parent[level]
+        before = np.cumsum(width[level]) - width[level]
         begins = np.diff(parent, prepend=-1) > 0  # the first child of each
-        left[own] = left[parent] + before - before[begins][np.cumsum(begins) - 1]
+        left[level] = left[parent] + before - before[begins][np.cumsum(begins) - 1]
     return left, left + width
 
 
@@ -349,15 +351,15 @@ def widest(width: NDArray[np.float64], most: int, least: float) -> NDArray[np.in
     """
     import numpy as np
 
-    kept = np.flatnonzero(width >= least)
-    if len(kept) > most:
-        bound = np.partition(width[kept], len(kept) - most)[len(kept) - most]
-        kept = (
-            kept[width[kept] > bound]
-            if np.count_nonzero(width[kept] >= bound) > most
-            else kept[width[kept] >= bound]
+    nodes = np.flatnonzero(width >= least)
+    if len(nodes) > most:
+        bound = np.partition(width[nodes], len(nodes) - most)[len(nodes) - most]
+        nodes = (
+            nodes[width[nodes] > bound]
+            if np.count_nonzero(width[nodes] >= bound) > most
+            else nodes[width[nodes] >= bound]
         )
-    return kept if len(kept) else np.zeros(1, np.int64)
+    return nodes if len(nodes) else np.zeros(1, np.int64)
 
 
 def split(frame: str) -> tuple[str, str]:

@@ -61,31 +61,31 @@ def stream(rows: UnitRows, columns: BinColumns, top: int) -> Stream:
     weights = np.bincount(rows.unit, np.abs(rows.values) / _largest(rows), len(rows.units))
     order = np.argsort(-weights, kind="stable")
     order = order[np.isin(order, rows.unit)]
-    kept = order if len(order) <= top else order[: max(1, top - 1)]
-    code = np.full(len(rows.units), len(kept), dtype=np.int64)
-    code[kept] = np.arange(len(kept))
-    more = len(order) - len(kept)
-    amounts, there = _amounts(rows, columns, code[rows.unit], len(kept) + bool(more))
+    shown = order if len(order) <= top else order[: max(1, top - 1)]
+    code = np.full(len(rows.units), len(shown), dtype=np.int64)
+    code[shown] = np.arange(len(shown))
+    more = len(order) - len(shown)
+    amounts, there = _amounts(rows, columns, code[rows.unit], len(shown) + bool(more))
     with np.errstate(invalid="ignore", divide="ignore"):
         parts = amounts.sum(axis=1) / there.sum(axis=0)
     whole = _interval(np.where(there, amounts.sum(axis=0), np.nan))
-    known = there.any(axis=0)
+    measured = there.any(axis=0)
     x = (
         (columns.edges[1:] + columns.edges[:-1]) / 2
         if columns.step > 1 or columns.unit
         else columns.edges[:-1]
-    )[known]
-    units = tuple(rows.units[place] for place in kept.tolist())
+    )[measured]
+    units = tuple(rows.units[place] for place in shown.tolist())
     return Stream(
         x,
         columns.unit,
         units,
-        parts[:, known],
+        parts[:, measured],
         more,
-        whole.centre[known],
-        whole.low[known],
-        whole.high[known],
-        there.sum(axis=0)[known],
+        whole.centre[measured],
+        whole.low[measured],
+        whole.high[measured],
+        there.sum(axis=0)[measured],
         columns.step,
         len(rows.values),
     )
@@ -162,19 +162,19 @@ def over_time(sides: list[HeatSide], most: tuple[int, int]) -> Sheet:
             parts.append((place[rows.unit], rows.iteration, rows.values))
         points.append([np.concatenate(column) for column in zip(*parts, strict=True)])
     profile, metric = sides[-1].rows[0].profile, sides[-1].rows[0].metric
-    columns = _timed(numbered([own[1] for own in points], most[1]), sides)
-    lengths = [float(own.edges[-1] - own.edges[0]) for own in columns]
+    columns = _timed(numbered([arrays[1] for arrays in points], most[1]), sides)
+    lengths = [float(bins.edges[-1] - bins.edges[0]) for bins in columns]
     linked = max(lengths) <= OWN_AXES_RATIO * min(lengths)
     if not linked:
-        columns = _timed([numbered([own[1]], most[1])[0] for own in points], sides)
+        columns = _timed([numbered([arrays[1]], most[1])[0] for arrays in points], sides)
     panels = [
         Panel(
             side.name,
-            own,
-            cells(row, own.place(place), values, (len(keys), own.count)),
-            _spans(own),
+            bins,
+            cells(row, bins.place(place), values, (len(keys), bins.count)),
+            _spans(bins),
         )
-        for side, own, (row, place, values) in zip(sides, columns, points, strict=True)
+        for side, bins, (row, place, values) in zip(sides, columns, points, strict=True)
     ]
     counters = profile.job.collector == SAMPLER
     title = (
@@ -201,11 +201,11 @@ def over_time(sides: list[HeatSide], most: tuple[int, int]) -> Sheet:
 
 def _timed(columns: list[BinColumns], sides: Sequence[HeatSide]) -> list[BinColumns]:
     """With edges in seconds where all sides know them."""
-    found = [seconds(own, side.rows[0]) for own, side in zip(columns, sides, strict=True)]
+    timed = [seconds(bins, side.rows[0]) for bins, side in zip(columns, sides, strict=True)]
     return (
-        found
-        if all(own.unit for own in found)
-        else [replace(own, edges=own.edges - 0.5) for own in columns]
+        timed
+        if all(bins.unit for bins in timed)
+        else [replace(bins, edges=bins.edges - 0.5) for bins in columns]
     )
 
 
@@ -236,7 +236,7 @@ def _said(sides: Sequence[HeatSide], columns: Sequence[BinColumns]) -> str:
         " and ".join(f"{count:,}" for count in dict.fromkeys(counts))
         + f" {plural(max(counts), 'execution')}"
     )
-    steps = dict.fromkeys(own.step for own in columns)
+    steps = dict.fromkeys(bins.step for bins in columns)
     if max(steps) > 1:
         return f"{executions}, {' and '.join(f'{step:,}' for step in steps)} samples to a cell"
     return f"means of {executions}" if max(counts) > 1 else executions

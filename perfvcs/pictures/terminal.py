@@ -52,11 +52,11 @@ class Axis:
         """
         import numpy as np
 
-        known = np.asarray(values, dtype=np.float64).ravel()
-        known = known[np.isfinite(known) & (known > 0 if log else True)]
-        if not len(known):
+        finite = np.asarray(values, dtype=np.float64).ravel()
+        finite = finite[np.isfinite(finite) & (finite > 0 if log else True)]
+        if not len(finite):
             return cls(1.0, 10.0, label, log) if log else cls(0.0, 1.0, label)
-        low, high = float(known.min()), float(known.max())
+        low, high = float(finite.min()), float(finite.max())
         if log:
             room = max(0.0, math.log1p(max(least, NARROW)) - math.log(high) + math.log(low)) / 2
             return cls(low * math.exp(-room), high * math.exp(room), label, log)
@@ -69,15 +69,15 @@ class Axis:
         """Where values lie between the ends, 0 to 1; NaN if that cannot be said."""
         import numpy as np
 
-        found = np.asarray(values, dtype=np.float64)
+        places = np.asarray(values, dtype=np.float64)
         with np.errstate(all="ignore"):
             if self.log:
                 return np.asarray(
-                    (np.log(found) - math.log(self.low))
+                    (np.log(places) - math.log(self.low))
                     / (math.log(self.high) - math.log(self.low))
                 )
             span = self.high / 2 - self.low / 2  # halves: the whole may be beyond a float
-            return np.asarray((found / 2 - self.low / 2) / span)
+            return np.asarray((places / 2 - self.low / 2) / span)
 
     def ticks(self, most: int) -> list[tuple[float, str]]:
         """At most ``most`` round numbers (at least two are aimed at) with their texts, or all
@@ -98,7 +98,7 @@ def _round(low: float, high: float, most: int) -> list[tuple[float, str]]:
     """
     apart = high / most - low / most
     power = math.floor(math.log10(apart)) if 1 / LARGEST_END < apart < LARGEST_END else 999
-    found: list[tuple[float, str]] = []
+    labelled: list[tuple[float, str]] = []
     for exponent, step in (
         (exponent, step) for exponent in range(power, min(power + 3, 300)) for step in STEPS
     ):
@@ -107,16 +107,16 @@ def _round(low: float, high: float, most: int) -> list[tuple[float, str]]:
             turn * size
             for turn in range(math.ceil(low / size - 1e-9), math.floor(high / size + 1e-9) + 1)
         ]
-        if len(places) < 2 and found:
+        if len(places) < 2 and labelled:
             break
         digits = max(0, -exponent)
-        found = [
+        labelled = [
             (place, f"{place:,.{digits}f}" if abs(place) < 1e9 and digits < 10 else f"{place:g}")
             for place in places
         ]
         if 2 <= len(places) <= most:
             break
-    return found or [(low, f"{low:.3g}"), (high, f"{high:.3g}")]
+    return labelled or [(low, f"{low:.3g}"), (high, f"{high:.3g}")]
 
 
 def _decades(low: float, high: float, most: int) -> list[tuple[float, str]]:
@@ -163,10 +163,10 @@ class Plot:
         import numpy as np
 
         across, up = self.x.shares(x), self.y.shares(y)
-        known = np.isfinite(across) & np.isfinite(up)
-        if known.any():
-            fine = np.linspace(across[known][0], across[known][-1], 64 * self.columns)
-            self._dot(fine, np.interp(fine, across[known], up[known]))
+        defined = np.isfinite(across) & np.isfinite(up)
+        if defined.any():
+            fine = np.linspace(across[defined][0], across[defined][-1], 64 * self.columns)
+            self._dot(fine, np.interp(fine, across[defined], up[defined]))
 
     def level(self, start: float, end: float, y: float, sign: str = "━") -> None:
         """A bold level line."""
@@ -205,7 +205,7 @@ class Plot:
             row, _ = self._cells(np.zeros(1), self.y.shares([place]), 1, 1)
             at |= dict.fromkeys(row.tolist(), text)
         room = self._margin + 3 + self.columns
-        found = [fitted(self.y.label, room)] if self.y.label else []
+        drawn = [fitted(self.y.label, room)] if self.y.label else []
         for line in range(self.height):
             inner = "".join(
                 sign or (chr(BRAILLE + dots) if dots else " ")
@@ -214,10 +214,10 @@ class Plot:
             label = at.get(line, "")
             margin = " " * (self._margin - columns(label))
             axis = "┤" if label else "│"
-            found.append(f"{margin}{label} {axis}{inner}".rstrip())
-        found += [" " * (self._margin + 1) + line for line in foot(self.x, self.columns, "└")]
+            drawn.append(f"{margin}{label} {axis}{inner}".rstrip())
+        drawn += [" " * (self._margin + 1) + line for line in foot(self.x, self.columns, "└")]
         label = fitted(self.x.label, room)
-        return [*found, " " * (room - columns(label) - 1) + label] if label else found
+        return [*drawn, " " * (room - columns(label) - 1) + label] if label else drawn
 
     def _places(
         self, x: ArrayLike, y: ArrayLike, down: int, across: int
@@ -278,9 +278,11 @@ def rail(
     if low is not None and high is not None:
         start, end = column(low), column(high)
         row[start : end + 1] = "─" * (end - start + 1)
-        row[start], row[end] = ("←" if low < axis.low else "├"), ("→" if high > axis.high else "┤")
+        row[start] = "←" if low < axis.low else "├"
+        row[end] = "→" if high > axis.high else "┤"
     if at is not None:
-        row[column(at)] = "←" if at < axis.low else "→" if at > axis.high else sign
+        beyond = "→" if at > axis.high else sign
+        row[column(at)] = "←" if at < axis.low else beyond
     return "".join(row)
 
 
