@@ -195,7 +195,10 @@ class Resources:
     def integers(self, name: str) -> Sequence[int]:
         """An integer column by name, its default filled in (trace: -1, others: 0)."""
         column: list[int] | None = getattr(self, name)
-        return column if column is not None else [-1 if name == "trace" else 0] * len(self)
+        if column is not None:
+            return column
+        default = -1 if name == "trace" else 0
+        return [default] * len(self)
 
     def array(self, metric: str) -> NDArray[np.float64]:
         """A metric's (or the size) column as float64 of shape (rows,), NaN where a row has none."""
@@ -229,7 +232,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         product.
         """
         product = self.design.product
-        return product.name if product else self.commit + ("+" if self.dirty else "")
+        if product:
+            return product.name
+        return f"{self.commit}+" if self.dirty else self.commit
 
     def encode(self) -> bytes:
         """The JSON document, checked: what is written can be read.

@@ -167,10 +167,10 @@ class OpenEntry(msgspec.Struct, frozen=True):
         lacks one that is needed.
         """
         try:
-            found: KnownEntry = msgspec.convert(self.fields, KnownEntry)
+            entry: KnownEntry = msgspec.convert(self.fields, KnownEntry)
         except msgspec.ValidationError:
             return None
-        return found
+        return entry
 
 
 AnyEntry = KnownEntry | OpenEntry
@@ -182,16 +182,16 @@ def read(written: Iterable[dict[str, Any]]) -> list[AnyEntry]:
 
 
 def _read(entry: OpenEntry) -> AnyEntry:
-    known = entry.known
-    return entry if known is None or as_written(known).keys() != entry.fields.keys() else known
+    closed = entry.known
+    return entry if closed is None or as_written(closed).keys() != entry.fields.keys() else closed
 
 
 def as_written(entry: AnyEntry) -> dict[str, Any]:
     """The fields of an entry, as a document has them."""
     if isinstance(entry, OpenEntry):
         return entry.fields
-    found: dict[str, Any] = msgspec.to_builtins(entry)
-    return found
+    fields: dict[str, Any] = msgspec.to_builtins(entry)
+    return fields
 
 
 def over_sizes(entry: AnyEntry) -> bool:

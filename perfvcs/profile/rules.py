@@ -84,7 +84,7 @@ class Rules(msgspec.Struct, frozen=True):
     take: Literal["first", "all"] = "first"
 
     def by_default(self) -> Rules:
-        """The same with every case judged by ``auto``, the one that may look again and again while
+        """The rules with every case judged by ``auto``, the one that may look again and again while
         measuring goes on.
         """
         return msgspec.structs.replace(
@@ -95,7 +95,7 @@ class Rules(msgspec.Struct, frozen=True):
 def _share(key: str, percent: str | None) -> float | None:
     if percent is None:
         return None
-    found = PERCENT.fullmatch(percent)
-    if not found or float(found[1]) > 1000:
+    number = PERCENT.fullmatch(percent)
+    if not number or float(number[1]) > 1000:
         raise UsageError(f'{key} = "{percent[:40]}" is not a percentage: write it like "2%"')
-    return float(found[1]) / 100
+    return float(number[1]) / 100

@@ -103,14 +103,14 @@ def paces(profile: Profile) -> dict[Place, float]:
     """The geometric mean of the machine's pace in each execution, by build and number; of those
     where it was read.
     """
-    rows, found = profile.resources, defaultdict[Place, list[float]](list)
+    rows, logarithms = profile.resources, defaultdict[Place, list[float]](list)
     if profile.metrics.get(PACE) != Metric("s", "none"):
         return {}
     columns = rows.integers("binary"), rows.execution, rows.integers("mark"), rows.metrics[PACE]
     for binary, execution, mark, value in zip(*columns, strict=True):
         if value is not None and value > 0 and mark != REPEATED:
-            found[binary, execution].append(log(value))
-    return {place: exp(fmean(values)) for place, values in found.items()}
+            logarithms[binary, execution].append(log(value))
+    return {place: exp(fmean(values)) for place, values in logarithms.items()}
 
 
 def turns(profile: Profile) -> tuple[dict[Place, int], dict[Place, int]]:
@@ -119,17 +119,20 @@ def turns(profile: Profile) -> tuple[dict[Place, int], dict[Place, int]]:
     """
     if profile.turns is None:
         return {}, {}
-    rows, own = profile.resources, profile.turns
-    known = dict(zip(own.execution, zip(own.place, own.seed, strict=True), strict=True))
-    executions = (
-        set(zip(rows.binary, rows.execution, strict=True))
-        if rows.binary
-        else {(0, one) for one in set(rows.execution)}
+    rows, recorded = profile.resources, profile.turns
+    turn_of = dict(
+        zip(recorded.execution, zip(recorded.place, recorded.seed, strict=True), strict=True)
     )
-    found = {place: known[place[1]] for place in sorted(executions) if place[1] in known}
-    return {place: turn for place, (turn, _) in found.items()}, {
-        place: seed for place, (_, seed) in found.items()
-    }
+    if rows.binary:
+        executions = set(zip(rows.binary, rows.execution, strict=True))
+    else:
+        executions = {(0, execution) for execution in set(rows.execution)}
+    places: dict[Place, int] = {}
+    seeds: dict[Place, int] = {}
+    for place in sorted(executions):
+        if place[1] in turn_of:
+            places[place], seeds[place] = turn_of[place[1]]
+    return places, seeds
 
 
 def summarise(profile: Profile) -> list[Summary]:
@@ -149,7 +152,7 @@ def summarise(profile: Profile) -> list[Summary]:
         if several
         else rows.execution
     )
-    found: list[Summary] = []
+    summaries: list[Summary] = []
     for name in judged:
         groups: dict[tuple[int, float | None], dict[Any, float | list[float]]] = defaultdict(dict)
         many: list[float] | None = None  # those of the row before, which often has the same place
@@ -163,12 +166,12 @@ def summarise(profile: Profile) -> list[Summary]:
                 many.append(value)
                 continue
             by_execution, many = groups[uid, size], None
-            known = by_execution.get(execution)
-            if known is None:
+            earlier = by_execution.get(execution)
+            if earlier is None:
                 # often the only one: without a list each is stored in half of the time
                 by_execution[execution] = value
                 continue
-            many = known if isinstance(known, list) else [known]
+            many = earlier if isinstance(earlier, list) else [earlier]
             many.append(value)
             by_execution[execution], last = many, (uid, size, execution)
         for (uid, size), by_execution in groups.items():
@@ -181,10 +184,10 @@ def summarise(profile: Profile) -> list[Summary]:
                 binaries = binaries if any(binaries) else ()
             else:
                 numbers, binaries = tuple(by_execution), ()
-            found.append(
+            summaries.append(
                 Summary(rows.names[uid], size, name, numbers, medians, binaries, curves.get(uid, 0))
             )
-    return found
+    return summaries
 
 
 def has_totals(job: Job, metrics: Mapping[str, Metric]) -> bool:
@@ -199,12 +202,12 @@ def has_totals(job: Job, metrics: Mapping[str, Metric]) -> bool:
 
 def _median(values: list[float]) -> float:
     """The median, also where the sum of the two in the middle is beyond a float."""
-    found = median(values)
-    return found if isfinite(found) else 2 * median(value / 2 for value in values)
+    middle = median(values)
+    return middle if isfinite(middle) else 2 * median(value / 2 for value in values)
 
 
 def _digest(sizes: set[float | None]) -> int:
-    """The same number for the same sizes, and hardly ever for others."""
+    """A number that is the same for the same sizes, and hardly ever for others."""
     return crc32(
         msgspec.json.encode(sorted(sizes, key=lambda size: -inf if size is None else size))
     )

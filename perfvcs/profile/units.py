@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -81,9 +82,11 @@ def is_read(unit: str) -> bool:
     >>> is_read("s"), is_read("B"), is_read("ops/s"), is_read("faults")
     (True, False, True, False)
     """
-    found = base(unit).unit
-    upper, slash, lower = found.partition("/")
-    return (found in TAKES and found not in WHOLE) or (bool(slash) and "s" in (upper, lower))
+    unit_read = base(unit).unit
+    upper, slash, lower = unit_read.partition("/")
+    return (unit_read in TAKES and unit_read not in WHOLE) or (
+        bool(slash) and "s" in (upper, lower)
+    )
 
 
 def in_base_units(profile: Profile) -> Profile:
@@ -92,28 +95,30 @@ def in_base_units(profile: Profile) -> Profile:
     """
     bases = {name: base(metric.unit) for name, metric in profile.metrics.items()}
     moved = {
-        name: found for name, found in bases.items() if found.unit != profile.metrics[name].unit
+        name: target for name, target in bases.items() if target.unit != profile.metrics[name].unit
     }
     if not moved:
         return profile
     rows = profile.resources
     columns = {
-        name: [
-            None if value is None else value * found.times / found.over
-            for value in rows.metrics[name]
-        ]
-        for name, found in moved.items()
+        name: _converted(rows.metrics[name], target)
+        for name, target in moved.items()
         if name in rows.metrics
     }
     metrics = {
-        name: structs.replace(profile.metrics[name], unit=found.unit)
-        for name, found in moved.items()
+        name: structs.replace(profile.metrics[name], unit=target.unit)
+        for name, target in moved.items()
     }
     return structs.replace(
         profile,
         metrics=profile.metrics | metrics,
         resources=replace(rows, metrics=rows.metrics | columns),
     )
+
+
+def _converted(column: Sequence[float | None], target: Base) -> list[float | None]:
+    """The values of a column in a base unit; None stays None."""
+    return [None if value is None else value * target.times / target.over for value in column]
 
 
 def _plain(unit: str) -> Base | None:

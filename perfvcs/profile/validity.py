@@ -68,7 +68,7 @@ def check(profile: Profile) -> None:
     for name, value in (
         ("job.options", profile.job.options),
         ("models", _open_fields(profile.models)),
-        ("postprocessors", [[one.params] for one in profile.postprocessors]),
+        ("postprocessors", [[step.params] for step in profile.postprocessors]),
     ):
         require(is_flat(value), f"$.{name} is nested deeper than {MAX_DEPTH} levels")
     require(

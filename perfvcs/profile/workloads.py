@@ -39,22 +39,21 @@ def joined(profiles: Sequence[Profile]) -> list[Profile]:
                 profile.design.version,
             )
             groups.setdefault((*place, _template(profile.job, n).key), {}).setdefault(n, profile)
-    found = [
-        _join([at_workload(group[n]) for n in sorted(group)])
-        for group in groups.values()
-        if len(group) > 1
-    ]
-    return [one for one in found if len(one.resources)]
+    joined_profiles: list[Profile] = []
+    for group in groups.values():
+        if len(group) > 1:
+            over_sizes = _join([at_workload(group[n]) for n in sorted(group)])
+            if len(over_sizes.resources):
+                joined_profiles.append(over_sizes)
+    return joined_profiles
 
 
 def bound(profile: Profile) -> float | None:
     """The size of a profile's workload, None where it has none."""
     n = profile.job.params.get(BOUND)
-    return (
-        float(n)
-        if isinstance(n, int | float) and not isinstance(n, bool) and abs(n) <= LARGEST_SIZE
-        else None
-    )
+    if isinstance(n, bool) or not isinstance(n, int | float):
+        return None
+    return float(n) if abs(n) <= LARGEST_SIZE else None
 
 
 def at_workload(profile: Profile) -> Profile:
@@ -67,28 +66,30 @@ def at_workload(profile: Profile) -> Profile:
     judged = [
         rows.array(name) for name, metric in profile.metrics.items() if metric.better != "none"
     ]
-    kept = np.zeros(len(rows), dtype=bool)
+    chosen = np.zeros(len(rows), dtype=bool)
     if len(size) and judged:
         uid = np.asarray(rows.uid, dtype=np.int64)
-        own = (
+        has_sizes = (
             np.bincount(
                 uid[np.isfinite(size) & (size != bound(profile))], minlength=len(rows.names)
             )
             > 0
         )
-        kept = (size == bound(profile)) & ~own[uid] & np.isfinite(judged).any(axis=0)
-    places = np.flatnonzero(kept).tolist()
-    columns: dict[str, Any] = {
-        name: [rows.integers(name)[row] for row in places]
-        for name in INTEGER_COLUMNS
-        if name != "trace"
-    }
+        chosen = (size == bound(profile)) & ~has_sizes[uid] & np.isfinite(judged).any(axis=0)
+    places = np.flatnonzero(chosen).tolist()
+    columns: dict[str, Any] = {}
+    for name in INTEGER_COLUMNS:
+        if name != "trace":
+            column = rows.integers(name)
+            columns[name] = [column[row] for row in places]
     metrics = {
-        name: about
-        for name, about in profile.metrics.items()
+        name: metric
+        for name, metric in profile.metrics.items()
         if not is_derived(name, profile.metrics) or name.endswith(".outlier")
     }
-    values = {name: [rows.metrics[name][row] for row in places] for name in metrics}
+    values = {}
+    for name in metrics:
+        values[name] = [rows.metrics[name][row] for row in places]
     taken = Resources(
         names=rows.names,
         uid=[rows.uid[row] for row in places],
@@ -119,9 +120,9 @@ def _with_hole(name: str, n: float) -> str:
     """``text-{n}`` for ``text-10kB``: the first number of a workload's name that is its size."""
     if name == f"{n:.0f}":  # which may be below zero
         return "{n}"
-    for found in SIZE_NUMBER.finditer(name):
-        if float(found[1]) * FACTORS[found[2] or "B"] == n:
-            return f"{name[: found.start()]}{{n}}{name[found.end() :]}"
+    for number in SIZE_NUMBER.finditer(name):
+        if float(number[1]) * FACTORS[number[2] or "B"] == n:
+            return f"{name[: number.start()]}{{n}}{name[number.end() :]}"
     return name
 
 
@@ -135,7 +136,7 @@ def _join(parts: Sequence[Profile]) -> Profile:
         )
     )
     codes = {name: code for code, name in enumerate(names)}
-    metrics = {name: about for part in parts for name, about in part.metrics.items()}
+    metrics = {name: metric for part in parts for name, metric in part.metrics.items()}
     rows = Resources(
         names=names,
         size=[],
@@ -145,14 +146,14 @@ def _join(parts: Sequence[Profile]) -> Profile:
         metrics={name: [] for name in metrics},
     )
     for part in parts:
-        own = part.resources
-        rows.uid += [codes[own.names[code]] for code in own.uid]
-        rows.size = [*(rows.size or ()), *(own.size or ())]
+        part_rows = part.resources
+        rows.uid += [codes[part_rows.names[code]] for code in part_rows.uid]
+        rows.size = [*(rows.size or ()), *(part_rows.size or ())]
         for column in INTEGER_COLUMNS:
             if column != "trace":
-                setattr(rows, column, [*getattr(rows, column), *own.integers(column)])
+                setattr(rows, column, [*getattr(rows, column), *part_rows.integers(column)])
         for name, column_of in rows.metrics.items():
-            column_of.extend(own.metrics.get(name, [None] * len(own)))
+            column_of.extend(part_rows.metrics.get(name, [None] * len(part_rows)))
     last = parts[-1]
     return replace(
         last, job=_template(last.job, bound(last) or 0.0), metrics=metrics, resources=rows
