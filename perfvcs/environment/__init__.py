@@ -99,11 +99,11 @@ class Knobs:
 
     def fields(self, root: Path = ROOT_FOLDER) -> dict[str, str]:
         """What is recorded of the knobs, and compared: ``pin``, ``aslr`` and ``padding``."""
-        fixed = not self.aslr or read(root / "proc/sys/kernel/randomize_va_space") == "0"
+        randomized = self.aslr and read(root / "proc/sys/kernel/randomize_va_space") != "0"
         return {
             "pin": _ranges(self.cpus(root)) or "none",
-            "aslr": "off" if fixed else "on",
-            "padding": "on" if self.padding else "off",
+            "aslr": _switch(on=randomized),
+            "padding": _switch(on=self.padding),
         }
 
     def padded(self, env: Mapping[str, str], random: Random) -> dict[str, str]:
@@ -117,14 +117,18 @@ def parse_cpus(text: str) -> tuple[int, ...]:
     """The processor numbers of a list such as ``0,2-3``, sorted; raises UsageError."""
     cpus: set[int] = set()
     for part in text.split(","):
-        found = re.fullmatch(r"\s*(\d{1,5})\s*(?:-\s*(\d{1,5})\s*)?", part)
-        if not found or int(found[2] or found[1]) < int(found[1]):
+        numbers = re.fullmatch(r"\s*(\d{1,5})\s*(?:-\s*(\d{1,5})\s*)?", part)
+        if not numbers or int(numbers[2] or numbers[1]) < int(numbers[1]):
             raise UsageError(
                 f'pin = "{text}" is not a list of processors: write "none", "auto", or numbers such'
                 ' as "0,2-3"'
             )
-        cpus.update(range(int(found[1]), int(found[2] or found[1]) + 1))
+        cpus.update(range(int(numbers[1]), int(numbers[2] or numbers[1]) + 1))
     return tuple(sorted(cpus))
+
+
+def _switch(*, on: bool) -> str:
+    return "on" if on else "off"
 
 
 def _ranges(cpus: Sequence[int]) -> str:
@@ -160,14 +164,14 @@ def clean(environ: Mapping[str, str], extra: Mapping[str, str] | None = None) ->
     """
     given = dict(extra or {})
     open_ones = without_secrets(environ).items()
-    kept = {
+    harmless = {
         name: value
         for name, value in open_ones
         if _GIT_KEPT.fullmatch(name) or not _DROPPED.fullmatch(name)
     }
     if not any(name == "LANG" or name.startswith("LC_") for name in given):
-        kept["LC_ALL"] = "C.UTF-8"
-    return kept | given
+        harmless["LC_ALL"] = "C.UTF-8"
+    return harmless | given
 
 
 def describe(
@@ -261,36 +265,36 @@ def _machine(root: Path) -> dict[str, str]:
 
 def processor(root: Path) -> str:
     """The processor's model; on ARM the numbers of its maker and part."""
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for line in (read(root / "proc/cpuinfo") or "").splitlines():
         name, _, value = line.partition(":")
-        found.setdefault(name.strip().lower(), " ".join(value.split()))
+        properties.setdefault(name.strip().lower(), " ".join(value.split()))
     for name in ("model name", "cpu model", "cpu", "uarch"):
-        if found.get(name):
-            return found[name][:MAX_VALUE]
+        if properties.get(name):
+            return properties[name][:MAX_VALUE]
     parts = [
-        found[name]
+        properties[name]
         for name in ("cpu implementer", "cpu part", "cpu variant", "cpu revision")
-        if found.get(name)
+        if properties.get(name)
     ]
     return " ".join(["ARM", *parts]) if parts else ""
 
 
 def memory(root: Path) -> int:
     """The memory of the machine in bytes; 0 where that is unknown."""
-    found = re.search(r"^MemTotal:\s+(\d+) kB", read(root / "proc/meminfo") or "", re.M)
-    return int(found[1]) * 1024 if found else 0
+    total = re.search(r"^MemTotal:\s+(\d+) kB", read(root / "proc/meminfo") or "", re.M)
+    return int(total[1]) * 1024 if total else 0
 
 
 def _quota(root: Path) -> str:
     """How many processors' time the control group allows, empty without a limit."""
     folder = noise.group(root)
-    words = ((read(folder / "cpu.max") if folder else None) or "").split()
-    return (
-        f"{int(words[0]) / int(words[1]):g}"
-        if len(words) == 2 and words[0].isdigit() and words[1].isdigit()
-        else ""
-    )
+    text = read(folder / "cpu.max") if folder else None
+    words = (text or "").split()
+    if len(words) != 2 or not all(word.isdigit() for word in words):
+        return ""
+    microseconds, period = map(int, words)
+    return f"{microseconds / period:g}"
 
 
 def _libc() -> str:
@@ -306,13 +310,15 @@ def _notes(root: Path) -> dict[str, str]:
     released = dict(
         line.partition("=")[::2] for line in (read(root / "etc/os-release") or "").splitlines()
     )
-    huge = re.search(r"\[(\w+)\]", read(root / "sys/kernel/mm/transparent_hugepage/enabled") or "")
+    hugepages = read(root / "sys/kernel/mm/transparent_hugepage/enabled") or ""
+    chosen = re.findall(r"\[(\w+)\]", hugepages)[:1]
+    size = memory(root)
     notes = {
         "host": os.uname().nodename,
         "os": released.get("PRETTY_NAME", "").strip('"'),
         "kernel": os.uname().release,
-        "memory": f"{size / 1024**3:.1f} GiB" if (size := memory(root)) else "",
-        "hugepages": huge[1] if huge else "",
+        "memory": f"{size / 1024**3:.1f} GiB" if size else "",
+        "hugepages": "".join(chosen),
         "virtual": _virtual(root),
         "git": (
             _first_line(["git", "--version"], os.environ.get("PATH", os.defpath)).removeprefix(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,7 +37,7 @@ VALUE = 60  # characters of a value
 FILE_SYSTEM = Path("/")
 # what tells environments apart at a glance
 FIRST_PARTS = ("cpu", "machine", "kernel", "python", "compiler", "libc")
-NAME_CHARACTERS = 40
+NAME_CHARACTERS = 40  # of the name that tells an environment from others
 FINGERPRINT_DIGITS = 10  # of a fingerprint
 
 
@@ -55,8 +55,8 @@ def host_of(environment: Environment) -> str:
 
 def configuration(environment: Environment) -> dict[str, str]:
     """What is known of the host, by part; notes are more exact than the fields of the same name."""
-    known = {**environment.fields, **environment.notes}
-    return {part: known[part] for part in CONFIGURATION_PARTS if known.get(part)}
+    values = {**environment.fields, **environment.notes}
+    return {part: values[part] for part in CONFIGURATION_PARTS if values.get(part)}
 
 
 def changes(before: Environment, after: Environment) -> list[str]:
@@ -99,7 +99,7 @@ class Facts(msgspec.Struct, frozen=True):
 
     @property
     def named(self) -> dict[str, str | int]:
-        """Those that stay, and have a name of their own."""
+        """The facts that stay, and have a name of their own."""
         return {
             name: getattr(self, name)
             for name in self.__struct_fields__
@@ -108,7 +108,7 @@ class Facts(msgspec.Struct, frozen=True):
 
 
 def facts(root: Path = FILE_SYSTEM) -> Facts:
-    """Those of this host."""
+    """The facts of this host."""
     flags = re.search(r"^(?:flags|Features)\s*:\s*(.+)$", read(root / "proc/cpuinfo") or "", re.M)
     names = os.uname()
     return Facts(
@@ -124,30 +124,29 @@ def facts(root: Path = FILE_SYSTEM) -> Facts:
     )
 
 
+def _telling(several: Sequence[Mapping[str, str]]) -> list[str]:
+    """The fields in which environments differ, those that people know first; of a single
+    environment its processor, where that is known.
+    """
+    if len(several) == 1:
+        return [name for name in FIRST_PARTS[:1] if name in several[0]]
+    others = set().union(*several) - {*FIRST_PARTS}
+    order = [*FIRST_PARTS, *sorted(others)]
+    return [name for name in order if len({fields.get(name) for fields in several}) > 1]
+
+
 def names(several: Iterable[Environment]) -> dict[str, str]:
-    """By fingerprint a name that no other has: the values of at most two fields in which they
+    """A name for each fingerprint that no other has: the values of at most two fields in which they
     differ, else with the fingerprint.
     """
-    known = {one.fingerprint: one for one in several}
-    order = [
-        *FIRST_PARTS,
-        *sorted({name for one in known.values() for name in one.fields} - {*FIRST_PARTS}),
-    ]
-    telling = [name for name in order if len({one.fields.get(name) for one in known.values()}) > 1]
-    if len(known) == 1:
-        telling = [
-            name for name in FIRST_PARTS[:1] if all(name in one.fields for one in known.values())
-        ]
-    found = {
-        mark: shorten(
-            ", ".join(one.fields.get(name, f"no {name}") for name in telling[:2]), NAME_CHARACTERS
-        )
-        or mark[:FINGERPRINT_DIGITS]
-        or "unknown"
-        for mark, one in known.items()
-    }
-    counts = Counter(found.values())
+    fields_by_fingerprint = {environment.fingerprint: environment.fields for environment in several}
+    telling = _telling(list(fields_by_fingerprint.values()))[:2]
+    short_names: dict[str, str] = {}
+    for mark, fields in fields_by_fingerprint.items():
+        values = ", ".join(fields.get(name, f"no {name}") for name in telling)
+        short_names[mark] = shorten(values, NAME_CHARACTERS) or mark[:FINGERPRINT_DIGITS] or UNKNOWN
+    counts = Counter(short_names.values())
     return {
         mark: name if counts[name] == 1 else f"{name} {mark[:6]}".strip()
-        for mark, name in found.items()
+        for mark, name in short_names.items()
     }

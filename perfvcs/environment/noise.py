@@ -71,7 +71,7 @@ def warnings(before: Noise, after: Noise) -> list[str]:
     """Plain sentences about what may have disturbed the measurements between two snapshots, each
     once.
     """
-    found: list[str] = []
+    sentences: list[str] = []
     busy: list[str] = []
     if before.load is not None and before.load > LOAD * before.processors:
         busy.append(
@@ -85,51 +85,53 @@ def warnings(before: Noise, after: Noise) -> list[str]:
     if waited is not None and waited > PRESSURE:
         busy.append(f"processes waited for a processor {waited:.0%} of the time")
     if busy:
-        found.append(f"{', '.join(busy)}: stop other programs, or measure when the machine is idle")
+        sentences.append(
+            f"{', '.join(busy)}: stop other programs, or measure when the machine is idle"
+        )
     stolen = _share(before, after, "steal", after.processors)
     if stolen is not None and stolen > STEAL:
-        found.append(
+        sentences.append(
             f"the hypervisor gave {stolen:.0%} of the processor time to others: use a dedicated"
             " machine, or more executions"
         )
     throttled = _difference(before.throttled, after.throttled)
     if throttled:
-        found.append(
+        sentences.append(
             f"the container's CPU quota held processes back for {throttled:.2g} s: raise the quota"
             " (cpu.max), or use fewer threads"
         )
     if _difference(before.hot, after.hot):
-        found.append(
+        sentences.append(
             "the processor was slowed down by heat: let the processor cool down, or lower its"
             " highest frequency"
         )
-    return found + _settings(after)
+    return sentences + _settings(after)
 
 
 def _settings(state: Noise) -> list[str]:
-    found = []
+    sentences = []
     if state.governor not in (None, "performance"):
-        found.append(
+        sentences.append(
             f"the CPU governor is {state.governor}: sudo cpupower frequency-set -g performance"
         )
     if state.turbo:
-        found.append(
+        sentences.append(
             "turbo is on, so that speed depends on heat and neighbours: switch turbo off in the"
             " firmware, or write 0 to /sys/devices/system/cpu/cpufreq/boost (Intel: 1 to"
             " /sys/devices/system/cpu/intel_pstate/no_turbo)"
         )
     if state.battery:
-        found.append("the machine runs on battery: plug the machine in")
+        sentences.append("the machine runs on battery: plug the machine in")
     if state.users:
-        found.append(
+        sentences.append(
             f"{_count(state.users, 'other user')} logged in: measure when nobody else is, or on a"
             " dedicated machine"
         )
-    return found
+    return sentences
 
 
 def notes(before: Noise, after: Noise) -> dict[str, str]:
-    """The same state as short texts, for the record."""
+    """The state at both snapshots as short texts, for the record."""
     texts = {
         "load": _pair(before.load, after.load, "{:.2f}"),
         "pressure": _pair(before.pressure10, after.pressure10, "{:.1%}"),
@@ -185,7 +187,9 @@ def _text(value: float | None, form: str) -> str:
 
 
 def _switch(value: object) -> str:
-    return "" if value is None else "on" if value else "off"
+    if value is None:
+        return ""
+    return "on" if value else "off"
 
 
 def read(path: Path) -> str | None:
@@ -247,16 +251,16 @@ def _throttled(root: Path) -> float | None:
 
 def _hot(cpus: Path) -> int | None:
     counts = [_number(path) for path in cpus.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
-    known = [int(count) for count in counts if count is not None]
-    return sum(known) if known else None
+    readable = [int(count) for count in counts if count is not None]
+    return sum(readable) if readable else None
 
 
 def _governor(cpus: Path) -> str | None:
     """The governors of the processors that may be used, joined where they differ."""
-    found = {
+    governors = {
         read(cpus / f"cpu{number}/cpufreq/scaling_governor") for number in os.sched_getaffinity(0)
     }
-    return " and ".join(sorted(name for name in found if name)) or None
+    return " and ".join(sorted(name for name in governors if name)) or None
 
 
 def _turbo(cpus: Path) -> bool | None:
@@ -293,7 +297,7 @@ def _other_users() -> int:
 
     try:
         names = {user.name for user in psutil.users()}
-        own = psutil.Process().username()
+        self_name = psutil.Process().username()
     except (OSError, KeyError, psutil.Error):
         return 0
-    return len(names - {own, os.environ.get("SUDO_USER", own)})
+    return len(names - {self_name, os.environ.get("SUDO_USER", self_name)})

@@ -20,12 +20,12 @@ SEED_PLACEHOLDER = "{seed}"
 
 def secrets(environ: Mapping[str, str]) -> list[str]:
     """The values of the tokens in an environment, the longest first."""
-    found = {
+    tokens = {
         value
         for name, value in environ.items()
         if SECRET.fullmatch(name) and len(value) >= SHORTEST_TOKEN
     }
-    return sorted(found, key=len, reverse=True)
+    return sorted(tokens, key=len, reverse=True)
 
 
 def without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
@@ -55,7 +55,7 @@ def seeded(env: Mapping[str, str], seed: int) -> dict[str, str]:
     Python, Perl and Lua take theirs. Ruby, Node and Go have no such variable, and files that are
     loaded first would cost them milliseconds.
     """
-    own = {
+    seeds = {
         SEED: str(seed),
         "PYTHONHASHSEED": str(seed),
         "PERL_HASH_SEED": f"{seed:#x}",
@@ -63,4 +63,4 @@ def seeded(env: Mapping[str, str], seed: int) -> dict[str, str]:
         "PERL_RAND_SEED": str(seed),  # since Perl 5.38
         "LUA_INIT": f"math.randomseed({seed})",
     }
-    return own | dict(env)
+    return seeds | dict(env)
