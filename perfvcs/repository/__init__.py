@@ -61,17 +61,17 @@ class Repository:
 
     @classmethod
     def of(cls, project: Project, *, create: bool = False) -> Repository:
-        """The same of a project that is already found."""
+        """The repository of a project that is already found; raises as ``find`` does."""
         if create:
-            found = cls(project, gate.make(project))
+            repository = cls(project, gate.make(project))
             project.exclude(f"/{gate.PERF_FOLDER}")  # without a slash at its end: it may be a link
-            found.store = Store.create(found.home / "store")
+            repository.store = Store.create(repository.home / "store")
         else:
-            found = cls(project, gate.enter(project))
-            if not (found.home / "store").is_dir():
+            repository = cls(project, gate.enter(project))
+            if not (repository.home / "store").is_dir():
                 raise gate.nothing(project)
-        found.clean()
-        return found
+        repository.clean()
+        return repository
 
     @cached_property
     def store(self) -> Store:
@@ -98,7 +98,7 @@ class Repository:
         return FormerNames(former_names(load(self.project.root / RULES_FILE)))
 
     def refresh(self) -> None:
-        """Let the index follow what was just stored."""
+        """Lets the index follow what was just stored."""
         self.index.refresh()
 
     def page(self, names: Sequence[str]) -> Path:
@@ -118,7 +118,7 @@ class Repository:
         return folder / f"{('-'.join(filter(None, map(fold, names))) or 'HEAD')[:100]}.html"
 
     def reindex(self) -> int:
-        """Build the index anew from the store: how many profiles it has."""
+        """Builds the index anew from the store; returns how many profiles it has."""
         self.index.rebuild()
         return self.index.total()
 
@@ -128,19 +128,19 @@ class Repository:
 
     @contextmanager
     def measuring(self, *, wait: bool = False) -> Iterator[None]:
-        """The right to measure; raises Locked."""
+        """Holds the right to measure; raises Locked."""
         with hold(self.home / "lock", wait=wait):
             leftovers.sweep(self.project, self.home)
             self._release()  # measuring takes hours
             yield
 
     def _release(self) -> None:
-        """Let the next read of the index see what others stored while this waited."""
+        """Lets the next read of the index see what others stored while this waited."""
         if "index" in vars(self):
             self.index.release()
 
     def clean(self) -> None:
-        """Take away what a killed run left, unless a run is going on."""
+        """Removes what a killed run left, unless a run is going on."""
         # what cannot be cleaned up now can be read all the same
         with suppress(Locked, OSError):
             if entries(self.home / "worktrees") or entries(self.home / "tmp") or self._recorded():
@@ -221,7 +221,7 @@ class Repository:
         """
         if not (before := self._states.before_committed(commit)):
             return
-        moved = [one.header.path for one in self.measured(before)]
+        moved = [measured.header.path for measured in self.measured(before)]
         profiles = [
             msgspec.structs.replace(profile, commit=commit, dirty=None)
             for _, profile in self.store.read_many(moved)
@@ -251,9 +251,9 @@ class Repository:
     def measured(self, state: State) -> list[Measured]:
         """Headers and summaries of a state's profiles."""
         return [
-            one
-            for one in self.index.measured([state.filed], products=bool(state.product))
-            if state.has(one)
+            measured
+            for measured in self.index.measured([state.filed], products=bool(state.product))
+            if state.has(measured)
         ]
 
     def profiles(self, headers: Iterable[Header]) -> list[Profile]:
@@ -262,8 +262,8 @@ class Repository:
 
         Their values are in units without a prefix, unless models were fitted to them as they were.
         """
-        found = self.store.read_many([header.path for header in headers], at=self.index.head)
-        renamed = (self.former.profile(profile) for _, profile in found)
+        stored = self.store.read_many([header.path for header in headers], at=self.index.head)
+        renamed = (self.former.profile(profile) for _, profile in stored)
         return [profile if profile.models else in_base_units(profile) for profile in renamed]
 
     def baseline(self, target: State) -> State | None:
@@ -271,8 +271,8 @@ class Repository:
         itself below uncommitted changes.
         """
         wanted = {
-            (one.header.job.key, one.header.environment.fingerprint)
-            for one in self.measured(target)
+            (measured.header.job.key, measured.header.environment.fingerprint)
+            for measured in self.measured(target)
         }
         below = State(target.filed)
         if target.dirty and self.measured(below):
@@ -302,7 +302,7 @@ class Repository:
                 }
                 paths = [path for path in paths if path not in products]
             if not paths and (before := self._states.before_committed(commit)):
-                paths = [one.header.path for one in self.measured(before)]
+                paths = [measured.header.path for measured in self.measured(before)]
         except UnknownRevision:
             paths = [
                 path
@@ -310,7 +310,7 @@ class Repository:
                 if "/" in name or path.endswith(f"-{name}.json")
             ]
             if not paths and (product := self.product(name)):
-                paths = [one.header.path for one in self.measured(product)]
+                paths = [measured.header.path for measured in self.measured(product)]
             if not paths:
                 raise
         if jobs:
@@ -324,8 +324,8 @@ class Repository:
 
     @contextmanager
     def replacing(self) -> Iterator[None]:
-        """The right to replace stored profiles by new versions; waits for others, so that two never
-        make versions of the same one.
+        """Holds the right to replace stored profiles by new versions; waits for others, so that two
+        never make versions of the same one.
         """
         with hold(self.home / "process.lock", wait=True):
             self._release()
@@ -341,13 +341,13 @@ class Repository:
 
     @cached_property
     def criteria_reader(self) -> CriteriaReader:
-        """By what the project's commits are judged."""
+        """Reads what the project's commits are judged by."""
         from perfvcs.repository.criteria import CriteriaReader
 
         return CriteriaReader(self.project)
 
     def criteria(self, baseline: State, target: State, *, committed: bool = False) -> Criteria:
-        """By what two states are judged; ``committed``: what is not committed never judges.
+        """What two states are judged by; ``committed``: what is not committed never judges.
 
         Raises BadConfig.
         """
@@ -390,20 +390,15 @@ class Repository:
         along = self._along(target)
         # once, also what several need
         wanted = dict.fromkeys([*along, baseline.filed, target.filed])
-        known = self.index.measured(wanted, products=bool(baseline.product or target.product))
+        measured = self.index.measured(wanted, products=bool(baseline.product or target.product))
         history = earlier_sessions(
-            one for one in known if one.header.commit in along and one.header.design.product is None
+            profile
+            for profile in measured
+            if profile.header.commit in along and profile.header.design.product is None
         )
-        sides = [[one for one in known if state.has(one)] for state in (baseline, target)]
+        sides = [list(filter(state.has, measured)) for state in (baseline, target)]
         if session:
-            sides = [
-                [
-                    one
-                    for one in side
-                    if one.header.collected.session == session or one.header.job.label in settled
-                ]
-                for side in sides
-            ]
+            sides = [_of_session(side, session, settled) for side in sides]
         for state, side in zip((baseline, target), sides, strict=True):
             if not side:
                 raise NothingToCompare(
@@ -434,10 +429,10 @@ class Repository:
         """What perf-accepted.toml has accepted as it is now; raises BadRegister."""
         from perfvcs.check.register import REGISTER_FILE, load
 
-        found = [] if self.project.bare else load(self.project.root / REGISTER_FILE)
+        acceptances = [] if self.project.bare else load(self.project.root / REGISTER_FILE)
         for job, present in self.index.renamed():
-            found = [one.renamed(job, present) for one in found]
-        return found
+            acceptances = [acceptance.renamed(job, present) for acceptance in acceptances]
+        return acceptances
 
     def accepted(self, changes: Sequence[Kind], baseline: State, target: State) -> Sequence[Kind]:
         """The changes, with what the project has accepted on the way from baseline to target."""
@@ -465,3 +460,14 @@ class Repository:
             *reversed(list(islice(self.measured_ancestors(target.commit), NEAREST_ANCESTORS))),
             target.commit,
         ]
+
+
+def _of_session(
+    profiles: Iterable[Measured], session: str, settled: Sequence[str]
+) -> list[Measured]:
+    """Those of a session, and those of jobs (labels) that were settled before it."""
+    return [
+        profile
+        for profile in profiles
+        if profile.header.collected.session == session or profile.header.job.label in settled
+    ]

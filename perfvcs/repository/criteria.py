@@ -1,4 +1,4 @@
-"""By what a change is judged: the baseline's rules, and what the change does to its judge."""
+"""What a change is judged by: the baseline's rules, and what the change does to its judge."""
 
 from __future__ import annotations
 
@@ -99,34 +99,45 @@ class CriteriaReader:
         except GitError:  # a part of a clone that is not here
             return Criteria(rules, replace(judged_by, differences=[UNKNOWN]))
         if changed is not None:
-            known = {file.path for file in files}
-            more = (path for path in changed() if path not in known)
+            committed_paths = {file.path for file in files}
+            more = (path for path in changed() if path not in committed_paths)
             files += [ChangedFile(path, "M", self._mode(path)) for path in more]
             links += self._present_links(files)
         before, after = self._tables(old), self._tables(None if changed else new)
-        accepts, said = self._acceptances(old, new, live=changed is not None)
+        accepts, acceptance_differences = self._acceptances(old, new, live=changed is not None)
         settings = _settings(before, after, files, ignored=judged_by.rules == "baseline")
-        own = of_files(
+        benchmark_differences = of_files(
             before.table or {}, after.table or {}, files, Links(links, str(self._project.root))
         )
         return Criteria(
-            rules, replace(judged_by, accepts=accepts, differences=[*settings, *said, *own])
+            rules,
+            replace(
+                judged_by,
+                accepts=accepts,
+                differences=[*settings, *acceptance_differences, *benchmark_differences],
+            ),
         )
 
     def rules(self, baseline: str, target: str, *, committed: bool = False) -> Criteria:
         """The rules alone, for one commit against another."""
-        own = self._rules_of(baseline)
+        of_baseline = self._rules_of(baseline)
         if not committed and self.edited is not None:
             remark = f"the [[check]] tables that judge are not committed in {RULES_FILE}"
-            return Criteria(self.edited, _by("working tree", "" if self.edited == own else remark))
-        if isinstance(own, Rules):
-            return Criteria(own, _by("baseline"))
-        theirs = self._rules_of(target)
-        whose: Whose = "target" if isinstance(theirs, Rules) else "working tree"
-        rules = theirs if isinstance(theirs, Rules) else self._present or Rules()
-        if not own and not rules.rules:
+            return Criteria(
+                self.edited, _by("working tree", "" if self.edited == of_baseline else remark)
+            )
+        if isinstance(of_baseline, Rules):
+            return Criteria(of_baseline, _by("baseline"))
+        of_target = self._rules_of(target)
+        whose: Whose = "target" if isinstance(of_target, Rules) else "working tree"
+        rules = of_target if isinstance(of_target, Rules) else self._present or Rules()
+        if not of_baseline and not rules.rules:
             return Criteria(rules, _by(whose))
-        why = f"that of the baseline cannot be used: {own}" if own else "the baseline has none"
+        why = (
+            f"that of the baseline cannot be used: {of_baseline}"
+            if of_baseline
+            else "the baseline has none"
+        )
         remark = f"the [[check]] tables that judge are those of the {whose}'s {RULES_FILE}, {why}"
         return Criteria(rules, _by(whose, remark))
 
@@ -200,7 +211,7 @@ class CriteriaReader:
             return [], []
         try:
             text = self._text(None if live else new, REGISTER_FILE, LARGEST_REGISTER)
-            after = {one.id: one for one in parse(text or "")}
+            after = {acceptance.id: acceptance for acceptance in parse(text or "")}
         except (Unreadable, UsageError) as error:
             return [], [
                 Difference(
@@ -210,14 +221,14 @@ class CriteriaReader:
         before: dict[str, Acceptance] = {}
         with suppress(Unreadable, UsageError):  # it was mended
             text = self._text(old, REGISTER_FILE, LARGEST_REGISTER)
-            before = {one.id: one for one in parse(text or "")}
-        came = [one for name, one in after.items() if before.get(name) != one]
+            before = {acceptance.id: acceptance for acceptance in parse(text or "")}
+        came = [acceptance for name, acceptance in after.items() if before.get(name) != acceptance]
         way = Ancestry(self._project, old, new)
-        own = [_accepted(one) for one in came if way.gained(one.target)]
-        withdrawn, others = len(before.keys() - after.keys()), len(came) - len(own)
-        said = [f"{counted(withdrawn, 'acceptance')} withdrawn"] if withdrawn else []
-        said += [f"{counted(others, 'acceptance')} of other changes"] if others else []
-        return own, [Difference(what=REGISTER_FILE, parts=said)] if said else []
+        accepted = [_accepted(acceptance) for acceptance in came if way.gained(acceptance.target)]
+        withdrawn, others = len(before.keys() - after.keys()), len(came) - len(accepted)
+        parts = [f"{counted(withdrawn, 'acceptance')} withdrawn"] if withdrawn else []
+        parts += [f"{counted(others, 'acceptance')} of other changes"] if others else []
+        return accepted, [Difference(what=REGISTER_FILE, parts=parts)] if parts else []
 
     def _text(self, commit: str | None, name: str, most: int) -> str | None:
         """The text of a file in a commit, or in the working tree; None without one.
@@ -253,9 +264,9 @@ def _rules(table: Table) -> Rules | str:
     """The rules in the tables of a perf.toml, or why they cannot be used."""
     from perfvcs.jobs.config import read
 
-    kept = {key: table[key] for key in ("check", "check_rules") if key in table}
+    tables = {key: table[key] for key in ("check", "check_rules") if key in table}
     try:
-        return read(kept).rules if kept else Rules()
+        return read(tables).rules if tables else Rules()
     except UsageError as error:
         return shorten(str(error), REASON)
 

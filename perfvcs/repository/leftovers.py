@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from perfvcs.git.project import Project
 
 
-FILE = "artefacts.json"
 MOST_COMMITS = 30  # whose builds are remembered, as many as are kept
 MOST_PATHS = 1000  # of one build, and of all that jobs left
 LARGEST = 1 << 24  # bytes of the file
@@ -49,21 +48,21 @@ class Artefacts:
     """
 
     def __init__(self, home: Path) -> None:
-        self.path = home / FILE
+        self.path = home / "artefacts.json"
 
     def of(self, commit: str | None) -> frozenset[str]:
         """The artefacts at a commit: those of its own build where it was built, else those of any;
         and what jobs left.
         """
         record = self._read()
-        own = record.built.get(commit or "")
-        builds = record.built.values() if own is None else [own]
+        build_left = record.built.get(commit or "")
+        builds = record.built.values() if build_left is None else [build_left]
         return frozenset(record.left).union(*(build.paths for build in builds))
 
     def is_known(self, commit: str, build: Sequence[str]) -> bool:
         """Whether it is known what these commands leave at a commit."""
-        own = self._read().built.get(commit)
-        return own is not None and own.build == tuple(build)
+        build_left = self._read().built.get(commit)
+        return build_left is not None and build_left.build == tuple(build)
 
     def built(self, commit: str, build: Sequence[str], paths: Collection[str]) -> None:
         """Note what the build of a commit left; the oldest ones are forgotten."""
@@ -89,8 +88,8 @@ class Artefacts:
     def _write(self, record: ArtefactRecord) -> None:
         # a name that is not UTF-8 has no place in JSON, and stays a change
         record.built = {
-            commit: BuiltPaths(one.build, list(filter(_is_text, one.paths)))
-            for commit, one in record.built.items()
+            commit: BuiltPaths(built.build, list(filter(_is_text, built.paths)))
+            for commit, built in record.built.items()
         }
         record.left = list(filter(_is_text, record.left))
         with suppress(OSError):  # on a full disk: whoever builds the next time notes it

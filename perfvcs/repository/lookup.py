@@ -19,15 +19,17 @@ def series_of(index: Index, names: Sequence[str], *, whole: bool = False) -> set
     from perfvcs.text.words import meant
 
     jobs = index.series()
-    known = [called(job) for job in jobs]
+    called_jobs = [called(job) for job in jobs]
     keys: set[str] = set()
     for name in names:
         exact = [
-            number for number, job in enumerate(known) if name in job.names or name in job.also
+            number
+            for number, job in enumerate(called_jobs)
+            if name in job.names or name in job.also
         ]
-        numbers = exact if whole else meant(name, known, "job")
+        numbers = exact if whole else meant(name, called_jobs, "job")
         if not numbers:
-            spellings = dict.fromkeys(spelling for job in known for spelling in job.names)
+            spellings = dict.fromkeys(spelling for job in called_jobs for spelling in job.names)
             raise UsageError(f"no job `{name}` is stored{nearest(name, spellings)}")
         keys.update(jobs[number].key for number in numbers)
     return keys
@@ -39,13 +41,14 @@ def of_jobs(
     """Those of the profiles of ``name`` that belong to some jobs, as ``series_of`` has them; raises
     UsageError for a job without any.
     """
-    job_of = {
-        header.path: header.job for header in index.headers({path.split("/")[1] for path in paths})
-    }
+    commits = {path.split("/")[1] for path in paths}
+    job_of = {header.path: header.job for header in index.headers(commits)}
     for job in jobs:
         keys = series_of(index, [job], whole=whole)
         if paths and not any(path in job_of and job_of[path].key in keys for path in paths):
-            there = dict.fromkeys(known.label for path, known in job_of.items() if path in paths)
+            there = dict.fromkeys(
+                stored_job.label for path, stored_job in job_of.items() if path in paths
+            )
             raise UsageError(f"`{name}` has no profiles of a job `{job}`{nearest(job, there)}")
     keys = series_of(index, jobs, whole=whole)
     return [path for path in paths if path in job_of and job_of[path].key in keys]

@@ -32,10 +32,10 @@ def _checked_out(checkout: Path) -> str:
     if not (checkout / ".git").exists():
         return ""
     try:
-        said = git(checkout, "status", "--porcelain=v2", "--branch", "--", *OWN_CODE)
+        status = git(checkout, "status", "--porcelain=v2", "--branch", "--", *OWN_CODE)
     except PerfError:  # git is missing, or the checkout is another user's
         return ""
-    lines = said.splitlines()
+    lines = status.splitlines()
     (name,) = (line.split()[2] for line in lines if line.startswith("# branch.oid "))
     changed = any(not line.startswith("# ") for line in lines)
     return f"{name}+" if changed else name

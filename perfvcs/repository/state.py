@@ -103,12 +103,12 @@ class States:
 
     def product(self, name: str) -> State | None:
         """The product of this name that was measured last; None where none was."""
-        found = [
+        products = [
             header for header in self._index.headers(self._index.changed()) if header.design.product
         ]
         named = [
             header
-            for header in found
+            for header in products
             if header.design.product and header.design.product.name == name
         ]
         newest = max(named, key=lambda header: header.collected.started, default=None)
