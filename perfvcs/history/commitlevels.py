@@ -66,14 +66,14 @@ def combine(spreads: Spreads) -> Flat:
         return np.add.reduceat(values, first)
 
     level = total(spreads.level) / many
-    own = total(spreads.deviation**2 / spreads.executions) / many**2
+    own_variance = total(spreads.deviation**2 / spreads.executions) / many**2
     scatter = total((spreads.level - np.repeat(level, many)) ** 2) / np.maximum(many - 1, 1) / many
     executions = np.add.reduceat(spreads.executions, first)
     return Flat(
         spreads.line[first],
         spreads.position[first],
         level,
-        np.fmax(own, np.where(many > 1, scatter, np.nan)),
+        np.fmax(own_variance, np.where(many > 1, scatter, np.nan)),
         executions - many,
         executions,
         _turns(spreads, first),
@@ -84,17 +84,17 @@ def _turns(spreads: Spreads, first: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Whether each level was measured in turns with the one before it on its line."""
     import numpy as np
 
-    found = np.zeros(len(first), dtype=bool)
+    in_turns = np.zeros(len(first), dtype=bool)
     if not spreads.session.any():
-        return found
+        return in_turns
     ends = [*first.tolist(), len(spreads.line)]
-    own = [set(spreads.session[start:end].tolist()) - {0} for start, end in pairwise(ends)]
+    sessions = [set(spreads.session[start:end].tolist()) - {0} for start, end in pairwise(ends)]
     same = np.diff(spreads.line[first]) == 0
-    found[1:] = [
+    in_turns[1:] = [
         bool(before & after) and here
-        for before, after, here in zip(own[:-1], own[1:], same.tolist(), strict=True)
+        for before, after, here in zip(sessions[:-1], sessions[1:], same.tolist(), strict=True)
     ]
-    return found
+    return in_turns
 
 
 def courses(flat: Flat) -> dict[int, Course]:
@@ -102,7 +102,7 @@ def courses(flat: Flat) -> dict[int, Course]:
     import numpy as np
 
     numbers, starts = np.unique(flat.line, return_index=True)
-    found = {}
+    courses_by_line = {}
     for number, (start, end) in zip(
         numbers.tolist(), pairwise([*starts.tolist(), len(flat.line)]), strict=True
     ):
@@ -114,8 +114,8 @@ def courses(flat: Flat) -> dict[int, Course]:
             0,
             _array("d", flat.variance[part]),
         )
-        found[number] = Course(*columns, turns)
-    return found
+        courses_by_line[number] = Course(*columns, turns)
+    return courses_by_line
 
 
 def reach(flat: Flat) -> NDArray[np.float64]:
@@ -130,9 +130,9 @@ def reach(flat: Flat) -> NDArray[np.float64]:
 
 
 def _array(kind: str, values: NDArray[np.generic]) -> array:  # type: ignore[type-arg]
-    found = array(kind)
-    found.frombytes(values.tobytes())
-    return found
+    column = array(kind)
+    column.frombytes(values.tobytes())
+    return column
 
 
 def between(course: Course, steps: Sequence[ChangePoint], commits: Sequence[str]) -> list[Level]:
@@ -177,6 +177,10 @@ def _level(first: str, last: str, estimate: statistics.LevelEstimate, inflation:
     if estimate.n < 2:
         return Level(first, last, exp(estimate.centre))
     half = point(1 - CONFIDENCE, estimate.n - 1) * (estimate.error * inflation) ** 0.5
-    known = estimate.centre + half < LARGEST_EXPONENT
-    ends = (exp(estimate.centre - half), exp(estimate.centre + half)) if known else (None, None)
+    representable = estimate.centre + half < LARGEST_EXPONENT
+    ends = (
+        (exp(estimate.centre - half), exp(estimate.centre + half))
+        if representable
+        else (None, None)
+    )
     return Level(first, last, exp(estimate.centre), *ends)

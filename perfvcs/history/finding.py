@@ -83,8 +83,8 @@ class Finding:
     @property
     def judged_levels(self) -> tuple[float, float]:
         """Before and after, of a curve as its verdict says."""
-        found = self.curve or self
-        return found.before, found.after
+        judged = self.curve or self
+        return judged.before, judged.after
 
     @property
     def levels(self) -> str:
@@ -176,9 +176,12 @@ def described(
     places = course.places
     drift = point.word == "drift"
     turn = places[point.last if drift else point.place]
-    # What came after the last measured commit at the old level is under suspicion, measured or not.
-    first = places[point.first - 1] + 1 if point.first else places[0]
     last = places[point.last]
+    preceding = places[point.first - 1] if point.first else None
+    # What came after the last measured commit at the old level is under suspicion, measured or not.
+    first = places[0] if preceding is None else preceding + 1
+    before_it = "" if preceding is None else commits[preceding]
+    p = point.p if isfinite(point.p) else None
     around = course.levels[max(0, point.place - COMMITS_AROUND) : point.place + COMMITS_AROUND]
     return Finding(
         line,
@@ -193,10 +196,10 @@ def described(
         relative(high),
         level(point.before),
         level(point.after),
-        point.p if isfinite(point.p) else None,
+        p,
         point.detectors,
         tuple(map(level, around)),
-        commits[places[point.first - 1]] if point.first else "",
+        before_it,
     )
 
 
@@ -235,7 +238,7 @@ class SeriesFields(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, line: Line) -> SeriesFields:
-        """Those of a line."""
+        """The fields of a line."""
         return SeriesFields(
             title(line),
             line.job.label,

@@ -55,23 +55,21 @@ def successions(lines: Mapping[int, Line], courses: Mapping[int, Course]) -> dic
             same[line.job.label, line.job.collector, line.uid, line.size, line.metric].append(
                 number
             )
-    found = {}
+    reasons = {}
     for numbers in same.values():
         numbers.sort(key=lambda number: courses[number].places[0])
         for old, new in pairwise(numbers):
             if courses[new].places[0] > courses[old].places[-1]:
-                found[new] = difference(lines[old], lines[new])
-    return found
+                reasons[new] = difference(lines[old], lines[new])
+    return reasons
 
 
 def difference(old: Line, new: Line) -> str:
     """In words, what keeps two lines from being one."""
     from perfvcs.check.case import differences, redefined
 
-    return (
-        "; ".join(filter(None, (differences(old, new), redefined(old, new))))
-        or "the job was redefined"
-    )
+    reasons = "; ".join(filter(None, (differences(old, new), redefined(old, new))))
+    return reasons or "the job was redefined"
 
 
 class Allowance:
@@ -97,32 +95,32 @@ class Allowance:
         from perfvcs.git.ancestry import Ancestry
 
         line = finding.line
-        about = self._known.get((line.job.label, line.uid, line.size, line.metric), [])
-        if not about:
+        acceptances = self._known.get((line.job.label, line.uid, line.size, line.metric), [])
+        if not acceptances:
             return None
         start, end = self._places[finding.first] - 1, self._places[finding.last]
-        for one in about:
-            low, high = self._places.get(one.baseline), self._places.get(one.target)
+        for acceptance in acceptances:
+            low, high = self._places.get(acceptance.baseline), self._places.get(acceptance.target)
             if low is not None and high is not None and low <= end and high > start:
                 start, end = min(start, low), max(end, high)
         way = Ancestry(self._project, self._commits[max(0, start)], self._commits[end])
         today = date.today()
         valid = [
-            one
-            for one in about
-            if line.job.key.startswith(one.series) and not one.has_ended(today) and one.covers(way)
+            acceptance
+            for acceptance in acceptances
+            if line.job.key.startswith(acceptance.series)
+            and not acceptance.has_ended(today)
+            and acceptance.covers(way)
         ]
+        if not valid or finding.direction != "degradation":
+            return None
         move = Move(line.better, finding.effect, finding.low, finding.high)
-        return (
-            ruling(move, valid, way).accepted
-            if valid and finding.direction == "degradation"
-            else None
-        )
+        return ruling(move, valid, way).accepted
 
 
 def meanwhile(repository: Repository, findings: Sequence[Finding]) -> Mapping[int, list[str]]:
-    """By the ``id`` of a finding what changed on its host between the last commit before it and its
-    own, such as ``kernel 6.1.1 -> 6.1.2``.
+    """What changed on a finding's host between the last commit before it and its own, such as
+    ``kernel 6.1.1 -> 6.1.2``, by the ``id`` of the finding.
 
     Findings without any such change are left out. A change that makes measurements incomparable
     begins a new series instead.
@@ -134,13 +132,13 @@ def meanwhile(repository: Repository, findings: Sequence[Finding]) -> Mapping[in
         for finding in findings
         for commit in (finding.preceding, finding.commit)
     ]
-    known = repository.index.environments(asked) if asked else {}
-    found = {}
+    environments = repository.index.environments(asked) if asked else {}
+    changes_by_finding = {}
     for number, finding in enumerate(findings):
-        before, after = known.get(2 * number), known.get(2 * number + 1)
+        before, after = environments.get(2 * number), environments.get(2 * number + 1)
         if before and after and (what := changes(before, after)):
-            found[id(finding)] = what
-    return found
+            changes_by_finding[id(finding)] = what
+    return changes_by_finding
 
 
 @dataclass(frozen=True)
@@ -224,7 +222,7 @@ def _in_turns(
     commits: Sequence[str],
     verdicts: Verdicts,
 ) -> dict[int, dict[int, Verdict]]:
-    """By line and element, the settled verdicts on neighbours that were measured in turns."""
+    """The settled verdicts on neighbours that were measured in turns, by line and element."""
     asked = {
         (number, element): CommitPair(
             commits[course.places[element - 1]],
@@ -244,28 +242,31 @@ def _in_turns(
 
 
 def _settled(in_turns: Mapping[int, Mapping[int, Verdict]]) -> dict[int, tuple[int, ...]]:
-    """By line, the elements at which a verdict is a step of the history.
+    """The elements at which a verdict is a step of the history, by line.
 
     Benjamini and Hochberg's step-up rule over all pairs that the history looks at: of a thousand
     pairs of equal commits, each report is allowed its own false alarms. Verdicts without a chance,
     on exact metrics, always count.
     """
     chances = sorted(
-        one.p for verdicts in in_turns.values() for one in verdicts.values() if one.p is not None
+        verdict.p
+        for verdicts in in_turns.values()
+        for verdict in verdicts.values()
+        if verdict.p is not None
     )
     limit = max(
         (p for turn, p in enumerate(chances, 1) if p <= DISCOVERIES * turn / len(chances)),
         default=-1.0,
     )
-    found = {
+    steps = {
         number: tuple(
             element
-            for element, one in sorted(verdicts.items())
-            if one.changed and (one.p is None or one.p <= limit)
+            for element, verdict in sorted(verdicts.items())
+            if verdict.changed and (verdict.p is None or verdict.p <= limit)
         )
         for number, verdicts in in_turns.items()
     }
-    return {number: elements for number, elements in found.items() if elements}
+    return {number: elements for number, elements in steps.items() if elements}
 
 
 def _described(
@@ -307,18 +308,18 @@ def _by_turns(finding: Finding, verdict: Verdict, *, contradicted: bool) -> Find
     levels: dict[str, Any] = {"before": before, "after": after}
     if verdict.at is not None:
         levels = {"curve": CurveLevels(verdict.at, before, after)}
+    effect = finding.effect if verdict.effect is None else verdict.effect
+    contradiction = ""
+    if contradicted:
+        contradiction = f"measured in turns it changed; the series as a whole says {series}"
     return replace(
         finding,
-        effect=finding.effect if verdict.effect is None else verdict.effect,
+        effect=effect,
         low=verdict.low,
         high=verdict.high,
         p=verdict.p,
         **levels,
-        contradiction=(
-            f"measured in turns it changed; the series as a whole says {series}"
-            if contradicted
-            else ""
-        ),
+        contradiction=contradiction,
     )
 
 
@@ -339,9 +340,9 @@ def _denied(in_turns: Mapping[int, Verdict], places: Sequence[int]) -> str:
     before; empty where that is not known.
     """
     verdicts = [in_turns.get(place) for place in places]
-    if not verdicts or any(one is None or one.word != "same" for one in verdicts):
+    if not verdicts or any(verdict is None or verdict.word != "same" for verdict in verdicts):
         return ""
-    first = next(one for one in verdicts if one)
+    first = next(verdict for verdict in verdicts if verdict)
     size = "" if first.effect is None else f", {change(first.effect, first.low, first.high)}"
     return (
         "the series steps here, but measured in turns the commits are the"

@@ -20,7 +20,7 @@ MOST_READ_LEVELS = 20_000  # levels that are read for it
 
 
 def marks(repository: Repository, revision: str) -> dict[str, list[Finding]]:
-    """By commit, the steps and drifts along the first parents of a revision, as far as a command
+    """The steps and drifts along the first parents of a revision by commit, as far as a command
     has looked for them; the largest first.
 
     Nothing where the history has too many values to be read in passing.
@@ -35,15 +35,15 @@ def marks(repository: Repository, revision: str) -> dict[str, list[Finding]]:
 
 def _marks(repository: Repository, revision: str) -> dict[str, list[Finding]]:
     commits = list(repository.with_profiles(repository.project.walk(revision, straight=True)))[::-1]
-    known = repository.index.lines()
-    courses = repository.index.courses(known, commits)
-    found: dict[str, list[Finding]] = defaultdict(list)
-    for one in judged(
-        repository, known, courses, commits, Verdicts(repository, compute=False), compute=False
+    lines = repository.index.lines()
+    courses = repository.index.courses(lines, commits)
+    findings_by_commit: dict[str, list[Finding]] = defaultdict(list)
+    for judgement in judged(
+        repository, lines, courses, commits, Verdicts(repository, compute=False), compute=False
     ).values():
-        for finding in one.findings:
-            found[finding.commit].append(finding)
+        for finding in judgement.findings:
+            findings_by_commit[finding.commit].append(finding)
     return {
-        commit: sorted(findings, key=lambda one: -abs(one.effect))
-        for commit, findings in found.items()
+        commit: sorted(findings, key=lambda finding: -abs(finding.effect))
+        for commit, findings in findings_by_commit.items()
     }

@@ -188,13 +188,13 @@ def _is_short(course: Course, judged: JudgedLine | None, shortest: int) -> bool:
 
 
 def _read(repository: Repository, names: Sequence[str], metric: str) -> _ReadHistory:
-    known = repository.index.lines()
-    numbers, named = _asked(repository, known, names)
+    lines = repository.index.lines()
+    numbers, named = _asked(repository, lines, names)
     if metric:
-        numbers = _measuring(known, numbers, metric)
+        numbers = _measuring(lines, numbers, metric)
     revision = repository.project.fixed(named)
     commits = list(repository.project.walk(revision, straight=True))[::-1]
-    return _ReadHistory(known, repository.index.courses(numbers, commits), revision, commits)
+    return _ReadHistory(lines, repository.index.courses(numbers, commits), revision, commits)
 
 
 def _asked(
@@ -227,10 +227,10 @@ def _asked(
 
 
 def _measuring(lines: dict[int, Line], numbers: Sequence[int], asked: str) -> list[int]:
-    known = dict.fromkeys(lines[number].metric for number in numbers)
-    wanted = metric_called(asked, known)
+    metrics = dict.fromkeys(lines[number].metric for number in numbers)
+    wanted = metric_called(asked, metrics)
     if not wanted:
-        raise UsageError(f"no metric is called `{asked}`{nearest(asked, known)}")
+        raise UsageError(f"no metric is called `{asked}`{nearest(asked, metrics)}")
     return [number for number in numbers if lines[number].metric == wanted]
 
 

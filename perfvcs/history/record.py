@@ -53,7 +53,9 @@ class SeriesRecord:
         if not turn:
             return "new"
         verdict = self.verdicts.get(turn)
-        return "" if verdict is None else verdict.word if verdict.accepted is None else "accepted"
+        if verdict is None:
+            return ""
+        return verdict.word if verdict.accepted is None else "accepted"
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def read(repository: Repository, revision: str) -> HistoryRecord:
     import numpy as np  # as long as git walks
 
     commits = list(walk)[::-1]
-    known, spreads = repository.index.consistent(
+    lines, spreads = repository.index.consistent(
         lambda: (repository.index.lines(), repository.index.spreads(commits))
     )
     flat = commitlevels.combine(spreads)
@@ -89,23 +91,23 @@ def read(repository: Repository, revision: str) -> HistoryRecord:
     others = repository.index.commits().difference(commits)
     aside = len(others.intersection(repository.project.walk(revision))) if others else 0
     verdicts = Verdicts(repository, () if aside else commits)
-    found = judged(repository, known, courses, commits, verdicts)
-    own = _neighbours(known, courses, commits, verdicts)
-    began = successions(known, courses)
+    judgements = judged(repository, lines, courses, commits, verdicts)
+    neighbours = _neighbours(lines, courses, commits, verdicts)
+    began = successions(lines, courses)
     reach = commitlevels.reach(flat)
     all_series, start = [], 0
     for number, course in courses.items():
         part = slice(start, start := start + len(course.places))
         series = SeriesRecord(
-            known[number],
+            lines[number],
             flat.position[part],
             flat.level[part],
             reach[part],
             flat.executions[part],
-            own.get(number, {}),
+            neighbours.get(number, {}),
             began.get(number, ""),
         )
-        if judgement := found.get(number):
+        if judgement := judgements.get(number):
             series = replace(
                 series,
                 findings=judgement.findings,
@@ -127,7 +129,7 @@ def _neighbours(
     commits: Sequence[str],
     verdicts: Verdicts,
 ) -> dict[int, dict[int, Verdict]]:
-    """By line and element, the verdict on the commit before and this one, the newest of each line
+    """The verdicts on the commit before and this one by line and element, the newest of each line
     first, as many as there is time for.
     """
     asked: dict[CommitPair, list[tuple[int, int]]] = {}
@@ -144,16 +146,16 @@ def _neighbours(
                 count += 1
         if count >= COMPARED:
             break
-    found: dict[int, dict[int, Verdict]] = {}
+    verdicts_by_line: dict[int, dict[int, Verdict]] = {}
     for pair, rows in verdicts.of(asked).items():
         for number, turn in asked[pair]:
             if verdict := of_line(rows, lines[number], courses[number].moved(turn)):
-                found.setdefault(number, {})[turn] = verdict
-    return found
+                verdicts_by_line.setdefault(number, {})[turn] = verdict
+    return verdicts_by_line
 
 
 def _order(series: SeriesRecord) -> tuple[object, ...]:
-    """The same order whatever numbers the index has given the lines."""
+    """A key that sorts series alike whatever numbers the index has given the lines."""
     line = series.line
     size = -1.0 if line.size is None else line.size
     what = (line.job.label, line.job.collector, line.uid, size, line.metric, line.unit, line.better)

@@ -74,10 +74,10 @@ class CommitOrder:
         """The nearest of some commits on the way back along the first parents, without the commit
         itself.
         """
-        found = self.before.get(commit)
-        while found is not None and found not in among:
-            found = self.before.get(found)
-        return found
+        nearest = self.before.get(commit)
+        while nearest is not None and nearest not in among:
+            nearest = self.before.get(nearest)
+        return nearest
 
 
 @dataclass(frozen=True)
@@ -97,11 +97,14 @@ def gather(repository: Repository, name: str, *, delta: float | None = None) -> 
 
 def _gather(repository: Repository, name: str, delta: float | None) -> Gathered:
     lines = list(repository.index.lines().items())
-    known = dict(lines[place] for place in meant(name, (line_called(line) for _, line in lines)))
+    lines_called = dict(
+        lines[place] for place in meant(name, (line_called(line) for _, line in lines))
+    )
     order = CommitOrder.of(repository.project)
-    courses = repository.index.courses(known, order.commits)
+    courses = repository.index.courses(lines_called, order.commits)
     chosen = sorted(
-        courses, key=lambda number: (metric_rank(known[number].metric), courses[number].places[:1])
+        courses,
+        key=lambda number: (metric_rank(lines_called[number].metric), courses[number].places[:1]),
     )[:MOST_SERIES]
     places = sorted(set().union(*(courses[number].places for number in chosen)))
     commits = [order.commits[place] for place in places[-DRAWN_COMMITS:]]
@@ -109,25 +112,23 @@ def _gather(repository: Repository, name: str, delta: float | None) -> Gathered:
         repository, order.commits if len(order.straight) == len(order.commits) else (), delta=delta
     )
     centres = _centres(repository, commits, chosen)
-    verdicts_by_line = _verdicts(order, known, centres, verdicts)
-    medians = _medians(repository, {known[number].job.key for number in chosen}, commits[-JUDGED:])
-    straight = repository.index.courses(chosen, order.straight)
-    found = judged(repository, known, straight, order.straight, verdicts)
-    accepted = Allowance(repository, order.straight)
-    begun = successions(known, courses)
-    about = _About(repository.project.describe(commits), set(order.straight))
-    series, notes = (
-        [],
-        _notes(len(places), len(courses), sum(course.unusable for course in courses.values())),
+    verdicts_by_line = _verdicts(order, lines_called, centres, verdicts)
+    medians = _medians(
+        repository, {lines_called[number].job.key for number in chosen}, commits[-JUDGED:]
     )
+    straight = repository.index.courses(chosen, order.straight)
+    judgements = judged(repository, lines_called, straight, order.straight, verdicts)
+    accepted = Allowance(repository, order.straight)
+    begun = successions(lines_called, courses)
+    context = _About(repository.project.describe(commits), set(order.straight))
+    series: list[Series] = []
+    unusable = sum(course.unusable for course in courses.values())
     for number in chosen:
-        line, one = known[number], found.get(number)
-        place, unit = (
-            SeriesKey(line.job.key, line.environment.fingerprint),
-            (line.uid, line.size, line.metric),
-        )
+        line, judgement = lines_called[number], judgements.get(number)
+        key = SeriesKey(line.job.key, line.environment.fingerprint)
+        unit = (line.uid, line.size, line.metric)
         points = list(
-            _points(centres[number], about, verdicts_by_line[number], medians[place, unit])
+            _points(centres[number], context, verdicts_by_line[number], medians[key, unit])
         )
         shown = Series(
             line.job.label,
@@ -138,22 +139,20 @@ def _gather(repository: Repository, name: str, delta: float | None) -> Gathered:
             points,
             begins=begun.get(number, ""),
         )
-        if one:
+        if judgement:
+            levels = commitlevels.between(
+                straight[number], judgement.found.judgement.steps, order.straight
+            )
             shown = replace(
                 shown,
-                levels=list(
-                    _held(
-                        commitlevels.between(
-                            straight[number], one.found.judgement.steps, order.straight
-                        ),
-                        points,
-                    )
-                ),
-                steps=[step_of(finding, accepted.reason(finding)) for finding in one.findings],
-                remarks=remarks_of(one),
+                levels=list(_held(levels, points)),
+                steps=[
+                    step_of(finding, accepted.reason(finding)) for finding in judgement.findings
+                ],
+                remarks=remarks_of(judgement),
             )
         series.append(shown)
-    return Gathered(series, notes)
+    return Gathered(series, _notes(len(places), len(courses), unusable))
 
 
 def _held(levels: Iterable[Level], points: Sequence[Point]) -> Iterator[Level]:
@@ -167,13 +166,13 @@ def _held(levels: Iterable[Level], points: Sequence[Point]) -> Iterator[Level]:
             for point in points[places.get(level.first, 0) : places.get(level.last, -1) + 1]
             if not point.aside
         ]
-        known = [
+        intervals = [
             (point.low, point.high)
             for point in within
             if point.low is not None and point.high is not None
         ]
-        off = sum(not low <= level.centre <= high for low, high in known)
-        if len(within) >= SHORT_SERIES or 2 * off <= len(known) or len(known) < 2:
+        off = sum(not low <= level.centre <= high for low, high in intervals)
+        if len(within) >= SHORT_SERIES or 2 * off <= len(intervals) or len(intervals) < 2:
             yield level
 
 
@@ -200,27 +199,27 @@ def step_of(finding: Finding, accepted: str | None) -> Step:
 
 
 def _notes(commits: int, series: int, unusable: int) -> list[str]:
-    found = []
+    notes = []
     if commits > DRAWN_COMMITS:
-        found.append(
+        notes.append(
             f"The newest {DRAWN_COMMITS:,} of {commits:,} measured commits are drawn; steps are"
             " searched for in all of them."
         )
     if commits > JUDGED:
-        found.append(
+        notes.append(
             f"The newest {JUDGED:,} commits are judged against the one before, the others by the"
             " steps only."
         )
     if series > MOST_SERIES:
-        found.append(
+        notes.append(
             f"{MOST_SERIES:,} of {series:,} series of this benchmark are drawn; `perf history`"
             " covers all of them."
         )
     if unusable:
-        found.append(
+        notes.append(
             f"{counted(unusable, 'value')} with a zero, negative or infinite measurement left out."
         )
-    return found
+    return notes
 
 
 class _About(NamedTuple):
@@ -250,43 +249,43 @@ def _centres(
 
     flat = commitlevels.combine(repository.index.spreads(commits, numbers))
     half = commitlevels.reach(flat)
-    known = np.isfinite(half) & (flat.level + np.nan_to_num(half) < LARGEST_EXPONENT)
+    representable = np.isfinite(half) & (flat.level + np.nan_to_num(half) < LARGEST_EXPONENT)
     ends = np.exp(
         np.clip(
             [flat.level, flat.level - half, flat.level + half], -LARGEST_EXPONENT, LARGEST_EXPONENT
         )
     )
-    found: dict[int, list[_Centre]] = {number: [] for number in numbers}
+    centres: dict[int, list[_Centre]] = {number: [] for number in numbers}
     rows = zip(
         flat.line.tolist(),
         flat.position.tolist(),
         flat.executions.tolist(),
         *ends.tolist(),
-        known.tolist(),
+        representable.tolist(),
         strict=True,
     )
     for line, place, count, centre, low, high, certain in rows:
-        found[line].append(
+        centres[line].append(
             _Centre(commits[place], count, centre, *((low, high) if certain else (None, None)))
         )
-    return found
+    return centres
 
 
 def _medians(
     repository: Repository, keys: Iterable[str], commits: Sequence[str]
 ) -> dict[tuple[SeriesKey, SizedMetric], dict[str, list[float]]]:
     """The medians of all executions on the newest commits."""
-    found: dict[tuple[SeriesKey, SizedMetric], dict[str, list[float]]] = defaultdict(
+    medians: dict[tuple[SeriesKey, SizedMetric], dict[str, list[float]]] = defaultdict(
         lambda: defaultdict(list)
     )
     for key in keys:
         for entry in repository.index.history(key, commits):
-            one = entry.summary
+            summary = entry.summary
             if entry.dirty is None:
-                found[SeriesKey(key, entry.environment), (one.uid, one.size, one.metric)][
-                    entry.commit
-                ] += one.medians
-    return found
+                medians[
+                    SeriesKey(key, entry.environment), (summary.uid, summary.size, summary.metric)
+                ][entry.commit] += summary.medians
+    return medians
 
 
 def _points(
@@ -330,19 +329,21 @@ def _verdicts(
     centres: Mapping[int, Sequence[_Centre]],
     verdicts: Verdicts,
 ) -> dict[int, dict[str, Verdict]]:
-    """By line and commit, the verdicts of the newest commits, each against the nearest before it
+    """The verdicts of the newest commits by line and commit, each against the nearest before it
     along the first parents.
     """
     asked: dict[CommitPair, list[tuple[int, str]]] = defaultdict(list)
-    for number, found in centres.items():
-        here = {centre.commit: None for centre in found}
-        for centre in found[-JUDGED:]:
+    for number, line_centres in centres.items():
+        here = {centre.commit: None for centre in line_centres}
+        for centre in line_centres[-JUDGED:]:
             if before := order.nearest(centre.commit, here):
                 asked[
                     CommitPair(before, centre.commit, lines[number].environment.fingerprint)
                 ].append((number, centre.commit))
     logarithms = {
-        (number, one.commit): log(one.centre) for number, found in centres.items() for one in found
+        (number, centre.commit): log(centre.centre)
+        for number, line_centres in centres.items()
+        for centre in line_centres
     }
     by_line: dict[int, dict[str, Verdict]] = defaultdict(dict)
     newest = sorted(asked, key=lambda pair: -order.places[pair.after])

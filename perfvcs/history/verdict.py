@@ -106,9 +106,13 @@ def of_line(rows: PairVerdicts, line: Line, moved: float) -> Verdict | None:
     The numbers of a curve's verdict are those of some sizes. Others have changed with the curve
     only where their own levels did.
     """
-    about = (line.metric, line.unit, line.better)
-    own = rows.get((line.job.key, line.uid, line.size, *about))
-    curve = None if own or line.size is None else rows.get((line.job.key, line.uid, None, *about))
+    measured = (line.metric, line.unit, line.better)
+    of_size = rows.get((line.job.key, line.uid, line.size, *measured))
+    curve = (
+        None
+        if of_size or line.size is None
+        else rows.get((line.job.key, line.uid, None, *measured))
+    )
     if (
         curve is None
         or curve.at is None
@@ -116,7 +120,7 @@ def of_line(rows: PairVerdicts, line: Line, moved: float) -> Verdict | None:
         or not curve.changed
         or curve.at[0] <= line.size <= curve.at[1]
     ):
-        return own or curve
+        return of_size or curve
     own_effect, curve_effect = relative(moved) or 0.0, curve.effect or 0.0
     unknown = replace(curve, effect=None, low=None, high=None, baseline=None, target=None, at=None)
     if own_effect * curve_effect > 0 and abs(own_effect) >= (curve.delta or 0.0):
@@ -172,21 +176,32 @@ class Verdicts:
             f"verdicts {VERSION} {__version__} {self._repository.former!r} {self._delta!r}"
         )
         keys = {pair: key_of(*self._basis(pair)) for pair in asked}
-        kept = self._repository.index.findings
-        known = kept.recall(list(keys.values()), list[Verdict])
-        new = [pair for pair in asked if keys[pair] not in known] if self._compute else []
+        remembered = self._repository.index.findings
+        verdicts_by_key = remembered.recall(list(keys.values()), list[Verdict])
+        new = [pair for pair in asked if keys[pair] not in verdicts_by_key] if self._compute else []
         reader = _Reader(self._repository)
         for start in range(0, len(new), PAIRS_AT_ONCE):
-            found = self._computed(new[start : start + PAIRS_AT_ONCE], reader)
-            computed = {keys[pair]: rows for pair, rows in found.items()}
-            kept.keep(computed)
-            known |= computed
-        return {pair: self._rows(pair, known[key]) for pair, key in keys.items() if key in known}
+            computed_pairs = self._computed(new[start : start + PAIRS_AT_ONCE], reader)
+            computed = {keys[pair]: rows for pair, rows in computed_pairs.items()}
+            remembered.keep(computed)
+            verdicts_by_key |= computed
+        return {
+            pair: self._rows(pair, verdicts_by_key[key])
+            for pair, key in keys.items()
+            if key in verdicts_by_key
+        }
 
     def _rows(self, pair: CommitPair, verdicts: Sequence[Verdict]) -> PairVerdicts:
         return {
-            (one.series, one.uid, one.size, one.metric, one.unit, one.better): one
-            for one in self._accepted(pair, verdicts)
+            (
+                verdict.series,
+                verdict.uid,
+                verdict.size,
+                verdict.metric,
+                verdict.unit,
+                verdict.better,
+            ): verdict
+            for verdict in self._accepted(pair, verdicts)
         }
 
     def _basis(self, pair: CommitPair) -> tuple[bytes, ...]:
@@ -208,10 +223,12 @@ class Verdicts:
         ``Repository.history``.
         """
         if not self._windows and self._along:
-            line = [one for one in self._along if one in self._marks]
+            line = [
+                measured_commit for measured_commit in self._along if measured_commit in self._marks
+            ]
             self._windows = {
-                one: line[max(0, turn - NEAREST_ANCESTORS) : turn + 1]
-                for turn, one in enumerate(line)
+                measured_commit: line[max(0, turn - NEAREST_ANCESTORS) : turn + 1]
+                for turn, measured_commit in enumerate(line)
             }
         if commit not in self._windows:
             measured = islice(self._repository.measured_ancestors(commit), NEAREST_ANCESTORS)
@@ -229,10 +246,17 @@ class Verdicts:
                 if pair.environment == environment
                 for commit in (pair.before, *self._window(pair.after))
             )
-            for one in self._repository.index.measured(needed, environment):
-                by_commit[one.header.commit, environment].append(one)
+            for measured in self._repository.index.measured(needed, environment):
+                by_commit[measured.header.commit, environment].append(measured)
         centres: dict[int, Centres] = {}
         pasts: dict[tuple[str, str], dict[Unit, EarlierSessions]] = {}
+
+        def committed(commit: str, pair: CommitPair) -> list[Measured]:
+            return [
+                measured
+                for measured in by_commit[commit, pair.environment]
+                if measured.header.dirty is None
+            ]
 
         def compared(pair: CommitPair, read: Read = _needed) -> list[Verdict] | None:
             """The verdicts on one pair; None where profiles would have to be opened that ``read``
@@ -241,15 +265,12 @@ class Verdicts:
             here = (pair.after, pair.environment)
             if here not in pasts:
                 window = (
-                    one
+                    measured
                     for commit in self._window(pair.after)
-                    for one in by_commit[commit, pair.environment]
+                    for measured in by_commit[commit, pair.environment]
                 )
                 pasts[here] = earlier_sessions(window, centres)
-            sides = [
-                [one for one in by_commit[commit, pair.environment] if one.header.dirty is None]
-                for commit in (pair.before, pair.after)
-            ]
+            sides = [committed(commit, pair) for commit in (pair.before, pair.after)]
             try:
                 report = compare(
                     *sides,
@@ -262,15 +283,17 @@ class Verdicts:
                 return None
             return [Verdict.of(change) for change in report.changes]
 
-        found = dict(zip(pairs, shared(compared, pairs), strict=True))
-        for pair in [pair for pair, verdicts in found.items() if verdicts is None]:
-            found[pair] = compared(pair, reader.read)
-        return {pair: verdicts for pair, verdicts in found.items() if verdicts is not None}
+        verdicts_by_pair = dict(zip(pairs, shared(compared, pairs), strict=True))
+        for pair in [pair for pair, verdicts in verdicts_by_pair.items() if verdicts is None]:
+            verdicts_by_pair[pair] = compared(pair, reader.read)
+        return {
+            pair: verdicts for pair, verdicts in verdicts_by_pair.items() if verdicts is not None
+        }
 
     def _accepted(self, pair: CommitPair, verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
         """The verdicts, with what the project has accepted on the way."""
         if not self._repository.acceptances or not any(
-            one.word in ("degradation", "suspected") for one in verdicts
+            verdict.word in ("degradation", "suspected") for verdict in verdicts
         ):
             return verdicts
         return self._repository.accepted(verdicts, State(pair.before), State(pair.after))
