@@ -24,7 +24,7 @@ _ACTIVE = re.compile(r"[^\w@%+=:,./-]")  # what bash would take for its own wher
 def revisions(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:  # noqa: ARG001
     """HEAD, branches and tags; of a range its second end."""
     start, dots, name = begun.rpartition("..")
-    return [f"{start}{dots}{found}" for found in _of(_revisions, name)]
+    return [f"{start}{dots}{revision}" for revision in _of(_revisions, name)]
 
 
 def sides(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
@@ -86,14 +86,14 @@ def _of(names: Callable[[Repository], Iterable[str]], begun: str) -> list[str]:
     from perfvcs.repository import Repository
 
     try:
-        known = [
+        printable = [
             name for name in dict.fromkeys(names(Repository.find())) if name and name.isprintable()
         ]
     except (PerfError, OSError):  # a message would end up in the line that somebody is typing
         return []
     return _typed(
-        [name for name in known if name.startswith(begun)]
-        or [name for name in known if begun in name]
+        [name for name in printable if name.startswith(begun)]
+        or [name for name in printable if begun in name]
     )
 
 
@@ -129,7 +129,7 @@ def _files(begun: str) -> list[str]:
     from perfvcs.formats import suffixes
 
     folder, _, name = begun.rpartition("/")
-    known = tuple(f"{suffix}{packed}" for suffix in suffixes() for packed in ("", ".gz", ".z"))
+    endings = tuple(f"{suffix}{packed}" for suffix in suffixes() for packed in ("", ".gz", ".z"))
     try:
         entries = sorted(
             os.scandir(folder or ("/" if begun.startswith("/") else ".")),
@@ -141,7 +141,7 @@ def _files(begun: str) -> list[str]:
         shown = [
             entry.name + "/" * entry.is_dir()
             for entry in fitting
-            if entry.is_dir() or entry.name.endswith(known)
+            if entry.is_dir() or entry.name.endswith(endings)
         ]
     except OSError:
         return []
@@ -173,5 +173,5 @@ def _benchmarks(repository: Repository) -> Iterable[str]:
 def _degradations(repository: Repository) -> Iterable[str]:
     from perfvcs.reports.accept import acceptable
 
-    for one in acceptable(repository):
-        yield from (one.id, f"{one.named.names[-1]}:{one.change.metric}")
+    for degradation in acceptable(repository):
+        yield from (degradation.id, f"{degradation.named.names[-1]}:{degradation.change.metric}")

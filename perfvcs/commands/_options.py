@@ -42,7 +42,7 @@ def products(
     from perfvcs.git.project import Project
     from perfvcs.measure.product import read_all
 
-    return tuple(one.spec for one in read_all(texts, Project.find()))
+    return tuple(product.spec for product in read_all(texts, Project.find()))
 
 
 against = click.option(

@@ -70,23 +70,22 @@ def command(
         )
     repository = Repository.find()
     if changes:
-        found = report.accept(
+        acceptances = report.accept(
             repository, changes, reason or "", until.date() if until else None, blamed=blamed
         )
     elif removed:
-        found = report.take_back(repository, removed)
+        acceptances = report.take_back(repository, removed)
     else:
-        found = report.accepted(repository)
+        acceptances = report.accepted(repository)
     if as_json:
-        echo(report.json(found, date.today()))
+        echo(report.json(acceptances, date.today()))
         return
     if not (changes or removed):
-        listed = list(report.lines(found, date.today()))
+        listed = list(report.lines(acceptances, date.today()))
         echo("\n".join(listed) or "nothing is accepted")
         return
-    for one in found:
-        said = (
-            f"{'accepted' if changes else 'no longer accepted:'} {one.id}  {report.described(one)}"
-        )
-        echo("\n".join(wrap(said, COLUMNS, subsequent_indent="    ")))
+    word = "accepted" if changes else "no longer accepted:"
+    for acceptance in acceptances:
+        sentence = f"{word} {acceptance.id}  {report.described(acceptance)}"
+        echo("\n".join(wrap(sentence, COLUMNS, subsequent_indent="    ")))
     echo("commit perf-accepted.toml, so that it holds for everybody")

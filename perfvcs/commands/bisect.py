@@ -144,28 +144,28 @@ def command(options: BisectOptions) -> None:
     )
     if options.dry_run:
         with measuring(repository, config, quiet=silent, doing="reading") as rig:
-            found = listed(rig, asked)
-        _write(repository, found, options.output)
-        echo(json(found) if options.as_json else "\n".join(suspected(repository, found)))
+            listing = listed(rig, asked)
+        _write(repository, listing, options.output)
+        echo(json(listing) if options.as_json else "\n".join(suspected(repository, listing)))
         return
     scheduler = options.scheduler
     request = Request(
         jobs=options.jobs, seed=options.seed, wait=options.wait, scheduler=scheduler.address
     )
     with measuring(repository, config, scheduler, quiet=silent, doing="bisecting") as rig:
-        found = bisect(rig, asked, request)
-    _write(repository, found, options.output)
+        search = bisect(rig, asked, request)
+    _write(repository, search, options.output)
     if options.as_json:
-        echo(json(found))
+        echo(json(search))
     elif options.quiet:
-        inner = found.innermost
+        inner = search.innermost
         for place in sorted(inner.outcome.decision.named if inner.outcome else ()):
             echo(inner.span.commits[place])
     else:
-        echo("\n".join(lines(repository, found)))
+        echo("\n".join(lines(repository, search)))
     if options.blames:
-        _blame(repository, found.innermost, wait=options.wait, silent=silent)
-    click.get_current_context().exit(found.status)
+        _blame(repository, search.innermost, wait=options.wait, silent=silent)
+    click.get_current_context().exit(search.status)
 
 
 def _blame(repository: Repository, bisection: Bisection, *, wait: bool, silent: bool) -> None:
@@ -184,10 +184,10 @@ def _blame(repository: Repository, bisection: Bisection, *, wait: bool, silent: 
     exact: BlameMetric = "bytecodes" if bisection.target.metric == "bytecodes" else "auto"
     request = BlameRequest(a, b, bisection.target.job, exact, wait=wait)
     with measuring(repository, quiet=silent, doing="blaming") as rig:
-        said = blame(rig, request)
-    store(repository, said)
+        blamed = blame(rig, request)
+    store(repository, blamed)
     if not silent:
-        echo("\n".join(lines(said)))
+        echo("\n".join(lines(blamed)))
 
 
 def _write(repository: Repository, bisection: Bisection, output: str | None) -> None:

@@ -95,18 +95,18 @@ def command(options: BlameOptions) -> None:
     repository = Repository.find(create=not options.stored)
     words = asked(repository, options.names)
     if options.stored:
-        found = load(repository, *words)
+        blame = load(repository, *words)
     else:
-        found = _measured(repository, words, options)
-        store(repository, found)
+        blame = _measured(repository, words, options)
+        store(repository, blame)
     if options.output:
-        _write(found, options.output)
+        _write(blame, options.output)
     if options.as_json:
-        echo(json(found))
+        echo(json(blame))
     elif options.as_sarif:
-        echo(sarif(found))
+        echo(sarif(blame))
     else:
-        echo("\n".join(lines(found, verbose=options.verbose)))
+        echo("\n".join(lines(blame, verbose=options.verbose)))
 
 
 def _measured(repository: Repository, words: BlameWords, options: BlameOptions) -> Blame:

@@ -319,6 +319,6 @@ def _audit(options: CheckOptions) -> None:
         repository, scheduler=options.scheduler, quiet=options.as_json, trusting=True
     ) as rig:
         outcome = measure(rig, revision, options.request(), asked)
-    found = audit(repository, revision, asked)
-    echo(found.json() if options.as_json else "\n".join(found.lines()))
+    figures = audit(repository, revision, asked)
+    echo(figures.json() if options.as_json else "\n".join(figures.lines()))
     outcome.raise_failures()

@@ -57,14 +57,12 @@ def _done(restored: Restored) -> list[str]:
     """What a restoration did."""
     if not restored.changed:
         return ["no object of the store is missing: nothing to restore"]
-    state = (
-        f"the state of {_named(restored.state)}"
-        if restored.state
-        else "an empty store: no state was whole"
-    )
-    kept = counted(restored.kept, "profile")
+    state = "an empty store: no state was whole"
+    if restored.state:
+        state = f"the state of {_named(restored.state)}"
+    count = counted(restored.kept, "profile")
     lines = [
-        f"went back to {state}, and kept {kept} of later ones; what it was is DAMAGED_HEAD in the"
+        f"went back to {state}, and kept {count} of later ones; what it was is DAMAGED_HEAD in the"
         " store"
     ]
     return lines + [

@@ -60,16 +60,16 @@ def command(
     if len(names) > 2:
         raise click.UsageError("at most a benchmark and a revision or range can be named")
     repository = Repository.find()
-    found = overview_of(repository, names, metric=metric, detector=detector)
+    overview = overview_of(repository, names, metric=metric, detector=detector)
     if as_json:
         from perfvcs.reports.history import json
 
-        listed = found.of_newest(None if everything else number)
-        echo(json(found, listed, meanwhile(repository, listed)))
+        listed = overview.of_newest(None if everything else number)
+        echo(json(overview, listed, meanwhile(repository, listed)))
     else:
         from perfvcs.reports.history import LISTED_COMMITS, lines
 
         hosts = meanwhile(
-            repository, found.of_newest(None if everything else number or LISTED_COMMITS)
+            repository, overview.of_newest(None if everything else number or LISTED_COMMITS)
         )
-        echo("\n".join(lines(found, number, everything=everything, hosts=hosts)))
+        echo("\n".join(lines(overview, number, everything=everything, hosts=hosts)))

@@ -51,15 +51,15 @@ def uninstall(names: tuple[str, ...]) -> None:
 
     for removal in hooks.uninstall(Project.find(), names or hooks.HOOKS):
         path = click.format_filename(removal.path)
-        said = {
+        outcome = {
             "removed": f"removed {path}",
             "restored": f"removed, and the hook that was there before is back: {path}",
             "left alone": f"{path} is not a hook of perfvcs and was left alone",
             "not installed": "not installed",
         }[removal.done]
         if removal.done == "left alone" and removal.kept:
-            said += f"; so was the one that was kept: {click.format_filename(removal.kept)}"
-        echo(f"{removal.name}: {said}")
+            outcome += f"; so was the one that was kept: {click.format_filename(removal.kept)}"
+        echo(f"{removal.name}: {outcome}")
 
 
 @command.command()
@@ -70,21 +70,16 @@ def status(*, as_json: bool) -> None:
     from perfvcs.git.project import Project
 
     project = Project.find()
-    found = hooks.status(project)
+    installed = hooks.status(project)
     if as_json:
         import json
 
-        echo(
-            json.dumps(
-                [
-                    {key: value and str(value) for key, value in vars(hook).items()}
-                    for hook in found
-                ],
-                indent=2,
-            )
-        )
+        rows = []
+        for hook in installed:
+            rows.append({key: value and str(value) for key, value in vars(hook).items()})
+        echo(json.dumps(rows, indent=2))
         return
-    for hook in found:
+    for hook in installed:
         echo(_line(hook))
     for note in hooks.notes(project):
         echo(f"note: {note}")
@@ -210,21 +205,24 @@ def _verdict(checked: Checked, so: str, *, late: bool) -> int:
         echo(f"perf: {branch} became slower; to push anyway: git push --no-verify", err=True)
         return push.EXIT_DEGRADED
     if checked.settlement and (checked.suspected or checked.status == push.EXIT_OPEN):
-        found = f"{branch} is suspected to have changed, " if checked.suspected else f"{branch}: "
-        cure = f"perf check --measure {checked.push.baseline[:10]} {checked.push.target[:10]}"
-        echo(f"perf: {found}{checked.settlement}; the push goes on, to settle it: {cure}", err=True)
-    elif checked.status:
-        reason = checked.error or (
-            "nothing to compare" if checked.status == push.EXIT_OPEN else "see `perf check`"
+        suspicion = (
+            f"{branch} is suspected to have changed, " if checked.suspected else f"{branch}: "
         )
-        reason = "it is still being measured (see `perf status`)" if late else reason
+        cure = f"perf check --measure {checked.push.baseline[:10]} {checked.push.target[:10]}"
+        echo(
+            f"perf: {suspicion}{checked.settlement}; the push goes on, to settle it: {cure}",
+            err=True,
+        )
+    elif checked.status:
+        reason = "nothing to compare" if checked.status == push.EXIT_OPEN else "see `perf check`"
+        reason = checked.error or reason
+        if late:
+            reason = "it is still being measured (see `perf status`)"
         echo(f"perf: {branch} is not checked: {reason}{so}", err=True)
         return push.UNCHECKED
     elif checked.settlement:
-        echo(
-            "; ".join(filter(None, [f"perf: {branch}: {checked.settlement}", checked.judge])),
-            err=True,
-        )
+        parts = [f"perf: {branch}: {checked.settlement}", checked.judge]
+        echo("; ".join(filter(None, parts)), err=True)
     return 0
 
 

@@ -28,5 +28,5 @@ def command(*, host: str, scheduler: Scheduler, as_json: bool) -> None:
 
     repository = Repository.find()
     connected = present(scheduler, repository.project.root)
-    found = hosts_of(repository, host, connected)
-    echo(found.json() if as_json else "\n".join(found.lines()))
+    hosts = hosts_of(repository, host, connected)
+    echo(hosts.json() if as_json else "\n".join(hosts.lines()))

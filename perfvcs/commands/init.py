@@ -89,8 +89,8 @@ def _adopt(project: Project) -> None:
     from perfvcs.text.characters import shorten
 
     adoption = adopt(project)
-    for one in adoption.dropped[:MOST_NAMED_ENTRIES]:
-        echo(f"dropped {shorten(one, LONGEST_MESSAGE)}")
+    for entry in adoption.dropped[:MOST_NAMED_ENTRIES]:
+        echo(f"dropped {shorten(entry, LONGEST_MESSAGE)}")
     if len(adoption.dropped) > MOST_NAMED_ENTRIES:
         echo(f"dropped {len(adoption.dropped) - MOST_NAMED_ENTRIES} more")
     dropped = f"{len(adoption.dropped)} dropped" if adoption.dropped else "nothing dropped"
@@ -109,9 +109,9 @@ def _configure(repository: Repository, *, attempt: bool) -> None:
     if path.exists() or path.is_symlink():
         echo(f"kept {RULES_FILE}")
         return
-    found = proposals(project.root)
-    attempt = attempt and bool(found) and project.head is not None and not project.bare
-    trial = _tried(repository, found) if attempt else None
+    candidates = proposals(project.root)
+    attempt = attempt and bool(candidates) and project.head is not None and not project.bare
+    trial = _tried(repository, candidates) if attempt else None
     if trial is not None:
         write(path, trial.proposal.toml(trial.seconds).encode())
         echo(f"wrote {RULES_FILE}: {trial.proposal.found}")
@@ -122,14 +122,15 @@ def _configure(repository: Repository, *, attempt: bool) -> None:
         )
         echo(f"next: look at {RULES_FILE}, commit it, and measure with `perf collect`")
         return
-    chosen = found[0] if found else placeholder(project.root)
+    chosen = candidates[0] if candidates else placeholder(project.root)
     write(path, chosen.toml().encode())
-    state = " (it did not run here)" if attempt else " (not tried)" if found else ""
+    state, correction = "", ""
+    if attempt:
+        state, correction = " (it did not run here)", ", correct what it runs"
+    elif candidates:
+        state = " (not tried)"
     echo(f"wrote {RULES_FILE}: {chosen.found}{state}")
-    echo(
-        f"next: look at {RULES_FILE}{', correct what it runs' if attempt else ''}, commit it, and"
-        " measure with `perf collect`"
-    )
+    echo(f"next: look at {RULES_FILE}{correction}, commit it, and measure with `perf collect`")
 
 
 def _tried(repository: Repository, proposals: list[Proposal]) -> Trial | None:

@@ -25,5 +25,5 @@ def command(revision: str, number: int, *, everything: bool, as_json: bool) -> N
     from perfvcs.reports.log import log_of
     from perfvcs.repository import Repository
 
-    found = log_of(Repository.find(), revision, number, everything=everything)
-    echo(found.json() if as_json else "\n".join(found.lines()))
+    log = log_of(Repository.find(), revision, number, everything=everything)
+    echo(log.json() if as_json else "\n".join(log.lines()))

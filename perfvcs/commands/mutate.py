@@ -90,5 +90,5 @@ def command(options: MutateOptions) -> None:
     )
     repository = Repository.find(create=True)
     with measuring(repository, quiet=options.quiet or options.as_json) as rig:
-        found = guard(rig, request)
-    echo(json(found) if options.as_json else "\n".join(lines(found)))
+        missed = guard(rig, request)
+    echo(json(missed) if options.as_json else "\n".join(lines(missed)))

@@ -37,5 +37,5 @@ def command(
     from perfvcs.reports.plan import plan
     from perfvcs.repository import Repository
 
-    found = plan(Repository.find(), revision, jobs, None if delta is None else delta / 100)
-    echo(found.json() if as_json else "\n".join(found.lines(verbose=verbose)))
+    detectable = plan(Repository.find(), revision, jobs, None if delta is None else delta / 100)
+    echo(detectable.json() if as_json else "\n".join(detectable.lines(verbose=verbose)))

@@ -188,19 +188,10 @@ def _option(name: str, hint: Any, default: Any) -> click.Option:
         return click.Option([f"{flag}/--no-{flag[2:]}", name], default=None, help=usual)
     words = _words(hint)
     multiple = any(get_origin(part) is tuple for part in _parts(hint))
-    help_ = " ".join(
-        filter(
-            None,
-            [
-                f"One of {', '.join(words)}."
-                if words and not multiple
-                else f"Of {', '.join(words)}."
-                if words
-                else "",
-                usual,
-            ],
-        )
-    )
+    choices = ""
+    if words:
+        choices = f"{'Of' if multiple else 'One of'} {', '.join(words)}."
+    help_ = " ".join(filter(None, [choices, usual]))
     kind = "WORD" if words else {int: "N", float: "X"}.get(_parts(hint)[0], "NAME")
     return click.Option(
         [flag, name],
@@ -245,9 +236,9 @@ def _value(option: str, given: Any, hint: Any) -> Any:
         if len(words) == 1 and words[0] in alone:
             return words[0]
         return [_value(option, word, inner) for word in words]
-    if (known := _words(hint)) and len(parts) == 1 and given not in known:
+    if (words_allowed := _words(hint)) and len(parts) == 1 and given not in words_allowed:
         raise UsageError(
-            f"--{option.replace('_', '-')} cannot be `{given[:80]}`{nearest(given, known)}"
+            f"--{option.replace('_', '-')} cannot be `{given[:80]}`{nearest(given, words_allowed)}"
         )
     for kind in (int, float):
         if kind in parts:
@@ -255,7 +246,7 @@ def _value(option: str, given: Any, hint: Any) -> Any:
                 return kind(given)
             except ValueError:
                 continue
-    if not {str, bool} & set(parts) and not known:
+    if not {str, bool} & set(parts) and not words_allowed:
         what = "a number" if float in parts else "a whole number"
         raise UsageError(f"--{option.replace('_', '-')} is `{given[:80]}`: give {what}")
     return given

@@ -62,5 +62,5 @@ def command(
 
     forge = None if commit_url is None else given(commit_url)
     choice = SiteOptions(verified(base_url) if base_url else "", newest, profiles, forge)
-    found = publish(Repository.find(), folder, revision=revision, title=title, choice=choice)
-    echo("\n".join(found.lines()))
+    publication = publish(Repository.find(), folder, revision=revision, title=title, choice=choice)
+    echo("\n".join(publication.lines()))

@@ -46,9 +46,9 @@ def command(
         len(revisions) == 2 and any(".." in revision for revision in revisions)
     ):
         raise click.UsageError("at most a baseline and a target can be named, or one range A..B")
-    found = select(Repository.find(create=bool(revisions)), revisions, jobs)
+    selection = select(Repository.find(create=bool(revisions)), revisions, jobs)
     if as_json:
-        echo(found.json())
+        echo(selection.json())
         return
-    for line in found.explain(explain) if explain else found.lines(verbose=verbose):
+    for line in selection.explain(explain) if explain else selection.lines(verbose=verbose):
         echo(line)

@@ -75,7 +75,9 @@ def command(
     from perfvcs.reports.show import page_of
     from perfvcs.system.disk import is_stream
 
-    kind = TEXT if as_text and output is None else PAGE_SUFFIX if output is None else ending(output)
+    kind = TEXT if as_text else PAGE_SUFFIX
+    if output is not None:
+        kind = ending(output)
     if as_text and kind != TEXT:
         raise click.UsageError(f"--text writes {TEXT} files: leave it out, or name one with -o")
     options = _options(settings)
@@ -92,15 +94,15 @@ def command(
 
 def _options(settings: Iterable[str]) -> dict[str, str]:
     """``FIELD=VALUE`` as pairs; the last of several for a field counts."""
-    found = {}
+    values = {}
     for setting in settings:
         name, sign, value = setting.partition("=")
         if not sign or not name.strip():
             raise click.UsageError(
                 f"--set {setting[:80]!r} has no value: write FIELD=VALUE, such as --set points=500"
             )
-        found[name.strip().replace("-", "_")] = value.strip()
-    return found
+        values[name.strip().replace("-", "_")] = value.strip()
+    return values
 
 
 def _tell(subject: Subject, view: str | None, options: Mapping[str, str]) -> None:

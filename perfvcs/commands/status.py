@@ -14,5 +14,5 @@ def command(*, as_json: bool) -> None:
     from perfvcs.reports.status import status_of
     from perfvcs.repository import Repository
 
-    found = status_of(Repository.find())
-    echo(found.json() if as_json else "\n".join(found.lines()))
+    state = status_of(Repository.find())
+    echo(state.json() if as_json else "\n".join(state.lines()))

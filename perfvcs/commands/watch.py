@@ -140,13 +140,10 @@ def _wishes(options: WatchOptions, secret: str) -> Wishes:
     from perfvcs.watch.cycle import Wishes
     from perfvcs.watch.notice import Mail, Webhook
 
-    return Wishes(
-        options.last,
-        seconds(options.budget, "--budget") if options.budget else None,
-        options.folder and options.folder.absolute(),
-        verified(options.base_url) if options.base_url else "",
-        None if options.commit_url is None else given(options.commit_url),
-        Webhook.of(options.webhook, secret) if options.webhook else None,
-        Mail.to(options.mail) if options.mail else None,
-        options.scheduler,
-    )
+    budget = seconds(options.budget, "--budget") if options.budget else None
+    folder = options.folder and options.folder.absolute()
+    base_url = verified(options.base_url) if options.base_url else ""
+    forge = None if options.commit_url is None else given(options.commit_url)
+    webhook = Webhook.of(options.webhook, secret) if options.webhook else None
+    mail = Mail.to(options.mail) if options.mail else None
+    return Wishes(options.last, budget, folder, base_url, forge, webhook, mail, options.scheduler)
