@@ -91,7 +91,7 @@ def compare(
     _require(0 < alpha < 1, f"alpha is {alpha}: give a probability between 0 and 1, such as 0.01")
     rule = prepared(method, delta, confidence, alpha)
     given: dict[int, Profile] = {}
-    sides = [[_measured(one, given) for one in _several(side)] for side in (baseline, target)]
+    sides = [_side(side, given) for side in (baseline, target)]
     cases, changes = match(sides[0], sides[1], history or {}, ProfileRows(given, read))
     by_rule = method == "auto" and rules is not None and rules.rules
     judges = (
@@ -109,11 +109,11 @@ def compare(
                 f"{type(judge).__name__} gives the verdict `{wrong[0]:.80}`, not one of"
                 f" {', '.join(VERDICT_WORDS)}"
             )
-        found = settle(judged, within, bounds)
+        settled = settle(judged, within, bounds)
         # what needed no judging, such as a size that is new, comes from every method that was asked
-        changes += [change for change in found if change.method or change not in unjudged]
-        unjudged.update(change for change in found if not change.method)
-        for change in found:
+        changes += [change for change in settled if change.method or change not in unjudged]
+        unjudged.update(change for change in settled if not change.method)
+        for change in settled:
             if change.method:
                 methods.setdefault(asked.get(key(change), option), set()).add(change.method)
     jobs: list[Overall] = []
@@ -123,7 +123,10 @@ def compare(
         jobs = overalls(cases, changes)
     revisions = [side[0].header.commit if side else "" for side in sides]
     foreign = {
-        one.header.job.key for side in sides for one in side if one.header.collected.is_foreign
+        measured.header.job.key
+        for side in sides
+        for measured in side
+        if measured.header.collected.is_foreign
     }
     return Report(
         baseline=revisions[0],
@@ -142,10 +145,12 @@ def compare(
     )
 
 
-def _several(
-    side: Measured | Profile | Sequence[Measured | Profile],
-) -> Sequence[Measured | Profile]:
-    return [side] if isinstance(side, Measured | Profile) else side
+def _side(
+    side: Measured | Profile | Sequence[Measured | Profile], given: dict[int, Profile]
+) -> list[Measured]:
+    """Headers and summaries of all profiles of a side."""
+    several = [side] if isinstance(side, Measured | Profile) else side
+    return [_measured(profile, given) for profile in several]
 
 
 def _measured(side: Measured | Profile, given: dict[int, Profile]) -> Measured:

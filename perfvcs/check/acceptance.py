@@ -77,7 +77,7 @@ class Acceptance(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_onl
         ) and change.series.startswith(self.series)
 
     def renamed(self, former: Job, present: Job) -> Acceptance:
-        """The same under the job's present name, if it names a former one."""
+        """The acceptance under the job's present name, if it names a former one."""
         if self.benchmark != former.label or not former.key.startswith(self.series):
             return self
         uid = present.name if self.uid == former.name else self.uid
@@ -167,8 +167,8 @@ def identity(report: Report, change: Change) -> str:
     """
     import hashlib
 
-    about = [report.baseline, report.target, change.series, change.uid, change.size, change.metric]
-    return hashlib.sha256(msgspec.json.encode(about)).hexdigest()[:ID_DIGITS]
+    parts = [report.baseline, report.target, change.series, change.uid, change.size, change.metric]
+    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:ID_DIGITS]
 
 
 def is_open(change: Change) -> bool:
@@ -192,20 +192,23 @@ def accept(
     degradation where that is worse than ``delta`` and the interval excludes X. Of accepted steps
     that follow each other the ratios multiply.
     """
-    known: dict[tuple[str, str, float | None, str], list[Acceptance]] = {}
-    for one in acceptances:
-        known.setdefault((one.benchmark, one.uid, one.size, one.metric), []).append(one)
+    by_benchmark: dict[tuple[str, str, float | None, str], list[Acceptance]] = {}
+    for acceptance in acceptances:
+        by_benchmark.setdefault(
+            (acceptance.benchmark, acceptance.uid, acceptance.size, acceptance.metric), []
+        ).append(acceptance)
     ruled = []
     for change in changes:
-        found = known.get((change.job, change.uid, change.size, change.metric), ())
-        about = [
-            one
-            for one in found
+        candidates = by_benchmark.get((change.job, change.uid, change.size, change.metric), ())
+        covering = [
+            acceptance
+            for acceptance in candidates
             if change.word in ("degradation", "suspected")
-            and one.is_about(change)
-            and one.covers(way)
+            and acceptance.is_about(change)
+            and acceptance.covers(way)
         ]
-        ruled.append(replace(change, **_judged(change, about, way, today)) if about else change)  # type: ignore[type-var]
+        update = _judged(change, covering, way, today) if covering else {}
+        ruled.append(replace(change, **update) if update else change)  # type: ignore[type-var]
     return ruled
 
 
@@ -214,11 +217,9 @@ def ruling(move: Move, acceptances: Sequence[Acceptance], way: Way) -> Ruling:
     worse = _worse(move.better)
     chain = _chain(acceptances, way, worse)
     above = _excess(move, chain, worse)
-    return (
-        Ruling("; ".join(dict.fromkeys(one.reason for one in chain.steps)))
-        if above is None
-        else Ruling(None, *above)
-    )
+    if above is not None:
+        return Ruling(None, *above)
+    return Ruling("; ".join(dict.fromkeys(step.reason for step in chain.steps)))
 
 
 def _worse(better: str) -> int:
@@ -226,10 +227,10 @@ def _worse(better: str) -> int:
 
 
 def _judged(
-    change: Acceptable, about: Sequence[Acceptance], way: Way, today: date
+    change: Acceptable, covering: Sequence[Acceptance], way: Way, today: date
 ) -> dict[str, object]:
     """What becomes of a change for the worse in the light of the acceptances that cover it."""
-    valid = [one for one in about if not one.has_ended(today)]
+    valid = [acceptance for acceptance in covering if not acceptance.has_ended(today)]
     notes = [change.reason] if change.reason else []
     # a suspected improvement
     if change.effect is not None and _worse(change.better) * change.effect < 0:
@@ -245,14 +246,16 @@ def _judged(
         gate = gate and certain
         notes.append(f"more than the accepted {level}".rstrip())
     notes += [
-        f"its acceptance ended on {one.until}: {one.reason}" for one in about if one not in valid
+        f"its acceptance ended on {acceptance.until}: {acceptance.reason}"
+        for acceptance in covering
+        if acceptance not in valid
     ]
     return {"reason": "; ".join(notes), "gate": gate}
 
 
 def _chain(valid: Sequence[Acceptance], way: Way, worse: int) -> _Chain:
-    """Of the sequences of steps that follow each other the one that accepts most; steps that
-    overlap count once.
+    """The sequence of steps that follow each other which accepts most; steps that overlap count
+    once.
     """
 
     def size(chain: _Chain) -> tuple[float, float]:
@@ -267,17 +270,18 @@ def _chain(valid: Sequence[Acceptance], way: Way, worse: int) -> _Chain:
 
     start = _Chain(1.0, 0.0, ())
     largest: dict[tuple[str, str], Acceptance] = {}  # of one step, accepted several times
-    for one in sorted(valid, key=lambda one: size(extended(start, one))):
-        largest[one.baseline, one.target] = one
+    for acceptance in sorted(valid, key=lambda acceptance: size(extended(start, acceptance))):
+        largest[acceptance.baseline, acceptance.target] = acceptance
     steps = list(largest.values())
-    before = [
-        [
+
+    def preceding(later: Acceptance) -> list[int]:
+        return [
             place
-            for place, one in enumerate(steps)
-            if one is not later and way.contains(later.baseline, one.target)
+            for place, step in enumerate(steps)
+            if step is not later and way.contains(later.baseline, step.target)
         ]
-        for later in steps
-    ]
+
+    before = list(map(preceding, steps))
     best: dict[int, _Chain] = {}
     # what stands before others stands before all that follow them, too: the number of those before
     # it orders them
@@ -294,10 +298,10 @@ def _excess(move: Move, chain: _Chain, worse: int) -> tuple[str, bool] | None:
     """
     delta = DEFAULT_DELTA if move.delta is None else move.delta
     bound = move.high if worse < 0 else move.low
-    if move.effect is not None and any(one.effect is not None for one in chain.steps):
+    if move.effect is not None and any(step.effect is not None for step in chain.steps):
         excess = worse * ((1 + move.effect) / chain.ratio - 1)
         least = excess if bound is None else worse * ((1 + bound) / chain.ratio - 1)
         return (percent(chain.ratio - 1), least > delta) if excess > delta and least > 0 else None
-    if move.shift is not None and any(one.shift is not None for one in chain.steps):
+    if move.shift is not None and any(step.shift is not None for step in chain.steps):
         return ("", True) if worse * (move.shift - chain.shift) > delta * abs(chain.shift) else None
     return None  # a finding without a number: there is nothing to be worse

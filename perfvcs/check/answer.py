@@ -135,8 +135,12 @@ class MovedBenchmark(msgspec.Struct, frozen=True):
     @property
     def others(self) -> list[Change]:
         """The first change of each other metric."""
-        found = {change.metric: change for change in reversed(self.changes)}
-        return [change for metric, change in reversed(found.items()) if metric != self.first.metric]
+        first_by_metric = {change.metric: change for change in reversed(self.changes)}
+        return [
+            change
+            for metric, change in reversed(first_by_metric.items())
+            if metric != self.first.metric
+        ]
 
     @property
     def sizes(self) -> int:
@@ -154,9 +158,9 @@ def entries(report: Report) -> list[MovedBenchmark]:
     for change in report.changes:
         if change.word in MOVED_VERDICTS and change.accepted is None:
             moved[change.job, change.uid].append((change, importance(change, time)))
-    found = [_entry(members) for members in moved.values()]
+    benchmarks = [_entry(members) for members in moved.values()]
     return sorted(
-        found, key=lambda entry: (not any(map(is_open, entry.changes)), -entry.importance)
+        benchmarks, key=lambda entry: (not any(map(is_open, entry.changes)), -entry.importance)
     )
 
 
@@ -180,7 +184,7 @@ def _time_spent(changes: Iterable[Change]) -> dict[SizedUnit, float]:
     Else its part of the longest time in the report (a second, where it has none): its part of the
     largest amount of a metric.
     """
-    known: dict[SizedUnit, float] = {}
+    times: dict[SizedUnit, float] = {}
     amounts: dict[SizedUnit, float] = {}
     largest: dict[tuple[str, str], float] = defaultdict(float)
     rows = list(changes)
@@ -188,14 +192,14 @@ def _time_spent(changes: Iterable[Change]) -> dict[SizedUnit, float]:
         amount = abs(change.baseline or change.target or 0.0)
         if change.unit == "s":
             unit = SizedUnit.of(change)
-            known[unit] = max(known.get(unit, 0.0), amount)
+            times[unit] = max(times.get(unit, 0.0), amount)
         largest[change.job, change.metric] = max(largest[change.job, change.metric], amount)
-    whole = max(known.values(), default=0.0) or WHOLE
+    whole = max(times.values(), default=0.0) or WHOLE
     for change in rows:
         unit, most = SizedUnit.of(change), largest[change.job, change.metric]
         share = abs(change.baseline or change.target or 0.0) / most if most else 1.0
         amounts[unit] = max(amounts.get(unit, 0.0), share * whole)
-    return amounts | known
+    return amounts | times
 
 
 def headline(report: Report) -> str:
@@ -209,17 +213,14 @@ def criteria(by: JudgedBy, *, whole: bool = False) -> str:
 
     Empty where there is nothing to say. ``whole``: all that is known of it.
     """
-    said = [by.remark[:1].upper() + shorten(by.remark[1:], CRITERION)] if by.remark else []
+    sentences = [by.remark[:1].upper() + shorten(by.remark[1:], CRITERION)] if by.remark else []
     if by.differences:
         shown = by.differences if whole else by.differences[:MOST_CRITERIA]
-        listed = [_written(one, whole=whole) for one in shown]
-        listed += (
-            [f"{len(by.differences) - len(shown):,} more"]
-            if len(by.differences) > len(shown)
-            else []
-        )
-        said.insert(0, f"This change also changes how it is judged: {', '.join(listed)}")
-    return ". ".join(said)
+        listed = [_written(difference, whole=whole) for difference in shown]
+        if len(by.differences) > len(shown):
+            listed.append(f"{len(by.differences) - len(shown):,} more")
+        sentences.insert(0, f"This change also changes how it is judged: {', '.join(listed)}")
+    return ". ".join(sentences)
 
 
 def _written(difference: Difference, *, whole: bool) -> str:
@@ -253,24 +254,24 @@ def sentence(report: Report, moved: Sequence[MovedBenchmark] | None = None) -> s
 
 def accepting(by: JudgedBy) -> str:
     """The degradations that the change accepts by itself; empty where there are none."""
-    own = by.accepts
-    if not own:
+    accepted = by.accepts
+    if not accepted:
         return ""
-    first = shorten(own[0], 2 * SENTENCE_NAME)
+    first = shorten(accepted[0], 2 * SENTENCE_NAME)
     return (
-        f"this change accepts {counted(len(own), 'degradation')} of its own"
-        f" ({first}{', ...' if len(own) > 1 else ''})"
+        f"this change accepts {counted(len(accepted), 'degradation')} of its own"
+        f" ({first}{', ...' if len(accepted) > 1 else ''})"
     )
 
 
 def _finding(report: Report, moved: Sequence[MovedBenchmark] | None) -> str:
     """What was found, in a sentence."""
-    found = entries(report) if moved is None else moved
+    benchmarks = entries(report) if moved is None else moved
     compared = [change for change in report.comparisons if change.word != "not comparable"]
-    if sure := [entry for entry in found if entry.first.word in SURE]:
+    if sure := [entry for entry in benchmarks if entry.first.word in SURE]:
         return _changed(report, sure)
-    if found:
-        first = found[0].first
+    if benchmarks:
+        first = benchmarks[0].first
         return (
             f"{named(first)} may have become {adjective(first)}: {numbers_of(first)};"
             f" {first.reason or 'it is not certain'}"
@@ -281,11 +282,9 @@ def _finding(report: Report, moved: Sequence[MovedBenchmark] | None) -> str:
         return _same(compared)
     undecided = [change for change in compared if not change.settled]
     first = min(undecided, key=lambda change: metric_rank(change.metric))
-    why = (
-        f"; {named(first)}: {numbers_of(first)}"
-        if len(undecided) <= MOST_OPEN and measure(first)
-        else ""
-    )
+    why = ""
+    if len(undecided) <= MOST_OPEN and measure(first):
+        why = f"; {named(first)}: {numbers_of(first)}"
     if len(undecided) == len(compared):
         return f"no change is shown: {_every(len(undecided))} open{why}"
     few = f"{len(undecided):,} of {len(compared):,} comparisons"
@@ -307,16 +306,16 @@ def _changed(report: Report, sure: Sequence[MovedBenchmark]) -> str:
         key=lambda job: (job.word not in SURE, job.metric != first.metric, metric_rank(job.metric)),
         default=None,
     )
-    own = f"{named(first)} became {adjective(first)}: {numbers_of(first)}"
+    finding = f"{named(first)} became {adjective(first)}: {numbers_of(first)}"
     if first.clusters:  # they have no direction
-        own = f"the counters of {named(first)} behave differently"
+        finding = f"the counters of {named(first)} behave differently"
     covered, parts = 1, []
     if whole is None:
-        parts.append(own)
+        parts.append(finding)
     elif whole.word not in SURE:
         surely = "the same" if whole.word == "same" else "no more than chance"
         parts += [
-            own,
+            finding,
             (
                 f"{shorten(whole.job, SENTENCE_NAME)} in all: {metric_of(whole)}"
                 f" {effect_of(whole)}, {surely}"
@@ -328,22 +327,20 @@ def _changed(report: Report, sure: Sequence[MovedBenchmark]) -> str:
             f" {effect_of(whole)}"
         )
         if first.word != whole.word:
-            parts.append(f"but {own}")
+            parts.append(f"but {finding}")
         series = {*whole.series}
         covered = sum(entry.first.series in series for entry in sure)
     if covered < len(sure):
         parts.append(f"{counted(len(sure) - covered, 'other benchmark')} moved, too")
     words: Counter[str] = Counter(change.word for entry in sure for change in entry.changes)
-    mixed = (
-        f" ({words['degradation']:,} worse, {words['improvement']:,} better)"
-        if all(words[word] for word in SURE)
-        else ""
-    )
+    mixed = ""
+    if all(words[word] for word in SURE):
+        mixed = f" ({words['degradation']:,} worse, {words['improvement']:,} better)"
     return "; ".join(parts) + mixed
 
 
 def _same(compared: Sequence[Change]) -> str:
-    """If everything is settled and nothing changed."""
+    """The sentence if everything is settled and nothing changed."""
     rest = [change for change in compared if change.accepted is None]
     accepted = len(compared) - len(rest)
     if not rest:
@@ -361,27 +358,27 @@ def _every(count: int) -> str:
 
 
 def _nothing(report: Report) -> str:
-    """If nothing could be compared."""
+    """The sentence if nothing could be compared."""
     counts = Counter(change.word for change in report.changes)
     if counts["not comparable"]:
         reasons = Counter(
             change.reason for change in report.changes if change.word == "not comparable"
         )
         return f"nothing is comparable: {shorten(reasons.most_common(1)[0][0], NAME_WIDTH)}"
-    found = [f"{counts[word]:,} {word}" for word in ONE_SIDED if counts[word]]
-    return f"nothing to compare{': ' if found else ''}{', '.join(found)}"
+    one_sided = [f"{counts[word]:,} {word}" for word in ONE_SIDED if counts[word]]
+    return f"nothing to compare{': ' if one_sided else ''}{', '.join(one_sided)}"
 
 
 def bounds(changes: Iterable[Change]) -> list[float]:
     """The largest effect that each change leaves possible, as a share, if known."""
-    found: list[float] = []
+    largest: list[float] = []
     for change in changes:
         ends = [abs(end) for end in (change.low, change.high) if end is not None]
         if change.bound is not None:
-            found.append(change.bound)
+            largest.append(change.bound)
         elif change.word == "same":
-            found.append(max(ends) if len(ends) == 2 else abs(change.effect or 0.0))
-    return found
+            largest.append(max(ends) if len(ends) == 2 else abs(change.effect or 0.0))
+    return largest
 
 
 def percent_of(bound: float) -> str:

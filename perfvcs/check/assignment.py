@@ -62,13 +62,11 @@ def assign(
             assigned[number].append(case)
     # the same method with the same parameters judges one family, however many rules lead there
     families: dict[Method, Assigned] = {}
-    for number, found in sorted(assigned.items()):
+    for number, fitting_cases in sorted(assigned.items()):
         family = families.setdefault(methods[number], Assigned(methods[number], [], {}, {}))
-        new = (
-            [case for case in found if all(case is not other for other in family.cases)]
-            if rules.take == "all"
-            else found
-        )
+        new = fitting_cases
+        if rules.take == "all":
+            new = [case for case in new if all(case is not other for other in family.cases)]
         family.cases.extend(new)
         if (share := bounds[number]) is not None:
             family.within.update((key(case), share) for case in new)

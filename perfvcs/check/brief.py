@@ -167,7 +167,7 @@ def unit_counts(report: Report) -> dict[JobMetric, Counter[str]]:
                 (change.series, change.uid, change.size, change.environment),
                 "accepted" if change.accepted is not None else change.word,
             )
-    return {owner: Counter(each.values()) for owner, each in words.items()}
+    return {owner: Counter(word_by_unit.values()) for owner, word_by_unit in words.items()}
 
 
 def _job(name: str, first: Overall, others: Iterable[Overall], tally: Counter[str]) -> BriefLine:
@@ -188,10 +188,14 @@ def _job(name: str, first: Overall, others: Iterable[Overall], tally: Counter[st
     if levels := step(first.baseline, first.target, first.unit):
         numbers += f", {levels}{f' {at_sizes(first.at)}' if first.at else ''}"
     if also := [
-        one for one in others if one.word in MOVED_VERDICTS or (one.unit == "s" and one.units > 1)
+        other
+        for other in others
+        if other.word in MOVED_VERDICTS or (other.unit == "s" and other.units > 1)
     ]:
         details.insert(
-            0, "also " + ", ".join(f"{metric_of(one)} {effect_of(one)}".rstrip() for one in also)
+            0,
+            "also "
+            + ", ".join(f"{metric_of(other)} {effect_of(other)}".rstrip() for other in also),
         )
     accepted = first.word == "degradation" and tally["accepted"] and not tally["degradation"]
     return BriefLine(
@@ -230,64 +234,65 @@ def _bound(report: Report) -> str:
         for change in report.comparisons
         if change.word not in MOVED_VERDICTS and change.accepted is None
     ]
-    known = sorted(bounds(rest))
-    if not known:
+    sorted_bounds = sorted(bounds(rest))
+    if not sorted_bounds:
         return ""
     others = "other " if any(change.word in MOVED_VERDICTS for change in report.changes) else ""
-    most, usual, middle = (
-        known[-1],
-        known[ceil(0.95 * len(known)) - 1],
-        known[(len(known) - 1) // 2],
-    )
-    whole = len(known) == len(rest)
+    most = sorted_bounds[-1]
+    usual = sorted_bounds[ceil(0.95 * len(sorted_bounds)) - 1]
+    middle = sorted_bounds[(len(sorted_bounds) - 1) // 2]
+    whole = len(sorted_bounds) == len(rest)
     if (
         whole
         and most <= WIDEST_BOUND
-        and not (len(known) >= ENOUGH_COMPARISONS and most > STATED_APART * usual)
+        and not (len(sorted_bounds) >= ENOUGH_COMPARISONS and most > STATED_APART * usual)
     ):
         return (
             f"Nothing {'else ' if others else ''}moved by more than {percent_of(most)}"
-            f" ({counted(len(known), 'comparison')})."
+            f" ({counted(len(sorted_bounds), 'comparison')})."
         )
-    said = []
-    if usual <= WIDEST_BOUND and len(known) >= ENOUGH_COMPARISONS:
-        said.append(f"19 of 20 moved by at most {percent_of(usual)}")
-    elif middle <= WIDEST_BOUND and len(known) > 1:
-        said.append(f"half moved by at most {percent_of(middle)}")
+    statements = []
+    if usual <= WIDEST_BOUND and len(sorted_bounds) >= ENOUGH_COMPARISONS:
+        statements.append(f"19 of 20 moved by at most {percent_of(usual)}")
+    elif middle <= WIDEST_BOUND and len(sorted_bounds) > 1:
+        statements.append(f"half moved by at most {percent_of(middle)}")
     if most <= WIDEST_BOUND:
-        said.append(f"{'none' if len(known) > 1 else 'it'} moved by more than {percent_of(most)}")
-    if not said:
-        rule = plural(len(known), "rules", "rule")
+        statements.append(
+            f"{'none' if len(sorted_bounds) > 1 else 'it'} moved by more than {percent_of(most)}"
+        )
+    if not statements:
+        rule = plural(len(sorted_bounds), "rules", "rule")
         return (
-            f"The {counted(len(known), f'{others}comparison')} {rule} out nothing below"
+            f"The {counted(len(sorted_bounds), f'{others}comparison')} {rule} out nothing below"
             f" {percent_of(WIDEST_BOUND)}."
         )
-    rest_of = "" if whole else f" ({len(rest) - len(known):,} without a bound)"
-    return f"Of the {counted(len(known), f'{others}comparison')}{rest_of} {', and '.join(said)}."
+    rest_of = "" if whole else f" ({len(rest) - len(sorted_bounds):,} without a bound)"
+    comparisons = counted(len(sorted_bounds), f"{others}comparison")
+    return f"Of the {comparisons}{rest_of} {', and '.join(statements)}."
 
 
 def _apart(report: Report) -> list[str]:
     """What cannot be compared, and why; what is new, missing or accepted."""
-    found = []
+    sentences = []
     others = Counter(change.reason for change in report.changes if change.word == "not comparable")
     compared = [change for change in report.comparisons if change.word != "not comparable"]
     if others and compared:
         reason, _ = others.most_common(1)[0]
         more = f", and {len(others) - 1:,} other reasons" if len(others) > 1 else ""
-        found.append(f"Not comparable: {others.total():,}, {shorten(reason, NAME_WIDTH)}{more}")
+        sentences.append(f"Not comparable: {others.total():,}, {shorten(reason, NAME_WIDTH)}{more}")
     for word in ONE_SIDED:
         names = list(dict.fromkeys(benchmark(change) for change in report.having(word)))
         if names:
-            found.append(f"{word.capitalize()}: {_first(names)}")
+            sentences.append(f"{word.capitalize()}: {_first(names)}")
     accepted = {
         benchmark(change): change for change in report.changes if change.accepted is not None
     }
     if accepted:
-        one = next(iter(accepted.values()))
-        found.append(
-            f"Accepted: {_first(list(accepted))} ({shorten(one.accepted or '', NAME_WIDTH)})"
+        first = next(iter(accepted.values()))
+        sentences.append(
+            f"Accepted: {_first(list(accepted))} ({shorten(first.accepted or '', NAME_WIDTH)})"
         )
-    return found
+    return sentences
 
 
 def _first(names: Sequence[str]) -> str:
@@ -322,9 +327,9 @@ def settling(
         command = f"perf collect {against}" if len(products) > 1 else f"perf check {against}"
         return f"To settle it: {command}{on_hosts(scheduler)}"
     # uncommitted changes have no name to ask for; the plain command measures them.
-    named = (
-        (" HEAD HEAD" if old == new else "") if new.endswith("+") else f" {old.rstrip('+')} {new}"
-    )
+    named = f" {old.rstrip('+')} {new}"
+    if new.endswith("+"):
+        named = " HEAD HEAD" if old == new else ""
     if not pairs:
         return f"To settle it: perf check --measure{named}"
     command = f"perf check --measure{named} -n {4 * pairs}{on_hosts(scheduler)}"

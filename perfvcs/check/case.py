@@ -79,28 +79,25 @@ def beside(header: Header) -> Comparable:
 
 def differences(old: Setting, new: Setting) -> str:
     """In words, what keeps two profiles, or series, of one benchmark from being compared."""
-    found: list[str] = []
+    reasons: list[str] = []
     if old.job.cmd != new.job.cmd:
-        found.append(f"cmd '{old.job.cmd}' -> '{new.job.cmd}'")
+        reasons.append(f"cmd '{old.job.cmd}' -> '{new.job.cmd}'")
     if old.job.engine != new.job.engine:
-        found.append(f"engine {old.job.engine or '-'} -> {new.job.engine or '-'}")
+        reasons.append(f"engine {old.job.engine or '-'} -> {new.job.engine or '-'}")
     for name in _differing(old.job.options, new.job.options):
-        found.append(
+        reasons.append(
             f"option {name} {old.job.options.get(name, '-')} -> {new.job.options.get(name, '-')}"
         )
     for name in _differing(old.job.source, new.job.source):
-        verb = (
-            "changed"
-            if name in old.job.source and name in new.job.source
-            else "is only on one side"
-        )
-        found.append(f"{name} {verb} (add it to overlay)")
+        both = name in old.job.source and name in new.job.source
+        verb = "changed" if both else "is only on one side"
+        reasons.append(f"{name} {verb} (add it to overlay)")
     before, after = old.environment.fields, new.environment.fields
-    found += [
+    reasons += [
         f"{name} {before.get(name) or '-'} -> {after.get(name) or '-'}"
         for name in _differing(before, after)
     ]
-    return "; ".join(found)
+    return "; ".join(reasons)
 
 
 def _differing(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
@@ -114,10 +111,11 @@ def _differing(before: Mapping[str, object], after: Mapping[str, object]) -> lis
 
 def redefined(old: Meaning, new: Meaning) -> str:
     """In words, how a metric was redefined; a series does not know its kind."""
-    before, after = (
-        {name: getattr(meaning, name, "") for name in ("unit", "better", "kind")}
-        for meaning in (old, new)
-    )
+
+    def properties(meaning: Meaning) -> dict[str, str]:
+        return {name: getattr(meaning, name, "") for name in ("unit", "better", "kind")}
+
+    before, after = properties(old), properties(new)
     return "; ".join(
         f"{name} {before[name] or '-'} -> {after[name] or '-'}"
         for name in _differing(before, after)
@@ -209,7 +207,7 @@ class Case(msgspec.Struct, frozen=True, dict=True):
         """
         return min(
             sum(size is not None for size in side)
-            + max((found.sizes for found in side.get(None, {}).values()), default=0)
+            + max((summary.sizes for summary in side.get(None, {}).values()), default=0)
             for side in (self.before, self.after)
         )
 
@@ -218,10 +216,7 @@ class Case(msgspec.Struct, frozen=True, dict=True):
         """In words, why medians over all sizes cannot be compared; empty where they can, or each
         size has its own.
         """
-        before, after = (
-            {found.sizes for found in side.get(None, {}).values()} - {0}
-            for side in (self.before, self.after)
-        )
+        before, after = _size_sets(self.before), _size_sets(self.after)
         if bool(before) != bool(after):
             return ONE_SIDE_HAS_SIZES if self.sizes else UNSIZED
         return OTHER_RULES if before != after else ""
@@ -297,17 +292,10 @@ class Pair(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def builds(self) -> tuple[BuildsOfSessions, BuildsOfSessions] | None:
         """The build of each execution; None where every session has one build a side."""
-        if not any(
-            len({execution.place[0] for execution in session}) > 1
-            for side in (self.before, self.after)
-            for session in side
-        ):
+        before, after = _builds(self.before), _builds(self.after)
+        if not any(len(set(session)) > 1 for session in (*before, *after)):
             return None
-        first, second = (
-            tuple(tuple(execution.place[0] for execution in session) for session in side)
-            for side in (self.before, self.after)
-        )
-        return first, second
+        return before, after
 
     @property
     def executions(self) -> tuple[int, int]:
@@ -315,11 +303,20 @@ class Pair(msgspec.Struct, frozen=True, dict=True):
         return sum(map(len, self.before)), sum(map(len, self.after))
 
 
+def _builds(side: ExecutionsOfSessions) -> BuildsOfSessions:
+    return tuple(tuple(execution.place[0] for execution in session) for session in side)
+
+
+def _size_sets(sizes: Sizes) -> set[int]:
+    """The numbers of the sets of sizes that medians over all sizes are of."""
+    return {summary.sizes for summary in sizes.get(None, {}).values()} - {0}
+
+
 def prepare(cases: Sequence[Case]) -> None:
     """Read the profiles of these cases in one go."""
     for rows in {id(case.rows): case.rows for case in cases}.values():
         sides = [side for case in cases if case.rows is rows for side in case.chosen.sides]
-        rows.prepare([one for side in sides for one in side])
+        rows.prepare([measured for side in sides for measured in side])
 
 
 def decided_change(
@@ -332,14 +329,14 @@ def decided_change(
     series: str = "",
 ) -> Change:
     """A change that needed no judging."""
-    about = header.metrics[metric]
+    meaning = header.metrics[metric]
     return Change(
         word=word,
         job=header.job.label,
         uid=uid,
         metric=metric,
-        unit=about.unit,
-        better=about.better,
+        unit=meaning.unit,
+        better=meaning.better,
         series=series or header.job.key,
         environment=header.environment.fingerprint,
         size=size,
@@ -353,14 +350,17 @@ def _blocks(
 ) -> tuple[ExecutionsOfSessions, ExecutionsOfSessions]:
     """The executions that both sides have, session by session; empty sessions are left out."""
     sides: tuple[list[tuple[CaseExecution, ...]], list[tuple[CaseExecution, ...]]] = [], []
-    for profile, one in before.items():
-        if (other := after.get(profile)) is not None:
-            single = max(len(set(one.binaries)), len(set(other.binaries))) <= 1
-            ours, theirs = (_numbered(profile, summary, single=single) for summary in (one, other))
+    for profile, summary_before in before.items():
+        if (summary_after := after.get(profile)) is not None:
+            single = max(len(set(summary_before.binaries)), len(set(summary_after.binaries))) <= 1
+            ours, theirs = (
+                _numbered(profile, summary, single=single)
+                for summary in (summary_before, summary_after)
+            )
             both = [key for key in ours if key in theirs]
             if both:
-                for side, found in zip(sides, (ours, theirs), strict=True):
-                    side.append(tuple([found[key] for key in both]))
+                for side, by_key in zip(sides, (ours, theirs), strict=True):
+                    side.append(tuple([by_key[key] for key in both]))
     return tuple(sides[0]), tuple(sides[1])
 
 
@@ -386,9 +386,9 @@ def _finite(summaries: Mapping[int, Summary]) -> ExecutionsOfSessions:
     sessions: Sequence[tuple[CaseExecution, ...]] = [
         tuple(
             CaseExecution(profile, place, value)
-            for place, value in zip(one.places, one.medians, strict=True)
+            for place, value in zip(summary.places, summary.medians, strict=True)
             if isfinite(value)
         )
-        for profile, one in summaries.items()
+        for profile, summary in summaries.items()
     ]
     return tuple(session for session in sessions if session)

@@ -295,8 +295,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def counts(self) -> dict[Word, int]:
         """How many changes have each word that occurs, in the order of ``VERDICT_WORDS``."""
-        found = Counter(change.word for change in self.changes)
-        return {word: found[word] for word in VERDICT_WORDS if word in found}
+        words = Counter(change.word for change in self.changes)
+        return {word: words[word] for word in VERDICT_WORDS if word in words}
 
 
 def rank(change: Change) -> tuple[int, float]:
@@ -307,9 +307,9 @@ def rank(change: Change) -> tuple[int, float]:
     return VERDICT_WORDS.index(change.word), -size
 
 
-def direction(about: Metric, effect: float) -> Word:
+def direction(meaning: Metric, effect: float) -> Word:
     """``degradation`` or ``improvement``: what a change of that sign is for the metric."""
-    worse = effect < 0 if about.better == "higher" else effect > 0
+    worse = effect < 0 if meaning.better == "higher" else effect > 0
     return "degradation" if worse else "improvement"
 
 

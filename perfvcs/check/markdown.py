@@ -85,19 +85,19 @@ def markdown(
     the report's order, and one of what is accepted. Names come from whoever wrote the profile: they
     are shown literally.
     """
-    said = brief(report, causes, whole=verbose)
-    said_first = ". ".join(filter(None, [said.sentence, said.criteria]))
+    parts = brief(report, causes, whole=verbose)
+    said_first = ". ".join(filter(None, [parts.sentence, parts.criteria]))
     title = (
         f"{escape(revision(report.baseline))} →"
         f" {escape(revision(report.target))}{f' ({escape(why)})' if why else ''}"
     )
     lines = [f"**perf check** {title}: {escape(said_first)}", ""]
-    rows = [_line(line) for line in (*said.jobs, *said.changes)]
+    rows = [_line(line) for line in (*parts.jobs, *parts.changes)]
     if rows:
         lines += [*BRIEF, *rows, ""]
-    hidden = [(said.hidden, "other job"), (said.left_out, "more benchmark")]
+    hidden = [(parts.hidden, "other job"), (parts.left_out, "more benchmark")]
     more = [counted(count, noun) for count, noun in hidden if count]
-    paragraphs = [*([f"And {', '.join(more)}."] if more else []), *said.rest]
+    paragraphs = [*([f"And {', '.join(more)}."] if more else []), *parts.rest]
     paragraphs += filter(None, [untouched(report)])
     paragraphs += [f"Note: {note}" for note in report.notes]
     paragraphs += following
@@ -143,11 +143,13 @@ def _row(report: Report, change: Change, several: set[tuple[str, str]]) -> str:
     remark = escape("; ".join(remarks(change, several)).replace("->", "→"))
     if is_open(change) and is_committed(report):
         remark = f"{remark} `{identity(report, change)}`".lstrip()
+    word = _word(change.word) if change.accepted is None else "accepted"
+    measured = measure(change)
     cells = (
-        "accepted" if change.accepted is not None else _word(change.word),
+        word,
         escape(benchmark(change)),
         escape(metric_name(change.metric)),
-        escape(measure(change)) if change.effect is None else measure(change),
+        escape(measured) if change.effect is None else measured,
         escape(step(change.baseline, change.target, change.unit).replace("->", "→")),
         remark,
     )
@@ -243,7 +245,7 @@ def encode(report: Report | Sequence[Report]) -> str:
     """The JSON document of a report, or the list of those of several."""
     if isinstance(report, Report):
         return json_text(document(report))
-    return json_text([document(one) for one in report])
+    return json_text([document(single) for single in report])
 
 
 def decode(document: str | bytes) -> Report:
@@ -258,14 +260,14 @@ def consistent(report: Report) -> Report:
     """The report itself; raises Malformed where the effects on whole jobs are not of its changes,
     or of all of them again and again.
     """
-    known = Counter(change.series for change in report.changes)
+    changes_of = Counter(change.series for change in report.changes)
     named = 0
     for place, whole in enumerate(report.overall):
         require(
-            known.keys() >= set(whole.series),
+            changes_of.keys() >= set(whole.series),
             f"$.overall[{place}].series is of nothing in $.changes",
         )
         require(whole.series or not whole.units, f"$.overall[{place}] has units, but no series")
-        named += sum(known[series] for series in whole.series)
+        named += sum(changes_of[series] for series in whole.series)
         require(named <= MOST_NAMED, f"$.overall names over {MOST_NAMED:,} changes")
     return report

@@ -76,10 +76,10 @@ def _partners(
     for name, what in those.items():
         for command in what:
             by_command[command].append(name)
-    return {
-        name: {other for command in what for other in by_command[command][:2]}
-        for name, what in these.items()
-    }
+    names: dict[str, set[str]] = {}
+    for name, what in these.items():
+        names[name] = {other for command in what for other in by_command[command][:2]}
+    return names
 
 
 def _quoted(name: str) -> str:
@@ -88,13 +88,13 @@ def _quoted(name: str) -> str:
 
 def _commands(side: Iterable[Measured]) -> dict[str, set[JobCommand]]:
     """What the jobs of one side run, by their names."""
-    found: dict[str, set[JobCommand]] = defaultdict(set)
-    for one in side:
-        job = one.header.job
-        found[job.name].add(
+    commands: dict[str, set[JobCommand]] = defaultdict(set)
+    for measured in side:
+        job = measured.header.job
+        commands[job.name].add(
             (job.collector, job.cmd, job.args, job.workload, repr(sorted(job.params.items())))
         )
-    return found
+    return commands
 
 
 class _Measurement(NamedTuple):
@@ -131,48 +131,46 @@ def match(
         if isinstance(chosen, str):
             decided += _not_comparable(_newest(old), _newest(new), chosen)
             continue
-        found, rest = _cases(chosen, history, rows)
-        cases += found
+        judged, rest = _cases(chosen, history, rows)
+        cases += judged
         decided += rest
     return cases, decided
 
 
 def choose(old: Sequence[Measured], new: Sequence[Measured]) -> Chosen | str:
-    """The comparable profiles of one benchmark; in words what differs when there are none.
+    """The comparable profiles of one benchmark; in words what differs if there are none.
 
     Both sides hold at least one.
     """
     classes: dict[Comparable, tuple[list[Measured], list[Measured]]] = defaultdict(lambda: ([], []))
-    products = any(one.header.design.product for one in (*old, *new))
+    products = any(measured.header.design.product for measured in (*old, *new))
     for place, side in enumerate((old, new)):
-        for one in side:
-            classes[(beside if products else comparable)(one.header)][place].append(one)
+        for measured in side:
+            classes[(beside if products else comparable)(measured.header)][place].append(measured)
     shared = [members for members in classes.values() if members[0] and members[1]]
     if not shared and products:
         return PRODUCT_ALONE
     if not shared:
         return differences(_newest(old).header, _newest(new).header)
     shared.sort(key=lambda members: _newest(members[1]).header.collected.started, reverse=True)
-    turns = [found for found in map(_in_turns, shared) if found.baseline]
+    turns = [turn for turn in map(_in_turns, shared) if turn.baseline]
     if turns:
         return _over_hosts(turns)
     for before, after in shared:
-        itself = {_measurement(one.header) for one in before} & {
-            _measurement(one.header) for one in after
-        }
-        rest = [one for one in before if _measurement(one.header) not in itself]
+        same = {_measurement(measured.header) for measured in after}
+        rest = [measured for measured in before if _measurement(measured.header) not in same]
         if rest:
             return Chosen(rest, list(after), paired=False)
     return ITSELF
 
 
 def _grouped(side: Iterable[Measured]) -> dict[JobIdentity, list[Measured]]:
-    found: dict[JobIdentity, list[Measured]] = defaultdict(list)
-    for one in side:
-        job = one.header.job
+    groups: dict[JobIdentity, list[Measured]] = defaultdict(list)
+    for measured in side:
+        job = measured.header.job
         params = tuple(sorted((name, repr(value)) for name, value in job.params.items()))
-        found[job.name, job.collector, job.args, job.workload, params].append(one)
-    return found
+        groups[job.name, job.collector, job.args, job.workload, params].append(measured)
+    return groups
 
 
 def _measurement(header: Header) -> _Measurement:
@@ -190,7 +188,7 @@ def _version(measured: Measured) -> int:
 
 
 def _newest(side: Iterable[Measured]) -> Measured:
-    return max(side, key=lambda one: one.header.collected.started)
+    return max(side, key=lambda measured: measured.header.collected.started)
 
 
 def _in_turns(members: tuple[list[Measured], list[Measured]]) -> Chosen:
@@ -201,9 +199,11 @@ def _in_turns(members: tuple[list[Measured], list[Measured]]) -> Chosen:
         lambda: ([], [])
     )
     for place, side in enumerate(members):
-        for one in side:
-            if one.header.design.order == "interleaved":
-                sessions[one.header.collected.session, one.header.worker][place].append(one)
+        for measured in side:
+            if measured.header.design.order == "interleaved":
+                sessions[measured.header.collected.session, measured.header.worker][place].append(
+                    measured
+                )
     chosen = Chosen([], [], paired=True)
     for before, after in sessions.values():
         turns = [
@@ -223,7 +223,9 @@ def _over_hosts(turns: Sequence[Chosen]) -> Chosen:
     A pair never leaves its host, so that what hosts differ by cancels out of it.
     """
     chosen = turns[0]
-    sessions = {one.header.collected.session for one in chosen.target if one.header.worker}
+    sessions = {
+        measured.header.collected.session for measured in chosen.target if measured.header.worker
+    }
     series = chosen.target[0].header.job.key
     for other in turns[1:]:
         for first, last in zip(*other.sides, strict=True):
@@ -254,9 +256,9 @@ def _cases(
             decided += _each(
                 header, key, side[key], "not comparable" if reason else word, reason, new.job.key
             )
-        elif (about := new.metrics[metric]) != (was := old.metrics[metric]):
+        elif (meaning := new.metrics[metric]) != (was := old.metrics[metric]):
             decided += _each(
-                new, key, {**before[key], **after[key]}, "not comparable", redefined(was, about)
+                new, key, {**before[key], **after[key]}, "not comparable", redefined(was, meaning)
             )
         else:
             cases.append(Case(chosen, new, uid, metric, before[key], after[key], rows, history))
@@ -266,8 +268,8 @@ def _cases(
         return cases, decided
     empty = [
         name
-        for name, about in new.metrics.items()
-        if about.better != "none" and about == old.metrics.get(name)
+        for name, meaning in new.metrics.items()
+        if meaning.better != "none" and meaning == old.metrics.get(name)
     ]
     if empty:  # not a single value on either side
         decided += [
@@ -284,13 +286,13 @@ def _measured(header: Header) -> list[str]:
     return [name for name in header.metrics if not is_derived(name, header.metrics)]
 
 
-def _disregarded(was: Metric | None, about: Metric | None) -> str:
+def _disregarded(was: Metric | None, meaning: Metric | None) -> str:
     """In words, how a metric was redefined that only one side judges; empty where that is not why
     the other side has none.
     """
-    if was is None or about is None or (was.better == "none") == (about.better == "none"):
+    if was is None or meaning is None or (was.better == "none") == (meaning.better == "none"):
         return ""
-    return redefined(was, about)
+    return redefined(was, meaning)
 
 
 def _by_unit(side: Sequence[Measured]) -> dict[UnitMetric, Sizes]:
@@ -298,13 +300,13 @@ def _by_unit(side: Sequence[Measured]) -> dict[UnitMetric, Sizes]:
 
     A session whose metric meant something else than in the newest one is left out.
     """
-    found: dict[UnitMetric, Sizes] = defaultdict(lambda: defaultdict(dict))
+    sizes_of: dict[UnitMetric, Sizes] = defaultdict(lambda: defaultdict(dict))
     metrics = _newest(side).header.metrics
-    for place, one in enumerate(side):
-        for summary in one.summaries:
-            if one.header.metrics[summary.metric] == metrics.get(summary.metric):
-                found[summary.uid, summary.metric][summary.size][place] = summary
-    return found
+    for place, measured in enumerate(side):
+        for summary in measured.summaries:
+            if measured.header.metrics[summary.metric] == metrics.get(summary.metric):
+                sizes_of[summary.uid, summary.metric][summary.size][place] = summary
+    return sizes_of
 
 
 def _each(
@@ -329,12 +331,12 @@ def _all(side: Sequence[Measured], word: Word) -> list[Change]:
 
 def _not_comparable(old: Measured, new: Measured, reason: str) -> list[Change]:
     before, after = _by_unit([old]), _by_unit([new])
-    found = [
+    changes = [
         change
         for key, sizes in after.items()
         for change in _each(new.header, key, sizes, "not comparable", reason)
     ]
     for key, sizes in before.items():
         only = [size for size in sizes if size not in after.get(key, {})]
-        found += _each(old.header, key, only, "not comparable", reason)
-    return found
+        changes += _each(old.header, key, only, "not comparable", reason)
+    return changes

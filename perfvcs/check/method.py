@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 MEMORY = 1e6  # B: by how much the memory of an interpreter or allocator varies anyway
-MEMORY_PAGE = 4096
+MEMORY_PAGE = 4096  # bytes
 WITHOUT_DELTA = {"deterministic", "counters"}
 NO_DELTA = "exact metrics and counters have no delta"
 FEWEST_EXECUTIONS = 5  # executions a side, or pairs
@@ -80,7 +80,7 @@ def usual(case: Case) -> Delta:
 
 
 def of_metric(metric: str, *, calls: bool = False) -> Delta:
-    """The same by its name; ``calls``: of recorded calls."""
+    """What counts of a metric by its name; ``calls``: of recorded calls."""
     return CALLS_DELTA if calls else BY_METRIC.get(metric, USUAL_DELTA)
 
 
@@ -139,8 +139,8 @@ class PairMethod(Method):
         decided: list[Change] = []
         for case in cases:
             if not case.counters:
-                found, rest = case.pairs()
-                pairs += found
+                case_pairs, rest = case.pairs()
+                pairs += case_pairs
                 decided += rest
         return [*self.judge(pairs), *decided]
 
@@ -155,8 +155,8 @@ def names() -> list[str]:
     """
     from perfvcs.plugins import foreign
 
-    own = _own()
-    return own + sorted(set(foreign("methods")) - set(own))
+    built_in = _own()
+    return built_in + sorted(set(foreign("methods")) - set(built_in))
 
 
 @cache
@@ -178,8 +178,8 @@ def load(name: str) -> type[Method]:
             raise UsageError(f"there is no method `{name}`{nearest(name, names())}")
         return loaded("methods", others[name])
     module = import_module(f"perfvcs.check.methods.{name.replace('-', '_')}")
-    found: type[Method] = getattr(module, name.title().replace("-", ""))
-    return found
+    method: type[Method] = getattr(module, name.title().replace("-", ""))
+    return method
 
 
 def prepared(name: str, delta: float | None, confidence: float, alpha: float) -> Method:

@@ -18,7 +18,7 @@ from perfvcs.check.text import is_whole
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from perfvcs.check.case import Case, CaseExecution, Pair
+    from perfvcs.check.case import Case, CaseExecution, ExecutionsOfSessions, Pair
     from perfvcs.profile.summary import Measured, Place
 
 
@@ -34,31 +34,31 @@ def unreliable(before: Iterable[Measured], after: Iterable[Measured]) -> list[st
     By the test of two proportions; no verdict depends on it.
     """
     old, new = _counted(before), _counted(after)
-    found = []
+    sentences = []
     for name, (failed, done) in new.items():
         earlier, well = old.get(name, (0, 0))
         if well and done and failed and _deviations(earlier, well, failed, done) >= WORTH:
-            found.append(
+            sentences.append(
                 f"{name}: {failed} of {failed + done} executions failed on the target and were"
                 f" repeated, {earlier} of {earlier + well} on the baseline"
             )
-    return found
+    return sentences
 
 
 def _counted(side: Iterable[Measured]) -> dict[str, tuple[int, int]]:
-    """By job: executions that failed, and that did not."""
-    found: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
-    for one in side:
-        failed, done = found[one.header.job.label]
-        found[one.header.job.label] = (
-            failed + one.header.design.failed,
-            done + one.header.design.executions,
+    """How many executions of each job failed, and how many did not."""
+    counts: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
+    for measured in side:
+        failed, done = counts[measured.header.job.label]
+        counts[measured.header.job.label] = (
+            failed + measured.header.design.failed,
+            done + measured.header.design.executions,
         )
-    return found
+    return counts
 
 
 def _deviations(failed_before: int, before: int, failed_after: int, after: int) -> float:
-    """By how many standard deviations the share of failures is higher after than before, if both
+    """How many standard deviations the share of failures is higher after than before, if both
     fail equally often.
     """
     tried = failed_before + before, failed_after + after
@@ -82,46 +82,46 @@ def overalls(cases: Iterable[Case], changes: Sequence[Change]) -> list[Overall]:
             groups[JobMetric(case.header.job.name, case.header.job.collector, case.metric)].append(
                 case
             )
-    own: dict[tuple[str, str], list[Change]] = defaultdict(list)
+    changes_of: dict[tuple[str, str], list[Change]] = defaultdict(list)
     for change in changes:
-        own[change.series, change.metric].append(change)
-    return [_overall(name, members, own) for name, members in groups.items()]
+        changes_of[change.series, change.metric].append(change)
+    return [_overall(name, members, changes_of) for name, members in groups.items()]
 
 
 def _overall(
-    name: JobMetric, cases: Sequence[Case], own: dict[tuple[str, str], list[Change]]
+    name: JobMetric, cases: Sequence[Case], changes_of: dict[tuple[str, str], list[Change]]
 ) -> Overall:
     job, collector, metric = name
-    about = cases[0].about
+    meaning = cases[0].about
     series = list(dict.fromkeys(case.series for case in cases))
-    members = [change for key in series for change in own[key, metric] if change.method]
+    members = [change for key in series for change in changes_of[key, metric] if change.method]
     units = len({(change.series, change.uid, change.size) for change in members})
-    found = Overall(
+    overall = Overall(
         job=job,
         collector=collector,
         metric=metric,
-        unit=about.unit,
-        better=about.better,
+        unit=meaning.unit,
+        better=meaning.better,
         series=series,
         units=units,
     )
     whole = [change for change in members if is_whole(change.job, change.uid)]
-    if len(one := whole or members) == 1:
-        return _of(found, one[0], units)
-    parts = {change.uid for change in one}
+    if len(judged := whole or members) == 1:
+        return _of(overall, judged[0], units)
+    parts = {change.uid for change in judged}
     pairs = [
         pair
         for case in cases
-        if case.about == about and case.uid in parts
+        if case.about == meaning and case.uid in parts
         for pair in case.pairs()[0]
     ]
     alike = _alike(pairs)
     if len(alike) < 2:
-        return found
-    rule = load("deterministic" if about.kind == "deterministic" else "log-median")()
+        return overall
+    rule = load("deterministic" if meaning.kind == "deterministic" else "log-median")()
     assert isinstance(rule, PairMethod)
     return _of(
-        found,
+        overall,
         rule.judge([_joined(alike)])[0],
         units if whole and len(alike) == len(pairs) else len(alike),
     )
@@ -160,15 +160,19 @@ def _alike(pairs: Iterable[Pair]) -> list[Pair]:
     most, _ = Counter(moments).most_common(1)[0]
     return [
         pair
-        for pair, found in zip(usable, moments, strict=True)
-        if found[0] >= most[0] and found[1] >= most[1]
+        for pair, executions in zip(usable, moments, strict=True)
+        if executions[0] >= most[0] and executions[1] >= most[1]
     ]
 
 
 def _values(pair: Pair, side: int) -> dict[ExecutionMoment, float]:
     """The value of each execution of one side, by what units measured together have in common."""
     sessions = (pair.before, pair.after)[side]
-    return {_moment(pair, side, one): one.value for session in sessions for one in session}
+    return {
+        _moment(pair, side, execution): execution.value
+        for session in sessions
+        for execution in session
+    }
 
 
 def _moment(pair: Pair, side: int, execution: CaseExecution) -> ExecutionMoment:
@@ -189,25 +193,23 @@ def _joined(pairs: Sequence[Pair]) -> Pair:
     from perfvcs.statistics.sessions import together
 
     first = min(pairs, key=lambda pair: sum(pair.executions))  # those that all of them have
-    keys = [
-        [_moment(first, side, one) for session in sessions for one in session]
-        for side, sessions in enumerate((first.before, first.after))
-    ]
-    tables = [[_values(pair, side) for pair in pairs] for side in (0, 1)]
-    sides = [
-        np.array([[table[key] for key in names] for table in rows])
-        for names, rows in zip(keys, tables, strict=True)
-    ]
+    sides = []
+    for side, sessions in enumerate((first.before, first.after)):
+        moments = [_moment(first, side, execution) for session in sessions for execution in session]
+        tables = [_values(pair, side) for pair in pairs]
+        sides.append(np.array([list(map(table.__getitem__, moments)) for table in tables]))
     total = together(*sides, rates=first.about.better == "higher")
-    before, after = (
-        tuple(tuple(replace(one, value=next(values)) for one in session) for session in sessions)
-        for sessions, values in (
-            (first.before, iter(total.baseline.tolist())),
-            (first.after, iter(total.target.tolist())),
-        )
-    )
-    return replace(
-        first, size=None, before=before, after=after, past=_together(pairs, total.shares.tolist())
+    before = _with_values(first.before, total.baseline.tolist())
+    after = _with_values(first.after, total.target.tolist())
+    past = _together(pairs, total.shares.tolist())
+    return replace(first, size=None, before=before, after=after, past=past)
+
+
+def _with_values(sessions: ExecutionsOfSessions, values: Iterable[float]) -> ExecutionsOfSessions:
+    """The executions with these values, in their order."""
+    rest = iter(values)
+    return tuple(
+        tuple(replace(execution, value=next(rest)) for execution in session) for session in sessions
     )
 
 
@@ -221,5 +223,5 @@ def _together(pairs: Sequence[Pair], shares: Sequence[float]) -> EarlierSessions
         list(zip(*(getattr(pair.past, name) for pair in pairs), strict=True))
         for name in ("means", "audits")
     ]
-    means, effects = (tuple(sum(map(mul, shares, row)) for row in each) for each in rows)
+    means, effects = (tuple(sum(map(mul, shares, row)) for row in columns) for columns in rows)
     return EarlierSessions(means, commits, effects)

@@ -45,7 +45,7 @@ class EarlierSessions(msgspec.Struct, frozen=True):
 
 
 def earlier_sessions(
-    measured: Iterable[Measured], known: dict[int, Centres] | None = None
+    measured: Iterable[Measured], centres_of: dict[int, Centres] | None = None
 ) -> dict[Unit, EarlierSessions]:
     """The history in profiles that are given in their order (by ancestry, or by time).
 
@@ -55,27 +55,27 @@ def earlier_sessions(
     and where a metric was redefined (another direction, say) its history begins anew. ``known``
     keeps the log-means of profiles, by the id of their summaries, from one call to the next.
     """
-    known = {} if known is None else known
+    centres_of = {} if centres_of is None else centres_of
     sessions: dict[tuple[str, str, str, str], list[tuple[Header, list[Summary]]]] = defaultdict(
         list
     )
-    for one in measured:
-        header = one.header
+    for profile in measured:
+        header = profile.header
         sessions[
             header.job.key, header.environment.fingerprint, header.collected.session, header.worker
-        ].append((header, one.summaries))
+        ].append((header, profile.summaries))
     means: dict[Unit, list[float]] = defaultdict(list)
     commits: dict[Unit, list[str]] = defaultdict(list)
     audits: dict[Unit, list[float]] = defaultdict(list)
     meant: dict[Unit, Metric] = {}
     for (series, environment, *_), members in sessions.items():
         members.sort(key=lambda member: member[0].design.version)
-        last, found = members[-1]
-        centres = _kept(known, series, environment, found)
+        last, summaries = members[-1]
+        centres = _kept(centres_of, series, environment, summaries)
         for unit, centre in centres.items():
-            about = last.metrics[unit.metric]
-            if meant.setdefault(unit, about) != about:
-                meant[unit] = about
+            meaning = last.metrics[unit.metric]
+            if meant.setdefault(unit, meaning) != meaning:
+                meant[unit] = meaning
                 for column in (means, commits, audits):
                     column.pop(unit, None)
             means[unit].append(centre)
@@ -86,29 +86,29 @@ def earlier_sessions(
             if header.commit == last.commit and header.dirty == last.dirty
         ]
         if twins:
-            for unit, centre in _kept(known, series, environment, twins[0]).items():
+            for unit, centre in _kept(centres_of, series, environment, twins[0]).items():
                 if unit in centres:
                     audits[unit].append(centres[unit] - centre)
     return {
-        unit: EarlierSessions(tuple(found), tuple(commits[unit]), tuple(audits[unit]))
-        for unit, found in means.items()
+        unit: EarlierSessions(tuple(values), tuple(commits[unit]), tuple(audits[unit]))
+        for unit, values in means.items()
     }
 
 
 def _kept(
-    known: dict[int, Centres], series: str, environment: str, summaries: list[Summary]
+    centres_of: dict[int, Centres], series: str, environment: str, summaries: list[Summary]
 ) -> Centres:
-    if id(summaries) not in known:
-        known[id(summaries)] = _centres(series, environment, summaries)
-    return known[id(summaries)]
+    if id(summaries) not in centres_of:
+        centres_of[id(summaries)] = _centres(series, environment, summaries)
+    return centres_of[id(summaries)]
 
 
 def _centres(series: str, environment: str, summaries: list[Summary]) -> Centres:
-    found: dict[Unit, float] = {}
+    centres: dict[Unit, float] = {}
     for summary in summaries:
         usable = [value for value in summary.medians if isfinite(value)]
         if usable and min(usable) > 0:
-            found[Unit(series, environment, summary.uid, summary.size, summary.metric)] = fmean(
+            centres[Unit(series, environment, summary.uid, summary.size, summary.metric)] = fmean(
                 map(log, usable)
             )
-    return found
+    return centres

@@ -58,13 +58,13 @@ def load(path: Path) -> list[Acceptance]:
 def read(path: Path) -> str:
     """The text of the file, empty where there is none; raises BadRegister."""
     try:
-        found = content(path, LARGEST_REGISTER + 1)
-        if len(found) > LARGEST_REGISTER:
+        data = content(path, LARGEST_REGISTER + 1)
+        if len(data) > LARGEST_REGISTER:
             raise BadRegister(
                 f"{path.name} has more than {LARGEST_REGISTER:,} bytes: restore it with `git"
                 f" checkout {path.name}`"
             )
-        return found.decode("utf-8-sig")  # some editors begin with a mark
+        return data.decode("utf-8-sig")  # some editors begin with a mark
     except FileNotFoundError:
         return ""
     except UnicodeDecodeError as error:
@@ -115,17 +115,19 @@ def add(path: Path, acceptances: Iterable[Acceptance]) -> None:
     UTF-8 can have.
     """
     text, new = read(path), list(acceptances)
-    kept = parse(text, path.name)
-    renewed = [one.id for one in kept if any(one.id == other.id for other in new)]
+    present = parse(text, path.name)
+    renewed = [
+        acceptance.id for acceptance in present if any(acceptance.id == other.id for other in new)
+    ]
     if renewed:
         shorter = _without(text, renewed, path.name)
-        text, kept = shorter.text, shorter.left
+        text, present = shorter.text, shorter.left
     text = text.rstrip("\r\n") + "\n" if text.strip() else TOP
     # below a heading of somebody's own the usual form would belong to it
     for form in (table, _headed):
         whole = "\n".join([text, *map(form, new)])
         try:
-            fits = parse(whole, path.name) == [*kept, *new]
+            fits = parse(whole, path.name) == [*present, *new]
         except BadRegister:
             fits = False
         if fits:
@@ -144,14 +146,12 @@ def remove(path: Path, ids: Sequence[str]) -> list[Acceptance]:
     Raises UsageError if there is no such id.
     """
     text = read(path)
-    known = parse(text, path.name)
+    present = parse(text, path.name)
     for name in ids:
-        if all(one.id != name for one in known):
-            hint = (
-                nearest(name, dict.fromkeys(one.id for one in known))
-                if known
-                else f"; {path.name} has none"
-            )
+        if all(acceptance.id != name for acceptance in present):
+            hint = f"; {path.name} has none"
+            if present:
+                hint = nearest(name, dict.fromkeys(acceptance.id for acceptance in present))
             raise UsageError(f"nothing is accepted as `{name}`{hint}")
     shorter = _without(text, ids, path.name)
     _replace(path, shorter.text)
@@ -206,25 +206,27 @@ def _without(text: str, ids: Sequence[str], name: str) -> _Shortened:
 
     Raises BadRegister if their lines cannot be separated from the others.
     """
-    starts = tuple(f"{_key(one)}." for one in ids)
-    kept: list[str] = []
+    starts = tuple(f"{_key(acceptance_id)}." for acceptance_id in ids)
+    lines: list[str] = []
     above: list[str] = []  # comments that may belong to what follows
     cut = False
     for line in _LINE.findall(text):
         if line.startswith(starts):
             # a comment at the top that no empty line parts from the first entry is the file's own
-            kept, above, cut = kept if kept else above, [], True
+            lines, above, cut = lines if lines else above, [], True
         elif line.startswith("#"):
             above.append(line)
-        elif line.strip() or above or not cut or (kept and kept[-1].strip()):
-            kept += [*above, line]
+        elif line.strip() or above or not cut or (lines and lines[-1].strip()):
+            lines += [*above, line]
             above, cut = [], False
-    left = "".join([*kept, *above])
+    left = "".join([*lines, *above])
     before = parse(text, name)
-    expected = [one for one in before if one.id not in ids]
+    expected = [acceptance for acceptance in before if acceptance.id not in ids]
     with suppress(BadRegister):
         if parse(left, name) == expected:
-            return _Shortened(left, expected, [one for one in before if one.id in ids])
+            return _Shortened(
+                left, expected, [acceptance for acceptance in before if acceptance.id in ids]
+            )
     raise BadRegister(
         f"{name} was edited so that its entries cannot be separated: remove it by hand"
     )
@@ -260,12 +262,12 @@ def _acceptance(key: str, value: Any, name: str) -> Acceptance:
     try:
         if "id" in value:
             raise BadRegister(f"{where}: there is no key `id`: every key begins with the id")
-        found = msgspec.convert(value | {"id": key}, Acceptance)
+        acceptance = msgspec.convert(value | {"id": key}, Acceptance)
     except msgspec.ValidationError as error:
         raise BadRegister(f"{where}: {_explain(str(error))}") from None
-    if problem := _problem(found):
+    if problem := _problem(acceptance):
         raise BadRegister(f"{where}: {problem}")
-    return found
+    return acceptance
 
 
 def _problem(acceptance: Acceptance) -> str:
@@ -287,8 +289,8 @@ def _explain(message: str) -> str:
     text, _, place = message.partition(" - at ")
     where = f"{place.strip('`').removeprefix('$.')}: " if place else ""
     if unknown := re.search(r"unknown field `(.*)`", text):
-        known = [name for name in Acceptance.__struct_fields__ if name != "id"]
-        return f"there is no key `{unknown[1]}`{nearest(unknown[1], known)}"
+        keys = [name for name in Acceptance.__struct_fields__ if name != "id"]
+        return f"there is no key `{unknown[1]}`{nearest(unknown[1], keys)}"
     if missing := re.search(r"missing required field `(.*)`", text):
         return f"`{missing[1]}` is missing"
     text = re.sub(

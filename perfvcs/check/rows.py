@@ -63,7 +63,9 @@ def points(case: Case) -> tuple[CasePoints, CasePoints]:
     from perfvcs.statistics.regression.condensed import warm
     from perfvcs.statistics.sessions import adjusted, far_apart
 
-    tables = [[case.rows.table(one, case.uid) for one in side] for side in case.chosen.sides]
+    tables: list[list[UnitTable]] = []
+    for measured_side in case.chosen.sides:
+        tables.append([case.rows.table(measured, case.uid) for measured in measured_side])
     single = all((table.binary == table.binary[:1]).all() for side in tables for table in side)
     columns = []
     for number, side in enumerate(tables):
@@ -92,16 +94,14 @@ def points(case: Case) -> tuple[CasePoints, CasePoints]:
     on[sided, code] = True
     sides = []
     for number in (0, 1):
-        kept = on[0] & on[1] if case.chosen.paired else on[number]
-        rows = (sided == number) & kept[code]
-        numbers = np.cumsum(kept) - 1
-        turns = (
-            _turns(case.chosen.sides[number], tables[number], keys[kept], single=single)
-            if case.chosen.paired
-            else None
-        )
+        counted = on[0] & on[1] if case.chosen.paired else on[number]
+        rows = (sided == number) & counted[code]
+        numbers = np.cumsum(counted) - 1
+        turns = None
+        if case.chosen.paired:
+            turns = _turns(case.chosen.sides[number], tables[number], keys[counted], single=single)
         sides.append(
-            CasePoints(size[rows], value[rows], numbers[code[rows]], keys[kept, :2], turns=turns)
+            CasePoints(size[rows], value[rows], numbers[code[rows]], keys[counted, :2], turns=turns)
         )
     return sides[0], sides[1]
 
@@ -118,12 +118,12 @@ def _turns(
     """
     import numpy as np
 
-    found = []
+    places = []
     for profile, build, number in executions.tolist():
         binary = tables[profile].binary
-        known = int(binary[0]) if single and len(binary) else build
-        found.append(measured[profile].turns.get((known, number), -1))
-    return np.array(found, dtype=np.int64)
+        numbered = int(binary[0]) if single and len(binary) else build
+        places.append(measured[profile].turns.get((numbered, number), -1))
+    return np.array(places, dtype=np.int64)
 
 
 def _levels(
@@ -180,8 +180,8 @@ def _ranked(column: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
         return distinct, place.astype(np.int64)
     there = np.zeros(most - least + 1, dtype=bool)
     there[column - least] = True
-    found = np.cumsum(there) - 1
-    return np.flatnonzero(there) + least, found[column - least]
+    places = np.cumsum(there) - 1
+    return np.flatnonzero(there) + least, places[column - least]
 
 
 @dataclass(frozen=True)
@@ -217,9 +217,13 @@ class ProfileRows:
 
     def prepare(self, wanted: Iterable[Measured]) -> None:
         """Read what will be asked for in one go."""
-        missing = {id(one): one for one in wanted if id(one) not in self._given and one.header.path}
+        missing = {
+            id(measured): measured
+            for measured in wanted
+            if id(measured) not in self._given and measured.header.path
+        }
         if missing and self._read:
-            profiles = self._read([one.header for one in missing.values()])
+            profiles = self._read([measured.header for measured in missing.values()])
             self._given |= zip(missing, profiles, strict=True)
 
     def table(self, measured: Measured, uid: str) -> UnitTable:
@@ -263,20 +267,22 @@ class _Opened:
     def summarised(cls, measured: Measured) -> _Opened:
         """The summaries in place of rows: a row per execution and metric."""
         rows = Resources(
-            names=list(dict.fromkeys(found.uid for found in measured.summaries)), size=[], binary=[]
+            names=list(dict.fromkeys(summary.uid for summary in measured.summaries)),
+            size=[],
+            binary=[],
         )
         rows.metrics = {name: [] for name in measured.header.metrics}
         numbers = {name: number for number, name in enumerate(rows.names)}
         assert rows.size is not None
         assert rows.binary is not None
-        for found in measured.summaries:
-            for (binary, execution), value in zip(found.places, found.medians, strict=True):
-                rows.uid.append(numbers[found.uid])
+        for summary in measured.summaries:
+            for (binary, execution), value in zip(summary.places, summary.medians, strict=True):
+                rows.uid.append(numbers[summary.uid])
                 rows.execution.append(execution)
                 rows.binary.append(binary)
-                rows.size.append(found.size)
+                rows.size.append(summary.size)
                 for name, column in rows.metrics.items():
-                    column.append(value if name == found.metric else None)
+                    column.append(value if name == summary.metric else None)
         header = measured.header
         return cls(
             Profile(

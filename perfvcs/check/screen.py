@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -49,21 +49,21 @@ def screen(
     ``following`` is what to do next, a sentence each, ``why`` the reason for comparing these two.
     Details are left out first, then changes and jobs from the least important on.
     """
-    said = brief(report, causes)
-    most = BESIDE_CRITERIA if said.criteria else SENTENCE
+    parts = brief(report, causes)
+    most = BESIDE_CRITERIA if parts.criteria else SENTENCE
     top = _cut(
-        wrap(f"{_title(report, why)}: {said.sentence}", width, subsequent_indent="  "), most, width
+        wrap(f"{_title(report, why)}: {parts.sentence}", width, subsequent_indent="  "), most, width
     )
-    crowded = said.criteria and len(said.rest) + len(following) > MOST_LONG_TEXTS
+    crowded = parts.criteria and len(parts.rest) + len(following) > MOST_LONG_TEXTS
     notes = _notes(report, 0 if crowded else NOTES)
-    texts = [*said.rest, *notes, *following]
+    texts = [*parts.rest, *notes, *following]
     ending = _ending(report, texts, CLOSING if len(texts) <= MOST_LONG_TEXTS else 1, width)
-    criteria = FEWEST if said.criteria else 0
+    criteria = FEWEST if parts.criteria else 0
     if len(top) + criteria + BODY + len(ending) + BLANKS > SCREEN_LINES:
         ending = _ending(report, texts, 1, width)
     room = SCREEN_LINES - len(top) - len(ending) - BODY
-    top += _cut(_criteria(said, width), max(FEWEST, min(MOST, room)), width)
-    body = _listed(said, SCREEN_LINES - len(top) - len(ending) - BLANKS, width)
+    top += _cut(_criteria(parts, width), max(FEWEST, min(MOST, room)), width)
+    body = _listed(parts, SCREEN_LINES - len(top) - len(ending) - BLANKS, width)
     return "\n".join([*top, "", *body, *([""] if body else []), *ending])
 
 
@@ -71,11 +71,10 @@ def _notes(report: Report, most: int) -> list[str]:
     """The first notes on jobs, at most so many."""
     notes = [f"note: {shorten(note, NAME_WIDTH)}" for note in report.notes]
     left_out = len(notes) - most
-    more = (
-        [f"note: {counted(left_out, 'more note' if most else 'note')}: perf check -v"]
-        if left_out > 0
-        else []
-    )
+    more = []
+    if left_out > 0:
+        noun = "more note" if most else "note"
+        more = [f"note: {counted(left_out, noun)}: perf check -v"]
     return [*filter(None, [untouched(report)]), *notes[:most], *more]
 
 
@@ -95,22 +94,20 @@ def _ending(report: Report, texts: Sequence[str], most: int, width: int) -> list
 
 def lead(report: Report, *, why: str = "", width: int = COLUMNS) -> list[str]:
     """The sentence and the jobs, which precede a complete list; ``why`` as in ``screen``."""
-    said = brief(report, whole=True)
-    lines = [line for job in said.jobs for line in _rows(job, width).all]
+    parts = brief(report, whole=True)
+    lines = [line for job in parts.jobs for line in _rows(job, width).all]
     top = [
-        *wrap(f"{_title(report, why)}: {said.sentence}", width, subsequent_indent="  "),
-        *_criteria(said, width),
+        *wrap(f"{_title(report, why)}: {parts.sentence}", width, subsequent_indent="  "),
+        *_criteria(parts, width),
     ]
     return [*top, "", *lines, *([""] if lines else [])]
 
 
-def _criteria(said: Brief, width: int) -> list[str]:
-    """By what it was judged, below the sentence."""
-    return (
-        wrap(f"{said.criteria}.", width, initial_indent="  ", subsequent_indent="  ")
-        if said.criteria
-        else []
-    )
+def _criteria(parts: Brief, width: int) -> list[str]:
+    """What it was judged by, below the sentence."""
+    if not parts.criteria:
+        return []
+    return wrap(f"{parts.criteria}.", width, initial_indent="  ", subsequent_indent="  ")
 
 
 def _title(report: Report, why: str) -> str:
@@ -132,16 +129,17 @@ class ScreenLines(msgspec.Struct, frozen=True):
         return [*self.needs, *self.details]
 
 
-def _listed(said: Brief, room: int, width: int) -> list[str]:
+def _listed(parts: Brief, room: int, width: int) -> list[str]:
     """The jobs and the changes in that many lines: first what each needs, then details if there is
     room, those of changes first.
     """
-    names = iter(apart([line.name for line in (*said.jobs, *said.changes)], NAME_COLUMNS))
-    jobs, changes = (
-        [_rows(msgspec.structs.replace(line, name=next(names)), width) for line in lines]
-        for lines in (said.jobs, said.changes)
-    )
-    hidden, left_out = said.hidden, said.left_out
+    names = iter(apart([line.name for line in (*parts.jobs, *parts.changes)], NAME_COLUMNS))
+
+    def rows_of(briefs: Iterable[BriefLine]) -> list[ScreenLines]:
+        return [_rows(msgspec.structs.replace(line, name=next(names)), width) for line in briefs]
+
+    jobs, changes = rows_of(parts.jobs), rows_of(parts.changes)
+    hidden, left_out = parts.hidden, parts.left_out
     while (left := room - _height(jobs, changes, hidden, left_out)) < 0 and len(jobs) + len(
         changes
     ) > 1:
@@ -150,21 +148,18 @@ def _listed(said: Brief, room: int, width: int) -> list[str]:
         else:
             changes, left_out = changes[:-1], left_out + 1
     shown: list[list[str]] = []
-    for rows in (*changes, *jobs):
-        shown.append([*rows.needs, *rows.details[: max(0, left)]])
-        left -= len(shown[-1]) - len(rows.needs)
-    found = [line for lines in shown[len(changes) :] for line in lines]
-    found += [f"{INDENT}and {counted(hidden, 'other job')}"] if hidden else []
-    found += [""] if found and changes else []
-    found += [line for lines in shown[: len(changes)] for line in lines]
-    return [
-        *found,
-        *(
-            [f"{INDENT}and {counted(left_out, 'more benchmark')} that moved: perf check -v"]
-            if left_out
-            else []
-        ),
-    ]
+    for item in (*changes, *jobs):
+        shown.append([*item.needs, *item.details[: max(0, left)]])
+        left -= len(shown[-1]) - len(item.needs)
+    lines = [line for rows in shown[len(changes) :] for line in rows]
+    if hidden:
+        lines.append(f"{INDENT}and {counted(hidden, 'other job')}")
+    if lines and changes:
+        lines.append("")
+    lines += [line for rows in shown[: len(changes)] for line in rows]
+    if left_out:
+        lines.append(f"{INDENT}and {counted(left_out, 'more benchmark')} that moved: perf check -v")
+    return lines
 
 
 def _height(

@@ -45,10 +45,10 @@ def text(report: Report, *, width: int = COLUMNS, following: Sequence[str] = ())
     for name, changes in grouped(
         change for change in report.changes if change.accepted is None
     ).items():
-        known = ids(report, changes)
-        listed = (
-            wrap(known, width, initial_indent=INDENT, subsequent_indent=INDENT) if known else []
-        )
+        acceptable_ids = ids(report, changes)
+        listed = []
+        if acceptable_ids:
+            listed = wrap(acceptable_ids, width, initial_indent=INDENT, subsequent_indent=INDENT)
         lines += [
             *wrap(name, width, subsequent_indent="    "),
             *_benchmark(changes, several, width),
@@ -131,10 +131,10 @@ def tally(changes: Iterable[Change]) -> dict[str, int]:
     """How many changes have each word that occurs, in the order of ``VERDICT_WORDS``; the accepted
     ones apart and last.
     """
-    found = Counter(
+    counts = Counter(
         "accepted" if change.accepted is not None else change.word for change in changes
     )
-    return {word: found[word] for word in (*VERDICT_WORDS, "accepted") if word in found}
+    return {word: counts[word] for word in (*VERDICT_WORDS, "accepted") if word in counts}
 
 
 def summary(report: Report) -> str:
@@ -144,8 +144,8 @@ def summary(report: Report) -> str:
 
 def settlement(comparisons: Iterable[Change]) -> str:
     """``9 of 12 comparisons settled``."""
-    found = [change.settled for change in comparisons]
-    return f"{sum(found)} of {counted(len(found), 'comparison')} settled"
+    settled = [change.settled for change in comparisons]
+    return f"{sum(settled)} of {counted(len(settled), 'comparison')} settled"
 
 
 def title(report: Report) -> str:

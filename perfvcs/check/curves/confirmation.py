@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 
 # pairs, below which they have fewer degrees of freedom than they save variance
 FEWEST_CONFIRMING = 5
-SMALLEST_MULTIPLE = 10.0
+SMALLEST_MULTIPLE = 10.0  # times the values of the other side
 FEWEST_IN_A_ROW = 3  # sizes in a row: a pause of the machine hits one
 SHARE_OF_SIZES = 0.75  # of the sizes there must show it
-TENTH = 10
 ORDER_R2 = 0.98  # r2 from which the order of a model is named
 # times as far from the values as its own model must be what an added error explains: that has more
 # coefficients,
@@ -47,10 +46,10 @@ def borne_out(sides: Sides, error: Callable[[Floats], Floats]) -> float:
 
     from perfvcs.statistics import difference
 
-    found = lines(sides) if min(sides.executions) > 1 else None
-    if found is None or min(found.counts) < 2:
+    both_lines = lines(sides) if min(sides.executions) > 1 else None
+    if both_lines is None or min(both_lines.counts) < 2:
         return 0.0
-    first, second = along(found, error)
+    first, second = along(both_lines, error)
     if not (np.isfinite(first).all() and np.isfinite(second).all()):
         return 0.0
     paired = sides.case.chosen.paired and len(first) >= FEWEST_CONFIRMING
@@ -88,7 +87,7 @@ def multiple(lines: ExecutionLines) -> int:
     sizes, baseline, target = _ranges(lines)
     if len(sizes) < FEWEST_IN_A_ROW:
         return 0
-    end = max(FEWEST_IN_A_ROW, len(sizes) // TENTH)
+    end = max(FEWEST_IN_A_ROW, len(sizes) // 10)
     for sign, (below, above) in ((1, (baseline, target)), (-1, (target, baseline))):
         values = np.abs(lines.rows[0 if sign > 0 else 1].value)
         least = values[values > 0].min(initial=np.inf)
@@ -107,8 +106,8 @@ def _ranges(lines: ExecutionLines) -> _Ranges:
     both = np.intersect1d(lines.rows[0].size, lines.rows[1].size)
     sides = []
     for rows in lines.rows:
-        kept = np.isin(rows.size, both)
-        value, place = rows.value[kept], np.searchsorted(both, rows.size[kept])
+        shared = np.isin(rows.size, both)
+        value, place = rows.value[shared], np.searchsorted(both, rows.size[shared])
         low, high = np.full(len(both), np.inf), np.full(len(both), -np.inf)
         np.minimum.at(low, place, value)
         np.maximum.at(high, place, value)
@@ -139,8 +138,8 @@ def replaced(fits: FittedCurves, number: int, curve: Curve) -> bool:
     with np.errstate(all="ignore"):
         curves = np.stack([models[side], models[1 - side] + error, measured[1 - side] + error])
         away = np.abs(curves / measured[side] - 1)
-    known = np.isfinite(away).all(axis=0)
-    if not known.any():
+    finite_sizes = np.isfinite(away).all(axis=0)
+    if not finite_sizes.any():
         return False
-    own, *added = away[:, known].mean(axis=1).tolist()
-    return bool(min(added) >= max(SMALLEST_SHARE, FARTHER * own))
+    own_distance, *added = away[:, finite_sizes].mean(axis=1).tolist()
+    return bool(min(added) >= max(SMALLEST_SHARE, FARTHER * own_distance))

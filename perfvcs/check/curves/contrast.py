@@ -74,11 +74,10 @@ class EffectCase:
                 sides.case.calls
                 or min(float(side.value.min()) for side in (sides.baseline, sides.target)) >= 0
             )
-            return (
-                max(-1.0 if above else -inf, difference / (1 - difference / 2))
-                if 2 - difference > NEGLIGIBLE_SHARE
-                else inf
-            )
+            if 2 - difference > NEGLIGIBLE_SHARE:
+                least = -1.0 if above else -inf
+                return max(least, difference / (1 - difference / 2))
+            return inf
         return expm1(difference) if abs(difference) <= LARGEST_EXPONENT else inf
 
     @property
@@ -103,13 +102,13 @@ class EffectCase:
         sizes, on either side.
         """
         low, high = self.lines.ends
-        found = []
+        levels = []
         for size, value, _, _, share in self.lines.rows:
             level = value if self.lines.logarithmic else share
-            found += [
+            levels += [
                 float(level[there].mean()) for there in (size <= low, size >= high) if there.any()
             ]
-        return min(found, default=0.0)
+        return min(levels, default=0.0)
 
     @property
     def bound(self) -> float:
@@ -205,11 +204,8 @@ class Contrast:
 
         def likely(number: int) -> tuple[bool, bool, float]:
             theta, half = abs(self.theta[number]), self._half(number)
-            return (
-                self.tells(bar, number),
-                theta >= bar,
-                0.0 if theta > half else theta / half if half > 0 else 0.0,
-            )
+            nearness = theta / half if half > 0 and not theta > half else 0.0
+            return self.tells(bar, number), theta >= bar, nearness
 
         return max((1, 0, 2), key=likely)
 
@@ -252,19 +248,12 @@ def contrasts(
     buckets: dict[tuple[bool, bool, int, int], list[int]] = defaultdict(list)
     for number, (lines, paired, _) in enumerate(members):
         buckets[paired, lines.later is not None, *lines.counts].append(number)
-    found: dict[int, Contrast] = {}
+    contrast_of: dict[int, Contrast] = {}
     for (paired, *_), numbers in buckets.items():
-        found |= zip(
-            numbers,
-            _bucket(
-                [members[number] for number in numbers],
-                paired=paired,
-                confidence=confidence,
-                alpha=alpha,
-            ),
-            strict=True,
-        )
-    return [found[number] for number in range(len(members))]
+        bucket = [members[number] for number in numbers]
+        alike = _bucket(bucket, paired=paired, confidence=confidence, alpha=alpha)
+        contrast_of |= zip(numbers, alike, strict=True)
+    return [contrast_of[number] for number in range(len(members))]
 
 
 def _bucket(
@@ -276,35 +265,41 @@ def _bucket(
 ) -> list[Contrast]:
     import numpy as np
 
-    lines = [one for one, *_ in members]
-    first, second = np.stack([one.first for one in lines]), np.stack([one.second for one in lines])
+    lines = [member for member, *_ in members]
+    first, second = (
+        np.stack([member.first for member in lines]),
+        np.stack([member.second for member in lines]),
+    )
     m, k = first.shape[1], second.shape[1]
     between = [
-        None if paired or not one.logarithmic else _between(past, one) for one, _, past in members
+        None if paired or not member.logarithmic else _between(past, member)
+        for member, _, past in members
     ]
     if paired:
-        later = [one.later for one in lines if one.later is not None]
+        later = [member.later for member in lines if member.later is not None]
         whole = _in_turns(first, second, later, confidence, alpha)
     else:
         whole = _apart(first, second, between, confidence, alpha)
     veto = max(VETO, smallest(m) if paired else smallest(m, k))
-    found = []
-    for number, (one, spread) in enumerate(zip(lines, between, strict=True)):
+    contrasts = []
+    for number, (member, spread) in enumerate(zip(lines, between, strict=True)):
         theta, low, high, error = (
-            (float(column[0][number]), float(column[1][number]), float(column[2][number]))
-            for column in (
-                [getattr(part, name) for part in whole.parts]
-                for name in ("estimate", "low", "high", "error")
-            )
+            _of_parts(whole.parts, name, number) for name in ("estimate", "low", "high", "error")
         )
-        order = order_of(one.later, known=one.builds or not paired)
+        order = order_of(member.later, alternating=member.builds or not paired)
         chances = float(whole.p[number]), float(whole.permuted[number])
-        found.append(
+        contrasts.append(
             Contrast(
                 theta, low, high, error, *chances, veto, float(whole.widest[number]), spread, order
             )
         )
-    return found
+    return contrasts
+
+
+def _of_parts(parts: Sequence[Difference], name: str, number: int) -> tuple[float, float, float]:
+    """A field of the differences at the ``CONTRAST_COLUMNS``, of one curve."""
+    first, second, third = (float(getattr(part, name)[number]) for part in parts)
+    return first, second, third
 
 
 def _in_turns(
@@ -336,9 +331,9 @@ def _in_turns(
     promising = np.flatnonzero(p <= alpha)
     if len(promising):
         permuted[promising] = huber.chance(
-            np.stack([one.free[promising] for one in shifts], axis=2)
+            np.stack([shift.free[promising] for shift in shifts], axis=2)
         )
-    vetoed = np.any([one.drawn for one in shifts], axis=0) & (
+    vetoed = np.any([shift.drawn for shift in shifts], axis=0) & (
         permuted > max(VETO, smallest(first.shape[1]))
     )
     widest = np.max(
@@ -350,7 +345,9 @@ def _in_turns(
     )
     if vetoed.any():
         plain = [difference.paired(*columns[part], confidence) for part in CONTRAST_COLUMNS]
-        parts = [period.chosen(vetoed, one, other) for one, other in zip(plain, parts, strict=True)]
+        parts = [
+            period.chosen(vetoed, whole, bent) for whole, bent in zip(plain, parts, strict=True)
+        ]
     return _Contrasted(parts, p, permuted, widest)
 
 
@@ -369,18 +366,16 @@ def _together(first: Floats, second: Floats, shifts: Sequence[huber.Shift]) -> F
         removed, hotelling(none, away, paired=True, lost=1), hotelling(none, away, paired=True)
     )
     plain: Floats = hotelling(first[..., :2], second[..., :2], paired=True) if lopsided.any() else p
-    found: Floats = np.where(lopsided, np.fmax(p, plain), p)
-    return found
+    largest: Floats = np.where(lopsided, np.fmax(p, plain), p)
+    return largest
 
 
 def _least(parts: Sequence[Difference]) -> Floats:
     """The p of the parts tested one by one."""
     import numpy as np
 
-    found: Floats = np.minimum(
-        1.0, len(CONTRAST_COLUMNS) * np.min([part.p for part in parts], axis=0)
-    )
-    return found
+    p: Floats = np.minimum(1.0, len(CONTRAST_COLUMNS) * np.min([part.p for part in parts], axis=0))
+    return p
 
 
 def _apart(
@@ -397,15 +392,15 @@ def _apart(
 
     from perfvcs.statistics.period import hotelling
 
-    extra = np.array([2 * one.variance if one else 0.0 for one in between])
-    free = np.array([one.df if one else 1.0 for one in between])
+    extra = np.array([2 * spread.variance if spread else 0.0 for spread in between])
+    free = np.array([spread.df if spread else 1.0 for spread in between])
     parts = [
         difference.welch(first[..., part], second[..., part], confidence, extra, free)
         for part in CONTRAST_COLUMNS
     ]
     p, lines = _least(parts), (first[..., :2], second[..., :2])
     if min(first.shape[1], second.shape[1]) >= FEWEST_CONTRASTED:
-        p = np.where(np.array([one is None for one in between]), hotelling(*lines), p)
+        p = np.where(np.array([spread is None for spread in between]), hotelling(*lines), p)
     permuted = np.full(len(first), np.nan)
     promising = np.flatnonzero(p <= alpha)
     if len(promising):
@@ -424,5 +419,7 @@ def _between(pasts: Sequence[EarlierSessions], lines: ExecutionLines) -> session
         float(side[:, 0].var(ddof=1)) / len(side) if len(side) > 1 else 0.0
         for side in (lines.first, lines.second)
     )
-    known = [sessions.between(past.means, past.commits, within) for past in pasts]
-    return max((one for one in known if one), key=lambda one: one.variance, default=None)
+    spreads = [sessions.between(past.means, past.commits, within) for past in pasts]
+    return max(
+        (spread for spread in spreads if spread), key=lambda spread: spread.variance, default=None
+    )

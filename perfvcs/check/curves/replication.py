@@ -76,10 +76,10 @@ def levelled(points: CasePoints) -> SizeMeans:
     level = np.ones(points.executions)
     for _ in range(MOST_ROUNDS):
         usual = np.bincount(points.execution, mean[place] * weight, points.executions)
-        found = np.bincount(points.execution, points.value * weight, points.executions) / np.where(
-            usual > 0, usual, 1.0
-        )
-        level = np.where((rows >= FEWEST_LEVEL_ROWS) & (found > 0), found, 1.0)
+        relative = np.bincount(
+            points.execution, points.value * weight, points.executions
+        ) / np.where(usual > 0, usual, 1.0)
+        level = np.where((rows >= FEWEST_LEVEL_ROWS) & (relative > 0), relative, 1.0)
         level /= (level * share).sum() / share.sum()
         level = np.where(np.abs(level - 1) <= ROUNDING, 1.0, level)
         mean = np.bincount(place, points.value / level[points.execution] * weight) / count
@@ -156,35 +156,37 @@ def lines(sides: Sides) -> ExecutionLines | None:
     expected = _expected(points, z, values)
     if expected is None:
         return None
-    kept = [np.isfinite(part) for part in expected]
-    shares = [np.exp(part) for part in expected] if logarithmic else _shares(expected, kept)
-    centre = float(np.concatenate([part[here] for part, here in zip(z, kept, strict=True)]).mean())
-    ends = _ends(points, kept)
-    found = []
+    finite = [np.isfinite(part) for part in expected]
+    shares = [np.exp(part) for part in expected] if logarithmic else _shares(expected, finite)
+    centre = float(
+        np.concatenate([part[here] for part, here in zip(z, finite, strict=True)]).mean()
+    )
+    ends = _ends(points, finite)
+    distances = []
     for side, along, value, level, share, here in zip(
-        points, z, values, expected, shares, kept, strict=True
+        points, z, values, expected, shares, finite, strict=True
     ):
         away = (value - level)[here] / (1.0 if logarithmic else share[here])
         away[np.abs(away) <= DISTANCE_ROUNDING * max(1.0, float(np.abs(value).max()))] = 0.0
         line = _lines(along[here] - centre, away, side.execution[here], side.executions)
         tails = side.size[here] <= ends[0], side.size[here] >= ends[1]
-        found.append(_with_ends(line, along[here] - centre, away, side.execution[here], tails))
+        distances.append(_with_ends(line, along[here] - centre, away, side.execution[here], tails))
     groups = points[0].builds, points[1].builds
-    known = [np.isfinite(part).all(axis=1) for part in found]
+    usable = [np.isfinite(part).all(axis=1) for part in distances]
     if sides.case.chosen.paired:
-        known = [known[0] & known[1]] * 2
-    if not all(part.any() for part in known):
+        usable = [usable[0] & usable[1]] * 2
+    if not all(part.any() for part in usable):
         return None
     several = any(
         (group[:, 1] != group[0, 1]).any()
         and len(np.unique(group, axis=0)) > len(np.unique(group[:, 0]))
         for group in groups
     )
-    members = np.flatnonzero(known[0]), np.flatnonzero(known[1])
+    members = np.flatnonzero(usable[0]), np.flatnonzero(usable[1])
     both = groups[0][members[0]], groups[1][members[1]]
     counted = [
         _counted(part[here], group, builds=several)
-        for part, here, group in zip(found, members, both, strict=True)
+        for part, here, group in zip(distances, members, both, strict=True)
     ]
     rows = [
         ExpectedRows(
@@ -194,7 +196,7 @@ def lines(sides: Sides) -> ExecutionLines | None:
             (share if logarithmic else level)[here],
             share[here],
         )
-        for side, level, share, here in zip(points, expected, shares, kept, strict=True)
+        for side, level, share, here in zip(points, expected, shares, finite, strict=True)
     ]
     later = _later(sides, members) if sides.case.chosen.paired and not several else None
     return ExecutionLines(
@@ -212,8 +214,8 @@ def _later(
     if first is None or second is None:
         return None
     before, after = first[members[0]], second[members[1]]
-    known = ((before >= 0) & (after >= 0) & (before != after)).all()
-    return after > before if known else None
+    in_order = ((before >= 0) & (after >= 0) & (before != after)).all()
+    return after > before if in_order else None
 
 
 def coefficients(lines: ExecutionLines, kind: str, *, through: bool) -> tuple[Floats, Floats]:
@@ -258,36 +260,37 @@ def along(lines: ExecutionLines, error: Callable[[Floats], Floats]) -> tuple[Flo
     return sides[0], sides[1]
 
 
-def _shares(expected: tuple[Floats, Floats], kept: Sequence[NDArray[np.bool_]]) -> list[Floats]:
+def _shares(expected: tuple[Floats, Floats], finite: Sequence[NDArray[np.bool_]]) -> list[Floats]:
     """How far the common curve is from 0 at each row, where all of it is above 0; else at least a
     share of what it is on average.
     """
     import numpy as np
 
-    every = np.concatenate([level[here] for level, here in zip(expected, kept, strict=True)])
+    every = np.concatenate([level[here] for level, here in zip(expected, finite, strict=True)])
     least = 0.0 if (every > 0).all() else LEAST_DISTANCE * float(np.abs(every).mean()) or 1.0
     return [np.maximum(np.abs(level), least) for level in expected]
 
 
 def _ends(
-    points: tuple[CasePoints, CasePoints], kept: Sequence[NDArray[np.bool_]]
+    points: tuple[CasePoints, CasePoints], finite: Sequence[NDArray[np.bool_]]
 ) -> tuple[float, float]:
     """Up to which size, and from which on, a tenth of the sizes lies, and of the values: a tenth of
     the sizes may hold few of these.
     """
     import numpy as np
 
-    size = np.concatenate([side.size[here] for side, here in zip(points, kept, strict=True)])
+    size = np.concatenate([side.size[here] for side, here in zip(points, finite, strict=True)])
     weights = [np.ones(len(side.size)) if side.weight is None else side.weight for side in points]
     distinct, place = np.unique(size, return_inverse=True)
     count = np.bincount(
-        place, np.concatenate([one[here] for one, here in zip(weights, kept, strict=True)])
+        place, np.concatenate([weight[here] for weight, here in zip(weights, finite, strict=True)])
     )
     tenth = max(1, len(distinct) // TENTH)
     # so many sizes have, where all are as frequent
     enough = count.sum() * tenth / max(len(distinct), tenth * TENTH)
     low, high = (
-        max(tenth - 1, int(np.searchsorted(np.cumsum(one), enough))) for one in (count, count[::-1])
+        max(tenth - 1, int(np.searchsorted(np.cumsum(counts), enough)))
+        for counts in (count, count[::-1])
     )
     return float(distinct[low]), float(distinct[-1 - high])
 

@@ -73,7 +73,7 @@ class Sides:
 
     @cached_property
     def levelled(self) -> tuple[SizeMeans, SizeMeans]:
-        """The same with the executions at one level."""
+        """As ``grouped``, with the executions brought to one level."""
         return levelled(self.baseline), levelled(self.target)
 
     @cached_property
@@ -226,15 +226,15 @@ def share(cases: Iterable[Case]) -> tuple[list[Sides], list[Change]]:
     """
     wanted = [case for case in cases if not case.counters]
     prepare(wanted)
-    found: list[Sides] = []
+    shared: list[Sides] = []
     decided: list[Change] = []
     for case in wanted:
-        one = _share(case)
-        if isinstance(one, Sides):
-            found.append(one)
+        sides = _share(case)
+        if isinstance(sides, Sides):
+            shared.append(sides)
         else:
-            decided.append(one)
-    return found, decided
+            decided.append(sides)
+    return shared, decided
 
 
 def fitted(sides: Sequence[Sides], rule: ChoiceRule = "aicc") -> FittedCurves:
@@ -257,13 +257,13 @@ def fitted(sides: Sequence[Sides], rule: ChoiceRule = "aicc") -> FittedCurves:
     with np.errstate(all="ignore"):
         for side in (0, 1):
             if rule == "r2":
-                points = [(one.baseline, one.target)[side] for one in sides]
-                (size, value), group = _stacked([(one.size, one.value) for one in points])
+                points = [(pair.baseline, pair.target)[side] for pair in sides]
+                (size, value), group = _stacked([(pair.size, pair.value) for pair in points])
                 choices.append(
                     choose(fit(size, value, group, groups=len(sides), models=MODELS), rule)
                 )
             else:
-                (size, value, count), group = _stacked([one.levelled[side] for one in sides])
+                (size, value, count), group = _stacked([pair.levelled[side] for pair in sides])
                 choices.append(described(size, value, count, group, groups=len(sides))[0])
     return FittedCurves(
         sides, choices[0], choices[1], PUBLISHED if rule == "r2" else CURVE_KINDS, rule != "r2"
@@ -276,28 +276,28 @@ def _share(case: Case) -> Sides | Change:
     sides = points(case)
     if not all(len(side.value) for side in sides):
         return _decided(case, "inconclusive", NO_USABLE_VALUE)
-    known = [np.isfinite(side.size) for side in sides]
-    sized = [bool(column.any()) for column in known]
+    finite_sizes = [np.isfinite(side.size) for side in sides]
+    sized = [bool(column.any()) for column in finite_sizes]
     if sized[0] != sized[1]:
         return _decided(case, "not comparable", UNSIZED)
     low = high = 1.0
     if sized[0]:
         ranges = [
             (float(side.size[column].min()), float(side.size[column].max()))
-            for side, column in zip(sides, known, strict=True)
+            for side, column in zip(sides, finite_sizes, strict=True)
         ]
         low, high = max(ranges[0][0], ranges[1][0]), min(ranges[0][1], ranges[1][1])
-        kept = [
+        in_range = [
             column & (side.size >= low) & (side.size <= high)
-            for side, column in zip(sides, known, strict=True)
+            for side, column in zip(sides, finite_sizes, strict=True)
         ]
-        if not (kept[0].any() and kept[1].any()):
+        if not (in_range[0].any() and in_range[1].any()):
             return _decided(
                 case,
                 "not comparable",
                 RANGES_APART.format(*(number(bound) for both in ranges for bound in both)),
             )
-        first, second = (within(side, column) for side, column in zip(sides, kept, strict=True))
+        first, second = (within(side, column) for side, column in zip(sides, in_range, strict=True))
     else:
         first, second = (replace(side, size=np.ones(len(side.value))) for side in sides)
     unit = float(max(np.abs(first.value).max(), np.abs(second.value).max())) or 1.0
@@ -305,10 +305,10 @@ def _share(case: Case) -> Sides | Change:
     return Sides(case, scaled[0], scaled[1], low, high, sized[0], unit)
 
 
-def within(side: CasePoints, kept: NDArray[np.bool_]) -> CasePoints:
+def within(side: CasePoints, chosen: NDArray[np.bool_]) -> CasePoints:
     """The rows that are kept, of the same executions."""
     return replace(
-        side, size=side.size[kept], value=side.value[kept], execution=side.execution[kept]
+        side, size=side.size[chosen], value=side.value[chosen], execution=side.execution[chosen]
     )
 
 
@@ -331,10 +331,9 @@ class _PairColumns(NamedTuple):
 
 def _columns(sides: Sequence[Sides], *, level: bool) -> _PairColumns:
     """The columns of all sides, one after the other."""
-    before, after = (
-        _stacked([(one.levelled if level else one.grouped)[side][:2] for one in sides])
-        for side in (0, 1)
-    )
+    means = [pair.levelled if level else pair.grouped for pair in sides]
+    before = _stacked([baseline[:2] for baseline, _ in means])
+    after = _stacked([target[:2] for _, target in means])
     return _PairColumns(before[0][0], before[0][1], after[0][0], after[0][1], before[1], after[1])
 
 
@@ -366,17 +365,17 @@ def condense(sides: Sides) -> Sides:
     both = sides.baseline, sides.target
     if sides.low == 0 < sides.high:
         positive = [side.size > 0 for side in both]
-        distinct = [np.unique(side.size[kept]) for side, kept in zip(both, positive, strict=True)]
+        distinct = [np.unique(side.size[above]) for side, above in zip(both, positive, strict=True)]
         if min(map(len, distinct)) >= FEWEST_POSITIVE:
             both = within(both[0], positive[0]), within(both[1], positive[1])
             sides = replace(sides, low=float(min(distinct[0][0], distinct[1][0])))
     near = ranges((both[0].size, both[1].size), max(side.executions for side in both))
-    found = []
+    condensed_sides = []
     for side in both:
         cell = cells(side.size, drawn_in(side.size, side.value), side.execution, near)
-        found.append(
+        condensed_sides.append(
             replace(
                 side, size=cell.size, value=cell.value, execution=cell.execution, weight=cell.count
             )
         )
-    return replace(sides, baseline=found[0], target=found[1])
+    return replace(sides, baseline=condensed_sides[0], target=condensed_sides[1])

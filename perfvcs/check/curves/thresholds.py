@@ -46,11 +46,10 @@ THOUSANDS = {
 # the relative difference up to which a published rule's "no change" is believed: that of
 # ``relative-error``
 BELIEVED_DIFFERENCE = 0.05
-NO_BOUND = "no bound, since this rule has no interval"
 NO_RATIO = "no relative change: the baseline's mean is not above 0"
 AGREE = 0.05  # coefficients within this share are the same
 CHANGED_SHARE = 0.25
-GRID_POINTS = 201
+GRID_POINTS = 201  # sizes at which two models are compared
 
 
 def sentence(kind: str, coefficient: float, unit: str, shape: float | None = None) -> str:
@@ -201,8 +200,13 @@ def judged(
     The gate stops a degradation whose effect is at least ``delta``, or has none. An open comparison
     has no bound, and says so.
     """
-    case, found = sides.case, effect if effect is None else finite(effect)
-    centres = levels(centres or (sides.means[0] * sides.unit, sides.means[1] * sides.unit), found)
+    case = sides.case
+    stated = None if effect is None else finite(effect)
+    centres = levels(centres or (sides.means[0] * sides.unit, sides.means[1] * sides.unit), stated)
+    shift = None if stated is None else finite(stated * centres[0])
+    chance = None if p is None else finite(p)
+    if word == "inconclusive":
+        reason = f"{reason}; no bound, since this rule has no interval"
     return Change(
         word=word,
         job=case.job,
@@ -212,26 +216,26 @@ def judged(
         better=case.about.better,
         series=case.series,
         environment=case.environment,
-        effect=found,
-        shift=None if found is None else finite(found * centres[0]),
+        effect=stated,
+        shift=shift,
         baseline=finite(centres[0]),
         target=finite(centres[1]),
-        p=None if p is None else finite(p),
+        p=chance,
         delta=delta or None,
         executions=sides.executions,
         paired=case.chosen.paired,
         method=method,
         finding=finding,
         curve=curve,
-        reason=f"{reason}; {NO_BOUND}" if word == "inconclusive" else reason,
-        gate=word == "degradation" and (found is None or abs(found) >= delta),
+        reason=reason,
+        gate=word == "degradation" and (stated is None or abs(stated) >= delta),
     )
 
 
 @dataclass(frozen=True)
 class DifferenceMethod(CurveMethod):
-    """By the mean relative difference of the best models: beyond 25 % changed, else suspected; the
-    same where the models agree.
+    """Judges by the mean relative difference of the best models: changed beyond 25 %, else
+    suspected; the same where the models agree.
     """
 
     name: ClassVar[str]
@@ -239,22 +243,19 @@ class DifferenceMethod(CurveMethod):
     def judge(self, fits: FittedCurves, number: int) -> Change:
         """The change of the case at that place."""
         sides = fits.sides[number]
-        found = effect(*fits.predicted(number, self._grid(fits, number)))
+        difference = effect(*fits.predicted(number, self._grid(fits, number)))
         curve = fits.curve(number) if sides.sized else None
         if _agree(fits, number) or sides.equal:
-            return judged(sides, self.name, "same", effect=found, curve=curve)
-        word, reason = graded(sides, found, 0.0, CHANGED_SHARE)
-        reason = (
-            f"the models differ by at most {100 * CHANGED_SHARE:g} %"
-            if word == "suspected"
-            else reason
-        )
+            return judged(sides, self.name, "same", effect=difference, curve=curve)
+        word, reason = graded(sides, difference, 0.0, CHANGED_SHARE)
+        if word == "suspected":
+            reason = f"the models differ by at most {100 * CHANGED_SHARE:g} %"
         return judged(
             sides,
             self.name,
             word,
             reason,
-            effect=found,
+            effect=difference,
             delta=self.delta,
             finding=self.finding(fits, number),
             curve=curve,
@@ -274,8 +275,8 @@ class DifferenceMethod(CurveMethod):
 
         grid = self._grid(fits, number)
         before, after = fits.predicted(number, grid)
-        known = np.isfinite(before) & np.isfinite(after)
-        return grid[known], (after - before)[known]
+        finite_values = np.isfinite(before) & np.isfinite(after)
+        return grid[finite_values], (after - before)[finite_values]
 
     def _grid(self, fits: FittedCurves, number: int) -> NDArray[np.float64]:
         import numpy as np

@@ -160,7 +160,8 @@ def _gaps(rows: Sequence[_Replicates]) -> list[Gap]:
             buckets[len(first), len(second), confidence].append(place)
     gaps = [Gap()] * len(rows)
     for (*_, confidence), places in buckets.items():
-        first, second = (np.stack([rows[place][number] for place in places]) for number in (0, 1))
+        first = np.stack([rows[place][0] for place in places])
+        second = np.stack([rows[place][1] for place in places])
         tested = welch(first, second, confidence)
         columns = zip(
             *(column.tolist() for column in (tested.estimate, tested.low, tested.high, tested.p)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from math import inf, isnan, nan
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 EARLIER_SESSIONS = 10  # earlier sessions among which a usual value has some above and some below
-SOME = 2
+SOME = 2  # of the sessions before, on either side of the newest value
 VETO = 0.01
 # apart, nobody drew who came first: Welch's p has the level, and the veto is for what fools it
 # altogether
@@ -76,13 +76,17 @@ def newest_session(past: EarlierSessions, baseline: str, target: str) -> NewestS
     near = earlier[-EARLIER_SESSIONS:]
     if (
         len(near) == EARLIER_SESSIONS
-        and min(sum(one < value for one in near), sum(one > value for one in near)) >= SOME
+        and min(
+            sum(earlier_value < value for earlier_value in near),
+            sum(earlier_value > value for earlier_value in near),
+        )
+        >= SOME
     ):
         return None
-    found = _judged(past.means)
-    if found is None:
+    judgement = _judged(past.means)
+    if judgement is None:
         return None
-    newest, begins = found
+    newest, begins = judgement
     if baseline not in past.commits[begins:]:
         return None
     difference = newest.value - newest.expected
@@ -101,15 +105,15 @@ def _judged(means: tuple[float, ...]) -> tuple[NewestValue, int] | None:
     """The newest value of a series, and where its level begins."""
     from perfvcs.statistics.changepoints.judgement import judge
 
-    found = judge(means)
-    if found.newest is None:
+    judgement = judge(means)
+    if judgement.newest is None:
         return None
     starts = [
         step.last if step.word == "drift" else step.place
-        for step in found.steps
+        for step in judgement.steps
         if step.place < len(means) - 1
     ]
-    return found.newest, max([0, *starts])
+    return judgement.newest, max([0, *starts])
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -149,30 +153,34 @@ def estimates(
     for number, (pair, order) in enumerate(zip(pairs, orders, strict=True)):
         shape = tuple(map(len, pair.baseline)), tuple(map(len, pair.target))
         buckets[pair.pair.paired, order is not None, hosts(pair.pair), *shape].append(number)
-    found: dict[int, Estimate] = {}
+    estimate_of: dict[int, Estimate] = {}
     for (together, _, names, before, after), numbers in buckets.items():
         members = [pairs[number] for number in numbers]
         if together:
-            each = (
-                [name for name, count in zip(names, before, strict=True) for _ in range(count)]
-                if names
-                else []
-            )
+            host_of_pair: list[str] = []
+            if names:
+                for name, count in zip(names, before, strict=True):
+                    host_of_pair += [name] * count
             results = _in_turns(
-                members, [orders[number] for number in numbers], confidence, alpha, bend, each
+                members,
+                [orders[number] for number in numbers],
+                confidence,
+                alpha,
+                bend,
+                host_of_pair,
             )
         else:
             results = _apart(members, before, after, confidence, alpha)
-        found |= zip(numbers, results, strict=True)
-    return [found[number] for number in range(len(pairs))]
+        estimate_of |= zip(numbers, results, strict=True)
+    return [estimate_of[number] for number in range(len(pairs))]
 
 
 def _sides(members: list[Scaled]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The values of both sides, each (members, executions)."""
     import numpy as np
 
-    first = np.array([[value for session in one.baseline for value in session] for one in members])
-    second = np.array([[value for session in one.target for value in session] for one in members])
+    first = np.array([list(chain.from_iterable(scaled.baseline)) for scaled in members])
+    second = np.array([list(chain.from_iterable(scaled.target)) for scaled in members])
     return first, second
 
 
@@ -195,12 +203,12 @@ def _in_turns(
     import numpy as np
 
     first, second = _sides(members)
-    veto, known = smallest(first.shape[1]), [order for order in orders if order is not None]
-    shift = (
-        period.paired(first, second, known, confidence, bend)
-        if known
-        else huber.paired(first, second, confidence, bend)
-    )
+    veto = smallest(first.shape[1])
+    known_orders = [order for order in orders if order is not None]
+    if known_orders:
+        shift = period.paired(first, second, known_orders, confidence, bend)
+    else:
+        shift = huber.paired(first, second, confidence, bend)
     permuted = np.full(len(members), np.nan)
     promising = np.flatnonzero(shift.difference.p <= alpha)
     if len(promising):
@@ -211,34 +219,33 @@ def _in_turns(
         difference = chosen(vetoed, paired(first, second, confidence), difference)
     widest = np.where(shift.drawn & ~vetoed, shift.reach, np.nan)
     mixed = [
-        order_of(order, known=bool(one.pair.builds))
-        for one, order in zip(members, orders, strict=True)
+        order_of(order, alternating=bool(scaled.pair.builds))
+        for scaled, order in zip(members, orders, strict=True)
     ]
     if not hosts:
         return _rows(difference, permuted, max(VETO, veto), widest, mixed)
     from perfvcs.statistics.sessions import over
 
     names = list(dict.fromkeys(hosts))
-    found = over(difference, shift.widened, [names.index(name) for name in hosts], confidence)
-    rows = _rows(found.difference, permuted, max(VETO, veto), widest, mixed)
+    over_hosts = over(difference, shift.widened, [names.index(name) for name in hosts], confidence)
+    rows = _rows(over_hosts.difference, permuted, max(VETO, veto), widest, mixed)
     return [
         replace(row, by_host=dict(zip(names, effects, strict=True)), unlike=p)
-        for row, effects, p in zip(rows, found.effects.tolist(), found.p.tolist(), strict=True)
+        for row, effects, p in zip(
+            rows, over_hosts.effects.tolist(), over_hosts.p.tolist(), strict=True
+        )
     ]
 
 
-def order_of(later: Collection[bool] | NDArray[np.bool_] | None, *, known: bool) -> Order:
+def order_of(later: Collection[bool] | NDArray[np.bool_] | None, *, alternating: bool) -> Order:
     """Who was measured first in the pairs; ``known``: that now one was and now the other, though
     nothing says when (as with builds).
     """
     if later is None:
-        return "mixed" if known else "unknown"
+        return "mixed" if alternating else "unknown"
     count = sum(map(bool, later))
-    return (
-        "one"
-        if len(later) >= period.FEWEST_SETTLING and min(count, len(later) - count) <= 1
-        else "mixed"
-    )
+    lopsided = min(count, len(later) - count) <= 1
+    return "one" if lopsided and len(later) >= period.FEWEST_SETTLING else "mixed"
 
 
 def _apart(
@@ -285,10 +292,11 @@ def _welch(
     """Welch's difference, with what sessions differ by added once per session of a side."""
     import numpy as np
 
-    known = [
-        (one.between.variance, one.between.df) if one.between else (0.0, 1.0) for one in members
+    spreads = [
+        (scaled.between.variance, scaled.between.df) if scaled.between else (0.0, 1.0)
+        for scaled in members
     ]
-    extra, extra_df = np.array(known).T
+    extra, extra_df = np.array(spreads).T
     old, new = _side(first, before), _side(second, after)
     gap = settle(new.mean - old.mean, first, second)
     between = extra * (1 / len(before) + 1 / len(after))

@@ -33,7 +33,7 @@ def later(scaled: Scaled) -> list[bool] | None:
     """
     if scaled.pair.builds:
         return None
-    sides, found = scaled.pair.case.chosen.sides, []
+    sides, target_later = scaled.pair.case.chosen.sides, []
     for before, after in zip(scaled.pair.before, scaled.pair.after, strict=True):
         for old, new in zip(before, after, strict=True):
             first, second = (
@@ -42,8 +42,8 @@ def later(scaled: Scaled) -> list[bool] | None:
             )
             if first is None or second is None or first == second:
                 return None
-            found.append(second > first)
-    return found
+            target_later.append(second > first)
+    return target_later
 
 
 def hosts(pair: Pair) -> tuple[str, ...]:
@@ -51,11 +51,9 @@ def hosts(pair: Pair) -> tuple[str, ...]:
     which, measured all.
     """
     sides = pair.case.chosen.sides
-    names = (
-        [sides[1][session[0].profile].header.worker for session in pair.after]
-        if pair.paired
-        else []
-    )
+    if not pair.paired:
+        return ()
+    names = [sides[1][session[0].profile].header.worker for session in pair.after]
     return tuple(names) if len(set(names)) > 1 else ()
 
 
@@ -98,30 +96,33 @@ def at_one_pace(pair: Pair) -> Pair:
     )
     if before is None or after is None or far_apart(_flat(before), _flat(after)):
         return pair
-    if not all(0 < one.value < inf for side in sides for session in side for one in session):
+    if not all(
+        0 < execution.value < inf for side in sides for session in side for execution in session
+    ):
         return pair
     steepness, stretch = _slope((before, after), sides)
     if steepness == 0:
         return pair
-    middle = fmean(fmean(_flat(known)) for known in (before, after))
-    first, second = (
-        tuple(
-            _moved(session, [steepness * (pace - middle) for pace in along], stretch)
-            for session, along in zip(side, known, strict=True)
-        )
-        for side, known in zip(sides, (before, after), strict=True)
-    )
-    return replace(pair, before=first, after=second)
+    middle = fmean(fmean(_flat(side_paces)) for side_paces in (before, after))
+
+    def moved(side: ExecutionsOfSessions, side_paces: Logs) -> ExecutionsOfSessions:
+        sessions = []
+        for session, session_paces in zip(side, side_paces, strict=True):
+            by = [steepness * (pace - middle) for pace in session_paces]
+            sessions.append(_moved(session, by, stretch))
+        return tuple(sessions)
+
+    return replace(pair, before=moved(pair.before, before), after=moved(pair.after, after))
 
 
 def _moved(
     session: tuple[CaseExecution, ...], by: list[float], stretch: float
 ) -> tuple[CaseExecution, ...]:
-    logs = [log(one.value) - less for one, less in zip(session, by, strict=True)]
+    logs = [log(execution.value) - less for execution, less in zip(session, by, strict=True)]
     middle = fmean(logs)
     return tuple(
-        replace(one, value=exp(middle + stretch * (value - middle)))
-        for one, value in zip(session, logs, strict=True)
+        replace(execution, value=exp(middle + stretch * (value - middle)))
+        for execution, value in zip(session, logs, strict=True)
     )
 
 
@@ -129,12 +130,14 @@ def _paces(side: ExecutionsOfSessions, measured: list[Measured]) -> Logs | None:
     """The logarithm of the pace of each execution; None where one is not known."""
     if not all(measured[session[0].profile].paces for session in side):
         return None
-    found = [
-        [measured[one.profile].paces.get(one.place, 0.0) for one in session] for session in side
-    ]
-    if not all(0 < pace < inf for session in found for pace in session):
-        return None
-    return [[log(pace) for pace in session] for session in found]
+    logarithms: Logs = []
+    for session in side:
+        paces = [measured[execution.profile].paces.get(execution.place) for execution in session]
+        usable = [pace for pace in paces if pace is not None and 0 < pace < inf]
+        if len(usable) < len(paces):
+            return None
+        logarithms.append(list(map(log, usable)))
+    return logarithms
 
 
 def _flat(side: Logs) -> list[float]:
@@ -148,19 +151,21 @@ def _slope(
     squares = products = 0.0
     sessions = [
         pair
-        for known, side in zip(paces, sides, strict=True)
-        for pair in zip(known, side, strict=True)
+        for side_paces, side in zip(paces, sides, strict=True)
+        for pair in zip(side_paces, side, strict=True)
     ]
-    for known, session in sessions:
-        values = [log(one.value) for one in session]
-        x, y = fmean(known), fmean(values)
-        squares += sum((pace - x) ** 2 for pace in known)
-        products += sum((pace - x) * (value - y) for pace, value in zip(known, values, strict=True))
+    for session_paces, session in sessions:
+        values = [log(execution.value) for execution in session]
+        x, y = fmean(session_paces), fmean(values)
+        squares += sum((pace - x) ** 2 for pace in session_paces)
+        products += sum(
+            (pace - x) * (value - y) for pace, value in zip(session_paces, values, strict=True)
+        )
     counts = [sum(map(len, side)) for side in sides]
-    found = slope(products, squares, sum(counts))
-    if found == 0:
+    steepness = slope(products, squares, sum(counts))
+    if steepness == 0:
         return 0.0, 1.0
     free = sum(counts) - len(sessions)
-    first, second = (fmean(_flat(known)) for known in paces)
+    first, second = (fmean(_flat(side)) for side in paces)
     apart = (second - first) ** 2 / squares / sum(1 / count for count in counts)
-    return found, sqrt((1 + apart) * free / (free - 1))
+    return steepness, sqrt((1 + apart) * free / (free - 1))

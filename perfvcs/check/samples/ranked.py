@@ -43,12 +43,12 @@ class RankedMethod(SampledMethod):
         """One per sample."""
         from perfvcs.statistics.ranks import shift
 
-        found = shift(batch.baseline, batch.target, self.stated)
+        shifts = shift(batch.baseline, batch.target, self.stated)
         p = self.test(batch).p.tolist()
         rows = zip(
-            found.centre.tolist(),
-            found.low.tolist(),
-            found.high.tolist(),
+            shifts.centre.tolist(),
+            shifts.low.tolist(),
+            shifts.high.tolist(),
             p,
             _normal(batch),
             strict=True,
@@ -80,6 +80,6 @@ def _normal(batch: Batch) -> list[str]:
         for row in p.T.tolist()
     ]
     return [
-        LOOKS_NORMAL[name] if known else ""
-        for name, known in zip(accepted, tested.tolist(), strict=True)
+        LOOKS_NORMAL[name] if is_tested else ""
+        for name, is_tested in zip(accepted, tested.tolist(), strict=True)
     ]

@@ -148,11 +148,11 @@ class SampledMethod(PairMethod):
 
     def judge(self, pairs: Sequence[Pair]) -> list[Change]:
         """One change per pair, in their order."""
-        found = samples(pairs, medians=self.medians)
+        scaled = samples(pairs, medians=self.medians)
         outcomes: dict[int, RuleOutcome] = {}
-        for batch in _batches(found):
+        for batch in _batches(scaled):
             outcomes |= zip(map(id, batch.samples), self.outcomes(batch), strict=True)
-        return [self._conclude(sample, outcomes.get(id(sample))) for sample in found]
+        return [self._conclude(sample, outcomes.get(id(sample))) for sample in scaled]
 
     @abstractmethod
     def outcomes(self, batch: Batch) -> list[RuleOutcome]:
@@ -189,12 +189,13 @@ class SampledMethod(PairMethod):
             text = stated(word, text, bound)
         beyond = outcome.low > bar or outcome.high < -bar
         warned = not sample.pair.paired and min(sample.counts) > 1
+        warning = MEASURED_APART if warned else ""
         return state(
             sample.pair,
             PairVerdict(
                 word,
                 self.name,
-                reason="; ".join(part for part in (text, MEASURED_APART if warned else "") if part),
+                reason="; ".join(filter(None, (text, warning))),
                 finding=outcome.finding,
                 delta=delta,
                 confidence=self.stated,
@@ -258,11 +259,11 @@ def samples(pairs: Sequence[Pair], *, medians: bool = False) -> list[ScaledSampl
 
     if not medians:
         _prepare(pairs)
-    found = []
+    scaled = []
     for pair in pairs:
         first, second = (
-            _medians(each) if medians else _measurements(pair, number, each)
-            for number, each in enumerate((pair.before, pair.after))
+            _medians(executions) if medians else _measurements(pair, number, executions)
+            for number, executions in enumerate((pair.before, pair.after))
         )
         largest = float(max(np.abs(first.values).max(), np.abs(second.values).max()))
         unit = 2.0 ** (frexp(largest)[1] - 1) if largest else 1.0
@@ -271,7 +272,7 @@ def samples(pairs: Sequence[Pair], *, medians: bool = False) -> list[ScaledSampl
             SampleSide(second.values / unit, second.execution, second.build),
         )
         builds = pair.builds is not None
-        found.append(
+        scaled.append(
             ScaledSample(
                 pair,
                 sides,
@@ -279,14 +280,14 @@ def samples(pairs: Sequence[Pair], *, medians: bool = False) -> list[ScaledSampl
                 unit,
             )
         )
-    return found
+    return scaled
 
 
 def _prepare(pairs: Sequence[Pair]) -> None:
     """Read all profiles that will be asked for in one go."""
     wanted: dict[int, Measured] = {}
     for chosen in {id(pair.case.chosen): pair.case.chosen for pair in pairs}.values():
-        wanted |= {id(one): one for side in chosen.sides for one in side}
+        wanted |= {id(measured): measured for side in chosen.sides for measured in side}
     if wanted:
         pairs[0].case.rows.prepare(wanted.values())
 
@@ -307,21 +308,19 @@ def _measurements(pair: Pair, number: int, executions: ExecutionsOfSessions) -> 
     for session in executions:
         table = pair.case.rows.table(profiles[session[0].profile], pair.case.uid)
         value = table.metrics[pair.case.metric]
-        usable = (
-            np.isfinite(value)
-            if pair.size is None
-            else np.isfinite(value) & (table.size == pair.size)
-        )
+        usable = np.isfinite(value)
+        if pair.size is not None:
+            usable &= table.size == pair.size
         by_build: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for ordinal, execution in enumerate(session, before):
             by_build[execution.place[0]].append((execution.place[1], ordinal))
         for build, members in by_build.items():
-            known, place_of = (
+            numbers, place_of = (
                 np.array(column, dtype=np.int64) for column in zip(*sorted(members), strict=True)
             )
             rows = np.flatnonzero(usable & (table.binary == build))
-            at = np.minimum(np.searchsorted(known, table.execution[rows]), len(known) - 1)
-            wanted = known[at] == table.execution[rows]
+            at = np.minimum(np.searchsorted(numbers, table.execution[rows]), len(numbers) - 1)
+            wanted = numbers[at] == table.execution[rows]
             values.append(value[rows[wanted]])
             places.append(place_of[at[wanted]])
         before += len(session)
@@ -351,8 +350,8 @@ def grouped_means(values: NDArray[np.float64], group: NDArray[np.int64]) -> NDAr
 
     counts = np.bincount(group)
     if len(counts) == len(values):  # one each
-        found: NDArray[np.float64] = values[np.argsort(group)]
-        return found
+        sorted_values: NDArray[np.float64] = values[np.argsort(group)]
+        return sorted_values
     low, high = np.full(len(counts), np.inf), np.full(len(counts), -np.inf)
     np.minimum.at(low, group, values)
     np.maximum.at(high, group, values)
@@ -369,7 +368,6 @@ def _batches(samples: Sequence[ScaledSample]) -> Iterator[Batch]:
         if min(sample.counts) > 1 and not sample.identical:
             buckets[sample.pair.paired, sample.counts].append(sample)
     for members in buckets.values():
-        first, second = (
-            np.stack([sample.replicates[number] for sample in members]) for number in (0, 1)
-        )
+        first = np.stack([sample.replicates[0] for sample in members])
+        second = np.stack([sample.replicates[1] for sample in members])
         yield Batch(members, first, second)

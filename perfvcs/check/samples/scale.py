@@ -185,8 +185,8 @@ def flatten(side: Sessions) -> list[float]:
 
 def mean(values: Sequence[float]) -> float:
     """The arithmetic mean, without overflow on the way."""
-    found = fmean(value / len(values) for value in values) * len(values)
-    return _within(found, values)
+    centre = fmean(value / len(values) for value in values) * len(values)
+    return _within(centre, values)
 
 
 def _each(pair: Pair, function: Callable[[float], float]) -> tuple[Sessions, Sessions]:
@@ -199,7 +199,7 @@ def _each(pair: Pair, function: Callable[[float], float]) -> tuple[Sessions, Ses
         first, second = sides
     else:
         first, second = (
-            tuple(map(_build_means, *each)) for each in zip(sides, pair.builds, strict=True)
+            tuple(map(_build_means, *side)) for side in zip(sides, pair.builds, strict=True)
         )
     return first, second
 
@@ -238,14 +238,14 @@ def _between(
     """
     within = fmean(map(_variance_of_mean, (*baseline, *target)))
     if past is not None:
-        found = sessions.between(past.means, past.commits, within)
-        if found is not None:
-            return found
+        spread = sessions.between(past.means, past.commits, within)
+        if spread is not None:
+            return spread
     if len(baseline) + len(target) - 2 < SEVERAL_DF:
         return None
     sides = ["baseline"] * len(baseline) + ["target"] * len(target)
-    found = sessions.repeats([*map(fmean, baseline), *map(fmean, target)], sides)
-    return found and sessions.Spread(max(0.0, found.variance - within), found.df)
+    spread = sessions.repeats([*map(fmean, baseline), *map(fmean, target)], sides)
+    return spread and sessions.Spread(max(0.0, spread.variance - within), spread.df)
 
 
 def _variance_of_mean(session: tuple[float, ...]) -> float:
@@ -268,21 +268,21 @@ def finest_step(pair: Pair) -> float:
     return finest(pair.about, lambda: (flatten(pair.baseline), flatten(pair.target)))
 
 
-def finest(about: Metric, readings: Callable[[], tuple[list[float], list[float]]]) -> float:
-    """The same of the readings of both sides, which are taken only where they matter."""
-    if about.kind == "deterministic" or not is_read(about.unit):
+def finest(meaning: Metric, readings: Callable[[], tuple[list[float], list[float]]]) -> float:
+    """As ``finest_step``, of the readings of both sides, which are taken only where they matter."""
+    if meaning.kind == "deterministic" or not is_read(meaning.unit):
         return 0.0
     sides = readings()
-    found = _step(sides)
-    if "/" not in about.unit or found == inf or min(map(min, sides)) <= 0:
-        return found
+    direct = _step(sides)
+    if "/" not in meaning.unit or direct == inf or min(map(min, sides)) <= 0:
+        return direct
     inverse = _step(tuple([1 / value for value in side] for side in sides))
-    return max(found, inverse * max(map(max, sides)) ** 2)
+    return max(direct, inverse * max(map(max, sides)) ** 2)
 
 
 def _step(sides: tuple[list[float], ...]) -> float:
-    """Of each side by itself, since they may come from different clocks, or of both where neither
-    has values enough.
+    """The step of each side by itself, since they may come from different clocks, or of both where
+    neither has values enough.
     """
     alone = [step(side) for side in sides if len(set(side)) >= DISTINCT]
     return max(alone) if alone else step([value for side in sides for value in side])
@@ -293,10 +293,10 @@ def is_coarse(step_: float, value: float, delta: float) -> bool:
     return step_ > delta * value / CLOCK_STEPS
 
 
-def too_coarse(about: Metric, step_: float, delta: float) -> str:
+def too_coarse(meaning: Metric, step_: float, delta: float) -> str:
     """In words, why readings of such a step settle nothing."""
     if isinf(step_):
         return ALL_EQUAL
     return COARSE.format(
-        "a clock" if about.unit == "s" else "steps", quantity(step_, about.unit), 100 * delta
+        "a clock" if meaning.unit == "s" else "steps", quantity(step_, meaning.unit), 100 * delta
     )
