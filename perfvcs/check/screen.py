@@ -61,7 +61,7 @@ def screen(
     criteria = FEWEST if parts.criteria else 0
     if len(top) + criteria + BODY + len(ending) + BLANKS > SCREEN_LINES:
         ending = _ending(report, texts, 1, width)
-    room = SCREEN_LINES - len(top) - len(ending) - BODY
+    room = SCREEN_LINES - len(top) - len(ending) - BODY - BLANKS
     top += _cut(_criteria(parts, width), max(FEWEST, min(MOST, room)), width)
     body = _listed(parts, SCREEN_LINES - len(top) - len(ending) - BLANKS, width)
     return "\n".join([*top, "", *body, *([""] if body else []), *ending])

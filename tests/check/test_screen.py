@@ -228,6 +228,35 @@ def test_a_name_breaks_lines_nowhere(separator: str) -> None:
     )
 
 
+def test_many_changes_of_the_criteria_leave_room_for_the_answer() -> None:
+    nameless = change("degradation", job="", uid="", metric="", reason="", finding="")
+    moved = [
+        change("degradation", job="0" * 13, uid="00", metric="0" * 6, reason="", finding=""),
+        *[nameless] * 9,
+        change("degradation", job="", uid="0", metric="", reason="", finding=""),
+        change("not comparable", job="", uid="", metric="", reason="", finding=""),
+        change("new", job="", uid="", metric="", reason="", finding="", accepted=""),
+    ]
+    differences = [
+        Difference(what="0" * 6, parts=["0" * 5], files=["0" * 13], more=2),
+        Difference(what="0000", parts=["", "00", "0" * 7], files=["", "", ""]),
+        Difference(what="0" * 9, parts=["", "00", "0000", "0" * 7], files=["0" * 32], more=1),
+        Difference(what="", files=["", ""]),
+        Difference(what="0" * 13, files=["", ""]),
+        Difference(what="0" * 5, parts=["00", "00"], files=["0" * 24], more=2),
+        Difference(what="0" * 7, parts=[""], files=["", ""]),
+    ]
+    jobs = [job(2, one.word, job=one.job, series=[one.series], metric=one.metric) for one in moved]
+    given = structs.replace(
+        with_jobs(report(*moved), *jobs[:9]),
+        judged_by=JudgedBy(differences=differences),
+        failures=["note " * 90] * 3,
+    )
+    for following in range(3):
+        said = screen(given, following=["what to do " * 30] * following)
+        assert len(said.splitlines()) <= SCREEN_LINES
+
+
 NAMES = st.text(max_size=300)
 DIFFERENCES = st.builds(
     Difference,
