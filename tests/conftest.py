@@ -152,12 +152,20 @@ class Project:
         """
         kept = self.root.parents[1] / f"begun {name}"  # beside the folders of the tests
         if kept in self.begun:
-            shutil.copytree(kept, self.root, symlinks=True, dirs_exist_ok=True)
+            shutil.copytree(
+                kept, self.root, symlinks=True, dirs_exist_ok=True, copy_function=replaced
+            )
         else:
             self.begun[kept] = make()
             shutil.copytree(self.root, kept, symlinks=True)
         found: Made = copy.deepcopy(self.begun[kept])
         return found
+
+
+def replaced(source: str, target: str) -> str:
+    """Copy a file over one that may not be written, as git's objects."""
+    Path(target).unlink(missing_ok=True)
+    return shutil.copy2(source, target)
 
 
 class Said(NamedTuple):

@@ -72,6 +72,13 @@ FAILURES = (  # what git says -> the end of the sentence about a remote, with th
         "has broken or forbidden objects ({said}): nothing was pulled",
     ),
     (
+        r"unable to create temporary object directory",  # git does not say why
+        (
+            "could not keep what was sent ({said}): perhaps you may not write there, or its disk is"
+            " full; ask for the right, or hand profiles over with `perf export --bundle FILE`"
+        ),
+    ),
+    (
         r"remote unpack failed|abnormal exit",
         "could not keep what was sent ({said}): perhaps its disk is full; nothing was changed",
     ),
