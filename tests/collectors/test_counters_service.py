@@ -144,7 +144,7 @@ def test_the_service_is_sampled_while_the_load_asks_it(run: Callable[..., Run]) 
 def test_the_cpu_time_is_that_of_the_load_and_not_of_the_start(
     run: Callable[..., Run], tmp_path: Path
 ) -> None:
-    (tmp_path / "server.py").write_text(f"sum(range(40_000_000))\n{SERVER}")
+    (tmp_path / "server.py").write_text(f"sum(range(100_000_000))\n{SERVER}")
     found = counting().collect(run("5", "hello"))
     assert total(found, "startup") > 0.3 > total(found, "cpu")
 
