@@ -106,7 +106,7 @@ def executed(
     pace: bool = False,
     started: Callable[[int], None] | None = None,
 ) -> Execution:
-    """The same; raises CollectError where the command failed, too."""
+    """Execute as ``launched`` does; raises CollectError where the command failed, too."""
     from perfvcs.launcher.execution import failure
 
     execution = launched(run, argv, env=env, aslr=aslr, pace=pace, started=started)
