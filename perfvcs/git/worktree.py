@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -27,6 +28,8 @@ LINK = "160000"  # mode of a submodule in a tree
 Wanted = bool | Sequence[str]  # all of them, none, or those at these paths with what is within them
 # seconds after which a record that does not say where its worktree is has nobody who will write it
 UNFINISHED = 60.0
+# what measure/sites.py calls the checkouts of a session
+OWN_NAME = re.compile(r"[0-9a-f]{12}(-\d+){2,3}")
 # a worktree must not run the project's hooks
 QUIET_CHECKOUT = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false")
 TEXT_BYTES = 8000  # of a file's beginning; git takes a file for binary where there is a NUL in them
@@ -312,16 +315,26 @@ def records(project: Project, folder: Path) -> list[Path]:
     left = []
     for record in (project.common_dir / "worktrees").glob("*"):
         with contextlib.suppress(OSError):
-            place = record / "gitdir"
-            if place.exists():
-                # git writes the bytes of the path
-                made = Path(os.fsdecode(place.read_bytes()).removesuffix("\n")).parent
-                ours = made.is_relative_to(folder)
+            place = _place(record)
+            if place is None:
+                # a checkout of perf's is made by whoever holds the lock
+                old = time.time() - record.stat().st_mtime > UNFINISHED
+                ours = old or OWN_NAME.fullmatch(record.name) is not None
             else:
-                ours = time.time() - record.stat().st_mtime > UNFINISHED
+                ours = place.is_relative_to(folder)
             if ours:
                 left.append(record)
     return left
+
+
+def _place(record: Path) -> Path | None:
+    """Where the worktree of a record is; None where git was killed before it wrote that."""
+    try:
+        # git writes the bytes of the path
+        written = os.fsdecode((record / "gitdir").read_bytes())
+    except FileNotFoundError:
+        return None
+    return Path(written.removesuffix("\n")).parent if written.endswith("\n") else None
 
 
 def _copy(changes: WorkingChanges, folder: Path) -> None:

@@ -311,6 +311,11 @@ def test_what_git_left_of_a_worktree_that_is_gone_is_forgotten_by_the_next_comma
     for record in (unfinished, young):
         record.mkdir()
     os.utime(unfinished, (0, 0))
+    for number, files in enumerate([(), ("locked",), ("locked", "gitdir")]):
+        begun = unfinished.with_name(f"0123456789ab-0-{number}")
+        begun.mkdir()
+        for name in files:  # in git's order, each before anything was written to it
+            (begun / name).touch()
     perf("log")
     assert sorted(record.name for record in unfinished.parent.iterdir()) == ["theirs", "young"]
 
