@@ -165,15 +165,16 @@ def _is_of_re(function: ast.expr) -> bool:
 
 
 def _pattern(path: Path, call: ast.Call, name: str) -> re.Pattern[Any] | None:
-    """The pattern of a call: as the module has it, or by its constant."""
+    """The pattern of a call: as the module has it, or by its constant or the constant's name."""
     made = getattr(_module(path), name, None) if name else None
     if isinstance(made, re.Pattern):
         return made
     flags = [word.value for word in call.keywords if word.arg == "flags"]
     place = 1 if call.func.attr == "compile" else 2 if call.func.attr in METHODS else 9  # type: ignore[attr-defined]
     flags += call.args[place : place + 1] if call.func.attr not in ("sub", "subn", "split") else []  # type: ignore[attr-defined]
+    named = getattr(_module(path), _last(call.args[0]), None)
     try:
-        text = ast.literal_eval(call.args[0])
+        text = named if isinstance(named, str | bytes) else ast.literal_eval(call.args[0])
         return re.compile(text, eval(ast.unparse(flags[0]), {"re": re}) if flags else 0)
     except ValueError:
         return None

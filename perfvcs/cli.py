@@ -17,7 +17,7 @@ import click
 
 from perfvcs import __version__
 from perfvcs.errors import CURES, PerfError
-from perfvcs.system import children, interruption, linuxperf
+from perfvcs.system import interruption
 
 COMMANDS = os.path.join(os.path.dirname(__file__), "commands")  # noqa: PTH118, PTH120 - pathlib is not needed for --help
 LONGEST_ERROR = 2000  # characters of an error
@@ -25,9 +25,7 @@ INTERRUPTED = 130  # 128 + SIGINT
 READER_GONE = 141  # 128 + SIGPIPE, as git does
 FOLDER_GONE = 10  # as where there is no repository
 
-_SUMMARY = re.compile(
-    r'^def command\([^"]*?:(?: *#[^\n]*)?\n    r?"""(.+?)(?:"""|\n\s*\n)', re.MULTILINE | re.DOTALL
-)
+_SUMMARY = r'(?ms:^def command\([^"]*?:(?: *#[^\n]*)?\n    r?"""(.+?)(?:"""|\n\s*\n))'
 
 
 class Commands(click.Group):
@@ -61,9 +59,13 @@ class Commands(click.Group):
         if ctx.resilient_parsing:  # a shell completes
             return name, command, args[1:]
         if command is not None:
+            from perfvcs.system import children
+
             interruption.unwind()
             ctx.with_resource(children.keeping())
             return name, command, args[1:]
+        from perfvcs.system import linuxperf
+
         if ctx.info_name == "perf" and linuxperf.owns(args):
             linuxperf.hand_over(args)
         raise click.UsageError(f"there is no command {name!r}{_suggestion(name)}", ctx)
@@ -202,7 +204,7 @@ def _summary(stem: str) -> str:
     all of them takes longer.
     """
     with open(f"{COMMANDS}/{stem}.py", encoding="utf-8") as file:
-        found = _SUMMARY.search(file.read())
+        found = re.search(_SUMMARY, file.read())
     return " ".join(found[1].split()).rstrip(".") if found else ""
 
 

@@ -5,8 +5,7 @@ itself.
 from __future__ import annotations
 
 from collections import defaultdict
-from math import isfinite, log
-from statistics import fmean
+from math import fsum, isfinite, log
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -108,7 +107,6 @@ def _centres(series: str, environment: str, summaries: list[Summary]) -> Centres
     for summary in summaries:
         usable = [value for value in summary.medians if isfinite(value)]
         if usable and min(usable) > 0:
-            centres[Unit(series, environment, summary.uid, summary.size, summary.metric)] = fmean(
-                map(log, usable)
-            )
+            unit = Unit(series, environment, summary.uid, summary.size, summary.metric)
+            centres[unit] = fsum(map(log, usable)) / len(usable)
     return centres

@@ -246,5 +246,5 @@ def _deepen(project: Project, job: Surroundings, named: str, head: str, depth: s
     except (GitError, UsageError) as error:
         import os
 
-        return shorten(hidden(CREDENTIALS.sub("", str(error)), os.environ), REASON_CHARACTERS)
+        return shorten(hidden(re.sub(CREDENTIALS, "", str(error)), os.environ), REASON_CHARACTERS)
     return ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from typing import Any
 
 import click
@@ -55,5 +54,7 @@ class Bisecting(click.Command):
             error.show()
             raise click.exceptions.Exit(ABORT) from None
         except Exception:
+            import traceback
+
             traceback.print_exc()
             raise click.exceptions.Exit(ABORT) from None

@@ -52,10 +52,11 @@ RECORDED = (
 )
 RECORDED_OF_BUILDS = ("CFLAGS", "CPPFLAGS", "CXXFLAGS", "LDFLAGS")
 
-_GIT_KEPT = re.compile(
-    r"GIT_(SSH.*|SSL_.*|PROXY_.*|ASKPASS|TERMINAL_PROMPT|CONFIG_(GLOBAL|SYSTEM|NOSYSTEM)|(AUTHOR|COMMITTER)_(NAME|EMAIL))"
+_GIT_KEPT = (
+    r"GIT_(SSH.*|SSL_.*|PROXY_.*|ASKPASS|TERMINAL_PROMPT|CONFIG_(GLOBAL|SYSTEM|NOSYSTEM)"
+    r"|(AUTHOR|COMMITTER)_(NAME|EMAIL))"
 )
-_DROPPED = re.compile(
+_DROPPED = (
     r"GIT_.*|PERFVCS_.*|COV_CORE_.*|COVERAGE_PROCESS_.*|LC_.*|LANG|LANGUAGE|PWD|OLDPWD|_|__PYVENV_LAUNCHER__|"
     r"PYTHON(PATH|HOME|STARTUP|EXECUTABLE|HASHSEED|INSPECT|PROFILEIMPORTTIME|FAULTHANDLER|TRACEMALLOC|WARNINGS|DEVMODE)"
 )
@@ -167,7 +168,7 @@ def clean(environ: Mapping[str, str], extra: Mapping[str, str] | None = None) ->
     harmless = {
         name: value
         for name, value in open_ones
-        if _GIT_KEPT.fullmatch(name) or not _DROPPED.fullmatch(name)
+        if re.fullmatch(_GIT_KEPT, name) or not re.fullmatch(_DROPPED, name)
     }
     if not any(name == "LANG" or name.startswith("LC_") for name in given):
         harmless["LC_ALL"] = "C.UTF-8"

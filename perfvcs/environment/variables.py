@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-SECRET = re.compile(
+SECRET = (
     r"(GITHUB|GH|GH_ENTERPRISE|GITHUB_ENTERPRISE|GITLAB|GL|PERFVCS)_TOKEN|ACTIONS_\w*(TOKEN|URL)|INPUT_\w*TOKEN|"
     r"CI_\w*(TOKEN|PASSWORD)|CI_(?=\w*JWT)\w+|CI_REPOSITORY_URL|CI_SERVER_TLS_KEY_FILE"
 )
@@ -23,7 +23,7 @@ def secrets(environ: Mapping[str, str]) -> list[str]:
     tokens = {
         value
         for name, value in environ.items()
-        if SECRET.fullmatch(name) and len(value) >= SHORTEST_TOKEN
+        if re.fullmatch(SECRET, name) and len(value) >= SHORTEST_TOKEN
     }
     return sorted(tokens, key=len, reverse=True)
 
@@ -33,7 +33,7 @@ def without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in environ.items()
-        if not SECRET.fullmatch(name) and not STEERING.fullmatch(name)
+        if not re.fullmatch(SECRET, name) and not STEERING.fullmatch(name)
     }
 
 

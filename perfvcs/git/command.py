@@ -40,13 +40,12 @@ HARDENED = ("--no-replace-objects", *(part for setting in SETTINGS for part in (
 
 MISSING = "git is not on PATH: install it (apt install git)"
 # what shells and git say of a filter of the user's settings whose program is missing
-MISSING_FILTER = re.compile(
-    r"^[^\n]*: (?:line )?\d+: (?P<program>[\w./-]+): (?:command )?not found$"
-    r"|^git: '(?P<command>[\w-]+)' is not a git command",
-    re.MULTILINE,
+MISSING_FILTER = (
+    r"(?m:^[^\n]*: (?:line )?\d+: (?P<program>[\w./-]+): (?:command )?not found$"
+    r"|^git: '(?P<command>[\w-]+)' is not a git command)"
 )
 # What a user sets for the transports of git.
-TRANSPORT_VARIABLES = re.compile(
+TRANSPORT_VARIABLES = (
     r"GIT_(SSH|SSH_COMMAND|SSH_VARIANT|ASKPASS|SSL_.*|HTTP_.*|PROXY_.*|ALLOW_PROTOCOL)"
 )
 NOBODY = ("perfvcs", "perfvcs@localhost")
@@ -129,7 +128,7 @@ def reach(
     """
     unrestricted = [setting for setting in SETTINGS if not setting.startswith("protocol.")]
     env = hardened_environment() | {
-        name: value for name, value in os.environ.items() if TRANSPORT_VARIABLES.fullmatch(name)
+        name: value for name, value in os.environ.items() if re.fullmatch(TRANSPORT_VARIABLES, name)
     }
     for number, (key, value) in enumerate(settings):
         env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
@@ -229,7 +228,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def _failed(args: Sequence[str], stderr: bytes, status: int) -> GitError:
     text = stderr.decode("utf-8", "replace")
-    if missing := MISSING_FILTER.search(text):
+    if missing := re.search(MISSING_FILTER, text):
         program = missing["program"] or f"git-{missing['command']}"
         cure = (
             "install it (apt install git-lfs), then `git lfs pull`"

@@ -19,7 +19,7 @@ from perfvcs.git.lineage import Lineage
 from perfvcs.system import disk
 
 # what measure.journal calls sessions, or a beginning
-SESSION = re.compile(r"\d{8}T\d{6}(-[0-9a-f]*)?")
+SESSION = r"\d{8}T\d{6}(-[0-9a-f]*)?"
 
 UNDERWAY = {  # what git's folder has meanwhile
     "rebase-merge": "a rebase",
@@ -197,7 +197,7 @@ class Project(msgspec.Struct, frozen=True, dict=True):
                 "this branch has no commits yet: make the first one with `git commit`, or name a"
                 " revision"
             )
-        if SESSION.fullmatch(revision):
+        if re.fullmatch(SESSION, revision):
             raise UnknownRevision(
                 f"`{revision}` is not a revision here, but looks like a session: `perf status`"
                 " names those that can be finished (`perf collect --continue SESSION`) or given up"

@@ -24,14 +24,14 @@ from perfvcs.git.project import Project
 
 SETTINGS_NAME = "perf"  # of the other side, in the settings of our own repository
 # what may be asked of the project's settings; their names begin in small letters
-REACHING = re.compile(
-    r"(http|https|credential|protocol|ssh)\..*|core\.(sshcommand|askpass|gitproxy)|url\..*\.(insteadof|pushinsteadof)",
-    re.DOTALL,
+REACHING = (
+    r"(?s:(http|https|credential|protocol|ssh)\..*|core\.(sshcommand|askpass|gitproxy)"
+    r"|url\..*\.(insteadof|pushinsteadof))"
 )
 LARGEST_FETCH = 1 << 30  # that one fetch may write
 MOST_MEMORY = 1 << 31  # bytes; of deltas, a small pack can make objects of any size
 MOST_SECONDS = 600  # of a processor, that one fetch may take
-CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
+CREDENTIALS = r"(?<=://)[^/@\s]+@"
 # bytes a second, and for how long they may be fewer
 PATIENT = (("http.lowSpeedLimit", "100"), ("http.lowSpeedTime", "60"))
 CHECKED = (
@@ -49,7 +49,7 @@ FETCH_OPTIONS = (
     "--no-recurse-submodules",
     "--no-auto-maintenance",
 )
-FASTER = re.compile(
+FASTER = (
     r"\[rejected\]|\(fetch first\)|\(non-fast-forward\)|cannot lock ref"
     r"|failed to update ref|reference already exists"
 )
@@ -171,7 +171,7 @@ class Remote:
             )
         )
         wanted = name if name is not None else _default(project, dict(settings), names, push=push)
-        reaching = tuple(pair for pair in settings if REACHING.fullmatch(pair[0]))
+        reaching = tuple(pair for pair in settings if re.fullmatch(REACHING, pair[0]))
         if wanted in names:
             first = next(value for key, value in settings if key == f"remote.{wanted}.url")
             address = first
@@ -194,7 +194,7 @@ class Remote:
                 " `git remote -v`"
             )
         address = str(Path(wanted).absolute()) if Path(wanted).exists() else wanted
-        return cls(CREDENTIALS.sub("", wanted), address, address, project.root, reaching)
+        return cls(re.sub(CREDENTIALS, "", wanted), address, address, project.root, reaching)
 
     @property
     def is_bundle(self) -> bool:
@@ -250,7 +250,7 @@ class Remote:
         )
         if (
             done.returncode
-            and (FASTER.search(done.stdout) or FASTER.search(done.stderr))
+            and (re.search(FASTER, done.stdout) or re.search(FASTER, done.stderr))
             and "declined" not in done.stdout
         ):
             return False
@@ -360,7 +360,7 @@ class Remote:
         if not done.returncode:
             return
         whole = f"{done.stderr}\n{done.stdout}"
-        reason = CREDENTIALS.sub("", _reason(whole)).replace(SETTINGS_NAME + " ", "")[:200]
+        reason = re.sub(CREDENTIALS, "", _reason(whole)).replace(SETTINGS_NAME + " ", "")[:200]
         for pattern, ending in FAILURES:
             if re.search(pattern, whole):
                 raise RemoteFailed(

@@ -29,7 +29,7 @@ Wanted = bool | Sequence[str]  # all of them, none, or those at these paths with
 # seconds after which a record that does not say where its worktree is has nobody who will write it
 UNFINISHED = 60.0
 # what measure/sites.py calls the checkouts of a session
-OWN_NAME = re.compile(r"[0-9a-f]{12}(-\d+){2,3}")
+OWN_NAME = r"[0-9a-f]{12}(-\d+){2,3}"
 # a worktree must not run the project's hooks
 QUIET_CHECKOUT = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false")
 TEXT_BYTES = 8000  # of a file's beginning; git takes a file for binary where there is a NUL in them
@@ -319,7 +319,7 @@ def records(project: Project, folder: Path) -> list[Path]:
             if place is None:
                 # a checkout of perf's is made by whoever holds the lock
                 old = time.time() - record.stat().st_mtime > UNFINISHED
-                ours = old or OWN_NAME.fullmatch(record.name) is not None
+                ours = old or re.fullmatch(OWN_NAME, record.name) is not None
             else:
                 ours = place.is_relative_to(folder)
             if ours:

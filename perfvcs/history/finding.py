@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from perfvcs.check.text import NAME_WIDTH, called, labelled
-from perfvcs.statistics.changepoints.judgement import TURNS
-from perfvcs.statistics.changepoints.newest import SUPPORT
+from perfvcs.statistics.changepoints.steps import TURNS
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import at_sizes, change, percent, quantity, step
 from perfvcs.text.words import counted
@@ -305,6 +304,8 @@ def _doubt(finding: Newest) -> str:
     """Why a newest value is only suspected."""
     if finding.word != "suspected":
         return ""
+    from perfvcs.statistics.changepoints.newest import SUPPORT
+
     few = f"only {finding.support} earlier values are at this level"
     chance = f"a value as far away has a chance of {100 * finding.chance:.2g} %"
     return (

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from array import array
 from itertools import groupby
-from math import isfinite, isnan
+from math import fsum, isfinite, isnan
 from operator import itemgetter
-from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
@@ -301,7 +300,7 @@ def _of_several(
     sessions = [{session for _, _, session in same if session} for _, same in groups]
     return Course(
         array("q", [place for place, _ in groups]),
-        array("d", [fmean(level for level, _, _ in same) for _, same in groups]),
+        array("d", [fsum(level for level, _, _ in same) / len(same) for _, same in groups]),
         unusable,
         array("d", [_variance(same) for _, same in groups]),
         tuple(k for k in range(1, len(groups)) if sessions[k] & sessions[k - 1]),
@@ -315,7 +314,7 @@ def _variance(same: Sequence[tuple[float, float, int]]) -> float:
     inside = sum(variance for _, variance, _ in same) / len(same) ** 2
     if len(same) == 1:
         return inside
-    centre = fmean(level for level, _, _ in same)
+    centre = fsum(level for level, _, _ in same) / len(same)
     scatter = sum((level - centre) ** 2 for level, _, _ in same) / (len(same) - 1) / len(same)
     return scatter if isnan(inside) else max(inside, scatter)
 

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import struct
 from array import array
-from math import inf, isnan, log, nan, sqrt
+from math import fsum, inf, isnan, log, nan, sqrt
 from operator import itemgetter
-from statistics import fmean
 from sys import byteorder
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
@@ -207,7 +206,7 @@ def level(medians: Sequence[float]) -> float:
     """
     if not medians or not 0 < min(medians) <= max(medians) < inf:
         return nan
-    return fmean(map(log, medians))
+    return fsum(map(log, medians)) / len(medians)
 
 
 def deviation(medians: Sequence[float], centre: float) -> float:

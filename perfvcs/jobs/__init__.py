@@ -39,7 +39,7 @@ MAX_CELLS = 10_000
 MAX_COUNT = 1_000_000  # executions; a design beyond it is a slip of the pen
 DESIGN_KEYS = ("executions", "warmup")  # of a job, which the entry of a collector may override
 SHELL_WORDS = {"|", "||", "&", "&&", ";", "<", ">", ">>", "2>&1", "2>", "&>"}
-_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_PLACEHOLDER = r"\{(\w+)\}"
 
 
 class MemberEntry(NamedTuple):
@@ -129,7 +129,7 @@ class Cell:
         the words are the shell's.
         """
         bound = {"seed": str(seed)} | {name: str(value) for name, value in self.params.items()}
-        mentioned = set(_PLACEHOLDER.findall(f"{self.cmd} {self.args}"))
+        mentioned = set(re.findall(_PLACEHOLDER, f"{self.cmd} {self.args}"))
         if self.workload is not None:
             bound["workload"] = workload_text
             bound.setdefault("file", workload_text)
@@ -147,7 +147,7 @@ class Cell:
 
 
 def _fill(text: str, bound: Mapping[str, str]) -> str:
-    return _PLACEHOLDER.sub(lambda match: bound.get(match[1], match[0]), text)
+    return re.sub(_PLACEHOLDER, lambda match: bound.get(match[1], match[0]), text)
 
 
 def matrix(config: Config, only: Collection[str] = ()) -> list[Cell]:

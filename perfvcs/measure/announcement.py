@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 # the name of a session, or a beginning that nothing else has
-LIKE = re.compile(r"\d{8}T\d{6}(-[0-9a-f]{0,6})?")
+LIKE = r"\d{8}T\d{6}(-[0-9a-f]{0,6})?"
 MOST_SESSIONS = 5  # sessions that a message lists
 MEASURING_FOLDER = "measuring"
 LARGEST_ANNOUNCEMENT = 1 << 20  # bytes of an announcement
@@ -72,7 +72,7 @@ def named(home: Path, name: str) -> SessionHeader | None:
 
     Raises UsageError where it stands for several, or for one that is running.
     """
-    if not LIKE.fullmatch(name):
+    if not re.fullmatch(LIKE, name):
         return None
     headers = [header for header in unfinished(home) if header.session.startswith(name)]
     if len(headers) > 1:

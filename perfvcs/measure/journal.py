@@ -33,8 +33,8 @@ SESSIONS_FOLDER = "sessions"
 FORMAT = "perfvcs-session/1"
 MAX_JOURNAL_HEADER = 1 << 24  # bytes of a header: 10,000 jobs and many thousand revisions
 MAX_LINE = 1 << 30
-SESSION = re.compile(r"\d{8}T\d{6}-[0-9a-f]{6}")
-COMMIT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+SESSION = r"\d{8}T\d{6}-[0-9a-f]{6}"
+COMMIT_ID = r"[0-9a-f]{40}|[0-9a-f]{64}"
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -260,9 +260,9 @@ def _is_possible(header: SessionHeader) -> bool:
     """Whether we could have written it: its words become paths and words of git's commands."""
     states = [state for states in (header.versions, *header.waiting) for state in states]
     return (
-        SESSION.fullmatch(header.session) is not None
+        re.fullmatch(SESSION, header.session) is not None
         and bool(header.versions)
-        and all(COMMIT_ID.fullmatch(state.commit) for state in states)
+        and all(re.fullmatch(COMMIT_ID, state.commit) for state in states)
         and all(0 < job.executions <= MAX_COUNT for job in header.jobs)
     )
 

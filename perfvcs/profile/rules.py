@@ -23,7 +23,7 @@ RULES_FILE = "perf.toml"
 LARGEST_RULES = 1 << 20  # bytes of it
 
 
-PERCENT = re.compile(r"\s*(\d+(?:\.\d*)?)\s*%\s*")
+PERCENT = r"\s*(\d+(?:\.\d*)?)\s*%\s*"
 
 
 class Rule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -95,7 +95,7 @@ class Rules(msgspec.Struct, frozen=True):
 def _share(key: str, percent: str | None) -> float | None:
     if percent is None:
         return None
-    number = PERCENT.fullmatch(percent)
+    number = re.fullmatch(PERCENT, percent)
     if not number or float(number[1]) > 1000:
         raise UsageError(f'{key} = "{percent[:40]}" is not a percentage: write it like "2%"')
     return float(number[1]) / 100

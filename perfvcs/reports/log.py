@@ -4,9 +4,9 @@ benchmark.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from statistics import geometric_mean
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -290,7 +290,7 @@ def trends(repository: Repository, commits: Sequence[str]) -> list[MetricTrend]:
                 place = profile.header.environment
                 places[place.fingerprint] = place
                 key = (name, profile.header.job.collector, place.fingerprint, summary.metric)
-                values_by_key.setdefault(key, {})[profile.header.commit] = geometric_mean(positive)
+                values_by_key.setdefault(key, {})[profile.header.commit] = _centre(positive)
                 units[key] = profile.header.metrics[summary.metric].unit
     keys = [key for key, values in values_by_key.items() if newest in values]
     keys.sort(key=_trend_rank)
@@ -307,6 +307,11 @@ def trends(repository: Repository, commits: Sequence[str]) -> list[MetricTrend]:
         for key in keys
         for name, collector, place, metric in [key]
     ]
+
+
+def _centre(values: Sequence[float]) -> float:
+    """The geometric mean."""
+    return math.exp(math.fsum(map(math.log, values)) / len(values))
 
 
 def _size(summary: Summary) -> float:

@@ -26,16 +26,19 @@ REDIRECTIONS = (
 )
 GIT_FILES = frozenset({"HEAD", "config", "packed-refs", "perfvcs-write.lock", "perfvcs-gc.lock"})
 GIT_FOLDERS = frozenset({"objects", "refs"})
-OBJECTS = re.compile(r"[0-9a-f]{2}/[0-9a-f]{38}|pack/pack-[0-9a-f]{40}\.(pack|idx|rev|mtimes)")
-OF_OBJECTS = re.compile(r"[0-9a-f]{2}|pack|info")
-REFS = re.compile(r"heads/main")
+OF_OBJECTS = r"[0-9a-f]{2}|pack|info"
+CONTENTS = (
+    ("objects", r"[0-9a-f]{2}/[0-9a-f]{38}|pack/pack-[0-9a-f]{40}\.(pack|idx|rev|mtimes)"),
+    ("refs", r"heads/main"),
+)
 # What git and its killed processes leave, and what git makes again: not worth a word.
-USUAL_FILES = re.compile(
+USUAL_FILES = (
     r"description|branches|logs|gc\.(log|pid)|FETCH_HEAD|ORIG_HEAD|fast_import_crash_\d+|.*\.lock|info(/refs)?|objects/(?:(?!tmp_)[^/]*/)*tmp_.*"
     r"|objects/info/(packs|commit-graph|commit-graphs/.*)|objects/pack/(multi-pack-index.*|.*\.bitmap)"
 )
-STANDARD = re.compile(
-    r"core\.(repositoryformatversion|filemode|bare|ignorecase|precomposeunicode|symlinks|logallrefupdates)"
+STANDARD = (
+    r"core\.(repositoryformatversion|filemode|bare|ignorecase|precomposeunicode|symlinks"
+    r"|logallrefupdates)"
 )
 
 
@@ -88,11 +91,11 @@ def restore(store: Path) -> list[str]:
         if not _belongs(store, name):
             dropped += _dropped(store, name)
     for name in entries(store / "objects"):
-        if not OF_OBJECTS.fullmatch(name):
+        if not re.fullmatch(OF_OBJECTS, name):
             dropped += _dropped(store, f"objects/{name}")
-    for top, allowed in (("objects", OBJECTS), ("refs", REFS)):
+    for top, allowed in CONTENTS:
         for name in _below(store / top):
-            if not allowed.fullmatch(name) or _kind(store / top / name) != stat.S_IFREG:
+            if not re.fullmatch(allowed, name) or _kind(store / top / name) != stat.S_IFREG:
                 dropped += _dropped(store, f"{top}/{name}")
     if (text := _content(store / "packed-refs")) is not None:
         main = b"".join(
@@ -129,7 +132,7 @@ def _dropped(store: Path, name: str) -> list[str]:
     within = [f"{name}/{below}" for below in _below(path)]
     remove(path)
     silent = kind != "a symbolic link" and all(
-        USUAL_FILES.fullmatch(entry) for entry in within or [name]
+        re.fullmatch(USUAL_FILES, entry) for entry in within or [name]
     )
     return [] if silent else [f"store/{name}: {kind}"]
 
@@ -160,7 +163,7 @@ def _foreign_keys(config: Path) -> list[str]:
         return []
     if config.is_symlink() or not config.is_file():
         return []
-    return [key for key in keys(config) if not STANDARD.fullmatch(key)]
+    return [key for key in keys(config) if not re.fullmatch(STANDARD, key)]
 
 
 def _content(path: Path) -> bytes | None:

@@ -26,7 +26,7 @@ COMMANDS = frozenset(_NAMES.split())
 TRIED = "PERFVCS_LINUX_PERF"
 MAX_HANDOVERS = 16  # programs called perf that hand the command on
 HEAD_BYTES = 8192  # bytes of a script in which the name of our package is looked for
-_OURS = re.compile(rb"perfvcs\.(?:entry|cli)|-m perfvcs\b|['\"]perfvcs['\"=]")
+_OURS = rb"perfvcs\.(?:entry|cli)|-m perfvcs\b|['\"]perfvcs['\"=]"
 
 
 class NoLinuxPerf(UsageError):
@@ -99,4 +99,4 @@ def _is_ours(path: str) -> bool:
             head = file.read(HEAD_BYTES)
     except OSError:
         return False  # executable but not readable: not a script
-    return head.startswith(b"#!") and _OURS.search(head) is not None
+    return head.startswith(b"#!") and re.search(_OURS, head) is not None

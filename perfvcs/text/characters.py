@@ -22,11 +22,12 @@ UNSEEN = re.compile(
 )
 # What joins the parts of an emoji, or of a word in Persian or Hindi: behind such a character it is
 # left out, anywhere else it is shown.
-JOINING = re.compile(
-    "(?<=[^\x00-\x7f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f])(?:[\ufe0e\ufe0f]\u200d?|[\u200c\u200d])"
+JOINING = (
+    "(?<=[^\x00-\x7f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f])"
+    "(?:[\ufe0e\ufe0f]\u200d?|[\u200c\u200d])"
 )
 # the beginning of what a spreadsheet computes, behind any apostrophes
-FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
+FORMULA = r"'*[=+\-@\t\r\n]"
 # first strong isolate, pop: a right-to-left name does not reorder its neighbours
 ISOLATED = ("\u2068", "\u2069")
 HEIGHTS = "▁▂▃▄▅▆▇█"
@@ -69,7 +70,7 @@ def visible(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    text = JOINING.sub("", text)
+    text = re.sub(JOINING, "", text)
     return text.translate(
         {ord(character): _symbol(character) for character in set(text) if hidden(character)}
     )
@@ -142,7 +143,7 @@ def disarmed(text: str) -> str:
     >>> disarmed("=1+1"), disarmed("'=1+1"), disarmed("sort=1"), disarmed("'s")
     ("'=1+1", "''=1+1", 'sort=1', "'s")
     """
-    return f"'{text}" if FORMULA.match(text) else text
+    return f"'{text}" if re.match(FORMULA, text) else text
 
 
 def armed(text: str) -> str:
@@ -151,7 +152,7 @@ def armed(text: str) -> str:
     >>> armed("'=1+1"), armed("''=1+1"), armed("=1+1"), armed("'s")
     ('=1+1', "'=1+1", '=1+1', "'s")
     """
-    return text[1:] if text.startswith("'") and FORMULA.match(text) else text
+    return text[1:] if text.startswith("'") and re.match(FORMULA, text) else text
 
 
 def sparkline(
