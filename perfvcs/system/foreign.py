@@ -7,7 +7,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,6 +20,7 @@ from perfvcs.errors import PerfError
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 # of what is open; whether more can be read depends on who asks, Python counts its calls too
 MAX_DEPTH = 64
+LARGEST_INTEGER = 1 << 63  # of TOML; Python refuses to write a longer one of hexadecimal digits
 MAX_DOTS = 500  # of a line of TOML: the parser takes a time quadratic in the parts of a key
 
 
@@ -66,7 +67,18 @@ def toml(text: str, refuse: Callable[[str], PerfError]) -> dict[str, Any]:
         raise refuse(str(error)) from None
     if not is_flat(tables):
         raise refuse(f"it is nested deeper than {MAX_DEPTH} levels")
+    if not all(abs(number) < LARGEST_INTEGER for number in _integers(tables)):
+        raise refuse("an integer has more than 64 bits")
     return tables
+
+
+def _integers(tables: dict[str, Any]) -> Iterator[int]:
+    values: list[object] = [tables]
+    while values:
+        value = values.pop()
+        if isinstance(value, int):
+            yield value
+        values += _parts(value)
 
 
 def is_flat(value: object) -> bool:

@@ -60,6 +60,10 @@ REFUSED = {
         "perf-accepted.toml",
         b"a." * 50_000 + b"a = 1",
     ),
+    "perf.toml, a hexadecimal number of 5,000 digits": (
+        "perf.toml",
+        b"[[job]]\ncmd = 'x'\nbinaries = 0x" + b"f" * 5_000,
+    ),
     "perf-accepted.toml, a number of 5,000 digits": ("perf-accepted.toml", b"a.effect = " + DIGITS),
     "Perun, half a surrogate pair and NaN": (
         "perun",
