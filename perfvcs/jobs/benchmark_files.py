@@ -109,7 +109,6 @@ def _of_files(
     commands = [text for table in both for text in _commands(table)]
     tools = [names for tool, names in TOOLS.items() if any(map(tool.search, commands))]
     tests = any(map(_runs_tests, both))
-    tools += [PYTEST_FILES] if tests else []
     places = _places(both, links)
     overlay, workloads, named = map(_with_above, (places.overlay, places.workloads, places.named))
     # what Python compiled by itself is in no commit; from one, it may run instead of its source
@@ -131,6 +130,7 @@ def _of_files(
             "benchmark": (
                 _is_benchmark(path)
                 or any(pattern.fullmatch(path) for pattern in tools)
+                or (tests and PYTEST_FILES.fullmatch(path))
                 or (path in by_command and not alone)
             ),
             "test": (
