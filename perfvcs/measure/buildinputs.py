@@ -121,7 +121,7 @@ def _is_list(option: str) -> bool:
 
 def _paths(value: str, bases: set[Path]) -> Iterator[Path]:
     """The paths of what is there that a requirement, or the value of an option, may name."""
-    text = re.sub(r"\[[^\]]*\]$", "", value.strip("\"', "))
+    text = re.sub(r"\[[^][]*\]$", "", value.strip("\"', "))
     url = FILE_URL.search(text)
     places = [unquote(url[1]), unquote(url[1]).rpartition("@")[0]] if url else [text]
     for place in filter(None, places):

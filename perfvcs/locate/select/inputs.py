@@ -39,7 +39,7 @@ _BY_INSTALLING = re.compile(
 _SETTINGS = re.compile(r"(?:.*/)?(?:setup\.cfg|pyproject\.toml|tox\.ini|pytest\.ini|noxfile\.py)")
 _MAKING = re.compile(r"\bg?make\b|\bninja\b|\bcmake\b|\bmeson\b|\bscons\b|\b(?:npm|yarn|pnpm)\b")
 _VARIABLE = re.compile(r"\$[({]\w+[)}]|\$\w|\{\w+\}|%")  # and the stem of a pattern of make
-_ASSIGNED = re.compile(r"^\s*(?:export\s+)?[\w.]+\s*[:?+]?=", re.MULTILINE)
+_ASSIGNED = re.compile(r"^[^\S\n]*(?:export\s+)?[\w.]+\s*[:?+]?=", re.MULTILINE)
 _WORD = re.compile(r"[^\s\"'`;|&<>()=,:@]+")
 _NAME = re.compile(r"[\w.+-]+")
 # commands of CMake that read none of the files in their brackets which are not compiled
