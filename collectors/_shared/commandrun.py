@@ -15,9 +15,7 @@ from perfvcs.plugins.collector import CollectError, Run
 from perfvcs.system.foreign import at_most
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from perfvcs.launcher import Execution
+    from perfvcs.launcher import Execution, LaunchOptions
 
 INTERPRETER_NAME = re.compile(r"(python|pypy)[\d.]*t?(-dbg)?")
 SHEBANG_BYTES = 512  # bytes of a script's first line
@@ -70,28 +68,22 @@ def launched(
     argv: Sequence[str] | None = None,
     *,
     env: Mapping[str, str] | None = None,
-    aslr: bool | None = None,
-    pace: bool = False,
-    started: Callable[[int], None] | None = None,
+    options: LaunchOptions | None = None,
 ) -> Execution:
     """Execute the run's command, or ``argv`` around it; raises CollectError where that could not
     start.
 
-    ``env`` and ``aslr`` replace those of the run; ``pace`` and ``started`` as in
-    ``launcher.LaunchOptions``.
+    ``env`` replaces the run's environment, ``options`` its processors and ASLR.
     """
     from perfvcs import launcher
 
-    options = launcher.LaunchOptions(
-        cpus=run.cpus, aslr=run.aslr if aslr is None else aslr, pace=pace, started=started
-    )
     try:
         return launcher.launch(
             run.argv if argv is None else argv,
             cwd=run.cwd,
             env=run.env if env is None else env,
             timeout=run.timeout,
-            options=options,
+            options=options or launcher.LaunchOptions(run.cpus, run.aslr),
         )
     except launcher.LaunchError as error:
         raise CollectError(str(error), lasting=error.lasting) from None
@@ -102,14 +94,12 @@ def executed(
     argv: Sequence[str] | None = None,
     *,
     env: Mapping[str, str] | None = None,
-    aslr: bool | None = None,
-    pace: bool = False,
-    started: Callable[[int], None] | None = None,
+    options: LaunchOptions | None = None,
 ) -> Execution:
     """Execute as ``launched`` does; raises CollectError where the command failed, too."""
     from perfvcs.launcher.execution import failure
 
-    execution = launched(run, argv, env=env, aslr=aslr, pace=pace, started=started)
+    execution = launched(run, argv, env=env, options=options)
     if reason := failure(run.argv, execution, run.timeout):
         raise CollectError(reason, lasting=execution.timed_out)
     return execution

@@ -270,7 +270,9 @@ class _Load:
 
 def _launch(run: Run, started: Callable[[int], None]) -> Execution:
     env = {**run.env, SAMPLES_VARIABLE: str(run.scratch / SAMPLES_FILE)}
-    return executed(run, env=env, started=started)
+    return executed(
+        run, env=env, options=launcher.LaunchOptions(run.cpus, run.aslr, started=started)
+    )
 
 
 def _totals(execution: Execution) -> dict[str, float | None]:

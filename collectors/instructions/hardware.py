@@ -15,6 +15,7 @@ from perfvcs.collectors.instructions.valgrind import (
     check_program,
     environment,
 )
+from perfvcs.launcher import LaunchOptions
 from perfvcs.launcher.execution import name_command
 from perfvcs.plugins.collector import CollectError, Run
 from perfvcs.system import linuxperf
@@ -71,7 +72,10 @@ def record(run: Run, folder: Path) -> Counts:
     answer = folder / "answer"
     aslr = run.aslr and not addresses_can_be_fixed()
     executed(
-        run, [program, *_options(answer), *WRAPPED, *run.argv], env=environment(run.env), aslr=aslr
+        run,
+        [program, *_options(answer), *WRAPPED, *run.argv],
+        env=environment(run.env),
+        options=LaunchOptions(run.cpus, aslr),
     )
     count = _count(answer)
     if count is None:

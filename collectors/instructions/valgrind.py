@@ -25,6 +25,7 @@ from perfvcs.collectors.instructions import callgrind, inside
 from perfvcs.collectors.instructions.counts import Counts, combine
 from perfvcs.collectors.instructions.functions import Resolve
 from perfvcs.environment import PADDING
+from perfvcs.launcher import LaunchOptions
 from perfvcs.launcher.execution import failure, name_command, not_started
 from perfvcs.native.compiled import NotCompiled, compiled, preloadable
 from perfvcs.plugins.collector import CollectError, Run
@@ -163,7 +164,7 @@ def record(run: Run, tool: ValgrindTool, folder: Path, *, inlined: bool = False)
         run,
         [program, *options, "--", *run.argv],
         env=environment(run.env, zero),
-        aslr=run.aslr and not addresses_can_be_fixed(),
+        options=LaunchOptions(run.cpus, run.aslr and not addresses_can_be_fixed()),
     )
     if reason := failure(run.argv, execution, run.timeout):
         unknown = ""

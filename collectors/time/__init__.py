@@ -136,7 +136,11 @@ class Time:
             rows.warnings.append(reason)
         for attempt in range(self.repeat + 1):
             path = run.scratch / f"samples-{attempt}.jsonl"
-            execution = executed(run, env={**run.env, SAMPLES_VARIABLE: str(path)}, pace=True)
+            execution = executed(
+                run,
+                env={**run.env, SAMPLES_VARIABLE: str(path)},
+                options=launcher.LaunchOptions(run.cpus, run.aslr, pace=True),
+            )
             try:
                 samples = read_samples(path, METRICS, run.uid)
             except MalformedSamples as error:

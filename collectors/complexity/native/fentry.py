@@ -28,6 +28,7 @@ from perfvcs.collectors.complexity.native.recordplan import (
     programs,
     select,
 )
+from perfvcs.launcher import LaunchOptions
 from perfvcs.launcher.execution import Execution, Pace, failure, name_command
 from perfvcs.native.compiled import NotCompiled, compiled, preloadable
 from perfvcs.plugins.collector import CollectError, Run
@@ -266,7 +267,7 @@ def _calls(
 def _execute(run: Run, folder: Path, preloaded: Path) -> Execution:
     preload = ":".join(filter(None, (str(preloaded), run.env.get("LD_PRELOAD"))))
     environment = {**run.env, "LD_PRELOAD": preload, FENTRY_VARIABLE: str(folder / "request")}
-    return launched(run, env=environment, pace=True)
+    return launched(run, env=environment, options=LaunchOptions(run.cpus, run.aslr, pace=True))
 
 
 def _check_loaded(run: Run, folder: Path) -> None:

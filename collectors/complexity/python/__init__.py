@@ -24,6 +24,7 @@ from perfvcs.collectors.complexity.python.notes import (
     read_notes,
 )
 from perfvcs.collectors.complexity.python.questions import check_defined, discover, entries, remarks
+from perfvcs.launcher import LaunchOptions
 from perfvcs.launcher.execution import Execution, Pace, failure, name_command
 from perfvcs.plugins.collector import CollectError, Run
 
@@ -120,7 +121,9 @@ def environment(run: Run, folder: Path) -> dict[str, str]:
 
 def execute(run: Run, folder: Path) -> Execution:
     """Run the command with the recorder in its interpreters; raises CollectError."""
-    return launched(run, env=environment(run, folder), pace=True)
+    return launched(
+        run, env=environment(run, folder), options=LaunchOptions(run.cpus, run.aslr, pace=True)
+    )
 
 
 def check_started(run: Run, notes: RecorderNotes) -> None:
