@@ -40,13 +40,10 @@ class Cost(msgspec.Struct, frozen=True):
     preparation: float | None = None
 
 
-class Survey(msgspec.Struct, frozen=True):
-    """One series: the benchmark's label (``job``) and its job's ``name``, the last design, what it
-    costs, and how its units vary.
-    """
+class LastDesign(msgspec.Struct, frozen=True):
+    """A series: its benchmark's label (``job``), how it was measured last, and what that costs."""
 
     job: str
-    name: str
     collector: str
     series: str
     sessions: int
@@ -55,6 +52,12 @@ class Survey(msgspec.Struct, frozen=True):
     executions: int
     warmup: int
     cost: Cost
+
+
+class Survey(LastDesign, frozen=True):
+    """A series with its job's ``name``, and how its units vary."""
+
+    name: str
     variations: Sequence[Variation]
 
 

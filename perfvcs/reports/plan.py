@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.plan.design import EFFECTS, POWER, Option, PlanRow, PlanRule, builds, rows_of
-from perfvcs.plan.survey import Survey, surveys
+from perfvcs.plan.survey import LastDesign, Survey, surveys
 from perfvcs.reports.plan_notes import (
     LARGEST_EFFECT,
     duration_text,
@@ -31,7 +31,6 @@ from perfvcs.text.words import counted, metric_name
 if TYPE_CHECKING:
     from perfvcs.plan.design import DetectableEffect
     from perfvcs.plan.inside import Inside, Share
-    from perfvcs.plan.survey import Cost
     from perfvcs.repository import Repository
 
 
@@ -186,18 +185,9 @@ class PlannedUnit(msgspec.Struct, frozen=True):
     options: Sequence[Option]
 
 
-class PlannedJob(msgspec.Struct, frozen=True):
-    """A series with its last design and what it costs."""
+class PlannedJob(LastDesign, frozen=True):
+    """A series with how it was measured last, and what would be better."""
 
-    job: str
-    collector: str
-    series: str
-    sessions: int
-    profiles: int
-    binaries: int
-    executions: int
-    warmup: int
-    cost: Cost
     best_executions_per_build: int | None
     units: list[PlannedUnit]
 
