@@ -23,6 +23,7 @@ from xml.etree import ElementTree
 
 from perfvcs.profile import REPEATED, Profile
 from perfvcs.repository import Repository
+from perfvcs.repository.lookup import paths_of
 
 from .figures import Row, percent
 from .programs import run, source_of
@@ -136,7 +137,7 @@ def _study(package: Package, folder: Path, executions: int, repeat: int) -> Row:
     perf(root, "collect", "--quiet", "HEAD~1", "HEAD", env=os.environ | {"PATH": path})
     found = Repository.find(root)
     before, after = (
-        next(found.store.read_many(found.select(name)))[1] for name in ("HEAD~1", "HEAD")
+        next(found.store.read_many(paths_of(found, name)))[1] for name in ("HEAD~1", "HEAD")
     )
     plain, measured = outcomes(alone), outcomes(report)
     passed = sum(outcome == "passed" for outcome in plain.values())

@@ -85,11 +85,14 @@ def command(
     from perfvcs.exchange.delivery import documents, into_file, into_folder
     from perfvcs.formats import parse_options, together
     from perfvcs.repository import Repository
+    from perfvcs.repository.lookup import paths_of
 
     options = parse_options(format_name, pairs)
     repository = Repository.find()
     paths = list(
-        dict.fromkeys(path for name in names or ("HEAD",) for path in repository.select(name, jobs))
+        dict.fromkeys(
+            path for name in names or ("HEAD",) for path in paths_of(repository, name, jobs)
+        )
     )
     files = documents(repository, paths, format_name, options)
     several = len(paths) > 1 and together(format_name) != "file"

@@ -27,6 +27,7 @@ def command(names: tuple[str, ...], jobs: tuple[str, ...], *, dry_run: bool) -> 
     """
     from perfvcs.measure.announcement import forget, named
     from perfvcs.repository import Repository
+    from perfvcs.repository.lookup import paths_of
 
     repository = Repository.find()
     sessions = {
@@ -37,7 +38,7 @@ def command(names: tuple[str, ...], jobs: tuple[str, ...], *, dry_run: bool) -> 
     revisions = [name for name in names if name not in sessions]
     paths = list(
         dict.fromkeys(
-            path for name in revisions for path in repository.select(name, jobs, whole=True)
+            path for name in revisions for path in paths_of(repository, name, jobs, whole=True)
         )
     )
     if not dry_run:

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from perfvcs.errors import NO_SPACE, UsageError
 from perfvcs.formats import encode, encode_all, suffixes, together
-from perfvcs.repository.lookup import series_of
+from perfvcs.repository.lookup import paths_of, series_of
 from perfvcs.system import disk
 from perfvcs.text.characters import disarmed, shorten
 from perfvcs.text.words import counted
@@ -169,7 +169,7 @@ def _chosen(
                 "nothing to export: the remote has everything; name revisions to export them anyway"
             )
         return blobs
-    wanted = {path for name in names or ("HEAD",) for path in repository.select(name, jobs)}
+    wanted = {path for name in names or ("HEAD",) for path in paths_of(repository, name, jobs)}
     return {
         entry.path: entry.new
         for entry in repository.store.entries(*sorted(wanted))
@@ -252,7 +252,7 @@ def _selected(repository: Repository, names: Sequence[str], jobs: Sequence[str])
         paths += (
             _of(repository, repository.project.range(name), jobs)
             if ".." in name
-            else repository.select(name, jobs)
+            else paths_of(repository, name, jobs)
         )
     return list(dict.fromkeys(paths))
 

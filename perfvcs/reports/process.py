@@ -16,6 +16,7 @@ from perfvcs.errors import UsageError
 from perfvcs.profile import Profile
 from perfvcs.profile.fittedmodels import AnyEntry, RegressionEntry, as_written, over_sizes
 from perfvcs.profile.workloads import at_workload, bound, joined
+from perfvcs.repository.lookup import paths_of
 from perfvcs.store.removal import verified
 from perfvcs.text.characters import shorten
 from perfvcs.text.document import json_text
@@ -97,7 +98,7 @@ def process(
     outcomes: list[ProcessOutcome] = []
     sized: list[Profile] = []
     with repository.replacing():
-        paths = list(dict.fromkeys(repository.select(target, jobs)))
+        paths = list(dict.fromkeys(paths_of(repository, target, jobs)))
         stored = iter(
             repository.store.replace(
                 _versions(repository, paths, member, name, outcomes, sized),

@@ -10,13 +10,15 @@ from perfvcs.check.change import NothingToCompare
 from perfvcs.check.method import CheckRequest
 from perfvcs.check.subject import Subject
 from perfvcs.check.text import called, labelled
-from perfvcs.errors import PerfError, UsageError, nearest
+from perfvcs.errors import NO_SPACE, PerfError, UsageError, nearest
 from perfvcs.git.project import UnknownRevision
 from perfvcs.history.finding import line_called, title
 from perfvcs.history.series import gather
 from perfvcs.reports.check import Check
 from perfvcs.repository import Repository
 from perfvcs.repository.state import State
+from perfvcs.store.removal import fold
+from perfvcs.system.disk import NotPlain, make_folder
 from perfvcs.text.words import meant
 
 
@@ -35,7 +37,24 @@ def page_of(
         if paths:
             return files.subject_of(paths, delta=delta), lambda: files.page(paths)
     repository = Repository.find()
-    return subject_of(repository, names, delta=delta), lambda: repository.page(names)
+    return subject_of(repository, names, delta=delta), lambda: _page(
+        repository.home / "pages", names
+    )
+
+
+def _page(folder: Path, names: Sequence[str]) -> Path:
+    """Where the page about these names is written, in a folder that is made now; raises
+    UsageError.
+    """
+    try:
+        folder = make_folder(folder).resolve()
+    except NotPlain as error:
+        raise UsageError(f"{error}, or name a file with -o") from None
+    except OSError as error:
+        if error.errno in NO_SPACE:
+            raise
+        raise UsageError(f"cannot make {folder}: {error.strerror}: name a file with -o") from None
+    return folder / f"{('-'.join(filter(None, map(fold, names))) or 'HEAD')[:100]}.html"
 
 
 def _is_benchmark(name: str) -> bool:

@@ -14,27 +14,23 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs import gate
-from perfvcs.errors import NO_SPACE, UsageError
-from perfvcs.git.changes import WorkingChanges
+from perfvcs.errors import UsageError
 from perfvcs.git.project import Project, UnknownRevision
 from perfvcs.index import Index
-from perfvcs.index.snapshot import FormerNames
-from perfvcs.profile.rules import LARGEST_RULES, RULES_FILE
 from perfvcs.profile.units import in_base_units
 from perfvcs.repository import leftovers
-from perfvcs.repository.leftovers import Artefacts
-from perfvcs.repository.lookup import of_jobs
 from perfvcs.repository.state import State, States
+from perfvcs.repository.workingtree import WorkingTree
 from perfvcs.store import Store
-from perfvcs.store.removal import fold
-from perfvcs.system.disk import NotPlain, entries, make_folder
-from perfvcs.system.foreign import content
+from perfvcs.system.disk import entries
 from perfvcs.system.lock import Locked, hold
 
 if TYPE_CHECKING:
     from perfvcs.check import EarlierSessions, Report, Unit
     from perfvcs.check.acceptance import Acceptance, Kind
     from perfvcs.check.method import CheckRequest
+    from perfvcs.git.changes import WorkingChanges
+    from perfvcs.index.snapshot import FormerNames
     from perfvcs.profile import Profile
     from perfvcs.profile.rules import Rules
     from perfvcs.profile.summary import Header, Measured
@@ -49,6 +45,7 @@ class Repository:
     def __init__(self, project: Project, home: Path) -> None:
         self.project = project
         self.home = home
+        self.working_tree = WorkingTree(project, home)
 
     @classmethod
     def find(cls, start: Path | None = None, *, create: bool = False) -> Repository:
@@ -85,37 +82,14 @@ class Repository:
         index.refresh()
         return index
 
-    @cached_property
+    @property
     def former(self) -> FormerNames:
-        """The names of perf.toml's jobs by those that they had before; none where there is no such
-        file. Raises BadConfig.
-        """
-        if self.project.bare or not self._configures(b"formerly"):
-            return FormerNames()
-        from perfvcs.jobs import former_names
-        from perfvcs.jobs.config import load
-
-        return FormerNames(former_names(load(self.project.root / RULES_FILE)))
+        """The names of perf.toml's jobs by those that they had before. Raises BadConfig."""
+        return self.working_tree.former
 
     def refresh(self) -> None:
         """Lets the index follow what was just stored."""
         self.index.refresh()
-
-    def page(self, names: Sequence[str]) -> Path:
-        """Where the page about these names is written, in a folder that is made now:
-        ``.perf/pages``; raises UsageError.
-        """
-        try:
-            folder = make_folder(self.home / "pages").resolve()
-        except NotPlain as error:
-            raise UsageError(f"{error}, or name a file with -o") from None
-        except OSError as error:
-            if error.errno in NO_SPACE:
-                raise
-            raise UsageError(
-                f"cannot make {self.home / 'pages'}: {error.strerror}: name a file with -o"
-            ) from None
-        return folder / f"{('-'.join(filter(None, map(fold, names))) or 'HEAD')[:100]}.html"
 
     def reindex(self) -> int:
         """Builds the index anew from the store; returns how many profiles it has."""
@@ -166,41 +140,21 @@ class Repository:
 
     @property
     def changes(self) -> WorkingChanges:
-        """What the working tree changes against HEAD, without what [dirty] of perf.toml leaves out
-        as it is now, and artefacts.
-        """
-        if self.project.bare:
-            return WorkingChanges(self.project)
-        return WorkingChanges(
-            self.project, self._ignored(), Artefacts(self.home).of(self.project.head)
-        )
+        """What the working tree changes against HEAD, without artefacts."""
+        return self.working_tree.changes
 
-    def _ignored(self) -> tuple[str, ...]:
-        if not self._configures(b"dirty"):
-            return ()
-        from perfvcs.jobs.config import BadConfig, load
-
-        try:
-            return load(self.project.root / RULES_FILE).dirty.ignore
-        except BadConfig:  # whoever reads it for its jobs reports it
-            return ()
-
-    @property
-    def _states(self) -> States:
-        # made anew: one that is kept would refer to this one in turn, and the index would be closed
-        # by the garbage collector only
-        return States(self.project, self.index, self._uncommitted)
-
-    def _uncommitted(self) -> str | None:
-        return self.changes.hash()
+    @cached_property
+    def states(self) -> States:
+        """Which state a revision means."""
+        return States(self.project, self.index, self.working_tree.hash)
 
     def state(self, revision: str) -> State:
         """What a revision, or the name of a product, stands for in a verdict."""
-        return self._states.of(revision)
+        return self.states.of(revision)
 
     def product(self, name: str) -> State | None:
         """The product of this name that was measured last; None where none was."""
-        return self._states.product(name)
+        return self.states.product(name)
 
     def current(self, revision: str) -> State:
         """What a revision stands for when it is measured now: HEAD is the working tree as it is."""
@@ -219,7 +173,7 @@ class Repository:
         """Move profiles of uncommitted changes to the commit that made exactly these changes: for
         commands that store profiles anyway.
         """
-        if not (before := self._states.before_committed(commit)):
+        if not (before := self.states.before_committed(commit)):
             return
         moved = [measured.header.path for measured in self.measured(before)]
         profiles = [
@@ -287,41 +241,6 @@ class Repository:
             fallback = fallback or (State(commit) if headers else None)
         return fallback
 
-    def select(self, name: str, jobs: Sequence[str] = (), *, whole: bool = False) -> list[str]:
-        """Paths of profiles: all of the revision ``name``, else those that begin with it; of
-        ``jobs`` as ``series_of`` has it.
-
-        Raises UsageError without any.
-        """
-        try:
-            commit = self.project.resolve(name)
-            paths = self.store.paths(commit, at=self.index.head)
-            if commit in self.index.changed():
-                products = {
-                    header.path for header in self.index.headers([commit]) if header.design.product
-                }
-                paths = [path for path in paths if path not in products]
-            if not paths and (before := self._states.before_committed(commit)):
-                paths = [measured.header.path for measured in self.measured(before)]
-        except UnknownRevision:
-            paths = [
-                path
-                for path in self.index.find(name)
-                if "/" in name or path.endswith(f"-{name}.json")
-            ]
-            if not paths and (product := self.product(name)):
-                paths = [measured.header.path for measured in self.measured(product)]
-            if not paths:
-                raise
-        if jobs:
-            paths = of_jobs(self.index, name, paths, jobs, whole=whole)
-        if not paths:
-            raise UsageError(
-                f"`{name}` has no profiles: measure it with `perf collect`; `perf log` shows what"
-                " there is"
-            )
-        return paths
-
     @contextmanager
     def replacing(self) -> Iterator[None]:
         """Holds the right to replace stored profiles by new versions; waits for others, so that two
@@ -353,17 +272,10 @@ class Repository:
         """
         here = not target.product and not target.below and target.commit == self.project.head
         live = here and (
-            committed or (target.dirty is not None and target.dirty == self._uncommitted())
+            committed or (target.dirty is not None and target.dirty == self.working_tree.hash())
         )
         changed = self.changes.files if live and not self.project.bare else None
         return self.criteria_reader.of(baseline, target, committed=committed, changed=changed)
-
-    def _configures(self, word: bytes) -> bool:
-        """Whether perf.toml has a word; where it cannot be read, whoever needs it says so."""
-        try:
-            return word in content(self.project.root / RULES_FILE, LARGEST_RULES)
-        except OSError:
-            return False
 
     # -- verdicts ----------------------------------------------------------------------------------
 

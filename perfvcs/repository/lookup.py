@@ -1,4 +1,4 @@
-"""Which stored jobs names mean, and their profiles."""
+"""Which stored jobs and profiles names mean."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from perfvcs.errors import UsageError, nearest
+from perfvcs.git.project import UnknownRevision
 
 if TYPE_CHECKING:
     from perfvcs.index import Index
+    from perfvcs.repository import Repository
 
 
 def series_of(index: Index, names: Sequence[str], *, whole: bool = False) -> set[str]:
@@ -35,8 +37,41 @@ def series_of(index: Index, names: Sequence[str], *, whole: bool = False) -> set
     return keys
 
 
-def of_jobs(
-    index: Index, name: str, paths: Sequence[str], jobs: Sequence[str], *, whole: bool = False
+def paths_of(
+    repository: Repository, name: str, jobs: Sequence[str] = (), *, whole: bool = False
+) -> list[str]:
+    """Paths of profiles: all of the revision ``name``, else those that begin with it; of ``jobs``
+    as ``series_of`` has it.
+
+    Raises UsageError without any.
+    """
+    index = repository.index
+    try:
+        commit = repository.project.resolve(name)
+        paths = repository.store.paths(commit, at=index.head)
+        if commit in index.changed():
+            products = {header.path for header in index.headers([commit]) if header.design.product}
+            paths = [path for path in paths if path not in products]
+        if not paths and (before := repository.states.before_committed(commit)):
+            paths = [measured.header.path for measured in repository.measured(before)]
+    except UnknownRevision:
+        paths = [path for path in index.find(name) if "/" in name or path.endswith(f"-{name}.json")]
+        if not paths and (product := repository.product(name)):
+            paths = [measured.header.path for measured in repository.measured(product)]
+        if not paths:
+            raise
+    if jobs:
+        paths = _of_jobs(index, name, paths, jobs, whole=whole)
+    if not paths:
+        raise UsageError(
+            f"`{name}` has no profiles: measure it with `perf collect`; `perf log` shows what there"
+            " is"
+        )
+    return paths
+
+
+def _of_jobs(
+    index: Index, name: str, paths: Sequence[str], jobs: Sequence[str], *, whole: bool
 ) -> list[str]:
     """Those of the profiles of ``name`` that belong to some jobs, as ``series_of`` has them; raises
     UsageError for a job without any.

@@ -23,6 +23,7 @@ from perfvcs.plugins.collector import CollectError, Run
 from perfvcs.profile import Reached, decode
 from perfvcs.profile.validity import Malformed
 from perfvcs.repository import Repository
+from perfvcs.repository.lookup import paths_of
 
 pytestmark = pytest.mark.slow
 
@@ -322,7 +323,7 @@ def test_a_slower_function_is_found_in_the_tests_that_run_it_and_nowhere_else(pr
     }
     assert slower == {"test_lib.py::test_work", "test_lib.py::test_both"}
     repository = Repository.find()
-    ((_, profile),) = repository.store.read_many(repository.select("HEAD"))
+    ((_, profile),) = repository.store.read_many(paths_of(repository, "HEAD"))
     assert profile.reached is not None
     number = profile.reached.functions.index("lib.py:work")
     assert {name for name, some in profile.reached.units.items() if number in some} == slower
@@ -376,7 +377,7 @@ def test_pytest_itself_measures_with_an_option(project):
     assert "test_a.py::test_a" in told and "stored 1 profile" in told
     assert "1 test failed and is not measured: test_a.py::test_b" in " ".join(told.split())
     repository = Repository.find(project.root)
-    ((_, profile),) = repository.store.read_many(repository.select("HEAD"))
+    ((_, profile),) = repository.store.read_many(paths_of(repository, "HEAD"))
     assert profile.design.executions == 2 and profile.job.collector == "pytest"
     assert "--perf" not in profile.job.cmd and profile.job.cmd.endswith("-k 'test_a or test_b'")
 

@@ -23,6 +23,7 @@ from perfvcs.locate.select.selection import LeftOut
 from perfvcs.measure.announcement import Announcement
 from perfvcs.profile import Job, Reached
 from perfvcs.repository import Repository
+from perfvcs.repository.lookup import paths_of
 
 LIBRARY = (
     "N = 3\n\ndef work(n):\n    return square(n) + N\n\ndef square(i):\n    return i * i\n\ndef"
@@ -398,7 +399,7 @@ def test_what_is_left_out_is_not_measured_and_inherits(project, perf):
     stored = {row["job"] for row in json.loads(said.out)["stored"]}
     assert stored == {"one", "tests"}
     repository = Repository.find(project.root)
-    profiles = [profile for _, profile in repository.store.read_many(repository.select("HEAD"))]
+    profiles = [profile for _, profile in repository.store.read_many(paths_of(repository, "HEAD"))]
     (tests,) = (profile for profile in profiles if profile.job.collector == "pytest")
     assert tests.resources.names == [WORK], "the other test did not run"
     report = json.loads(perf("check", "--json", code=None).out)
