@@ -31,9 +31,9 @@ from perfvcs.collectors._shared.functions import PROCESSES, PYTHON_PATHS
 from perfvcs.collectors.pytest.pluginnotes import read_notes
 from perfvcs.collectors.pytest.suite import qualified
 from perfvcs.git.project import Project
+from perfvcs.locate.select.choices import BenchmarkReach, choose
 from perfvcs.locate.select.impact import impact
 from perfvcs.locate.select.reached import BenchmarkUnit, Reach
-from perfvcs.locate.select.selection import BenchmarkReach, choose
 from perfvcs.locate.sources.differences import changes
 from perfvcs.locate.sources.uses import Sources
 

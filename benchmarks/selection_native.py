@@ -21,9 +21,10 @@ from typing import NamedTuple
 
 from perfvcs.collectors._shared import frames
 from perfvcs.git.project import Project
-from perfvcs.locate.select.impact import ChangeReach, impact
+from perfvcs.locate.select.changereach import ChangeReach
+from perfvcs.locate.select.choices import BenchmarkReach, Choice, choose
+from perfvcs.locate.select.impact import impact
 from perfvcs.locate.select.reached import SYMBOL, BenchmarkUnit, Reach
-from perfvcs.locate.select.selection import BenchmarkReach, Choice, choose
 from perfvcs.locate.select.static import resolved
 from perfvcs.locate.sources.differences import changes
 from perfvcs.locate.sources.uses import Sources

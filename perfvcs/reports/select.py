@@ -16,9 +16,10 @@ from perfvcs.check.change import NothingToCompare
 from perfvcs.errors import UsageError, nearest
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import load
+from perfvcs.locate.select.choices import Choice
 from perfvcs.locate.select.misses import LeftOutSampler
 from perfvcs.locate.select.reached import MODULE, outer
-from perfvcs.locate.select.selection import Choice, Selection
+from perfvcs.locate.select.selection import Selection
 from perfvcs.locate.select.selection import select as choose
 from perfvcs.profile.rules import RULES_FILE
 from perfvcs.repository import Repository

@@ -8,9 +8,9 @@ from math import isfinite, log
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from perfvcs.locate.select.changereach import touches
 from perfvcs.locate.select.impact import impact
 from perfvcs.locate.select.reached import BenchmarkUnit, Reach, recorded, seen
-from perfvcs.locate.select.selection import touches
 from perfvcs.locate.select.static import reach as static_reach
 from perfvcs.locate.select.static import resolved
 from perfvcs.locate.sources.differences import UNREAD, Changes, FileChange, along

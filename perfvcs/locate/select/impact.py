@@ -1,5 +1,5 @@
-"""What a change can reach: functions that changed, functions that name what changed, and files
-whose loading may change anything.
+"""The impact of a change: changed names are followed from where they are bound to where they are
+mentioned.
 """
 
 from __future__ import annotations
@@ -7,10 +7,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
+from perfvcs.locate.select.changereach import ChangeReach, ToldChange
 from perfvcs.locate.select.reached import MODULE, outer
 from perfvcs.locate.sources import language
 from perfvcs.locate.sources.differences import Changes, FileChange
@@ -63,55 +63,6 @@ class Binding(NamedTuple):
     running: bool = False
 
 
-@dataclass(frozen=True)
-class ToldChange:
-    """Docstrings, annotations or comments that changed: ``readers`` of such texts, as
-    ``file:qualified name``, with the reason.
-
-    They can see them in a process with any of some files: ``users``, which import what changed.
-    """
-
-    readers: dict[str, str]
-    users: frozenset[str]
-
-
-@dataclass
-class ChangeReach:
-    """What a change can reach, with the reason for each.
-
-    ``everything``: files that anything may notice. ``functions``: by ``file:qualified name``.
-    ``classes``: beginnings of such names. ``loading``: files whose loading may change anything in
-    the process. ``loaded``: files that load in another way, which matters where loading is
-    measured; ``programs``: the same of what a file runs only as the program. ``computed``:
-    functions and classes (by their beginnings) that matter to those who also run one of
-    ``computing``, which looks up names that stand nowhere. ``told``: docstrings and the like that
-    changed.
-    """
-
-    everything: dict[str, str] = field(default_factory=dict)
-    functions: dict[str, str] = field(default_factory=dict)
-    classes: dict[str, str] = field(default_factory=dict)
-    loading: dict[str, str] = field(default_factory=dict)
-    loaded: dict[str, str] = field(default_factory=dict)
-    programs: dict[str, str] = field(default_factory=dict)
-    told: ToldChange | None = None
-    computed: ChangeReach | None = None
-    computing: frozenset[str] = frozenset()
-
-    @property
-    def empty(self) -> bool:
-        """Whether it reaches nothing at all."""
-        return not (
-            self.told
-            or self.everything
-            or self.functions
-            or self.classes
-            or self.loading
-            or self.loaded
-            or self.programs
-        )
-
-
 def impact(
     changes: Changes,
     sources: Sources,
@@ -158,7 +109,8 @@ class _Closure:
         for file in self.changes.files:
             self._begin(file)
         if any(file.added or file.removed for file in self.changes.files if language(file.path)):
-            self._listing()
+            for path in self.sources.naming((LISTING,)):
+                self._read_by(path, (LISTING,), "files came or went")
         self._documents()
         self._told()
         self._follow()
@@ -430,11 +382,6 @@ class _Closure:
             if not set(names).isdisjoint(statement.mentions):
                 self.found.loaded.setdefault(path, reason)
                 self._changed(path, statement, reason)
-
-    def _listing(self) -> None:
-        """Notes, where files came or went, whatever lists files."""
-        for path in self.sources.naming((LISTING,)):
-            self._read_by(path, (LISTING,), "files came or went")
 
     def _computing(self) -> Iterable[str]:
         """The functions that look names up, or use those that only an object's class can give a

@@ -1,0 +1,129 @@
+"""What a change can reach: functions that changed, functions that name what changed, and files
+whose loading may change anything; and whether a benchmark runs any of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from perfvcs.locate.select.reached import MODULE, Reach, outer
+
+
+@dataclass(frozen=True)
+class ToldChange:
+    """Docstrings, annotations or comments that changed: ``readers`` of such texts, as
+    ``file:qualified name``, with the reason.
+
+    They can see them in a process with any of some files: ``users``, which import what changed.
+    """
+
+    readers: dict[str, str]
+    users: frozenset[str]
+
+
+@dataclass
+class ChangeReach:
+    """What a change can reach, with the reason for each.
+
+    ``everything``: files that anything may notice. ``functions``: by ``file:qualified name``.
+    ``classes``: beginnings of such names. ``loading``: files whose loading may change anything in
+    the process. ``loaded``: files that load in another way, which matters where loading is
+    measured; ``programs``: the same of what a file runs only as the program. ``computed``:
+    functions and classes (by their beginnings) that matter to those who also run one of
+    ``computing``, which looks up names that stand nowhere. ``told``: docstrings and the like that
+    changed.
+    """
+
+    everything: dict[str, str] = field(default_factory=dict)
+    functions: dict[str, str] = field(default_factory=dict)
+    classes: dict[str, str] = field(default_factory=dict)
+    loading: dict[str, str] = field(default_factory=dict)
+    loaded: dict[str, str] = field(default_factory=dict)
+    programs: dict[str, str] = field(default_factory=dict)
+    told: ToldChange | None = None
+    computed: ChangeReach | None = None
+    computing: frozenset[str] = frozenset()
+
+    @property
+    def empty(self) -> bool:
+        """Whether it reaches nothing at all."""
+        return not (
+            self.told
+            or self.everything
+            or self.functions
+            or self.classes
+            or self.loading
+            or self.loaded
+            or self.programs
+        )
+
+
+def touches(reach: Reach, change: ChangeReach) -> str:
+    """How a change can touch what a benchmark runs, in one sentence; empty where it cannot."""
+    if reach.processes:
+        return "it starts processes whose functions are not known"
+    functions = {outer(function) for function in reach.functions}
+    if reason := _among(functions, change):
+        return f"runs {reason}"
+    if reason := _loads(reach, change):
+        return reason
+    if change.told is not None and (reason := _reads(reach, change.told)):
+        return reason
+    if (
+        change.computed is not None
+        and not functions.isdisjoint(change.computing)
+        and (reason := _among(functions, change.computed))
+    ):
+        return f"looks names up, and runs {reason}"
+    return ""
+
+
+def stale(reach: Reach, change: ChangeReach) -> str:
+    """How something that changed after a benchmark was recorded can touch it, in one sentence;
+    empty where it cannot.
+    """
+    if change.everything:
+        path, why = next(iter(change.everything.items()))
+        return f"{path} changed: {why}"
+    return touches(reach, change)
+
+
+def _among(functions: Iterable[str], change: ChangeReach) -> str:
+    for function in sorted(functions):
+        if reason := change.functions.get(function, ""):
+            return f"{function}: {reason}"
+    if change.classes:
+        beginnings = tuple(change.classes)
+        for function in sorted(functions):
+            if function.startswith(beginnings):
+                beginning = next(
+                    candidate for candidate in beginnings if function.startswith(candidate)
+                )
+                return f"{function}: {change.classes[beginning]}"
+    return ""
+
+
+def _reads(reach: Reach, told: ToldChange) -> str:
+    """How a benchmark may read docstrings and the like that changed; empty where what it runs does
+    not import their file.
+    """
+    files = {function.partition(":")[0] for function in reach.functions}
+    reader = next(
+        (function for function in sorted(reach.functions) if outer(function) in told.readers), ""
+    )
+    if not reader or files.isdisjoint(told.users):
+        return ""
+    return f"runs {reader}: {told.readers[outer(reader)]}"
+
+
+def _loads(reach: Reach, change: ChangeReach) -> str:
+    """What the benchmark's process loads differs, where that is measured or may change anything."""
+    for path, reason in change.loading.items():
+        if f"{path}:{MODULE}" in reach.functions or f"{path}:{MODULE}" in reach.outside:
+            return f"its process loads {path}: {reason}"
+    for several in (change.loaded, change.programs):
+        for path, reason in several.items():
+            if f"{path}:{MODULE}" in reach.functions:
+                return f"loads {path}: {reason}"
+    return ""
