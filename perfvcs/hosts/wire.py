@@ -20,8 +20,9 @@ from perfvcs.git.bundles import roots
 from perfvcs.jobs import Cell, matrix
 from perfvcs.jobs.config import Config
 from perfvcs.measure.journal import Block, Described, Identity, Lost
+from perfvcs.measure.overlay import overlay_source
 from perfvcs.measure.product import Product
-from perfvcs.measure.site import Version, overlay_source
+from perfvcs.measure.site import Version
 from perfvcs.measure.sites import Sites
 from perfvcs.system.disk import entries, remove
 

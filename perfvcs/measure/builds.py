@@ -1,5 +1,5 @@
-"""Builds that are kept: the files that a build left in a checkout, under a key of all that it was
-made from, so that a revision is built once.
+"""Builds: they are run in a checkout, and the files that one left there are kept under a key of all
+that it was made from, so that a revision is built once.
 
 ``.perf/builds/KEY`` has the files in ``tree``, and beside them a digest of them that is written
 last. It can be deleted at any time.
@@ -14,11 +14,14 @@ import shlex
 import shutil
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from perfvcs.errors import system_reason
+from perfvcs.errors import PerfError, system_reason
 from perfvcs.git.worktree import CheckoutError
+from perfvcs.jobs.config import Config, seconds
+from perfvcs.launcher.preparation import CommandFailed, run
 from perfvcs.system.disk import entries, remove
 
 COMPILER_NAME = re.compile(r"([\w.]+-)*(cc|c\+\+|gcc|g\+\+|clang|clang\+\+)(-\d[\d.]*)?")
@@ -48,6 +51,13 @@ LARGEST_BUILDS = 4 << 30  # of all builds
 LARGEST_BUILD = 1 << 30  # bytes of one: a larger one is made again
 CHUNK_BYTES = 1 << 20
 DIGEST = "digest"
+CFLAGS = "{cflags}"  # in a build command
+
+
+class BuildError(PerfError):
+    """A revision could not be built; its jobs are not measured."""
+
+    exit_code = 5
 
 
 def wrapped(env: Mapping[str, str], flags: Sequence[str], folder: Path) -> dict[str, str]:
@@ -215,3 +225,43 @@ def _digest(top: Path) -> str:
                 while chunk := file.read(CHUNK_BYTES):
                     digest.update(chunk)
     return digest.hexdigest()
+
+
+def run_build(
+    config: Config,
+    folder: Path,
+    env: Mapping[str, str],
+    flags: Sequence[str],
+    scratch: Path,
+    log: Path,
+) -> None:
+    """Runs the build commands in a checkout, with compilers that add the flags; raises BuildError.
+
+    These compilers are made in a folder of their own in ``scratch``. What the commands print goes
+    into ``log``.
+    """
+    limit = seconds(config.build_timeout, "build_timeout")
+    with ExitStack() as until_built:
+        if flags:
+            compilers = TemporaryDirectory(prefix="compilers-", dir=scratch)
+            env = wrapped(env, flags, Path(until_built.enter_context(compilers)))
+        try:
+            for command in config.build:
+                run(_with(flags, command), cwd=folder, env=env, timeout=limit, log=log)
+        except CommandFailed as error:
+            raise BuildError(f"the build failed: {error}") from None
+
+
+def _with(flags: Sequence[str], command: str) -> list[str]:
+    """A build command's words with the flags in place of ``{cflags}``: as many words, or a part of
+    the word that holds it.
+    """
+    words: list[str] = []
+    for word in shlex.split(command):
+        if word == CFLAGS:
+            words += flags
+        elif CFLAGS in word:
+            words.append(word.replace(CFLAGS, " ".join(flags)).rstrip())
+        else:
+            words.append(word)
+    return words

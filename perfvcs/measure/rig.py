@@ -14,11 +14,12 @@ from perfvcs.errors import UsageError
 from perfvcs.git.worktree import CheckoutError
 from perfvcs.jobs import Cell, knobs
 from perfvcs.jobs.config import Config
+from perfvcs.measure.builds import BuildError
 from perfvcs.measure.executor import LocalExecutor, Make
 from perfvcs.measure.product import Product, read_all
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.request import Request
-from perfvcs.measure.site import BuildError, Version
+from perfvcs.measure.site import Version
 from perfvcs.measure.sites import SiteKind, Sites
 from perfvcs.repository import Repository
 from perfvcs.repository.leftovers import Artefacts

@@ -2,46 +2,33 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shlex
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import msgspec
 
 from perfvcs.environment import clean, compiler
 from perfvcs.environment.variables import secrets
-from perfvcs.errors import PerfError, UsageError, system_reason
 from perfvcs.git.changes import WorkingChanges, untracked
 from perfvcs.git.command import GitError
 from perfvcs.git.project import Project
 from perfvcs.git.worktree import checkout, is_binary, renew
-from perfvcs.jobs.config import Config, PythonTable, seconds
-from perfvcs.launcher.preparation import CommandFailed, run
+from perfvcs.jobs.config import Config, PythonTable
 from perfvcs.measure.buildinputs import variables
-from perfvcs.measure.builds import Builds, key_of, wrapped
+from perfvcs.measure.builds import BuildError, Builds, key_of, run_build
 from perfvcs.measure.held import rest
 from perfvcs.measure.originals import Originals
+from perfvcs.measure.overlay import files_of, lay
 from perfvcs.measure.product import Product
 from perfvcs.measure.pythons import PYTHONS_FOLDER, prune
 from perfvcs.measure.recipe import Recipe
 from perfvcs.measure.virtualenv import VirtualEnvironment, environment
 from perfvcs.native import native_folder, python_folder
 from perfvcs.repository.leftovers import Artefacts
-from perfvcs.system.disk import remove
-
-CFLAGS = "{cflags}"  # in a build command
-
-
-class BuildError(PerfError):
-    """A revision could not be built; its jobs are not measured."""
-
-    exit_code = 5
 
 
 class Version(msgspec.Struct, frozen=True):
@@ -139,13 +126,13 @@ def prepare(
             project, version.commit, place, changes=on_top, wanted=config.submodules, notes=lacks
         )
         folder = stack.enter_context(worktree)
-    source = {entry: _overlay(project.root, folder, entry) for entry in config.overlay}
+    source = {entry: lay(project.root, folder, entry) for entry in config.overlay}
     laid = untracked(folder) if config.overlay and version.is_commit else set()
     if config.build:
         renew(
             file
             for entry in source
-            for file in _files(folder / entry)
+            for file in files_of(folder / entry)
             if file.is_file() and not is_binary(file)
         )
     env = clean(os.environ, config.env)
@@ -196,7 +183,7 @@ def _build_anew(
 ) -> list[str]:
     """Builds in a checkout; returns the programs that the build leaves as they were committed."""
     committed = _programs(config, folder)
-    _build_all(config, folder, env, flags, home, log)
+    run_build(config, folder, _reporting(env), flags, home / "tmp", log)
     built = _programs(config, folder)
     return [name for name, state in built.items() if committed.get(name) == state]
 
@@ -259,37 +246,6 @@ def _settings(config: Config, env: Mapping[str, str]) -> str:
     return key_of(variables(env, config.env), compiled)
 
 
-def _build_all(
-    config: Config,
-    folder: Path,
-    env: Mapping[str, str],
-    flags: Sequence[str],
-    home: Path,
-    log: Path,
-) -> None:
-    """Run the build commands, with compilers that add the flags."""
-    with ExitStack() as until_built:
-        building = _reporting(env)
-        if flags:
-            building = wrapped(
-                building,
-                flags,
-                Path(
-                    until_built.enter_context(
-                        TemporaryDirectory(prefix="compilers-", dir=home / "tmp")
-                    )
-                ),
-            )
-        for command in config.build:
-            _build(
-                _with(flags, command),
-                folder,
-                building,
-                seconds(config.build_timeout, "build_timeout"),
-                log,
-            )
-
-
 def _reporting(env: Mapping[str, str]) -> dict[str, str]:
     """The environment in which a program finds what it can report its own measurements with:
     ``perfvcs_bench`` and ``perfvcs.h``.
@@ -333,109 +289,3 @@ def _pythons(
         )
         for number in versions
     }
-
-
-def _overlay(root: Path, folder: Path, entry: str) -> str:
-    """Copy one entry of the newest configuration's files over a checkout; the first 16 hex digits
-    of its content's SHA-256.
-    """
-    source, place = overlay_source(root, entry)
-    target = folder / place
-    if not target.parent.resolve().is_relative_to(folder.resolve()):
-        raise BuildError(
-            f"overlay `{entry}` would leave the checkout through a symbolic link of this revision"
-        )
-    try:
-        remove(target)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # a link becomes what it leads to, since the revision may not have that
-        if source.is_dir():
-            shutil.copytree(
-                source, target, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", ".git")
-            )
-        else:
-            shutil.copy2(source, target)
-    except (FileExistsError, NotADirectoryError):
-        raise BuildError(
-            f"overlay `{entry}` has no place in this revision, where a folder above it is a file"
-        ) from None
-    except shutil.Error as error:
-        raise BuildError(
-            f"overlay `{entry}` cannot be copied: {system_reason(error)}: take that out of it"
-        ) from None
-    return _content(source)
-
-
-def overlay_source(root: Path, entry: str) -> tuple[Path, Path]:
-    """The file or folder that an entry of the overlay means, through links, and its place in a
-    checkout; raises UsageError.
-    """
-    place = Path(os.path.normpath(entry))
-    source = (root / place).resolve()
-    inside = (
-        source.relative_to(root.resolve()).parts if source.is_relative_to(root.resolve()) else ()
-    )
-    if (
-        not inside
-        or place.is_absolute()
-        or ".." in place.parts
-        or {".git", ".perf"}.intersection((inside[0], place.parts[0]))
-    ):
-        raise UsageError(
-            f"perf.toml: overlay `{entry}` is not part of the project: name a file or folder of it"
-        )
-    if not source.exists():
-        raise UsageError(f"perf.toml: overlay `{entry}` does not exist: create it or take it out")
-    return source, place
-
-
-def _files(path: Path) -> list[Path]:
-    """A file, or what is below a folder in order, compiled Python left out."""
-    if path.is_file():
-        return [path]
-    return sorted(file for file in path.rglob("*") if "__pycache__" not in file.parts)
-
-
-def _content(path: Path) -> str:
-    """16 hex digits over names and contents of a file or folder, compiled Python left out."""
-    digest = hashlib.sha256()
-    for file in _files(path):
-        # a link in a folder stays one, and leads to the revision's own
-        if file.is_symlink():
-            content = os.fsencode(file.readlink())
-        elif file.is_file():
-            content = file.read_bytes()
-        else:
-            continue
-        digest.update(
-            f"{file.relative_to(path).as_posix()}\0{len(content)}\0".encode(
-                "utf-8", "surrogateescape"
-            )
-        )
-        digest.update(content)
-    return digest.hexdigest()[:16]
-
-
-def _with(flags: Sequence[str], command: str) -> list[str]:
-    """A build command's words with the flags in place of ``{cflags}``: as many words, or a part of
-    the word that holds it.
-    """
-    words: list[str] = []
-    for word in shlex.split(command):
-        if word == CFLAGS:
-            words += flags
-        elif CFLAGS in word:
-            words.append(word.replace(CFLAGS, " ".join(flags)).rstrip())
-        else:
-            words.append(word)
-    return words
-
-
-def _build(
-    words: Sequence[str], folder: Path, env: Mapping[str, str], timeout: float, log: Path
-) -> None:
-    """Runs one build command; what it prints goes into ``log``."""
-    try:
-        run(words, cwd=folder, env=env, timeout=timeout, log=log)
-    except CommandFailed as error:
-        raise BuildError(f"the build failed: {error}") from None
