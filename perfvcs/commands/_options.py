@@ -150,7 +150,7 @@ def present(scheduler: Scheduler, root: Path) -> list[Facts]:
     require_address(scheduler)
     if not scheduler.address:
         return []
-    from perfvcs.hosts.cluster import connected
+    from perfvcs.hosts.connection import connected
     from perfvcs.jobs.config import Config, load
     from perfvcs.measure.progress import shown
     from perfvcs.profile.rules import RULES_FILE

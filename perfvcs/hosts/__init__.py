@@ -1,5 +1,5 @@
-"""Blocks over many hosts, through Dask (hosts.md); only ``cluster``, ``client`` and ``work`` know
-Dask, and import it when asked.
+"""Blocks over many hosts, through Dask (hosts.md); only ``connection``, ``cluster``,
+``client`` and ``work`` know Dask, and import it when asked.
 
 The package is also a preload of Dask's schedulers and workers: ``dask worker --preload
 perfvcs.hosts``.

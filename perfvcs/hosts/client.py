@@ -75,30 +75,6 @@ class Suspicion:
             self.times, self.until = self.times + 1, turns
 
 
-@dataclass(frozen=True)
-class OnHosts:
-    """Makes executors for the hosts of a cluster; those that are ``distrusted``, for a reason, get
-    no blocks.
-    """
-
-    cluster: Cluster
-    distrusted: Mapping[str, str]
-
-    @property
-    def width(self) -> int:
-        """How many blocks run at a time."""
-        return max(1, len(trusted(self.cluster, self.distrusted)))
-
-    def __call__(self, sites: Sites, tally: Tally) -> HostsExecutor:
-        """The executor of a session."""
-        return HostsExecutor(self.cluster, sites, tally, self.distrusted)
-
-
-def trusted(cluster: Cluster, distrusted: Mapping[str, str]) -> list[str]:
-    """The workers that are there just now, on other hosts than those distrusted."""
-    return [worker for worker, host in cluster.workers().items() if host not in distrusted]
-
-
 class HostsExecutor:
     """Runs blocks on the hosts of a cluster.
 
@@ -129,7 +105,7 @@ class HostsExecutor:
     @property
     def width(self) -> int:
         """How many blocks run at a time."""
-        return max(1, len(trusted(self.cluster, self._aside)))
+        return max(1, len(self.cluster.trusted(self._aside)))
 
     def hosts(self) -> list[Facts]:
         """Those whose workers are there, or were."""
@@ -342,10 +318,11 @@ class HostsExecutor:
             for position in block.seen:
                 self.tally.step(block.job, position)
             self.tally.complete(block)
+        done = {block.job for block in whole}
         missing = [
             number
             for number in flying.wanted.cells
-            if not self._has(whole, number) and self.tally.versions_of(number)
+            if number not in done and self.tally.versions_of(number)
         ]
         if missing:
             reason = measured.lost[0].reason if measured.lost else "a version gave nothing"
@@ -356,9 +333,6 @@ class HostsExecutor:
     def _is_whole(self, block: Block) -> bool:
         """Whether every version that takes part had its turn in it."""
         return bool(block.seen) and block.seen.keys() >= set(self.tally.versions_of(block.job))
-
-    def _has(self, blocks: Sequence[Block], number: int) -> bool:
-        return any(block.job == number for block in blocks)
 
     def _fault(
         self,

@@ -4,10 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from perfvcs.hosts.tls import Scheduler
 from perfvcs.measure.rig import Rig
+
+if TYPE_CHECKING:
+    from perfvcs.hosts.client import HostsExecutor
+    from perfvcs.hosts.cluster import Cluster
+    from perfvcs.measure.sites import Sites
+    from perfvcs.measure.tally import Tally
+
+
+@dataclass(frozen=True)
+class OnHosts:
+    """Makes executors for the hosts of a cluster; those that are ``distrusted``, for a reason, get
+    no blocks.
+    """
+
+    cluster: Cluster
+    distrusted: Mapping[str, str]
+
+    @property
+    def width(self) -> int:
+        """How many blocks run at a time."""
+        return max(1, len(self.cluster.trusted(self.distrusted)))
+
+    def __call__(self, sites: Sites, tally: Tally) -> HostsExecutor:
+        """The executor of a session."""
+        from perfvcs.hosts.client import HostsExecutor
+
+        return HostsExecutor(self.cluster, sites, tally, self.distrusted)
 
 
 @contextmanager
@@ -21,8 +49,7 @@ def equipped(
     if not scheduler.address:
         yield rig
         return
-    from perfvcs.hosts.client import OnHosts
-    from perfvcs.hosts.cluster import connected
+    from perfvcs.hosts.connection import connected
 
     address, table = scheduler.address, rig.config.hosts
     with connected(address, table, scheduler.tls, rig.progress) as cluster:

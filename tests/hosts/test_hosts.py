@@ -199,6 +199,7 @@ def test_nothing_but_a_scheduler_imports_dask() -> None:
         "measure.campaign",
         "hosts.client",
         "hosts.cluster",
+        "hosts.connection",
         "hosts.work",
         "hosts.measurer",
     ]

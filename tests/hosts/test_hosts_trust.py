@@ -420,7 +420,7 @@ def clock(tmp_path: Path) -> dict[str, str]:
 def test_a_host_whose_certificate_has_expired_is_not_let_in(
     perf: Perf, authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("perfvcs.hosts.cluster.ANSWER", 3.0)
+    monkeypatch.setattr("perfvcs.hosts.connection.ANSWER", 3.0)
     with cluster(tmp_path / "theirs", 0, *authority.dask("scheduler")) as theirs:
         options = ("--scheduler", theirs.address, *authority.perf("client"))
         theirs.words = authority.dask("old", end=-HOUR)
