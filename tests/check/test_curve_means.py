@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from perfvcs.check.curves.replication import levelled, means
+from perfvcs.check.curves.sizemeans import levelled, means
 from perfvcs.check.rows import CasePoints
 
 Floats = NDArray[np.float64]

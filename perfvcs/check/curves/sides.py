@@ -12,7 +12,7 @@ import msgspec
 
 from perfvcs.check.case import NO_USABLE_VALUE, UNSIZED, Case, decided_change, prepare
 from perfvcs.check.change import Change, Curve, Word, finite
-from perfvcs.check.curves.replication import levelled, means
+from perfvcs.check.curves.sizemeans import levelled, means
 from perfvcs.check.rows import points
 from perfvcs.statistics.regression.models import MODELS, order
 from perfvcs.text.quantity import number
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.check.curves.replication import SizeMeans
+    from perfvcs.check.curves.sizemeans import SizeMeans
     from perfvcs.check.rows import CasePoints
     from perfvcs.statistics.regression.choice import ChoiceRule, ModelChoice
     from perfvcs.statistics.regression.curveerrors import Pairs

@@ -14,7 +14,8 @@ import msgspec
 from perfvcs.check.answer import Undecided, explained, stated
 from perfvcs.check.change import Change, Curve, Word, direction, finite
 from perfvcs.check.curves.confirmation import replaced
-from perfvcs.check.curves.contrast import EffectCase, contrasts
+from perfvcs.check.curves.contrast import contrasts
+from perfvcs.check.curves.curveeffect import EffectCase
 from perfvcs.check.curves.replication import coefficients, lines
 from perfvcs.check.curves.sides import FittedCurves, Sides, condense, fitted, share
 from perfvcs.check.curves.thresholds import orders, outgrows, sentence
