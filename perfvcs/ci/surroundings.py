@@ -17,7 +17,8 @@ from perfvcs.environment.variables import hidden
 from perfvcs.errors import UsageError
 from perfvcs.git.command import GitError
 from perfvcs.git.project import Project
-from perfvcs.git.remote import CREDENTIALS, Remote
+from perfvcs.git.refusal import CREDENTIALS
+from perfvcs.git.remote import Remote
 from perfvcs.system.foreign import UNDECODABLE, content
 from perfvcs.text.characters import shorten
 

@@ -15,7 +15,8 @@ from perfvcs.errors import PerfError
 from perfvcs.exchange import storegap
 from perfvcs.exchange.storegap import StoreDifference
 from perfvcs.git.bare import Bare, Fault, GitFailed
-from perfvcs.git.remote import SETTINGS_NAME, Remote, RemoteFailed
+from perfvcs.git.refusal import SETTINGS_NAME, RemoteFailed
+from perfvcs.git.remote import Remote
 from perfvcs.git.stream import Import, blob_id
 from perfvcs.store import EMPTY_TREE, STORE_FORMAT, Store
 from perfvcs.store.locks import refused, unwritable
@@ -43,10 +44,9 @@ KEPT_REFERENCES = ("refs/known/", "refs/lost/")
 UNUSABLE = re.compile(
     "promisor remote|unable to read|is corrupt|(invalid|bad) object|missing"
 )  # what git says of a damaged repository
-# that a remote may list beside what it had when it was seen last; git and we hold some 500 bytes of
-# each
+# that a remote may list beside what it had when it was seen last; git and we hold some 500 bytes
+# of each
 MOST_FILES = 1_500_000
-FEW_FOLDERS = 16  # of the store's 256, that are listed one by one
 NEWEST_FORMAT = 99  # versions of the store that are looked for, to say which one a remote has
 
 
@@ -246,46 +246,13 @@ class Mirror:
                 f"what {remote.name} has at {REFERENCE} is not a store of perfvcs: see who"
                 " pushed it"
             )
-        if tip != self.last(remote):
-            self._count(remote, tip)
+        last = self.last(remote)
+        if tip != last and storegap.lists_more(self.reading, tip, last, MOST_FILES):
+            raise TooMuch(
+                f"{remote.name} lists more than {MOST_FILES:,} files: nothing was pulled; see who"
+                " pushed them"
+            )
         return tip
-
-    def _count(self, remote: Remote, tip: str) -> None:
-        """Raise TooMuch where a commit lists more than it may: of equal folders within folders, a
-        few trees can list any number.
-        """
-        count = 0
-        for tree in self._new_trees(remote, tip):
-            with closing(
-                self.reading.fields("ls-tree", "-r", "-z", "--name-only", "--full-tree", tree)
-            ) as listed:
-                for _ in listed:
-                    count += 1
-                    if count > MOST_FILES:
-                        raise TooMuch(
-                            f"{remote.name} lists more than {MOST_FILES:,} files: nothing was"
-                            " pulled; see who pushed them"
-                        )
-
-    def _new_trees(self, remote: Remote, tip: str) -> list[str]:
-        """The folders of a commit that a remote did not have when it was last seen; the whole of it
-        where these are many.
-        """
-        if (last := self.last(remote)) is None:
-            return [tip]
-        before, new = set(self._folders(last)), []
-        for tree in self._folders(tip):
-            if tree not in before:
-                new.append(tree)
-                if len(new) > FEW_FOLDERS:
-                    return [tip]
-        return new
-
-    def _folders(self, commit: str) -> Iterator[str]:
-        """The trees at the top of a commit."""
-        with closing(self.reading.fields("ls-tree", "-z", "-d", "--full-tree", commit)) as listed:
-            for entry in listed:
-                yield entry.split()[2].decode()
 
     def lost(self, remote: Remote, tip: str | None) -> int:
         """How many profiles a remote had when it was last seen and has no more, though nobody

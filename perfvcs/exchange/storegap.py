@@ -21,6 +21,7 @@ MODE_NAMES = {"120000": "a symbolic link", "160000": "a submodule", "100755": "a
 TREE_MODE = "040000"  # of a folder in a tree of git
 # git fast-import searches one of 4,451 lists of names for each file: below, that takes no time
 WORTHWHILE_FILES = 10_000
+FEW_FOLDERS = 16  # of the store's 256, that are listed one by one
 
 
 class ProfileSelection(msgspec.Struct, frozen=True):
@@ -138,3 +139,36 @@ def above(path: str) -> Iterator[str]:
     """The folders that a path is in, the nearest first."""
     while path := path.rpartition("/")[0]:
         yield path
+
+
+def lists_more(git: Bare, tip: str, last: str | None, most: int) -> bool:
+    """Whether a commit lists more than ``most`` files in the folders that the ``last`` one does not
+    have: of equal folders within folders, a few trees can list any number.
+    """
+    count = 0
+    for tree in _new_trees(git, tip, last):
+        words = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", tree)
+        with closing(git.fields(*words)) as listed:
+            for _ in listed:
+                count += 1
+                if count > most:
+                    return True
+    return False
+
+
+def _new_trees(git: Bare, tip: str, last: str | None) -> list[str]:
+    """The folders at the top of a commit that the ``last`` one does not have; the whole of it where
+    these are many.
+    """
+    if last is None:
+        return [tip]
+    before = set(_folders(git, last))
+    new = list(islice((tree for tree in _folders(git, tip) if tree not in before), FEW_FOLDERS + 1))
+    return new if len(new) <= FEW_FOLDERS else [tip]
+
+
+def _folders(git: Bare, commit: str) -> Iterator[str]:
+    """The trees at the top of a commit."""
+    with closing(git.fields("ls-tree", "-z", "-d", "--full-tree", commit)) as listed:
+        for entry in listed:
+            yield entry.split()[2].decode()

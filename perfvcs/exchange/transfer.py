@@ -14,7 +14,8 @@ from perfvcs.errors import PerfError
 from perfvcs.exchange.mirror import REFERENCE, Mirror
 from perfvcs.exchange.storegap import ProfileSelection, StoreDifference
 from perfvcs.git.bare import GitFailed
-from perfvcs.git.remote import Remote, RemoteFailed
+from perfvcs.git.refusal import RemoteFailed
+from perfvcs.git.remote import Remote
 from perfvcs.store import Store
 from perfvcs.store.locks import Contended, refused
 from perfvcs.store.removal import (

@@ -17,21 +17,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from perfvcs.errors import PerfError, UsageError
+from perfvcs.errors import UsageError
 from perfvcs.git.bare import Bare
 from perfvcs.git.command import GitError, complaint, reach, scratch
 from perfvcs.git.project import Project
+from perfvcs.git.refusal import (
+    CREDENTIALS,
+    LARGEST_FETCH,
+    SETTINGS_NAME,
+    RemoteFailed,
+    require_success,
+)
 
-SETTINGS_NAME = "perf"  # of the other side, in the settings of our own repository
 # what may be asked of the project's settings; their names begin in small letters
 REACHING = (
     r"(?s:(http|https|credential|protocol|ssh)\..*|core\.(sshcommand|askpass|gitproxy)"
     r"|url\..*\.(insteadof|pushinsteadof))"
 )
-LARGEST_FETCH = 1 << 30  # that one fetch may write
 MOST_MEMORY = 1 << 31  # bytes; of deltas, a small pack can make objects of any size
 MOST_SECONDS = 600  # of a processor, that one fetch may take
-CREDENTIALS = r"(?<=://)[^/@\s]+@"
 # bytes a second, and for how long they may be fewer
 PATIENT = (("http.lowSpeedLimit", "100"), ("http.lowSpeedTime", "60"))
 CHECKED = (
@@ -53,76 +57,6 @@ FASTER = (
     r"\[rejected\]|\(fetch first\)|\(non-fast-forward\)|cannot lock ref"
     r"|failed to update ref|reference already exists"
 )
-FAILURES = (  # what git says -> the end of the sentence about a remote, with the cure
-    (
-        r"mismatched algorithms|object format .*not|unknown object format|hash algorithm",
-        (
-            "names its objects by SHA-256, and profiles are exchanged by SHA-1: name another"
-            " repository, `perf push ADDRESS`"
-        ),
-    ),
-    (
-        r"SSL|certificate",
-        "has no certificate that git trusts ({said}): see http.sslCAInfo in `git help config`",
-    ),
-    (
-        r"fsck|hasDot|badTree|duplicateEntries|fullPathname|gitmodules|nullSha1|treeNotSorted|zeroPaddedFilemode"
-        r"|missing (blob|tree|object)"
-        r"|did not send all|bad object",
-        "has broken or forbidden objects ({said}): nothing was pulled",
-    ),
-    (
-        r"unable to create temporary object directory",  # git does not say why
-        (
-            "could not keep what was sent ({said}): perhaps you may not write there, or its disk is"
-            " full; ask for the right, or hand profiles over with `perf export --bundle FILE`"
-        ),
-    ),
-    (
-        r"remote unpack failed|abnormal exit",
-        "could not keep what was sent ({said}): perhaps its disk is full; nothing was changed",
-    ),
-    (
-        (
-            r"File too large|died of signal|index-pack died|inflate|out of memory|mmap failed"
-            r"|early EOF|pack-objects died|index-pack output"
-        ),
-        (
-            "sent more than {most} MiB, or broke off ({said}): nothing was pulled; try again, or"
-            " use --last"
-        ),
-    ),
-    (
-        r"denied|403|401|Authentication|could not read (Username|Password)|not allowed"
-        r"|insufficient permission|unable to create temporary"
-        r"|read-only|hook declined|prohibited",
-        (
-            "refused ({said}): ask for the right, or hand profiles over with `perf export --bundle"
-            " FILE`"
-        ),
-    ),
-    (
-        r"dubious ownership",
-        "belongs to another user: if you trust it, see safe.directory in `git help config`",
-    ),
-    (
-        (
-            r"not appear to be a git repository|not found|does not exist|not a git repository"
-            r"|No such file|strange (host|path)name"
-        ),
-        "is not a git repository ({said}): see `git remote -v`",
-    ),
-    (
-        r"Could not resolve|Connection|timed out|unable to access|No route|hung up"
-        r"|unable to connect|Could not read from remote|reset"
-        r"|expected flush|disconnect|protocol error|bad line length",
-        "cannot be reached, or broke off ({said}): nothing was changed, try again",
-    ),
-)
-
-
-class RemoteFailed(PerfError):
-    """A remote could not be reached, refused, or sent what nobody should take."""
 
 
 class NoRemote(UsageError):
@@ -222,7 +156,7 @@ class Remote:
             r"couldn't find remote ref|remote ref .* not found", done.stderr, re.IGNORECASE
         ):
             return False
-        self._check(done)
+        require_success(self.name, done)
         return True
 
     def push(
@@ -254,7 +188,7 @@ class Remote:
             and "declined" not in done.stdout
         ):
             return False
-        self._check(done)
+        require_success(self.name, done)
         return True
 
     def tip(self, reference: str, within: float | None = None) -> str | None:
@@ -269,7 +203,7 @@ class Remote:
         done = self._talk(
             None, ["ls-remote", "--quiet", "--", self.address, reference], within=within
         )
-        self._check(done)
+        require_success(self.name, done)
         lines = [line.partition("\t") for line in done.stdout.split("\n")]
         # git also lists those that only end like it
         return next((commit for commit, _, name in lines if name == reference), None)
@@ -282,7 +216,7 @@ class Remote:
         done = self._talk(
             None, ["ls-remote", "--quiet", "--symref", "--", self.address, "HEAD"], within=within
         )
-        self._check(done)
+        require_success(self.name, done)
         head = re.match(r"ref: refs/heads/(\S+)\tHEAD$", done.stdout, re.MULTILINE)
         if not head:
             raise NoBranch(f"{self.name} does not say which branch is its main one: name a branch")
@@ -310,7 +244,7 @@ class Remote:
             raise NoBranch(
                 f"{self.name} has no branch `{branch}`: see `git ls-remote --heads {self.name}`"
             )
-        self._check(done)
+        require_success(self.name, done)
 
     def _talk(
         self,
@@ -355,19 +289,6 @@ class Remote:
             words, process.returncode, output.decode(errors="replace"), why
         )
 
-    def _check(self, done: subprocess.CompletedProcess[str]) -> None:
-        """Raise RemoteFailed, with the cure, where git has failed."""
-        if not done.returncode:
-            return
-        whole = f"{done.stderr}\n{done.stdout}"
-        reason = re.sub(CREDENTIALS, "", _reason(whole)).replace(SETTINGS_NAME + " ", "")[:200]
-        for pattern, ending in FAILURES:
-            if re.search(pattern, whole):
-                raise RemoteFailed(
-                    f"{self.name} {ending.format(said=reason, most=LARGEST_FETCH >> 20)}"
-                )
-        raise RemoteFailed(f"{self.name} failed ({reason}): nothing was changed")
-
 
 def _default(project: Project, settings: dict[str, str], names: list[str], *, push: bool) -> str:
     """The remote that git would take, too; raises NoRemote if nothing says which."""
@@ -388,15 +309,6 @@ def _default(project: Project, settings: dict[str, str], names: list[str], *, pu
     if "origin" in names:
         return "origin"
     raise NoRemote(f"there are several remotes ({', '.join(names)}): name one")
-
-
-def _reason(text: str) -> str:
-    """The first error that git reported."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    complaints = [
-        line.partition(": ")[2] for line in lines if line.startswith(("fatal: ", "error: "))
-    ]
-    return next(iter([*complaints, *lines]), "git ended without a message")
 
 
 @contextmanager
