@@ -207,7 +207,7 @@ def frames(document: bytes, folder: Path) -> object:
 
 
 def launcher(document: bytes, folder: Path) -> object:
-    from perfvcs.launcher import _execution, _reported
+    from perfvcs.launcher.launchreport import executed, read_report
 
     with put(folder, "report", document).open("rb") as file:
-        return _execution(("/bin/true",), (), _reported(file.fileno()), 0, "")
+        return executed(("/bin/true",), (), read_report(file.fileno()), 0, "")

@@ -4,16 +4,13 @@ compiler.
 
 from __future__ import annotations
 
-import errno
 import os
-import re
 import select
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -26,9 +23,10 @@ from perfvcs.launcher.execution import (
     StreamTail,
     check_start,
     name_command,
-    name_signal,
     not_started,
 )
+from perfvcs.launcher.launchreport import VERSION, executed, read_report
+from perfvcs.launcher.orphans import stop_orphans
 from perfvcs.native import native_folder
 from perfvcs.native.compiled import NotCompiled, compiled
 from perfvcs.system import children
@@ -45,27 +43,12 @@ __all__ = [
     "launch",
 ]
 
-VERSION = 1
 PYTHON_LAUNCHER = [sys.executable, "-I", "-S", str(Path(__file__).with_name("fallback.py"))]
-REPORTED = re.compile(rb"^([a-z_-]+) (-?[0-9]{1,18})$", re.M)
-NEEDED = (
-    "wall",
-    "cpu",
-    "minflt",
-    "majflt",
-    "nvcsw",
-    "nivcsw",
-    "inblock",
-    "oublock",
-    "timed_out",
-    "leftover",
-)
 # seconds in which what a command leaves behind may end by itself, as Python's own helper processes
 # do
 LEFTOVER_SECONDS = 0.25
 LAUNCHER_SECONDS = 15.0  # seconds beyond the time-out after which the launcher itself is given up
 WATCH_SECONDS = 0.05  # seconds between two looks of the caller's at a command
-DEATH_PATIENCE = 5.0  # seconds that processes get to die after SIGKILL
 FOREVER = 1e9  # seconds; longer time-outs, infinity among them, are this
 
 
@@ -218,10 +201,10 @@ def launch(
             time.monotonic() + timeout + grace + patience + LAUNCHER_SECONDS,
             options.watch,
         )
-        code, reported = process.wait(), _reported(report)
+        code, reported = process.wait(), read_report(report)
         if "end" not in reported:
-            _stop_orphans(reported, stderr)
-        return _execution(
+            stop_orphans(reported.get("pid", 0), stderr)
+        return executed(
             argv,
             cpus,
             reported,
@@ -290,140 +273,4 @@ def _end(process: subprocess.Popen[bytes], report: int, stderr: int) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-        _stop_orphans(_reported(report), stderr)
-
-
-def _reported(report: int) -> dict[str, int]:
-    """The numbers that the launcher wrote; lines that make no sense are left out, since a killed
-    one may have written half a line.
-    """
-    pairs = REPORTED.findall(os.pread(report, 1 << 16, 0))
-    return {name.decode(): int(value) for name, value in pairs}
-
-
-def _stop_orphans(numbers: Mapping[str, int], stderr: int) -> None:
-    """Stop what a killed launcher left: its command's session, and those of all that still hold the
-    pipe for standard error.
-    """
-    sessions = _sessions_holding(str(Path(f"/proc/self/fd/{stderr}").readlink())) | {
-        numbers.get("pid", 0)
-    }
-    for session in sessions - {0, os.getsid(0)}:
-        _stop(session)
-
-
-def _sessions_holding(pipe: str) -> set[int]:
-    """The sessions with a process that has ``pipe`` (such as ``pipe:[1234]``) open."""
-    sessions = set()
-    for entry in os.scandir("/proc"):
-        with suppress(OSError):
-            if entry.name.isdecimal() and any(
-                str(link.readlink()) == pipe for link in Path(entry.path, "fd").iterdir()
-            ):
-                sessions.add(os.getsid(int(entry.name)))
-    return sessions
-
-
-def _stop(session: int) -> None:
-    """Kill what is left of a session."""
-    until = time.monotonic() + DEATH_PATIENCE
-    while (left := _members(session)) and time.monotonic() < until:
-        for pid in left:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(0.005)
-
-
-def _members(session: int) -> list[int]:
-    members = []
-    for entry in os.scandir("/proc"):
-        with suppress(OSError, ValueError):  # it ended meanwhile, or is no process
-            state, _, _, its_session = (
-                Path(entry.path, "stat").read_bytes().rpartition(b")")[2].split()[:4]
-            )
-            if state not in (b"Z", b"X") and int(its_session) == session:
-                members.append(int(entry.name))
-    return members
-
-
-def _execution(
-    argv: Sequence[str],
-    cpus: Sequence[int],
-    numbers: Mapping[str, int],
-    code: int,
-    stderr: str,
-    pace: Pace | None = None,
-) -> Execution:
-    if "exec" in numbers:
-        raise not_started(argv, numbers["exec"])
-    if "pin" in numbers:
-        allowed = ",".join(str(number) for number in sorted(os.sched_getaffinity(0)))
-        raise NotStarted(
-            f"cannot pin to the processors {','.join(map(str, cpus))}: this process may use"
-            f" {allowed}: choose among those"
-        )
-    if "aslr" in numbers:
-        raise NotStarted(
-            "address space randomisation cannot be switched off here (containers often forbid it):"
-            " leave it on"
-        )
-    if "setup" in numbers:
-        raise NotStarted(
-            f"cannot run {name_command(argv)}: {errno.errorcode.get(numbers['setup'], '?')} while"
-            " preparing: try again"
-        )
-    if "stuck" in numbers:
-        raise LaunchError(
-            f"{name_command(argv)} timed out and does not die of SIGKILL: look at process"
-            f" {numbers['pid']}"
-        )
-    if "interrupted" in numbers:
-        raise LaunchError(
-            f"{name_command(argv)} was stopped: the launcher got"
-            f" {name_signal(numbers['interrupted'])}: start it again"
-        )
-    if "end" not in numbers:
-        how = name_signal(-code) if code < 0 else f"exit status {code}"
-        raise LaunchError(
-            f"{name_command(argv)}: the launcher ended with {how}: does the command kill its"
-            " parent? then wrap it"
-        )
-    if numbers.get("perfvcs-launcher") != VERSION:
-        raise LaunchError(
-            f"the launcher speaks version {numbers.get('perfvcs-launcher')}: remove it from the"
-            " cache folder"
-        )
-    if missing := ", ".join(name for name in NEEDED if name not in numbers):
-        raise LaunchError(
-            f"the launcher's report lacks {missing}: something else wrote into it: start the"
-            " command again"
-        )
-    seconds = {
-        name: numbers[name] / 1e9 if name in numbers else None
-        for name in ("run_delay", "wake_delay", "pressure", "steal")
-    }
-    return Execution(
-        wall=numbers["wall"] / 1e9,
-        cpu=numbers["cpu"] / 1e9,
-        maxrss=numbers.get("maxrss"),
-        run_delay=seconds["run_delay"],
-        wake_delay=seconds["wake_delay"],
-        minor_faults=numbers["minflt"],
-        major_faults=numbers["majflt"],
-        voluntary_switches=numbers["nvcsw"],
-        involuntary_switches=numbers["nivcsw"],
-        blocks_in=numbers["inblock"],
-        blocks_out=numbers["oublock"],
-        read_chars=numbers.get("rchar"),
-        write_chars=numbers.get("wchar"),
-        read_bytes=numbers.get("read_bytes"),
-        write_bytes=numbers.get("write_bytes"),
-        pressure=seconds["pressure"],
-        steal=seconds["steal"],
-        status=numbers.get("status"),
-        signal=numbers.get("signal"),
-        timed_out=bool(numbers["timed_out"]),
-        leftover=numbers["leftover"],
-        stderr=stderr,
-        pace=pace,
-    )
+        stop_orphans(read_report(report).get("pid", 0), stderr)

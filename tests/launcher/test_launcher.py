@@ -31,6 +31,7 @@ from perfvcs.launcher.execution import (
     name_signal,
     not_started,
 )
+from perfvcs.launcher.launchreport import executed
 from perfvcs.native import compiled, native_folder
 
 pytestmark = pytest.mark.needs("cc")
@@ -725,10 +726,10 @@ def test_names_are_short_and_in_one_line() -> None:
 
 def test_a_report_of_another_version_is_refused() -> None:
     with pytest.raises(LaunchError, match="version 2: remove it"):
-        launcher._execution(["/bin/true"], (), {"perfvcs-launcher": 2, "end": 1}, 0, "")
+        executed(["/bin/true"], (), {"perfvcs-launcher": 2, "end": 1}, 0, "")
     with pytest.raises(NotStarted, match="ENOMEM"):
-        launcher._execution(["/bin/true"], (), {"setup": 12, "end": 1}, 0, "")
+        executed(["/bin/true"], (), {"setup": 12, "end": 1}, 0, "")
     with pytest.raises(NotStarted, match="leave it on"):
-        launcher._execution(["/bin/true"], (), {"aslr": 1, "end": 1}, 0, "")
+        executed(["/bin/true"], (), {"aslr": 1, "end": 1}, 0, "")
     with pytest.raises(LaunchError, match="look at process 5"):
-        launcher._execution(["/bin/true"], (), {"stuck": 1, "pid": 5, "end": 1}, 0, "")
+        executed(["/bin/true"], (), {"stuck": 1, "pid": 5, "end": 1}, 0, "")
