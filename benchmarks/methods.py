@@ -1,11 +1,10 @@
-"""Every method of comparison, on recorded and on made-up noise.
+"""Every method of comparison, on made-up noise.
 
 The methods are those that perfvcs knows; each judges every comparison alone (a run of its own), at its
-own published rule where it has one, else at 1 %. The file of recorded noise is described in noise.py:
-15 random blocks a draw, +10 % is the same work with its times multiplied. The made-up noises have 10
-blocks of 10 measurements, all in turns but the last, which has all of one version first. A method
-that needs longer than ``seconds`` of a processor gets fewer draws. Left out are methods that do not
-even tell ten times as much from samples. `suspected`: so it was called, never changed.
+own published rule where it has one, else at 1 %. The noises have 10 blocks of 10 measurements, all in
+turns but the last, which has all of one version first. A method that needs longer than ``seconds`` of
+a processor gets fewer draws. Left out are methods that do not even tell ten times as much from
+samples. `suspected`: so it was called, never changed.
 """
 
 from __future__ import annotations
@@ -14,9 +13,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import cycle, islice
 from multiprocessing import get_context
-from pathlib import Path
 from statistics import fmean
 from time import process_time
 
@@ -33,25 +30,13 @@ from perfvcs.profile.summary import Measured
 
 from .figures import Row
 from .made import side
-from .noise import (
-    METRICS,
-    NOISES,
-    TRUE,
-    Array,
-    Recorded,
-    benches,
-    drift_apart,
-    lognormal,
-    read,
-    samples,
-)
+from .noise import NOISES, Array, drift_apart, lognormal, samples
 from .registry import benchmark
 
 EFFECTS = (0.0, 0.02, 0.05, 0.1)
-RECORDED_BLOCKS, BLOCKS = 15, 10
+BLOCKS = 10
 FEWEST = 20  # draws, however long a method takes
 PILOT = 5
-RECORDED = ("recorded wall", "recorded CPU")
 CELLS: list[Cell] = []  # what the processes that judge work on
 
 
@@ -66,23 +51,19 @@ class Cell:
 
 @dataclass(frozen=True)
 class Score:
-    """Shares of comparisons: ``found`` is a change in the right direction (without an effect, in
-    any), ``same`` called the same.
-
-    ``suspected``: no change was called, those found were only suspected. ``covered``: the interval
-    holds the truth; None without one.
+    """The share of comparisons with a change in the right direction (without an effect, in any);
+    ``suspected``: no change was called, those found were only suspected.
     """
 
     found: float
     suspected: bool
-    same: float
-    covered: float | None
 
     @property
     def text(self) -> str:
         """What was found, in words."""
-        only = self.suspected and self.found > 0
-        return shown(self.found) + (" suspected" if only else "")
+        digits = 1 if 0 < self.found < 0.0995 else 0
+        only = " suspected" if self.suspected and self.found > 0 else ""
+        return f"{100 * self.found:.{digits}f} %{only}"
 
 
 def profile(version: int, units: Sequence[Array], *, turns: bool) -> Profile:
@@ -113,23 +94,6 @@ def cell(
         ProfileRows({id(one): each for one, each in zip(found, profiles, strict=True)}),
     )
     return Cell(noise, effect, cases)
-
-
-def recorded_cells(recorded: Recorded, draws: int) -> Iterator[Cell]:
-    """Wall and CPU time of the interleaved design, the benchmarks in turns, with random blocks."""
-    versions = {effect: version for version, effect in TRUE.items()}
-    for metric, label in zip(METRICS, RECORDED, strict=True):
-        for effect in EFFECTS:
-            rng = np.random.default_rng(20261120)
-            sides = []
-            for bench in islice(cycle(benches(recorded)), draws):
-                old = recorded["inter", bench, "A", metric]
-                new = recorded["inter", bench, versions.get(effect, "B0"), metric] * (
-                    1 if effect in versions else 1 + effect
-                )
-                chosen = rng.choice(len(old), size=RECORDED_BLOCKS, replace=False)
-                sides.append((old[chosen], new[chosen]))
-            yield cell(label, effect, sides)
 
 
 def synthetic_cells(draws: int) -> Iterator[Cell]:
@@ -163,18 +127,8 @@ def score(method: Method, one: Cell, draws: int) -> Score:
         or (word == "suspected" and right(change, one.effect))
         for word, change in zip(words, changes, strict=True)
     ]
-    bounds = [
-        (change.low, change.high)
-        for change in changes
-        if change and change.low is not None and change.high is not None
-    ]
-    covered = [low <= one.effect <= high for low, high in bounds]
-    return Score(
-        found=fmean(hits),
-        suspected="degradation" not in words and "improvement" not in words,
-        same=fmean(word == "same" for word in words),
-        covered=fmean(covered) if len(covered) == len(changes) else None,
-    )
+    changed = "degradation" in words or "improvement" in words
+    return Score(fmean(hits), suspected=not changed)
 
 
 def right(change: Change | None, effect: float) -> bool:
@@ -227,46 +181,22 @@ def evaluate(
     return enough, found
 
 
-def shown(share: float | None) -> str:
-    """A share as people write it; a dash for none."""
-    if share is None:
-        return "-"
-    digits = 1 if 0 < share < 0.0995 else 0
-    return f"{100 * share:.{digits}f} %"
-
-
 @benchmark("methods", quick={"draws": 5, "seconds": 0.1, "method": ("log-median", "student")})
 def methods(
-    *,
-    noise: str = "",
-    draws: int = 300,
-    seconds: float = 30,
-    jobs: int = 0,
-    method: tuple[str, ...] = (),
+    *, draws: int = 300, seconds: float = 30, jobs: int = 0, method: tuple[str, ...] = ()
 ) -> Iterator[Row]:
     """How often is every method wrong, and how often does it find changes?"""
-    recorded = recorded_cells(read(Path(noise)), draws) if noise else ()
-    cells = [*recorded, *synthetic_cells(draws)]
+    cells = list(synthetic_cells(draws))
     chosen = method or names()
     judged = partial(evaluate, draws=draws, seconds=seconds)
     with get_context("fork").Pool(jobs or os.cpu_count(), CELLS.extend, (cells,)) as pool:
         results = dict(zip(chosen, pool.map(judged, chosen, chunksize=1), strict=True))
     kinds = list(dict.fromkeys(one.noise for one in cells))
     scored = {name: found for name, found in results.items() if not isinstance(found, str)}
-    for kind in [kind for kind in kinds if kind in RECORDED]:
-        for name, (enough, scores) in scored.items():
-            yield {
-                "method": f"`{name}`",
-                "time": kind,
-                **{_changed(effect): scores[kind, effect].text for effect in EFFECTS},
-                "+5 % called same": shown(scores[kind, 0.05].same),
-                "interval holds +5 %": shown(scores[kind, 0.05].covered),
-                "draws": enough,
-            }
     for effect in EFFECTS:
-        for name, (_, scores) in scored.items():
-            made = {kind: scores[kind, effect].text for kind in kinds if kind not in RECORDED}
-            yield {"method": f"`{name}`", "found of": _changed(effect), **made}
+        for name, (enough, scores) in scored.items():
+            made = {kind: scores[kind, effect].text for kind in kinds}
+            yield {"method": f"`{name}`", "found of": _changed(effect), **made, "draws": enough}
     for name, reason in results.items():
         if isinstance(reason, str):
             yield {"left out": f"`{name}`", "why": reason}

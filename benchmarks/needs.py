@@ -27,7 +27,7 @@ CURES = {
 }
 MODULES = {"memray", "pip", "pytest", "distributed", "statsmodels"}
 # what no look at the machine tells
-GIVEN = {"clones of projects", "network", "recorded noise", "results of asv"}
+GIVEN = {"clones of projects", "network", "results of asv"}
 
 
 def missing(needs: Iterable[str]) -> list[str]:

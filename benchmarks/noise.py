@@ -1,4 +1,4 @@
-"""Noise to try verdicts on: kinds that are made up, and what was recorded on a machine.
+"""Noise to try verdicts on.
 
 A kind is a function that gives logarithms of measurements, shape (2 versions, blocks, measurements
 in an execution); a block is an execution of each version, measured one after the other. ``samples``
@@ -7,10 +7,7 @@ turns them into seconds.
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +15,6 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Noise = Callable[[np.random.Generator, int, int], Array]
-# design, bench, version, metric -> seconds (blocks, measurements)
-Recorded = dict[tuple[str, str, str, str], Array]
-
-TRUE = {"B0": 0.0, "B2": 0.02, "B5": 0.05}  # what the recorded versions do more than A
-METRICS = ("wall", "cpu")
 
 
 def lognormal(rng: np.random.Generator, blocks: int, inner: int) -> Array:
@@ -159,29 +151,3 @@ def forks(rng: np.random.Generator, benchmarks: int, count: int, inner: int = 20
     for place in range(1, inner):
         inside[..., place] += 0.7 * inside[..., place - 1]
     return spread * (rng.standard_t(4, (2, benchmarks, count, 1)) / np.sqrt(2) + inside)
-
-
-def read(path: Path) -> Recorded:
-    """What was recorded, the blocks in their order; ``design`` is ``inter`` (in turns) or ``seq``
-    (one version after the other).
-
-    The file has one execution a line: design, bench, ver (A and B0 do the same work, B2 2 % more,
-    B5 5 %), block, t, and per metric a list of measurements.
-    """
-    rows: dict[tuple[str, str, str, str], dict[tuple[int, float], list[float]]] = defaultdict(dict)
-    with path.open() as lines:
-        for line in lines:
-            row = json.loads(line)
-            for metric in METRICS:
-                rows[row["design"], row["bench"], row["ver"], metric][row["block"], row["t"]] = row[
-                    metric
-                ]
-    return {
-        key: np.array([executions[when] for when in sorted(executions)])
-        for key, executions in rows.items()
-    }
-
-
-def benches(recorded: Recorded) -> list[str]:
-    """The names of what was recorded."""
-    return sorted({bench for _, bench, _, _ in recorded})

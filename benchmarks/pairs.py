@@ -16,7 +16,7 @@ from typing import ClassVar
 import msgspec
 import numpy as np
 
-from perfvcs.check import Change, compare
+from perfvcs.check import Change, EarlierSessions, Unit, compare
 from perfvcs.check.matching import match
 from perfvcs.check.methods.log_median import LogMedian
 from perfvcs.check.rows import ProfileRows
@@ -26,7 +26,7 @@ from perfvcs.profile.summary import Measured
 from perfvcs.statistics import difference
 
 from .figures import Row
-from .made import CHANGED, measured
+from .made import CHANGED, DRAWN, measured
 from .noise import (
     NOISES,
     Array,
@@ -44,7 +44,6 @@ from .noise import (
     ticks,
 )
 from .registry import benchmark
-from .verdict_replay import steady
 
 PAIRS = (5, 8, 10, 15, 30)
 PLACES = (0.05, 0.1, 0.2)
@@ -213,9 +212,22 @@ def pairs_forks(*, runs: int = 20, method: str = "log-median", seed: int = 2) ->
     yield from rows.values()
 
 
+def _steady(side: Sequence[Measured]) -> dict[Unit, EarlierSessions]:
+    """A history without any variance between sessions, which turns the unpaired rule into plain
+    Welch.
+    """
+    return {
+        Unit(one.header.job.key, DRAWN.fingerprint, found.uid, None, found.metric): EarlierSessions(
+            (0.0,) * 6
+        )
+        for one in side
+        for found in one.summaries
+    }
+
+
 def _called(logs: Array, later: Flags, method: str, *, paired: bool) -> float:
     """The share of benchmarks that is called changed."""
     old, new = (side(k, "x", np.exp(logs[k]).tolist(), later, paired=paired) for k in (0, 1))
-    history = None if paired else steady([new])
+    history = None if paired else _steady([new])
     changes = compare([old], [new], method=method, history=history).changes
     return fmean(change.word in CHANGED for change in changes)

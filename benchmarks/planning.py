@@ -2,19 +2,14 @@
 
 Noise is known exactly, or the plan is made as in life, from one small session of 5, 10 or 20
 executions: then the power is the average over the sessions, beside the numbers planned (median, and
-10 % and 90 % of them). The power should be 80 %. With a file of recorded noise (equal versions, and
-versions that do 2 and 5 % more, in turns) the same from 10 of its pairs; plans for more pairs than
-were recorded are not tried.
+10 % and 90 % of them). The power should be 80 %.
 """
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from math import sqrt
-from pathlib import Path
 from statistics import fmean
 
 import numpy as np
@@ -120,33 +115,4 @@ def planning_estimated(*, draws: int = 400, seed: int = 2) -> Iterator[Row]:
                 counts.append(count)
                 seen.append(drawn(rng, noise, count, effect))
             row[f"+{effect:.0%}"] = f"{fmean(seen):.0%} with {quantiles(counts)}"
-        yield row
-
-
-@benchmark("planning", quick="needs recorded noise", needs=("recorded noise",))
-def planning_recorded(*, noise: Path, draws: int = 400, seed: int = 3) -> Iterator[Row]:
-    """The same with recorded CPU time: planned from 10 pairs, checked with other blocks."""
-    table: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for text in noise.read_text().splitlines():
-        line = json.loads(text)
-        if line["design"] == "inter":
-            table[line["bench"], line["ver"]].append(float(np.median(line["cpu"])))
-    for bench in sorted({bench for bench, _ in table}):
-        rng = np.random.default_rng(seed)
-        base, same = (np.array(table[bench, version]) for version in ("A", "B0"))
-        row: Row = {"benchmark": bench}
-        for effect, version in ((0.02, "B2"), (0.05, "B5")):
-            other = np.array(table[bench, version])
-            counts, seen = [], []
-            for _ in range(draws):
-                order = rng.permutation(len(base))
-                pilot, rest = order[:10], order[10:]
-                pairs = [turns(0, base[pilot]), turns(1, same[pilot])]
-                count = planned(pairs, effect)
-                counts.append(count)
-                if count <= len(rest):
-                    blocks = rest[:count]
-                    seen.append(found(base[blocks], other[blocks], effect, rng))
-            share = f"{fmean(seen):.0%} of {len(seen)}" if seen else "-"
-            row[f"+{effect:.0%}"] = f"{share}, {quantiles(counts)}"
         yield row

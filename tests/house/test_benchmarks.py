@@ -138,7 +138,7 @@ def test_several_seeds_are_rows_of_their_own(tmp_path: Path) -> None:
             ["trials", "--quick"],
             "trials has no quick size: ten jobs on two versions take over 10 s",
         ),
-        (["verdict_replay"], "verdict_replay: --noise is required"),
+        (["blame_kinds"], "blame_kinds: --folder is required"),
     ],
 )
 def test_what_cannot_run_says_so_in_one_line(words: list[str], said: str) -> None:
