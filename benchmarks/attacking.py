@@ -42,9 +42,10 @@ def attack_kills(
 def attack_signals(
     *, count: int = 300, seed: int = SEED, only: tuple[str, ...] = (), hang: float = HANG
 ) -> Iterator[Row]:
-    """The same where they are asked to end; only the command line answers to signals."""
+    """The same where any command is asked to end, some twice; the library does not answer to signals."""
     _prepare()
-    chosen = [command for command in commands.chosen(only) if command.program is PERF]
+    known = commands.chosen(only, reading=True)
+    chosen = [command for command in known if command.program is PERF]
     yield from interruptions.attack(chosen, count, seed, hang, interruptions.SOFT)
 
 

@@ -396,14 +396,32 @@ COMMANDS = (
     Command("export", _writing("export-#", "export", "HEAD"), whole_files),
     Command("export -o FILE", _exporting_table, whole_table),
 )
+# these write nothing but what can be made again
+READING = tuple(
+    Command(words, _fixed(*words.split()), keeps)
+    for words in (
+        "--help",
+        "--version",
+        "log --json",
+        "status --json",
+        "history job0 --json",
+        "show --text",
+        "show job0 --text",
+        "plan",
+        "accept --list",
+        "rm -n HEAD",
+        "hook status",
+    )
+)
 
 
-def chosen(names: Sequence[str]) -> list[Command]:
-    """The commands of these names, or all."""
-    unknown = set(names) - {command.name for command in COMMANDS}
+def chosen(names: Sequence[str], *, reading: bool = False) -> list[Command]:
+    """The commands of these names, or all that write; those that only read, too, where asked."""
+    commands = COMMANDS + READING if reading else COMMANDS
+    unknown = set(names) - {command.name for command in commands}
     if unknown:
         raise SystemExit(
             f"there is no command {sorted(unknown)}; there are:"
-            f" {', '.join(command.name for command in COMMANDS)}"
+            f" {', '.join(command.name for command in commands)}"
         )
-    return [command for command in COMMANDS if not names or command.name in names]
+    return [command for command in commands if not names or command.name in names]

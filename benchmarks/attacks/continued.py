@@ -18,7 +18,7 @@ import psutil
 from perfvcs.store import Store
 
 from ..figures import Row
-from ..repositories import PERF, scratch
+from ..repositories import PERF, commit, git, perf, repository, scratch
 
 STEADY = """
 [[job]]
@@ -39,22 +39,11 @@ def interrupt_collecting(folder: Path, rounds: int, generator: random.Random) ->
     """So many sessions, each interrupted up to three times by a random signal and continued; what
     happened, counted.
     """
-    (folder / "perf.toml").write_text(STEADY)
-    (folder / "work.sh").write_text(f"sleep 0.03; echo $1 >> {folder}/done\n")
-    (folder / ".gitignore").write_text("done\n")
-    for words in (
-        "init -q -b main .",
-        "add --all",
-        "commit -q -m one",
-        "commit -q -m two --allow-empty",
-    ):
-        subprocess.run(
-            ["git", "-c", "user.name=A", "-c", "user.email=a@example.org", *words.split()],
-            cwd=folder,
-            check=True,
-        )
+    work = f"sleep 0.03; echo $1 >> {folder}/done\n"
+    repository(folder, {"perf.toml": STEADY, "work.sh": work, ".gitignore": "done\n"})
+    commit(folder, "two")
     length = time.monotonic()
-    subprocess.run([*PERF, "collect", "--quiet", "HEAD~1", "HEAD"], cwd=folder, check=True)
+    perf(folder, "collect", "--quiet", "HEAD~1", "HEAD")
     length = time.monotonic() - length
     found = dict.fromkeys(
         [*(number.name for number in SIGNALS), "continued", "kept", "remained"], 0
@@ -93,7 +82,7 @@ def _interrupt_one(
         command = [*PERF, "collect", "--continue"]
         found["continued"] += 1
     measured = _executions(folder)
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    perf(folder, *command[len(PERF) :])
     remained = _executions(folder) - measured
     most = WARM_UP + 2 * (sum(WHOLE.values()) - kept)
     assert remained <= most, f"{remained} executions remained, but {kept} turns were complete"
@@ -115,11 +104,9 @@ def _check_one(folder: Path, store: Store, before: set[str], place: str) -> None
         assert profile.resources.execution == list(range(WHOLE[profile.job.name])), (
             f"{place}: {profile.resources.execution}"
         )
-    subprocess.run([*PERF, "log", "-n1"], cwd=folder, check=True, capture_output=True)
-    listed = subprocess.run(
-        ["git", "worktree", "list"], cwd=folder, check=True, capture_output=True, text=True
-    ).stdout
-    assert listed.count("\n") == 1, f"{place}: a worktree is left: {listed}"
+    perf(folder, "log", "-n1")
+    listed = git(folder, "worktree", "list")
+    assert "\n" not in listed, f"{place}: a worktree is left: {listed}"
     assert not list((folder / ".perf" / "sessions").glob("*")), f"{place}: a journal is left"
     alive = [
         process.pid

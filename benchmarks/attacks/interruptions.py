@@ -33,7 +33,12 @@ PER_PROJECT = 15  # tries before a fresh copy, so that fsck stays quick
 AGAIN = 5  # after so many tries the same command must work
 OLD = 7200  # seconds
 CHANGING = "rename,renameat,renameat2,link,linkat,symlink,unlink,unlinkat,mkdir,mkdirat,rmdir,ftruncate,chmod,fchmod,write,pwrite64"
-SOFT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+LINES = {
+    signal.SIGINT: "perf: interrupted",
+    signal.SIGTERM: "perf: terminated",
+    signal.SIGHUP: "perf: hung up",
+}
+SOFT = tuple(LINES)
 
 
 @dataclass
@@ -95,7 +100,7 @@ class Attack:
     def _try(self, project: Project, number: int, usual: float, calls: int) -> None:
         words = self.command.words(project, number)
         before = frozenset(project.store.paths())
-        which = self.generator.choice(self.signals)
+        which, more = self.generator.choice(self.signals), None
         if calls:
             when = self.generator.randint(1, calls)
             fault = f"inject={CHANGING}:signal=KILL:when={when}"
@@ -112,11 +117,11 @@ class Attack:
             hit = process.poll() is None
             early = hit and not _handled(process.pid)
             self._stop(process, which)
-            sent = time.monotonic()
+            sent, more = time.monotonic(), self._stop_again(process, early=early)
             said = wait(process, PATIENCE)
             slow = time.monotonic() - sent
         self.tally.count(self.command.name, hit=hit)
-        self._judge_end(said, which, slow, early=early)
+        self._judge_end(said, which, more, slow, early=early)
         self._judge_state(project, number, before, said)
         if number % AGAIN == 0:
             self._repeat(project, -number)
@@ -134,20 +139,44 @@ class Attack:
                 with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
                     one.send_signal(which)
 
+    def _stop_again(self, process: subprocess.Popen[str], *, early: bool) -> signal.Signals | None:
+        """Send one process of four that was asked to end another signal while it cleans up."""
+        if signal.SIGKILL in self.signals or early or self.generator.random() > 1 / 4:
+            return None
+        time.sleep(self.generator.uniform(0, 0.1))
+        more = self.generator.choice(SOFT)
+        process.send_signal(more)
+        return more
+
     def _blame(self, fault: str, reasons: Sequence[str]) -> None:
         self.tally.blame(self.command.name, fault, reasons, self.where)
 
-    def _judge_end(self, said: Said, which: signal.Signals, slow: float, *, early: bool) -> None:
-        """How the attacked process ended.
+    def _judge_end(
+        self,
+        said: Said,
+        which: signal.Signals,
+        more: signal.Signals | None,
+        slow: float,
+        *,
+        early: bool,
+    ) -> None:
+        """How the attacked process ended: interrupted, with one line about it.
 
-        Before our handlers stand, nobody but the system and Python can answer to a signal.
+        Before our handlers stand, nobody but the system and Python can answer to a signal. Of two
+        signals, Python may see either first.
         """
+        either = [one for one in (which, more) if one is not None]
         if slow > self.hang:
             self._blame("hangs", [f"ended {slow:.1f} s after {which.name}"])
         if which is signal.SIGKILL:
             right = (-which, *self.command.codes)
         else:
-            right = (128 + which, *self.command.codes, *((-which, 1) if early else ()))
+            interrupted = tuple(128 + one for one in either)
+            right = (*interrupted, *self.command.codes, *((-which, 1) if early else ()))
+            if said.code in interrupted and not early:
+                self._blame(
+                    "wrong lines", _wrong_lines(said, LINES[signal.Signals(said.code - 128)])
+                )
         if said.code not in right:
             self._blame("wrong exits", [f"{said.code} after {which.name}: {said.err[-300:]}"])
         if not early or "perfvcs/" in said.err:
@@ -213,6 +242,13 @@ class Attack:
         self._blame(
             "files", [f"still there after `perf gc`: {path}" for path in inspection.litter(project)]
         )
+
+
+def _wrong_lines(said: Said, line: str) -> list[str]:
+    """What an interrupted command said instead of one line about it, in the end."""
+    lines = said.err.splitlines()
+    fine = lines[-1:] == [line] and sum(one in LINES.values() for one in lines) == 1
+    return [] if fine else [f"not only `{line}`, but: {said.err[-300:]}"]
 
 
 def _group(pid: int) -> int | None:

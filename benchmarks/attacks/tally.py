@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 from ..figures import Row
 from ..registry import Wrong
 
-FAULTS = ("tracebacks", "wrong exits", "lost", "processes", "worktrees", "files", "hangs")
+FAULTS = (
+    "tracebacks",
+    "wrong exits",
+    "wrong lines",
+    "lost",
+    "processes",
+    "worktrees",
+    "files",
+    "hangs",
+)
 SHOWN = 400  # characters of a fault
 
 

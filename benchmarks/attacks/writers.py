@@ -1,8 +1,9 @@
 """Many writers at once, half of them `perf import` and half the library, beside everything else
 that uses a repository.
 
-Meanwhile loops collect, pack, publish and list, and one deletes the index again and again. All
-profiles of all writers must be there.
+Meanwhile loops collect, pack, publish, list, judge and show, one stores a benchmark that nobody has
+measured yet and removes it again, and one deletes the index again and again. All profiles of all
+writers must be there.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from ..figures import Row
-from ..repositories import PERF, scratch
+from ..figures import ROOT, Row
+from ..repositories import ANSWERS, PERF, scratch
 from . import inspection
 from .processes import Said, alive, left, start, wait
 from .profiles import timed
@@ -35,11 +36,24 @@ for file in sorted(Path(sys.argv[1]).iterdir()):
     print(*repository.store.add([decode(file.read_bytes())], "One"), flush=True)
     repository.index.total()
 """
+CHURN = """\
+from benchmarks.attacks.profiles import timed
+from perfvcs.repository import Repository
+repository = Repository.find()
+number = repository.index.total()
+commits = repository.project.walk("HEAD")
+stored = repository.store.add([timed(one, f"new{number}", number) for one in commits], "New")
+repository.refresh()
+repository.store.remove(stored, "Old")
+"""
 LOOPS = {
     "collect": ("collect", "--quiet", "HEAD~1", "HEAD"),
     "gc": ("gc",),
     "publish": ("publish", "../out/site"),
     "log": ("log",),
+    "status": ("status",),
+    "check": ("check", "HEAD~1", "HEAD"),
+    "show": ("show", "--no-open", "-o", "../out/page.html"),
     "history": ("history",),
     "fsck": ("fsck",),
 }
@@ -73,10 +87,10 @@ class Crowd:
                 with self.lock:
                     self.written.update(said.out.split())
 
-    def repeat(self, name: str) -> None:
+    def repeat(self, name: str, words: Sequence[str]) -> None:
         """Run one command again and again."""
         while not self.done.is_set():
-            self._run(name, [*PERF, *LOOPS[name]], busy=True)
+            self._run(name, words, codes=(*ANSWERS, BUSY))
 
     def forget(self) -> None:
         """Delete the index, its parts in any order."""
@@ -91,15 +105,16 @@ class Crowd:
             for path in paths:
                 path.unlink(missing_ok=True)
 
-    def _run(self, name: str, words: Sequence[str], *, busy: bool = False) -> Said:
-        said = wait(start(words, str(self.project.root), self.project.env), PATIENCE)
+    def _run(self, name: str, words: Sequence[str], *, codes: Sequence[int] = (0,)) -> Said:
+        env = self.project.env | {"PYTHONPATH": str(ROOT)}
+        said = wait(start(words, str(self.project.root), env), PATIENCE)
         with self.lock:
             self.tally.count(name, hit=True)
             where = f"--seed {self.seed}"
             self.tally.blame(name, "tracebacks", inspection.tracebacks(said), where)
             if said.code is None:
                 self.tally.blame(name, "hangs", [f"not ended after {PATIENCE:.0f} s"], where)
-            elif said.code and not (busy and said.code == BUSY):
+            elif said.code not in codes:
                 self.tally.blame(
                     name, "wrong exits", [f"{said.code}: {said.err} {said.out}"], where
                 )
@@ -113,7 +128,9 @@ def attack(count: int, profiles: int, seed: int, hang: float) -> Iterator[Row]:
         project = Project(folder / "crowd").build()
         before = set(project.store.paths())
         crowd = Crowd(project, tally, seed)
-        around = [threading.Thread(target=crowd.repeat, args=(loop,)) for loop in LOOPS]
+        loops: dict[str, Sequence[str]] = {name: [*PERF, *LOOPS[name]] for name in LOOPS}
+        loops["store and remove"] = [sys.executable, "-P", "-c", CHURN]
+        around = [threading.Thread(target=crowd.repeat, args=loop) for loop in loops.items()]
         around.append(threading.Thread(target=crowd.forget))
         writers = [
             threading.Thread(target=crowd.write, args=(writer, profiles)) for writer in range(count)
