@@ -158,7 +158,7 @@ def memory_native_cost(*, runs: int = 15) -> Iterator[Row]:
 @benchmark("collectors", quick={"runs": 1}, needs=("memray",))
 def memory_python_cost(*, runs: int = 15) -> Iterator[Row]:
     """The same of Python under each recorder, net of what an empty program takes under it."""
-    ways: dict[str, tuple[python.Recorder | None, bool]] = {
+    ways: dict[str, tuple[python.RecorderName | None, bool]] = {
         "nothing": (None, False),
         "memray": ("memray", False),
         "memray, exact": ("memray", True),
