@@ -62,8 +62,8 @@ class Distribution(View[list[DrawnSample]]):
         return drawable
 
     def telling(self, data: list[DrawnSample]) -> str:
-        """The clusters of many values; one heap of them has nothing to say that its interval does
-        not.
+        """The clusters of many values, in a sentence; empty where there is one, of which the
+        interval says as much.
         """
         clustered = (
             (sample, clusters(sample))

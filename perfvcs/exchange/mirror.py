@@ -276,7 +276,7 @@ class Mirror:
         return count
 
     def remember(self, remote: Remote, tip: str) -> None:
-        """Keep what was seen."""
+        """Notes that this commit is what a remote had when it was last seen."""
         self._known.run("update-ref", _reference(remote), tip)
         self._last[_reference(remote)] = tip
 

@@ -66,7 +66,7 @@ class Grid:
 
     @property
     def params(self) -> list[list[str]]:
-        """Those of them that are parameters, as texts."""
+        """Those of the arguments and sizes that are parameters, as texts."""
         return [
             [f"{value:g}" if isinstance(value, float) else value for value in axis]
             for axis in self.axes
@@ -188,7 +188,7 @@ class Description:
             self.newest, self.word, self.version = moment, grid.word, grid.version
 
     def fields(self, name: str) -> dict[str, Any]:
-        """As benchmarks.json has them."""
+        """The benchmark as benchmarks.json has it."""
         kind, unit = KINDS[self.word]
         names = [f"param{place}" for place in range(1, len(self.params) + 1)]
         return {

@@ -318,7 +318,7 @@ def tells(head: bytes, *keys: str) -> bool:
 
 
 class Statistics(msgspec.Struct):
-    """Of one task; names differ between versions."""
+    """The statistics of one task; their names differ between versions."""
 
     samples: list[ReadingValue] | None = None
     mean: ReadingValue = None

@@ -23,7 +23,7 @@ REQUEST = re.compile(r"refs/(?:remotes/[^/]+/)?(?:pull|pr|merge-requests)/(\d{1,
 
 
 class CommitDates:
-    """Asks git as it is asked, and remembers the answers; ``close`` ends it."""
+    """The dates of commits. Git is asked once for each; ``close`` ends it."""
 
     def __init__(self, root: Path) -> None:
         self._root = root

@@ -136,7 +136,8 @@ class Remote:
         return (self.folder / self.address).is_file()
 
     def fetch(self, into: Bare, *wanted: str, filtered: bool, depth: bool = True) -> bool:
-        """Fetch refspecs, or objects by their ids; whether they were there. Raises RemoteFailed.
+        """Fetches refspecs, or objects by their ids; returns whether they were there. Raises
+        RemoteFailed.
 
         ``depth``: of each reference only the newest commit. ``filtered``: only small files, where
         the other side supports that.

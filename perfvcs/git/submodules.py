@@ -27,11 +27,11 @@ class _Submodule(NamedTuple):
 
 
 def fill(common_dir: Path, folder: Path, *, wanted: Wanted = True) -> dict[str, str]:
-    """Check the submodules of a checkout out; those that stayed empty by their paths, each with the
+    """Checks out the submodules of a checkout; returns those that stayed empty, by path, with the
     reason.
 
-    ``common_dir``: the git folder of the project, which may have copies. Hooks of none are run.
-    Raises GitError on a full disk.
+    ``common_dir`` is the git folder of the project, which may have copies of them. No hooks are
+    run. Raises GitError on a full disk.
     """
     if wanted is False:
         return {}

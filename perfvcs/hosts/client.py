@@ -69,7 +69,7 @@ class Suspicion:
     until: int = 0
 
     def add(self, flying: Flying, turns: int) -> None:
-        """A worker was lost with its block, after ``turns`` had been given out."""
+        """Notes that a worker was lost with its block, after ``turns`` had been given out."""
         self.hosts.append(flying.host)
         if flying.turn > self.until:
             self.times, self.until = self.times + 1, turns
@@ -108,7 +108,7 @@ class HostsExecutor:
         return max(1, len(self.cluster.trusted(self._aside)))
 
     def hosts(self) -> list[Facts]:
-        """Those whose workers are there, or were."""
+        """The hosts whose workers are there, or were."""
         self.cluster.workers()
         return [self.cluster.facts[host] for host in sorted(self.cluster.facts)]
 
@@ -134,7 +134,7 @@ class HostsExecutor:
             )
 
     def resume(self) -> None:
-        """Nothing: each host says anew what it measures."""
+        """Does nothing: each host describes anew what it measures."""
 
     def warm_up(self, cells: Sequence[int]) -> None:
         """Each host warms up by itself, before its first block."""
@@ -147,7 +147,7 @@ class HostsExecutor:
                 )
 
     def describe(self, places: Iterable[CellPlace]) -> dict[CellPlace, About]:
-        """Nothing was measured here."""
+        """What the tally knows of each series, since nothing was measured here."""
         return {
             place: self.tally.about(place.number, place.position, place.host) for place in places
         }

@@ -89,7 +89,7 @@ def _own() -> float:
 
 
 class Stall:
-    """Whether a program stalled meanwhile, and in which words that is said."""
+    """Notes whether a program stalled, and in which calls."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.said = seconds, ""

@@ -42,7 +42,7 @@ def about() -> tuple[str, str, bytes]:
     """The version of perfvcs on this worker, what its host is called, and the host's facts,
     encoded.
 
-    That it has no room is said when it shall measure.
+    A host without room says so only when it is asked to measure.
     """
     try:
         host = slot().host

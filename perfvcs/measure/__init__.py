@@ -1,3 +1,1 @@
-"""Measuring: sessions that take versions in turns, the sites that they run in, and what keeps two
-from meeting.
-"""
+"""Measuring: sessions that take versions in turns, and the sites that they run in."""

@@ -242,7 +242,7 @@ class Announcement:
         return Announcement(self.path, self.descriptor, self._running, progress)
 
     def about(self, commits: Sequence[str]) -> None:
-        """The commits that are measured as they were committed, now that they are known."""
+        """Names the commits that are measured as they were committed, once they are known."""
         self._note(commits=tuple(commits))
 
     def close(self) -> None:

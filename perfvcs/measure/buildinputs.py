@@ -44,9 +44,8 @@ SHORT_OPTION = re.compile(r"-[qvhVUI]*([A-Za-z])[ =]?(.*)", re.DOTALL)
 
 
 class Named(NamedTuple):
-    """The files that the words of an installer name.
-
-    Whether some are in the ``checkout``, and the stamps of those ``elsewhere`` by their path.
+    """The files that the words of an installer name: whether some are in the ``checkout``, and the
+    stamps of those ``elsewhere``, by path.
     """
 
     checkout: bool
@@ -64,7 +63,8 @@ def variables(env: Mapping[str, str], configured: Mapping[str, str]) -> dict[str
 def named(words: Sequence[str], checkout: Path, env: Mapping[str, str]) -> Named:
     """The files that an installer with these words and variables in a checkout reads.
 
-    Lists of requirements are followed. What is a name for an index and a file, too, is both.
+    Lists of requirements are followed. A word that may be a package of an index or a file counts as
+    both.
     """
     top = checkout.absolute()
     waiting = [(option, value, top) for option, value in options(words)]

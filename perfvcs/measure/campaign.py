@@ -251,13 +251,13 @@ def _complete(repository: Repository, state: State, cells: Iterable[Cell]) -> bo
 def settle(
     rig: Rig, pair: tuple[State, State], request: Request, asked: CheckRequest
 ) -> tuple[CampaignOutcome, str]:
-    """Measure two revisions interleaved until every comparison is decided, looking after each of 5
-    to 30 pairs.
+    """Measures two revisions interleaved until every comparison is decided, with an interim
+    analysis after each of 5 to 30 pairs.
 
-    The same revision twice is an A/A measurement. A number of executions in the request means that
-    many pairs and one look, a budget that open comparisons are measured as far as it goes, first
-    where it settles most. By ``asked`` it is decided which comparison is; the method is ``auto``
-    all the same. Returns what was stored, and the session.
+    The same revision twice is an A/A measurement. If the request has a number of executions, so
+    many pairs are measured and analysed once; if it has a budget, open comparisons are measured as
+    long as it lasts, first where it settles most. ``asked`` says when a comparison is decided; the
+    method is always ``auto``. Returns what was stored, and the session.
     """
     from perfvcs.check.stopping import interim
     from perfvcs.statistics.multiplicity import schedule

@@ -96,7 +96,7 @@ class LocalExecutor:
         self._functions = False
 
     def hosts(self) -> list[Facts]:
-        """This one."""
+        """This machine."""
         return [facts()]
 
     def prepare(self, identity: Identity, stack: ExitStack) -> None:

@@ -39,8 +39,8 @@ def resolve(
 ) -> str:
     """The absolute path of a program; raises CollectError with the cure when there is none.
 
-    ``root`` is the working tree that a checkout in ``folder`` is of. Where the virtual environment
-    ``python`` is active, neither is what would run in another Python of PATH.
+    ``root`` is the working tree that a checkout in ``folder`` is of. A program of PATH that would
+    run in another Python than the active virtual environment ``python`` is refused.
     """
     if "/" in word:
         path = folder / word

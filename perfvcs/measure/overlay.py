@@ -13,8 +13,8 @@ from perfvcs.system.disk import remove
 
 
 def lay(root: Path, folder: Path, entry: str) -> str:
-    """Copy one entry of the newest configuration's files over a checkout; the first 16 hex digits
-    of its content's SHA-256.
+    """Copies one entry of the newest configuration's files over a checkout; returns the first 16
+    hex digits of its content's SHA-256.
     """
     source, place = overlay_source(root, entry)
     target = folder / place

@@ -49,7 +49,7 @@ class Product(msgspec.Struct, frozen=True):
 
     @property
     def spec(self) -> str:
-        """The same as text, which means the same in any folder."""
+        """The product as an option names it, in words that mean the same in any folder."""
         revision = f"@{self.commit}" if self.commit else ""
         return (
             f"{self.name}={self.folder}{revision}"

@@ -75,7 +75,7 @@ class PlainLines:
         self.total, self.done, self.began = total, 0, monotonic()
 
     def step(self, what: str) -> None:
-        """Count; speak at every tenth of a long way."""
+        """Counts a step; prints a line at every tenth of many."""
         self.done += 1
         if self.total >= 10 and self.done * 10 // self.total > (self.done - 1) * 10 // self.total:
             self.say(f"{self.done * 100 // self.total:3} %  {what}{self._left()}")
@@ -85,7 +85,7 @@ class PlainLines:
         return f", about {duration(left)} left" if left >= 1 else ""
 
     def drop(self, steps: int) -> None:
-        """Shorten the way."""
+        """So many steps are no longer ahead."""
         self.total -= steps
 
     def say(self, line: str) -> None:

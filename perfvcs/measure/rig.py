@@ -65,10 +65,10 @@ class Rig:
         )
 
     def unexplained(self, *, beside: bool = False) -> list[str]:
-        """The untracked files of which nobody knows yet whether HEAD's build makes them.
+        """The untracked files of which nobody knows yet whether the build of HEAD makes them.
 
-        None where other files are changed, too, since HEAD is not what is measured then; ``beside``
-        these as well.
+        None where tracked files are changed, too, since then HEAD itself is not measured; with
+        ``beside``, these untracked files are listed all the same.
         """
         repository, build = self.repository, self.config.build
         head = repository.project.head

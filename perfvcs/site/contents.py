@@ -92,8 +92,8 @@ class Contents:
         self._criteria = repository.criteria_reader
 
     def judge(self, before: str, commit: str) -> JudgedBy:
-        """By what a commit is judged against one before it; nothing is said where its own files
-        leave that as it was.
+        """What a commit is judged by against an earlier one; empty where none of its own files
+        changes that.
         """
         changed = [ChangedFile(file.path, file.status, "") for file in self.diffs.of(commit).files]
         if not self._criteria.touches(commit, changed):
@@ -286,7 +286,7 @@ class Contents:
         return msgspec.structs.replace(step, suspects=suspects)
 
     def possible(self, number: int, turn: int) -> model.Possible:
-        """A change as pages name it that it may belong to."""
+        """A change for the pages of commits that may have made it."""
         if (number, turn) not in self._possible:
             series, finding = self.record.series[number], self.finding(number, turn)
             self._possible[number, turn] = model.Possible(

@@ -39,8 +39,8 @@ class ChangeFigures(NamedTuple):
 def figures(finding: Finding) -> ChangeFigures:
     """A change's numbers with as many digits as mean something.
 
-    With more, every new commit at the level after it would change them a little, and all pages that
-    tell of it.
+    With more digits, every new commit at the level after it would change them a little, and with
+    them all pages that show it.
     """
     low, high = (None if end is None else _shown(end) for end in (finding.low, finding.high))
     before, after = (float(f"{value:.4g}") for value in (finding.before, finding.after))

@@ -1,4 +1,4 @@
-"""The folder of a site: knows what it wrote there, writes whole files or none, and outputs all
+"""The folder of a site: knows what it wrote there, writes whole files or none, and leaves all
 others alone.
 """
 

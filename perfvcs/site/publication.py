@@ -1,4 +1,4 @@
-"""Publishing: all pages of a site, and of these the ones that moved into a folder."""
+"""Publishing: makes all pages of a site, and writes those whose data changed into a folder."""
 
 from __future__ import annotations
 

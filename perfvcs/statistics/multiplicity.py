@@ -1,4 +1,4 @@
-"""Many comparisons, and many looks at one: false discoveries, e-values, interim analyses."""
+"""Many comparisons, and interim analyses of one: false discoveries, e-values."""
 
 from __future__ import annotations
 
@@ -84,12 +84,12 @@ def t_mixture(
 
 
 def schedule(pairs: int = PAIRS) -> tuple[int, ...]:
-    """The numbers of pairs after which to look: each from the fifth to ``pairs``, which is always
-    the last.
+    """The numbers of pairs after which to make an interim analysis: each from the fifth to
+    ``pairs``, which is always the last.
 
-    A look costs nothing beside a pair, and looks that follow each other closely nearly always say
-    the same: 25 early looks at one level have little more false alarms than five, and end two pairs
-    earlier.
+    An analysis costs nothing beside a pair, and analyses that follow each other closely nearly
+    always agree: 25 early ones at one level have hardly more false alarms than five, and end two
+    pairs earlier.
     """
     return (*range(FIRST_PAIRS, pairs), pairs)
 
@@ -97,7 +97,7 @@ def schedule(pairs: int = PAIRS) -> tuple[int, ...]:
 def level(pairs: int, final: int = PAIRS) -> float:
     """The p-value that a change needs after ``pairs`` of at most ``final`` pairs.
 
-    With looks at all of 5 to 30 pairs of normal differences, Student's test at these levels has
+    With analyses at all of 5 to 30 pairs of normal differences, Student's test at these levels has
     false alarms of 1.5 % and the power of a single test after 30 pairs at 1 %. Source of the shape,
     strict early and nearly the whole level at the end: Haybittle 1971; Peto et al. 1976; the share
     of both levels was computed by simulation.

@@ -94,7 +94,7 @@ class Cycle:
     measured: bool = False
 
     def run(self) -> str:
-        """Do it; its line. Raises NoBranch."""
+        """Runs the cycle; returns its line. Raises NoBranch."""
         if self.memory.measuring:
             with self._part("the interrupted session is measured anew"):
                 self._resume()

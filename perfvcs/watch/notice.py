@@ -140,7 +140,9 @@ class Webhook:
 
     @classmethod
     def of(cls, address: str, secret: str) -> Webhook:
-        """Raises UsageError if the address is not one of the web, or has a password in it."""
+        """The webhook at an address; raises UsageError where that is not one of the web, or has a
+        password in it.
+        """
         from urllib.parse import urlsplit
 
         try:
@@ -261,7 +263,7 @@ class Mail:
 
     @classmethod
     def to(cls, address: str) -> Mail:
-        """By the sendmail of this machine; raises UsageError."""
+        """Mail to an address, by the sendmail of this machine; raises UsageError."""
         if not MAIL_ADDRESS.fullmatch(address):
             raise UsageError(
                 f"--mail {shorten(address, 60)} is not an address: give one like ada@example.org"

@@ -83,8 +83,10 @@ class StudentTail:
     count: int
 
     def chance(self, distance: float, widening: float = 1.0) -> float:
-        """Twice the chance of a value at least so far away on this side, and of what happened more
-        than once at least how often.
+        """Twice the chance of a value at least so far away on this side.
+
+        It is at least twice the share of earlier values that were as far away, of which
+        ``ALLOWED_OUTLIERS`` are not counted.
         """
         import numpy as np
 
@@ -122,7 +124,7 @@ class PresentLevel:
     widening: float
 
     def chance(self, value: float) -> float:
-        """That of a value as far away."""
+        """The chance of a value as far from the level."""
         return self.tails[value > self.level].chance(abs(value - self.level), self.widening)
 
     def outside(self, value: float) -> int:

@@ -81,7 +81,7 @@ class Segments:
         self._known: dict[tuple[int, int], float] = {}
 
     def centres(self, steps: Sequence[int]) -> NDArray[np.float64]:
-        """For each segment."""
+        """The centre of each segment between the ``steps``."""
         import numpy as np
 
         from perfvcs.statistics.changepoints.steps import start

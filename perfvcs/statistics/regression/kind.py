@@ -124,8 +124,8 @@ def kind(
     smaller side, but an offset must be worth it by an F-test at 1.25 %, too, which asks for more
     than BIC where sizes are few. The ``doubted`` kinds (a power or an exponential) must be lower by
     ``DOUBTED_MARGIN``, and explain ``DOUBTED_GAIN`` of the variance more, or leave less than
-    ``REST`` of the rest. All values count as independent: whether executions differ for sure is for
-    ``curve.replicated`` to say.
+    ``REST`` of the rest. All values count as independent; whether the executions
+    differ beyond chance has to be tested apart.
 
     From 20 sizes on, a few single differences far off the curve (a pause of the machine) are pulled
     in to 4 robust standard deviations.
