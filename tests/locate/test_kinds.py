@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from cases import each
 
-from perfvcs.locate.blame import features
+from perfvcs.locate.blame import syntaxtrees
 from perfvcs.locate.blame.kinds import kinds
 from perfvcs.locate.sources.hunks import DifferingFile, Hunk
 
 native = pytest.mark.unless(
-    "" if features.available() else "tree-sitter is not installed: pip install '.[native]'"
+    "" if syntaxtrees.available() else "tree-sitter is not installed: pip install '.[native]'"
 )
 
 
@@ -83,6 +83,111 @@ INSIDE = "    for one in data:\n        use(make(data))\n"
 )
 def test_what_moved_or_was_replaced_is_reported(old, new, kind):
     assert named("def work(data):\n" + old, "def work(data):\n" + new)[0] == kind
+
+
+KEPT = """def work(self, key):
+    if key in self.known:
+        return self.known[key]
+    value = self.known[key] = slow(key)
+    return value
+"""
+CAUGHT = """def work(self, key):
+    try:
+        return self.known[key]
+    except KeyError:
+        self.known[key] = value = slow(key)
+        return value
+"""
+ASKED = """def work(self, key):
+    value = KNOWN.get(key)
+    if value is None:
+        value = KNOWN[key] = slow(key)
+    return value
+"""
+LOCAL = """def work(self, keys):
+    known = {}
+    for key in keys:
+        if key not in known:
+            known[key] = slow(key)
+        value = known[key]
+        use(value)
+"""
+ONCE = """def work(self, key):
+    if self.value is None:
+        self.value = slow(self)
+    return self.value
+"""
+UNSET = ONCE.replace("self.value is None", "not hasattr(self, 'value')")
+PLAIN = "def work(self, key):\n    return slow(key)\n"
+SLOW_EACH = "def work(self, keys):\n    for key in keys:\n        use(slow(key))\n"
+COUNTED = "def work(self, key):\n    self.known[key] = self.known.get(key, 0) + one(key)\n"
+GROUPED = """def work(self, keys):
+    groups = {}
+    for key in keys:
+        if key not in groups:
+            groups[key] = list()
+        group = groups[key]
+        group.append(key)
+    return groups
+"""
+FIRST = "def work(data):\n    for one in data:\n        if one:\n            return one\n"
+LAST = "def work(data):\n    for one in data:\n        if one:\n            last = one\n    return last\n"
+NESTED = "def work(data):\n    for one in data:\n        for two in data:\n            use(two)\n"
+FLAT = (
+    "def work(data):\n    for one in data:\n        pass\n    for two in data:\n        use(two)\n"
+)
+LOCKED = "def work(self):\n    with self.lock:\n        for one in self.all:\n            one()\n"
+LOCKING = "def work(self):\n    for one in self.all:\n        with self.lock:\n            one()\n"
+LISTED = "def work(data):\n    return any([use(one) for one in data])\n"
+ANY = "def work(data):\n    return any(use(one) for one in data)\n"
+
+
+@each(
+    "slower faster kind opposite",
+    [
+        (PLAIN, KEPT, "cache dropped", "cache added"),
+        (PLAIN, CAUGHT, "cache dropped", "cache added"),
+        (PLAIN, ASKED, "cache dropped", "cache added"),
+        (PLAIN, ONCE, "cache dropped", "cache added"),
+        (PLAIN, UNSET, "cache dropped", "cache added"),
+        (SLOW_EACH, LOCAL, "cache dropped", "cache added"),
+        (PLAIN, f"@functools.cache\n{PLAIN}", "cache dropped", "cache added"),
+        (f"@property\n{PLAIN}", f"@cached_property\n{PLAIN}", "cache dropped", "cache added"),
+        (f"@lru_cache(maxsize=0)\n{PLAIN}", KEPT, "cache dropped", "cache added"),
+        (f"@lru_cache(0)\n{PLAIN}", f"@lru_cache\n{PLAIN}", "cache dropped", "cache added"),
+        (f"@lru_cache(2)\n{PLAIN}", f"@lru_cache\n{PLAIN}", "cache smaller", "cache larger"),
+        (f"@lru_cache\n{PLAIN}", f"@lru_cache(None)\n{PLAIN}", "cache smaller", "cache larger"),
+        (BASE.replace("in data", "in sorted(data)"), BASE, "sort added", "sort removed"),
+        (BASE.replace("    for", "    data.sort()\n    for"), BASE, "sort added", "sort removed"),
+        (BASE.replace("in data", "in data.copy()"), BASE, "copy added", "copy removed"),
+        (LAST, FIRST, "early exit removed", "early exit added"),
+        (NESTED, FLAT, "deeper loop", "shallower loop"),
+        (LOCKING, LOCKED, "lock moved into a loop", "lock moved out of a loop"),
+        (LISTED, ANY, "container replaced", "container replaced"),
+    ],
+)
+def test_a_kind_and_its_opposite_are_told_apart(slower, faster, kind, opposite):
+    assert named(faster, slower)[0] == kind
+    assert named(slower, faster)[0] == opposite
+
+
+@each("text", [COUNTED, GROUPED, f"@lru_cache(maxsize=0)\n{PLAIN}"])
+def test_what_keeps_no_results_is_not_a_cache(text):
+    assert not [kind for kind in named(PLAIN, text) if "cache" in kind]
+
+
+def test_a_function_that_is_wrapped_outside_of_functions_is_cached():
+    old, new = "find = cache(_find)\n", "find = _find\n"
+    assert named(old, new, name="<module>") == ["cache dropped"]
+    assert named(new, old, name="<module>") == ["cache added"]
+
+
+def test_what_is_no_longer_called_is_named():
+    old, new = "def work(data):\n    reserve(data)\n", "def work(data):\n    pass\n"
+    change = DifferingFile("work.py", "work.py", old, new, (Hunk((2, 1), (2, 1)),))
+    assert [kind.says for kind in kinds(change, "work", change.hunks)] == [
+        "no longer calls reserve"
+    ]
 
 
 def test_the_lines_are_those_of_the_new_side():
@@ -169,6 +274,30 @@ template <typename T> struct Store {
 def test_cpp_is_read_by_its_syntax_tree(old, new, kinds_of_it):
     name = "<module>" if "all;" in old and "for" not in old else "shop::Store::find"
     assert kinds_of_it <= set(named(CPP, CPP.replace(old, new), path="shop.hpp", name=name))
+
+
+@each(
+    "reference value",
+    [
+        ("int work(const Big &big) { return use(big); }", "int work(Big big) { return use(big); }"),
+        (
+            "int work(int n) { for (const Big &big : all) use(big); }",
+            "int work(int n) { for (Big big : all) use(big); }",
+        ),
+    ],
+)
+@native
+def test_a_reference_that_became_a_value_is_a_copy(reference, value):
+    assert named(reference + "\n", value + "\n", path="work.cpp")[0] == "copy added"
+    assert named(value + "\n", reference + "\n", path="work.cpp")[0] == "copy removed"
+
+
+@native
+def test_an_early_exit_of_c_is_told_from_its_opposite():
+    early = C.replace("sum += data[i];", "if (data[i]) return i;")
+    late = C.replace("sum += data[i];", "if (data[i]) sum = i;")
+    assert named(early, late, path="work.c") == ["early exit removed"]
+    assert named(late, early, path="work.c") == ["early exit added"]
 
 
 @native

@@ -24,8 +24,6 @@ COPIES = frozenset(
         "tuple",
         "dict",
         "set",
-        "sorted",
-        "reversed",
         "memcpy",
         "memmove",
         "strcpy",
@@ -74,6 +72,7 @@ ALGORITHMS = frozenset(
         "transform",
     }
 )
+SORTS = frozenset({"sorted", "sort", "qsort", "stable_sort", "partial_sort", "argsort"})
 TEST = re.compile(
     r"(?:^|/)(?:tests?|testing)/|(?:^|/)test_[^/]*$|(?:^|/)\w*tests?\.\w+$|(?:^|/)conftest\.py$"
 )
@@ -90,22 +89,35 @@ def kinds(change: DifferingFile, name: str, hunks: Sequence[Hunk]) -> list[Chang
         return []
     touched = {line for hunk in hunks for line in range(hunk.lines[0], hunk.lines[1] + 1)}
     changes = list(_compared(sides[0] or Features(), sides[1] or Features(), touched))
-    return changes or [ChangeKind("functionality", sorted(touched)[:1], "other statements")]
+    return changes or [_other(sides[0] or Features(), sides[1] or Features(), touched)]
+
+
+def _other(a: Features, b: Features, touched: set[int]) -> ChangeKind:
+    """What changed where nothing more telling did: what is called, or other statements."""
+    gone, come = ([call for call in x.calls if call not in y.calls] for x, y in ((a, b), (b, a)))
+    if come:
+        return ChangeKind("functionality", [b.calls[come[0]][0][1]], f"calls {come[0]} in addition")
+    says = f"no longer calls {gone[0]}" if gone else "other statements"
+    return ChangeKind("functionality", sorted(touched)[:1], says)
 
 
 def _compared(a: Features, b: Features, touched: set[int]) -> Iterable[ChangeKind]:
     """The differences of both sides, one after the other."""
+    yield from _kept(a, b)
     yield from _looped(a, b, touched)
     yield from _moved(a, b)
-    if len(b.caches) != len(a.caches):
-        what = "dropped" if len(b.caches) < len(a.caches) else "added"
-        yield ChangeKind(f"cache {what}", b.caches, f"a cache was {what}")
     yield from _replaced(a, b, touched)
-    for kind, noun, old, new in (
-        ("synchronisation", "a lock", a.locks, b.locks),
+    locks = [[line for _, line in side.locks] for side in (a, b)]
+    sorts = [_lines_of(side, SORTS) for side in (a, b)]
+    exits = [side.exits if _many(a.loops) == _many(b.loops) else [] for side in (a, b)]
+    counts: tuple[tuple[str, str, list[int], list[int]], ...] = (
+        ("sort", "a sort", sorts[0], sorts[1]),
+        ("early exit", "an early exit from a loop", exits[0], exits[1]),
+        ("synchronisation", "a lock", locks[0], locks[1]),
         ("exception handling", "handling of exceptions", a.exceptions, b.exceptions),
         ("condition", "a condition", a.conditions, b.conditions),
-    ):
+    )
+    for kind, noun, old, new in counts:
         if len(new) > len(old):
             yield ChangeKind(f"{kind} added", _near(new, touched), f"{noun} was added")
         elif len(new) < len(old):
@@ -124,11 +136,29 @@ def _compared(a: Features, b: Features, touched: set[int]) -> Iterable[ChangeKin
         )
 
 
+def _kept(a: Features, b: Features) -> Iterable[ChangeKind]:
+    """Caches that came, went, or keep another number of results."""
+    lines = [memo.line for memo in b.caches]
+    before, after = (sorted(memo.entries for memo in side.caches) for side in (a, b))
+    if len(after) != len(before):
+        what = "dropped" if len(after) < len(before) else "added"
+        yield ChangeKind(f"cache {what}", lines, f"a cache was {what}")
+    elif after != before:
+        old, new = next(pair for pair in zip(before, after, strict=True) if pair[0] != pair[1])
+        what = "smaller" if new < old else "larger"
+        yield ChangeKind(f"cache {what}", lines, f"a cache became {what}")
+
+
 def _looped(a: Features, b: Features, touched: set[int]) -> Iterable[ChangeKind]:
     """Loops that were added, removed, or put inside of others."""
     deepest_before, deepest = max(a.loops, default=0), max(b.loops, default=0)
     if deepest > deepest_before > 0:
         yield ChangeKind("deeper loop", b.loops[deepest], "a loop inside a loop")
+    elif deepest_before > deepest > 0 and _many(b.loops) >= _many(a.loops):
+        lines = [line for depth in b.loops for line in b.loops[depth]]
+        yield ChangeKind(
+            "shallower loop", _near(lines, touched), "a loop is no longer inside a loop"
+        )
     elif _many(b.loops) > _many(a.loops):
         lines = [line for depth in b.loops for line in b.loops[depth]]
         yield ChangeKind("loop added", _near(lines, touched), "a loop was added")
@@ -159,6 +189,10 @@ def _moved(a: Features, b: Features) -> Iterable[ChangeKind]:
             [common[outward[0]][0][1]],
             f"{outward[0]} is called outside of the loop now",
         )
+    depths = [max((depth for depth, _ in side.locks), default=0) for side in (a, b)]
+    if a.locks and b.locks and depths[0] != depths[1]:
+        what = "moved into a loop" if depths[1] > depths[0] else "moved out of a loop"
+        yield ChangeKind(f"lock {what}", [max(b.locks)[1]], f"a lock {what}")
 
 
 def _replaced(a: Features, b: Features, touched: set[int]) -> Iterable[ChangeKind]:
@@ -175,20 +209,33 @@ def _replaced(a: Features, b: Features, touched: set[int]) -> Iterable[ChangeKin
             _near(b.containers[gained[0]], touched),
             f"{gained[0]} for {lost[0]}",
         )
-    before, after = (
-        sum(len(places) for call, places in side.calls.items() if call in COPIES) + len(side.slices)
-        for side in (a, b)
-    )
-    if after > before and not lost:
-        lines = [line for call, places in b.calls.items() if call in COPIES for _, line in places]
-        lines += b.slices
-        yield ChangeKind("copy added", _near(lines, touched), "a copy was added")
-    elif after < before and not gained:
+    copies = [sorted([*_copies(side), *_by_value(side, other)]) for side, other in ((a, b), (b, a))]
+    if len(copies[1]) > len(copies[0]) and not lost:
+        yield ChangeKind("copy added", _near(copies[1], touched), "a copy was added")
+    elif len(copies[1]) < len(copies[0]) and not gained:
         yield ChangeKind("copy removed", [], "a copy was removed")
     gone = [call for call in a.calls if call in ALGORITHMS and call not in b.calls]
     come = [call for call in b.calls if call in ALGORITHMS and call not in a.calls]
     if gone and come:
         yield ChangeKind("algorithm replaced", [b.calls[come[0]][0][1]], f"{come[0]} for {gone[0]}")
+
+
+def _copies(side: Features) -> list[int]:
+    return _lines_of(side, COPIES) + side.slices
+
+
+def _by_value(side: Features, other: Features) -> list[int]:
+    """The lines of parameters and variables of loops that are references on the other side only."""
+    return [
+        line
+        for name, (is_reference, line) in side.references.items()
+        if not is_reference and other.references.get(name, (False, 0))[0]
+    ]
+
+
+def _lines_of(side: Features, names: frozenset[str]) -> list[int]:
+    """The lines of all calls of some functions."""
+    return [line for name, places in side.calls.items() if name in names for _, line in places]
 
 
 def _many(loops: dict[int, list[int]]) -> int:
@@ -209,9 +256,9 @@ def _features(change: DifferingFile, name: str, *, new: bool) -> Features | None
         return None
     if outline.language == "python":
         return python(text, name)
-    from perfvcs.locate.blame import features
+    from perfvcs.locate.blame import syntaxtrees
 
-    if not features.available():
+    if not syntaxtrees.available():
         return None
     lines = {
         line
@@ -225,4 +272,4 @@ def _features(change: DifferingFile, name: str, *, new: bool) -> Features | None
             for line in range(definition.first, definition.last + 1)
         }
         lines = set(range(1, text.count("\n") + 2)) - inside
-    return features.features(change.path, text, lines) if lines else None
+    return syntaxtrees.features(change.path, text, lines) if lines else None
