@@ -58,6 +58,8 @@ def lines(blame: Blame, *, verbose: bool = False) -> list[str]:
                 )
             )
         report += _wrapped(f"proof: {_proof(blame)}")
+        for suspect, trial in blame.contributors:
+            report += _wrapped(f"and:   {_contribution(suspect, trial)}")
     if blame.others:
         report += _wrapped(f"also:  {blame.others}")
     if verbose:
@@ -212,6 +214,15 @@ def _proof(blame: Blame) -> str:
         more = ", other changes offset some" if (trial.share or 0) > 1 else ""
         return f"contributes {100 * (trial.share or 0):.0f} %: {at}{more}, {many}"
     return f"{trial.word}: {at}, {many}" + (f"; {trial.reason}" if trial.reason else "")
+
+
+def _contribution(suspect: SuspectFunction, trial: AuxiliaryTrial) -> str:
+    """A function besides the cause that contributes, and its share."""
+    name = f"the code outside of functions of {suspect.path}"
+    if suspect.name != MODULE:
+        name = f"{suspect.name} ({suspect.hunks[0].place if suspect.hunks else suspect.path})"
+    besides = f", {trial.besides}" if trial.besides else ""
+    return f"{name} contributes {100 * (trial.share or 0):.0f} %{besides}"
 
 
 def _details(blame: Blame) -> list[str]:

@@ -132,7 +132,7 @@ def test_what_a_hunk_needs_is_taken_back_with_it(library, perf):
     changed(library, SLOWER)
     found = blamed(perf)
     assert found["verdict"] == "proved"
-    assert found["trials"][0]["besides"] == "with the code outside of functions"
+    assert found["trials"][0]["besides"] == "with what it needs"
 
 
 def test_what_names_a_function_in_other_files_is_taken_back_with_it(library, perf):
@@ -154,8 +154,8 @@ def test_what_names_a_function_in_other_files_is_taken_back_with_it(library, per
     )
     found = blamed(perf)
     assert (found["verdict"], found["trials"][0]["name"]) == ("proved", "scaled")
-    assert found["trials"][0]["besides"] == "with its uses in other files"
-    assert " without it and its uses in other files (0 % from " in "\n".join(
+    assert found["trials"][0]["besides"] == "with its uses"
+    assert " without it and its uses (0 % from " in "\n".join(
         unwrapped(perf("blame", "--stored").out)
     )
 
@@ -254,7 +254,7 @@ def test_generators_and_async_functions_belong_to_their_functions(library, perf,
 def test_a_new_decorator_is_taken_back_with_the_function_that_it_decorates(library, perf):
     changed(library, ("def scaled", DECORATOR))
     found = blamed(perf)
-    assert (found["verdict"], found["trials"][-1]["besides"]) == ("proved", "with the whole file")
+    assert (found["verdict"], found["trials"][-1]["besides"]) == ("proved", "with what it needs")
     assert found["trials"][-1]["name"] in ("scaled", "doubled")
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from perfvcs.git.project import Project as Git
 from perfvcs.locate.blame import experiments
+from perfvcs.locate.blame.reversals import reverted
 from perfvcs.locate.sources.hunks import Hunk, difference
 from perfvcs.locate.sources.outline import outline, plain, unit
 
@@ -101,7 +102,7 @@ def test_taking_everything_back_gives_the_old_text(before):
     assert change.without(change.hunks) == BEFORE
     assert change.without([]) == text
     made = experiments.commit(
-        git, before.root, git.resolve("HEAD"), experiments.reverted(found, {"a.py": change.hunks})
+        git, before.root, git.resolve("HEAD"), reverted(found, {"a.py": change.hunks})
     )
     assert git.tree(made) == git.tree(git.resolve("HEAD~1"))
 
@@ -109,7 +110,7 @@ def test_taking_everything_back_gives_the_old_text(before):
 def test_one_unit_taken_back_leaves_the_others(before):
     text = BEFORE.replace("a + 1", "a + 2").replace("return b", "return b + b")
     _, found = compared(before, a_py=text)
-    texts = experiments.reverted(found, {"a.py": found.units["a.py:first"].hunks})
+    texts = reverted(found, {"a.py": found.units["a.py:first"].hunks})
     assert texts == {"a.py": text.replace("a + 2", "a + 1")}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -11,6 +11,8 @@ import msgspec
 ENOUGH_SHARE = 0.2
 SMALLEST_SHARE = 0.1  # a smaller share of the effect is not a contribution
 LEVEL = 0.95  # of the intervals
+# what is taken back besides a function where nothing less works
+WHOLE_FILE = "with the whole file"
 
 ProofWord = Literal["proved", "contributes", "not proved", "open"]
 FunctionVerdict = Literal[
@@ -198,6 +200,25 @@ class AuxiliaryTrial(msgspec.Struct, frozen=True, kw_only=True):
     executions: int = 0
     reason: str = ""
 
+    @property
+    def shows(self) -> bool:
+        """Whether it shows that the change is a cause."""
+        return self.word in ("proved", "contributes")
+
+    @property
+    def rank(self) -> tuple[bool, bool, float]:
+        """The greater, the more it says of its function: of a whole file, less than of the function
+        alone.
+        """
+        return not self.besides.startswith(WHOLE_FILE), self.word == "proved", self.share or 0.0
+
+
+def best(trials: Iterable[AuxiliaryTrial]) -> AuxiliaryTrial | None:
+    """The trial that says most of a cause; None where none shows one."""
+    return max(
+        (trial for trial in trials if trial.shows), key=lambda trial: trial.rank, default=None
+    )
+
 
 class Node(msgspec.Struct, frozen=True, array_like=True):
     """A node of both call trees: name, parent, cost with all below it and calls of each side."""
@@ -255,10 +276,18 @@ class Blame(msgspec.Struct, frozen=True, kw_only=True):
         code is not blamed.
         """
         trials = self.tried if self.verdict == "not the code" else self.trials
-        done = [trial for trial in trials if trial.word in ("proved", "contributes")]
-        return max(
-            done, key=lambda trial: (trial.word == "proved", trial.share or 0.0), default=None
-        )
+        return best(trials)
+
+    @property
+    def contributors(self) -> list[tuple[SuspectFunction, AuxiliaryTrial]]:
+        """The functions besides the cause that were shown to contribute, the largest share
+        first.
+        """
+        first, suspects = self.cause, {(one.path, one.name): one for one in self.suspects}
+        shown = [trial for trial in self.trials if trial.shows and self.proved in self.trials]
+        pairs = [(suspects.get((trial.path, trial.name)), trial) for trial in shown]
+        others = [(one, trial) for one, trial in pairs if one is not None and one is not first]
+        return sorted(others, key=lambda pair: pair[1].rank, reverse=True)
 
     @property
     def cause(self) -> SuspectFunction | None:

@@ -5,9 +5,8 @@ with new dependencies.
 from __future__ import annotations
 
 import os
-import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,14 +14,19 @@ from msgspec import structs
 
 from perfvcs.errors import PerfError
 from perfvcs.git.project import Project
-from perfvcs.locate.blame.cause import AuxiliaryTrial, Experiment, VersionValues, judge
+from perfvcs.locate.blame.cause import (
+    SMALLEST_SHARE,
+    AuxiliaryTrial,
+    Experiment,
+    VersionValues,
+    judge,
+)
 from perfvcs.locate.blame.comparison import TURNS, CommitComparison, MeasuredSides
 from perfvcs.locate.blame.laboratory import Laboratory, UnmeasurableVersion, level
+from perfvcs.locate.blame.reversals import Reversal, Reversals, reverted
 from perfvcs.locate.blame.suspects import Suspect
-from perfvcs.locate.sources.hunks import ChangedUnit, Hunk, SourceDifference
-from perfvcs.locate.sources.outline import MODULE, last_name
+from perfvcs.locate.sources.hunks import ChangedUnit, SourceDifference
 from perfvcs.measure.site import Version
-from perfvcs.text.characters import source_lines
 from perfvcs.text.words import counted
 
 AUTHOR = {
@@ -74,77 +78,6 @@ def commit(project: Project, scratch: Path, base: str, texts: Mapping[str, str |
     )
 
 
-def reverted(
-    difference: SourceDifference, hunks: Mapping[str, Iterable[Hunk]]
-) -> dict[str, str | None]:
-    """The texts of files without some hunks, by file."""
-    sources: dict[str, str | None] = {}
-    for path, taken_back in hunks.items():
-        change = difference.files[path]
-        text = change.without(taken_back)
-        sources[path] = None if change.is_new and not text else text
-    return sources
-
-
-def attempts(
-    difference: SourceDifference, unit: ChangedUnit
-) -> list[tuple[str, dict[str, list[Hunk]]]]:
-    """What to take back to see what a unit's change costs, the least first, each with its name.
-
-    First the unit alone; then with what it may need: other changes of the same file, outside of
-    functions and of functions that were added or lost; then the whole file; then, of other files,
-    the hunks that name it, such as calls with other arguments.
-    """
-    change = difference.files[unit.path]
-    tries = [("", {unit.path: list(unit.hunks)})]
-    before, after = change.outlines
-    names = [
-        {definition.name for definition in side.definitions} if side else set()
-        for side in (before, after)
-    ]
-    needed = [
-        hunk
-        for other in difference.units.values()
-        if other.path == unit.path
-        and (other is unit or other.name == MODULE or other.name not in names[0] & names[1])
-        for hunk in other.hunks
-    ]
-    tries.append(("with the code outside of functions", {unit.path: needed}))
-    tries.append(("with the whole file", {unit.path: list(change.hunks)}))
-    if uses := _uses(difference, unit):
-        tries.append(("with its uses in other files", {unit.path: needed, **uses}))
-    seen: list[dict[str, list[Hunk]]] = []
-    distinct = []
-    for name, hunks in tries:
-        every = {path: sorted(taken_back) for path, taken_back in hunks.items()}
-        if every not in seen:
-            seen.append(every)
-            distinct.append((name, hunks))
-    return distinct
-
-
-def _uses(difference: SourceDifference, unit: ChangedUnit) -> dict[str, list[Hunk]]:
-    """The hunks of other files in which a function's name is, by file."""
-    if unit.name == MODULE:
-        return {}
-    name = re.compile(rf"\b{re.escape(last_name(unit.name))}\b")
-    uses: dict[str, list[Hunk]] = {}
-    for path, change in difference.files.items():
-        if path == unit.path or not name.search(change.old + change.new):
-            continue
-        sides = [source_lines(text) for text in (change.old, change.new)]
-        for hunk in change.hunks:
-            lines = [
-                line
-                for side, (first, count) in zip(sides, hunk, strict=True)
-                if count
-                for line in side[first - 1 :][:count]
-            ]
-            if name.search("\n".join(lines)):
-                uses.setdefault(path, []).append(hunk)
-    return uses
-
-
 @dataclass
 class Experiments:
     """The trials of one investigation; nothing new begins after ``deadline``, a time of the
@@ -155,6 +88,8 @@ class Experiments:
     measured: MeasuredSides
     deadline: float
     trials: list[AuxiliaryTrial] = field(default_factory=list)
+    # by commit: its values, or why it does not run
+    _known: dict[str, VersionValues | str] = field(default_factory=dict)
 
     @property
     def laboratory(self) -> Laboratory:
@@ -167,23 +102,72 @@ class Experiments:
 
         Those that counting does not suspect follow only if none of the others explains anything.
         """
-        tried = suspects[:TRIED]
-        for number, suspect in enumerate(tried):
-            if (
-                number
-                and not suspect.score
-                and any(trial.word == "contributes" for trial in self.trials)
-            ):
+        reversals = Reversals(changed)
+        are_counted = any(suspect.score for suspect in suspects)
+        rivals = filter(self._may_contribute, suspects) if are_counted else suspects[:TRIED]
+        apart = {suspect.unit.key: suspect.unit for suspect in rivals}
+        for number, suspect in enumerate(suspects):
+            if self._enough(number, suspect):
                 return
             if self._late():
-                left = counted(len(tried) - number, "suspect")
+                left = counted(max(TRIED - number, 1), "suspect")
                 self.comparison.notes.append(f"the budget is used up: {left} not tried (--budget)")
                 return
-            trial = self._without(changed, suspect.unit)
-            self.trials.append(trial)
-            if trial.word == "proved" or (
-                trial.word == "contributes" and (trial.share or 0.0) >= MOST_OF_IT
-            ):
+            if suspect.unit.key not in self._tried():
+                self._try(reversals, suspect.unit, apart)
+
+    def _enough(self, number: int, suspect: Suspect) -> bool:
+        """Whether trials explain so much that a suspect, of which so many come before it, need not
+        be tried.
+        """
+        shown = [trial for trial in self.trials if trial.shows]
+        if any(trial.word == "proved" for trial in shown) or (shown and not suspect.score):
+            return True
+        explained = sum(trial.share or 0.0 for trial in shown)
+        return (number >= TRIED or explained >= MOST_OF_IT) and not self._may_contribute(suspect)
+
+    def _may_contribute(self, suspect: Suspect) -> bool:
+        """Whether the function itself was seen to add so much that it may be a contribution."""
+        return suspect.own >= SMALLEST_SHARE * abs(self.measured.effect.value)
+
+    def _tried(self, *, shown: bool = False) -> set[str]:
+        """The keys of the units that were tried, or of those that were shown to be causes."""
+        trials = (trial for trial in self.trials if trial.shows or not shown)
+        return {f"{trial.path}:{trial.name}" for trial in trials}
+
+    def _try(
+        self, reversals: Reversals, unit: ChangedUnit, apart: Mapping[str, ChangedUnit]
+    ) -> None:
+        """Measure the new version without a unit's change, and without more where it does not run.
+
+        Before a function of ``apart`` is taken back with it, that is tried alone, and what
+        contributes alone is not taken back with others.
+        """
+        reason = "it cannot be taken back without functions that contribute by themselves"
+        for reversal in reversals.of(unit):
+            for key in sorted(reversal.units & apart.keys() - self._tried()):
+                self._alone(reversals, apart[key])
+            if any(trial.word == "proved" for trial in self.trials):
+                return
+            if reversal.units & self._tried(shown=True):
+                continue
+            trial = self._without(unit, reversal, reversals.difference)
+            if trial.level is not None:
+                self.trials.append(trial)
+                return
+            reason = f"the new version does not work without it: {trial.reason}"
+        self.trials.append(
+            AuxiliaryTrial(name=unit.name, path=unit.path, word="not proved", reason=reason)
+        )
+
+    def _alone(self, reversals: Reversals, unit: ChangedUnit) -> None:
+        """Measure the new version without a unit's change and without that of any other
+        function.
+        """
+        for reversal in reversals.of(unit):
+            trial = None if reversal.units else self._without(unit, reversal, reversals.difference)
+            if trial is not None and trial.level is not None:
+                self.trials.append(trial)
                 return
 
     def dependencies(self, upgraded: list[str]) -> AuxiliaryTrial | None:
@@ -203,32 +187,30 @@ class Experiments:
         seen = judge(VersionValues(levels.b, levels.a, levels.auxiliary), self.comparison.delta)
         return _trial("dependencies", ", ".join(upgraded), levels, seen)
 
-    def _without(self, changed: SourceDifference, unit: ChangedUnit) -> AuxiliaryTrial:
-        """Measures the new version without a unit's hunks; takes back more of them where it does
-        not run.
-        """
-        reason, repository = "", self.laboratory.rig.repository
+    def _without(
+        self, unit: ChangedUnit, reversal: Reversal, changed: SourceDifference
+    ) -> AuxiliaryTrial:
+        """Measures the new version without some hunks; without a level where it does not run."""
+        repository = self.laboratory.rig.repository
         scratch = repository.home / "tmp"
         scratch.mkdir(exist_ok=True)
-        for besides, hunks in attempts(changed, unit):
-            auxiliary = commit(
-                repository.project, scratch, self.comparison.b, reverted(changed, hunks)
-            )
-            with_what = f", {besides}" if besides else ""
+        texts = reverted(changed, reversal.hunks)
+        auxiliary = commit(repository.project, scratch, self.comparison.b, texts)
+        if auxiliary not in self._known:
+            with_what = f", {reversal.besides}" if reversal.besides else ""
             self.laboratory.rig.progress.say(
                 f"trying {self.comparison.b[:10]} without the change of {unit}{with_what}"
             )
             try:
-                levels = self._levels(Version(auxiliary))
+                self._known[auxiliary] = self._levels(Version(auxiliary))
             except UnmeasurableVersion as error:
-                reason = str(error)
-                continue
-            seen = judge(levels, self.comparison.delta)
-            return structs.replace(
-                _trial(unit.name, unit.path, levels, seen), besides=besides, commit=auxiliary
-            )
-        reason = f"the new version does not work without it: {reason}"
-        return AuxiliaryTrial(name=unit.name, path=unit.path, word="not proved", reason=reason)
+                self._known[auxiliary] = str(error)
+        levels = self._known[auxiliary]
+        if isinstance(levels, str):
+            return AuxiliaryTrial(name=unit.name, path=unit.path, word="not proved", reason=levels)
+        seen = judge(levels, self.comparison.delta)
+        trial = _trial(unit.name, unit.path, levels, seen)
+        return structs.replace(trial, besides=reversal.besides, commit=auxiliary)
 
     def _levels(self, auxiliary: Version) -> VersionValues:
         """The levels of a, b and the auxiliary version; exact ones of a and b are known."""

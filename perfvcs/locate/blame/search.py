@@ -21,6 +21,7 @@ from perfvcs.locate.blame.cause import (
     Lines,
     Node,
     SuspectFunction,
+    best,
 )
 from perfvcs.locate.blame.comparison import (
     BlameMetric,
@@ -216,9 +217,9 @@ class _Investigation:
 def _verdict(suspects: Sequence[Suspect], trials: Sequence[AuxiliaryTrial]) -> FunctionVerdict:
     if not suspects:
         return "not the code"
-    words = {trial.word for trial in trials}
-    verdicts: tuple[FunctionVerdict, ...] = ("proved", "contributes", "not proved")
-    return next((verdict for verdict in verdicts if verdict in words), "suspected")
+    if (shown := best(trials)) is not None:
+        return "proved" if shown.word == "proved" else "contributes"
+    return "not proved" if trials else "suspected"
 
 
 def _function(suspect: Suspect, changed: SourceDifference) -> SuspectFunction:

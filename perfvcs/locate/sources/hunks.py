@@ -79,10 +79,11 @@ class DifferingFile:
     def without(self, hunks: Iterable[Hunk]) -> str:
         """The new text with some hunks as they were before."""
         before, after = source_lines(self.old, ends=True), source_lines(self.new, ends=True)
-        for hunk in sorted(hunks, key=lambda hunk: -hunk.new[0]):
-            first, count = hunk.new
-            start = first - 1 if count else first  # an empty side names the line before it
-            after[start : start + count] = (
+        placed = ((hunk.new[0] - bool(hunk.new[1]), hunk.old[0], hunk) for hunk in hunks)
+        for start, _, hunk in sorted(
+            placed, reverse=True
+        ):  # an empty side names the line before it
+            after[start : start + hunk.new[1]] = (
                 before[hunk.old[0] - 1 : hunk.old[0] - 1 + hunk.old[1]] if hunk.old[1] else []
             )
         # a last line without a newline may have got others behind it

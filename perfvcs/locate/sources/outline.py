@@ -135,6 +135,15 @@ def last_name(name: str) -> str:
     return re.split(r"\.|::", name)[-1]
 
 
+def scope(name: str) -> str:
+    """The class or namespace of a qualified name; empty where it has none.
+
+    >>> scope("Box.full"), scope("shop::Store::find"), scope("main")
+    ('Box', 'shop::Store', '')
+    """
+    return re.split(r"(?:\.|::)(?=[^.:]*$)", name)[0] if re.search(r"\.|::", name) else ""
+
+
 def _digest(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
