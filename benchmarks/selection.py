@@ -28,8 +28,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from perfvcs.collectors._shared.functions import PROCESSES, PYTHON_PATHS
-from perfvcs.collectors.pytest.pluginnotes import read_notes
-from perfvcs.collectors.pytest.suite import qualified
+from perfvcs.collectors._shared.testing.pluginnotes import read_notes
+from perfvcs.collectors._shared.testing.suite import qualified
 from perfvcs.git.project import Project
 from perfvcs.locate.select.choices import BenchmarkReach, choose
 from perfvcs.locate.select.impact import impact

@@ -134,8 +134,8 @@ def notes(document: bytes, folder: Path) -> object:
 
 
 def pytest(document: bytes, folder: Path) -> object:
-    from perfvcs.collectors.pytest.pluginnotes import read_notes
-    from perfvcs.collectors.pytest.suite import outcomes
+    from perfvcs.collectors._shared.testing.pluginnotes import read_notes
+    from perfvcs.collectors._shared.testing.suite import outcomes
     from perfvcs.collectors.pytest.testsession import Known, Settings, _observations, _reached
 
     put(folder, "notes-1.jsonl", document)
@@ -145,8 +145,8 @@ def pytest(document: bytes, folder: Path) -> object:
 
 
 def source(document: bytes, folder: Path) -> object:
+    from perfvcs.collectors._shared.testing.suite import _names
     from perfvcs.collectors.complexity.python.questions import definitions
-    from perfvcs.collectors.pytest.suite import _names
 
     path = put(folder, "module.py", document)
     return definitions(path), _names(path)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perfvcs.collectors._shared.functions import PROCESSES, reached
-from perfvcs.collectors.pytest.pluginnotes import MeterReading, PytestNotes, Test
-from perfvcs.collectors.pytest.suite import (
+from perfvcs.collectors._shared.testing.pluginnotes import MeterReading, PytestNotes, Test
+from perfvcs.collectors._shared.testing.suite import (
     NAMED_TESTS,
     UNRUN_FUNCTION,
     counted,

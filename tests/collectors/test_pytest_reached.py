@@ -15,9 +15,9 @@ from hypothesis import given, strategies
 from samples import sample_profile
 
 import perfvcs
+from perfvcs.collectors._shared.testing.pluginnotes import MAX_FILES, ReachedFunction, read_notes
+from perfvcs.collectors._shared.testing.suite import qualified
 from perfvcs.collectors.pytest import Pytest
-from perfvcs.collectors.pytest.pluginnotes import MAX_FILES, ReachedFunction, read_notes
-from perfvcs.collectors.pytest.suite import qualified
 from perfvcs.measure.interpreter import find
 from perfvcs.plugins.collector import CollectError, Run
 from perfvcs.profile import Reached, decode
@@ -280,7 +280,7 @@ def test_files_that_are_none_too_many_and_too_large_are_refused(
     (tmp_path / "notes-1.jsonl").write_bytes(LINES[2])
     with pytest.raises(CollectError, match="functions of t are unknown"):
         read_notes(tmp_path)
-    monkeypatch.setattr("perfvcs.collectors.pytest.pluginnotes.MAX_NOTES", 10)
+    monkeypatch.setattr("perfvcs.collectors._shared.testing.pluginnotes.MAX_NOTES", 10)
     with pytest.raises(CollectError, match="measure fewer tests"):
         read_notes(tmp_path)
     for number in range(MAX_FILES + 1):

@@ -15,7 +15,7 @@ import pytest
 from benchmarks import patterns
 from perfvcs import formats
 from perfvcs.check.matching import _partners
-from perfvcs.collectors.pytest.suite import _names
+from perfvcs.collectors._shared.testing.suite import _names
 from perfvcs.errors import PerfError
 from perfvcs.locate.sources import read
 from perfvcs.locate.sources.imports import why

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from perfvcs.collectors._shared.commandrun import launched, read_at_most
 from perfvcs.collectors._shared.functions import MODULE, PYTHON_PATHS, trimmed
-from perfvcs.collectors.pytest import inside
-from perfvcs.collectors.pytest.pluginnotes import (
+from perfvcs.collectors._shared.testing import inside
+from perfvcs.collectors._shared.testing.pluginnotes import (
     PytestNotes,
     ReachedFunction,
     printable,
@@ -171,7 +171,7 @@ def _environment(run: Run, folder: Path) -> tuple[dict[str, str], dict[str, str 
             filter(
                 None,
                 (
-                    str(inside.PYTEST_INSIDE / "python"),
+                    str(inside.TESTING_INSIDE / "python"),
                     str(PYTHON_PATHS),
                     run.env.get("PYTHONPATH"),
                 ),

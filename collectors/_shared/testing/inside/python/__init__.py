@@ -2,5 +2,5 @@
 need nothing but pytest 7.
 
 The folder is put on PYTHONPATH, ``perfvcs_pytest`` into PYTEST_PLUGINS;
-``perfvcs.collectors.pytest.testsession`` is the other side.
+``perfvcs.collectors._shared.testing.suite`` is the other side.
 """

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
     from typing import Any
 
-    from perfvcs.collectors.pytest.inside.python import perfvcs_meter
-    from perfvcs.collectors.pytest.inside.python.perfvcs_reports import (
+    from perfvcs.collectors._shared.testing.inside.python import perfvcs_meter
+    from perfvcs.collectors._shared.testing.inside.python.perfvcs_reports import (
         NoteFile,
         Reports,
         clean,

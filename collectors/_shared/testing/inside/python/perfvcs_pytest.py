@@ -23,9 +23,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from perfvcs.collectors._shared.functions.inside.python.perfvcs_functions import RunningCode
-    from perfvcs.collectors.pytest.inside.python.perfvcs_measurement import Measurement
-    from perfvcs.collectors.pytest.inside.python.perfvcs_reports import NoteFile, Reports, clean
-    from perfvcs.collectors.pytest.inside.python.perfvcs_study import Study
+    from perfvcs.collectors._shared.testing.inside.python.perfvcs_measurement import Measurement
+    from perfvcs.collectors._shared.testing.inside.python.perfvcs_reports import (
+        NoteFile,
+        Reports,
+        clean,
+    )
+    from perfvcs.collectors._shared.testing.inside.python.perfvcs_study import Study
 else:
     from perfvcs_functions import RunningCode
     from perfvcs_measurement import Measurement

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from perfvcs.collectors._shared.functions.inside.python import perfvcs_functions
-    from perfvcs.collectors.pytest.inside.python.perfvcs_reports import (
+    from perfvcs.collectors._shared.testing.inside.python.perfvcs_reports import (
         NoteFile,
         Reports,
         clean,

@@ -2,4 +2,4 @@
 
 from pathlib import Path
 
-PYTEST_INSIDE = Path(__file__).parent
+TESTING_INSIDE = Path(__file__).parent
