@@ -5,7 +5,7 @@ calls.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from perfvcs.errors import UsageError
@@ -29,8 +29,8 @@ TIME = {
 
 @dataclass(frozen=True)
 class Bytecode:
-    """The bytecode instructions of a whole Python program with all its processes, of its functions,
-    and of the paths to them.
+    """The bytecode instructions of a whole Python program with all its processes, or of one unit of
+    it; of its functions, and of the paths to them.
 
     Functions of C have their calls, and no instructions. ``meter``: ``time`` takes the processor
     time of each thread instead, with what counting costs in it, for what functions of C do.
@@ -79,9 +79,12 @@ class Bytecode:
 
     def collect(self, run: Run) -> Observations:
         """Execute and count; raises CollectError."""
-        from perfvcs.collectors._shared.commandrun import executed
+        from perfvcs.collectors._shared.oneunit import divide
+
+        return divide(run, self._count)
+
+    def _count(self, run: Run) -> Observations:
         from perfvcs.collectors.bytecode.trees import observations, record
 
-        if self.warm:
-            executed(run)
-        return observations(run, record(run, self.meter), self.metrics, self.least)
+        counted = record(run, self.meter, warm=self.warm)
+        return replace(observations(run, counted, self.metrics, self.least), engine=self.engine)

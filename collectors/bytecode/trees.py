@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,7 @@ import msgspec
 from perfvcs.collectors._shared.commandrun import executed, read_at_most
 from perfvcs.collectors._shared.extension import extension
 from perfvcs.collectors._shared.frames import python
+from perfvcs.collectors._shared.oneunit import UnitRun
 from perfvcs.collectors.bytecode import inside
 from perfvcs.launcher.execution import name_command
 from perfvcs.plugins.collector import CollectError, Observations, Run
@@ -22,6 +24,10 @@ PREFIX = "PERFVCS_BYTECODE"
 LARGEST_FILE = 1 << 28  # bytes
 MAX_FILES = 10_000
 SECOND = 1e9  # nanoseconds
+OWN = re.compile(
+    r"\(perfvcs_(unit|counter|counted|counts)(\.py)?\)$"
+)  # what switches the counter off
+OURS = -1  # the node of functions that are left out
 
 
 class ThreadCalls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,6 +55,8 @@ class ProcessCalls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Counted:
     """The calls of all processes and threads as one tree; node 0 is the interpreter itself, a
     parent has a smaller number.
+
+    ``runs``: how many runs of a unit are in it together; 0 where it is a whole program.
     """
 
     names: list[str] = field(default_factory=lambda: [""])
@@ -58,6 +66,7 @@ class Counted:
     again: list[int] = field(default_factory=lambda: [0])
     warnings: list[str] = field(default_factory=list)
     compiled: bool = False
+    runs: int = 0
 
     def add(self, names: list[str], tree: ThreadCalls) -> None:
         """One thread more; ``names`` are those of the process' frames.
@@ -78,6 +87,9 @@ class Counted:
             if not 0 <= parent < node or not 0 <= tree.frames[node] < len(names):
                 raise ValueError
             key = place[parent], names[tree.frames[node]]
+            if key[0] < 0 or OWN.search(key[1]):
+                place[node] = OURS
+                continue
             number = self._places.get(key)
             if number is None:
                 number = self._places[key] = len(self.names)
@@ -95,9 +107,13 @@ class Counted:
         self._places: dict[tuple[int, str], int] = {}
 
 
-def record(run: Run, meter: str) -> Counted:
-    """Execute once and count; raises CollectError."""
-    folder = run.scratch / "bytecode"
+def record(run: Run, meter: str, *, warm: bool = False) -> Counted:
+    """Execute once and count; raises CollectError, and Undivided where the run's unit cannot be
+    counted alone.
+
+    ``warm``: the program is executed once before, uncounted.
+    """
+    folder = run.scratch / f"bytecode-{'unit' if run.unit else 'whole'}"
     folder.mkdir()
     path = os.pathsep.join(
         filter(None, (str(inside.BYTECODE_INSIDE / "python"), run.env.get("PYTHONPATH")))
@@ -106,32 +122,58 @@ def record(run: Run, meter: str) -> Counted:
     asked = {PREFIX: str(folder), f"{PREFIX}_METER": meter} | {
         f"{PREFIX}_MODULE": f"{tag}:{module}" for tag, module in modules
     }
-    execution = executed(run, env={"PYTHONHASHSEED": "0", **run.env, "PYTHONPATH": path, **asked})
-    files, began = sorted(folder.glob("counts-*.json")), len(list(folder.glob("began-*")))
-    if len(files) > MAX_FILES:
-        raise CollectError(
-            f"{name_command(run.argv)} started over {MAX_FILES:,} interpreters: give it less to do"
-        )
-    if not files:
-        raise CollectError(
-            f"{name_command(run.argv)} started no Python that loads the counter: leave out the"
-            " options -I, -E and -S, do not clear PYTHONPATH, and let it end by itself",
-            lasting=True,
-        )
+    counting = replace(run, env={"PYTHONHASHSEED": "0", **run.env, "PYTHONPATH": path, **asked})
+    unit = UnitRun.of(counting) if run.unit else None
+    counting = unit.run if unit is not None else counting
+    if warm:
+        executed(replace(counting, env={**counting.env, PREFIX: ""}))
+    execution = executed(counting)
     counted = Counted(compiled=bool(modules))
-    for file in files:
+    for file in _files(run, folder, unit, counted):
         _read(file, counted, str(run.cwd))
-    if began > len(files):
-        counted.warnings.append(
-            f"{began - len(files)} of {began} processes of {name_command(run.argv)} did not end"
-            " Python normally (os._exit, signals; workers of multiprocessing do) and are not"
-            " counted: let one process do the work"
-        )
     if execution.leftover:
         counted.warnings.append(
             f"{name_command(run.argv)} left processes running, which were stopped and not counted"
         )
     return counted
+
+
+def _files(run: Run, folder: Path, unit: UnitRun | None, counted: Counted) -> list[Path]:
+    """What the interpreters wrote: of whole processes, and of the chosen runs of the unit."""
+    runs, processes = ([*folder.glob(f"{kind}-*.json")] for kind in ("run", "process"))
+    if len(runs) + len(processes) > MAX_FILES:
+        raise CollectError(
+            f"{name_command(run.argv)} started over {MAX_FILES:,} interpreters: give it less to do"
+        )
+    began, ended = (
+        {file.name.split("-")[1].removesuffix(".json") for file in files}
+        for files in (folder.glob("began-*"), (*runs, *processes))
+    )
+    if unit is not None:
+        chosen = unit.chosen(map(_run_of, runs))
+        runs, processes = (
+            [file for file in files if _run_of(file) in chosen] for files in (runs, processes)
+        )
+        counted.runs = len(runs)
+    elif not processes:
+        raise CollectError(
+            f"{name_command(run.argv)} started no Python that loads the counter: leave out the"
+            " options -I, -E and -S, do not clear PYTHONPATH, and let it end by itself",
+            lasting=True,
+        )
+    if lost := len(began - ended):
+        counted.warnings.append(
+            f"{lost} of {len(began)} processes of {name_command(run.argv)} did not end"
+            " Python normally (os._exit, signals; workers of multiprocessing do) and are not"
+            " counted: let one process do the work"
+        )
+    return sorted(runs) + sorted(processes)
+
+
+def _run_of(file: Path) -> int:
+    """The number of the unit's run in a file's name; 0 where it has none."""
+    number = file.stem.rpartition("-")[2]
+    return int(number) if number.isdecimal() and len(number) < 10 else 0
 
 
 def _read(path: Path, counted: Counted, cwd: str) -> None:
@@ -175,19 +217,19 @@ def observations(
         values={name: [] for name in metrics},
         warnings=list(counted.warnings),
     )
-    scale = 1.0 if "bytecodes" in metrics else 1 / SECOND
+    one = 1 / max(1, counted.runs)
+    scale = one if "bytecodes" in metrics else one / SECOND
     exclusive = [amount * scale for amount in counted.amounts]
-    whole, below = (
-        _with_below(exclusive, counted.parents),
-        _with_below([float(entered) for entered in counted.entered], counted.parents),
-    )
+    entered = [calls * one for calls in counted.entered]
+    whole, below = _with_below(exclusive, counted.parents), _with_below(entered, counted.parents)
     if "bytecodes" in metrics:
         rows.add(run.uid, {"bytecodes": whole[0]}, size=run.size)
     large = [
         cost >= least * whole[0] or calls >= least * below[0]
         for cost, calls in zip(whole, below, strict=True)
     ]
-    _append_functions(rows, run, counted, exclusive, whole, large)
+    calls = [first + again * one for first, again in zip(entered, counted.again, strict=True)]
+    _append_functions(rows, run, counted, NodeCosts(exclusive, whole, calls, large))
     rows.stacks = Stacks([], [])
     frames: dict[str, int] = {}
     paths: list[list[int]] = [[]]
@@ -196,7 +238,7 @@ def observations(
         path: list[int] = []
         if large[node]:  # a node below one that is left out is left out too: it has less
             path = [*paths[counted.parents[node]], frames.setdefault(name, len(frames))]
-            row = {"self": exclusive[node], "entered": float(counted.entered[node])}
+            row = {"self": exclusive[node], "entered": entered[node]}
             rows.add(name, row, size=run.size, trace=len(rows.stacks.stacks))
             rows.stacks.stacks.append(path)
         paths.append(path)
@@ -211,27 +253,34 @@ def _with_below(exclusive: list[float], parents: list[int]) -> list[float]:
     return inclusive
 
 
+@dataclass(frozen=True)
+class NodeCosts:
+    """Of each node: what it cost itself and with all below it, its calls, and whether it is large
+    enough to be kept.
+    """
+
+    exclusive: list[float]
+    whole: list[float]
+    calls: list[float]
+    large: list[bool]
+
+
 def _append_functions(
-    observations: Observations,
-    run: Run,
-    counted: Counted,
-    amounts: list[float],
-    whole: list[float],
-    large: list[bool],
+    observations: Observations, run: Run, counted: Counted, costs: NodeCosts
 ) -> None:
     """A row per function, which counts once what happened while it was active."""
     exclusive: dict[str, float] = {}
     inclusive: dict[str, float] = {}
     calls: dict[str, float] = {}
     chosen: set[str] = set()
-    for node in range(1, len(amounts)):
+    for node in range(1, len(costs.whole)):
         name = counted.names[node]
-        exclusive[name] = exclusive.get(name, 0.0) + amounts[node]
+        exclusive[name] = exclusive.get(name, 0.0) + costs.exclusive[node]
         inclusive[name] = inclusive.get(name, 0.0) + (
-            0.0 if _has_above(counted, node) else whole[node]
+            0.0 if _has_above(counted, node) else costs.whole[node]
         )
-        calls[name] = calls.get(name, 0.0) + counted.entered[node] + counted.again[node]
-        if large[node]:
+        calls[name] = calls.get(name, 0.0) + costs.calls[node]
+        if costs.large[node]:
             chosen.add(name)
     for name in sorted(chosen, key=lambda name: (-inclusive[name], name)):
         row = {"exclusive": exclusive[name], "inclusive": inclusive[name], "calls": calls[name]}

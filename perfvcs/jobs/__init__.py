@@ -83,6 +83,7 @@ class Cell:
     auto: AutoTable | None = None  # executions are to be planned
     left_out: frozenset[str] = frozenset()  # units that need not be measured
     hosts: str = ""  # what a host must be like, see ``requirement``
+    unit: str = ""  # the only one to count in; empty: the whole program
 
     @property
     def params(self) -> dict[str, ParameterValue]:

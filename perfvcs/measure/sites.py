@@ -164,6 +164,7 @@ class Sites:
             cpus=self.knobs.cpus(),
             aslr=self.knobs.aslr,
             left_out=cell.left_out,
+            unit=cell.unit,
         )
 
     def job(self, number: int, position: int) -> Job:

@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Protocol
 
 from perfvcs.errors import PerfError
-from perfvcs.profile import Metric, Reached, Stacks
+from perfvcs.profile import Metric, Profile, Reached, Stacks
+
+DIVIDED = ":unit"  # the end of an engine's name that counted inside a unit
 
 
 class CollectError(PerfError):
@@ -41,7 +43,8 @@ class Run:
     this run, removed by the caller. ``uid`` names the row of the whole process. ``cpus``: the
     processors to pin to (empty: none). ``aslr``: False switches address space randomisation off.
     ``left_out``: units that need not be measured. ``functions``: this execution is not measured,
-    and may record the functions that run.
+    and may record the functions that run. ``unit``: the only unit to count in, where the collector
+    counts and can divide the program; empty: all of the program.
     """
 
     argv: tuple[str, ...]
@@ -55,6 +58,7 @@ class Run:
     aslr: bool = True
     left_out: frozenset[str] = frozenset()
     functions: bool = False
+    unit: str = ""
 
 
 @dataclass
@@ -88,6 +92,11 @@ class Observations:
         self.trace.append(trace)
         for name, column in self.values.items():
             column.append(row.get(name))
+
+
+def divided(profile: Profile) -> bool:
+    """Whether a profile counts what ran inside a unit, not the whole program."""
+    return profile.job.engine.endswith(DIVIDED)
 
 
 class Collector(Protocol):

@@ -230,7 +230,7 @@ def wrote(frames, parents):
 )
 def test_what_the_program_wrote_over_its_counts_is_refused(run, content):
     text = (
-        "import os\nopen(os.environ['PERFVCS_BYTECODE'] + '/counts-1.json',"
+        "import os\nopen(os.environ['PERFVCS_BYTECODE'] + '/process-1-.json',"
         f" 'w').write({content!r})\n"
     )
     with pytest.raises(CollectError, match="is not what perfvcs wrote"):

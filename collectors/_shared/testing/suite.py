@@ -143,6 +143,16 @@ def run_suite(run: Run, mode: str, **asked: object) -> PytestNotes:
 
     Raises CollectError when it ran no tests to the end.
     """
+    folder, environment = with_plugin(run, mode, **asked)
+    execution = launched(run, env=environment)
+    notes = read_notes(folder)
+    if reason := _problem(run, execution, notes):
+        raise CollectError(reason, lasting=execution.timed_out)
+    return notes
+
+
+def with_plugin(run: Run, mode: str, **asked: object) -> tuple[Path, dict[str, str]]:
+    """The folder for the plugin's notes, and the environment in which the command loads it."""
     folder = Path(tempfile.mkdtemp(prefix=f"{mode}-", dir=run.scratch))
     environment, restored = _environment(run, folder)
     left_out = sorted(run.left_out)
@@ -155,11 +165,7 @@ def run_suite(run: Run, mode: str, **asked: object) -> PytestNotes:
         **asked,
     }
     (folder / "request").write_text(json.dumps(request), encoding="utf-8")
-    execution = launched(run, env=environment)
-    notes = read_notes(folder)
-    if reason := _problem(run, execution, notes):
-        raise CollectError(reason, lasting=execution.timed_out)
-    return notes
+    return folder, environment
 
 
 def _environment(run: Run, folder: Path) -> tuple[dict[str, str], dict[str, str | None]]:

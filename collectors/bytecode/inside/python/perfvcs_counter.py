@@ -2,7 +2,8 @@
 and its calls, by call path.
 
 Environment: PERFVCS_BYTECODE is the folder for the files, PERFVCS_BYTECODE_METER is
-``instructions``, or ``time`` for the processor time of the thread instead. A tree per thread: nodes
+``instructions``, or ``time`` for the processor time of the thread instead. With PERFVCS_UNIT only
+the runs of that unit are counted. A tree per thread: nodes
 are functions, those of C too; a function that is entered again on its own path goes on in the node
 it has there.
 """
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 PREFIX = "PERFVCS_BYTECODE"
+UNIT, INSIDE = "PERFVCS_UNIT", "PERFVCS_INSIDE"  # as in perfvcs_unit
 MOST_NODES = 300_000  # of a thread; beyond, new functions count in their callers
 MOST_WRAPPED = 4
 NESTED = 0x10  # inspect.CO_NESTED
@@ -178,9 +180,12 @@ class PythonCounter:
         except AttributeError:  # a thread that has not begun
             self.local.executed = 1
 
+    def follow(self, frame: FrameType) -> None:
+        """Count the instructions of a frame: before Python 3.12."""
+        frame.f_trace_opcodes, frame.f_trace_lines, frame.f_trace = True, False, self._opcode
+
     def _trace(self, frame: FrameType, event: str, arg: Any) -> Any:  # noqa: ARG002
-        """Follow the instructions of a new frame: before Python 3.12."""
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        self.follow(frame)
         return self._opcode
 
     def _opcode(self, frame: FrameType, event: str, arg: Any) -> Any:  # noqa: ARG002
@@ -214,6 +219,10 @@ class CCounter:
         """Count in this thread from here on."""
         self.module.begin(int(self.clock), _of_builtin)
 
+    def follow(self, frame: FrameType) -> None:
+        """Count the instructions of a frame: before Python 3.12."""
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+
     def trees(self) -> list[Tree]:
         """A tree per thread, without what is needed to go on counting."""
         trees = []
@@ -226,11 +235,23 @@ class CCounter:
 
 
 class Process:
-    """Counts in all threads of this process, and writes that when it ends."""
+    """Counts in all threads of this process, and writes what it counted: of a whole process when
+    that ends, of a unit (``perfvcs_unit``) after each of its runs.
+    """
 
     def __init__(self, folder: str, counter: PythonCounter | CCounter) -> None:
         self.folder, self.counter = folder, counter
-        self._mark()
+        self.monitoring: Any = None if counter.clock else getattr(sys, "monitoring", None)
+        self.counts = False
+
+    def wait(self) -> None:
+        """Be ready to count."""
+        atexit.register(self.write)
+        os.register_at_fork(after_in_child=self._fork)
+        if self.monitoring:
+            event = self.monitoring.events.INSTRUCTION
+            self.monitoring.use_tool_id(MONITOR, "perfvcs")
+            self.monitoring.register_callback(MONITOR, event, self.counter.count)
 
     def _mark(self) -> None:
         try:
@@ -242,31 +263,59 @@ class Process:
             return
 
     def begin(self) -> None:
+        """Count from here on as ``start`` does, the functions that run already, too."""
+        if not self.counter.clock and not self.monitoring:
+            self._follow(sys._getframe(1))
+        self.start()
+
+    def start(self) -> None:
         """Count from here on, in this thread, those that it starts, and forked processes."""
-        atexit.register(self.write)
-        os.register_at_fork(after_in_child=self._fork)
+        self._mark()
+        self.counts = True
         threading.setprofile(self._thread)
-        if not self.counter.clock and hasattr(sys, "monitoring"):
-            monitoring = sys.monitoring
-            monitoring.use_tool_id(MONITOR, "perfvcs")
-            monitoring.register_callback(MONITOR, monitoring.events.INSTRUCTION, self.counter.count)
-            monitoring.set_events(MONITOR, monitoring.events.INSTRUCTION)
+        if self.monitoring:
+            self.monitoring.set_events(MONITOR, self.monitoring.events.INSTRUCTION)
         self.counter.begin()
 
-    def _fork(self) -> None:
-        self._mark()
+    def end(self, run: int) -> None:
+        """Stop after a run of the unit, and write what it took; nothing for run 0."""
+        self._stop()
+        if run:
+            self._write(f"run-{os.getpid()}-{run}")
         self.counter.forget()
-        self.counter.begin()
+
+    def write(self) -> None:
+        """Stop, and write what was counted until now."""
+        if self.counts:
+            self._stop()
+            self._write(f"process-{os.getpid()}-{os.environ.get(INSIDE, '')}")
+
+    def _follow(self, frame: FrameType | None) -> None:
+        """Have the instructions of functions counted that run already: before Python 3.12, each
+        frame is asked for them.
+        """
+        while frame is not None:
+            self.counter.follow(frame)
+            frame = frame.f_back
+
+    def _stop(self) -> None:
+        self.counter.end()
+        self.counts = False
+        threading.setprofile(None)
+        if self.monitoring:
+            self.monitoring.set_events(MONITOR, 0)
+
+    def _fork(self) -> None:
+        self.counter.forget()
+        if self.counts:
+            self._mark()
+            self.counter.begin()
 
     def _thread(self, frame: FrameType, event: str, arg: Any) -> None:  # noqa: ARG002
         """The first event of another thread."""
         self.counter.begin()
 
-    def write(self) -> None:
-        """Stop, and write what was counted."""
-        self.counter.end()
-        if not self.counter.clock and hasattr(sys, "monitoring"):
-            sys.monitoring.set_events(MONITOR, 0)
+    def _write(self, name: str) -> None:
         frames: dict[tuple[str, str], int] = {}
         trees = [
             {
@@ -280,10 +329,7 @@ class Process:
         ]
         try:
             with open(
-                f"{self.folder}/counts-{os.getpid()}.json",
-                "w",
-                encoding="utf-8",
-                errors="backslashreplace",
+                f"{self.folder}/{name}.json", "w", encoding="utf-8", errors="backslashreplace"
             ) as file:
                 json.dump({"frames": list(frames), "trees": trees}, file)
         except OSError:
@@ -297,9 +343,17 @@ def install(environ: Mapping[str, str]) -> None:
         return
     clock = environ.get(f"{PREFIX}_METER") == "time"
     module = _module(environ.get(f"{PREFIX}_MODULE", ""))
-    Process(
-        folder, PythonCounter(clock=clock) if module is None else CCounter(module, clock=clock)
-    ).begin()
+    counter: PythonCounter | CCounter = (
+        PythonCounter(clock=clock) if module is None else CCounter(module, clock=clock)
+    )
+    process = Process(folder, counter)
+    process.wait()
+    if environ.get(UNIT) and not environ.get(INSIDE):
+        import perfvcs_unit  # type: ignore[import-not-found]  # beside perfvcs_bench
+
+        perfvcs_unit.counters.append(process)
+    else:
+        process.start()
 
 
 def _module(compiled: str) -> Any:

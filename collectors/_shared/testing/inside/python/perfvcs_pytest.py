@@ -1,5 +1,5 @@
 """The plugin that measures tests: each is run again and again by the whole protocol, or once, while
-its functions are watched.
+its functions are watched; or one of them is counted.
 
 It does what the file in PERFVCS_TESTING asks and writes what it finds beside it, a line of JSON for
 each thing; the environment is then made what it would be without us, for the tests and what they
@@ -53,6 +53,8 @@ def begin() -> tuple[NoteFile, dict[str, Any]] | None:
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
+    if request["mode"] == "count":
+        importlib.import_module("perfvcs_counted")  # while it can be found
     here = os.path.realpath(os.path.dirname(__file__))  # noqa: PTH120 - pathlib takes its time
     sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry) != here]
     with suppress(ImportError):
@@ -97,6 +99,8 @@ def pytest_cmdline_main(config: Any) -> Generator[None, None, None]:
         option.randomly_seed = seed()
     if asked and getattr(option, "looponfail", False):
         option.looponfail = False
+    if asked and asked[1]["mode"] == "count" and hasattr(option, "benchmark_disable"):
+        option.benchmark_disable = True  # it decides by the clock how often it calls
     if (
         asked
         and getattr(option, "benchmark_storage", None)
@@ -133,7 +137,9 @@ def pytest_configure(config: Any) -> None:
         # what pytest remembers of this run is not the project's
         cache._cachedir = Path(request["folder"], "cache")
     plugin: Reports
-    if request["mode"] == "study":
+    if request["mode"] == "count":
+        plugin = sys.modules["perfvcs_counted"].CountedTest(notes, request["left_out"])
+    elif request["mode"] == "study":
         watched = RunningCode(request["root"]) if request["functions"] else None
         plugin = Study(notes, watched, request["left_out"])
     else:

@@ -69,7 +69,7 @@ class Reports:
         self.logged.append(report)
 
     @pytest.hookimpl(trylast=True)
-    def pytest_sessionfinish(self, exitstatus: int) -> None:
+    def pytest_sessionfinish(self, session: Any, exitstatus: int) -> None:  # noqa: ARG002
         """The end."""
         self.notes.add("finished", status=int(exitstatus))
 

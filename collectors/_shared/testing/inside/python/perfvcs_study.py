@@ -69,13 +69,13 @@ class Study(Reports):
         self.fixtures.setdefault(fixturedef, {}).update(inner)
 
     @pytest.hookimpl(trylast=True)
-    def pytest_sessionfinish(self, exitstatus: int) -> None:
+    def pytest_sessionfinish(self, session: Any, exitstatus: int) -> None:
         """What ran outside of tests belongs to none of them."""
         if self.functions:
             outside = self.functions.swap()
             self.functions.remove()
             self._tell("", outside)
-        super().pytest_sessionfinish(exitstatus)
+        super().pytest_sessionfinish(session, exitstatus)
 
     def _tell(self, test: str, codes: perfvcs_functions.Codes) -> None:
         places = sorted(self.functions.places(codes)) if self.functions else []

@@ -1,0 +1,155 @@
+"""Counting inside one unit of a program: real programs, one unit each."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from perfvcs.collectors.bytecode import Bytecode
+from perfvcs.plugins.collector import CollectError, Run
+
+CORE = """
+def count(number):
+    total = 0
+    for part in range(number):
+        total += part
+    return total
+"""
+ROUND = 7 if sys.version_info < (3, 13) else 6  # bytecodes of a round
+TESTS = """
+import os
+import subprocess
+import sys
+import threading
+import unittest
+
+import pytest
+from core import count
+
+seen = []
+
+def test_first():
+    seen.append("first")
+    count(100_000)
+
+def test_count():
+    count(1000)
+
+@pytest.mark.parametrize("number", [500, 1500])
+def test_sizes(number):
+    count(number)
+
+def test_after():
+    assert seen
+    count(300)
+
+def test_fails():
+    assert count(3) == 4
+
+def test_once():
+    assert "once" not in seen
+    seen.append("once")
+    count(700)
+
+def test_warm():
+    if "warm" not in seen:
+        seen.append("warm")
+        count(50_000)
+    count(400)
+
+def test_thread():
+    thread = threading.Thread(target=count, args=(2000,))
+    thread.start()
+    thread.join()
+
+def test_process():
+    subprocess.run([sys.executable, "-c", "from core import count; count(30_000)"], check=True)
+
+class TestCase(unittest.TestCase):
+    def test_method(self):
+        count(600)
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    (tmp_path / "core.py").write_text(CORE)
+    (tmp_path / "test_core.py").write_text(TESTS)
+
+    def make(unit, *words, **variables):
+        scratch = tmp_path / f"scratch-{len(list(tmp_path.iterdir()))}"
+        scratch.mkdir()
+        env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(tmp_path), **variables}
+        command = words or ("-m", "pytest", "-q", "test_core.py")
+        return Run((sys.executable, *command), tmp_path, env, scratch, "tests", unit=unit)
+
+    return make
+
+
+def total(seen, metric):
+    values = [value for value in seen.values[metric] if value is not None]
+    assert seen.uid[0] == "tests"
+    return values[0]
+
+
+def calls(seen, name):
+    places = [place for place, uid in enumerate(seen.uid) if uid == name]
+    return sum(seen.values["calls"][place] or 0 for place in places)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("test", "rounds"),
+    [
+        ("test_count", 1000),
+        ("test_sizes[500]", 500),
+        ("test_after", 300),
+        ("test_once (once)", 700),
+        ("test_warm", 400),
+        ("test_thread", 2000),
+        ("TestCase::test_method", 600),
+    ],
+)
+def test_the_bytecodes_of_a_test_are_those_of_its_call(run, test, rounds):
+    seen = Bytecode(warm=False).collect(run(f"test_core.py::{test}"))
+    assert seen.engine == "instructions/1:unit"
+    assert not seen.warnings
+    assert ROUND * rounds < total(seen, "bytecodes") < ROUND * rounds + 1000
+    assert calls(seen, "count (core.py)") == 1
+
+
+@pytest.mark.slow
+def test_a_process_that_a_test_starts_belongs_to_it(run):
+    seen = Bytecode(warm=False).collect(run("test_core.py::test_process"))
+    assert calls(seen, "count (core.py)") == 1
+    assert total(seen, "bytecodes") > ROUND * 30_000
+
+
+@pytest.mark.slow
+def test_workers_of_xdist_are_left_out(run):
+    pytest.importorskip("xdist")
+    seen = Bytecode(warm=False).collect(run("test_core.py::test_after", PYTEST_ADDOPTS="-n 2"))
+    assert calls(seen, "count (core.py)") == 1
+    assert total(seen, "bytecodes") < ROUND * 300 + 1000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("test", "message"),
+    [
+        ("test_fails", "test_core.py::test_fails failed: assert 3 == 4"),
+        ("test_gone", "test_core.py::test_gone is not among the tests that"),
+    ],
+)
+def test_a_test_that_does_not_pass_is_not_counted(run, test, message):
+    with pytest.raises(CollectError, match=message):
+        Bytecode(warm=False).collect(run(f"test_core.py::{test}"))
+
+
+@pytest.mark.slow
+def test_a_program_that_says_nothing_of_its_units_is_counted_as_a_whole(run):
+    seen = Bytecode(warm=False).collect(run("count", "-c", "from core import count; count(1000)"))
+    assert seen.engine == "instructions/1"
+    assert seen.warnings[0].startswith("counted over the whole program: nothing in")
+    assert total(seen, "bytecodes") > ROUND * 1000
