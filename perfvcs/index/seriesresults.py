@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import msgspec
 
 from perfvcs.index.database import Database
-from perfvcs.statistics.changepoints import judgement, steps
+from perfvcs.statistics.changepoints import horvath, judgement, steps
 from perfvcs.statistics.changepoints.judgement import Judgement
 from perfvcs.statistics.changepoints.steps import ChangePoint
 
@@ -143,7 +143,7 @@ def keyed(kind: str) -> Callable[..., str]:
 def _computed(series: dict[str, Given], detector: Detector) -> dict[str, Found]:
     given = list(series.values())
     if detector == steps.BY_HORVATH:
-        judged = [_by_horvath(course) for course in given]
+        judged = [horvath.judge(course.levels, course.evidence) for course in given]
     else:
         judged = judgement.judge_all(
             [course.levels for course in given],
@@ -156,13 +156,6 @@ def _computed(series: dict[str, Given], detector: Detector) -> dict[str, Found]:
     return {
         key: Found(course, [next(ends) for _ in course.steps]) for key, course in judgements.items()
     }
-
-
-def _by_horvath(given: Given) -> Judgement:
-    """The steps by Horvath's test alone, which says nothing else of a series."""
-    from perfvcs.statistics.changepoints.horvath import changes
-
-    return Judgement(tuple(changes(given.levels, given.evidence)), None, (), None)
 
 
 def _key(given: Given, detector: Detector) -> str:

@@ -14,8 +14,8 @@ from statsmodels.stats.diagnostic import acorr_ljungbox
 from statsmodels.tsa.stattools import acf
 
 from perfvcs.statistics.changepoints.drift import join, ramp, stepped, trend
-from perfvcs.statistics.changepoints.horvath import changes as by_horvath
 from perfvcs.statistics.changepoints.horvath import horvath, ratio
+from perfvcs.statistics.changepoints.horvath import judge as by_horvath
 from perfvcs.statistics.changepoints.judgement import judge_all, steps
 from perfvcs.statistics.changepoints.path import noise, running_median, segment, winsorise
 from perfvcs.statistics.changepoints.stepfilter import Segments, limits
@@ -224,7 +224,7 @@ def test_horvath_on_short_constant_and_noiseless_series() -> None:
 
 def test_horvaths_steps_have_the_effect_error_and_freedom_of_welchs_test() -> None:
     values = noisy(21, (100, 0.0), (60, 0.05), (90, 0.0))
-    first, second = by_horvath(values)
+    first, second = by_horvath(values).steps
     welch = stats.ttest_ind(
         values[first.place : second.place], values[: first.place], equal_var=False
     )
@@ -236,12 +236,43 @@ def test_horvaths_steps_have_the_effect_error_and_freedom_of_welchs_test() -> No
 
 def test_what_was_measured_in_turns_is_a_step_beside_horvaths() -> None:
     values = [0.0] * 30 + [1.0] * 30
-    found = by_horvath(values, evidence=[1, 30])
+    found = by_horvath(values, evidence=[1, 30]).steps
     assert [(step.place, step.detectors) for step in found] == [
         (1, ("turns",)),
         (30, ("horvath", "turns")),
     ]
     assert all(step.df == 0 and np.isnan(step.error) for step in found)
+
+
+def test_where_only_the_spread_changed_horvaths_test_reports_no_step() -> None:
+    values = np.concatenate(
+        [noisy(24, (100, 0.0), spread=0.005), noisy(25, (100, 0.0), spread=0.03)]
+    )
+    judged = by_horvath(values)
+    (spread,) = judged.noisier
+    assert not judged.steps
+    assert abs(spread.place - 100) <= 3
+    assert (spread.before, spread.after) == (
+        pytest.approx(0.005, rel=0.3),
+        pytest.approx(0.03, rel=0.3),
+    )
+
+
+@pytest.mark.parametrize("slow", [0.9, 0.97, 0.99])
+def test_no_step_is_reported_whose_own_interval_holds_no_change(slow: float) -> None:
+    """Series that wander slowly look stepped to their neighbours, but not to their intervals."""
+    rng = np.random.default_rng(39)
+    reported = 0
+    for _ in range(60):
+        wandering = np.zeros(400)
+        for turn, push in enumerate(0.004 * rng.standard_normal(399), 1):
+            wandering[turn] = slow * wandering[turn - 1] + push
+        wandering += 0.004 * rng.standard_normal(400)
+        wandering[rng.integers(50, 350) :] += 0.1
+        found = steps(wandering)
+        reported += len(found)
+        assert not any(step.holds_no_change() for step in found)
+    assert reported >= 30  # the step of 10 % is seen where the series does not hide it
 
 
 def test_a_step_is_reported_with_its_size_interval_and_range() -> None:
@@ -416,7 +447,7 @@ def test_other_results_need_another_version() -> None:
         for place in rng.integers(12, 228, 4).tolist():
             values[place:] += rng.uniform(0.02, 0.15)
         found.append([(step.place, step.first, step.last, step.word[0]) for step in steps(values)])
-    assert (VERSION, found) == (8, RESULTS)
+    assert (VERSION, found) == (9, RESULTS)
 
 
 @pytest.mark.simulation

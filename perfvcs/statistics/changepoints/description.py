@@ -38,7 +38,8 @@ def described(
     measured in turns.
 
     Those that slow wandering explains as well are left out, unless they are a part of a drift, or
-    the series ``switches``: its moves are not wandering.
+    the series ``switches``: its moves are not wandering. So are those whose own interval holds no
+    change.
     """
     from perfvcs.statistics.changepoints.stepfilter import confirm
     from perfvcs.statistics.changepoints.switching import sudden
@@ -57,10 +58,26 @@ def described(
         doubtful = {new for old, new in zip(moved, placed, strict=True) if old in doubtful}
         changes = _changes(segments, placed, ranges, inflation, settled)
         left_out = doubtful.intersection(step.place for step in changes if step.word == "step")
+        left_out = left_out or _unsure(changes)
         if not left_out:
             return changes
         moved = [place for place in placed if place not in left_out]
     return []
+
+
+def _unsure(changes: Sequence[ChangePoint]) -> set[int]:
+    """The place of the weakest change whose own interval holds no change; none where each is sure.
+
+    A step is found by what neighbouring values have in common; its interval also knows how slowly
+    the series wanders. Both must say that there is a change.
+    """
+    open_changes = [
+        change for change in changes if TURNS not in change.detectors and change.holds_no_change()
+    ]
+    if not open_changes:
+        return set()
+    weakest = min(open_changes, key=lambda change: abs(change.effect) / change.error)
+    return {weakest.place}
 
 
 def _changes(

@@ -10,6 +10,8 @@ from itertools import pairwise
 from math import exp, expm1, log, nan, sqrt
 from typing import TYPE_CHECKING
 
+from perfvcs.statistics.changepoints.judgement import Judgement
+from perfvcs.statistics.changepoints.stepfilter import SpreadChange
 from perfvcs.statistics.changepoints.steps import BY_HORVATH, TURNS, ChangePoint
 
 if TYPE_CHECKING:
@@ -87,13 +89,13 @@ def horvath(values: ArrayLike, level: float = 0.01) -> list[int]:
     return sorted(places)
 
 
-def changes(values: ArrayLike, evidence: Collection[int] = ()) -> list[ChangePoint]:
+def judge(values: ArrayLike, evidence: Collection[int] = ()) -> Judgement:
     """The steps of a series of n finite values by this test, and those at the places ``evidence``,
-    which verdicts measured in turns have settled; there are no drifts.
+    which verdicts measured in turns have settled; there are no drifts, and nothing else is judged.
 
-    ``before`` and ``after`` are means, the error and its degrees of freedom are Welch's, and ``p``
-    is that of the test between the neighbouring steps. Where only the variance changed, the
-    interval of the effect holds 0. Source: Welch 1947.
+    A step's ``before`` and ``after`` are means, its error and degrees of freedom Welch's, and its
+    ``p`` that of the test between the neighbouring steps. Where the interval of the difference of
+    the means holds 0, the spread changed, and not the level. Source: Welch 1947.
     """
     import numpy as np
 
@@ -101,25 +103,27 @@ def changes(values: ArrayLike, evidence: Collection[int] = ()) -> list[ChangePoi
     detected = set(horvath(y))
     bounds = [0, *sorted(detected.union(evidence)), len(y)]
     parts = [y[low:high] for low, high in pairwise(bounds)]
-    steps = []
+    found, spreads = [], []
     for turn, place in enumerate(bounds[1:-1]):
         before, after = parts[turn : turn + 2]
         names = ((BY_HORVATH, detected), (TURNS, evidence))
-        steps.append(
-            ChangePoint(
-                place,
-                place,
-                place,
-                float(before.mean()),
-                float(after.mean()),
-                float(after.mean() - before.mean()),
-                *_welch(before, after),
-                ratio(y[bounds[turn] : bounds[turn + 2]]).p,
-                "step",
-                tuple(name for name, places in names if place in places),
-            )
+        step = ChangePoint(
+            place,
+            place,
+            place,
+            float(before.mean()),
+            float(after.mean()),
+            float(after.mean() - before.mean()),
+            *_welch(before, after),
+            ratio(y[bounds[turn] : bounds[turn + 2]]).p,
+            "step",
+            tuple(name for name, places in names if place in places),
         )
-    return steps
+        if step.holds_no_change() and place not in evidence:
+            spreads.append(SpreadChange(place, float(before.std()), float(after.std()), step.p))
+        else:
+            found.append(step)
+    return Judgement(tuple(found), None, tuple(spreads), None)
 
 
 def _welch(before: NDArray[np.float64], after: NDArray[np.float64]) -> tuple[float, float]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
-VERSION = 8  # of what `judge` finds: results that were kept are used only under the same number
+VERSION = 9  # of what `judge` finds: results that were kept are used only under the same number
 # what says that there is a step: the series itself, Horvath's test of it, or a verdict measured in
 # turns
 Detector = Literal["series", "horvath"]
@@ -64,6 +64,11 @@ class ChangePoint:
         be estimated.
         """
         return intervals([self], confidence)[0]
+
+    def holds_no_change(self) -> bool:
+        """Whether the 99 % interval of the effect is known, and includes 0."""
+        low, high = self.interval()
+        return self.df > 0 and low <= 0 <= high
 
 
 def intervals(
