@@ -9,21 +9,22 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import click
 
-from perfvcs import __version__
-from perfvcs.errors import CURES, PerfError
+from perfvcs.errors import CURES, PerfError, UsageError
 from perfvcs.system import interruption
+from perfvcs.text.examples import examples
 
 COMMANDS = os.path.join(os.path.dirname(__file__), "commands")  # noqa: PTH118, PTH120 - pathlib is not needed for --help
 LONGEST_ERROR = 2000  # characters of an error
 INTERRUPTED = 130  # 128 + SIGINT
 READER_GONE = 141  # 128 + SIGPIPE, as git does
 FOLDER_GONE = 10  # as where there is no repository
+OF_BOTH = ("check", "help", "version")  # commands that Linux perf has, too
 
 _SUMMARY = r'(?ms:^def command\([^"]*?:(?: *#[^\n]*)?\n    r?"""(.+?)(?:"""|\n\s*\n))'
 
@@ -53,21 +54,29 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does; what only Linux perf has is handed to it, and for anything else the
         closest name is suggested.
+
+        Raises UsageError also where Linux perf's `diff` is asked to compare revisions.
         """
         name = args[0]
         command = self.get_command(ctx, name)
         if ctx.resilient_parsing:  # a shell completes
             return name, command, args[1:]
+        if name == "diff" and (sides := _revisions(args[1:])):
+            raise UsageError(
+                "`perf diff` of Linux perf compares recordings: compare revisions with `perf check"
+                f" {' '.join(sides)}`"
+            )
+        if ctx.info_name == "perf" and (command is None or name in OF_BOTH):
+            from perfvcs.system import linuxperf
+
+            if linuxperf.owns(args, _is_here):
+                linuxperf.hand_over(args)
         if command is not None:
             from perfvcs.system import children
 
             interruption.unwind()
             ctx.with_resource(children.keeping())
             return name, command, args[1:]
-        from perfvcs.system import linuxperf
-
-        if ctx.info_name == "perf" and linuxperf.owns(args):
-            linuxperf.hand_over(args)
         raise click.UsageError(f"there is no command {name!r}{_suggestion(name)}", ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -215,6 +224,22 @@ def _suggestion(name: str) -> str:
     return f", did you mean {close[0]!r}?" if close else ""
 
 
+def _revisions(words: Sequence[str]) -> Sequence[str]:
+    """The words, where all of them are revisions or ranges and none is a file."""
+    named = all(not os.path.exists(word) and _is_here(word) for word in words)  # noqa: PTH110
+    return words if named else ()
+
+
+def _is_here(name: str) -> bool:
+    """Whether something here is called so: a file, or a revision or range of the repository."""
+    from perfvcs.git.project import Project
+
+    try:
+        return os.path.exists(name) or bool(Project.find().fixed(name))  # noqa: PTH110
+    except PerfError:
+        return False
+
+
 def _change_folder(
     ctx: click.Context,
     parameter: click.Parameter,  # noqa: ARG001
@@ -229,18 +254,16 @@ def _change_folder(
 
 def _show_version(ctx: click.Context, parameter: click.Parameter, asked: bool) -> None:  # noqa: ARG001, FBT001
     if asked and not ctx.resilient_parsing:
-        from perfvcs.commands._output import echo
-        from perfvcs.repository.origin import commit
+        from perfvcs.commands.version import show
 
-        known = commit()
-        echo(
-            f"perfvcs {__version__} ({known[:10]}{known[40:]})"
-            if known
-            else f"perfvcs {__version__}"
-        )
+        show()
         ctx.exit()
 
 
+@examples(
+    ("perf init", "begin: propose benchmarks in perf.toml"),
+    ("perf check --measure HEAD~1 HEAD", "did the last commit make it slower?"),
+)
 @click.group(
     cls=Commands,
     name="perf",
@@ -248,6 +271,7 @@ def _show_version(ctx: click.Context, parameter: click.Parameter, asked: bool) -
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.option(
+    "-v",
     "--version",
     is_flag=True,
     is_eager=True,

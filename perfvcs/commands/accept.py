@@ -8,11 +8,16 @@ import click
 
 from perfvcs.commands._completion import degradations
 from perfvcs.commands._output import echo
+from perfvcs.text.examples import examples
 
 if TYPE_CHECKING:
     from datetime import datetime
 
 
+@examples(
+    ("perf accept list.sort:wall --reason 'stable now'", "one that was reported"),
+    ("perf accept --list", "what is accepted"),
+)
 @click.command()
 @click.argument("changes", nargs=-1, metavar="CHANGE...", shell_complete=degradations)
 @click.option("-r", "--reason", metavar="TEXT", help="Reason, for later readers.")

@@ -17,6 +17,7 @@ from perfvcs.commands._options import (
     share,
 )
 from perfvcs.commands._output import echo
+from perfvcs.text.examples import examples
 
 if TYPE_CHECKING:
     from perfvcs.hosts.tls import Scheduler
@@ -52,6 +53,10 @@ class BisectOptions(NamedTuple):
         return self.quiet or self.as_json
 
 
+@examples(
+    ("perf bisect v1.0 HEAD", "what became slower since v1.0"),
+    ("perf bisect v1.0 HEAD --dry-run", "the suspects, without measuring"),
+)
 @click.command()
 @click.argument("good", default="", shell_complete=complete.revisions)
 @click.argument("bad", default="", shell_complete=complete.revisions)

@@ -9,6 +9,7 @@ import click
 from perfvcs.commands._completion import blamable
 from perfvcs.commands._options import FilePath, Percent, measuring, options_as
 from perfvcs.commands._output import echo
+from perfvcs.text.examples import examples
 
 if TYPE_CHECKING:
     from perfvcs.locate.blame.blames import BlameWords
@@ -34,6 +35,10 @@ class BlameOptions(NamedTuple):
     as_sarif: bool
 
 
+@examples(
+    ("perf blame HEAD~1 HEAD", "count, suspect and prove"),
+    ("perf blame HEAD~1 HEAD --no-proof", "only count and suspect"),
+)
 @click.command()
 @click.argument("names", nargs=-1, metavar="[A] [B] [BENCHMARK]", shell_complete=blamable)
 @click.option(

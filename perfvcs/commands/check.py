@@ -19,6 +19,7 @@ from perfvcs.commands._options import (
     share,
 )
 from perfvcs.commands._output import Bisecting, echo
+from perfvcs.text.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,6 +108,10 @@ class CheckOptions(NamedTuple):
         )
 
 
+@examples(
+    ("perf check HEAD~1 HEAD", "compare what is stored"),
+    ("perf check --measure HEAD~1 HEAD", "measure both in turns first"),
+)
 @click.command(cls=Bisecting)
 @click.argument(
     "revisions", nargs=-1, metavar="[[BASELINE] TARGET | A..B | FILE FILE]", shell_complete=sides

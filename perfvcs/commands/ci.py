@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from perfvcs.commands._completion import revisions
 from perfvcs.commands._options import FilePath, Percent, job_option, measuring, options_as, share
 from perfvcs.commands._output import echo
+from perfvcs.text.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,6 +60,10 @@ class CiOptions(NamedTuple):
     quiet: bool
 
 
+@examples(
+    ("perf ci", "in a job of GitHub or GitLab"),
+    ("perf ci --platform plain --base main", "anywhere else"),
+)
 @click.command()
 @click.option(
     "--platform",

@@ -9,6 +9,7 @@ import click
 from perfvcs.commands._completion import revisions
 from perfvcs.commands._options import against, host_options, job_option, measuring, options_as
 from perfvcs.commands._output import echo
+from perfvcs.text.examples import examples
 
 if TYPE_CHECKING:
     from perfvcs.git.project import Project
@@ -87,6 +88,10 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -
     return None if text is None else seconds(text, "--budget")
 
 
+@examples(
+    ("perf collect v1.0 HEAD", "both revisions, in turns"),
+    ("perf collect -n 5 -- python3 sort.py", "a command, five times"),
+)
 @click.command(cls=_Separated)
 @click.argument(
     "revisions",

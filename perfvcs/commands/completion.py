@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import click
 
+from perfvcs.text.examples import examples
+
 SHELLS = ("bash", "zsh", "fish")
 
 
+@examples(
+    ("perf completion bash", "the script for bash"), ("perf completion fish", "the script for fish")
+)
 @click.command()
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context

@@ -10,9 +10,14 @@ import click
 from perfvcs.commands._completion import revisions
 from perfvcs.commands._options import FilePath, job_option
 from perfvcs.commands._output import echo
+from perfvcs.text.examples import examples
 from perfvcs.text.words import counted
 
 
+@examples(
+    ("perf export HEAD -o profiles/", "a file for each profile"),
+    ("perf export --table values.csv", "all values as one table"),
+)
 @click.command()
 @click.argument("names", nargs=-1, metavar="[REVISION|PROFILE]...", shell_complete=revisions)
 @click.option(

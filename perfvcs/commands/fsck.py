@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perfvcs.commands._output import echo
+from perfvcs.text.examples import examples
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from perfvcs.store.restoration import Restored, WholeState
 
 
+@examples(("perf fsck", "check everything"), ("perf fsck --restore", "go back to what is whole"))
 @click.command()
 @click.option(
     "--restore",

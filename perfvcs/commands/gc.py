@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 import click
 
 from perfvcs.commands._output import echo
+from perfvcs.text.examples import examples
 
 if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 
+@examples(
+    ("perf gc", "the store here"), ("perf gc --squash origin", "the profiles' history at a remote")
+)
 @click.command()
 @click.option(
     "--squash",

@@ -8,11 +8,16 @@ import click
 
 from perfvcs.commands._completion import benchmarks, metrics
 from perfvcs.commands._output import echo
+from perfvcs.text.examples import examples
 
 if TYPE_CHECKING:
     from perfvcs.statistics.changepoints.steps import Detector
 
 
+@examples(
+    ("perf history", "all benchmarks up to HEAD"),
+    ("perf history sort v1.0..HEAD", "one benchmark, a range"),
+)
 @click.command()
 @click.argument("names", nargs=-1, metavar="[BENCHMARK] [REVISION|A..B]", shell_complete=benchmarks)
 @click.option(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perfvcs.commands._output import echo
+from perfvcs.text.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 HOOK = click.Choice(["post-commit", "pre-push"])
 
 
+@examples(("perf hook install", "install both"), ("perf hook status", "which are installed"))
 @click.group()
 def command() -> None:
     """Measure after each commit and check before each push, by git hooks.
@@ -28,6 +30,7 @@ def command() -> None:
     """
 
 
+@examples(("perf hook install", "both"), ("perf hook install pre-push", "one of them"))
 @command.command()
 @click.argument("names", nargs=-1, type=HOOK, metavar="[post-commit] [pre-push]")
 def install(names: tuple[str, ...]) -> None:
@@ -42,6 +45,7 @@ def install(names: tuple[str, ...]) -> None:
         echo(f"note: {note}")
 
 
+@examples(("perf hook uninstall", "both"), ("perf hook uninstall pre-push", "one of them"))
 @command.command()
 @click.argument("names", nargs=-1, type=HOOK, metavar="[post-commit] [pre-push]")
 def uninstall(names: tuple[str, ...]) -> None:
@@ -62,6 +66,7 @@ def uninstall(names: tuple[str, ...]) -> None:
         echo(f"{removal.name}: {outcome}")
 
 
+@examples(("perf hook status", "in words"), ("perf hook status --json", "for programs"))
 @command.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def status(*, as_json: bool) -> None:
@@ -85,6 +90,10 @@ def status(*, as_json: bool) -> None:
         echo(f"note: {note}")
 
 
+@examples(
+    ("perf hook run post-commit", "measure HEAD in the background"),
+    ("perf hook run pre-push origin", "judge the pushes on standard input"),
+)
 @command.command(context_settings={"ignore_unknown_options": True})
 @click.argument("name", type=HOOK)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)

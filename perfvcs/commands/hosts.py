@@ -8,11 +8,13 @@ import click
 
 from perfvcs.commands._options import host_options, present
 from perfvcs.commands._output import echo
+from perfvcs.text.examples import examples
 
 if TYPE_CHECKING:
     from perfvcs.hosts.tls import Scheduler
 
 
+@examples(("perf hosts", "one host a line"), ("perf hosts --json", "the same for programs"))
 @click.command()
 @click.argument("host", required=False, default="")
 @host_options

@@ -7,10 +7,15 @@ from pathlib import Path
 import click
 
 from perfvcs.commands._output import echo
+from perfvcs.text.examples import examples
 
 PROGRESS_FILES = 20  # files from which on progress is worth showing
 
 
+@examples(
+    ("perf import results.json", "file it under HEAD"),
+    ("perf import results.json --commit v1.0", "file it under v1.0"),
+)
 @click.command()
 @click.argument(
     "files",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perfvcs.commands._output import echo
+from perfvcs.text.examples import examples
 from perfvcs.text.quantity import duration
 from perfvcs.text.words import counted
 
@@ -20,6 +21,7 @@ MOST_NAMED_ENTRIES = 20  # dropped entries that are named
 LONGEST_MESSAGE, LONGEST_COMMAND = 300, 60
 
 
+@examples(("perf init", "build and try what is proposed"), ("perf init --no-try", "run nothing"))
 @click.command()
 @click.option(
     "--adopt",

@@ -6,8 +6,13 @@ import click
 
 from perfvcs.commands._completion import revisions
 from perfvcs.commands._output import echo
+from perfvcs.text.examples import examples
 
 
+@examples(
+    ("perf log -n 5", "five commits with profiles"),
+    ("perf log v1.0..HEAD --all", "all commits of a range"),
+)
 @click.command()
 @click.argument("revision", default="HEAD", metavar="[REVISION|A..B]", shell_complete=revisions)
 @click.option(

@@ -9,6 +9,7 @@ import click
 from perfvcs.commands._completion import revisions
 from perfvcs.commands._options import Percent, job_option, measuring, options_as
 from perfvcs.commands._output import echo
+from perfvcs.text.examples import examples
 
 
 class MutateOptions(NamedTuple):
@@ -26,6 +27,10 @@ class MutateOptions(NamedTuple):
     as_json: bool
 
 
+@examples(
+    ("perf mutate -n 5", "plant five slowdowns"),
+    ("perf mutate --job sort --delta 5", "only those that one job runs"),
+)
 @click.command()
 @click.argument("revision", default="HEAD", shell_complete=revisions)
 @job_option("configured")

@@ -7,8 +7,13 @@ import click
 from perfvcs.commands._completion import revisions
 from perfvcs.commands._options import Percent, job_option
 from perfvcs.commands._output import echo
+from perfvcs.text.examples import examples
 
 
+@examples(
+    ("perf plan", "all jobs, from what is stored"),
+    ("perf plan -j sort -v", "one job, with its variances"),
+)
 @click.command()
 @click.argument("revision", default="HEAD", metavar="[REVISION]", shell_complete=revisions)
 @job_option("stored")

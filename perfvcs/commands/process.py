@@ -11,6 +11,7 @@ import click
 from perfvcs.commands._completion import revisions
 from perfvcs.commands._options import FilePath, arguments
 from perfvcs.commands._output import echo
+from perfvcs.text.examples import examples
 from perfvcs.text.words import counted
 
 SUFFIXES = (".json", ".gz", ".z", ".csv", ".perf")
@@ -62,6 +63,10 @@ class Members(click.Group):
         return name, command, rest
 
 
+@examples(
+    ("perf process HEAD outliers", "mark them in all profiles"),
+    ("perf process HEAD regression --help", "the options of a postprocessor"),
+)
 @click.group(cls=Members, invoke_without_command=True, subcommand_metavar="POSTPROCESSOR [OPTIONS]")
 @click.argument("target", metavar="REVISION|PROFILE|FILE", shell_complete=revisions)
 @click.pass_context
@@ -122,8 +127,13 @@ def _command(name: str) -> click.Command:
         _run(target, name, built, _jobs, _output, as_json=_json)
 
     text = (member.__doc__ or "").replace("``", "`")
-    return click.Command(
-        name, callback=run, params=options, help=text, short_help=text.partition(".")[0]
+    return examples(
+        (f"perf process HEAD {name}", "all profiles of HEAD"),
+        (f"perf process HEAD {name} -j sort", "those of one job"),
+    )(
+        click.Command(
+            name, callback=run, params=options, help=text, short_help=text.partition(".")[0]
+        )
     )
 
 

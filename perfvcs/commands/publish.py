@@ -8,8 +8,13 @@ import click
 
 from perfvcs.commands._completion import revisions
 from perfvcs.commands._output import echo
+from perfvcs.text.examples import examples
 
 
+@examples(
+    ("perf publish site", "up to HEAD"),
+    ("perf publish site v1.0 --title Sorting", "up to v1.0, with a title"),
+)
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
 @click.argument("revision", default="HEAD", metavar="[REVISION]", shell_complete=revisions)

@@ -5,8 +5,13 @@ from __future__ import annotations
 import click
 
 from perfvcs.commands._output import echo
+from perfvcs.text.examples import examples
 
 
+@examples(
+    ("perf pull", "from the branch's remote"),
+    ("perf pull origin --last 10", "only the newest ten commits"),
+)
 @click.command()
 @click.argument("remote", required=False, metavar="[REMOTE|ADDRESS|BUNDLE]")
 @click.option(

@@ -5,8 +5,13 @@ from __future__ import annotations
 import click
 
 from perfvcs.commands._output import echo
+from perfvcs.text.examples import examples
 
 
+@examples(
+    ("perf push", "to the branch's remote"),
+    ("perf push origin --dry-run", "only show what would be sent"),
+)
 @click.command()
 @click.argument("remote", required=False, metavar="[REMOTE|ADDRESS]")
 @click.option("-n", "--dry-run", is_flag=True, help="Only show what would be sent.")

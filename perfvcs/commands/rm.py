@@ -7,8 +7,13 @@ import click
 from perfvcs.commands._completion import revisions
 from perfvcs.commands._options import job_option
 from perfvcs.commands._output import echo
+from perfvcs.text.examples import examples
 
 
+@examples(
+    ("perf rm v1.0 --dry-run", "what would be removed"),
+    ("perf rm HEAD -j sort", "the profiles of one job"),
+)
 @click.command()
 @click.argument(
     "names",

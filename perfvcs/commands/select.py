@@ -8,8 +8,13 @@ from perfvcs.commands._completion import chosen
 from perfvcs.commands._completion import revisions as complete_revisions
 from perfvcs.commands._options import job_option
 from perfvcs.commands._output import echo
+from perfvcs.text.examples import examples
 
 
+@examples(
+    ("perf select HEAD~1..HEAD", "what this change can touch"),
+    ("perf select --explain sort", "why this one is kept or left out"),
+)
 @click.command()
 @click.argument(
     "revisions", nargs=-1, metavar="[A..B | [BASELINE] TARGET]", shell_complete=complete_revisions

@@ -12,6 +12,7 @@ import click
 from perfvcs.commands._completion import benchmarks
 from perfvcs.commands._options import FilePath, Percent
 from perfvcs.commands._output import echo
+from perfvcs.text.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,6 +24,10 @@ DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
 NARROWEST, WIDEST = 40, 400  # columns
 
 
+@examples(
+    ("perf show HEAD~1 HEAD -o page.html", "two revisions side by side"),
+    ("perf show sort --text", "a history in the terminal"),
+)
 @click.command()
 @click.argument(
     "names",

@@ -5,8 +5,10 @@ from __future__ import annotations
 import click
 
 from perfvcs.commands._output import echo
+from perfvcs.text.examples import examples
 
 
+@examples(("perf status", "in words"), ("perf status --json", "for programs"))
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(*, as_json: bool) -> None:

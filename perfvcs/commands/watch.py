@@ -9,6 +9,7 @@ import click
 
 from perfvcs.commands._options import host_options, options_as, require_address
 from perfvcs.commands._output import echo
+from perfvcs.text.examples import examples
 
 if TYPE_CHECKING:
     from perfvcs.hosts.tls import Scheduler
@@ -33,6 +34,10 @@ class WatchOptions(NamedTuple):
     quiet: bool
 
 
+@examples(
+    ("perf watch origin main --once", "catch up, then end"),
+    ("perf watch origin main --once --publish site", "and publish"),
+)
 @click.command()
 @click.argument("remote", required=False)
 @click.argument("branch", required=False)

@@ -9,17 +9,17 @@ import re
 import shutil
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from perfvcs.errors import UsageError
 
-# `perf help` of Linux 6.1 to 6.12. Missing on purpose: `check` (Linux 6.11 and later), which is
-# ours; `help`, see `owns`.
+# `perf help` of Linux 6.1 to 6.12. Missing on purpose: `check` (since Linux 6.10), `help` and
+# `version`, which are ours, see `owns`.
 _NAMES = (
     "annotate archive bench buildid-cache buildid-list c2c config daemon data diff evlist ftrace"
     " inject iostat kallsyms kmem kvm kwork list lock mem probe record report sched script stat"
-    " test timechart top trace version"
+    " test timechart top trace"
 )
 COMMANDS = frozenset(_NAMES.split())
 # pid=path of every hand-over so far, to see a loop over wrappers such as pyenv's shims
@@ -33,11 +33,22 @@ class NoLinuxPerf(UsageError):
     """A command of Linux perf was asked for, and Linux perf cannot be found."""
 
 
-def owns(args: Sequence[str]) -> bool:
-    """Whether these arguments (command first) are for Linux perf; ``help record`` is, like
-    ``record``.
+def owns(args: Sequence[str], is_here: Callable[[str], bool]) -> bool:
+    """Whether these arguments (command first) are for Linux perf.
+
+    Three commands are ours and theirs: ``help`` is theirs with one of their commands, ``version``
+    with anything but a request for help, and ``check feature NAME`` unless something here is called
+    ``feature``, as ``is_here`` says of files and revisions.
     """
-    return args[0] in COMMANDS or (args[0] == "help" and len(args) > 1 and args[1] in COMMANDS)
+    name, *rest = args
+    if name == "help":
+        return bool(rest) and rest[0] in COMMANDS
+    if name == "version":
+        return bool(rest) and not {"-h", "--help"} & set(rest)
+    if name == "check":
+        words = [word for word in rest if word not in ("-q", "--quiet")]
+        return len(words) == 2 and words[0] == "feature" and not is_here("feature")
+    return name in COMMANDS
 
 
 def hand_over(args: Sequence[str]) -> NoReturn:
@@ -65,8 +76,9 @@ def hand_over(args: Sequence[str]) -> NoReturn:
             os.execv(path, ["perf", *args])
         except OSError:  # not a program for this machine: the next one may be
             continue
+    name = "check feature" if args[0] == "check" else args[0]
     raise NoLinuxPerf(
-        f"`{args[0]}` belongs to Linux perf, which is not on PATH: apt install linux-perf (Ubuntu:"
+        f"`{name}` belongs to Linux perf, which is not on PATH: apt install linux-perf (Ubuntu:"
         " linux-tools-generic)"
     )
 

@@ -73,7 +73,7 @@ def test_help_of_a_command_without_the_usual_form_comes_from_the_command(command
 
 
 def test_every_command_that_we_have_says_in_one_line_what_it_does():
-    listed = perf("--help").output.partition("Commands:\n")[2]
+    listed = perf("--help").output.partition("Commands:\n")[2].partition("Examples:")[0]
     names = [line.split()[0] for line in listed.splitlines() if re.match(r"  \S", line)]
     assert names == sorted(names)
     assert all(re.search(rf"^  {name} +[A-Z]", listed, re.MULTILINE) for name in names)
@@ -108,6 +108,34 @@ def test_the_version_names_us_and_not_linux_perf():
     assert re.fullmatch(
         rf"perfvcs {re.escape(__version__)} \([0-9a-f]{{10}}\+?\)\n", perf("--version").output
     )
+
+
+@pytest.mark.parametrize("words", ["version", "-v"])
+def test_the_version_can_be_asked_for_in_any_way(words):
+    assert perf(words).output == perf("--version").output
+
+
+def test_help_of_a_command_is_what_the_command_shows():
+    assert perf("help").output == perf("--help").output
+    assert perf("help", "check").output == perf("check", "--help").output
+    assert perf("help", "hook", "install").output == perf("hook", "install", "--help").output
+    assert perf("help", "process", "regression").output == (
+        perf("process", "HEAD", "regression", "--help").output
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("chek", "there is no command 'chek', did you mean 'check'?"),
+        ("check HEAD", "`perf check` has no commands of its own"),
+        ("process regresion", "there is no postprocessor `regresion`; did you mean `regression`?"),
+    ],
+)
+def test_help_of_what_is_not_there_names_the_closest(words, message):
+    done = perf("help", *words.split())
+    assert done.exit_code == 2
+    assert message in done.output
 
 
 def test_the_version_is_that_of_a_package_where_no_commit_is_known(monkeypatch, tmp_path):

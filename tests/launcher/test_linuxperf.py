@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from perfvcs.system import linuxperf
 
 SCRIPTS = Path(sys.executable).parent
 SHOW = '#!/bin/sh\necho linux "$0" "$#" "$@"\n'
+GIT = Path(shutil.which("git") or "git").parent
 OURS = "#!{python}\nimport sys\nfrom perfvcs.cli import main\nsys.exit(main())\n"
 
 
@@ -53,6 +55,70 @@ def test_its_exit_status_is_ours(tmp_path):
 def test_help_about_a_command_of_linux_perf_is_handed_over(tmp_path):
     linux = program(tmp_path / "bin", SHOW)
     assert perf("help", "record", path=[linux.parent]).stdout.endswith("2 help record\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "version --build-options",
+        "check feature libelf",
+        "check -q feature libelf,libdw",
+        "diff",
+        "diff perf.data.old perf.data",
+        "diff -s dso",
+    ],
+)
+def test_of_commands_that_both_have_linux_perf_gets_what_only_it_knows(tmp_path, words, project):
+    project.commit()
+    linux = program(tmp_path / "bin", SHOW)
+    assert perf(*words.split(), path=[linux.parent]).stdout.endswith(f" {words}\n")
+
+
+@pytest.mark.parametrize("words", ["help", "help check", "version", "version --help", "-v"])
+def test_help_and_version_are_ours(tmp_path, words):
+    linux = program(tmp_path / "bin", SHOW)
+    done = perf(*words.split(), path=[linux.parent])
+    assert done.returncode == 0
+    assert "linux" not in done.stdout
+
+
+def test_a_branch_called_feature_is_compared_and_not_asked_about(tmp_path, project):
+    project.commit()
+    linux = program(tmp_path / "bin", SHOW)
+    project.git("branch", "feature")
+    done = perf("check", "feature", "HEAD", path=[linux.parent, GIT])
+    assert (done.returncode, done.stdout) == (10, "")
+    assert "nothing was measured" in done.stderr
+
+
+def test_without_linux_perf_a_feature_is_said_to_be_its_question(tmp_path, project):
+    project.commit()
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").symlink_to(GIT / "git")
+    done = perf("check", "feature", "libelf", path=[tmp_path / "bin"])
+    assert done.returncode == 2
+    assert "`check feature` belongs to Linux perf" in done.stderr
+
+
+@pytest.mark.parametrize("words", ["HEAD~1 HEAD", "HEAD~1..HEAD", "main"])
+@pytest.mark.parametrize("name", ["perf", "perfvcs"])
+def test_revisions_are_compared_with_check_and_not_with_diff(tmp_path, project, words, name):
+    project.commit()
+    project.commit()
+    linux = program(tmp_path / "bin", SHOW)
+    done = perf("diff", *words.split(), path=[linux.parent, GIT], name=name)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "perf: `perf diff` of Linux perf compares recordings: compare revisions with `perf check"
+        f" {words}`\n"
+    )
+
+
+def test_a_file_that_is_called_like_a_revision_is_a_recording(tmp_path, project):
+    project.commit()
+    project.write("main", "a recording")
+    linux = program(tmp_path / "bin", SHOW)
+    assert perf("diff", "main", path=[linux.parent, GIT]).stdout.endswith("2 diff main\n")
 
 
 def test_a_folder_is_changed_first(tmp_path):
@@ -142,7 +208,7 @@ def test_no_command_of_ours_is_named_like_one_of_linux_perf():
 
 @pytest.mark.needs("/usr/bin/perf")
 def test_the_real_linux_perf_answers():
-    done = perf("version", path=[Path("/usr/bin")])
+    done = perf("version", "--build-options", path=[Path("/usr/bin")])
     assert done.stdout.startswith("perf version")
 
 
@@ -151,7 +217,7 @@ def test_every_command_of_the_real_linux_perf_is_known():
     listed = subprocess.run(
         ["/usr/bin/perf", "--list-cmds"], capture_output=True, text=True, check=True
     ).stdout
-    assert set(listed.split()) - {"help", "check"} <= linuxperf.COMMANDS
+    assert set(listed.split()) - {"help", "check", "version"} <= linuxperf.COMMANDS
 
 
 def test_started_as_a_module_of_python_it_still_finds_linux_perf(tmp_path):
