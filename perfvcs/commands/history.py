@@ -67,7 +67,7 @@ def command(
     repository = Repository.find()
     overview = overview_of(repository, names, metric=metric, detector=detector)
     if as_json:
-        from perfvcs.reports.history import json
+        from perfvcs.reports.historydocument import json
 
         listed = overview.of_newest(None if everything else number)
         echo(json(overview, listed, meanwhile(repository, listed)))

@@ -165,14 +165,10 @@ def judged(
     courses: Mapping[int, Course],
     commits: Sequence[str],
     verdicts: Verdicts,
-    *,
-    compute: bool = True,
     detector: Detector = BY_SERIES,
 ) -> dict[int, JudgedLine]:
     """The judgement of each line that is long enough, or has evidence; ``commits`` are those along
     which its course was read.
-
-    Without ``compute`` only those that are known already.
     """
     chosen = {number: course for number, course in courses.items() if len(course.levels) > 1}
     in_turns = _in_turns(lines, chosen, commits, verdicts)
@@ -189,7 +185,7 @@ def judged(
     ]
     asked = dict(zip(chosen, given, strict=True))
     judgements = repository.index.findings.judged(
-        [asked[number] for number in long], compute=compute, detector=detector
+        [asked[number] for number in long], detector=detector
     )
     return {
         number: _described(
@@ -201,7 +197,6 @@ def judged(
             is_newest=chosen[number].places[-1] == newest[lines[number].environment.fingerprint],
         )
         for number, judgement in zip(long, judgements, strict=True)
-        if judgement is not None
     }
 
 

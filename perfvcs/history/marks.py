@@ -1,49 +1,61 @@
-"""The steps of a history that are already known, for listings that must be fast: nothing is
-computed.
-"""
+"""The lasting changes along a history for listings, which must be fast: those of `perf history`."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.errors import UsageError
 from perfvcs.history.judging import judged
 from perfvcs.history.verdict import Verdicts
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from perfvcs.history.finding import Finding
     from perfvcs.repository import Repository
 
 
 MOST_READ_LEVELS = 20_000  # levels that are read for it
+MOST_COMPARED = 50  # pairs of commits that are compared for it, which takes about a second
 
 
-def marks(repository: Repository, revision: str) -> dict[str, list[Finding]]:
-    """The steps and drifts along the first parents of a revision by commit, as far as a command
-    has looked for them; the largest first.
+class Marks(NamedTuple):
+    """The steps and drifts by commit, the largest first; not ``complete`` where there are too many
+    values or comparisons to be judged in passing.
+    """
 
-    Nothing where the history has too many values to be read in passing.
+    findings: Mapping[str, Sequence[Finding]]
+    complete: bool = True
+
+
+def marks(repository: Repository, revision: str) -> Marks:
+    """The steps and drifts along the first parents of a revision; those that are not known yet are
+    computed.
     """
     if repository.index.most_levels() > MOST_READ_LEVELS:
-        return {}
+        return Marks({}, complete=False)
     try:
         return repository.index.consistent(lambda: _marks(repository, revision))
     except UsageError:  # perf.toml or perf-accepted.toml cannot be read: who judges by them says so
-        return {}
+        return Marks({})
 
 
-def _marks(repository: Repository, revision: str) -> dict[str, list[Finding]]:
+def _marks(repository: Repository, revision: str) -> Marks:
     commits = list(repository.with_profiles(repository.project.walk(revision, straight=True)))[::-1]
     lines = repository.index.lines()
     courses = repository.index.courses(lines, commits)
+    verdicts = Verdicts(repository, most=MOST_COMPARED)
+    judgements = judged(repository, lines, courses, commits, verdicts)
+    if verdicts.left_out:
+        return Marks({}, complete=False)
     findings_by_commit: dict[str, list[Finding]] = defaultdict(list)
-    for judgement in judged(
-        repository, lines, courses, commits, Verdicts(repository, compute=False), compute=False
-    ).values():
+    for judgement in judgements.values():
         for finding in judgement.findings:
             findings_by_commit[finding.commit].append(finding)
-    return {
-        commit: sorted(findings, key=lambda finding: -abs(finding.effect))
-        for commit, findings in findings_by_commit.items()
-    }
+    return Marks(
+        {
+            commit: sorted(findings, key=lambda finding: -abs(finding.effect))
+            for commit, findings in findings_by_commit.items()
+        }
+    )

@@ -15,6 +15,7 @@ from perfvcs.errors import UsageError, nearest
 from perfvcs.git.project import UnknownRevision
 from perfvcs.history.finding import line_called, title
 from perfvcs.history.judging import SHORTEST_BY, judged, successions
+from perfvcs.history.unlisted import Unlisted, unlisted
 from perfvcs.history.verdict import Verdicts
 from perfvcs.statistics.changepoints.steps import BY_SERIES
 from perfvcs.text.words import meant
@@ -56,7 +57,8 @@ class Overview(msgspec.Struct, frozen=True):
     ``commits`` were analysed, from the first to the last of ``ends`` (full ids, empty without any);
     ``short`` names the benchmarks and metrics with fewer than ``shortest`` commits of which nothing
     was settled in turns, ``unusable`` counts values without a logarithm that were left out,
-    ``aside`` measured commits on branches that were merged.
+    ``aside`` measured commits on branches that were merged. ``unlisted`` are degradations that
+    `perf check` has reported, and that are not among the findings.
     """
 
     findings: Sequence[Finding]
@@ -73,6 +75,7 @@ class Overview(msgspec.Struct, frozen=True):
     cuts: Sequence[SeriesBreak]
     unusable: int
     aside: int
+    unlisted: Sequence[Unlisted]
 
     def of_newest(self, commits: int | None) -> Sequence[Finding]:
         """The findings of the newest commits that have any; of all for None."""
@@ -159,6 +162,7 @@ def _overview(
         _cuts(lines, courses, commits),
         sum(course.unusable for course in courses.values()),
         aside,
+        unlisted(repository, commits, lines, courses, judgements, shortest),
     )
 
 

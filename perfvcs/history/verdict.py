@@ -137,8 +137,9 @@ class Verdicts:
     """The verdicts on pairs of commits, each as `perf check BEFORE AFTER` gives it from what is
     stored, by the rules of the earlier one.
 
-    Without ``compute`` only those that are known already. ``along``: all ancestors with profiles of
-    any commit asked about are among these commits, oldest first, which saves looking.
+    At most so many that are not known yet are computed at once (None: all of them); of more, none
+    is, and ``left_out`` counts them. ``along``: all ancestors with profiles of any commit asked
+    about are among these commits, oldest first, which saves looking.
     """
 
     def __init__(
@@ -147,12 +148,13 @@ class Verdicts:
         along: Sequence[str] = (),
         *,
         delta: float | None = None,
-        compute: bool = True,
+        most: int | None = None,
     ) -> None:
         self._repository = repository
         self._along = along
         self._delta = delta
-        self._compute = compute
+        self._most = most
+        self.left_out = 0
         self._marks: dict[str, int] = {}
         self._windows: dict[str, list[str]] = {}
         self._found: dict[CommitPair, PairVerdicts] = {}
@@ -178,7 +180,9 @@ class Verdicts:
         keys = {pair: key_of(*self._basis(pair)) for pair in asked}
         remembered = self._repository.index.findings
         verdicts_by_key = remembered.recall(list(keys.values()), list[Verdict])
-        new = [pair for pair in asked if keys[pair] not in verdicts_by_key] if self._compute else []
+        new = [pair for pair in asked if keys[pair] not in verdicts_by_key]
+        if self._most is not None and len(new) > self._most:
+            self.left_out, new = self.left_out + len(new), []
         reader = _Reader(self._repository)
         for start in range(0, len(new), PAIRS_AT_ONCE):
             computed_pairs = self._computed(new[start : start + PAIRS_AT_ONCE], reader)

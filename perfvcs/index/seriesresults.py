@@ -74,19 +74,19 @@ class Findings:
         self._database = Database(path, FINDINGS_SCHEMA, FINDINGS_VERSION)
 
     def judged(
-        self, series: Sequence[Given], *, compute: bool = True, detector: Detector = steps.BY_SERIES
-    ) -> list[Found | None]:
+        self, series: Sequence[Given], *, detector: Detector = steps.BY_SERIES
+    ) -> list[Found]:
         """The judgement of each series; only those that are not known yet are computed, and then
-        kept. None without ``compute``.
+        kept.
         """
         keys = [_key(course, detector) for course in series]
         stored = self.recall(keys, Found)
         new = {key: course for key, course in zip(keys, series, strict=True) if key not in stored}
-        if new and compute:
+        if new:
             computed = _computed(new, detector)
             self.keep(computed)
             stored |= computed
-        return [stored.get(key) for key in keys]
+        return [stored[key] for key in keys]
 
     def recall(self, keys: Sequence[str], kind: type[Kind]) -> dict[str, Kind]:
         """The results stored under these keys; entries that cannot be read as a ``kind`` are left

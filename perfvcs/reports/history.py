@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.history import finding
-from perfvcs.history.finding import SeriesFields, title
+from perfvcs.history.finding import title
 from perfvcs.reports.plainlines import (
     BENCHMARK_WIDTH,
     STEP_METRIC_WIDTH,
@@ -25,12 +25,12 @@ from perfvcs.reports.plainlines import (
     together,
 )
 from perfvcs.text.characters import COLUMNS, shorten
-from perfvcs.text.document import filled, json_text
+from perfvcs.text.quantity import percent
 from perfvcs.text.words import apart, counted, metric_name
 
 if TYPE_CHECKING:
-    from perfvcs.history.finding import Direction, Finding, FindingWord
-    from perfvcs.history.overview import Overview, SeriesBreak, ShortSeries
+    from perfvcs.history.finding import FindingWord
+    from perfvcs.history.overview import Overview
     from perfvcs.index.lines import Line
 
 EMPTY: Mapping[int, Sequence[str]] = {}
@@ -43,115 +43,6 @@ MOST_LISTED_REMARKS = 2
 MOST_NAMES = 5  # listed before the rest is only counted
 REASON_CHARACTERS = 400  # of a note
 LISTED_VERDICTS: tuple[FindingWord, ...] = ("degradation", "improvement", "drift")
-
-
-class FindingRow(SeriesFields, frozen=True, kw_only=True):
-    """A finding with its commit; ``sizes`` are those of a curve, ``host`` says what changed on
-    hosts meanwhile.
-    """
-
-    word: FindingWord
-    direction: Direction
-    commit: str
-    author: str
-    when: str
-    title: str
-    first: str
-    last: str
-    commits: int
-    effect: float
-    low: float | None
-    high: float | None
-    confidence: float = 0.99
-    before: float
-    after: float
-    sizes: tuple[float, float] | None = None
-    p: float | None
-    detectors: tuple[str, ...]
-    contradiction: str
-    host: Sequence[str]
-
-
-class NewestRow(SeriesFields, frozen=True):
-    """The newest value of a series, which is unusual."""
-
-    word: str
-    commit: str
-    since: str
-    effect: float
-    value: float
-    expected: float
-    low: float
-    high: float
-    chance: float
-    support: int
-
-
-class SwitchingRow(SeriesFields, frozen=True):
-    """A series that moves back and forth."""
-
-    first: str
-    last: str
-    levels: tuple[float, ...]
-    shares: tuple[float, ...]
-    moves: int
-
-
-class NoisierRow(SeriesFields, frozen=True):
-    """A series whose spread changed."""
-
-    commit: str
-    before: float
-    after: float
-    p: float
-
-
-class HistoryDocument(msgspec.Struct, frozen=True):
-    """What `perf history --json` prints; ``series`` and ``commits`` were analysed."""
-
-    findings: list[FindingRow]
-    newest: list[NewestRow]
-    switching: list[SwitchingRow]
-    noisier: list[NoisierRow]
-    series: int
-    commits: int
-    cuts: Sequence[SeriesBreak]
-    short: Sequence[ShortSeries]
-    unusable: int
-    aside: int
-
-
-def json(
-    overview: Overview, findings: Sequence[Finding], hosts: Mapping[int, Sequence[str]]
-) -> str:
-    """Some findings of an overview, and everything else in it, as one JSON object; ``hosts`` as in
-    ``reports.history.lines``.
-    """
-    return json_text(
-        filled(
-            HistoryDocument,
-            overview,
-            findings=[
-                filled(
-                    FindingRow,
-                    row.curve,  # what a verdict says of a curve comes before the series' levels
-                    row,
-                    overview.details[row.commit],
-                    SeriesFields.of(row.line),
-                    host=hosts.get(id(row), []),
-                )
-                for row in findings
-            ],
-            newest=[filled(NewestRow, row, SeriesFields.of(row.line)) for row in overview.newest],
-            switching=[
-                filled(SwitchingRow, row, SeriesFields.of(row.line)) for row in overview.switching
-            ],
-            noisier=[
-                filled(NoisierRow, row, SeriesFields.of(row.line)) for row in overview.noisier
-            ],
-            series=overview.lines,
-        )
-    )
 
 
 class Remark(msgspec.Struct, frozen=True):
@@ -373,6 +264,16 @@ def _ending(overview: Overview, *, everything: bool) -> Iterator[str]:
         if overview.commits > 1:
             first, last = (commit[:10] for commit in overview.ends)
             yield f"Next: perf check {first}..{last} compares each with the one before."
+    for row in overview.unlisted[:most]:
+        pair = f"{row.baseline[:10]} {row.target[:10]}"
+        effect = "" if row.effect is None else f" {percent(row.effect)}"
+        yield from _note(
+            f"not listed, though perf check {pair} finds {row.benchmark}, {metric_name(row.metric)}"
+            f"{effect}: {row.reason}"
+        )
+    if len(overview.unlisted) > len(overview.unlisted[:most]):
+        others = counted(len(overview.unlisted[most:]), "other degradation")
+        yield from _note(f"and {others} that perf check finds: perf history --all")
     if overview.unusable:
         yield from _note(
             f"left out: {counted(overview.unusable, 'value')} with a zero, negative or infinite"

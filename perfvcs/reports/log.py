@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.text.characters import COLUMNS, shorten, sparkline
+from perfvcs.text.characters import COLUMNS, columns, padded, shorten, sparkline
 from perfvcs.text.document import filled, json_text
 from perfvcs.text.quantity import change, quantity
 from perfvcs.text.words import ambiguous, apart, counted, metric_name, metric_rank, named, tallied
@@ -22,13 +22,15 @@ if TYPE_CHECKING:
     from perfvcs.index.verdicts import LastVerdict
     from perfvcs.profile import Environment
     from perfvcs.profile.summary import Measured, Summary
+    from perfvcs.reports.plainlines import StepOverSizes
     from perfvcs.repository import Repository
 
 TREND_METRICS = ("wall", "cpu", "duration")  # whose trend is drawn
 FIRST_COLLECTOR = "time"  # the collector whose trends come first
 TRENDS = 12  # benchmarks drawn before the rest is only counted
 SPARKLINE_POINTS = 24  # points of a sparkline
-NAME, PLACE = 28, 12  # characters of a benchmark, and of its environment
+# characters of a benchmark, of its environment, and of a metric
+NAME, PLACE, METRIC = 28, 12, 16
 MOST_MARKS = 3  # lasting changes of a commit
 
 
@@ -47,13 +49,12 @@ class MetricTrend(msgspec.Struct, frozen=True):
         """The last value there is."""
         return next(value for value in reversed(self.values) if value is not None)
 
-    def line(self, name: str, width: int) -> str:
-        """Name, metric, newest value, sparkline."""
-        name = f"{name:{width}}  {metric_name(self.metric):9}"
-        return (
-            f"{name}  {quantity(self.newest, self.unit):>10} "
-            f" {sparkline(self.values, width=SPARKLINE_POINTS)}"
-        )
+    @property
+    def cells(self) -> tuple[str, str, str]:
+        """Metric, newest value, and sparkline."""
+        metric = shorten(metric_name(self.metric), METRIC)
+        drawn = sparkline(self.values, width=SPARKLINE_POINTS)
+        return metric, quantity(self.newest, self.unit), drawn
 
 
 class StepRow(msgspec.Struct, frozen=True):
@@ -94,15 +95,16 @@ class TrendRow(msgspec.Struct, frozen=True):
 
 
 class LogDocument(msgspec.Struct, frozen=True):
-    """What `perf log --json` prints."""
+    """What `perf log --json` prints; ``known``: whether the commits' steps are, as in ``Log``."""
 
     commits: list[CommitRow]
     trends: list[TrendRow]
+    known: bool
 
 
 class Log(msgspec.Struct, frozen=True):
     """Commits, newest first, with the number of their profiles, their last verdict, and the lasting
-    changes that are laid to them.
+    changes that are laid to them, if those are ``known`` without much computing.
     """
 
     commits: Sequence[Commit]
@@ -110,6 +112,7 @@ class Log(msgspec.Struct, frozen=True):
     verdicts: dict[str, LastVerdict]
     trends: Sequence[MetricTrend]
     marks: Mapping[str, Sequence[Finding]]
+    known: bool = True
 
     def lines(self) -> Iterator[str]:
         """The listing for a terminal of 80 columns."""
@@ -124,21 +127,21 @@ class Log(msgspec.Struct, frozen=True):
             )
             if verdict := self.verdicts.get(commit.id):
                 yield f"            {described(verdict)}"
-            steps = self.marks.get(commit.id, ())
+            steps = _together(self.marks.get(commit.id, ()))
             yield from (
-                f"            {_marked(finding, places.get(id(finding), ''))}"
-                for finding in steps[:MOST_MARKS]
+                f"            {_marked(step, places.get(id(step.finding), ''))}"
+                for step in steps[:MOST_MARKS]
             )
             if len(steps) > MOST_MARKS:
                 yield (
                     f"            and {len(steps) - MOST_MARKS} more lasting changes: perf history"
                 )
+        if self.commits and not self.known:
+            yield "too much is measured to look for lasting changes here: perf history"
         if self.trends:
             yield ""
             drawn = self.trends[:TRENDS]
-            names = _named(drawn)
-            width = max(map(len, names))
-            yield from (trend.line(name, width) for trend, name in zip(drawn, names, strict=True))
+            yield from _aligned(_named(drawn), [trend.cells for trend in drawn])
             if len(self.trends) > TRENDS:
                 yield f"and {len(self.trends) - TRENDS} more: perf show HEAD"
         if not self.commits:
@@ -161,7 +164,16 @@ class Log(msgspec.Struct, frozen=True):
             filled(TrendRow, trend, job=trend.label, environment=trend.environment.fingerprint)
             for trend in self.trends
         ]
-        return json_text(LogDocument(rows, trends))
+        return json_text(LogDocument(rows, trends, self.known))
+
+
+def _aligned(names: Sequence[str], cells: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+    """Rows of a name, a metric, a number and a picture, each column as wide as its widest cell."""
+    width = max(map(columns, names))
+    metrics, numbers = (max(columns(row[place]) for row in cells) for place in (0, 1))
+    for name, (metric, number, drawn) in zip(names, cells, strict=True):
+        before = " " * (numbers - columns(number))
+        yield f"{padded(name, width)}  {padded(metric, metrics)}  {before}{number}  {drawn}"
 
 
 def _named(trends: Sequence[MetricTrend]) -> list[str]:
@@ -205,17 +217,19 @@ def log_of(repository: Repository, revision: str, number: int, *, everything: bo
     """The newest ``number`` commits of a revision or range that have profiles, or of all with
     ``everything``.
     """
-    from perfvcs.history.marks import marks
+    from perfvcs.history.marks import Marks, marks
 
     walk = repository.project.walk(revision)
     ids = list(islice(walk if everything else repository.with_profiles(walk), number))
     details = repository.project.describe(ids)
+    changes = marks(repository, revision) if ".." not in revision else Marks({})
     return Log(
         [details[commit] for commit in ids if commit in details],
         repository.index.counts(ids),
         repository.index.verdicts(ids),
         trends(repository, ids),
-        marks(repository, revision) if ".." not in revision else {},
+        changes.findings,
+        changes.complete,
     )
 
 
@@ -237,20 +251,26 @@ def _places(findings: Sequence[Finding]) -> dict[int, str]:
     return {id(step): called[step.line.environment.fingerprint] for step in listed}
 
 
-def _marked(finding: Finding, environment: str = "") -> str:
+def _together(findings: Sequence[Finding]) -> list[StepOverSizes]:
+    """The changes as `perf history` lists and counts them."""
+    if not findings:
+        return []
+    from perfvcs.reports.plainlines import together
+
+    return together(findings)
+
+
+def _marked(step: StepOverSizes, environment: str = "") -> str:
     """``lasting degradation +9.8 % [+9.1, +10.5]  sort, wall time``, and in which environment where
     that has to be said.
     """
-    from perfvcs.history.finding import title
-
+    finding = step.finding
     word = finding.word if finding.drift else f"lasting {finding.word}"
     denied = ", contradicted" if finding.contradiction else ""
     text = f"{word} {change(finding.effect, finding.low, finding.high)}{denied}  "
     where = f" (in {shorten(environment, PLACE)})" if environment else ""
     room = max(12, COLUMNS - 12 - len(text) - len(where))
-    return (
-        text + shorten(f"{title(finding.line)}, {metric_name(finding.line.metric)}", room) + where
-    )
+    return text + shorten(f"{step.title}, {metric_name(finding.line.metric)}", room) + where
 
 
 def _step(finding: Finding) -> StepRow:

@@ -72,7 +72,7 @@ def test_the_log_of_nothing_says_what_to_do(project: Project, perf: Perf) -> Non
     project.commit()
     perf("init")
     assert "perf collect" in perf("log").out
-    assert json.loads(perf("log", "--json").out) == {"commits": [], "trends": []}
+    assert json.loads(perf("log", "--json").out) == {"commits": [], "trends": [], "known": True}
 
 
 def test_the_log_as_json(project: Project, perf: Perf) -> None:

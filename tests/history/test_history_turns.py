@@ -511,24 +511,112 @@ def test_a_metric_that_changes_its_direction_begins_anew(commits: list[str], per
 # -- what is known is displayed --------------------------------------------------------------------
 
 
-def test_the_log_marks_the_steps_that_are_known_and_computes_none(
-    commits: list[str], perf: Perf
-) -> None:
+def test_the_log_marks_the_steps_of_the_history(commits: list[str], perf: Perf) -> None:
     store(*in_turns(commits[:3], [1.0, 1.2, 1.2]))
-    assert "lasting" not in perf("log").out
-    (step,) = walls(perf)
     lines = perf("log").out.splitlines()
     (mark,) = [
         line for line in lines if "lasting degradation" in line and line.endswith("sort, wall time")
     ]
     assert lines[[line[:10] for line in lines].index(commits[1][:10]) + 1 :][:2].count(mark) == 1
     assert all(len(line) <= 80 for line in lines)
-    rows = {row["commit"]: row["steps"] for row in json.loads(perf("log", "--json").out)["commits"]}
+    document = json.loads(perf("log", "--json").out)
+    rows = {row["commit"]: row["steps"] for row in document["commits"]}
     (row,) = [row for row in rows[commits[1]] if row["metric"] == "wall"]
+    (step,) = walls(perf)
+    assert document["known"]
     assert (row["word"], row["effect"]) == ("degradation", step["effect"])
     assert rows[commits[0]] == rows[commits[2]] == []
+    assert perf("log").out.splitlines() == lines  # whether or not `perf history` has looked
     Path("perf.toml").write_text("check_rules = 7\n[[check]]\n")
     assert "lasting" not in perf("log").out
+
+
+def test_the_log_counts_what_the_history_counts(commits: list[str], perf: Perf) -> None:
+    """A curve that rose is one degradation, at however many sizes."""
+    store(*curves(commits[:2], [10.0, 20.0]), *in_turns(commits[:2], [1.0, 1.3], seed=6))
+    listed = [line for line in perf("log").out.splitlines() if "lasting degradation" in line]
+    counted = re.search(r"examined: (\d+) degradations?$", perf("history").out.splitlines()[0])
+    assert counted and int(counted[1]) == len(listed) == 3
+
+
+@pytest.mark.parametrize("limit", ["MOST_COMPARED", "MOST_READ_LEVELS"])
+def test_where_too_much_would_be_computed_the_log_says_so(
+    commits: list[str], perf: Perf, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    monkeypatch.setattr(f"perfvcs.history.marks.{limit}", 0)
+    store(*in_turns(commits[:3], [1.0, 1.2, 1.2]))
+    out = perf("log").out
+    assert "too much is measured to look for lasting changes here: perf history\n" in out
+    assert "lasting degradation" not in out
+    assert not json.loads(perf("log", "--json").out)["known"]
+
+
+# -- what `perf check` has said, and the history does not list --------------------------------------
+
+
+def unlisted(perf: Perf) -> list[tuple[str, str, str]]:
+    """Metric, target and reason of what is not listed."""
+    rows = printed(perf)["unlisted"]
+    assert perf("history").out.count("note: not listed, though perf check") == min(len(rows), 2)
+    return [(row["metric"], row["target"], row["reason"]) for row in rows]
+
+
+def exact(commits: Sequence[str], counts: Sequence[float]) -> list[Profile]:
+    """A session per commit of a metric that repeats exactly."""
+    return [
+        structs.replace(
+            profile,
+            metrics={"calls": Metric("", kind="deterministic")},
+            resources=replace(profile.resources, metrics={"calls": [count] * 10}),
+        )
+        for profile, count in zip(apart(commits, [1.0] * len(commits)), counts, strict=True)
+    ]
+
+
+def test_a_history_says_that_a_series_is_too_short_for_what_check_found(
+    commits: list[str], perf: Perf
+) -> None:
+    store(*exact(commits[:4], [100, 100, 100, 120]))
+    perf("check", commits[2], commits[3], code=3)
+    assert unlisted(perf) == [("calls", commits[3], "measured on 4 commits, 6 are needed")]
+    said = " ".join(perf("history").out.split())
+    assert (
+        f"note: not listed, though perf check {commits[2][:10]} {commits[3][:10]} finds sort, calls"
+        " +20.0 %: measured on 4 commits, 6 are needed" in said
+    )
+
+
+def test_a_history_says_that_too_few_commits_follow_what_check_found(
+    commits: list[str], perf: Perf
+) -> None:
+    store(*exact(commits[:10], [*[100, 101] * 4, 100, 130]))
+    perf("check", commits[8], commits[9], code=3)
+    assert unlisted(perf) == [("calls", commits[9], "measured on 1 commit after it, 3 are needed")]
+
+
+def test_a_history_says_that_a_change_which_check_found_did_not_last(
+    commits: list[str], perf: Perf
+) -> None:
+    store(*exact(commits[:12], [100, 101, 100, 101, 100, 130, 100, 101, 100, 101, 100, 101]))
+    perf("check", commits[4], commits[5], code=3)
+    assert unlisted(perf) == [
+        ("calls", commits[5], "the whole series shows no lasting change there")
+    ]
+
+
+def test_what_the_history_lists_is_not_called_unlisted(commits: list[str], perf: Perf) -> None:
+    store(*in_turns(commits[:3], [1.0, 1.2, 1.2]))
+    perf("check", commits[0], commits[1], code=3)
+    perf("check", commits[0], commits[2], code=3)
+    assert unlisted(perf) == []
+
+
+def test_what_was_accepted_is_not_called_unlisted(commits: list[str], perf: Perf) -> None:
+    store(*exact(commits[:4], [100, 100, 100, 120]))
+    perf("check", commits[2], commits[3], code=3)
+    perf("accept", "sort:calls", "--reason", "a feature")
+    perf("check", commits[2], commits[3])
+    assert unlisted(perf) == []
 
 
 def test_switching_and_a_changed_spread_are_reported_in_words() -> None:

@@ -1,0 +1,128 @@
+"""Why a history does not list a degradation that `perf check` has reported along it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from perfvcs.check.acceptance import is_open
+from perfvcs.check.markdown import decode
+from perfvcs.check.text import benchmark
+from perfvcs.history.judging import FEWEST_A_SIDE, JudgedLine
+from perfvcs.profile.validity import Malformed
+from perfvcs.text.words import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from perfvcs.check.change import Change
+    from perfvcs.index.lines import Course, Line
+    from perfvcs.repository import Repository
+
+MOST_REPORTS = 50  # the newest reports of `perf check` that are read
+
+
+class Unlisted(msgspec.Struct, frozen=True):
+    """A degradation of a report on two commits, and the ``reason`` why the history has no step
+    there.
+    """
+
+    benchmark: str
+    metric: str
+    effect: float | None
+    baseline: str
+    target: str
+    reason: str
+
+
+class SeriesAlong(NamedTuple):
+    """A series along a history: its course, and its judgement where it was long enough for one."""
+
+    line: Line
+    course: Course
+    judged: JudgedLine | None
+
+    def is_of(self, change: Change) -> bool:
+        """Whether a change is one of this series; a curve's is one of each of its sizes."""
+        return (
+            (self.line.job.key, self.line.uid, self.line.metric)
+            == (change.series, change.uid, change.metric)
+            and change.size in (None, self.line.size)
+            and self.line.better == change.better
+        )
+
+    def lists(self, start: int, end: int) -> bool:
+        """Whether it has a finding that may be a commit behind the place ``start``, up to
+        ``end``.
+        """
+        places = self.course.places
+        steps = self.judged.found.judgement.steps if self.judged else ()
+        return any(
+            places[step.first] <= end and places[step.last] > start and step.effect
+            for step in steps
+        )
+
+    def reason(self, start: int, end: int, shortest: int) -> str:
+        """Why it has none there."""
+        places = list(self.course.places)
+        before = sum(place <= start for place in places)
+        after = sum(place >= end for place in places)
+        if self.judged:
+            in_turns = [
+                verdict
+                for element, verdict in self.judged.verdicts.items()
+                if start < places[element] <= end
+            ]
+            if any(verdict.changed for verdict in in_turns):
+                return "of so many pairs measured in turns, as much is expected by chance"
+            if in_turns:
+                return "its commits were measured in turns and are the same"
+        if len(places) < shortest:
+            return f"measured on {counted(len(places), 'commit')}, {shortest} are needed"
+        if min(before, after) < FEWEST_A_SIDE:
+            side = "before" if before < after else "after"
+            few = counted(min(before, after), "commit")
+            return f"measured on {few} {side} it, {FEWEST_A_SIDE} are needed"
+        return "the whole series shows no lasting change there"
+
+
+def unlisted(
+    repository: Repository,
+    commits: Sequence[str],
+    lines: Mapping[int, Line],
+    courses: Mapping[int, Course],
+    judgements: Mapping[int, JudgedLine],
+    shortest: int,
+) -> list[Unlisted]:
+    """The degradations of remembered reports on two of ``commits`` (oldest first) that no finding
+    of the judged series explains, the newest report first.
+    """
+    places = {commit: place for place, commit in enumerate(commits)}
+    all_series = [
+        SeriesAlong(lines[number], course, judgements.get(number))
+        for number, course in courses.items()
+    ]
+    rows: dict[tuple[object, ...], Unlisted] = {}
+    for baseline, target, change in _degradations(repository):
+        start, end = places.get(baseline), places.get(target)
+        if start is None or end is None or start >= end:
+            continue
+        own = [series for series in all_series if series.is_of(change)]
+        if own and not any(series.lists(start, end) for series in own):
+            name = benchmark(change)
+            reason = own[0].reason(start, end, shortest)
+            row = Unlisted(name, change.metric, change.effect, baseline, target, reason)
+            rows.setdefault((name, change.metric, target), row)
+    return list(rows.values())
+
+
+def _degradations(repository: Repository) -> Iterator[tuple[str, str, Change]]:
+    """What the remembered reports call a degradation that nobody accepted."""
+    for remembered in islice(repository.index.memory.all(), MOST_REPORTS):
+        with suppress(Malformed):
+            for change in filter(is_open, decode(remembered.report).changes):
+                yield remembered.baseline, remembered.target, change

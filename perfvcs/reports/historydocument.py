@@ -1,0 +1,127 @@
+"""What `perf history --json` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from perfvcs.history.finding import Direction, FindingWord, SeriesFields
+from perfvcs.history.overview import SeriesBreak, ShortSeries
+from perfvcs.history.unlisted import Unlisted
+from perfvcs.text.document import filled, json_text
+
+if TYPE_CHECKING:
+    from perfvcs.history.finding import Finding
+    from perfvcs.history.overview import Overview
+
+
+class FindingRow(SeriesFields, frozen=True, kw_only=True):
+    """A finding with its commit; ``sizes`` are those of a curve, ``host`` says what changed on
+    hosts meanwhile.
+    """
+
+    word: FindingWord
+    direction: Direction
+    commit: str
+    author: str
+    when: str
+    title: str
+    first: str
+    last: str
+    commits: int
+    effect: float
+    low: float | None
+    high: float | None
+    confidence: float = 0.99
+    before: float
+    after: float
+    sizes: tuple[float, float] | None = None
+    p: float | None
+    detectors: tuple[str, ...]
+    contradiction: str
+    host: Sequence[str]
+
+
+class NewestRow(SeriesFields, frozen=True):
+    """The newest value of a series, which is unusual."""
+
+    word: str
+    commit: str
+    since: str
+    effect: float
+    value: float
+    expected: float
+    low: float
+    high: float
+    chance: float
+    support: int
+
+
+class SwitchingRow(SeriesFields, frozen=True):
+    """A series that moves back and forth."""
+
+    first: str
+    last: str
+    levels: tuple[float, ...]
+    shares: tuple[float, ...]
+    moves: int
+
+
+class NoisierRow(SeriesFields, frozen=True):
+    """A series whose spread changed."""
+
+    commit: str
+    before: float
+    after: float
+    p: float
+
+
+class HistoryDocument(msgspec.Struct, frozen=True):
+    """What `perf history --json` prints; ``series`` and ``commits`` were analysed."""
+
+    findings: list[FindingRow]
+    newest: list[NewestRow]
+    switching: list[SwitchingRow]
+    noisier: list[NoisierRow]
+    series: int
+    commits: int
+    cuts: Sequence[SeriesBreak]
+    short: Sequence[ShortSeries]
+    unusable: int
+    aside: int
+    unlisted: Sequence[Unlisted]
+
+
+def json(
+    overview: Overview, findings: Sequence[Finding], hosts: Mapping[int, Sequence[str]]
+) -> str:
+    """Some findings of an overview, and everything else in it, as one JSON object; ``hosts`` as in
+    ``reports.history.lines``.
+    """
+    return json_text(
+        filled(
+            HistoryDocument,
+            overview,
+            findings=[
+                filled(
+                    FindingRow,
+                    row.curve,  # what a verdict says of a curve comes before the series' levels
+                    row,
+                    overview.details[row.commit],
+                    SeriesFields.of(row.line),
+                    host=hosts.get(id(row), []),
+                )
+                for row in findings
+            ],
+            newest=[filled(NewestRow, row, SeriesFields.of(row.line)) for row in overview.newest],
+            switching=[
+                filled(SwitchingRow, row, SeriesFields.of(row.line)) for row in overview.switching
+            ],
+            noisier=[
+                filled(NoisierRow, row, SeriesFields.of(row.line)) for row in overview.noisier
+            ],
+            series=overview.lines,
+        )
+    )
