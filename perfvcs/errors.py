@@ -8,7 +8,7 @@ import errno
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 MOST_NAMES = 20  # known names that a message lists
@@ -80,9 +80,9 @@ def disk_is_full(folder: Path) -> bool:
     return about.f_bavail * about.f_frsize < SCANT
 
 
-def nearest(wrong: str, choices: Iterable[str]) -> str:
+def nearest(wrong: str, choices: Iterable[str], shown: Callable[[str], str] | None = None) -> str:
     """The end of a message about an unknown name: the known ones that begin with it, else the
-    closest one, or all of them.
+    closest one, or all of them; ``shown`` is how a name is written.
 
     >>> nearest("tiem", ["time", "memory"]), nearest("flame", ["flamegraph", "flamediff", "flow"])
     ('; did you mean `time`?', '; did you mean `flamegraph` or `flamediff`?')
@@ -100,9 +100,7 @@ def nearest(wrong: str, choices: Iterable[str]) -> str:
         else get_close_matches(wrong[:LONGEST_NAME], likely, n=1, cutoff=0.5)
     )
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    hint = " or ".join(f"`{name}`" for name in close)
-    return (
-        f"; did you mean {hint}?"
-        if close
-        else f"; there are: {', '.join(names[:MOST_NAMES]) or 'none'}{more}"
-    )
+    if close:
+        return f"; did you mean {' or '.join(f'`{(shown or str)(name)}`' for name in close)}?"
+    listed = ", ".join(map(shown or str, names[:MOST_NAMES]))
+    return f"; there are: {listed or 'none'}{more}"

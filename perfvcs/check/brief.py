@@ -27,16 +27,8 @@ from perfvcs.check.answer import (
     sentence,
 )
 from perfvcs.check.change import ONE_SIDED
-from perfvcs.check.text import (
-    NAME_WIDTH,
-    benchmark,
-    contested,
-    ids,
-    is_whole,
-    measure,
-    remarks,
-    revision,
-)
+from perfvcs.check.text import NAME_WIDTH, benchmark, contested, ids, measure, remarks, revision
+from perfvcs.profile.naming import is_whole
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import at_sizes, percent, step
 from perfvcs.text.words import counted, metric_rank, named, plural

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from perfvcs.check.change import Change, JobMetric, Overall
 from perfvcs.check.method import PairMethod, load
 from perfvcs.check.pastsessions import EarlierSessions
-from perfvcs.check.text import is_whole
+from perfvcs.profile.naming import is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.acceptance import identity, is_committed, is_open
 from perfvcs.check.change import VERDICT_WORDS
+from perfvcs.profile.naming import labelled
 from perfvcs.text.characters import COLUMNS, printable, shorten
 from perfvcs.text.quantity import at_sizes, difference, number, step
 from perfvcs.text.quantity import change as effect
-from perfvcs.text.words import Named, ambiguous, counted, metric_name, metric_rank, tallied
+from perfvcs.text.words import ambiguous, counted, metric_name, metric_rank, tallied
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
 
     from perfvcs.check.change import Change, CounterCluster, Report, Word
-    from perfvcs.profile import Job
 
 WORD_WIDTH = 14  # the longest word
 METRIC_WIDTH = 15  # characters of a metric's name
@@ -91,33 +91,6 @@ def grouped(changes: Iterable[Change]) -> dict[str, list[Change]]:
 def benchmark(change: Change) -> str:
     """The name of what was measured; safe for a terminal."""
     return shorten(labelled(change.job, change.uid, change.size), NAME_WIDTH)
-
-
-def labelled(job: str, uid: str, size: float | None) -> str:
-    """The job's label, with the unit where that says more, and the size where the label does not
-    end in it.
-
-    >>> labelled("sort", "sort", 1e6), labelled("sort 200", "sort", 200.0)
-    ('sort [1000000]', 'sort 200')
-    >>> labelled("sort", "insert", None)
-    'sort: insert'
-    """
-    name = job if is_whole(job, uid) else f"{job}: {uid}"
-    size_text = "" if size is None else f"{size:.10g}"
-    return f"{name} [{size_text}]" if size_text and name.rpartition(" ")[2] != size_text else name
-
-
-def called(job: Job, uid: str = "", size: float | None = None) -> Named:
-    """How a benchmark can be named: by its job's name, its label, its unit, and that at a size;
-    also by its unit alone, and collector.
-    """
-    names = (job.name, job.label, labelled(job.label, uid, None), labelled(job.label, uid, size))
-    return Named(tuple(dict.fromkeys(names)), (uid, f"{job.label} ({job.collector})"))
-
-
-def is_whole(job: str, uid: str) -> bool:
-    """Whether a unit is the whole of what a job measures, by the job's label."""
-    return uid in ("", job, job.partition(" ")[0])
 
 
 def contested(changes: Iterable[Change]) -> set[tuple[str, str]]:

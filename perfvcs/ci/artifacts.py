@@ -244,12 +244,13 @@ def bundle(path: Path, check: Check) -> str:
     a sentence.
     """
     from perfvcs.exchange.delivery import write_bundle
+    from perfvcs.profile.benchmarkfilter import EVERYTHING
 
     try:
         count = write_bundle(
             check.repository,
             tuple(dict.fromkeys((check.baseline.commit, check.target.commit))),
-            (),
+            EVERYTHING,
             path,
             force=True,
         )

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.acceptance import is_open
 from perfvcs.check.answer import criteria
-from perfvcs.check.text import labelled, remarks
 from perfvcs.check.text import measure as measured
+from perfvcs.check.text import remarks
+from perfvcs.profile.naming import labelled
 from perfvcs.text.characters import shorten, visible
 from perfvcs.text.quantity import step
 from perfvcs.text.words import metric_name

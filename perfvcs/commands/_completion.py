@@ -27,11 +27,6 @@ def revisions(ctx: click.Context, parameter: click.Parameter, begun: str) -> lis
     return [f"{start}{dots}{revision}" for revision in _of(_revisions, name)]
 
 
-def sides(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
-    """What can be compared: revisions, else files."""
-    return revisions(ctx, parameter, begun) or _files(begun)
-
-
 def jobs(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:  # noqa: ARG001
     """The jobs of perf.toml."""
     return _of(_jobs, begun)
@@ -47,19 +42,19 @@ def stored_jobs(ctx: click.Context, parameter: click.Parameter, begun: str) -> l
     )
 
 
-def benchmarks(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
-    """The benchmarks that were measured, and revisions; else files."""
-    return _of(_benchmarks, begun) + revisions(ctx, parameter, begun) or _files(begun)
-
-
-def blamable(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
-    """The jobs of perf.toml, and revisions."""
-    return jobs(ctx, parameter, begun) + revisions(ctx, parameter, begun)
-
-
-def chosen(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:  # noqa: ARG001
+def benchmarks(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:  # noqa: ARG001
     """The benchmarks that were measured, and the jobs of perf.toml."""
-    return list(dict.fromkeys(_of(_benchmarks, begun) + _of(_jobs, begun)))
+    return _of(_benchmarks, begun)
+
+
+def words(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """What most commands take: revisions and benchmarks."""
+    return revisions(ctx, parameter, begun) + benchmarks(ctx, parameter, begun)
+
+
+def words_or_files(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """Revisions and benchmarks, else files."""
+    return words(ctx, parameter, begun) or _files(begun)
 
 
 def units(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:  # noqa: ARG001
@@ -164,14 +159,17 @@ def _jobs(repository: Repository) -> Iterable[str]:
 
 
 def _benchmarks(repository: Repository) -> Iterable[str]:
-    from perfvcs.history.finding import title
+    from perfvcs.check.text import NAME_WIDTH
+    from perfvcs.repository.benchmarks import benchmarks
+    from perfvcs.text.characters import shorten
 
-    yield from (job.label for job in repository.index.series())
-    yield from (title(line) for line in repository.index.lines().values())
+    known = benchmarks(repository)
+    yield from (benchmark.label for benchmark in known)
+    yield from (shorten(benchmark.title, NAME_WIDTH) for benchmark in known)
 
 
 def _degradations(repository: Repository) -> Iterable[str]:
-    from perfvcs.reports.accept import acceptable
+    from perfvcs.reports.accept import acceptable, spellings
 
     for degradation in acceptable(repository):
-        yield from (degradation.id, f"{degradation.named.names[-1]}:{degradation.change.metric}")
+        yield from spellings(degradation)

@@ -1,15 +1,13 @@
-"""Options that several commands have: jobs, hosts, products and paths."""
+"""Options that several commands have: hosts, products and paths."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-
-from perfvcs.commands._completion import jobs, stored_jobs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,11 +19,6 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 T = TypeVar("T")
-OF = {
-    "configured": ("Only this job of perf.toml; may be repeated.", jobs),
-    "measured": ("Measure only this job of perf.toml; may be repeated.", jobs),
-    "stored": ("Only profiles of this job; may be repeated.", stored_jobs),
-}
 NEEDS_SCHEDULER = "--tls-ca, --tls-cert, --tls-key and --insecure go with --scheduler"
 FILES = {"ca": "authority's certificate", "cert": "certificate", "key": "key"}
 INSECURE = "Use a scheduler at tcp:// on a network: whoever reaches it can run programs as you."
@@ -95,19 +88,6 @@ def options_as(shape: Callable[..., T]) -> Callable[[Callable[[T], None]], Calla
 def share(percent: float | None) -> float | None:
     """A number of percent as a share."""
     return None if percent is None else percent / 100
-
-
-def arguments(kind: Literal["configured", "measured", "stored"], help: str = "") -> dict[str, Any]:
-    """What click needs to know of the option, for jobs of perf.toml or of stored profiles."""
-    text, complete = OF[kind]
-    return {"multiple": True, "metavar": "NAME", "help": help or text, "shell_complete": complete}
-
-
-def job_option(
-    kind: Literal["configured", "measured", "stored"], name: str = "jobs", help: str = ""
-) -> Callable[[Any], Any]:
-    """The option as a decorator."""
-    return click.option("-j", "--job", name, **arguments(kind, help))
 
 
 def host_options(function: Callable[..., None]) -> Callable[..., None]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from perfvcs.commands._wanted import Naming
 from perfvcs.errors import PerfError
 from perfvcs.text.characters import printable
 
@@ -19,7 +20,7 @@ def echo(text: str, *, err: bool = False) -> None:
     click.echo(printable(text), err=err)  # noqa: TID251
 
 
-class Bisecting(click.Command):
+class Bisecting(Naming):
     """A command with a flag ``--bisect-codes``, under which it ends so."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -6,33 +6,24 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from perfvcs.commands import _completion as complete
-from perfvcs.commands._options import (
-    FilePath,
-    Percent,
-    host_options,
-    job_option,
-    measuring,
-    options_as,
-    share,
-)
+from perfvcs.commands._completion import words
+from perfvcs.commands._options import FilePath, Percent, host_options, measuring, options_as, share
 from perfvcs.commands._output import echo
+from perfvcs.commands._wanted import Naming, benchmark_options
 from perfvcs.text.examples import examples
 
 if TYPE_CHECKING:
     from perfvcs.hosts.tls import Scheduler
     from perfvcs.locate.bisect.bisection import Bisection
+    from perfvcs.profile.benchmarkfilter import FilterWords
     from perfvcs.repository import Repository
 
 
 class BisectOptions(NamedTuple):
     """What `perf bisect` was asked for."""
 
-    good: str
-    bad: str
-    jobs: tuple[str, ...]
-    unit: str
-    metric: str
+    words: tuple[str, ...]
+    wanted: FilterWords
     improvement: bool
     delta: float | None
     budget: str
@@ -57,26 +48,9 @@ class BisectOptions(NamedTuple):
     ("perf bisect v1.0 HEAD", "what became slower since v1.0"),
     ("perf bisect v1.0 HEAD --dry-run", "the suspects, without measuring"),
 )
-@click.command()
-@click.argument("good", default="", shell_complete=complete.revisions)
-@click.argument("bad", default="", shell_complete=complete.revisions)
-@job_option("configured")
-@click.option(
-    "-u",
-    "--unit",
-    default="",
-    metavar="NAME",
-    help="Only this unit of a job: a test, or a function.",
-    shell_complete=complete.units,
-)
-@click.option(
-    "-m",
-    "--metric",
-    default="",
-    metavar="NAME",
-    help="Only this metric.",
-    shell_complete=complete.metrics,
-)
+@click.command(cls=Naming)
+@click.argument("words", nargs=-1, metavar="[GOOD] [BAD] [BENCHMARK]", shell_complete=words)
+@benchmark_options("configured")
 @click.option("--improvement", is_flag=True, help="Find the commit that made it faster.")
 @click.option(
     "--delta",
@@ -122,26 +96,29 @@ def command(options: BisectOptions) -> None:
 
     Measures GOOD, a commit between them and BAD in turns, until one commit explains the difference.
     GOOD defaults to the commit before the newest step of `perf history`, or else to the newest
-    ancestor that is known to be faster. An interrupted search continues.
+    ancestor that is known to be faster. BENCHMARK defaults to what became slower most. An
+    interrupted search continues.
 
     Exits with 4 if the ends do not differ or several commits remain possible.
     """
     from perfvcs.jobs.config import load, seconds
     from perfvcs.locate.bisect.bisection import Asked, bisect, listed
-    from perfvcs.locate.bisect.span import TargetFilter, resolved
+    from perfvcs.locate.bisect.span import TargetFilter
     from perfvcs.measure.request import Request
     from perfvcs.profile.rules import RULES_FILE
     from perfvcs.reports.bisect import lines, suspected
     from perfvcs.reports.bisectpage import json
     from perfvcs.repository import Repository
+    from perfvcs.repository.arguments import read
 
     repository, silent = Repository.find(create=True), options.silent
     config = load(repository.project.root / RULES_FILE)
-    wanted = TargetFilter(options.jobs, options.unit, options.metric, options.improvement)
+    named = read(lambda: repository, options.words, options.wanted, way="one", runs=True)
+    good, bad = (*named.at_most(2), "", "")[:2]
     asked = Asked(
-        options.good,
-        options.bad,
-        resolved(repository, config, wanted),
+        good,
+        bad,
+        TargetFilter(named.benchmarks, options.improvement),
         seconds(options.budget, "--budget") if options.budget else None,
         share(options.delta),
         options.fresh,
@@ -155,7 +132,10 @@ def command(options: BisectOptions) -> None:
         return
     scheduler = options.scheduler
     request = Request(
-        jobs=options.jobs, seed=options.seed, wait=options.wait, scheduler=scheduler.address
+        jobs=named.benchmarks.jobs,
+        seed=options.seed,
+        wait=options.wait,
+        scheduler=scheduler.address,
     )
     with measuring(repository, config, scheduler, quiet=silent, doing="bisecting") as rig:
         search = bisect(rig, asked, request)
@@ -180,6 +160,7 @@ def _blame(repository: Repository, bisection: Bisection, *, wait: bool, silent: 
     named = bisection.outcome.decision.named if bisection.outcome else ()
     if len(named) != 1 or bisection.target is None:
         return
+    from perfvcs.locate.bisect.bisection import only
     from perfvcs.locate.blame.blames import store
     from perfvcs.locate.blame.comparison import BlameMetric
     from perfvcs.locate.blame.search import BlameRequest, blame
@@ -187,7 +168,7 @@ def _blame(repository: Repository, bisection: Bisection, *, wait: bool, silent: 
 
     a, b = bisection.span.commits[named[0] - 1], bisection.span.commits[named[0]]
     exact: BlameMetric = "bytecodes" if bisection.target.metric == "bytecodes" else "auto"
-    request = BlameRequest(a, b, bisection.target.job, exact, wait=wait)
+    request = BlameRequest(a, b, only(bisection.target), exact, wait=wait)
     with measuring(repository, quiet=silent, doing="blaming") as rig:
         blamed = blame(rig, request)
     store(repository, blamed)

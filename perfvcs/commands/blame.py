@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from perfvcs.commands._completion import blamable
+from perfvcs.commands._completion import words
 from perfvcs.commands._options import FilePath, Percent, measuring, options_as
 from perfvcs.commands._output import echo
+from perfvcs.commands._wanted import Naming, benchmark_options
 from perfvcs.text.examples import examples
 
 if TYPE_CHECKING:
     from perfvcs.locate.blame.blames import BlameWords
     from perfvcs.locate.blame.cause import Blame
     from perfvcs.locate.blame.comparison import BlameMetric
+    from perfvcs.profile.benchmarkfilter import FilterWords
     from perfvcs.repository import Repository
 
 
@@ -22,6 +24,7 @@ class BlameOptions(NamedTuple):
     """What `perf blame` was asked for."""
 
     names: tuple[str, ...]
+    wanted: FilterWords
     metric: BlameMetric
     delta: float
     budget: str
@@ -39,8 +42,9 @@ class BlameOptions(NamedTuple):
     ("perf blame HEAD~1 HEAD", "count, suspect and prove"),
     ("perf blame HEAD~1 HEAD --no-proof", "only count and suspect"),
 )
-@click.command()
-@click.argument("names", nargs=-1, metavar="[A] [B] [BENCHMARK]", shell_complete=blamable)
+@click.command(cls=Naming)
+@click.argument("names", nargs=-1, metavar="[A] [B] [BENCHMARK]", shell_complete=words)
+@benchmark_options("configured", metric=False)
 @click.option(
     "-m",
     "--metric",
@@ -98,11 +102,11 @@ def command(options: BlameOptions) -> None:
     if options.as_json and options.as_sarif:
         raise click.UsageError("--json and --sarif exclude each other")
     repository = Repository.find(create=not options.stored)
-    words = asked(repository, options.names)
+    named = asked(repository, options.names, options.wanted, runs=not options.stored)
     if options.stored:
-        blame = load(repository, *words)
+        blame = load(repository, *named)
     else:
-        blame = _measured(repository, words, options)
+        blame = _measured(repository, named, options)
         store(repository, blame)
     if options.output:
         _write(blame, options.output)
@@ -114,13 +118,13 @@ def command(options: BlameOptions) -> None:
         echo("\n".join(lines(blame, verbose=options.verbose)))
 
 
-def _measured(repository: Repository, words: BlameWords, options: BlameOptions) -> Blame:
+def _measured(repository: Repository, named: BlameWords, options: BlameOptions) -> Blame:
     """The result of measuring."""
     from perfvcs.jobs.config import seconds
     from perfvcs.locate.blame.search import BlameRequest, blame
 
     request = BlameRequest(
-        *words,
+        *named,
         options.metric,
         options.delta / 100,
         seconds(options.budget, "--budget"),

@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
-import os
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 from click.core import ParameterSource
 
-from perfvcs.commands._completion import sides
-from perfvcs.commands._options import (
-    Percent,
-    against,
-    host_options,
-    job_option,
-    measuring,
-    options_as,
-    share,
-)
+from perfvcs.commands._completion import words_or_files
+from perfvcs.commands._options import Percent, against, host_options, measuring, options_as, share
 from perfvcs.commands._output import Bisecting, echo
+from perfvcs.commands._wanted import benchmark_options
 from perfvcs.text.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from perfvcs.check.method import CheckRequest
     from perfvcs.hosts.tls import Scheduler
     from perfvcs.measure.request import Request
+    from perfvcs.profile.benchmarkfilter import FilterWords
     from perfvcs.reports.check import Check, Form
     from perfvcs.reports.neighbours import Neighbours
     from perfvcs.repository import Repository
+    from perfvcs.repository.arguments import Arguments
 
 
 class CheckOptions(NamedTuple):
     """What `perf check` was asked for."""
 
-    revisions: tuple[str, ...]
+    words: tuple[str, ...]
+    wanted: FilterWords
     measure: bool
     against: tuple[str, ...]
     gate: bool
@@ -47,7 +42,6 @@ class CheckOptions(NamedTuple):
     method: str
     select: bool
     sample: int
-    jobs: tuple[str, ...]
     bisect_codes: bool
     executions: int | None
     seed: int | None
@@ -81,7 +75,6 @@ class CheckOptions(NamedTuple):
     def measuring_options(self) -> dict[str, bool]:
         """Which of the options were given that only say how to measure."""
         return {
-            "-j": bool(self.jobs),
             "-n": self.executions is not None,
             "--seed": self.seed is not None,
             "--wait": self.wait,
@@ -94,12 +87,12 @@ class CheckOptions(NamedTuple):
 
         return CheckRequest(self.method, share(self.delta), share(self.within))
 
-    def request(self) -> Request:
-        """What is asked of the measurement."""
+    def request(self, jobs: tuple[str, ...]) -> Request:
+        """What is asked of the measurement of some jobs; none: of all."""
         from perfvcs.measure.request import Request
 
         return Request(
-            jobs=self.jobs,
+            jobs=jobs,
             executions=self.executions,
             seed=self.seed,
             wait=self.wait,
@@ -114,8 +107,12 @@ class CheckOptions(NamedTuple):
 )
 @click.command(cls=Bisecting)
 @click.argument(
-    "revisions", nargs=-1, metavar="[[BASELINE] TARGET | A..B | FILE FILE]", shell_complete=sides
+    "words",
+    nargs=-1,
+    metavar="[[BASELINE] TARGET | A..B | FILE FILE] [BENCHMARK]",
+    shell_complete=words_or_files,
 )
+@benchmark_options("measured")
 @click.option(
     "--measure", is_flag=True, help="Measure undecided benchmarks, both revisions in turns."
 )
@@ -154,10 +151,6 @@ class CheckOptions(NamedTuple):
     show_default=True,
     help="With --select: measure one in N of those anyway.",
 )
-@job_option(
-    "measured",
-    help="With --measure or --audit: measure only this job of perf.toml; may be repeated.",
-)
 @click.option(
     "--bisect-codes",
     is_flag=True,
@@ -188,47 +181,52 @@ def command(options: CheckOptions) -> None:
 
     A..B compares every measured commit from A to B with the one before it. Two files, in any format
     that `perf import` reads, are compared without a repository. With --measure, a revision that is
-    named twice is measured against itself (A/A), as with --audit.
+    named twice is measured against itself (A/A), as with --audit. With BENCHMARK, measures only its
+    job, and reports only the benchmark.
 
     Exits with 3 on a degradation that was not accepted, and with 4 if there is nothing to compare
     (with --gate: if nothing was settled).
     """
-    revisions = options.revisions
-    if files := _files(revisions):
-        _check_files(files, options)
-        return
     from perfvcs.reports.check import judge
     from perfvcs.repository import Repository
+    from perfvcs.repository.arguments import read
 
-    span = next((revision for revision in revisions if ".." in revision), None)
-    _require_sides(options, span)
+    runs = options.measures or options.audit
+    find = cache(lambda: Repository.find(create=runs))
+    asked = read(find, options.words, options.wanted, files=True, runs=runs)
+    if asked.files:
+        _check_files(asked, options)
+        return
+    span = next((revision for revision in asked.revisions if ".." in revision), None)
+    _require_sides(options, asked.revisions, span)
     if options.select and not options.measures:
         raise click.UsageError(
             "--select goes with --measure; `perf select` lists what it would leave out"
         )
     if options.audit:
-        _audit(options)
+        _audit(find(), asked, options)
         return
     _require_measuring(options)
-    repository, asked = Repository.find(create=options.measures), options.check_request()
+    repository, question = find(), options.check_request()
     judged: Check | Neighbours
     if span:
         from perfvcs.reports.neighbours import neighbours
 
-        judged = neighbours(repository, span, asked)
+        judged = neighbours(repository, span, question)
     elif options.measures:
-        judged = _measured(repository, options)
+        judged = _measured(repository, asked, options)
     else:
-        judged = judge(repository, revisions, asked)
+        judged = judge(repository, asked.revisions, question)
+    judged = judged.of(asked.benchmarks)
     if options.gate:
-        _require_trust(repository, judged.checks, asked)
+        _require_trust(repository, judged.checks, question)
     echo(judged.render(options.form, verbose=options.verbose))
     click.get_current_context().exit(judged.status(gate=options.gate, strict=options.requires_all))
 
 
-def _require_sides(options: CheckOptions, span: str | None) -> None:
+def _require_sides(options: CheckOptions, revisions: Sequence[str], span: str | None) -> None:
     """Refuse more sides than are compared."""
-    if len(options.revisions) > (2 if span is None else 1):
+    if len(revisions) > (2 if span is None else 1):
         raise click.UsageError("at most a baseline and a target can be named, or one range A..B")
     if span and options.measures:
         raise click.UsageError(
@@ -236,7 +234,7 @@ def _require_sides(options: CheckOptions, span: str | None) -> None:
             " check it"
         )
     products = options.against
-    if products and (len(products) > 1 or len(options.revisions) > 1):
+    if products and (len(products) > 1 or len(revisions) > 1):
         raise click.UsageError(
             "--against compares one revision with one product; measure several with `perf collect"
             " --against`"
@@ -257,16 +255,7 @@ def _require_measuring(options: CheckOptions) -> None:
         )
 
 
-def _files(names: tuple[str, ...]) -> list[Path]:
-    """The files that are named; what finds them is imported only where there are some."""
-    if not any(map(os.path.isfile, names)):
-        return []
-    from perfvcs.reports.files import named_files
-
-    return named_files(names)
-
-
-def _check_files(files: list[Path], options: CheckOptions) -> None:
+def _check_files(asked: Arguments, options: CheckOptions) -> None:
     """Compare two files; options that measure do not go with them."""
     from perfvcs.reports.files import check
 
@@ -276,20 +265,20 @@ def _check_files(files: list[Path], options: CheckOptions) -> None:
             "two files are compared without measuring: leave out --measure, --audit, -n and other"
             " options that measure"
         )
-    judged = check(files, options.check_request())
+    judged = check(asked.files, options.check_request(), asked.wanted)
     echo(judged.render(options.form, verbose=options.verbose))
     click.get_current_context().exit(judged.status(gate=options.gate, strict=options.requires_all))
 
 
-def _measured(repository: Repository, options: CheckOptions) -> Check:
+def _measured(repository: Repository, asked: Arguments, options: CheckOptions) -> Check:
     """The check after measuring; what that takes is imported only here."""
     from perfvcs.reports.check import measure
 
     with measuring(repository, scheduler=options.scheduler, quiet=options.form != "text") as rig:
         return measure(
             rig,
-            options.revisions,
-            options.request(),
+            asked.revisions,
+            options.request(asked.benchmarks.jobs),
             options.check_request(),
             select=options.sample if options.select else None,
         )
@@ -305,25 +294,23 @@ def _require_trust(repository: Repository, checks: Sequence[Check], asked: Check
         require(repository, last.target, changes, asked, rules)
 
 
-def _audit(options: CheckOptions) -> None:
+def _audit(repository: Repository, asked: Arguments, options: CheckOptions) -> None:
     """Measure one revision against itself, and print what all such measurements show."""
     from perfvcs.reports.audit import audit, measure
-    from perfvcs.repository import Repository
 
-    revisions = options.revisions
+    revisions = asked.revisions
     if len(revisions) > 1 or any(".." in revision for revision in revisions):
         raise click.UsageError("--audit takes one revision, which is measured against itself")
     if options.measures or options.gate or options.markdown or options.quiet:
         raise click.UsageError(
             "--audit cannot be combined with --measure, --gate, --markdown or --quiet"
         )
-    revision = revisions[0] if revisions else "HEAD"
-    repository, asked = Repository.find(create=True), options.check_request()
+    question = options.check_request()
     # hosts whose audits failed are measured, too: how else could they be trusted again
     with measuring(
         repository, scheduler=options.scheduler, quiet=options.as_json, trusting=True
     ) as rig:
-        outcome = measure(rig, revision, options.request(), asked)
-    figures = audit(repository, revision, asked)
+        outcome = measure(rig, asked.revision, options.request(asked.benchmarks.jobs), question)
+    figures = audit(repository, asked.revision, question)
     echo(figures.json() if options.as_json else "\n".join(figures.lines()))
     outcome.raise_failures()

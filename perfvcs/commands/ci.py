@@ -11,8 +11,9 @@ import click
 from click.core import ParameterSource
 
 from perfvcs.commands._completion import revisions
-from perfvcs.commands._options import FilePath, Percent, job_option, measuring, options_as, share
+from perfvcs.commands._options import FilePath, Percent, measuring, options_as, share
 from perfvcs.commands._output import echo
+from perfvcs.commands._wanted import job_option
 from perfvcs.text.examples import examples
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from perfvcs.commands._completion import revisions
-from perfvcs.commands._options import against, host_options, job_option, measuring, options_as
+from perfvcs.commands._options import against, host_options, measuring, options_as
 from perfvcs.commands._output import echo
+from perfvcs.commands._wanted import job_option
 from perfvcs.text.examples import examples
 
 if TYPE_CHECKING:

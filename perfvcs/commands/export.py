@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from perfvcs.commands._completion import revisions
-from perfvcs.commands._options import FilePath, job_option
+from perfvcs.commands._completion import words
+from perfvcs.commands._options import FilePath
 from perfvcs.commands._output import echo
+from perfvcs.commands._wanted import Naming, benchmark_options
 from perfvcs.text.examples import examples
 from perfvcs.text.words import counted
+
+if TYPE_CHECKING:
+    from perfvcs.profile.benchmarkfilter import FilterWords
 
 
 @examples(
     ("perf export HEAD -o profiles/", "a file for each profile"),
     ("perf export --table values.csv", "all values as one table"),
 )
-@click.command()
-@click.argument("names", nargs=-1, metavar="[REVISION|PROFILE]...", shell_complete=revisions)
+@click.command(cls=Naming)
+@click.argument(
+    "names", nargs=-1, metavar="[REVISION|PROFILE]... [BENCHMARK]", shell_complete=words
+)
 @click.option(
     "--format",
     "format_name",
@@ -35,7 +42,7 @@ from perfvcs.text.words import counted
     metavar="KEY=VALUE",
     help="Option of the format; may be repeated.",
 )
-@job_option("stored")
+@benchmark_options()
 @click.option(
     "-o",
     "--output",
@@ -59,9 +66,9 @@ from perfvcs.text.words import counted
 @click.option("-f", "--force", is_flag=True, help="Overwrite existing files.")
 def command(
     names: tuple[str, ...],
+    wanted: FilterWords,
     format_name: str,
     pairs: tuple[str, ...],
-    jobs: tuple[str, ...],
     output: str,
     table: Path | None,
     bundle: Path | None,
@@ -72,7 +79,8 @@ def command(
 
     Several profiles become one file each, in the folder given with -o. --table writes one row per
     value to a single file; it takes all stored profiles unless you name revisions or ranges A..B.
-    --bundle takes the profiles not pushed yet, unless you name revisions.
+    --bundle takes the profiles not pushed yet, unless you name revisions. With BENCHMARK, only its
+    rows are written; --bundle takes the profiles that have them.
     """
     if table is not None or bundle is not None:
         alone = (format_name, pairs, output) == ("perfvcs", (), "-") and (
@@ -83,23 +91,27 @@ def command(
                 "--table and --bundle name their own file and format: leave the other, --format,"
                 " --option and -o out"
             )
-        _one_file(table, bundle, names, jobs, force=force)
+        _one_file(table, bundle, names, wanted, force=force)
         return
     from perfvcs.errors import UsageError
     from perfvcs.exchange import is_folder
     from perfvcs.exchange.delivery import documents, into_file, into_folder
     from perfvcs.formats import parse_options, together
     from perfvcs.repository import Repository
+    from perfvcs.repository.arguments import read_profiles
     from perfvcs.repository.lookup import paths_of
 
     options = parse_options(format_name, pairs)
     repository = Repository.find()
+    asked = read_profiles(repository, names, wanted)
     paths = list(
         dict.fromkeys(
-            path for name in names or ("HEAD",) for path in paths_of(repository, name, jobs)
+            path
+            for name in asked.revisions or ("HEAD",)
+            for path in paths_of(repository, name, asked.benchmarks)
         )
     )
-    files = documents(repository, paths, format_name, options)
+    files = documents(repository, paths, format_name, options, asked.benchmarks)
     several = len(paths) > 1 and together(format_name) != "file"
     path = Path(output)
     if output.endswith("/") or is_folder(path) or (output != "-" and several):
@@ -123,27 +135,21 @@ def _one_file(
     table: Path | None,
     bundle: Path | None,
     names: tuple[str, ...],
-    jobs: tuple[str, ...],
+    wanted: FilterWords,
     *,
     force: bool,
 ) -> None:
+    from perfvcs.exchange.delivery import write_bundle, write_table
     from perfvcs.repository import Repository
+    from perfvcs.repository.arguments import read_profiles
 
     repository = Repository.find()
+    asked = read_profiles(repository, names, wanted)
+    chosen = repository, asked.revisions, asked.benchmarks
     if table is not None:
-        from perfvcs.exchange.delivery import write_table
-
-        echo(
-            f"wrote {counted(write_table(repository, names, jobs, table, force=force), 'value')} to"
-            f" {table}"
-        )
+        echo(f"wrote {counted(write_table(*chosen, table, force=force), 'value')} to {table}")
     if bundle is not None:
-        from perfvcs.exchange.delivery import write_bundle as bundled
-
-        echo(
-            f"wrote {counted(bundled(repository, names, jobs, bundle, force=force), 'profile')} to"
-            f" {bundle}"
-        )
+        echo(f"wrote {counted(write_bundle(*chosen, bundle, force=force), 'profile')} to {bundle}")
 
 
 def _print(document: bytes) -> None:

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perfvcs.commands._completion import benchmarks, metrics
+from perfvcs.commands._completion import words
 from perfvcs.commands._output import echo
+from perfvcs.commands._wanted import Naming, benchmark_options
 from perfvcs.text.examples import examples
 
 if TYPE_CHECKING:
+    from perfvcs.profile.benchmarkfilter import FilterWords
     from perfvcs.statistics.changepoints.steps import Detector
 
 
@@ -18,11 +20,9 @@ if TYPE_CHECKING:
     ("perf history", "all benchmarks up to HEAD"),
     ("perf history sort v1.0..HEAD", "one benchmark, a range"),
 )
-@click.command()
-@click.argument("names", nargs=-1, metavar="[BENCHMARK] [REVISION|A..B]", shell_complete=benchmarks)
-@click.option(
-    "-m", "--metric", default="", metavar="NAME", help="Only this metric.", shell_complete=metrics
-)
+@click.command(cls=Naming)
+@click.argument("names", nargs=-1, metavar="[BENCHMARK] [REVISION|A..B]", shell_complete=words)
+@benchmark_options()
 @click.option(
     "-n",
     "--number",
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     names: tuple[str, ...],
-    metric: str,
+    wanted: FilterWords,
     number: int | None,
     detector: Detector,
     *,
@@ -61,11 +61,11 @@ def command(
     from perfvcs.history.judging import meanwhile
     from perfvcs.history.overview import overview_of
     from perfvcs.repository import Repository
+    from perfvcs.repository.arguments import read
 
-    if len(names) > 2:
-        raise click.UsageError("at most a benchmark and a revision or range can be named")
     repository = Repository.find()
-    overview = overview_of(repository, names, metric=metric, detector=detector)
+    asked = read(lambda: repository, names, wanted, way="several")
+    overview = overview_of(repository, asked.revision, asked.benchmarks, detector=detector)
     if as_json:
         from perfvcs.reports.historydocument import json
 

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from perfvcs.commands._completion import revisions
+from perfvcs.commands._completion import words
 from perfvcs.commands._output import echo
+from perfvcs.commands._wanted import Naming, benchmark_options
 from perfvcs.text.examples import examples
+
+if TYPE_CHECKING:
+    from perfvcs.profile.benchmarkfilter import FilterWords
 
 
 @examples(
     ("perf log -n 5", "five commits with profiles"),
     ("perf log v1.0..HEAD --all", "all commits of a range"),
 )
-@click.command()
-@click.argument("revision", default="HEAD", metavar="[REVISION|A..B]", shell_complete=revisions)
+@click.command(cls=Naming)
+@click.argument("names", nargs=-1, metavar="[REVISION|A..B] [BENCHMARK]", shell_complete=words)
+@benchmark_options()
 @click.option(
     "-n",
     "--number",
@@ -25,10 +32,18 @@ from perfvcs.text.examples import examples
 )
 @click.option("-a", "--all", "everything", is_flag=True, help="Include commits without profiles.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(revision: str, number: int, *, everything: bool, as_json: bool) -> None:
-    """Show commits with their profiles, a sparkline per benchmark, and the last verdicts."""
+def command(
+    names: tuple[str, ...], wanted: FilterWords, number: int, *, everything: bool, as_json: bool
+) -> None:
+    """Show commits with their profiles, a sparkline per benchmark, and the last verdicts.
+
+    With BENCHMARK, shows only what is known of that.
+    """
     from perfvcs.reports.log import log_of
     from perfvcs.repository import Repository
+    from perfvcs.repository.arguments import read
 
-    log = log_of(Repository.find(), revision, number, everything=everything)
+    repository = Repository.find()
+    asked = read(lambda: repository, names, wanted)
+    log = log_of(repository, asked.revision, number, asked.benchmarks, everything=everything)
     echo(log.json() if as_json else "\n".join(log.lines()))

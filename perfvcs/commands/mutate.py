@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from perfvcs.commands._completion import revisions
-from perfvcs.commands._options import Percent, job_option, measuring, options_as
+from perfvcs.commands._completion import words
+from perfvcs.commands._options import Percent, measuring, options_as
 from perfvcs.commands._output import echo
+from perfvcs.commands._wanted import Naming, benchmark_options
 from perfvcs.text.examples import examples
+
+if TYPE_CHECKING:
+    from perfvcs.profile.benchmarkfilter import FilterWords
 
 
 class MutateOptions(NamedTuple):
     """What `perf mutate` was asked for."""
 
-    revision: str
-    jobs: tuple[str, ...]
+    words: tuple[str, ...]
+    wanted: FilterWords
     number: int
     metric: str
     delta: float
@@ -31,9 +35,9 @@ class MutateOptions(NamedTuple):
     ("perf mutate -n 5", "plant five slowdowns"),
     ("perf mutate --job sort --delta 5", "only those that one job runs"),
 )
-@click.command()
-@click.argument("revision", default="HEAD", shell_complete=revisions)
-@job_option("configured")
+@click.command(cls=Naming)
+@click.argument("words", nargs=-1, metavar="[REVISION] [BENCHMARK]", shell_complete=words)
+@benchmark_options("configured", metric=False)
 @click.option(
     "-n",
     "--number",
@@ -76,24 +80,26 @@ def command(options: MutateOptions) -> None:
     """Plant known slowdowns in Python functions and list those that the benchmarks miss.
 
     Plants one slowdown at a time, in a checkout beside the working tree, in functions that a
-    benchmark runs, costly functions first.
+    benchmark runs, costly functions first. With BENCHMARK, only its job is run.
     """
     from perfvcs.jobs.config import seconds
     from perfvcs.locate.blame.guard import GuardRequest, guard
     from perfvcs.reports.select import json, lines
     from perfvcs.repository import Repository
+    from perfvcs.repository.arguments import read
 
+    repository = Repository.find(create=True)
+    asked = read(lambda: repository, options.words, options.wanted, runs=True)
     request = GuardRequest(
-        options.revision,
+        asked.revision,
         options.number,
         options.delta / 100,
         seconds(options.budget, "--budget"),
         options.seed,
-        options.jobs,
+        asked.benchmarks.jobs,
         options.metric,
         wait=options.wait,
     )
-    repository = Repository.find(create=True)
     with measuring(repository, quiet=options.quiet or options.as_json) as rig:
         missed = guard(rig, request)
     echo(json(missed) if options.as_json else "\n".join(lines(missed)))

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from perfvcs.commands._completion import revisions
-from perfvcs.commands._options import Percent, job_option
+from perfvcs.commands._completion import words
+from perfvcs.commands._options import Percent, share
 from perfvcs.commands._output import echo
+from perfvcs.commands._wanted import Naming, benchmark_options
 from perfvcs.text.examples import examples
+
+if TYPE_CHECKING:
+    from perfvcs.profile.benchmarkfilter import FilterWords
 
 
 @examples(
     ("perf plan", "all jobs, from what is stored"),
     ("perf plan -j sort -v", "one job, with its variances"),
 )
-@click.command()
-@click.argument("revision", default="HEAD", metavar="[REVISION]", shell_complete=revisions)
-@job_option("stored")
+@click.command(cls=Naming)
+@click.argument("names", nargs=-1, metavar="[REVISION] [BENCHMARK]", shell_complete=words)
+@benchmark_options()
 @click.option(
     "--delta",
     metavar="PERCENT",
@@ -32,15 +38,24 @@ from perfvcs.text.examples import examples
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
-    revision: str, jobs: tuple[str, ...], delta: float | None, *, verbose: bool, as_json: bool
+    names: tuple[str, ...],
+    wanted: FilterWords,
+    delta: float | None,
+    *,
+    verbose: bool,
+    as_json: bool,
 ) -> None:
     """Show the smallest change that your stored measurements can detect, and how many executions
     detect 1, 2, 5 or 10 %.
 
-    Uses the newest sessions of each job on REVISION (HEAD) and its ancestors.
+    Uses the newest sessions of each job on REVISION (HEAD) and its ancestors. With BENCHMARK, shows
+    only that.
     """
     from perfvcs.reports.plan import plan
     from perfvcs.repository import Repository
+    from perfvcs.repository.arguments import read
 
-    detectable = plan(Repository.find(), revision, jobs, None if delta is None else delta / 100)
+    repository = Repository.find()
+    asked = read(lambda: repository, names, wanted)
+    detectable = plan(repository, asked.revision, asked.benchmarks, share(delta))
     echo(detectable.json() if as_json else "\n".join(detectable.lines(verbose=verbose)))

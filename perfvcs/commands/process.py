@@ -8,9 +8,10 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 
-from perfvcs.commands._completion import revisions
-from perfvcs.commands._options import FilePath, arguments
+from perfvcs.commands._completion import words_or_files
+from perfvcs.commands._options import FilePath
 from perfvcs.commands._output import echo
+from perfvcs.commands._wanted import arguments
 from perfvcs.text.examples import examples
 from perfvcs.text.words import counted
 
@@ -68,14 +69,14 @@ class Members(click.Group):
     ("perf process HEAD regression --help", "the options of a postprocessor"),
 )
 @click.group(cls=Members, invoke_without_command=True, subcommand_metavar="POSTPROCESSOR [OPTIONS]")
-@click.argument("target", metavar="REVISION|PROFILE|FILE", shell_complete=revisions)
+@click.argument("target", metavar="REVISION|PROFILE|BENCHMARK|FILE", shell_complete=words_or_files)
 @click.pass_context
 def command(ctx: click.Context, target: str) -> None:
     """Apply a postprocessor to stored profiles or to a file.
 
-    Processes all profiles of a revision, or one by its path or id; the results replace the profiles
-    in the store. `perf process HEAD regression --help` lists the options of a postprocessor;
-    perf.toml takes the same ones.
+    Processes all profiles of a revision, one by its path or id, or those of a benchmark's job at
+    HEAD; the results replace the profiles in the store. `perf process HEAD regression --help` lists
+    the options of a postprocessor; perf.toml takes the same ones.
     """
     if ctx.invoked_subcommand is None:
         from perfvcs.errors import UsageError
@@ -156,11 +157,14 @@ def _run(
         raise UsageError(f"-o is for files, and {target!r:.100} is in the store: use `perf export`")
     else:
         from perfvcs.git.project import UnknownRevision
+        from perfvcs.profile.benchmarkfilter import FilterWords
         from perfvcs.repository import Repository
+        from perfvcs.repository.arguments import read_profiles
 
         repository = Repository.find()
         try:
-            outcomes = report.process(repository, target, jobs, member, name)
+            asked = read_profiles(repository, [target], FilterWords(jobs=jobs))
+            outcomes = report.process(repository, asked.revision, asked.benchmarks, member, name)
         except UnknownRevision:
             if target.endswith(SUFFIXES):
                 raise UsageError(

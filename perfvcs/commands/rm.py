@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from perfvcs.commands._completion import revisions
-from perfvcs.commands._options import job_option
+from perfvcs.commands._completion import words
 from perfvcs.commands._output import echo
+from perfvcs.commands._wanted import Naming, behind, job_option
 from perfvcs.text.examples import examples
 
 
@@ -14,13 +14,13 @@ from perfvcs.text.examples import examples
     ("perf rm v1.0 --dry-run", "what would be removed"),
     ("perf rm HEAD -j sort", "the profiles of one job"),
 )
-@click.command()
+@click.command(cls=Naming)
 @click.argument(
     "names",
     nargs=-1,
     required=True,
-    metavar="REVISION|PROFILE|SESSION...",
-    shell_complete=revisions,
+    metavar="REVISION|PROFILE|SESSION... [BENCHMARK]",
+    shell_complete=words,
 )
 @job_option("stored", help="Only profiles of this job, by its full name; may be repeated.")
 @click.option("-n", "--dry-run", is_flag=True, help="Only show what would be removed.")
@@ -28,10 +28,13 @@ def command(names: tuple[str, ...], jobs: tuple[str, ...], *, dry_run: bool) -> 
     """Remove profiles: all profiles of a revision, or single profiles by path or id.
 
     Removed profiles stay in the store's own history. Removing an interrupted session, which `perf
-    status` names, gives up its remaining blocks and keeps its profiles.
+    status` names, gives up its remaining blocks and keeps its profiles. BENCHMARK, the full name of
+    a job, leaves those of other jobs.
     """
     from perfvcs.measure.announcement import forget, named
+    from perfvcs.profile.naming import typed
     from perfvcs.repository import Repository
+    from perfvcs.repository.arguments import read_profiles
     from perfvcs.repository.lookup import paths_of
 
     repository = Repository.find()
@@ -40,10 +43,20 @@ def command(names: tuple[str, ...], jobs: tuple[str, ...], *, dry_run: bool) -> 
     }
     if sessions and jobs:
         raise click.UsageError("-j goes with revisions: a session is given up as a whole")
-    revisions = [name for name in names if name not in sessions]
+    others = [name for name in names if name not in sessions]
+    asked = read_profiles(repository, others, behind(jobs=jobs), "whole")
+    if asked.benchmarks.units:
+        label = asked.benchmarks.labels[0]
+        raise click.UsageError(
+            f"a profile has all units of a job: `perf rm REVISION -j {typed(label)}` removes those"
+            " of the whole job"
+        )
+    if asked.benchmarks and not asked.revisions:
+        raise click.UsageError("name the revisions whose profiles to remove, too")
+    revisions = asked.revisions
     paths = list(
         dict.fromkeys(
-            path for name in revisions for path in paths_of(repository, name, jobs, whole=True)
+            path for name in revisions for path in paths_of(repository, name, asked.benchmarks)
         )
     )
     if not dry_run:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from perfvcs.commands._completion import chosen
+from perfvcs.commands._completion import benchmarks
 from perfvcs.commands._completion import revisions as complete_revisions
-from perfvcs.commands._options import job_option
 from perfvcs.commands._output import echo
+from perfvcs.commands._wanted import job_option
 from perfvcs.text.examples import examples
 
 
@@ -24,7 +24,7 @@ from perfvcs.text.examples import examples
     "--explain",
     metavar="BENCHMARK",
     help="Say why this benchmark is kept or left out.",
-    shell_complete=chosen,
+    shell_complete=benchmarks,
 )
 @click.option(
     "-v", "--verbose", is_flag=True, help="List all benchmarks, however many have the same reason."

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perfvcs.commands._completion import benchmarks
-from perfvcs.commands._options import FilePath, Percent
+from perfvcs.commands._completion import words_or_files
+from perfvcs.commands._options import FilePath, Percent, share
 from perfvcs.commands._output import echo
+from perfvcs.commands._wanted import Naming, benchmark_options
 from perfvcs.text.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from perfvcs.check.subject import Subject
+    from perfvcs.profile.benchmarkfilter import FilterWords
 
 # without one of these a browser would have no window, or take the terminal
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
@@ -28,13 +30,14 @@ NARROWEST, WIDEST = 40, 400  # columns
     ("perf show HEAD~1 HEAD -o page.html", "two revisions side by side"),
     ("perf show sort --text", "a history in the terminal"),
 )
-@click.command()
+@click.command(cls=Naming)
 @click.argument(
     "names",
     nargs=-1,
-    metavar="[REVISION [REVISION] | BENCHMARK | FILE [FILE]]",
-    shell_complete=benchmarks,
+    metavar="[REVISION [REVISION] | FILE [FILE]] [BENCHMARK]",
+    shell_complete=words_or_files,
 )
+@benchmark_options()
 @click.option(
     "-o",
     "--output",
@@ -61,6 +64,7 @@ NARROWEST, WIDEST = 40, 400  # columns
 @click.option("--no-open", is_flag=True, help="Do not open the page in a browser.")
 def command(
     names: tuple[str, ...],
+    wanted: FilterWords,
     output: Path | None,
     view: str | None,
     settings: tuple[str, ...],
@@ -70,7 +74,7 @@ def command(
     no_open: bool,
 ) -> None:
     """Draw a revision (HEAD), two revisions side by side, the history of a benchmark, or one or two
-    files of profiles.
+    files of profiles. A benchmark beside revisions or files leaves only that.
 
     The page is one HTML file that works offline. It is written to .perf/pages, or to the cache
     folder if you name files, unless -o names another file. Pictures (.png, .svg) need Chromium.
@@ -86,7 +90,7 @@ def command(
     if as_text and kind != TEXT:
         raise click.UsageError(f"--text writes {TEXT} files: leave it out, or name one with -o")
     options = _options(settings)
-    subject, place = page_of(names, delta=None if delta is None else delta / 100)
+    subject, place = page_of(names, wanted, delta=share(delta))
     if as_text and output is None:
         _tell(subject, view, options)
         return

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
+from perfvcs.commands._completion import words
 from perfvcs.commands._output import echo
+from perfvcs.commands._wanted import Naming, benchmark_options
 from perfvcs.text.examples import examples
+
+if TYPE_CHECKING:
+    from perfvcs.profile.benchmarkfilter import FilterWords
 
 
 @examples(("perf status", "in words"), ("perf status --json", "for programs"))
-@click.command()
+@click.command(cls=Naming)
+@click.argument("names", nargs=-1, metavar="[BENCHMARK]", shell_complete=words)
+@benchmark_options()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(*, as_json: bool) -> None:
-    """Show what is measured at HEAD, what is missing, and the last verdict."""
+def command(names: tuple[str, ...], wanted: FilterWords, *, as_json: bool) -> None:
+    """Show what is measured at HEAD, what is missing, and the last verdict.
+
+    With BENCHMARK, shows only what is known of that.
+    """
     from perfvcs.reports.status import status_of
     from perfvcs.repository import Repository
+    from perfvcs.repository.arguments import read
 
-    state = status_of(Repository.find())
+    repository = Repository.find()
+    asked = read(lambda: repository, names, wanted)
+    asked.at_most(0)
+    state = status_of(repository, asked.benchmarks)
     echo(state.json() if as_json else "\n".join(state.lines()))

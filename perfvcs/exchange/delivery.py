@@ -9,9 +9,11 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 
+from perfvcs.check.narrowing import only
 from perfvcs.errors import NO_SPACE, UsageError
 from perfvcs.formats import encode, encode_all, suffixes, together
-from perfvcs.repository.lookup import paths_of, series_of
+from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter
+from perfvcs.repository.lookup import paths_of
 from perfvcs.system import disk
 from perfvcs.text.characters import disarmed, shorten
 from perfvcs.text.words import counted
@@ -42,9 +44,14 @@ NEEDS_PYARROW = "tables in {} need pyarrow: pip install pyarrow; .csv and .jsonl
 
 
 def documents(
-    repository: Repository, paths: Sequence[str], format_name: str, options: Mapping[str, Any]
+    repository: Repository,
+    paths: Sequence[str],
+    format_name: str,
+    options: Mapping[str, Any],
+    benchmarks: BenchmarkFilter = EVERYTHING,
 ) -> Iterator[tuple[str, bytes]]:
-    """Name and content of the file of each profile, one in memory at a time.
+    """Name and content of the file of each profile, one in memory at a time; of some
+    ``benchmarks``, only their rows.
 
     A name is made of the profile's place in the store, ``<commit>-<collector>-<workload>-<id>``,
     which nothing foreign can shape. A format that has files for several profiles together names
@@ -52,17 +59,26 @@ def documents(
     """
     if together(format_name):
         in_order = sorted(paths)  # those of a commit follow each other
-        profiles = (
-            profile for _, profile in repository.store.read_many(in_order, at=repository.index.head)
-        )
+        profiles = (profile for _, profile in _read(repository, in_order, benchmarks))
         yield from encode_all(profiles, format_name, options)
         return
     suffix = suffixes(format_name)[0]
-    for path, profile in repository.store.read_many(paths, at=repository.index.head):
+    for path, profile in _read(repository, paths, benchmarks):
         yield (
             f"{profile.commit[:10]}-{PurePosixPath(path).stem}{suffix}",
             encode(profile, format_name, options),
         )
+
+
+def _read(
+    repository: Repository, paths: Sequence[str], benchmarks: BenchmarkFilter
+) -> Iterator[tuple[str, Profile]]:
+    """The profiles at some paths, with the rows of some benchmarks, where they have any."""
+    for path, profile in repository.store.read_many(paths, at=repository.index.head):
+        if not benchmarks:
+            yield path, profile
+        elif len((narrow := only(repository.former.profile(profile), benchmarks)).resources):
+            yield path, narrow
 
 
 def into_folder(folder: Path, files: Iterator[tuple[str, bytes]], *, force: bool) -> None:
@@ -121,7 +137,7 @@ def is_bundle(path: Path) -> bool:
 def write_bundle(
     repository: Repository,
     names: tuple[str, ...],
-    jobs: tuple[str, ...],
+    benchmarks: BenchmarkFilter,
     path: Path,
     *,
     force: bool,
@@ -136,7 +152,7 @@ def write_bundle(
 
     if path.exists() and not force:
         raise UsageError(f"{path} already exists: --force overwrites it")
-    blobs = _chosen(repository, names, jobs)
+    blobs = _chosen(repository, names, benchmarks)
     part = path.with_name(f".{path.name[:60]}.part")
     try:
         part.unlink(missing_ok=True)
@@ -158,18 +174,20 @@ def write_bundle(
 
 
 def _chosen(
-    repository: Repository, names: tuple[str, ...], jobs: tuple[str, ...]
+    repository: Repository, names: tuple[str, ...], benchmarks: BenchmarkFilter
 ) -> Mapping[str, str]:
     """The blobs of the profiles that are to be handed over, by their paths."""
     from perfvcs.exchange.sharing import unpushed
 
-    if not names and not jobs:
+    if not names and not benchmarks:
         if not (blobs := unpushed(repository)):
             raise UsageError(
                 "nothing to export: the remote has everything; name revisions to export them anyway"
             )
         return blobs
-    wanted = {path for name in names or ("HEAD",) for path in paths_of(repository, name, jobs)}
+    wanted = {
+        path for name in names or ("HEAD",) for path in paths_of(repository, name, benchmarks)
+    }
     return {
         entry.path: entry.new
         for entry in repository.store.entries(*sorted(wanted))
@@ -178,9 +196,15 @@ def _chosen(
 
 
 def write_table(
-    repository: Repository, names: Sequence[str], jobs: Sequence[str], path: Path, *, force: bool
+    repository: Repository,
+    names: Sequence[str],
+    benchmarks: BenchmarkFilter,
+    path: Path,
+    *,
+    force: bool,
 ) -> int:
-    """Write all values of the profiles that are named, else of all that are stored; how many.
+    """Write all values of some benchmarks in the profiles that are named, else in all that are
+    stored; how many.
 
     Memory holds one profile at a time.
 
@@ -193,9 +217,7 @@ def write_table(
         )
     profiles = (
         profile
-        for _, profile in repository.store.read_many(
-            _selected(repository, names, jobs), at=repository.index.head
-        )
+        for _, profile in _read(repository, _selected(repository, names, benchmarks), benchmarks)
     )
     with TemporaryFile(dir=repository.home) as file:
         count = _WRITERS[path.suffix](file, (row for profile in profiles for row in rows(profile)))
@@ -241,24 +263,28 @@ def _version(profile: Profile) -> str | None:
     return design.versions[design.version] if design.version < len(design.versions) else None
 
 
-def _selected(repository: Repository, names: Sequence[str], jobs: Sequence[str]) -> list[str]:
+def _selected(
+    repository: Repository, names: Sequence[str], benchmarks: BenchmarkFilter
+) -> list[str]:
     """The paths of the profiles, those of ranges and of the whole store by the time of their
     measurement.
     """
     if not names:
-        return _of(repository, None, jobs)
+        return _of(repository, None, benchmarks)
     paths: list[str] = []
     for name in names:
         paths += (
-            _of(repository, repository.project.range(name), jobs)
+            _of(repository, repository.project.range(name), benchmarks)
             if ".." in name
-            else paths_of(repository, name, jobs)
+            else paths_of(repository, name, benchmarks)
         )
     return list(dict.fromkeys(paths))
 
 
-def _of(repository: Repository, commits: Sequence[str] | None, jobs: Sequence[str]) -> list[str]:
-    """The profiles of one of the jobs on some commits, or on all."""
+def _of(
+    repository: Repository, commits: Sequence[str] | None, benchmarks: BenchmarkFilter
+) -> list[str]:
+    """The profiles of the jobs of some benchmarks on some commits, or on all."""
     headers = repository.index.headers(commits)
     if not headers:
         raise UsageError(
@@ -266,8 +292,8 @@ def _of(repository: Repository, commits: Sequence[str] | None, jobs: Sequence[st
             if commits
             else "nothing is stored yet: `perf collect` measures HEAD"
         )
-    keys = series_of(repository.index, jobs)
-    chosen = [header for header in headers if not jobs or header.job.key in keys]
+    jobs = ((header, header.job) for header in headers)
+    chosen = [header for header, job in jobs if benchmarks.has_job(job.label, job.collector)]
     return [
         header.path
         for header in sorted(chosen, key=lambda header: (header.collected.started, header.path))

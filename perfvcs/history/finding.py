@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from perfvcs.check.text import NAME_WIDTH, called, labelled
+from perfvcs.check.text import NAME_WIDTH
+from perfvcs.profile.naming import labelled
 from perfvcs.statistics.changepoints.steps import TURNS
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import at_sizes, change, percent, quantity, step
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from perfvcs.history.record import SeriesRecord
     from perfvcs.index.lines import Course, Line
     from perfvcs.statistics.changepoints.steps import ChangePoint
-    from perfvcs.text.words import Named
 
 
 COMMITS_AROUND = 12  # commits shown on each side of a step
@@ -210,11 +210,6 @@ def level(logarithm: float) -> float:
 def relative(difference: float) -> float | None:
     """A difference of logarithms as after/before - 1; None where it is beyond a float."""
     return expm1(difference) if isfinite(difference) and difference < LARGEST_EXPONENT else None
-
-
-def line_called(line: Line) -> Named:
-    """How a line's benchmark can be named."""
-    return called(line.job, line.uid, line.size)
 
 
 def title(line: Line) -> str:

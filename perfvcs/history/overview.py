@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from perfvcs.environment.host import names as names_of
-from perfvcs.errors import UsageError, nearest
-from perfvcs.git.project import UnknownRevision
-from perfvcs.history.finding import line_called, title
+from perfvcs.history.finding import title
 from perfvcs.history.judging import SHORTEST_BY, judged, successions
 from perfvcs.history.unlisted import Unlisted, unlisted
 from perfvcs.history.verdict import Verdicts
+from perfvcs.profile.benchmarkfilter import EVERYTHING
+from perfvcs.repository.benchmarks import has_line
 from perfvcs.statistics.changepoints.steps import BY_SERIES
-from perfvcs.text.words import meant
-from perfvcs.text.words import metric as metric_called
 
 if TYPE_CHECKING:
     from perfvcs.git.project import Commit, Fixed
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
     from perfvcs.history.judging import JudgedLine
     from perfvcs.index.lines import Course, Line
     from perfvcs.profile import Environment
+    from perfvcs.profile.benchmarkfilter import BenchmarkFilter
     from perfvcs.repository import Repository
     from perfvcs.statistics.changepoints.steps import Detector
 
@@ -91,19 +90,21 @@ class Overview(msgspec.Struct, frozen=True):
 
 def overview_of(
     repository: Repository,
-    names: Sequence[str] = (),
+    revision: str = "HEAD",
+    benchmarks: BenchmarkFilter = EVERYTHING,
     *,
-    metric: str = "",
     detector: Detector = BY_SERIES,
 ) -> Overview:
-    """The findings on all series, or on one benchmark's, along HEAD, a revision, or a range; raises
-    UsageError, UnknownRevision.
+    """The findings on all series, or on those of some benchmarks, along a revision or a range;
+    raises UnknownRevision.
 
-    ``names`` are a benchmark, a revision or range, or both in this order. The history is that of
+    The history is that of
     the first parents: on it every commit follows the one before, while commits of branches that
     went on side by side do not.
     """
-    return repository.index.consistent(lambda: _overview(repository, names, metric, detector))
+    return repository.index.consistent(
+        lambda: _overview(repository, revision, benchmarks, detector)
+    )
 
 
 class _ReadHistory(NamedTuple):
@@ -118,9 +119,9 @@ class _ReadHistory(NamedTuple):
 
 
 def _overview(
-    repository: Repository, names: Sequence[str], metric: str, detector: Detector
+    repository: Repository, named: str, benchmarks: BenchmarkFilter, detector: Detector
 ) -> Overview:
-    lines, courses, revision, commits = _read(repository, names, metric)
+    lines, courses, revision, commits = _read(repository, named, benchmarks)
     merged = repository.index.commits() - set(commits)
     aside = len(merged.intersection(repository.project.walk(revision))) if merged else 0
     whole = not aside and ".." not in str(revision)
@@ -191,51 +192,12 @@ def _is_short(course: Course, judged: JudgedLine | None, shortest: int) -> bool:
     return len(course.levels) < shortest and not in_turns
 
 
-def _read(repository: Repository, names: Sequence[str], metric: str) -> _ReadHistory:
+def _read(repository: Repository, named: str, benchmarks: BenchmarkFilter) -> _ReadHistory:
     lines = repository.index.lines()
-    numbers, named = _asked(repository, lines, names)
-    if metric:
-        numbers = _measuring(lines, numbers, metric)
+    numbers = [number for number, line in lines.items() if has_line(benchmarks, line)]
     revision = repository.project.fixed(named)
     commits = list(repository.project.walk(revision, straight=True))[::-1]
     return _ReadHistory(lines, repository.index.courses(numbers, commits), revision, commits)
-
-
-def _asked(
-    repository: Repository, lines: dict[int, Line], names: Sequence[str]
-) -> tuple[list[int], str]:
-    """Which lines, along which revision or range."""
-    everything = list(lines)
-    if not names:
-        return everything, "HEAD"
-    called = [line_called(line) for line in lines.values()]
-    revision = names[1] if len(names) > 1 else "HEAD"
-    if any(names[0] in line.names or names[0] in line.also for line in called):
-        return [everything[place] for place in meant(names[0], called)], revision
-    hint = ": nothing was measured yet"
-    if lines:
-        hint = nearest(names[0], dict.fromkeys(title(line) for line in lines.values()))
-    if len(names) == 1:
-        try:
-            repository.project.fixed(names[0])
-        except UsageError as error:
-            unknown: UsageError = UnknownRevision(f"{error}; nor is it a benchmark{hint}")
-        else:
-            return everything, names[0]
-    else:
-        unknown = UsageError(f"no benchmark is called `{names[0]}`{hint}")
-    places = meant(names[0], called, several=True)
-    if not places:
-        raise unknown
-    return [everything[place] for place in places], revision
-
-
-def _measuring(lines: dict[int, Line], numbers: Sequence[int], asked: str) -> list[int]:
-    metrics = dict.fromkeys(lines[number].metric for number in numbers)
-    wanted = metric_called(asked, metrics)
-    if not wanted:
-        raise UsageError(f"no metric is called `{asked}`{nearest(asked, metrics)}")
-    return [number for number in numbers if lines[number].metric == wanted]
 
 
 def _cuts(

@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.subject import Level, Point, Series, Step
 from perfvcs.history import commitlevels
-from perfvcs.history.finding import LARGEST_EXPONENT, line_called, remarks_of
+from perfvcs.history.finding import LARGEST_EXPONENT, remarks_of
 from perfvcs.history.judging import Allowance, judged, successions
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
-from perfvcs.text.words import counted, meant, metric_rank
+from perfvcs.repository.benchmarks import has_line
+from perfvcs.text.words import counted, metric_rank
 
 if TYPE_CHECKING:
     from perfvcs.git.project import Commit, Project
     from perfvcs.history.finding import Finding
     from perfvcs.index.lines import Line
     from perfvcs.profile import Environment
+    from perfvcs.profile.benchmarkfilter import BenchmarkFilter
     from perfvcs.repository import Repository
 
 DRAWN_COMMITS = 3000  # the newest measured ones are drawn
@@ -88,18 +90,19 @@ class Gathered:
     notes: list[str]
 
 
-def gather(repository: Repository, name: str, *, delta: float | None = None) -> Gathered:
-    """The series that a benchmark's name means, in every environment, along all ancestors of HEAD;
-    raises Ambiguous.
-    """
-    return repository.index.consistent(lambda: _gather(repository, name, delta))
+def gather(
+    repository: Repository, benchmarks: BenchmarkFilter, *, delta: float | None = None
+) -> Gathered:
+    """The series of some benchmarks, in every environment, along all ancestors of HEAD."""
+    return repository.index.consistent(lambda: _gather(repository, benchmarks, delta))
 
 
-def _gather(repository: Repository, name: str, delta: float | None) -> Gathered:
-    lines = list(repository.index.lines().items())
-    lines_called = dict(
-        lines[place] for place in meant(name, (line_called(line) for _, line in lines))
-    )
+def _gather(repository: Repository, benchmarks: BenchmarkFilter, delta: float | None) -> Gathered:
+    lines_called = {
+        number: line
+        for number, line in repository.index.lines().items()
+        if has_line(benchmarks, line)
+    }
     order = CommitOrder.of(repository.project)
     courses = repository.index.courses(lines_called, order.commits)
     chosen = sorted(

@@ -237,6 +237,11 @@ class Index:
         }
         return sorted(jobs.values(), key=lambda job: (job.label, job.collector, job.key))
 
+    def has_unit(self, uid: str) -> bool:
+        """Whether a profile has a unit of this name."""
+        units = "SELECT 1 FROM names n JOIN summaries s ON s.uid = n.id WHERE n.text = ? LIMIT 1"
+        return self._database.attempt(lambda: bool(self._rows(units, uid)))
+
     def renamed(self) -> list[tuple[Job, Job]]:
         """The stored jobs that have another name now, each with the same under that."""
         return self._database.attempt(self._renamed)

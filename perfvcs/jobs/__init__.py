@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import msgspec
 
 from perfvcs.environment import Knobs
-from perfvcs.errors import UsageError, nearest
 from perfvcs.jobs.config import (
     DEFAULT,
     AutoTable,
@@ -31,9 +30,10 @@ from perfvcs.plugins import build, names
 from perfvcs.plugins.collector import Collector
 from perfvcs.plugins.postprocessor import Postprocessor
 from perfvcs.profile import Job, ParameterValue
+from perfvcs.profile.naming import Benchmark
+from perfvcs.profile.resolver import resolved
 from perfvcs.profile.rules import RULES_FILE
 from perfvcs.profile.validity import MAX_NAME
-from perfvcs.text.words import Named, meant
 
 MAX_CELLS = 10_000
 MAX_COUNT = 1_000_000  # executions; a design beyond it is a slip of the pen
@@ -173,26 +173,13 @@ def matrix(config: Config, only: Collection[str] = ()) -> list[Cell]:
 
 
 def chosen_jobs(cells: Sequence[Cell], names: Iterable[str]) -> set[int]:
-    """The places of the cells that names, or parts of names, mean; raises UsageError for an unknown
-    one.
+    """The positions of the cells that names of jobs, or parts of names, mean; raises UsageError for
+    an unknown one.
 
     ``(time)`` means every job under that collector.
     """
-    called = [
-        Named(
-            (cell.name, cell.label),
-            (f"{cell.label} ({cell.collector_name})", f"({cell.collector_name})"),
-        )
-        for cell in cells
-    ]
-    numbers: set[int] = set()
-    for name in names:
-        places = meant(name, called, "job")
-        if not places:
-            spellings = dict.fromkeys(spelling for job in called for spelling in job.names)
-            raise UsageError(f"there is no job `{name}`{nearest(name, spellings)}")
-        numbers.update(places)
-    return numbers
+    known = [Benchmark(cell.name, cell.label, cell.collector_name) for cell in cells]
+    return {place for name in names for place in resolved(name, known, "job").places}
 
 
 def _cells(config: Config, table: JobTable, room: int) -> list[Cell]:

@@ -13,6 +13,7 @@ import msgspec
 
 from perfvcs.check.subject import Subject
 from perfvcs.profile import Profile, Resources, is_derived
+from perfvcs.profile.naming import drawn, is_whole
 from perfvcs.profile.summary import max_sizes
 from perfvcs.profile.workloads import joined
 from perfvcs.text.words import ambiguous, metric_rank
@@ -41,14 +42,12 @@ class DrawnUnit(NamedTuple):
     @property
     def whole(self) -> bool:
         """Whether the unit is the process itself, which has the job's name."""
-        return not self.uid or self.job == self.uid or self.job.startswith(f"{self.uid} ")
+        return is_whole(self.job, self.uid)
 
     @property
     def title(self) -> str:
         """Job, unit where it is not just the job again, and size."""
-        parts = [self.job] + ([self.uid] if not self.whole else [])
-        stated = self.size is None or parts[-1].rpartition(" ")[2] == f"{self.size:.10g}"
-        return " · ".join(parts) + ("" if stated else f" · size {self.size:,.10g}")
+        return drawn(self.job, self.uid, self.size)
 
 
 class _Columns:

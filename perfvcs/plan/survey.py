@@ -17,12 +17,13 @@ import msgspec
 
 from perfvcs.check.change import NothingToCompare
 from perfvcs.plan.variation import spreads, variations
+from perfvcs.profile.benchmarkfilter import EVERYTHING
 from perfvcs.profile.summary import Measured
-from perfvcs.repository.lookup import series_of
 
 if TYPE_CHECKING:
     from perfvcs.plan.variation import Variation
     from perfvcs.profile import Profile
+    from perfvcs.profile.benchmarkfilter import BenchmarkFilter
     from perfvcs.profile.summary import Header
     from perfvcs.repository import Repository
 
@@ -62,9 +63,9 @@ class Survey(LastDesign, frozen=True):
 
 
 def surveys(
-    repository: Repository, revision: str = "HEAD", jobs: Sequence[str] = ()
+    repository: Repository, revision: str = "HEAD", benchmarks: BenchmarkFilter = EVERYTHING
 ) -> list[Survey]:
-    """The surveys of all jobs (or of those named) that were measured on ``revision`` or before;
+    """The surveys of all jobs (or of some benchmarks) that were measured on ``revision`` or before;
     raises NothingToCompare.
     """
     measured = recent(repository, revision)
@@ -72,15 +73,31 @@ def surveys(
         raise NothingToCompare(
             f"nothing is stored up to {revision} to plan from: run `perf collect` first"
         )
-    keys = series_of(repository.index, jobs)
-    wanted = [profile for profile in measured if not jobs or profile.header.job.key in keys]
-    if not wanted:
-        raise NothingToCompare(
-            f"nothing is stored of `{jobs[0]}` up to {revision} to plan from: run `perf collect`"
-            " first"
-        )
+    jobs = [(profile, profile.header.job) for profile in measured]
+    wanted = [profile for profile, job in jobs if benchmarks.has_job(job.label, job.collector)]
     measured_on = cache(lambda *commits: repository.index.headers(commits))
-    return [_survey(repository, series, measured_on) for series in newest_series(wanted)]
+    found = [
+        _narrowed(_survey(repository, series, measured_on), benchmarks)
+        for series in newest_series(wanted)
+    ]
+    if benchmarks:
+        found = [survey for survey in found if survey.variations]
+    if not found:
+        raise NothingToCompare(
+            f"nothing is stored of `{benchmarks.text}` up to {revision} to plan from: run `perf"
+            " collect` first"
+        )
+    return found
+
+
+def _narrowed(survey: Survey, benchmarks: BenchmarkFilter) -> Survey:
+    """The survey of some benchmarks only."""
+    variations = [
+        row
+        for row in survey.variations
+        if benchmarks.has(survey.job, row.uid, row.size, row.metric, survey.series)
+    ]
+    return msgspec.structs.replace(survey, variations=variations)
 
 
 def recent(repository: Repository, revision: str) -> list[Measured]:

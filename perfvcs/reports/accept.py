@@ -19,15 +19,19 @@ from perfvcs.check import register
 from perfvcs.check.acceptance import ID_DIGITS, SERIES_DIGITS, Acceptance, identity, is_committed
 from perfvcs.check.change import NothingToCompare
 from perfvcs.check.markdown import decode
-from perfvcs.check.text import benchmark, labelled
+from perfvcs.check.text import benchmark
 from perfvcs.errors import UsageError, nearest
 from perfvcs.git.command import GitError
+from perfvcs.profile.benchmarkfilter import FilterWords
+from perfvcs.profile.naming import Benchmark, labelled, typed
+from perfvcs.profile.resolver import meant
 from perfvcs.profile.validity import Malformed
+from perfvcs.repository.benchmarks import filtered
 from perfvcs.system.lock import hold
 from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.document import json_text
 from perfvcs.text.quantity import percent, quantity
-from perfvcs.text.words import Named, meant, metric_name
+from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
@@ -50,15 +54,7 @@ class AcceptableChange:
     baseline: str
     target: str
     committed: bool
-
-    @property
-    def named(self) -> Named:
-        """What its benchmark can be called."""
-        whole = labelled(self.change.job, self.change.uid, None)
-        return Named(
-            [self.change.job.partition(" ")[0], self.change.job, whole, benchmark(self.change)],
-            [self.change.uid],
-        )
+    named: Benchmark
 
     @property
     def title(self) -> str:
@@ -144,49 +140,55 @@ def find(repository: Repository, name: str) -> AcceptableChange:
         raise NothingToCompare(
             "no report is remembered here: run `perf check` first, it names what can be accepted"
         )
-    if matching := _called(name, newest):
+    if matching := _called(name, newest) or _elsewhere(repository, name, newest):
         return _only(name, matching)
-    open_candidates = [candidate for candidate in newest if _acceptable(candidate.change)]
     names = dict.fromkeys(
         spelling
-        for candidate in open_candidates
-        for spelling in (
-            candidate.id,
-            *candidate.named.names,
-            f"{candidate.named.names[-1]}:{candidate.change.metric}",
-        )
+        for candidate in newest
+        if _acceptable(candidate.change)
+        for spelling in (candidate.named.title, *spellings(candidate))
     )
-    hint = nearest(name, names) if open_candidates else ": the last report has no degradation"
+    hint = nearest(name, names, typed) if names else ": the last report has no degradation"
     raise UsageError(f"no degradation is called `{name}`{hint}")
 
 
+def spellings(candidate: AcceptableChange) -> tuple[str, str]:
+    """What a change is called beside its benchmark's name: its id, and the name with the metric."""
+    return candidate.id, f"{candidate.named.title}:{candidate.change.metric}"
+
+
 def _called(name: str, candidates: Sequence[AcceptableChange]) -> list[AcceptableChange]:
-    """The changes of the benchmark, or of the benchmark and ``:metric``, that a name means, or a
-    part of one; raises Ambiguous.
+    """The changes that a benchmark's name means, or a part of one; raises Ambiguous.
 
     A part means a degradation.
     """
-    if exact := [
-        candidate
-        for candidate in candidates
-        if name in candidate.named.names or name in candidate.named.also
-    ]:
-        return exact
-    head, _, tail = name.rpartition(":")
-    if of_metric := [
-        candidate
-        for candidate in candidates
-        if tail in (candidate.change.metric, metric_name(candidate.change.metric))
-    ]:
-        name, candidates = head, of_metric
-        if exact := [
-            candidate
-            for candidate in candidates
-            if name in candidate.named.names or name in candidate.named.also
-        ]:
-            return exact
     open_ones = [candidate for candidate in candidates if _acceptable(candidate.change)]
-    return [open_ones[place] for place in meant(name, [candidate.named for candidate in open_ones])]
+    for among, whole in ((candidates, True), (open_ones, False)):
+        known = [candidate.named for candidate in among]
+        if places := meant(name, known, whole=whole).places:
+            return [among[place] for place in places]
+    return []
+
+
+def _elsewhere(
+    repository: Repository, name: str, candidates: Sequence[AcceptableChange]
+) -> list[AcceptableChange]:
+    """The changes of a benchmark whose name is known from elsewhere, such as with an environment;
+    raises UsageError where the report has none of it.
+    """
+    try:
+        benchmarks = filtered(repository, FilterWords(name))
+    except UsageError:
+        return []
+    changes = [(candidate, candidate.change) for candidate in candidates]
+    matching = [
+        candidate
+        for candidate, change in changes
+        if benchmarks.has(change.job, change.uid, change.size, change.metric, change.series)
+    ]
+    if not matching:
+        raise UsageError(f"the last report has nothing of {typed(name)}: run `perf check` on it")
+    return matching
 
 
 def acceptable(repository: Repository) -> list[AcceptableChange]:
@@ -264,16 +266,28 @@ def _path(repository: Repository) -> Path:
 
 def _reported(repository: Repository) -> Iterator[list[AcceptableChange]]:
     """The changes of each remembered report that is readable, the newest first."""
+    jobs = {job.key: job for job in repository.index.series()}
+
+    def named(change: Change) -> Benchmark:
+        job = jobs.get(change.series)
+        name = job.name if job else change.job.partition(" ")[0]
+        collector = job.collector if job else ""
+        return Benchmark(name, change.job, collector, change.uid, change.size, change.metric)
+
     for remembered in repository.index.memory.all():
         with suppress(Malformed):
             report = decode(remembered.report)
             whole = is_committed(report)
             yield [
                 AcceptableChange(
-                    identity(report, change), change, remembered.baseline, remembered.target, whole
+                    identity(report, change),
+                    change,
+                    remembered.baseline,
+                    remembered.target,
+                    whole,
+                    named(change),
                 )
                 for change in report.changes
-                if change.word not in ("new", "missing", "not comparable")
             ]
 
 
@@ -326,7 +340,7 @@ def _blame(repository: Repository, candidate: AcceptableChange) -> str:
         return cause
     raise UsageError(
         f"nothing is blamed for {candidate.title} yet: run `perf blame {a[:10]} {b[:10]}"
-        f" {candidate.change.job}`"
+        f" {typed(candidate.named.title)}`"
     )
 
 

@@ -17,6 +17,7 @@ import msgspec
 from perfvcs.check import NothingToCompare
 from perfvcs.check.method import BY_RULES, CheckRequest
 from perfvcs.errors import UsageError
+from perfvcs.profile.naming import labelled
 from perfvcs.reports.replay import FEWEST_AUDITED, JUDGED_WORDS, ReplayRecord, records
 from perfvcs.repository import NEAREST_ANCESTORS, Repository
 from perfvcs.repository.state import State
@@ -129,12 +130,7 @@ class Audit:
         bounds = f"between {100 * self.low:.1f} and {100 * self.high:.1f} %"
         yield f"  false alarms: {100 * self.rate:.1f} %, {bounds} (each with 95 % confidence)"
         for suspect in self.suspects[:5]:
-            unit = suspect.uid if suspect.size is None else f"{suspect.uid} [{suspect.size:.10g}]"
-            name = (
-                suspect.job
-                if suspect.uid in suspect.job.split(" ")[0]
-                else f"{suspect.job}: {unit}"
-            )
+            name = labelled(suspect.job, suspect.uid, suspect.size)
             effect = "" if suspect.effect is None else f" ({100 * suspect.effect:+.1f} %)"
             line = (
                 f"{shorten(name, 40)}, {metric_name(suspect.metric)}: called changed in"

@@ -15,7 +15,7 @@ from perfvcs.locate.bisect.evidence import effect as effect_of
 from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.quantity import change, difference, duration, percent
 from perfvcs.text.quantity import step as levels
-from perfvcs.text.words import counted, metric_name
+from perfvcs.text.words import counted, listed, metric_name
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MOST_SUSPECTS = 10  # suspects
 REASONS = 3  # of each
+MOST_OTHERS = 4  # other benchmarks that differ
 MOST_LISTED = 12  # commits of a range, and of those that were skipped
 INDENT = 4
 LARGEST_REST = 0.2  # of the difference: more that is not explained is noted
@@ -103,14 +104,12 @@ def lines(repository: Repository, bisection: Bisection) -> Iterator[str]:
     yield from wrapped(f"bisected {_effort(bisection)}")
     yield from _skipped(bisection)
     if bisection.also:
-        names = ", ".join(
-            dict.fromkeys(
-                f"{_series(change)} {percent(change.effect or 0.0)}" for change in bisection.also
-            )
+        others = dict.fromkeys(
+            f"{_series(change)} {percent(change.effect or 0.0)}" for change in bisection.also
         )
         yield from wrapped(
-            f"note: the ends differ elsewhere too: {shorten(names, 300)}; follow one with --job,"
-            " --unit and --metric"
+            f"note: the ends differ elsewhere too: {listed(list(others), MOST_OTHERS)}; name one to"
+            " follow it"
         )
     if named and bisection.why == "found" and (rest := unexplained(bisection)) >= LARGEST_REST:
         yield from wrapped(

@@ -12,9 +12,10 @@ import msgspec
 from perfvcs.check.acceptance import is_committed, is_open
 from perfvcs.check.answer import JobUnit, entries
 from perfvcs.check.brief import on_hosts, settling
-from perfvcs.check.text import is_whole, revision
+from perfvcs.check.text import revision
 from perfvcs.git.ancestry import way
 from perfvcs.profile import REPEATED
+from perfvcs.profile.naming import is_whole
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import difference, percent
 from perfvcs.text.words import counted, plural

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from perfvcs.measure.outcome import CampaignOutcome
     from perfvcs.measure.request import Request
     from perfvcs.measure.rig import Rig
+    from perfvcs.profile.benchmarkfilter import BenchmarkFilter
     from perfvcs.profile.summary import Header
     from perfvcs.repository.criteria import Criteria
 
@@ -125,6 +126,20 @@ class Check(msgspec.Struct, frozen=True):
                 repository, *pair, self.report, self._pairs, shown=shown, scheduler=scheduler
             ),
         )
+
+    def of(self, benchmarks: BenchmarkFilter) -> Check:
+        """The check of some benchmarks; raises NothingToCompare where neither side has any."""
+        if not benchmarks:
+            return self
+        from perfvcs.check.narrowing import narrowed
+
+        report = narrowed(self.report, benchmarks)
+        if not (report.changes or report.untouched):
+            raise NothingToCompare(
+                f"neither {self.baseline.name} nor {self.target.name} has profiles of"
+                f" `{benchmarks.text}`: measure it with `perf check --measure`"
+            )
+        return msgspec.structs.replace(self, report=report)
 
     @property
     def checks(self) -> list[Check]:

@@ -4,7 +4,6 @@ reads.
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from collections.abc import Sequence
@@ -18,11 +17,12 @@ from msgspec import structs
 from perfvcs.check import compare
 from perfvcs.check.brief import IMPORT_ADVICE
 from perfvcs.check.method import BY_RULES, CheckRequest
+from perfvcs.check.narrowing import narrowed, of_profiles, only
 from perfvcs.check.subject import Subject
-from perfvcs.errors import NO_SPACE, PerfError, UsageError
+from perfvcs.errors import NO_SPACE, UsageError
 from perfvcs.formats import read, stem
-from perfvcs.git.project import NoRepository, Project, UnknownRevision
 from perfvcs.native.compiled import cache_folder
+from perfvcs.profile.benchmarkfilter import NO_WORDS, FilterWords, catalogue, chosen
 from perfvcs.profile.summary import Header
 from perfvcs.profile.units import in_base_units
 from perfvcs.reports.causes import causes
@@ -75,69 +75,40 @@ class FileCheck:
         return f"Next: perf show {shlex.join(map(str, self.paths))}" if compared else ""
 
 
-def named_files(names: Sequence[str]) -> list[Path]:
-    """The files that arguments name; none where they are revisions.
-
-    A revision precedes a file of the same name.
-
-    Raises UsageError for a file beside a revision.
-    """
-    files = [name for name in names if os.path.isfile(name)]  # noqa: PTH113 - false for a name that is too long, too
-    if not files:
-        return []
-    revisions = _revisions(names)
-    if files := [name for name in files if name not in revisions]:
-        if revisions:
-            raise UsageError(
-                f"{files[0]} is a file and `{revisions[0]}` is a revision: name two files, or store"
-                f" the file first (`perf import {files[0]} --commit REVISION`)"
-            )
-        return [Path(name) for name in names]
-    return []
-
-
-def _revisions(names: Sequence[str]) -> list[str]:
-    """The names that are revisions here; none outside a repository."""
-    try:
-        project = Project.find()
-    except PerfError:
-        return []
-    revisions = []
-    for name in names:
-        try:
-            project.resolve(name)
-        except (NoRepository, UnknownRevision):
-            continue
-        revisions.append(name)
-    return revisions
-
-
-def check(paths: Sequence[Path], asked: CheckRequest = BY_RULES) -> FileCheck:
-    """The check of the second file against the first; raises UsageError unless there are two, and
-    as ``formats.read`` does.
+def check(
+    paths: Sequence[Path], asked: CheckRequest = BY_RULES, wanted: FilterWords = NO_WORDS
+) -> FileCheck:
+    """The check of the second file against the first, as far as it is about what is ``wanted``;
+    raises UsageError unless there are two, and as ``formats.read`` does.
     """
     if len(paths) != 2:
         raise UsageError(
             f"{len(paths)} {'file is' if len(paths) == 1 else 'files are'} named: name two, the"
             " baseline and the target"
         )
-    baseline, target = _profiles(paths)
+    baseline, target = profiles = _profiles(paths)
+    benchmarks = chosen(catalogue(of_profiles(profiles)), wanted)
     report = compare(
         baseline, target, method=asked.method, delta=asked.delta, within=asked.within, overall=True
     )
     report = structs.replace(report, baseline=str(paths[0]), target=str(paths[1]))
-    return FileCheck((paths[0], paths[1]), baseline, target, report)
+    baseline, target = (only(profile, benchmarks) for profile in profiles)
+    return FileCheck((paths[0], paths[1]), baseline, target, narrowed(report, benchmarks))
 
 
-def subject_of(paths: Sequence[Path], *, delta: float | None = None) -> Subject:
-    """The subject of a page about one file or two; raises UsageError, and as ``formats.read``
-    does.
+def subject_of(
+    paths: Sequence[Path], wanted: FilterWords = NO_WORDS, *, delta: float | None = None
+) -> Subject:
+    """The subject of a page about one file or two, as far as it is about what is ``wanted``; raises
+    UsageError, and as ``formats.read`` does.
     """
     if len(paths) > 2:
         raise UsageError(f"{len(paths)} files are named: a page shows one, or two side by side")
     if len(paths) == 1:
-        return Subject(paths[0].name, _profiles(paths))
-    comparison = check(paths, CheckRequest(delta=delta))
+        (profile,) = _profiles(paths)
+        benchmarks = chosen(catalogue(of_profiles([profile])), wanted)
+        return Subject(paths[0].name, [only(profile, benchmarks)])
+    comparison = check(paths, CheckRequest(delta=delta), wanted)
     return Subject(
         f"{paths[0].name} → {paths[1].name}",
         [comparison.target],

@@ -5,12 +5,17 @@ benchmark.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from perfvcs.profile.benchmarkfilter import EVERYTHING
+from perfvcs.reports.lastverdicts import last_verdicts
+from perfvcs.repository.benchmarks import has_line
 from perfvcs.text.characters import COLUMNS, columns, padded, shorten, sparkline
 from perfvcs.text.document import filled, json_text
 from perfvcs.text.quantity import change, quantity
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
     from perfvcs.history.finding import Direction, Finding, FindingWord
     from perfvcs.index.verdicts import LastVerdict
     from perfvcs.profile import Environment
+    from perfvcs.profile.benchmarkfilter import BenchmarkFilter
     from perfvcs.profile.summary import Measured, Summary
     from perfvcs.reports.plainlines import StepOverSizes
     from perfvcs.repository import Repository
@@ -213,23 +219,48 @@ def described(verdict: LastVerdict) -> str:
     )
 
 
-def log_of(repository: Repository, revision: str, number: int, *, everything: bool = False) -> Log:
-    """The newest ``number`` commits of a revision or range that have profiles, or of all with
-    ``everything``.
+def log_of(
+    repository: Repository,
+    revision: str,
+    number: int,
+    benchmarks: BenchmarkFilter = EVERYTHING,
+    *,
+    everything: bool = False,
+) -> Log:
+    """The newest ``number`` commits of a revision or range that have profiles of some benchmarks,
+    or of all commits with ``everything``.
     """
     from perfvcs.history.marks import Marks, marks
 
     walk = repository.project.walk(revision)
-    ids = list(islice(walk if everything else repository.with_profiles(walk), number))
+    counts = repository.index.counts if not benchmarks else partial(_counts, repository, benchmarks)
+    if not everything:
+        walk = repository.with_profiles(walk)
+        walk = (commit for commit in walk if not benchmarks or counts([commit]))
+    ids = list(islice(walk, number))
     details = repository.project.describe(ids)
     changes = marks(repository, revision) if ".." not in revision else Marks({})
+    findings = {
+        commit: [step for step in steps if has_line(benchmarks, step.line)]
+        for commit, steps in changes.findings.items()
+    }
     return Log(
         [details[commit] for commit in ids if commit in details],
-        repository.index.counts(ids),
-        repository.index.verdicts(ids),
-        trends(repository, ids),
-        changes.findings,
+        counts(ids),
+        last_verdicts(repository, ids, benchmarks),
+        trends(repository, ids, benchmarks),
+        findings,
         changes.complete,
+    )
+
+
+def _counts(
+    repository: Repository, benchmarks: BenchmarkFilter, commits: Iterable[str]
+) -> dict[str, int]:
+    """How many profiles of the jobs of some benchmarks each commit has; of those that have any."""
+    jobs = ((header, header.job) for header in repository.index.headers(commits))
+    return Counter(
+        header.commit for header, job in jobs if benchmarks.has_job(job.label, job.collector)
     )
 
 
@@ -285,11 +316,17 @@ def _trend_rank(key: tuple[str, str, str, str]) -> tuple[object, ...]:
     return name, collector != FIRST_COLLECTOR, collector, metric_rank(metric), environment
 
 
-def trends(repository: Repository, commits: Sequence[str]) -> list[MetricTrend]:
-    """The trends of the benchmarks of the newest of these commits that has any, along all of them
-    (newest first).
+def trends(
+    repository: Repository, commits: Sequence[str], benchmarks: BenchmarkFilter = EVERYTHING
+) -> list[MetricTrend]:
+    """The trends of the benchmarks (or of some) of the newest of these commits that has any, along
+    all of them (newest first).
     """
-    measured = repository.index.measured(reversed(commits))
+    measured = [
+        profile
+        for profile in repository.index.measured(reversed(commits))
+        if benchmarks.has_job(profile.header.job.label, profile.header.job.collector)
+    ]
     if not measured:
         return []
     newest = measured[-1].header.commit
@@ -297,13 +334,14 @@ def trends(repository: Repository, commits: Sequence[str]) -> list[MetricTrend]:
     units: dict[tuple[str, str, str, str], str] = {}
     places: dict[str, Environment] = {}
     for profile in measured:
-        summaries = leading(profile)
+        summaries = leading(profile, benchmarks)
         metrics = {
             summary.metric
             for _, summary in summaries
             if profile.header.metrics[summary.metric].better != "none"
         }
         drawn = metrics.intersection(TREND_METRICS) or set(sorted(metrics, key=metric_rank)[:1])
+        drawn = metrics if benchmarks.metric else drawn
         for name, summary in summaries:
             positive = [value for value in summary.medians if value > 0]
             if summary.metric in drawn and positive:
@@ -339,17 +377,24 @@ def _size(summary: Summary) -> float:
     return -1.0 if summary.size is None else summary.size
 
 
-def leading(measured: Measured) -> list[tuple[str, Summary]]:
+def leading(
+    measured: Measured, benchmarks: BenchmarkFilter = EVERYTHING
+) -> list[tuple[str, Summary]]:
     """The summaries that stand for a profile, with their names: those of the whole process, or of
-    every unit where there are none.
+    every unit where there are none, or where units are asked for.
 
     Of several sizes the largest stands for a unit.
     """
-    from perfvcs.check.text import labelled
+    from perfvcs.profile.naming import labelled
 
     job = measured.header.job
-    of_process = [summary for summary in measured.summaries if summary.uid == job.name]
-    shown = of_process or measured.summaries
+    meant = [
+        row
+        for row in measured.summaries
+        if benchmarks.has(job.label, row.uid, row.size, row.metric)
+    ]
+    of_process = [summary for summary in meant if summary.uid == job.name]
+    shown = of_process or meant
     largest = {(summary.uid, summary.metric): summary for summary in sorted(shown, key=_size)}
     return [
         (labelled(job.label, summary.uid, summary.size), summary)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from textwrap import wrap
@@ -18,6 +19,7 @@ from perfvcs.repository.state import State
 from perfvcs.text.characters import COLUMNS
 
 if TYPE_CHECKING:
+    from perfvcs.profile.benchmarkfilter import BenchmarkFilter
     from perfvcs.repository import Repository
 
 QUIET_VERDICTS = ("same", "inconclusive")
@@ -41,6 +43,18 @@ class Neighbours:
             return DEGRADED
         undecided = strict and any(check.status(gate=gate, strict=True) for check in self.checks)
         return OPEN if undecided or all(statuses) else 0
+
+    def of(self, benchmarks: BenchmarkFilter) -> Neighbours:
+        """The checks of some benchmarks, of those pairs that have any; raises NothingToCompare
+        where none has.
+        """
+        checks = []
+        for check in self.checks:
+            with suppress(NothingToCompare):
+                checks.append(check.of(benchmarks))
+        if not checks:
+            raise NothingToCompare(f"none of these commits has profiles of `{benchmarks.text}`")
+        return Neighbours(checks)
 
     def render(self, form: Form, *, verbose: bool = False) -> str:
         """All reports in a form, and what they come to; as text only those with news, unless

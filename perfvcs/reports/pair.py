@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from perfvcs.check.change import NothingToCompare, Report
-from perfvcs.check.text import labelled
 from perfvcs.locate.select.misses import LeftOutSampler
+from perfvcs.profile.naming import labelled
 from perfvcs.profile.rules import RULES_FILE
 from perfvcs.repository.state import State
 from perfvcs.text.words import counted, listed
@@ -43,7 +43,11 @@ def inheriting(repository: Repository, report: Report, target: State) -> Report:
     ]
     names = [labelled(change.job, change.uid, change.size) for change in gone]
     present = {(change.job, uid) for change in report.changes for uid in ("", change.uid)}
-    names += [uid or job for job, uid in sorted(inherited.units) if (job, uid) not in present]
+    names += [
+        labelled(job, uid, None)
+        for job, uid in sorted(inherited.units)
+        if (job, uid) not in present
+    ]
     present_changes = [change for change in report.changes if change not in gone]
     return msgspec.structs.replace(
         report,

@@ -14,6 +14,7 @@ import msgspec
 
 from perfvcs.plan.design import EFFECTS, POWER, Option, PlanRow, PlanRule, builds, rows_of
 from perfvcs.plan.survey import LastDesign, Survey, surveys
+from perfvcs.profile.benchmarkfilter import EVERYTHING
 from perfvcs.reports.plan_notes import (
     LARGEST_EFFECT,
     duration_text,
@@ -31,6 +32,7 @@ from perfvcs.text.words import counted, metric_name
 if TYPE_CHECKING:
     from perfvcs.plan.design import DetectableEffect
     from perfvcs.plan.inside import Inside, Share
+    from perfvcs.profile.benchmarkfilter import BenchmarkFilter
     from perfvcs.repository import Repository
 
 
@@ -281,13 +283,13 @@ class Plan:
 def plan(
     repository: Repository,
     revision: str = "HEAD",
-    jobs: Sequence[str] = (),
+    benchmarks: BenchmarkFilter = EVERYTHING,
     delta: float | None = None,
 ) -> Plan:
     """The plan from what is stored up to a revision, ``delta`` None being the usual one of each
     metric; raises NothingToCompare.
     """
-    surveyed = surveys(repository, revision, jobs)
+    surveyed = surveys(repository, revision, benchmarks)
     family = sum(
         variation.difference is not None for survey in surveyed for variation in survey.variations
     )

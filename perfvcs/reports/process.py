@@ -25,6 +25,7 @@ from perfvcs.text.words import metric_name, plural
 
 if TYPE_CHECKING:
     from perfvcs.plugins.postprocessor import Postprocessor
+    from perfvcs.profile.benchmarkfilter import BenchmarkFilter
     from perfvcs.repository import Repository
 
 UNIT, METRIC = 26, 12  # characters of names in the table
@@ -85,7 +86,11 @@ def apply(
 
 
 def process(
-    repository: Repository, target: str, jobs: Sequence[str], member: Postprocessor, name: str
+    repository: Repository,
+    target: str,
+    benchmarks: BenchmarkFilter,
+    member: Postprocessor,
+    name: str,
 ) -> list[ProcessOutcome]:
     """Applies a postprocessor to the profiles of a revision, or to one by its path or id, and
     stores new versions in one commit.
@@ -98,7 +103,7 @@ def process(
     outcomes: list[ProcessOutcome] = []
     sized: list[Profile] = []
     with repository.replacing():
-        paths = list(dict.fromkeys(paths_of(repository, target, jobs)))
+        paths = list(dict.fromkeys(paths_of(repository, target, benchmarks)))
         stored = iter(
             repository.store.replace(
                 _versions(repository, paths, member, name, outcomes, sized),

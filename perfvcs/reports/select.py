@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.check.change import NothingToCompare
-from perfvcs.errors import UsageError, nearest
+from perfvcs.errors import UsageError
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import load
 from perfvcs.locate.select.choices import Choice
@@ -21,16 +21,20 @@ from perfvcs.locate.select.misses import LeftOutSampler
 from perfvcs.locate.select.reached import MODULE, outer
 from perfvcs.locate.select.selection import Selection
 from perfvcs.locate.select.selection import select as choose
+from perfvcs.profile.benchmarkfilter import FilterWords, catalogue, chosen
+from perfvcs.profile.naming import Benchmark, typed
 from perfvcs.profile.rules import RULES_FILE
 from perfvcs.repository import Repository
+from perfvcs.repository.benchmarks import benchmarks, configured_only
 from perfvcs.repository.state import State
 from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.document import filled, json_text
 from perfvcs.text.quantity import percent
-from perfvcs.text.words import Named, counted, meant, named
+from perfvcs.text.words import ambiguous, counted, named
 
 if TYPE_CHECKING:
     from perfvcs.locate.blame.guard import Guard
+    from perfvcs.locate.select.reached import BenchmarkUnit
 
 MOST_MISSED = 20
 MOST_SHOWN = 5  # benchmarks with the same reason, and functions, without -v
@@ -120,6 +124,7 @@ class SelectionDocument(msgspec.Struct, frozen=True, kw_only=True):
 class Selected:
     """A selection with the names of its benchmarks, and the project's miss rate."""
 
+    repository: Repository
     selection: Selection
     names: tuple[str, ...]
     sampler: LeftOutSampler
@@ -166,15 +171,8 @@ class Selected:
 
     def explain(self, name: str) -> Iterator[str]:
         """Why one benchmark is chosen or left out; raises UsageError for an unknown one."""
-        called = [
-            Named([choice.unit.job, label], [choice.unit.uid])
-            for label, choice in zip(self.names, self.choices, strict=True)
-        ]
-        places = meant(name, called)
-        if not places:
-            raise UsageError(f"there is no benchmark `{name}`{nearest(name, self.names)}")
-        for choice in map(self.choices.__getitem__, places):
-            yield f"{choice.unit}: {'can be touched' if choice.run else 'left out'}"
+        for called, choice in self._meant(name):
+            yield f"{called}: {'can be touched' if choice.run else 'left out'}"
             yield from _wrapped(choice.reason, "  ")
             reach = choice.reach
             by = BY[choice.by].format(reach.commit[:10] if reach else "")
@@ -190,6 +188,30 @@ class Selected:
                     yield f"  runs {function}, which changed"
                 if len(both) > MOST_SHOWN:
                     yield f"  and {len(both) - MOST_SHOWN:,} more that changed"
+
+    def _meant(self, name: str) -> list[tuple[str, Choice]]:
+        """The choices for the benchmarks that a name means, with what these are called; for a unit
+        of a job that is chosen as a whole, that of the job.
+        """
+        stored = benchmarks(self.repository)
+        job_names = {(item.label, item.collector): item.name for item in stored}
+        known = [
+            *stored,
+            *(
+                Benchmark(job_names[choice.unit.cell], *choice.unit.cell, choice.unit.uid)
+                for choice in self.choices
+            ),
+        ]
+        wanted = configured_only(self.repository, chosen(catalogue(known), FilterWords(name)))
+        of_jobs = [
+            (called, choice)
+            for called, choice in zip(self.names, self.choices, strict=True)
+            if wanted.has_job(*choice.unit.cell)
+        ]
+        if not of_jobs:
+            raise UsageError(f"{typed(name)} is of none of the jobs that -j names")
+        exact = [row for row in of_jobs if wanted.has(row[1].unit.job, row[1].unit.uid)]
+        return exact or of_jobs
 
     def json(self) -> str:
         """Everything as one JSON object."""
@@ -231,10 +253,26 @@ def select(repository: Repository, revisions: Sequence[str], jobs: Sequence[str]
     baseline, target = states(repository, revisions)
     config = load(repository.project.root / RULES_FILE)
     selection = choose(repository, config, matrix(config, jobs), baseline, target)
-    cells = list(dict.fromkeys(choice.unit.cell for choice in selection.choices))
+    return Selected(
+        repository, selection, _names(selection.choices), LeftOutSampler(repository.home)
+    )
+
+
+def _names(choices: Sequence[Choice]) -> tuple[str, ...]:
+    """What benchmarks are called: units by themselves, and with their jobs where several have one
+    of that name.
+    """
+    cells = list(dict.fromkeys(choice.unit.cell for choice in choices))
     labels = dict(zip(cells, named(cells), strict=True))
-    names = tuple(choice.unit.uid or labels[choice.unit.cell] for choice in selection.choices)
-    return Selected(selection, names, LeftOutSampler(repository.home))
+    units = [choice.unit for choice in choices]
+    several = ambiguous((unit.uid, unit.job) for unit in units if unit.uid)
+
+    def name(unit: BenchmarkUnit) -> str:
+        if not unit.uid:
+            return labels[unit.cell]
+        return f"{unit.job}: {unit.uid}" if unit.uid in several else unit.uid
+
+    return tuple(map(name, units))
 
 
 def states(repository: Repository, revisions: Sequence[str]) -> tuple[State, State]:

@@ -2,44 +2,43 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 from perfvcs.check.change import NothingToCompare
 from perfvcs.check.method import CheckRequest
+from perfvcs.check.narrowing import narrowed, only
 from perfvcs.check.subject import Subject
-from perfvcs.check.text import called, labelled
-from perfvcs.errors import NO_SPACE, PerfError, UsageError, nearest
-from perfvcs.git.project import UnknownRevision
-from perfvcs.history.finding import line_called, title
+from perfvcs.errors import NO_SPACE, UsageError
 from perfvcs.history.series import gather
+from perfvcs.profile import Profile
+from perfvcs.profile.benchmarkfilter import NO_WORDS, BenchmarkFilter, FilterWords
+from perfvcs.profile.naming import labelled
 from perfvcs.reports.check import Check
 from perfvcs.repository import Repository
+from perfvcs.repository.arguments import Arguments, read
 from perfvcs.repository.state import State
 from perfvcs.store.removal import fold
 from perfvcs.system.disk import NotPlain, make_folder
-from perfvcs.text.words import meant
 
 
 def page_of(
-    names: Sequence[str], *, delta: float | None = None
+    words: Sequence[str], wanted: FilterWords = NO_WORDS, *, delta: float | None = None
 ) -> tuple[Subject, Callable[[], Path]]:
-    """The subject that arguments name, files or what a repository has, and where its page is
-    written unless a file is named.
+    """The subject that words name, files or what a repository has, and where its page is written
+    unless a file is named.
 
-    What is measured here precedes a file of the same name. Raises UsageError.
+    Raises UsageError.
     """
-    if any(map(os.path.isfile, names)):
+    find = cache(Repository.find)
+    asked = read(find, words, wanted, files=True)
+    if asked.files:
         from perfvcs.reports import files
 
-        paths = [] if len(names) == 1 and _is_benchmark(names[0]) else files.named_files(names)
-        if paths:
-            return files.subject_of(paths, delta=delta), lambda: files.page(paths)
-    repository = Repository.find()
-    return subject_of(repository, names, delta=delta), lambda: _page(
-        repository.home / "pages", names
-    )
+        subject = files.subject_of(asked.files, asked.wanted, delta=delta)
+        return subject, lambda: files.page(asked.files)
+    return _subject(find(), asked, delta), lambda: _page(find().home / "pages", words)
 
 
 def _page(folder: Path, names: Sequence[str]) -> Path:
@@ -57,45 +56,30 @@ def _page(folder: Path, names: Sequence[str]) -> Path:
     return folder / f"{('-'.join(filter(None, map(fold, names))) or 'HEAD')[:100]}.html"
 
 
-def _is_benchmark(name: str) -> bool:
-    """Whether it is the name of a benchmark here."""
-    try:
-        return _is_job(Repository.find(), name)
-    except PerfError:
-        return False
-
-
 def subject_of(
-    repository: Repository, names: Sequence[str], *, delta: float | None = None
+    repository: Repository, words: Sequence[str], *, delta: float | None = None
 ) -> Subject:
-    """The subject that arguments name: a revision (default HEAD), two revisions, or a benchmark's
-    label; raises UsageError.
+    """The subject that words name: a revision (default HEAD), two revisions, or a benchmark; raises
+    UsageError.
     """
-    if len(names) == 1 and _is_job(repository, names[0]):
-        return _history(repository, names[0], delta)
-    try:
-        states = [repository.state(name) for name in names or ("HEAD",)]
-    except UnknownRevision as error:
-        if not names:
-            raise
-        lines = list(repository.index.lines().values())
-        if len(names) == 1 and meant(names[0], map(line_called, lines)):
-            return _history(repository, names[0], delta)
-        titles = dict.fromkeys(name for line in lines for name in (line.job.label, title(line)))
-        hint = nearest(names[0], titles) if lines else ""
-        raise UnknownRevision(f"{error}; nor is it a benchmark{hint}") from None
+    return _subject(repository, read(lambda: repository, words), delta)
+
+
+def _subject(repository: Repository, asked: Arguments, delta: float | None) -> Subject:
+    if asked.benchmarks and not asked.revisions:
+        return _history(repository, asked.benchmarks, delta)
+    states = [repository.state(name) for name in asked.revisions or ("HEAD",)]
     if len(states) == 1:
-        return _one(repository, states[0])
+        return _one(repository, states[0], asked.benchmarks)
     if len(states) > 2:
         raise UsageError(
             "a page shows one revision, two, or the history of one benchmark: name fewer"
         )
     baseline, target = states
-    report = repository.compare(baseline, target, CheckRequest(delta=delta))
-    profiles = [
-        repository.profiles([measured.header for measured in repository.measured(state)])
-        for state in states
-    ]
+    report = narrowed(
+        repository.compare(baseline, target, CheckRequest(delta=delta)), asked.benchmarks
+    )
+    profiles = [_profiles(repository, state, asked.benchmarks) for state in states]
     if baseline == target:  # an A/A measurement: the versions that took turns
         whole = profiles[0]
         profiles = [
@@ -113,13 +97,24 @@ def subject_of(
     )
 
 
-def _one(repository: Repository, state: State) -> Subject:
-    profiles = repository.profiles([measured.header for measured in repository.measured(state)])
+def _one(repository: Repository, state: State, benchmarks: BenchmarkFilter) -> Subject:
+    profiles = _profiles(repository, state, benchmarks)
     if not profiles:
+        of = f" of `{benchmarks.text}`" if benchmarks else ""
         raise NothingToCompare(
-            f"{state.name} has no profiles: measure it with `{state.collecting}`"
+            f"{state.name} has no profiles{of}: measure it with `{state.collecting}`"
         )
     return Subject(_title(repository, state), profiles)
+
+
+def _profiles(repository: Repository, state: State, benchmarks: BenchmarkFilter) -> list[Profile]:
+    """The profiles of a state, with those rows that are about some benchmarks."""
+    jobs = [(measured.header, measured.header.job) for measured in repository.measured(state)]
+    headers = [header for header, job in jobs if benchmarks.has_job(job.label, job.collector)]
+    profiles = repository.profiles(headers)
+    if not benchmarks:
+        return profiles
+    return [part for profile in profiles if len((part := only(profile, benchmarks)).resources)]
 
 
 def _title(repository: Repository, state: State) -> str:
@@ -129,15 +124,10 @@ def _title(repository: Repository, state: State) -> str:
     return f"{state.name} {commit.title}" if commit else state.name
 
 
-def _is_job(repository: Repository, name: str) -> bool:
-    """Whether a stored job is called so: such a name precedes a revision, others come after it."""
-    series = map(called, repository.index.series())
-    return any(name in job.names or name in job.also for job in series if name)
-
-
-def _history(repository: Repository, name: str, delta: float | None) -> Subject:
+def _history(repository: Repository, benchmarks: BenchmarkFilter, delta: float | None) -> Subject:
     """The history of a benchmark along the ancestry of HEAD."""
-    gathered = gather(repository, name, delta=delta)
+    gathered = gather(repository, benchmarks, delta=delta)
+    name = benchmarks.text
     if not gathered.series:
         if repository.measured(repository.state("HEAD")):
             raise NothingToCompare(

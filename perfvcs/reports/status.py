@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -13,8 +14,10 @@ from perfvcs.errors import PerfError, UsageError
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import KEEP, load
 from perfvcs.measure.announcement import running, unfinished
+from perfvcs.profile.benchmarkfilter import EVERYTHING
 from perfvcs.profile.rules import RULES_FILE
-from perfvcs.reports.log import MetricTrend, described, trends
+from perfvcs.reports.lastverdicts import last_verdicts
+from perfvcs.reports.log import MetricTrend, described, leading, trends
 from perfvcs.text.characters import COLUMNS, shorten, sparkline
 from perfvcs.text.document import filled, json_text
 from perfvcs.text.quantity import duration, quantity
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from perfvcs.measure.announcement import RunningSession
     from perfvcs.measure.journal import SessionHeader
     from perfvcs.measure.pythons import Taken
+    from perfvcs.profile.benchmarkfilter import BenchmarkFilter
+    from perfvcs.profile.summary import Measured
     from perfvcs.repository import Repository
     from perfvcs.repository.state import State
 
@@ -255,27 +260,27 @@ def _readable(names: Sequence[str]) -> list[str]:
     ]
 
 
-def status_of(repository: Repository) -> Status:
-    """The standing of HEAD: the jobs of perf.toml, and those measured without it."""
+def status_of(repository: Repository, benchmarks: BenchmarkFilter = EVERYTHING) -> Status:
+    """The standing of HEAD: the jobs of perf.toml (or of some benchmarks), and those measured
+    without it.
+    """
     from perfvcs.exchange.sharing import remote_difference
 
     project, index = repository.project, repository.index
     state = repository.state("HEAD")
-    measured = repository.measured(state)
-    executions: dict[tuple[str, str], int] = {}
-    for profile in measured:
-        key = (profile.header.job.label, profile.header.job.collector)
-        executions[key] = executions.get(key, 0) + profile.header.design.executions
+    executions = _executions(repository.measured(state), benchmarks)
     problem, wanted, keep = "", [], KEEP
     try:
         config = load(project.root / RULES_FILE)
         keep = config.python.keep if config.python else KEEP
-        wanted = [(cell.label, cell.collector_name) for cell in matrix(config)]
+        cells = [(cell.label, cell.collector_name) for cell in matrix(config)]
+        wanted = [cell for cell in cells if benchmarks.has_job(*cell) and not benchmarks.units]
     except UsageError as error:
         problem = str(error)
     ids = [state.commit, *islice(repository.measured_ancestors(state.commit), BACK - 1)]
     drawn = {
-        (trend.label, trend.collector): trend for trend in reversed(trends(repository, ids))
+        (trend.label, trend.collector): trend
+        for trend in reversed(trends(repository, ids, benchmarks))
     }  # the first metric of each wins
     rows = [
         JobRow(*key, executions.get(key, 0), drawn.get(key))
@@ -283,7 +288,7 @@ def status_of(repository: Repository) -> Status:
     ]
     head = project.describe([state.commit])[state.commit]
     changes = repository.changes
-    verdict = index.verdicts([state.verdict_key]).get(state.verdict_key)
+    verdict = last_verdicts(repository, [state.verdict_key], benchmarks).get(state.verdict_key)
     return Status(
         state.commit,
         head.title,
@@ -301,6 +306,22 @@ def status_of(repository: Repository) -> Status:
         keep,
         changes.repositories(),
     )
+
+
+def _executions(
+    measured: Sequence[Measured], benchmarks: BenchmarkFilter
+) -> dict[tuple[str, str], int]:
+    """How many executions each job under a collector has; of units that are asked for, each
+    unit.
+    """
+    executions: Counter[tuple[str, str]] = Counter()
+    for profile in measured:
+        job = profile.header.job
+        if benchmarks.has_job(job.label, job.collector):
+            units = {name for name, _ in leading(profile, benchmarks)}
+            for name in units if benchmarks.units else [job.label]:
+                executions[name, job.collector] += profile.header.design.executions
+    return executions
 
 
 def _pythons(repository: Repository) -> Taken | None:

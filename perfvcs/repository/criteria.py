@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from perfvcs.check.change import Difference, JudgedBy
 from perfvcs.check.register import LARGEST_REGISTER, REGISTER_FILE, parse
-from perfvcs.check.text import labelled
 from perfvcs.errors import UsageError
 from perfvcs.git.ancestry import Ancestry
 from perfvcs.git.blobs import (
@@ -24,6 +23,7 @@ from perfvcs.git.blobs import (
 )
 from perfvcs.git.command import GitError
 from perfvcs.git.links import Links, committed_links
+from perfvcs.profile.naming import labelled
 from perfvcs.profile.rules import LARGEST_RULES, RULES_FILE, Rules
 from perfvcs.system.foreign import content, toml
 from perfvcs.text.characters import shorten

@@ -1,4 +1,4 @@
-"""Which stored jobs and profiles names mean."""
+"""Which stored profiles names mean."""
 
 from __future__ import annotations
 
@@ -7,41 +7,25 @@ from typing import TYPE_CHECKING
 
 from perfvcs.errors import UsageError, nearest
 from perfvcs.git.project import UnknownRevision
+from perfvcs.profile.benchmarkfilter import EVERYTHING
+from perfvcs.profile.naming import typed
 
 if TYPE_CHECKING:
     from perfvcs.index import Index
+    from perfvcs.profile.benchmarkfilter import BenchmarkFilter
     from perfvcs.repository import Repository
 
 
-def series_of(index: Index, names: Sequence[str], *, whole: bool = False) -> set[str]:
-    """The keys of the stored jobs that names mean, or, unless they are to be ``whole``, parts of
-    names; raises UsageError.
-    """
-    from perfvcs.check.text import called
-    from perfvcs.text.words import meant
-
-    jobs = index.series()
-    called_jobs = [called(job) for job in jobs]
-    keys: set[str] = set()
-    for name in names:
-        exact = [
-            number
-            for number, job in enumerate(called_jobs)
-            if name in job.names or name in job.also
-        ]
-        numbers = exact if whole else meant(name, called_jobs, "job")
-        if not numbers:
-            spellings = dict.fromkeys(spelling for job in called_jobs for spelling in job.names)
-            raise UsageError(f"no job `{name}` is stored{nearest(name, spellings)}")
-        keys.update(jobs[number].key for number in numbers)
-    return keys
+def called(index: Index, name: str) -> list[str]:
+    """The paths of the profiles that a path, the beginning of one, or an id names."""
+    return [path for path in index.find(name) if "/" in name or path.endswith(f"-{name}.json")]
 
 
 def paths_of(
-    repository: Repository, name: str, jobs: Sequence[str] = (), *, whole: bool = False
+    repository: Repository, name: str, benchmarks: BenchmarkFilter = EVERYTHING
 ) -> list[str]:
-    """Paths of profiles: all of the revision ``name``, else those that begin with it; of ``jobs``
-    as ``series_of`` has it.
+    """Paths of profiles: all of the revision ``name``, else those that begin with it; of some
+    ``benchmarks``, those of their jobs.
 
     Raises UsageError without any.
     """
@@ -55,13 +39,13 @@ def paths_of(
         if not paths and (before := repository.states.before_committed(commit)):
             paths = [measured.header.path for measured in repository.measured(before)]
     except UnknownRevision:
-        paths = [path for path in index.find(name) if "/" in name or path.endswith(f"-{name}.json")]
+        paths = called(index, name)
         if not paths and (product := repository.product(name)):
             paths = [measured.header.path for measured in repository.measured(product)]
         if not paths:
             raise
-    if jobs:
-        paths = _of_jobs(index, name, paths, jobs, whole=whole)
+    if benchmarks and paths:
+        paths = _of(index, name, paths, benchmarks)
     if not paths:
         raise UsageError(
             f"`{name}` has no profiles: measure it with `perf collect`; `perf log` shows what there"
@@ -70,20 +54,15 @@ def paths_of(
     return paths
 
 
-def _of_jobs(
-    index: Index, name: str, paths: Sequence[str], jobs: Sequence[str], *, whole: bool
-) -> list[str]:
-    """Those of the profiles of ``name`` that belong to some jobs, as ``series_of`` has them; raises
-    UsageError for a job without any.
+def _of(index: Index, name: str, paths: Sequence[str], benchmarks: BenchmarkFilter) -> list[str]:
+    """Those of the profiles of ``name`` that the jobs of some benchmarks have; raises UsageError
+    without any.
     """
     commits = {path.split("/")[1] for path in paths}
-    job_of = {header.path: header.job for header in index.headers(commits)}
-    for job in jobs:
-        keys = series_of(index, [job], whole=whole)
-        if paths and not any(path in job_of and job_of[path].key in keys for path in paths):
-            there = dict.fromkeys(
-                stored_job.label for path, stored_job in job_of.items() if path in paths
-            )
-            raise UsageError(f"`{name}` has no profiles of a job `{job}`{nearest(job, there)}")
-    keys = series_of(index, jobs, whole=whole)
-    return [path for path in paths if path in job_of and job_of[path].key in keys]
+    jobs = {header.path: header.job for header in index.headers(commits)}
+    there = {path: jobs[path] for path in paths if path in jobs}
+    chosen = [path for path, job in there.items() if benchmarks.has_job(job.label, job.collector)]
+    if not chosen:
+        hint = nearest(benchmarks.text, dict.fromkeys(job.label for job in there.values()), typed)
+        raise UsageError(f"`{name}` has no profiles of `{benchmarks.text}`{hint}")
+    return chosen

@@ -14,6 +14,7 @@ from perfvcs.check.answer import accepting, criteria
 from perfvcs.git.ancestry import Unmerged, unmerged
 from perfvcs.git.command import GitError
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts
+from perfvcs.profile.naming import labelled
 from perfvcs.repository.state import State
 from perfvcs.site import model, template
 from perfvcs.site.contents import Contents
@@ -196,8 +197,7 @@ class Branches:
         self, branch: _Branch, environment: str, verdict: Verdict, word: str
     ) -> model.MovedData:
         contents = self._contents
-        size = "" if verdict.size is None else f" [{verdict.size:.10g}]"
-        name = verdict.job if verdict.uid == verdict.job else f"{verdict.job}: {verdict.uid}"
+        name = labelled(verdict.job, verdict.uid, verdict.size)
         levels = step(verdict.baseline, verdict.target, verdict.unit).replace("->", "→")
         after = "" if verdict.target is None else quantity(verdict.target, verdict.unit)
         number = self._published.get(
@@ -206,7 +206,7 @@ class Branches:
         place = environment[: template.ID_DIGITS_SHOWN]
         if environment in contents.environments:
             place = contents.environments[environment].name
-        benchmark = shorten(name + size, template.BENCHMARK_NAME)
+        benchmark = shorten(name, template.BENCHMARK_NAME)
         if number is not None:
             benchmark = contents.benchmark(contents.record.series[number])
         return model.MovedData(

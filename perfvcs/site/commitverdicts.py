@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.answer import percent_of
-from perfvcs.check.text import is_whole
+from perfvcs.profile.naming import is_whole
 from perfvcs.site.model import JobTotal
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import change, percent, step

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from perfvcs.check.change import JudgedBy
-from perfvcs.check.text import labelled
 from perfvcs.git.blobs import ChangedFile
+from perfvcs.profile.naming import labelled
 from perfvcs.reports.bisect import reasons
 from perfvcs.repository.state import State
 from perfvcs.site import model, template

@@ -55,8 +55,10 @@ def shorten(name: str, width: int = 48) -> str:
 
 @lru_cache(maxsize=1024)
 def _isolated(name: str) -> str:
-    """A name made visible, and isolated where any of it is written from right to left."""
-    shown = visible(name)
+    """A name made visible, and isolated where any of it is written from right to left; one that is
+    isolated already stays so.
+    """
+    shown = visible(name.removeprefix(ISOLATED[0]).removesuffix(ISOLATED[1]))
     foreign = any(unicodedata.bidirectional(character) in ("R", "AL") for character in shown)
     return f"{ISOLATED[0]}{shown}{ISOLATED[1]}" if foreign else shown
 

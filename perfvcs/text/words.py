@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
-from perfvcs.errors import UsageError
-from perfvcs.text.characters import ISOLATED, shorten, visible
+from perfvcs.text.characters import shorten
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -19,8 +18,6 @@ METRICS = {
 }
 FIRST_METRICS = ("wall", "cpu", "maxrss")
 COUNTED = ("degradation", "improvement")  # words with a plural
-MOST_MATCHES = 8  # candidates that a message lists
-LABEL_CHARACTERS = 60  # characters of a name in a message
 ELLIPSIS = "…"  # what ``shorten`` puts in the middle of a long name
 
 
@@ -97,102 +94,6 @@ def named(benchmarks: Sequence[tuple[str, str]]) -> list[str]:
     return [
         f"{label} ({collector})" if label in several else label for label, collector in benchmarks
     ]
-
-
-class Named(NamedTuple):
-    """What can be named: ``names`` as they are printed, from the coarsest (a job) to the finest
-    (its unit at a size); ``also`` aliases.
-    """
-
-    names: Sequence[str]
-    also: Sequence[str] = ()
-
-
-class Ambiguous(UsageError):
-    """A part of a name is a part of several names."""
-
-
-def meant(
-    given: str, known: Iterable[Named], what: str = "benchmark", *, several: bool = False
-) -> list[int]:
-    """The places of what a name means among what is ``named``; none where nothing has such a name.
-
-    A part means the coarsest thing in whose name it is: "asc" means the unit "run: ascii" at all of
-    its sizes. Where names begin with it, they precede those that have it elsewhere, and with
-    ``several`` all of these are meant. Case counts only where a name is whole. Raises Ambiguous
-    with the candidates.
-
-    >>> meant("asc", [Named(["run", "run: ascii"]), Named(["run", "run: kanji"]), Named(["load"])])
-    [0]
-    """
-    items = list(known)
-    wanted = _plain(given)
-    if not wanted.strip():
-        return []
-    if exact := [
-        place for place, item in enumerate(items) if wanted in item.names or wanted in item.also
-    ]:
-        return exact
-    begins, contains = _patterns(wanted.casefold())
-    for test in (begins, contains):
-        by_name: dict[str, list[int]] = {}
-        for place, item in enumerate(items):
-            name = next(
-                (name for name in item.names if test(_plain(visible(name)).casefold())), None
-            )
-            if name is not None:
-                by_name.setdefault(name, []).append(place)
-        if len(by_name) == 1 or (several and test is begins and by_name):
-            return [place for places in by_name.values() for place in places]
-        if by_name:
-            raise _ambiguous(given, list(by_name), what)
-    return []
-
-
-def metric(given: str, stored: Iterable[str]) -> str:
-    """The metric that a name means, as stored or as printed ("wall time"), or a part of one; empty
-    for an unknown one.
-    """
-    metrics = list(dict.fromkeys(stored))
-    places = meant(given, [Named([metric_name(name)], [name]) for name in metrics], "metric")
-    return metrics[places[0]] if places else ""
-
-
-def _plain(name: str) -> str:
-    return name.replace(ISOLATED[0], "").replace(ISOLATED[1], "")
-
-
-def _patterns(wanted: str) -> tuple[Callable[[str], bool], Callable[[str], bool]]:
-    """Whether a name begins with the words, and whether it contains them; where a shortened one has
-    an ellipsis anything may be.
-    """
-    parts = wanted.split(ELLIPSIS)
-
-    def contains(name: str, start: int = 0) -> bool:
-        for part in parts:
-            index = name.find(part, start)
-            if index < 0:
-                return False
-            start = index + len(part)
-        return True
-
-    def begins(name: str) -> bool:
-        return (
-            name.startswith(parts[0])
-            and contains(name)
-            and (len(parts) == 1 or name.endswith(parts[-1]))
-        )
-
-    return begins, contains
-
-
-def _ambiguous(given: str, names: Sequence[str], what: str) -> Ambiguous:
-    listed = ", ".join(f"`{shorten(name, LABEL_CHARACTERS)}`" for name in names[:MOST_MATCHES])
-    more = f" and {len(names) - MOST_MATCHES:,} more" if len(names) > MOST_MATCHES else ""
-    return Ambiguous(
-        f"`{shorten(given, LABEL_CHARACTERS)}` matches {len(names):,} {what}s: {listed}{more}:"
-        " write more of the name"
-    )
 
 
 def apart(names: Sequence[str], width: int) -> list[str]:

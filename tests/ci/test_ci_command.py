@@ -499,7 +499,7 @@ def test_a_remote_that_is_gone_is_a_note(change: Change) -> None:
         ),
         (("--base", "nothing"), 2, "`nothing` is not a revision here"),
         (("--platform", "github"), 2, "GITHUB_EVENT_PATH is not set"),
-        (("--job", "none"), 2, "there is no job `none`"),
+        (("--job", "none"), 2, "no job is called `none`"),
         (
             ("--out", "work.sh/x"),
             2,

@@ -48,7 +48,10 @@ def test_commands_and_options(named: Project) -> None:  # noqa: ARG001
 
 @pytest.mark.slow
 def test_revisions(named: Project) -> None:  # noqa: ARG001
-    assert offered("check", "") == ["HEAD", "feature/x", "main", "v1.0"]
+    assert offered("check", "") == [
+        *("HEAD", "feature/x", "main", "v1.0"),
+        *("sort", r"odd:\ \(name\)"),
+    ], "revisions, then benchmarks"
     assert offered("check", "v") == ["v1.0"]
     assert offered("check", "v1.0..f") == ["v1.0..feature/x"]
 

@@ -97,7 +97,7 @@ def test_ranges_and_jobs_choose(stored: list[str], perf: Perf) -> None:
     ("arguments", "message"),
     [
         (["all.xlsx"], "a table is a file with the ending .csv, .jsonl, .parquet, .arrow"),
-        (["all.csv", "--job", "nightyl"], "no job `nightyl` is stored; did you mean `nightly`?"),
+        (["all.csv", "--job", "nightyl"], "no job is called `nightyl`; did you mean `nightly`?"),
         (["all.csv", "--format", "perun"], "--table and --bundle name their own file and format"),
         (["all.csv", "main..main"], "holds no commits"),
         (["nowhere/all.csv"], "No such file or directory"),

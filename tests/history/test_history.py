@@ -371,7 +371,7 @@ def test_nothing_measured_is_said_in_a_sentence(project: Project, perf: Perf) ->
     perf("init")
     assert perf("history").out == "no commit here has profiles: measure some with `perf collect`\n"
     assert printed(perf)["series"] == 0
-    assert "nothing was measured yet" in perf("history", "sort", code=2).err
+    assert "nor is it a benchmark; there are: benchmark" in perf("history", "sort", code=2).err
     store(*measured(commits[:10], [0.01] * 10))
     assert "perf collect" in perf("history", f"{commits[20]}..HEAD").out
 

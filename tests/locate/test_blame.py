@@ -372,7 +372,7 @@ def test_binary_and_generated_files_are_left_out(library, perf):
     ("args", "code", "message"),
     [
         (["HEAD", "HEAD"], 4, "HEAD and HEAD are the same commit: name two different ones"),
-        (["HEAD~1", "HEAD", "wrok"], 2, "there is no job `wrok`; did you mean `work`?"),
+        (["HEAD~1", "HEAD", "wrok"], 2, "nor is it a benchmark; did you mean `work`?"),
         (["nowhere", "HEAD"], 2, "`nowhere` is not a revision here"),
         (
             ["HEAD~1", "HEAD", "work", "more"],

@@ -252,8 +252,8 @@ def test_names_that_stand_nowhere_may_be_any(measured, perf, source, kept):
         (["HEAD~1...HEAD"], 2, "has three dots: use `A..B`"),
         (["nothing..HEAD"], 2, "`nothing` is not a revision here"),
         (["HEAD", "HEAD", "HEAD"], 2, "at most a baseline and a target"),
-        (["--explain", "oen"], 2, "there is no benchmark `oen`; did you mean `one`?"),
-        (["-j", "non"], 2, "there is no job `non`"),
+        (["--explain", "oen"], 2, "no benchmark is called `oen`; did you mean `one`?"),
+        (["-j", "non"], 2, "no job is called `non`"),
     ],
 )
 def test_what_cannot_be_answered_is_one_line(measured, perf, words, code, message):

@@ -237,7 +237,7 @@ def test_a_unit_without_a_model_says_why(commit: str, perf: Perf) -> None:
         (("HEAD", "regression", "-o", "x.json"), "perf export"),
         (("nonsense", "regression"), "not a revision"),
         (("none.json", "regression"), "there is no file 'none.json'"),
-        (("HEAD", "regression", "-j", "other"), "no job `other` is stored; there are: calls"),
+        (("HEAD", "regression", "-j", "other"), "no job is called `other`; there are: calls"),
     ],
 )
 @pytest.mark.usefixtures("commit")

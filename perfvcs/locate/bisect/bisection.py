@@ -19,7 +19,7 @@ from perfvcs.locate.bisect.span import (
     brought,
     default_ends,
     others,
-    require_metric,
+    require_fitting,
     require_room,
     span,
     target_of,
@@ -27,6 +27,7 @@ from perfvcs.locate.bisect.span import (
 )
 from perfvcs.locate.bisect.suspicion import suspect, suspects
 from perfvcs.locate.sources.differences import changes
+from perfvcs.profile.benchmarkfilter import BenchmarkFilter, FilterWords, UnitAtSize
 from perfvcs.repository.state import State
 
 if TYPE_CHECKING:
@@ -246,7 +247,7 @@ def _ends(repository: Repository, asked: Asked, saved: SavedBisections) -> _Chos
         and not asked.bad
         and not asked.afresh
         and (newest := saved.unfinished())
-        and _fits(newest.target, asked.wanted)
+        and asked.wanted.follows(newest.target)
     ):
         return _ChosenEnds(newest.good, newest.bad, newest)
     if asked.good:
@@ -256,22 +257,9 @@ def _ends(repository: Repository, asked: Asked, saved: SavedBisections) -> _Chos
     alike = [
         begun
         for begun in saved.all
-        if (begun.good, begun.bad) == (good, bad) and _fits(begun.target, asked.wanted)
+        if (begun.good, begun.bad) == (good, bad) and asked.wanted.follows(begun.target)
     ]
     return _ChosenEnds(good, bad, alike[-1] if alike and not asked.afresh else None)
-
-
-def _fits(target: Target, wanted: TargetFilter) -> bool:
-    return (
-        (
-            not wanted.jobs
-            or target.job in wanted.jobs
-            or target.job.partition(" ")[0] in wanted.jobs
-        )
-        and wanted.unit in ("", target.uid)
-        and wanted.metric in ("", target.metric)
-        and wanted.improvement == target.improvement
-    )
 
 
 def _stored(repository: Repository, span: Span) -> Report | None:
@@ -285,10 +273,7 @@ def _fitting(report: Report, wanted: TargetFilter, labels: set[str] | None = Non
     return [
         change
         for change in report.comparisons
-        if (labels is None or change.job in labels)
-        and (not wanted.jobs or {change.job, change.job.partition(" ")[0]} & set(wanted.jobs))
-        and wanted.unit in ("", change.uid)
-        and wanted.metric in ("", change.metric)
+        if (labels is None or change.job in labels) and wanted.fits(change)
     ]
 
 
@@ -323,7 +308,7 @@ def _chosen(
     if bisection.report:
         chosen = worst(_fitting(bisection.report, wanted, labels), improvement=improvement)
     if chosen is None or not chosen.paired or asked.afresh:
-        few = bool(wanted.metric) and len(cells) == 1 and not asked.brought
+        few = bool(wanted.benchmarks.metric) and len(cells) == 1 and not asked.brought
         fitting = _judged(rig, bisection, asked, request, labels, few=few)
         if few and len(fitting) > 1:  # which of them to follow takes as many pairs as a verdict
             fitting = _judged(rig, bisection, asked, request, labels, few=False)
@@ -341,7 +326,7 @@ def _judged(
 ) -> list[Change]:
     """The verdicts on the ends that fit what is wanted, measured for that."""
     bisection.report = _settled(rig, bisection.span, asked, request, few=few)
-    require_metric(bisection.report.comparisons, asked.wanted)
+    require_fitting(bisection.report.comparisons, asked.wanted)
     bisection.judged = _fitting(bisection.report, asked.wanted, labels)
     return bisection.judged
 
@@ -396,7 +381,7 @@ def _within(rig: Rig, bisection: Bisection, asked: Asked, request: Request) -> B
     if len(named) != 1:
         return None
     merge = bisection.span.commits[named[0]]
-    wanted = replace(asked.wanted, jobs=(target.job,), unit=target.uid, metric=target.metric)
+    wanted = replace(asked.wanted, benchmarks=only(target))
     request = replace(request, jobs=(target.job,))
     inner, project = None, rig.repository.project
     for good, bad in brought(project, bisection.span, named[0], everything=asked.merged):
@@ -413,8 +398,18 @@ def _within(rig: Rig, bisection: Bisection, asked: Asked, request: Request) -> B
     return inner
 
 
+def only(target: Target) -> BenchmarkFilter:
+    """The filter that leaves a target, at all sizes of its unit."""
+    return BenchmarkFilter(
+        frozenset([(target.job, target.collector)]),
+        frozenset([UnitAtSize(target.job, target.uid, None)]),
+        target.metric,
+        words=FilterWords(describe_target(target)),
+    )
+
+
 def describe_target(target: Target) -> str:
     """The benchmark's name for people."""
-    from perfvcs.check.text import labelled
+    from perfvcs.profile.naming import labelled
 
     return labelled(target.job, target.uid, target.size)

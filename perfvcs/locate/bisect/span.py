@@ -6,19 +6,19 @@ import errno
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import NothingToCompare
-from perfvcs.check.text import benchmark, labelled
-from perfvcs.errors import CURES, PerfError, UsageError, disk_is_full, nearest
+from perfvcs.check.text import benchmark
+from perfvcs.errors import CURES, PerfError, UsageError, disk_is_full
 from perfvcs.git.ancestry import way
 from perfvcs.git.command import GitError
-from perfvcs.jobs import matrix
 from perfvcs.locate.bisect.saved import Target
+from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter, catalogue, chosen
+from perfvcs.profile.naming import Benchmark
 from perfvcs.repository.state import State
-from perfvcs.text.words import Named, meant, metric
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Change, Report
     from perfvcs.git.project import Project
     from perfvcs.jobs import Cell
-    from perfvcs.jobs.config import Config
     from perfvcs.repository import Repository
 
 
@@ -142,52 +141,26 @@ def require_room(home: Path, reasons: Iterable[str]) -> None:
 
 @dataclass(frozen=True)
 class TargetFilter:
-    """What the caller restricts the target to; empty: whatever changed most."""
+    """What the caller restricts the target to: some ``benchmarks``, and the direction; by default
+    whatever became worse most.
+    """
 
-    jobs: tuple[str, ...] = ()
-    unit: str = ""
-    metric: str = ""
+    benchmarks: BenchmarkFilter = EVERYTHING
     improvement: bool = False
 
-    def fits(self, change: Change, labels: set[str]) -> bool:
-        """Whether a change may be the target; ``labels`` are those of the jobs that are
-        measured.
-        """
-        return (
-            change.job in labels
-            and (not self.unit or change.uid == self.unit)
-            and (not self.metric or change.metric == self.metric)
+    def fits(self, change: Change) -> bool:
+        """Whether a change may be the target."""
+        return self.benchmarks.has(
+            change.job, change.uid, change.size, change.metric, change.series
         )
 
-
-def resolved(repository: Repository, config: Config, wanted: TargetFilter) -> TargetFilter:
-    """The filter with whole names in place of parts; a name that is not stored yet stays as it is.
-    Raises UsageError.
-    """
-    labels = (
-        tuple(dict.fromkeys(cell.label for cell in matrix(config, wanted.jobs)))
-        if wanted.jobs
-        else ()
-    )
-    if not (wanted.unit or wanted.metric):
-        return replace(wanted, jobs=labels)
-    lines = [
-        line for line in repository.index.lines().values() if not labels or line.job.label in labels
-    ]
-    units = list(
-        dict.fromkeys((line.uid, labelled(line.job.label, line.uid, None)) for line in lines)
-    )
-    uids = {
-        units[place][0]
-        for place in meant(wanted.unit, [Named([uid], [title]) for uid, title in units], "unit")
-    }
-    unit = uids.pop() if len(uids) == 1 else wanted.unit
-    return replace(
-        wanted,
-        jobs=labels,
-        unit=unit,
-        metric=metric(wanted.metric, (line.metric for line in lines)) or wanted.metric,
-    )
+    def follows(self, target: Target) -> bool:
+        """Whether a target that is followed already is one of these."""
+        return (
+            self.benchmarks.has_job(target.job, target.collector)
+            and self.benchmarks.has(target.job, target.uid, target.size, target.metric)
+            and self.improvement == target.improvement
+        )
 
 
 def default_ends(repository: Repository, wanted: TargetFilter, bad: str) -> tuple[str, str]:
@@ -201,10 +174,7 @@ def default_ends(repository: Repository, wanted: TargetFilter, bad: str) -> tupl
     for ancestor in islice(repository.measured_ancestors(commit), ANCESTORS):
         with suppress(NothingToCompare):
             report = repository.compare(State(ancestor), State(commit))
-            if worst(
-                [change for change in report.changes if wanted.fits(change, {change.job})],
-                improvement=wanted.improvement,
-            ):
+            if worst(filter(wanted.fits, report.changes), improvement=wanted.improvement):
                 return ancestor, commit
     what = "worse" if wanted.improvement else "better"
     raise UsageError(
@@ -220,16 +190,8 @@ def _step(repository: Repository, wanted: TargetFilter, bad: str) -> tuple[str, 
     from perfvcs.history.overview import overview_of
 
     direction = "improvement" if wanted.improvement else "degradation"
-    overview = overview_of(repository, [bad] if bad != "HEAD" else [], metric=wanted.metric)
-    for finding in overview.findings:
-        line = finding.line
-        named = not wanted.jobs or {line.job.name, line.job.label} & set(wanted.jobs)
-        if (
-            finding.direction == direction
-            and not finding.drift
-            and named
-            and wanted.unit in ("", line.uid)
-        ):
+    for finding in overview_of(repository, bad, wanted.benchmarks).findings:
+        if finding.direction == direction and not finding.drift:
             with suppress(UsageError):
                 return repository.project.resolve(f"{finding.first}^"), finding.last
     return None
@@ -275,13 +237,13 @@ def others(report: Report, chosen: Change, *, improvement: bool = False) -> list
     return [change for change in report.changes if change.word == word and change != chosen]
 
 
-def require_metric(changes: Sequence[Change], wanted: TargetFilter) -> None:
-    """Refuse a metric or unit that nothing has."""
-    for name, name_asked, names in (
-        ("metric", wanted.metric, {change.metric for change in changes}),
-        ("unit", wanted.unit, {change.uid for change in changes}),
-    ):
-        if name_asked and changes and name_asked not in names:
-            raise UsageError(
-                f"no {name} is called `{name_asked}`{nearest(name_asked, sorted(names))}"
-            )
+def require_fitting(changes: Sequence[Change], wanted: TargetFilter) -> None:
+    """Refuse a target that none of the verdicts on the ends is about, with the candidates."""
+    if changes and not any(map(wanted.fits, changes)):
+        known = [
+            Benchmark(change.job, change.job, "", change.uid, change.size, change.metric)
+            for change in changes
+        ]
+        words = wanted.benchmarks.words
+        chosen(catalogue(known), words)
+        raise UsageError(f"the ends have no `{words.text}`: name two commits that have it")

@@ -15,6 +15,7 @@ from perfvcs.locate.select.static import reach as static_reach
 from perfvcs.locate.select.static import resolved
 from perfvcs.locate.sources.differences import UNREAD, Changes, FileChange, along
 from perfvcs.locate.sources.uses import Sources
+from perfvcs.profile.naming import is_whole
 from perfvcs.text.words import counted, plural
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _reach(
     functions in which it was seen, else what it can run by the ``sources`` of the bad end.
     """
     unit = BenchmarkUnit(
-        target.job, target.collector, "" if target.uid in target.job else target.uid
+        target.job, target.collector, "" if is_whole(target.job, target.uid) else target.uid
     )
     commits = [
         *reversed(span.commits),

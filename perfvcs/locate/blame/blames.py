@@ -11,9 +11,10 @@ from typing import NamedTuple
 import msgspec
 
 from perfvcs.errors import UsageError
-from perfvcs.git.project import UnknownRevision
 from perfvcs.locate.blame.cause import Blame
+from perfvcs.profile.benchmarkfilter import EVERYTHING, NO_WORDS, BenchmarkFilter, FilterWords
 from perfvcs.repository import Repository
+from perfvcs.repository.arguments import read
 from perfvcs.system import disk
 from perfvcs.system.disk import NotPlain, entries, make_folder
 from perfvcs.system.foreign import UNDECODABLE, content
@@ -25,45 +26,42 @@ LARGEST_BLAME = 1 << 24  # bytes of a result
 
 
 class BlameWords(NamedTuple):
-    """What the words of `perf blame` mean: two revisions, and a benchmark (empty: the job that
-    changed most).
+    """What the words of `perf blame` mean: two revisions, and the benchmarks that are meant; by
+    default what changed most.
     """
 
     before: str
     after: str
-    benchmark: str
+    benchmarks: BenchmarkFilter = EVERYTHING
 
 
-def asked(repository: Repository, names: Sequence[str]) -> BlameWords:
+def asked(
+    repository: Repository,
+    words: Sequence[str],
+    wanted: FilterWords = NO_WORDS,
+    *,
+    runs: bool = True,
+) -> BlameWords:
     """The revisions and the benchmark that the words of a command are: ``[A] [B] [BENCHMARK]``, or
-    ``A..B``.
+    ``A..B``; ``runs``: it is measured now.
 
-    What is not a revision is the benchmark. Raises UsageError.
+    Raises UsageError.
     """
     from perfvcs.locate.blame.search import NothingToBlame  # takes longer than reading what is kept
 
-    words, project = list(names), repository.project
-    revisions: list[str] = []
-    if words and ".." in words[0]:
-        before, _, after = words.pop(0).partition("..")
+    named = read(lambda: repository, words, wanted, way="one", runs=runs)
+    project = repository.project
+    revisions = [*named.at_most(2)]
+    if len(revisions) == 1 and ".." in revisions[0]:
+        before, _, after = revisions[0].partition("..")
         revisions = [before or "HEAD", after or "HEAD"]
-    while words and len(revisions) < 2:
-        try:
-            project.resolve(words[0])
-        except UnknownRevision:
-            if len(words) > 1:
-                raise
-            break
-        revisions.append(words.pop(0))
-    if len(words) > 1:
-        raise UsageError(f"`{words[1]}` is too much: name at most two revisions and one benchmark")
-    b = revisions[-1] if revisions else "HEAD"
     if len(revisions) == 2:
-        return BlameWords(revisions[0], b, words[0] if words else "")
+        return BlameWords(revisions[0], revisions[1], named.benchmarks)
+    b = revisions[0] if revisions else "HEAD"
     details = project.describe([project.resolve(b)]).get(project.resolve(b))
     if details is None or not details.parents:
         raise NothingToBlame(f"{b} has no parent: name the revision to compare it with")
-    return BlameWords(details.parents[0], b, words[0] if words else "")
+    return BlameWords(details.parents[0], b, named.benchmarks)
 
 
 def store(repository: Repository, blame: Blame) -> None:
@@ -72,13 +70,11 @@ def store(repository: Repository, blame: Blame) -> None:
     disk.write(folder / _name(blame.baseline, blame.target, blame.job), msgspec.json.encode(blame))
 
 
-def load(repository: Repository, a: str, b: str, benchmark: str = "") -> Blame:
-    """The newest result for a pair; raises UsageError where there is none."""
+def load(repository: Repository, a: str, b: str, benchmarks: BenchmarkFilter = EVERYTHING) -> Blame:
+    """The newest result for a pair and a benchmark; raises UsageError where there is none."""
     before, after = repository.project.resolve(a), repository.project.resolve(b)
     results = [
-        result
-        for result in of_pair(repository, before, after)
-        if benchmark in ("", result.job, result.job.split(" ")[0])
+        result for result in of_pair(repository, before, after) if benchmarks.has_job(result.job)
     ]
     if not results:
         raise UsageError(

@@ -40,6 +40,8 @@ from perfvcs.locate.blame.pairing import MatchedTree
 from perfvcs.locate.blame.suspects import Places, Suspect, TreeEvidence, is_source, rank
 from perfvcs.locate.sources.hunks import SourceDifference, difference
 from perfvcs.measure.rig import Rig
+from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter
+from perfvcs.profile.naming import typed
 from perfvcs.repository import Repository
 from perfvcs.text.characters import source_lines
 
@@ -56,13 +58,13 @@ class NothingToBlame(PerfError):
 
 @dataclass(frozen=True)
 class BlameRequest:
-    """What the caller asks: revisions, the benchmark (empty: the one that changed most), the
-    metric, delta as a share, seconds.
+    """What the caller asks: revisions, the benchmarks that are meant (by default what changed
+    most), the metric, delta as a share, seconds.
     """
 
     a: str
     b: str
-    benchmark: str = ""
+    benchmarks: BenchmarkFilter = EVERYTHING
     metric: BlameMetric = "auto"
     delta: float = 0.01
     budget: float = 1800.0
@@ -90,9 +92,12 @@ def choose(repository: Repository, config: Config, request: BlameRequest) -> Cel
     """The benchmark: the one named, the one that changed most by what is stored, or the only
     one.
     """
-    if request.benchmark:
-        return matrix(config, [request.benchmark])[0]
-    cells = {cell.label: cell for cell in reversed(matrix(config))}
+    wanted = request.benchmarks
+    cells = {
+        cell.label: cell
+        for cell in reversed(matrix(config))
+        if wanted.has_job(cell.label, cell.collector_name)
+    }
     if len(cells) == 1:
         return next(iter(cells.values()))
     from perfvcs.check import NothingToCompare
@@ -105,9 +110,10 @@ def choose(repository: Repository, config: Config, request: BlameRequest) -> Cel
     changes.sort(key=lambda change: abs(change.effect or 0.0), reverse=True)
     changes.sort(key=lambda change: change.word != "degradation")
     for change in changes:
-        if change.job in cells:
+        fits = wanted.has(change.job, change.uid, change.size, change.metric, change.series)
+        if fits and change.job in cells:
             return cells[change.job]
-    names = ", ".join(sorted(cells)[:8])
+    names = ", ".join(map(typed, sorted(cells)[:8]))
     raise UsageError(
         f"no stored verdict says which benchmark changed: name one: `perf blame {request.a}"
         f" {request.b} BENCHMARK` ({names})"

@@ -1,0 +1,201 @@
+"""What the words of a command line are: revisions, ranges, files, or a benchmark. Decided here for
+all commands.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from perfvcs.errors import PerfError, UsageError
+from perfvcs.git.project import Project, UnknownRevision
+from perfvcs.profile.benchmarkfilter import EVERYTHING, NO_WORDS, BenchmarkFilter, FilterWords, Way
+from perfvcs.profile.naming import Benchmark, brief, typed
+from perfvcs.profile.resolver import candidates, meant
+from perfvcs.repository.benchmarks import benchmarks, configured_only, filtered, is_called
+from perfvcs.repository.lookup import called
+
+if TYPE_CHECKING:
+    from perfvcs.repository import Repository
+
+Find = Callable[[], "Repository"]
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """What a command line names: ``revisions`` (also ranges, products, and what the command itself
+    knows), or ``files``; and the benchmarks that it is about.
+
+    ``wanted`` are the words for these, of which nothing is decided beside files.
+    """
+
+    revisions: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
+    benchmarks: BenchmarkFilter = EVERYTHING
+    wanted: FilterWords = NO_WORDS
+
+    @property
+    def revision(self) -> str:
+        """The only revision, HEAD by default; raises UsageError where there are several."""
+        return self.at_most(1)[0] if self.revisions else "HEAD"
+
+    def at_most(self, count: int) -> tuple[str, ...]:
+        """The revisions; raises UsageError where there are more."""
+        if len(self.revisions) > count:
+            allowed = ("", "one revision and ", "two revisions and ")[count]
+            raise UsageError(
+                f"`{self.revisions[count]}` is too much: name at most {allowed}one benchmark"
+            )
+        return self.revisions
+
+
+def read(
+    find: Find,
+    words: Sequence[str],
+    wanted: FilterWords = NO_WORDS,
+    *,
+    files: bool = False,
+    own: Callable[[str], bool] | None = None,
+    way: Way = "usual",
+    runs: bool = False,
+) -> Arguments:
+    """What each word is, as ``_Reader`` has it; at most one is a benchmark.
+
+    ``files`` may be named, too; ``own`` says whether a command knows a word, such as the id of a
+    profile. ``find`` gives the repository, which beside files need not exist. ``wanted`` are the
+    options -j, -u and -m, and the benchmark behind ``--``; ``way`` is that of
+    ``benchmarkfilter.chosen``. A command that ``runs`` jobs needs them in perf.toml. Raises
+    UsageError.
+    """
+    there = files and any(map(os.path.isfile, words))
+    reader = _Reader(_around(find) if there else find(), files=there, own=own)
+    kinds: dict[str, list[str]] = {"file": [], "revision": [], "benchmark": []}
+    for word in words:
+        kinds[reader.kind(word)].append(word)
+    paths, revisions = kinds["file"], kinds["revision"]
+    if paths and revisions:
+        raise UsageError(
+            f"{paths[0]} is a file and `{revisions[0]}` is a revision: name two files, or store"
+            f" the file first (`perf import {paths[0]} --commit REVISION`)"
+        )
+    if not paths:
+        for name in kinds["benchmark"]:
+            reader.require_benchmark(name)
+    names = [*kinds["benchmark"], *filter(None, [wanted.name])]
+    if len(names) > 1:
+        raise UsageError(
+            f"{typed(names[0])} and {typed(names[1])} are two benchmarks: name one, or their jobs"
+            " with -j"
+        )
+    wanted = wanted._replace(name="".join(names))
+    if paths:
+        return Arguments(files=tuple(map(Path, paths)), wanted=wanted)
+    found = filtered(reader.around, wanted, way)
+    if runs:
+        found = configured_only(reader.around, found)
+    return Arguments(tuple(revisions), benchmarks=found, wanted=wanted)
+
+
+def read_profiles(
+    repository: Repository, words: Sequence[str], wanted: FilterWords = NO_WORDS, way: Way = "usual"
+) -> Arguments:
+    """As ``read``, where single profiles may be named, too: by their paths or ids."""
+
+    def is_profile(word: str) -> bool:
+        return bool(called(repository.index, word))
+
+    return read(lambda: repository, words, wanted, own=is_profile, way=way)
+
+
+def _around(find: Find) -> Repository | None:
+    """The repository; None where there is none."""
+    try:
+        return find()
+    except PerfError:
+        return None
+
+
+class _Reader:
+    """Reads the words of one command line.
+
+    1. What is a revision and the whole name of a benchmark, or has the ending of a file of profiles
+       and is one of these, is refused with a way to write each. Other files give way to both.
+    2. What is only one of them is that.
+    3. Anything else is a part of a benchmark's name, or a mistake.
+    """
+
+    def __init__(
+        self, repository: Repository | None, *, files: bool, own: Callable[[str], bool] | None
+    ) -> None:
+        self._repository, self._files, self._own = repository, files, own
+
+    @property
+    def around(self) -> Repository:
+        """The repository, which is there unless files are named."""
+        assert self._repository is not None
+        return self._repository
+
+    @cached_property
+    def _known(self) -> list[Benchmark]:
+        return benchmarks(self.around)
+
+    def kind(self, word: str) -> str:
+        """``file``, ``revision``, or ``benchmark``; raises UsageError where it is several."""
+        is_profile = self._files and _has_ending(word)
+        readings = {"file": f"./{word}"} if is_profile else {}
+        if self._is_revision(word):
+            readings["revision"] = f"{word}~0"
+        exists = self._files and os.path.lexists(word)
+        if (readings or exists) and self._repository and is_called(self._repository, word):
+            readings["benchmark"] = f"-- {typed(word)}"
+        if len(readings) > 1:
+            cures = ", ".join(f"{cure} for the {kind}" for kind, cure in readings.items())
+            raise UsageError(f"`{word}` is a {' and a '.join(readings)} here: write {cures}")
+        return next(iter(readings), "file" if exists else "benchmark")
+
+    @cached_property
+    def _project(self) -> Project | None:
+        """The git repository, which may have no store beside files; None where there is none."""
+        if self._repository is not None:
+            return self._repository.project
+        with suppress(PerfError):
+            return Project.find()
+        return None
+
+    def _is_revision(self, word: str) -> bool:
+        """Whether a word is a revision, a range of them, a product that was measured, or known to
+        the command.
+        """
+        if self._project is None:
+            return False
+        unknown = (UsageError,) if self._repository else (PerfError,)  # it may have no commits
+        with suppress(*unknown):
+            self._project.fixed(word)
+            return True
+        if self._repository is None:
+            return False
+        own = self._own is not None and self._own(word)
+        return own or self._repository.product(word) is not None
+
+    def require_benchmark(self, word: str) -> None:
+        """Raises UnknownRevision where no benchmark has such a name, either."""
+        if meant(word, self._known, several=True).places:
+            return
+        hint = f"nor is it a benchmark{candidates(word, self._known)}"
+        try:
+            self.around.project.fixed(word)
+        except UsageError as error:
+            said = str(error).replace(word, brief(word))
+            raise UnknownRevision(f"{said}; {hint}") from None
+
+
+def _has_ending(name: str) -> bool:
+    """Whether a file's name ends as those of profiles do."""
+    from perfvcs.formats import suffixes
+
+    return name.removesuffix(".gz").removesuffix(".z").endswith(suffixes())

@@ -1,0 +1,291 @@
+"""Every name of a benchmark that a command prints, in text or in JSON, is accepted by every command
+that takes one.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Project, Said
+from namedprojects import PROJECTS
+
+from perfvcs.text.words import metric_name
+
+Perf = Callable[..., Said]
+
+METRICS = {metric_name(name) for name in ("wall", "cpu", "throughput", "bytes_out")}
+METRIC = "|".join(sorted(METRICS))
+WORD = "degradation|improvement|inconclusive|suspected|same|new|missing|not comparable"
+NAMING = ("benchmark", "job", "uid", "label")  # keys of JSON whose values name something
+UNKNOWN = re.compile(
+    r"is called|nor is it|is not a (?:revision|benchmark)|there is no|matches [\d,]+ |have no"
+)
+FOLLOWED = ("bisect", "blame")  # commands that follow one benchmark
+
+
+def lines(pattern: str, out: str) -> Iterator[str]:
+    """What the first group of a pattern finds in each line."""
+    for found in re.finditer(pattern, out, flags=re.MULTILINE):
+        yield found[1]
+
+
+def of_check(out: str) -> Iterator[str]:
+    """The sentence, the rows, and what one side lacks."""
+    yield from lines(rf"^  (?:{WORD}) {{2,}}(\S.*?)(?: {{2,}}.*| \(\d+ units?\b.*)?$", out)
+    head = " ".join(out.partition("\n\n")[0].split())
+    yield from lines(r"(?:[0-9a-f]{10}|apart\)): (.+?) became ", head)
+    yield from lines(r"^New: (.*)$", out)
+
+
+def of_whole_check(out: str) -> Iterator[str]:
+    """The headings of `check -v`, on as many lines as they take."""
+    for block in out.split("\n\n"):
+        heading, row, _ = block.partition(f"\n  {'degradation'} ")
+        if row and not heading.startswith(" "):
+            yield heading
+
+
+def of_markdown(out: str) -> Iterator[str]:
+    """The second column of the table, as a page shows it."""
+    for cell in lines(
+        r"^\| \*{0,2}[\w ]+\*{0,2} \| ((?:[^|\\]|\\.)+?)(?: \(\d+ units?\b.*?)? \| ", out
+    ):
+        if cell == "benchmark":
+            continue
+        yield html.unescape(re.sub(r"\\(.)", r"\1", cell)).replace("`", "")
+
+
+def of_log(out: str) -> Iterator[str]:
+    """The rows with sparklines, with the metric and without."""
+    for name, metric in re.findall(rf"^(\S.*?) {{2,}}({METRIC}) {{2,}}", out, flags=re.MULTILINE):
+        yield from (name, f"{name}  {metric}")
+
+
+def of_status(out: str) -> Iterator[str]:
+    """The jobs."""
+    yield from lines(r"^  (?:measured|missing) {2,}(\S.*?) {2,}\w+(?: +n=.*)?$", out)
+
+
+def of_history(out: str) -> Iterator[str]:
+    """The rows of the commits, and what is too short."""
+    yield from lines(rf"^  (?:{WORD}) {{2,}}(\S.*?) {{2,}}[▁-█]+$", out)
+    yield from lines(rf"^ +most: (.*, (?:{METRIC})), ", out)
+    yield from lines(rf"too short, .*?: (.* (?:{METRIC}))$", out)
+
+
+def of_plan(out: str) -> Iterator[str]:
+    """Jobs and units."""
+    yield from lines(r"^(\S.*)\n  \d+ executions", out)
+    yield from lines(rf"^  (\S.*):\n  (?:{METRIC})", out)
+
+
+def of_drawing(out: str) -> Iterator[str]:
+    """The rows of the figures."""
+    yield from lines(r"^[▲▼◆○●] (\S.*?) {2,}\S* *[│░]", out)
+
+
+def of_json(document: Any) -> Iterator[str]:
+    """What the keys name that stand for benchmarks, jobs and units."""
+    if isinstance(document, list):
+        for item in document:
+            yield from of_json(item)
+    elif isinstance(document, dict):
+        for key, value in document.items():
+            if key in NAMING and isinstance(value, str):
+                yield value
+            else:
+                yield from of_json(value)
+        if "collector" in document and "cmd" in document:
+            yield document["name"]
+
+
+def printed(perf: Perf, commits: list[str]) -> set[str]:
+    """All names that the commands print."""
+    ends, pair = (commits[0], commits[-1]), (commits[-2], commits[-1])
+    names: set[str] = set()
+    for reading, arguments in (
+        (of_check, ("check", *pair)),
+        (of_whole_check, ("check", "-v", *pair)),
+        (of_markdown, ("check", "--markdown", *pair)),
+        (of_log, ("log",)),
+        (of_status, ("status",)),
+        (of_history, ("history", "-a")),
+        (of_history, ("history",)),
+        (of_plan, ("plan", "-v")),
+        (of_drawing, ("show", "--text", *pair)),
+    ):
+        found = set(reading(perf(*arguments, code=None).out))
+        assert found or reading is of_history, arguments
+        names |= found
+    for command in ("check", "log", "status", "history", "plan"):
+        words = pair if command == "check" else ()
+        found = set(of_json(json.loads(perf(command, *words, "--json", code=None).out)))
+        assert found, command
+        names |= found
+    perf("show", *pair, "-o", "page.json", "--no-open")
+    names |= set(of_json(json.loads(Path("page.json").read_text())))
+    perf("export", *ends, "--table", "all.csv")
+    with Path("all.csv").open(newline="") as file:
+        names |= {row[key].lstrip("'") for row in csv.DictReader(file) for key in ("job", "uid")}
+    Path("all.csv").unlink()
+    Path("page.json").unlink()
+    return names - {""}
+
+
+def commands(name: str, commits: list[str]) -> Iterator[tuple[str, ...]]:
+    """Each command that takes a benchmark, with one."""
+    a, b = commits[-2:]
+    for arguments in (
+        ("check", a, b),
+        ("show", "-o", "page.json", "--no-open"),
+        ("history",),
+        ("plan",),
+        ("log",),
+        ("status",),
+        ("bisect", a, b, "--dry-run", "-q"),
+        ("blame", a, b, "--stored"),
+        ("mutate",),
+        ("export", b, "-o", "-"),
+        ("rm", "-n", b),
+    ):
+        yield (*arguments, name)
+    yield ("select", f"{a}..{b}", f"--explain={name}")
+    yield ("process", name, "normalizer")
+    yield ("accept", "--reason=known", name)
+
+
+def accepted(perf: Perf, arguments: tuple[str, ...], name: str) -> None:
+    """A command knows a name, behind ``--`` where the word is something else, too; where it follows
+    one benchmark, it knows each of those that it offers.
+    """
+    said = perf(*arguments, code=None)
+    if said.err.startswith(f"perf: No such option '{name[:2]}'") or "here: write" in said.err:
+        if arguments[0] != "process":  # what it takes behind a name is a postprocessor
+            accepted(perf, (*arguments[:-1], "--", name), name)
+        return
+    offer = re.search(r"matches \d+ benchmarks: (.*): name one of them$", said.err)
+    if offer and arguments[0] in FOLLOWED:
+        for offered in shlex.split(offer[1].replace(",", "")):
+            accepted(perf, (*arguments[:-1], offered), offered)
+        return
+    assert not UNKNOWN.search(said.err), (arguments, said)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", PROJECTS)
+def test_every_name_that_is_printed_is_accepted_everywhere(
+    project: Project, perf: Perf, kind: str
+) -> None:
+    """In the first project by each command, in the others by a third of them in turn."""
+    commits = PROJECTS[kind].store(project)
+    names = printed(perf, commits)
+    expected = {uid for named in PROJECTS[kind].jobs for uid, _ in named.units}
+    assert names >= expected, "else nothing is walked"
+    step = 1 if kind == "pytest" else 3
+    for number, name in enumerate(sorted(names)):
+        for arguments in list(commands(name, commits))[number % step :: step]:
+            accepted(perf, arguments, name)
+
+
+def test_a_word_that_is_a_revision_and_a_benchmark_says_so(project: Project, perf: Perf) -> None:
+    first, *_ = PROJECTS["revisions"].store(project)
+    for word in ("main", "v1.0", "HEAD"):
+        for command in ("check", "show", "history", "log", "plan", "bisect", "blame", "export"):
+            said = perf(command, word, code=2).err
+            assert f"`{word}` is a revision and a benchmark here" in said, (command, said)
+            assert f"write {word}~0 for the revision, -- {word} for the benchmark" in said
+    assert "tests: main became slower" in perf("check", "--", "main", code=3).out
+    assert "tests: main became slower" in perf("check", "-u", "main", code=3).out
+    assert first[:10] in perf("log", "v1.0~0").out
+    assert "two benchmarks" in perf("check", "tests: main", "other", code=2).err
+
+
+def test_a_word_that_is_a_file_and_a_benchmark_says_so(project: Project, perf: Perf) -> None:
+    PROJECTS["files"].store(project)
+    for command in ("check", "show"):
+        said = perf(command, "old.json", code=2).err
+        assert "`old.json` is a file and a benchmark here: write ./old.json for the file" in said
+        assert "-- old.json for the benchmark" in said
+    assert "old.json: perf.toml became slower" in perf("check", "--", "perf.toml", code=3).out
+    drawn = perf("show", "perf.toml", "-o", "page.json")
+    assert "perf.toml" in drawn.err + Path("page.json").read_text()
+
+
+def test_a_file_without_an_ending_of_profiles_gives_way_to_a_revision(
+    project: Project, perf: Perf
+) -> None:
+    PROJECTS["pytest"].store(project)
+    project.write("main", "a program")
+    assert "test_count" in perf("show", "main", "--text").out
+
+
+def test_a_unit_of_one_side_is_named_and_its_word_is_said(project: Project, perf: Perf) -> None:
+    commits = PROJECTS["collectors"].store(project)
+    said = perf("check", *commits[-2:], "only new", code=4)
+    assert "New: sided: only new" in said.out
+    assert "has profiles of `only new`" in perf("check", *commits[:2], "only new", code=4).err
+    assert "only new" in perf("log", "only new").out
+    assert perf("log", "both", "-m", "cpu").out.count("sided: both") == 1
+
+
+def test_a_filter_that_matches_nothing_says_so_before_anything_runs(
+    project: Project, perf: Perf
+) -> None:
+    commits = PROJECTS["pytest"].store(project)
+    for arguments in (
+        ("check", "--measure", *commits[-2:], "-u", "test_cuont"),
+        ("bisect", commits[0], commits[-1], "-u", "test_cuont"),
+        ("blame", *commits[-2:], "-u", "test_cuont"),
+        ("history", "-u", "test_cuont"),
+        ("plan", "-u", "test_cuont"),
+        ("log", "-u", "test_cuont"),
+        ("show", "-u", "test_cuont"),
+    ):
+        said = perf(*arguments, code=2)
+        assert said.out == "", "nothing has begun"
+        assert "no unit is called `test_cuont`; did you mean" in said.err
+        assert "test_core.py::test_count" in said.err
+
+
+def test_what_perf_toml_no_longer_has_is_said_before_anything_runs(
+    project: Project, perf: Perf
+) -> None:
+    commits = PROJECTS["pytest"].store(project)
+    project.write("perf.toml", '[[job]]\nname = "other"\ncmd = "true"\n')
+    for command in ("bisect", "blame", "mutate"):
+        words = () if command == "mutate" else commits[-2:]
+        said = perf(command, *words, "tests", code=2).err
+        assert "tests was measured, but is not a job of perf.toml any more: add it there" in said
+
+
+def test_a_filter_leaves_the_same_in_all_commands(project: Project, perf: Perf) -> None:
+    commits = PROJECTS["two jobs"].store(project)
+    pair = commits[-2:]
+    for filter_ in (
+        ("-j", "old tests", "-u", "test_a", "-m", "wall"),
+        ("old tests: test_a, wall time",),
+    ):
+        report = json.loads(perf("check", *pair, *filter_, "--json", code=3).out)
+        assert [(row["job"], row["uid"], row["metric"]) for row in report["changes"]] == [
+            ("old tests", "test_a", "wall")
+        ]
+        trends = json.loads(perf("log", *filter_, "--json").out)["trends"]
+        assert [(row["job"], row["metric"]) for row in trends] == [("old tests: test_a", "wall")]
+        jobs = json.loads(perf("plan", *filter_, "--json").out)["jobs"]
+        assert [len(job["units"]) for job in jobs] == [1]
+        assert json.loads(perf("history", *filter_, "--json").out)["series"] == 1
+        (row,) = json.loads(perf("status", *filter_, "--json").out)["jobs"]
+        assert row["job"] == "old tests: test_a"
+        document = json.loads(perf("export", pair[1], *filter_).out)
+        assert document["resources"]["uid"]["names"] == ["test_a"]
+        assert "cpu" not in document["metrics"]
+    whole = json.loads(perf("check", *pair, "--json", code=3).out)
+    assert report["changes"][0] in whole["changes"], "a part of a report says what the whole says"
