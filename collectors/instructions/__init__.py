@@ -12,6 +12,7 @@ from perfvcs.profile import Metric
 
 if TYPE_CHECKING:
     from perfvcs.collectors.instructions.counts import Counts
+    from perfvcs.collectors.instructions.valgrind import ValgrindTool
 
 TOTAL_METRICS = {
     "instructions": Metric("", "lower", "deterministic"),
@@ -25,6 +26,7 @@ BY_CALL = {
 }
 AGREEMENT = 0.0002  # a fifth of the smallest change that is reported
 LARGEST_REPEAT = 100
+LEAST_OF_UNIT = 20_000  # instructions from which on switching the counter is not most of them
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,11 @@ class Instructions:
 
     def collect(self, run: Run) -> Observations:
         """Execute until two runs agree, or ``repeat`` allows no more; raises CollectError."""
+        from perfvcs.collectors._shared.oneunit import divide
+
+        return divide(run, self._collect)
+
+    def _collect(self, run: Run) -> Observations:
         from perfvcs.collectors.instructions.functions import symbols
         from perfvcs.collectors.instructions.paths import observations
         from perfvcs.launcher.execution import name_command
@@ -152,17 +159,26 @@ class Instructions:
                 f"{name_command(run.argv)}: {reason}: fix its seeds and inputs, or measure more"
                 " executions"
             )
-        ran = symbols(run, counts) if self._tool == "callgrind" else None
-        return replace(rows, engine=self.engine, reached=ran)
+        ran = symbols(run, counts) if self._tool == "callgrind" and not run.unit else None
+        if run.unit and counts.total < LEAST_OF_UNIT:
+            rows.warnings.append(
+                f"{run.unit} takes {counts.total:,.0f} instructions, some 7,000 of them to switch"
+                " the counter: let it do more"
+            )
+        # cachegrind cannot be switched before valgrind 3.22
+        engine = self.engine.replace("cachegrind", "callgrind") if run.unit else self.engine
+        return replace(rows, engine=engine, reached=ran)
 
     def _count(self, run: Run, attempt: int) -> Counts:
+        from perfvcs.collectors._shared.oneunit import Undivided
         from perfvcs.collectors.instructions import hardware, valgrind
 
-        folder = run.scratch / f"instructions-{attempt}"
+        folder = run.scratch / f"instructions-{'unit-' if run.unit else ''}{attempt}"
         folder.mkdir()
         tool = self._tool
-        return (
-            hardware.record(run, folder)
-            if tool == "perf"
-            else valgrind.record(run, tool, folder, inlined=self.inlined)
-        )
+        if tool != "perf":
+            switchable: ValgrindTool = "callgrind" if run.unit else tool
+            return valgrind.record(run, switchable, folder, inlined=self.inlined)
+        if run.unit:
+            raise Undivided("the processor's counters cannot be switched: apt install valgrind")
+        return hardware.record(run, folder)

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 LARGEST_FILE = 1 << 28  # bytes of one file
 MAX_LINE = 1 << 16
 MAX_NUMBER = 10_000_000  # of a name
+HEADS = b"# callgrind format", b"desc: "  # what callgrind's and cachegrind's files begin with
+LONGEST_END = 1000  # bytes in which they end
+ENDING = re.compile(rb"^(totals|summary): [0-9 ]+\n", re.MULTILINE)
 IR_EVENT = b"Ir"  # instructions read
 _RECURSION = re.compile(r"(.+)'(\d{1,9})", re.DOTALL)
 _COMPRESSED = re.compile(rb"(\(\d{1,9}\))(?: (.*))?", re.DOTALL)
@@ -35,6 +38,10 @@ _COMPRESSED = re.compile(rb"(\(\d{1,9}\))(?: (.*))?", re.DOTALL)
 
 class MalformedCallgrind(CollectError):
     """A file is not as valgrind writes it; the message names the file and line."""
+
+
+class TruncatedCounts(MalformedCallgrind):
+    """A file has no end, as its process was killed or the disk is full."""
 
 
 @dataclass
@@ -132,12 +139,13 @@ def read(path: Path, resolve: Resolve | None = None) -> Counts:
 
 def parse(content: bytes, name: str, resolve: Resolve | None = None) -> Counts:
     """The counts in a file's content; its name is for messages. Raises Malformed."""
+    has_end = ENDING.search(content, max(0, len(content) - LONGEST_END))
+    if not content or (content.startswith(HEADS) and not has_end):
+        raise TruncatedCounts(f"{name} ends too early: was the process killed, or the disk full?")
     lines = TextLines.of(content)
     reading = _read(content, lines, name)
     if not reading.complete:
-        raise MalformedCallgrind(
-            f"{name} ends too early: was the process killed, or the disk full?"
-        )
+        raise TruncatedCounts(f"{name} ends too early: was the process killed, or the disk full?")
     counts = _counts(reading, lines, name, resolve)
     if not counts.contexts:
         raise MalformedCallgrind(

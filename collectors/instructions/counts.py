@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -47,6 +47,13 @@ class Counts:
     def total(self) -> float:
         """All instructions."""
         return float(self.exclusive.sum())
+
+    def divided(self, runs: int) -> Counts:
+        """The mean of so many runs, of which these are the sums."""
+        if runs <= 1:
+            return self
+        columns = {name: getattr(self, name) / runs for name in ("exclusive", "calls", "inclusive")}
+        return replace(self, **columns)
 
 
 def combine(parts: Iterable[Counts]) -> Counts:

@@ -12,18 +12,17 @@ import shutil
 import signal
 import stat
 import subprocess
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from perfvcs.collectors._shared import symbols
 from perfvcs.collectors._shared.commandrun import launched
-from perfvcs.collectors.instructions import callgrind, inside
-from perfvcs.collectors.instructions.counts import Counts, combine
-from perfvcs.collectors.instructions.functions import Resolve
+from perfvcs.collectors._shared.oneunit import Undivided, UnitRun
+from perfvcs.collectors.instructions import inside
+from perfvcs.collectors.instructions.countfiles import CountedProgram, read
+from perfvcs.collectors.instructions.counts import Counts
 from perfvcs.environment import PADDING
 from perfvcs.launcher import LaunchOptions
 from perfvcs.launcher.execution import failure, name_command, not_started
@@ -56,11 +55,9 @@ OF_CALLGRIND = (
     "--separate-recs=2",
     "--collect-jumps=no",
 )
-MAX_FILES = 10_000
-HEAD_BYTES = 4096  # bytes of a file in which it names its command
+LOG_BYTES = 4096  # bytes of a file of messages
 MESSAGE_CHARACTERS = 300  # characters of what valgrind says
 _REMARK = re.compile(r"--\d+--")
-_COMMAND = re.compile(rb"^cmd: ?(.*)$", re.MULTILINE)
 
 
 def check_program(argv: Sequence[str]) -> None:
@@ -142,7 +139,8 @@ def unavailable() -> str | None:
 
 
 def record(run: Run, tool: ValgrindTool, folder: Path, *, inlined: bool = False) -> Counts:
-    """Execute once under a tool, whose files go into the empty ``folder``; raises CollectError.
+    """Execute once under a tool, whose files go into the empty ``folder``; raises CollectError, and
+    Undivided where the run's unit, for which the tool has to be callgrind, cannot be counted alone.
 
     ``inlined``: callgrind tells functions apart that the compiler put into others.
     """
@@ -150,7 +148,10 @@ def record(run: Run, tool: ValgrindTool, folder: Path, *, inlined: bool = False)
     if program is None:
         raise CollectError(MISSING, lasting=True)
     _check(run.argv)
-    zero = _zero() if tool == "callgrind" else None
+    switch = _switch() if tool == "callgrind" else None
+    unit = UnitRun.of(run) if run.unit else None
+    if unit is not None and switch is None:
+        raise Undivided("callgrind can be switched only with a C compiler and valgrind's headers")
     out = str(folder).replace("%", "%%")
     options = [
         f"--tool={tool}",
@@ -160,11 +161,16 @@ def record(run: Run, tool: ValgrindTool, folder: Path, *, inlined: bool = False)
     ]
     if tool == "callgrind":
         options += [*OF_CALLGRIND, f"--dump-instr={'yes' if inlined else 'no'}"]
+    if unit is not None:
+        options.append("--instr-atstart=no")
+    started: list[int] = []
     execution = launched(
         run,
         [program, *options, "--", *run.argv],
-        env=environment(run.env, zero),
-        options=LaunchOptions(run.cpus, run.aslr and not addresses_can_be_fixed()),
+        env=environment(run.env if unit is None else unit.run.env, switch),
+        options=LaunchOptions(
+            run.cpus, run.aslr and not addresses_can_be_fixed(), started=started.append
+        ),
     )
     if reason := failure(run.argv, execution, run.timeout):
         unknown = ""
@@ -177,9 +183,9 @@ def record(run: Run, tool: ValgrindTool, folder: Path, *, inlined: bool = False)
             reason + ("" if execution.stderr.strip() else _complaint(folder)) + unknown,
             lasting=execution.timed_out,
         )
-    counts = read(
-        folder, run.argv, zero, symbols.resolve if inlined and tool == "callgrind" else None
-    )
+    resolve = symbols.resolve if inlined and tool == "callgrind" else None
+    counted = CountedProgram(run.argv, next(iter(started), None), switch)
+    counts = read(folder, counted, resolve, unit)
     if execution.leftover:
         left = "1 process" if execution.leftover == 1 else f"{execution.leftover} processes"
         remark = (
@@ -187,36 +193,6 @@ def record(run: Run, tool: ValgrindTool, folder: Path, *, inlined: bool = False)
             " wait for what it starts"
         )
         counts.warnings.append(remark)
-    return counts
-
-
-def read(
-    folder: Path, argv: Sequence[str], zero: Path | None, resolve: Resolve | None = None
-) -> Counts:
-    """The counts of all processes in ``folder``; ``zero`` is what was preloaded so that forked ones
-    begin at zero.
-    """
-    files = sorted(folder.glob("counts.*"))
-    if not files:
-        raise CollectError(
-            f"{name_command(argv)}: valgrind counted nothing: does the program end without its own"
-            " exit?"
-        )
-    if len(files) > MAX_FILES:
-        raise CollectError(
-            f"{name_command(argv)} started over {MAX_FILES:,} processes: give it less to do"
-        )
-    parts = [callgrind.read(file, resolve) for file in files]
-    counts = combine(parts)
-    commands = Counter(_command(file) for file in files)
-    if max(commands.values()) > 1 and not all(
-        zero is not None and _has(part, zero) for part in parts
-    ):
-        remark = (
-            f"{name_command(argv)} forks: what a process executed before a fork may be counted in"
-            " both processes"
-        )
-        return replace(counts, warnings=[*counts.warnings, remark])
     return counts
 
 
@@ -237,22 +213,14 @@ def _check(argv: Sequence[str]) -> None:
 
 
 @cache
-def _zero() -> Path | None:
-    """What makes forked children begin at zero; None without a compiler or valgrind's headers."""
+def _switch() -> Path | None:
+    """What makes forked children begin at zero, and switches callgrind; None without a compiler or
+    valgrind's headers.
+    """
     try:
-        return preloadable(compiled(inside.INSTRUCTIONS_INSIDE / "forks.c", shared=True))
+        return preloadable(compiled(inside.INSTRUCTIONS_INSIDE / "switch.c", shared=True))
     except NotCompiled:
         return None
-
-
-def _has(part: Counts, zero: Path) -> bool:
-    return any(context.image == str(zero.resolve()) for context in part.contexts)
-
-
-def _command(file: Path) -> bytes:
-    with file.open("rb") as opened:
-        match = _COMMAND.search(opened.read(HEAD_BYTES))
-    return match[1] if match else b""
 
 
 def _complaint(folder: Path) -> str:
@@ -260,7 +228,7 @@ def _complaint(folder: Path) -> str:
     messages: list[str] = []
     for log in sorted(folder.glob("log.*"))[:10]:
         with log.open("rb") as opened:
-            lines = opened.read(HEAD_BYTES).decode(errors="replace").splitlines()
+            lines = opened.read(LOG_BYTES).decode(errors="replace").splitlines()
         messages += [
             words
             for line in lines

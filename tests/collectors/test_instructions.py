@@ -17,7 +17,8 @@ from conftest import need
 from waiting import happens
 
 from perfvcs import plugins
-from perfvcs.collectors.instructions import Instructions, hardware, valgrind
+from perfvcs.collectors.instructions import Instructions, countfiles, hardware, valgrind
+from perfvcs.collectors.instructions.countfiles import CountedProgram
 from perfvcs.environment import PADDING, clean
 from perfvcs.errors import UsageError
 from perfvcs.native.compiled import NotCompiled
@@ -44,6 +45,24 @@ int main(int argc, char **argv)
     if (!strcmp(what, "fork")) {
         if (!fork()) { work(50000); return 0; }
         wait(0);
+    } else if (!strcmp(what, "kill")) {
+        int ready[2];
+        char byte;
+        if (pipe(ready)) return 1;
+        pid_t child = fork();
+        if (!child) {
+            dup2(ready[1], 1);
+            close(ready[1]);
+            char *a[] = {argv[0], "say", 0};
+            execv(argv[0], a);
+        }
+        close(ready[1]);
+        if (read(ready[0], &byte, 1) != 1) return 1;
+        kill(child, SIGKILL);
+        wait(0);
+    } else if (!strcmp(what, "say")) {
+        if (write(1, "x", 1) != 1) return 1;
+        pause();
     } else if (!strcmp(what, "close")) {
         for (int i = 0; i < 1024; i++) close(i);
     } else if (!strcmp(what, "clear")) {
@@ -325,12 +344,21 @@ def test_a_child_counts_from_its_fork_on_wherever_the_cache_is(
     program, collect, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "with a space"))
-    valgrind._zero.cache_clear()
+    valgrind._switch.cache_clear()
     try:
         alone, forked = (rows(collect(program, what), "exclusive")["work"] for what in ("", "fork"))
     finally:
-        valgrind._zero.cache_clear()
+        valgrind._switch.cache_clear()
     assert forked == pytest.approx(1.5 * alone, rel=1e-4)
+
+
+def test_a_child_that_is_killed_is_reported_and_its_parent_is_counted(program, collect):
+    found = collect(program, "kill")
+    assert rows(found, "exclusive")["work"] == rows(collect(program), "exclusive")["work"]
+    assert found.warnings == [
+        f"1 of the processes of {program} kill was killed, and counted nothing: let them end by"
+        " themselves"
+    ]
 
 
 @pytest.mark.slow
@@ -366,12 +394,12 @@ def test_without_a_compiler_a_fork_is_reported(program, collect, monkeypatch):
         raise NotCompiled("there is no C compiler: apt install gcc libc6-dev")
 
     monkeypatch.setattr(valgrind, "compiled", missing)
-    valgrind._zero.cache_clear()
+    valgrind._switch.cache_clear()
     try:
         assert not collect(program).warnings
         found = collect(program, "fork")
     finally:
-        valgrind._zero.cache_clear()
+        valgrind._switch.cache_clear()
     assert any("may be counted in both" in warning for warning in found.warnings)
 
 
@@ -465,15 +493,15 @@ def test_a_file_that_the_program_put_among_the_counts_is_refused(collect, tmp_pa
     with pytest.raises(CollectError, match=r"counts\.1 counts no instructions"):
         collect(sys.executable, "-S", "-c", script.format(tmp_path))
     with pytest.raises(CollectError, match="counted nothing"):
-        valgrind.read(tmp_path / "cwd", ("/x",), None)
+        countfiles.read(tmp_path / "cwd", CountedProgram(("/x",)))
 
 
 def test_many_processes_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(valgrind, "MAX_FILES", 2)
+    monkeypatch.setattr(countfiles, "MAX_FILES", 2)
     for number in range(3):
         (tmp_path / f"counts.{number}").write_text("x")
     with pytest.raises(CollectError, match="over 2 processes"):
-        valgrind.read(tmp_path, ("/x",), None)
+        countfiles.read(tmp_path, CountedProgram(("/x",)))
 
 
 # what decides whether it can run

@@ -268,7 +268,9 @@ def test_what_is_written_is_read(graph, compressed):
 @each(
     "text says",
     [
-        ("", "counts no instructions"),
+        ("", "ends too early"),
+        ("# callgrind format\nevents: Ir\nfn=f\n1 1\nfn=", "ends too early"),
+        ("fn=f\n1 1\ntotals: 1\n", "counts no instructions"),
         ("events: Dr Dw\nfn=f\n1 1\ntotals: 1\n", "line 1 makes no sense"),
         ("events: Ir\nevents: Dr Ir\nfn=f\n1 1\ntotals: 1\n", "line 2 makes no sense"),
         ("events: Ir\nfn=f\n1 1\n", "ends too early"),

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from perfvcs.collectors.bytecode import Bytecode
+from perfvcs.collectors.instructions import Instructions
 from perfvcs.plugins.collector import CollectError, Run
 
 CORE = """
@@ -132,6 +133,28 @@ def test_workers_of_xdist_are_left_out(run):
     seen = Bytecode(warm=False).collect(run("test_core.py::test_after", PYTEST_ADDOPTS="-n 2"))
     assert calls(seen, "count (core.py)") == 1
     assert total(seen, "bytecodes") < ROUND * 300 + 1000
+
+
+@pytest.mark.slow
+@pytest.mark.needs("gcc", "valgrind")
+def test_the_instructions_of_a_test_are_those_of_its_call(run):
+    """A round takes the interpreter some 360 instructions, and the switch 7,000 of its own."""
+    rounds = {"test_sizes[500]": 500, "test_sizes[1500]": 1500, "test_thread": 2000}
+    seen = {test: Instructions(repeat=0).collect(run(f"test_core.py::{test}")) for test in rounds}
+    assert {found.engine.partition("-")[0] for found in seen.values()} == {"callgrind"}
+    assert all(found.engine.endswith(":unit") for found in seen.values())
+    least, middle, most = (total(found, "instructions") for found in seen.values())
+    assert 2.8 < middle / least < 3.4
+    assert 4 < most / least < 5.5
+    assert not any(found.warnings for found in seen.values())
+
+
+@pytest.mark.slow
+@pytest.mark.needs("gcc", "valgrind")
+def test_the_instructions_of_a_process_that_a_test_starts_belong_to_it(run):
+    seen = Instructions(repeat=0, tool="cachegrind").collect(run("test_core.py::test_process"))
+    assert total(seen, "instructions") > 200 * 30_000
+    assert set(seen.values) == {"instructions", "repeatability", "exclusive"}
 
 
 @pytest.mark.slow

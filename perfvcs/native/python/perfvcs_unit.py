@@ -8,6 +8,7 @@ PERFVCS_INSIDE, and count from their beginning. The file stands alone, for Pytho
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 
@@ -51,6 +52,7 @@ class Unit:
                 return False
             self._sizes[size] = self._sizes.get(size, 0) + 1
             os.environ[INSIDE] = str(self.runs + 1)
+        gc.collect()  # so that it collects what the unit leaves, and not what was left before
         for counter in counters:
             counter.begin()
         return True
