@@ -10,8 +10,9 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.check.subject import Subject
-from perfvcs.pictures.head import answer, facts, overview, warnings
+from perfvcs.pictures.head import answer, facts, warnings
 from perfvcs.pictures.packing import LETTERS, Backend, compressed
+from perfvcs.pictures.pagetable import overview
 from perfvcs.pictures.pieces import choose, nothing
 from perfvcs.pictures.sections import Further, draw, on_demand
 from perfvcs.text.characters import shorten, written

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, get_args
 import msgspec
 
 from perfvcs.check.subject import Subject
-from perfvcs.pictures.head import PageTable
 from perfvcs.pictures.listing import Listing
 from perfvcs.pictures.packing import Backend, FigureArchive, compressed
 from perfvcs.pictures.pageparts import BenchmarkKey
+from perfvcs.pictures.pagetable import PageTable
 from perfvcs.pictures.pieces import Drawable, PagePiece, fitted, pieces
 from perfvcs.pictures.sample import samples
 from perfvcs.plugins.view import Scope

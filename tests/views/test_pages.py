@@ -145,7 +145,7 @@ def test_a_million_rows_are_drawn_with_a_note_below_the_limit() -> None:
 
 
 def test_more_benchmarks_than_rows_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perfvcs.pictures.head.MOST_TABLE_ROWS", 3)
+    monkeypatch.setattr("perfvcs.pictures.pagetable.MOST_TABLE_ROWS", 3)
     assert "2 more benchmarks are not listed" in page.render(
         replace(pictures.two(5), target=(), baseline=())
     )

@@ -1,0 +1,223 @@
+"""The table of benchmarks on a page: verdicts, the newest values, or centres."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from perfvcs.check import Change, Report
+from perfvcs.check.subject import Series, Subject
+from perfvcs.check.text import finding, found_in
+from perfvcs.pictures.canvas import SEEN, seen
+from perfvcs.pictures.chart import environments
+from perfvcs.pictures.curvesides import growth, sized
+from perfvcs.pictures.levels import latest
+from perfvcs.pictures.listing import Column, Listing, TableCell, TableRow, title
+from perfvcs.pictures.pageparts import BenchmarkKey, Naming
+from perfvcs.pictures.sample import samples
+from perfvcs.profile import Profile
+from perfvcs.text.characters import shorten, sparkline
+from perfvcs.text.quantity import change as change_text
+from perfvcs.text.quantity import quantity, step
+from perfvcs.text.words import apart, counted, metric_name, metric_rank, tallied
+
+MOST_TABLE_ROWS = 1000
+METRIC_COLUMNS_SHOWN = 3  # metrics with a column of their own
+SPARKS = 24  # commits in a line of blocks
+NAME_CHARACTERS = 64
+FULL_NAMES_CHARACTERS = 500_000  # of full names in one page
+NOTABLE = ("degradation", "improvement", "suspected", "accepted")
+
+
+@dataclass(frozen=True)
+class PageTable:
+    """The cells of each benchmark, by environment (empty if there is only one) and metric."""
+
+    heading: str
+    caption: str
+    cells: Mapping[tuple[BenchmarkKey, str], dict[str, TableCell]]
+    notes: list[str]
+    most: int = METRIC_COLUMNS_SHOWN
+
+    def table(self) -> Listing:
+        """A row per benchmark, a column for each of the most telling metrics, and one for what
+        changed in others.
+        """
+        metrics = sorted({metric for row in self.cells.values() for metric in row}, key=metric_rank)
+        shown, others = metrics[: self.most], metrics[self.most :]
+        bound = max(300, FULL_NAMES_CHARACTERS // max(1, min(MOST_TABLE_ROWS, len(self.cells))))
+        rows = []
+        titles = [title(key) for key, _ in islice(self.cells, MOST_TABLE_ROWS)]
+        for ((key, environment), row), short in zip(
+            self.cells.items(), apart(titles, NAME_CHARACTERS), strict=False
+        ):
+            listed = [row.get(metric) for metric in shown]
+            if others:
+                listed.append(
+                    _remaining(
+                        {metric: row[metric] for metric in others if metric in row},
+                        alone=not any(listed),
+                    )
+                )
+            place = f" in {environment}" if environment else ""
+            rows.append(TableRow(key, short + place, shorten(title(key), bound) + place, listed))
+        left_out = len(self.cells) - MOST_TABLE_ROWS
+        notes = (
+            [*self.notes, f"{left_out:,} more benchmarks are not listed."]
+            if left_out > 0
+            else self.notes
+        )
+        columns = [Column(metric_name(metric)) for metric in shown] + (
+            [Column("changes in other metrics")] if others else []
+        )
+        return Listing(self.heading, self.caption, columns, rows, notes)
+
+    def sentence(self, key: BenchmarkKey | None, metric: str) -> str:
+        """One line about a benchmark (None: all of them) under one metric; with several
+        environments, the first.
+        """
+        if key is None:
+            words = Counter(row[metric].word for row in self.cells.values() if metric in row)
+            return tallied([(word, words[word]) for word in SEEN if words[word]])
+        cell = next(
+            (
+                row[metric]
+                for (row_key, _), row in self.cells.items()
+                if row_key == key and metric in row
+            ),
+            None,
+        )
+        return (
+            "" if cell is None else ", ".join(filter(None, [cell.said, *cell.detail.splitlines()]))
+        )
+
+
+def overview(subject: Subject) -> PageTable | None:
+    """The table that goes with a subject: verdicts, the history's newest state, or the centres of
+    one revision.
+    """
+    if subject.report is not None:
+        return _verdicts(subject.report, Naming.of(subject))
+    if subject.history:
+        return _newest(subject.history)
+    return _centres(subject.target or subject.baseline)
+
+
+def _remaining(row: Mapping[str, TableCell], *, alone: bool) -> TableCell | None:
+    """Changes in metrics without a column; with ``alone``, because the benchmark has no others, all
+    of them.
+    """
+    notable = {metric: cell for metric, cell in row.items() if alone or cell.word in NOTABLE}
+    text = "; ".join(
+        f"{cell.sign} {metric_name(metric)}: {cell.said}".rstrip()
+        for metric, cell in notable.items()
+    )
+    return (
+        TableCell(text, "\n".join(cell.finding for cell in notable.values() if cell.finding))
+        if notable
+        else None
+    )
+
+
+def _verdicts(report: Report, names: Naming) -> PageTable:
+    cells: dict[tuple[BenchmarkKey, str], dict[str, TableCell]] = {}
+    for change in report.changes:
+        cells.setdefault((names.change(change), ""), {}).setdefault(change.metric, _verdict(change))
+    counts = Counter(seen(change)[0] for change in report.changes)
+    counted_words = ", ".join(
+        tallied([(word, counts[word])]).replace(" ", f" {style.sign} ", 1)
+        for word, style in SEEN.items()
+        if counts[word]
+    )
+    confidence = report.changes[0].confidence if report.changes else 0.99
+    notes = [
+        f"Change of the target against the baseline with its {100 * confidence:g} % interval; every"
+        " execution counts once."
+    ]
+    return PageTable("Verdicts", counted_words, cells, notes)
+
+
+def _verdict(change: Change) -> TableCell:
+    text = (
+        ""
+        if change.effect is None
+        else change_text(change.effect, change.low, change.high).replace(", ", ",\u00a0")
+    )
+    centres = [
+        quantity(value, change.unit)
+        for value in (change.baseline, change.target)
+        if value is not None
+    ]
+    detail = (
+        step(change.baseline, change.target, change.unit).replace("->", "→")
+        or "".join(centres)
+        or change.reason
+    )
+    design = f"{change.executions[0]} and {change.executions[1]} executions, method {change.method}"
+    reason = change.reason or design if change.accepted is None else change.accepted
+    word, style = seen(change)
+    findings = [
+        finding(change),
+        *(found_in(cluster) for cluster in change.clusters or () if cluster.regressed),
+    ]
+    finding_text = shorten("; ".join(filter(None, findings)), 300)
+    small = "\n".join(filter(None, [shorten(detail, 120), finding_text]))
+    return TableCell(
+        text, small, word, style.sign, shorten(reason, 300), finding_text, change.effect
+    )
+
+
+def _newest(history: Sequence[Series]) -> PageTable:
+    cells: dict[tuple[BenchmarkKey, str], dict[str, TableCell]] = {}
+    places = {series.environment: series for series in history}
+    names = (
+        dict(zip(places, environments(list(places.values())), strict=True))
+        if len(places) > 1
+        else {}
+    )
+    for series in history:
+        if series.points:
+            newest = series.points[-1]
+            line = sparkline([point.centre for point in series.points], width=SPARKS)
+            cell = TableCell(
+                quantity(newest.centre, series.unit),
+                latest(series),
+                value=newest.centre,
+                spark=line,
+            )
+            place = shorten(names.get(series.environment, ""), 24)
+            cells.setdefault(((series.label, series.uid, series.size), place), {}).setdefault(
+                series.metric, cell
+            )
+    return PageTable(
+        "Newest values",
+        f"The newest commit's centre; the line shows the newest {SPARKS} commits at most",
+        cells,
+        [],
+    )
+
+
+def _centres(profiles: Sequence[Profile]) -> PageTable | None:
+    cells: dict[tuple[BenchmarkKey, str], dict[str, TableCell]] = {}
+    environments = {profile.environment.fingerprint for profile in profiles}
+    names = Naming.of(Subject("", profiles))
+    for sample in samples(profiles):
+        centre = sample.centre
+        if sample.meaning.better != "none" and centre is not None:
+            low_high = centre.text(sample.meaning.unit).partition(" [")[2]
+            detail = f"[{low_high}, " if low_high else "no interval, "
+            detail += counted(centre.executions, "execution")
+            detail = growth(sample) if sized(sample) else detail
+            place = shorten(sample.environment, 24) if len(environments) > 1 else ""
+            cell = TableCell(
+                quantity(centre.value, sample.meaning.unit), detail, value=centre.value
+            )
+            cells.setdefault((names.unit(sample.unit), place), {}).setdefault(sample.metric, cell)
+    positive = all(
+        cell.value is None or cell.value > 0 for named in cells.values() for cell in named.values()
+    )
+    mean = "Geometric mean" if positive else "Mean (geometric where all values are above 0)"
+    caption = f"{mean} of the executions' medians, with its 99 % interval"
+    return PageTable("Measurements", caption, cells, [], most=4) if cells else None
