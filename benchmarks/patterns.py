@@ -30,33 +30,7 @@ from .registry import Wrong, benchmark
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("perfvcs", "collectors", "postprocessors", "views")
 METHODS = ("match", "search", "fullmatch", "findall", "finditer", "split", "sub", "subn")
-ALPHABET = (
-    " ",
-    "\t",
-    "\n",
-    "\r\n",
-    "0",
-    "a",
-    "A",
-    "é",
-    "/",
-    "(",
-    ")",
-    "[",
-    "]",
-    "{",
-    "<",
-    ">",
-    '"',
-    "'",
-    "\\",
-    ".",
-    "-",
-    ":",
-    ",",
-    "_",
-    "x ",
-)
+ALPHABET = (*" \t\n", "\r\n", *"0aAé/()[]{<>\"'\\.-:,_", "x ")
 ENDS = ("", "\0", "\n!")
 SMALL, LARGE = 10_000, 20_000  # characters
 RATIO = 2.8

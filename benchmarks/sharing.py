@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import random
 import re
-import shutil
 import subprocess
 import time
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,10 +16,9 @@ from perfvcs.repository import Repository
 from .figures import Row
 from .registry import Wrong, benchmark
 from .remotes import recipes
-from .remotes.forge import REFERENCE, clone, filled, forge, importing, perf, there
+from .remotes.forge import REFERENCE, clone, filled, forge, perf, there
 from .repositories import PERF, git, scratch
 
-PACKS = 60  # more than those at which `git gc --auto` begins, 50
 FSCK = ("git", "fsck", "--full", "--strict")
 
 
@@ -146,60 +143,6 @@ def _not_together(
         done = perf(one.project.root, "fsck")
         if done.returncode:
             yield f"fsck: {done.stdout}"
-
-
-@benchmark("sharing", quick={"count": 1, "profiles": 1})
-def push_packing(*, count: int = 50, profiles: int = 100, seed: int = 20) -> Iterator[Row]:
-    """What does `git fsck` see that begins at a random moment of `git gc --auto`, as on a server?"""
-    chance, after = random.Random(seed), 0
-    statuses: Counter[int] = Counter()
-    with scratch("sharing") as folder:
-        template = _packed(folder, profiles, chance)
-        expected = there(template)
-        began = time.monotonic()
-        shutil.copytree(template, folder / "timed")
-        git(folder / "timed", "gc", "--auto", "--quiet")
-        usual = time.monotonic() - began
-        packs = [
-            len(list((place / "objects/pack").glob("*.pack")))
-            for place in (template, folder / "timed")
-        ]
-        for number in range(count):
-            place = folder / f"copy{number}"
-            shutil.copytree(template, place)
-            packing = subprocess.Popen(
-                ["git", "gc", "--auto", "--quiet"], cwd=place, stderr=subprocess.DEVNULL
-            )
-            time.sleep(chance.uniform(0, usual))
-            beside = subprocess.run(FSCK, cwd=place, capture_output=True, check=False)
-            statuses[beside.returncode] += 1
-            packing.wait()
-            then = subprocess.run(FSCK, cwd=place, capture_output=True, check=False)
-            after += then.returncode != 0 or there(place) != expected
-            shutil.rmtree(place)
-    for status, times in sorted(statuses.items()):
-        yield {
-            "packs": packs[0],
-            "after gc": packs[1],
-            "fsck beside it ended with": status,
-            "times": times,
-        }
-    yield {"broken afterwards": after, "of": count}
-    if after:
-        raise Wrong(f"{after} repositories are broken, or without a profile")
-
-
-def _packed(folder: Path, profiles: int, chance: random.Random) -> Path:
-    """A repository as a server has it after as many pushes as packs."""
-    shared, tip = forge(folder), None
-    git(shared, "config", "fastimport.unpackLimit", "1")
-    for number in range(PACKS):
-        with importing(shared, tip) as stream:
-            for turn in range(profiles):
-                content, name = chance.randbytes(2000), f"8c/{number}-{turn}.json".encode()
-                stream.write(b"M 100644 inline %s\ndata %d\n%s\n" % (name, len(content), content))
-        tip = git(shared, "rev-parse", REFERENCE)
-    return shared
 
 
 @benchmark("sharing", quick={"only": "cut"})

@@ -7,8 +7,11 @@ its algorithm.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable
 from heapq import heapify, heappush
 from random import Random
+
+Work = Iterable[tuple[Callable[[Random, int], None], list[int]]]
 
 
 class Table:
@@ -234,7 +237,7 @@ def branching(_: Random, size: int) -> None:
         naive_fibonacci(size)
 
 
-WORK = (
+WORK: Work = (
     (hashing, [2**power for power in range(3, 10)]),
     (halving, [size * 2**power for power in range(2, 7) for size in (2, 3)]),
     (passing, [*range(25, 501, 25)]),
@@ -245,17 +248,17 @@ WORK = (
 )
 
 
-def main(seed: int, rounds: int) -> None:
+def call(work: Work, seed: int, rounds: int = 4) -> None:
     """Call every algorithm at all its sizes in random order, in several rounds: a slow moment of
     the machine hits few of them.
     """
     random = Random(seed)
-    sys.setrecursionlimit(10_000)
-    calls = [(work, size) for work, sizes in WORK for size in sizes]
+    calls = [(one, size) for one, sizes in work for size in sizes]
     for _ in range(rounds):
-        for work, size in random.sample(calls, len(calls)):
-            work(random, size)
+        for one, size in random.sample(calls, len(calls)):
+            one(random, size)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1, 4)
+    sys.setrecursionlimit(10_000)
+    call(WORK, int(sys.argv[1]) if len(sys.argv) > 1 else 1)

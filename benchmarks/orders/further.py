@@ -11,6 +11,8 @@ import sys
 from collections import deque
 from random import Random
 
+from algorithms import call
+
 
 def queue_turn(queue: deque[int]) -> None:
     """O(1): the first becomes the last."""
@@ -211,14 +213,5 @@ WORK = (
 )
 
 
-def main(seed: int, rounds: int) -> None:
-    """Call every algorithm at all its sizes in random order, in several rounds."""
-    random = Random(seed)
-    calls = [(work, size) for work, sizes in WORK for size in sizes]
-    for _ in range(rounds):
-        for work, size in random.sample(calls, len(calls)):
-            work(random, size)
-
-
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1, 4)
+    call(WORK, int(sys.argv[1]) if len(sys.argv) > 1 else 1)
