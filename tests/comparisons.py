@@ -11,7 +11,7 @@ import numpy as np
 from samples import WALL, sample_profile
 
 from perfvcs.check import VERDICT_WORDS, Change, Report, compare
-from perfvcs.check.answer import within
+from perfvcs.check.bounds import within
 from perfvcs.check.markdown import decode, encode, markdown
 from perfvcs.check.screen import screen
 from perfvcs.check.text import text

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from perfvcs.check.subject import Subject
-from perfvcs.pictures.canvas import STYLES, AxisScale, bound, canvas, legend, stack, usual
+from perfvcs.pictures.canvas import SEEN, AxisScale, bound, canvas, legend, stack, usual
 from perfvcs.pictures.course import (
     CourseDifference,
     axes,
@@ -142,4 +142,4 @@ def _heading(sides: Sequence[CurveSide], verdict: Change | None, unit: str) -> l
     effect = (
         "" if verdict.effect is None else f" {change(verdict.effect, verdict.low, verdict.high)}"
     )
-    return [f"{STYLES[verdict.word].sign} {verdict.word}{effect}", *in_words(sides, unit)]
+    return [f"{SEEN[verdict.word].sign} {verdict.word}{effect}", *in_words(sides, unit)]

@@ -5,17 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from perfvcs.check.change import (
-    VERDICT_WORDS,
-    Change,
-    CounterCluster,
-    Curve,
-    NothingToCompare,
-    Report,
-    Word,
-    rank,
-)
+from perfvcs.check.change import Change, CounterCluster, Curve, NothingToCompare, Report, rank
 from perfvcs.check.pastsessions import EarlierSessions, Unit, earlier_sessions
+from perfvcs.check.vocabulary import VERDICT_WORDS, Word
 from perfvcs.errors import UsageError
 from perfvcs.profile import Profile
 from perfvcs.profile.summary import Measured
@@ -68,8 +60,8 @@ def compare(
     ``read`` opens the profiles of headers for the methods that need the rows; ``overall`` adds what
     each job did as a whole. Raises UsageError for an unknown method or a number out of range.
     """
-    from perfvcs.check.answer import key, settle
     from perfvcs.check.assignment import Assigned, assign
+    from perfvcs.check.bounds import key, settle
     from perfvcs.check.matching import match, renamings
     from perfvcs.check.method import NO_DELTA, WITHOUT_DELTA, prepared
     from perfvcs.check.overall import unreliable

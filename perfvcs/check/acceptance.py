@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from perfvcs.check.change import Change, Report
+from perfvcs.check.vocabulary import ACCEPTABLE
 from perfvcs.text.quantity import percent
 
 if TYPE_CHECKING:
@@ -171,11 +172,6 @@ def identity(report: Report, change: Change) -> str:
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:ID_DIGITS]
 
 
-def is_open(change: Change) -> bool:
-    """Whether it is a degradation that nobody accepted."""
-    return change.word == "degradation" and change.accepted is None
-
-
 def is_committed(report: Report) -> bool:
     """Whether both sides are commits; neither uncommitted changes nor files have a name that could
     be written down.
@@ -203,9 +199,7 @@ def accept(
         covering = [
             acceptance
             for acceptance in candidates
-            if change.word in ("degradation", "suspected")
-            and acceptance.is_about(change)
-            and acceptance.covers(way)
+            if change.word in ACCEPTABLE and acceptance.is_about(change) and acceptance.covers(way)
         ]
         update = _judged(change, covering, way, today) if covering else {}
         ruled.append(replace(change, **update) if update else change)  # type: ignore[type-var]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.check.answer import ComparedKey, key
+from perfvcs.check.bounds import ComparedKey, key
 from perfvcs.check.method import load, prepared
 from perfvcs.profile.rules import Rule, Rules
 

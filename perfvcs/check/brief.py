@@ -12,22 +12,21 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.check.answer import (
-    MOVED_VERDICTS,
+from perfvcs.check.answer import effect_of, metric_of, numbers_of, sentence
+from perfvcs.check.bounds import bounds, percent_of
+from perfvcs.check.judgedby import criteria
+from perfvcs.check.movement import JobUnit, MovedBenchmark, entries
+from perfvcs.check.text import (
+    NAME_WIDTH,
     SENTENCE_NAME,
-    JobUnit,
-    MovedBenchmark,
-    bounds,
-    criteria,
-    effect_of,
-    entries,
-    metric_of,
-    numbers_of,
-    percent_of,
-    sentence,
+    benchmark,
+    contested,
+    ids,
+    measure,
+    remarks,
+    revision,
 )
-from perfvcs.check.change import ONE_SIDED
-from perfvcs.check.text import NAME_WIDTH, benchmark, contested, ids, measure, remarks, revision
+from perfvcs.check.vocabulary import ONE_SIDED, WORDS, said
 from perfvcs.profile.naming import is_whole
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import at_sizes, percent, step
@@ -42,7 +41,6 @@ JOBS = 6  # jobs that are listed
 ENOUGH_COMPARISONS = 20  # with fewer comparisons, a share of them says little
 STATED_APART = 1.5  # both are stated if the largest bound is this many times that of most
 WIDEST_BOUND = 1.0  # bound beyond which nothing is ruled out that is worth saying
-OPEN_VERDICTS = ("inconclusive", "suspected", "not comparable")
 IMPORT_ADVICE = (
     "To settle what was imported: measure both in turns, store with `perf import --in-turns`, or"
     " import ten earlier commits, too"
@@ -139,12 +137,16 @@ def _jobs(
 
 def _moved_first(overall: Overall) -> tuple[bool, tuple[int, str]]:
     """The key that sorts the metrics of a job: what moved, then as in every table."""
-    return overall.word not in MOVED_VERDICTS, metric_rank(overall.metric)
+    return not _has_moved(overall), metric_rank(overall.metric)
+
+
+def _has_moved(overall: Overall) -> bool:
+    return overall.word is not None and WORDS[overall.word].moved
 
 
 def _weight(overall: Overall) -> tuple[bool, float]:
     seconds = (overall.baseline or 0.0) if overall.unit == "s" else 0.0
-    return overall.word not in MOVED_VERDICTS, -abs(overall.effect or 0.0) * (seconds or 1.0)
+    return not _has_moved(overall), -abs(overall.effect or 0.0) * (seconds or 1.0)
 
 
 def unit_counts(report: Report) -> dict[JobMetric, Counter[str]]:
@@ -156,8 +158,7 @@ def unit_counts(report: Report) -> dict[JobMetric, Counter[str]]:
     for change in report.changes:
         if owner := owners.get((change.series, change.metric)):
             words[owner].setdefault(
-                (change.series, change.uid, change.size, change.environment),
-                "accepted" if change.accepted is not None else change.word,
+                (change.series, change.uid, change.size, change.environment), said(change).word
             )
     return {owner: Counter(word_by_unit.values()) for owner, word_by_unit in words.items()}
 
@@ -175,14 +176,12 @@ def _job(name: str, first: Overall, others: Iterable[Overall], tally: Counter[st
                 f"the effect is that of the {first.combined:,} units that were measured in the same"
                 " executions"
             )
-    elif first.word in ("inconclusive", "not comparable") and first.reason:
+    elif first.word and not WORDS[first.word].moved and first.word != "same" and first.reason:
         details.append(shorten(first.reason, NAME_WIDTH))
     if levels := step(first.baseline, first.target, first.unit):
         numbers += f", {levels}{f' {at_sizes(first.at)}' if first.at else ''}"
     if also := [
-        other
-        for other in others
-        if other.word in MOVED_VERDICTS or (other.unit == "s" and other.units > 1)
+        other for other in others if _has_moved(other) or (other.unit == "s" and other.units > 1)
     ]:
         details.insert(
             0,
@@ -224,12 +223,12 @@ def _bound(report: Report) -> str:
     rest = [
         change
         for change in report.comparisons
-        if change.word not in MOVED_VERDICTS and change.accepted is None
+        if not WORDS[change.word].moved and change.accepted is None
     ]
     sorted_bounds = sorted(bounds(rest))
     if not sorted_bounds:
         return ""
-    others = "other " if any(change.word in MOVED_VERDICTS for change in report.changes) else ""
+    others = "other " if any(WORDS[change.word].moved for change in report.changes) else ""
     most = sorted_bounds[-1]
     usual = sorted_bounds[ceil(0.95 * len(sorted_bounds)) - 1]
     middle = sorted_bounds[(len(sorted_bounds) - 1) // 2]
@@ -267,7 +266,7 @@ def _apart(report: Report) -> list[str]:
     """What cannot be compared, and why; what is new, missing or accepted."""
     sentences = []
     others = Counter(change.reason for change in report.changes if change.word == "not comparable")
-    compared = [change for change in report.comparisons if change.word != "not comparable"]
+    compared = report.compared
     if others and compared:
         reason, _ = others.most_common(1)[0]
         more = f", and {len(others) - 1:,} other reasons" if len(others) > 1 else ""
@@ -307,9 +306,7 @@ def settling(
     """
     old, new = revision(report.baseline), revision(report.target)
     undecided = [
-        change
-        for change in report.changes
-        if change.word in OPEN_VERDICTS and change.accepted is None
+        change for change in report.changes if change.word not in ONE_SIDED and not change.settled
     ]
     ours = Counter(change.job for change in undecided if change.series not in report.foreign)
     if not ours:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
-from perfvcs.check.change import Change, Word
+from perfvcs.check.change import Change
 from perfvcs.check.pastsessions import EarlierSessions, Unit
+from perfvcs.check.vocabulary import Word
 from perfvcs.profile.summary import RECORDER
 
 if TYPE_CHECKING:

@@ -1,75 +1,22 @@
-"""The shape of a verdict: eight words, one change, and the report of all changes between two
-revisions.
-"""
+"""The shape of a verdict: one change, and the report of all changes between two revisions."""
 
 from __future__ import annotations
 
 from collections import Counter
-from math import isclose, isfinite, sqrt
 from sys import float_info
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
+from perfvcs.check.vocabulary import ONE_SIDED, VERDICT_WORDS, WORDS, Word, said
 from perfvcs.errors import PerfError
 from perfvcs.profile.validity import MAX_INTEGER
-
-if TYPE_CHECKING:
-    from perfvcs.check.case import Pair
-    from perfvcs.profile import Metric
-
 
 # What a report may hold, which anybody may have written: checked where it is decoded.
 Text = Annotated[str, msgspec.Meta(max_length=1 << 20)]
 Finite = Annotated[float, msgspec.Meta(ge=-float_info.max, le=float_info.max)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_INTEGER)]
-
-Word = Literal[
-    "degradation",
-    "improvement",
-    "same",
-    "inconclusive",
-    "suspected",
-    "not comparable",
-    "new",
-    "missing",
-]
-SETTLED: tuple[Word, ...] = ("degradation", "improvement", "same")
-ONE_SIDED: tuple[Word, ...] = ("new", "missing")
-VERDICT_WORDS: tuple[Word, ...] = (
-    "degradation",
-    "improvement",
-    "suspected",
-    "not comparable",
-    "inconclusive",
-    "new",
-    "missing",
-    "same",
-)
-AGREED = 1e-9  # of a level: what differs by less is rounding
-
-
-class EffectInterval(NamedTuple):
-    """An effect with its interval; None for what is not known."""
-
-    effect: float | None = None
-    low: float | None = None
-    high: float | None = None
-
-
-class Chances(NamedTuple):
-    """The p of a test, the q of it among all tests, and the p of a permutation test; None for what
-    was not computed.
-    """
-
-    p: float | None = None
-    q: float | None = None
-    permutation_p: float | None = None
-
-
-UNKNOWN_EFFECT = EffectInterval()
-NO_CHANCES = Chances()
 
 
 class NothingToCompare(PerfError):
@@ -174,7 +121,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def settled(self) -> bool:
         """Whether it says what happened, or what may have happened is accepted."""
-        return self.word in SETTLED or self.accepted is not None
+        return said(self).settled
 
 
 class JobMetric(NamedTuple):
@@ -293,6 +240,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return [change for change in self.changes if change.word not in ONE_SIDED]
 
     @property
+    def compared(self) -> list[Change]:
+        """The changes that have both sides, and could be compared."""
+        return [change for change in self.changes if WORDS[change.word].compared]
+
+    @property
     def counts(self) -> dict[Word, int]:
         """How many changes have each word that occurs, in the order of ``VERDICT_WORDS``."""
         words = Counter(change.word for change in self.changes)
@@ -305,127 +257,3 @@ def rank(change: Change) -> tuple[int, float]:
     """
     size = float("inf") if change.effect is None else abs(change.effect)
     return VERDICT_WORDS.index(change.word), -size
-
-
-def direction(meaning: Metric, effect: float) -> Word:
-    """``degradation`` or ``improvement``: what a change of that sign is for the metric."""
-    worse = effect < 0 if meaning.better == "higher" else effect > 0
-    return "degradation" if worse else "improvement"
-
-
-class PairNumbers(NamedTuple):
-    """What a method computed of a pair.
-
-    ``effects`` are shares of the baseline. ``shifts`` are the effects in the metric's unit; those
-    that are not given follow from the ``effects`` and the baseline's level.
-    """
-
-    centres: tuple[float, float]
-    effects: EffectInterval = UNKNOWN_EFFECT
-    shifts: EffectInterval = UNKNOWN_EFFECT
-    chances: Chances = NO_CHANCES
-    bound: float | None = None
-
-
-class PairVerdict(NamedTuple):
-    """What a method makes of it; the fields are those of a ``Change``."""
-
-    word: Word
-    method: str
-    reason: str = ""
-    finding: str = ""
-    delta: float | None = None
-    confidence: float = 0.99
-    gate: bool = False
-    coarse: bool = False
-    builds: tuple[int, int] | None = None
-
-
-def state(pair: Pair, verdict: PairVerdict, numbers: PairNumbers) -> Change:
-    """The change of a pair.
-
-    1. A number that is not finite becomes None.
-    2. The centres are displayed as ``levels``, which agree with the effect.
-    """
-    relative = EffectInterval(*map(finite, numbers.effects))
-    baseline, target = levels(numbers.centres, relative.effect, numbers.shifts.effect)
-    absolute = EffectInterval(
-        *(
-            _shift(shift, effect, baseline)
-            for shift, effect in zip(numbers.shifts, relative, strict=True)
-        )
-    )
-    case, chances = pair.case, numbers.chances
-    return Change(
-        word=verdict.word,
-        job=case.job,
-        uid=case.uid,
-        size=pair.size,
-        metric=case.metric,
-        unit=pair.about.unit,
-        better=pair.about.better,
-        series=case.series,
-        environment=case.environment,
-        effect=relative.effect,
-        low=relative.low,
-        high=relative.high,
-        shift=absolute.effect,
-        shift_low=absolute.low,
-        shift_high=absolute.high,
-        baseline=finite(baseline),
-        target=finite(target),
-        p=finite(chances.p),
-        q=finite(chances.q),
-        permutation_p=finite(chances.permutation_p),
-        delta=verdict.delta,
-        bound=finite(numbers.bound),
-        confidence=verdict.confidence,
-        executions=pair.executions,
-        paired=pair.paired,
-        gate=verdict.gate,
-        coarse=verdict.coarse,
-        builds=verdict.builds,
-        method=verdict.method,
-        reason=verdict.reason,
-        finding=verdict.finding,
-    )
-
-
-def _shift(shift: float | None, effect: float | None, baseline: float) -> float | None:
-    """The effect in the metric's unit: as given, else what the relative effect amounts to."""
-    if shift is not None:
-        return finite(shift)
-    return None if effect is None else finite(effect * baseline)
-
-
-def levels(
-    centres: tuple[float, float], effect: float | None, shift: float | None = None
-) -> tuple[float, float]:
-    """The levels of both sides to display beside an effect: a ratio, or with a ``shift`` that
-    difference.
-
-    If outliers were pulled in, or a rule treats each size separately, the effect is not that of the
-    ``centres``. Then the levels are about their geometric middle, so that the numbers of one row
-    agree; beside a shift the baseline's stays. Centres that agree, and such as have no ratio, are
-    returned as they are.
-    """
-    before, after = centres
-    if shift is not None:
-        agreed = not isfinite(shift) or isclose(
-            after - before, shift, abs_tol=AGREED * max(abs(before), abs(after))
-        )
-        return centres if agreed else (before, before + shift)
-    if (
-        effect is None
-        or effect <= -1
-        or min(centres) <= 0
-        or isclose(after, before * (1 + effect), rel_tol=AGREED)
-    ):
-        return centres
-    middle, half = sqrt(before) * sqrt(after), sqrt(1 + effect)
-    return middle / half, middle * half
-
-
-def finite(value: float | None) -> float | None:
-    """The value, or None where it is not a finite number."""
-    return value if value is not None and isfinite(value) else None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from perfvcs.check.acceptance import identity, is_committed, is_open
+from perfvcs.check.acceptance import identity, is_committed
 from perfvcs.check.answer import headline
 from perfvcs.check.brief import brief, unit_counts
 from perfvcs.check.change import Change, JudgedBy, Overall, Report, Text
@@ -24,9 +24,9 @@ from perfvcs.check.text import (
     revision,
     settlement,
     summary,
-    tally,
     untouched,
 )
+from perfvcs.check.vocabulary import WORDS, said, tally
 from perfvcs.profile.validity import Malformed, require
 from perfvcs.system.foreign import UNDECODABLE
 from perfvcs.text.characters import shorten
@@ -35,8 +35,8 @@ from perfvcs.text.quantity import step
 from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
-    from perfvcs.check.answer import JobUnit
     from perfvcs.check.brief import BriefLine
+    from perfvcs.check.movement import JobUnit
 
 
 MARKDOWN_NAME = 10_000  # characters of a name or a reason
@@ -123,7 +123,7 @@ def _line(line: BriefLine) -> str:
 
 
 def _word(word: str) -> str:
-    return f"**{word}**" if word == "degradation" else word
+    return f"**{word}**" if word in WORDS and WORDS[word].fails else word
 
 
 def _complete(report: Report) -> Iterator[str]:
@@ -141,12 +141,11 @@ def _complete(report: Report) -> Iterator[str]:
 
 def _row(report: Report, change: Change, several: set[tuple[str, str]]) -> str:
     remark = escape("; ".join(remarks(change, several)).replace("->", "→"))
-    if is_open(change) and is_committed(report):
+    if said(change).fails and is_committed(report):
         remark = f"{remark} `{identity(report, change)}`".lstrip()
-    word = _word(change.word) if change.accepted is None else "accepted"
     measured = measure(change)
     cells = (
-        word,
+        _word(said(change).word),
         escape(benchmark(change)),
         escape(metric_name(change.metric)),
         escape(measured) if change.effect is None else measured,
@@ -234,7 +233,9 @@ def document(report: Report, **beside: object) -> CheckDocument:
             filled(CountedOverall, job, counts=counts[job.job_metric]) for job in report.overall
         ],
         changes=[
-            filled(OpenChange, change, id=identity(report, change)) if is_open(change) else change
+            filled(OpenChange, change, id=identity(report, change))
+            if said(change).fails
+            else change
             for change in report.changes
         ],
         **beside,

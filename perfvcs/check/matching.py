@@ -22,7 +22,8 @@ from perfvcs.check.case import (
     differences,
     redefined,
 )
-from perfvcs.check.change import Change, Word
+from perfvcs.check.change import Change
+from perfvcs.check.vocabulary import Word
 from perfvcs.profile import is_derived
 from perfvcs.profile.summary import SAMPLER
 from perfvcs.text.characters import shorten

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.check.answer import JobUnit
 from perfvcs.check.brief import Brief, BriefLine, brief
+from perfvcs.check.movement import JobUnit
 from perfvcs.check.text import (
     NAME_WIDTH,
     WORD_WIDTH,

@@ -14,13 +14,12 @@ from perfvcs.statistics.multiplicity import PAIRS, level, schedule
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from perfvcs.check import Change, EarlierSessions, Report, Unit, Word
+    from perfvcs.check import Change, EarlierSessions, Report, Unit
     from perfvcs.profile import Profile
     from perfvcs.profile.rules import Rules
     from perfvcs.profile.summary import Measured
 
 LAST = 0.01  # the level of a report of all that was measured
-OPEN_VERDICTS: tuple[Word, ...] = ("inconclusive", "suspected")
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,9 @@ def interim(
         history=history,
         alpha=level(pairs, most),
     )
-    undecided = [change for change in report.having(*OPEN_VERDICTS) if _open(change, pairs)]
+    undecided = [
+        change for change in report.compared if not change.settled and _open(change, pairs)
+    ]
     undecided += [
         change for change in report.having("same") if pairs < most and _would_change(change)
     ]

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections import Counter, defaultdict
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from perfvcs.check.acceptance import identity, is_committed, is_open
-from perfvcs.check.change import VERDICT_WORDS
+from perfvcs.check.acceptance import identity, is_committed
+from perfvcs.check.vocabulary import OPEN_EXPLAINED, said, tally
 from perfvcs.profile.naming import labelled
 from perfvcs.text.characters import COLUMNS, printable, shorten
 from perfvcs.text.quantity import at_sizes, difference, number, step
@@ -20,19 +20,14 @@ from perfvcs.text.words import ambiguous, counted, metric_name, metric_rank, tal
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
 
-    from perfvcs.check.change import Change, CounterCluster, Report, Word
+    from perfvcs.check.change import Change, CounterCluster, Report
 
 WORD_WIDTH = 14  # the longest word
 METRIC_WIDTH = 15  # characters of a metric's name
 NAME_WIDTH = 400  # characters of a name or a reason
+SENTENCE_NAME = 48  # characters of a name in a sentence
 MOST_NAMED_COUNTERS = 4  # counters of a cluster
 INDENT = " " * (WORD_WIDTH + 3)
-
-MEANINGS: tuple[tuple[Word, str], ...] = (
-    ("inconclusive", "neither a change nor sameness is shown"),
-    ("suspected", "the numbers moved, but the machine may be the cause, not the code"),
-    ("not comparable", "measured in different ways or environments"),
-)
 
 
 def text(report: Report, *, width: int = COLUMNS, following: Sequence[str] = ()) -> str:
@@ -98,16 +93,6 @@ def contested(changes: Iterable[Change]) -> set[tuple[str, str]]:
     return ambiguous(
         ((benchmark(change), change.metric), change.method) for change in changes if change.method
     )
-
-
-def tally(changes: Iterable[Change]) -> dict[str, int]:
-    """How many changes have each word that occurs, in the order of ``VERDICT_WORDS``; the accepted
-    ones apart and last.
-    """
-    counts = Counter(
-        "accepted" if change.accepted is not None else change.word for change in changes
-    )
-    return {word: counts[word] for word in (*VERDICT_WORDS, "accepted") if word in counts}
 
 
 def summary(report: Report) -> str:
@@ -203,11 +188,7 @@ def _benchmark(changes: Sequence[Change], several: set[tuple[str, str]], width: 
     for place, change in enumerate(rows):
         metric = shorten(metric_name(change.metric), METRIC_WIDTH)
         numbers = f"{measure(change):<23} {step(change.baseline, change.target, change.unit)}"
-        lines += _indented(
-            "accepted" if change.accepted is not None else change.word,
-            f"{metric:<{METRIC_WIDTH}} {numbers}",
-            width,
-        )
+        lines += _indented(said(change).word, f"{metric:<{METRIC_WIDTH}} {numbers}", width)
         later = [remark for other in rows[place + 1 :] for remark in remarks(other, several)]
         for remark in remarks(change, several):
             if remark not in later:
@@ -226,7 +207,7 @@ def ids(report: Report, changes: Sequence[Change]) -> str:
     """
     names: dict[str, str] = {}
     for change in _sorted(changes):
-        if is_open(change) and is_committed(report):
+        if said(change).fails and is_committed(report):
             names.setdefault(
                 identity(report, change), shorten(metric_name(change.metric), METRIC_WIDTH)
             )
@@ -260,7 +241,7 @@ def _indented(word: str, rest: str, width: int) -> list[str]:
 def _ending(report: Report, width: int, following: Sequence[str]) -> list[str]:
     lines = wrap(title(report), width, subsequent_indent="  ")
     counts = tally(report.changes)
-    meanings = (f"{word}: {meaning}" for word, meaning in MEANINGS if word in counts)
+    meanings = (f"{word.word}: {word.meaning}" for word in OPEN_EXPLAINED if word.word in counts)
     for text in (*meanings, *filter(None, [untouched(report)]), *following):
         lines += wrap(text, width, subsequent_indent="  ")
     for note in report.notes:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.check.answer import criteria
+from perfvcs.check.judgedby import criteria
 from perfvcs.check.markdown import escape, markdown
 from perfvcs.check.screen import screen
 from perfvcs.check.text import revision, wrap

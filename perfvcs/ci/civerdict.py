@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import msgspec
 
-from perfvcs.check.answer import JobUnit, accepting, criteria, entries, sentence
+from perfvcs.check.answer import sentence
 from perfvcs.check.change import Change, Count, Finite, NothingToCompare, Report, Share, Text
+from perfvcs.check.judgedby import accepting, criteria
 from perfvcs.check.markdown import consistent
+from perfvcs.check.movement import JobUnit, entries
 from perfvcs.profile.validity import Malformed, require
 from perfvcs.reports.check import DEGRADED, OPEN, exit_status
 from perfvcs.statistics.power import detectable
@@ -130,7 +132,7 @@ def receipt(
     """The receipt of a report on the jobs that took so many ``pairs``; ``rules`` are those that
     judged, by default the present ones.
     """
-    compared = [change for change in report.comparisons if change.word != "not comparable"]
+    compared = report.compared
     return Receipt(
         comparisons=len(report.comparisons),
         settled=sum(change.settled for change in report.comparisons),

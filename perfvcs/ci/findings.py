@@ -15,7 +15,7 @@ from urllib.parse import quote
 import msgspec
 
 from perfvcs import __version__
-from perfvcs.check.answer import criteria
+from perfvcs.check.judgedby import criteria
 from perfvcs.ci.civerdict import SourcePlace
 from perfvcs.profile.rules import RULES_FILE
 from perfvcs.text.characters import shorten, source_lines

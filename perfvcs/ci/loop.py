@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.check.acceptance import is_open
-from perfvcs.check.answer import entries
 from perfvcs.check.change import JudgedBy, NothingToCompare, Report
 from perfvcs.check.method import BY_RULES, CheckRequest
+from perfvcs.check.movement import entries
 from perfvcs.check.text import benchmark, revision
 from perfvcs.check.text import measure as measured
+from perfvcs.check.vocabulary import said
 from perfvcs.ci.civerdict import Alarm, CausesOfUnit, CiVerdict, receipt, word_of
 from perfvcs.environment.variables import hidden
 from perfvcs.errors import PerfError
@@ -206,7 +206,7 @@ def _on_the_branch(check: Check) -> str:
     """
     from perfvcs.reports.causes import between_them
 
-    if not any(map(is_open, check.report.changes)) or any(
+    if not any(said(change).fails for change in check.report.changes) or any(
         between_them(check.repository, check.baseline, check.target)
     ):
         return ""
@@ -223,7 +223,9 @@ def _alarms(
     """The benchmarks that became worse, those that matter most first."""
     from perfvcs.ci.findings import BenchmarkPlaces
 
-    open_changes = (list(filter(is_open, entry.changes)) for entry in entries(report))
+    open_changes = (
+        [change for change in entry.changes if said(change).fails] for entry in entries(report)
+    )
     worse = [changes for changes in open_changes if changes]
     if not worse:
         return []

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from perfvcs.check.acceptance import is_open
-from perfvcs.check.answer import criteria
+from perfvcs.check.judgedby import criteria
 from perfvcs.check.text import measure as measured
 from perfvcs.check.text import remarks
+from perfvcs.check.vocabulary import said
 from perfvcs.profile.naming import labelled
 from perfvcs.text.characters import shorten, visible
 from perfvcs.text.quantity import step
@@ -26,7 +26,6 @@ LARGEST_JUNIT = 30_000_000  # bytes that GitLab reads
 MOST_TEST_CASES = 50_000  # test cases
 MOST_ACCEPTED = 100  # degradations that the change accepts by itself
 NAME, MESSAGE = 300, 600  # characters
-OPEN_VERDICTS = ("inconclusive", "suspected", "not comparable", "new", "missing")
 MOST_COMPARISONS = 20_000  # comparisons
 OF_COMPARISONS = {  # name -> attribute of a change, and what it is
     "perf_baseline": ("baseline", "Level of the baseline, in the unit of its label."),
@@ -114,9 +113,9 @@ def _case(change: Change, seen: Counter[tuple[str, str]]) -> Element:
         )
     )
     message = "; ".join([sentence.removesuffix(":"), *remarks(change)])
-    fails = is_open(change) and change.gate
+    fails = said(change).fails and change.gate
     kind = "failure" if fails else ""
-    if not fails and change.word in OPEN_VERDICTS and change.accepted is None:
+    if not fails and not change.settled:
         kind = "skipped"
     seconds = change.target if change.unit == "s" and change.target is not None else 0.0
     return _case_of(change.job, name, kind, message, seen, seconds)

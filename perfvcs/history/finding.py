@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from perfvcs.check.text import NAME_WIDTH
+from perfvcs.check.vocabulary import direction
 from perfvcs.profile.naming import labelled
 from perfvcs.statistics.changepoints.steps import TURNS
 from perfvcs.text.characters import shorten
@@ -161,11 +162,6 @@ class Newest:
     high: float
     chance: float
     support: int
-
-
-def direction(line: Line, effect: float) -> Direction:
-    """What a change of that sign is for a line's metric."""
-    return "degradation" if (effect > 0) == (line.better == "lower") else "improvement"
 
 
 def described(

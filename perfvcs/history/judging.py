@@ -13,6 +13,7 @@ from math import isfinite, log1p
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.check.acceptance import Acceptance, Move, ruling
+from perfvcs.check.vocabulary import direction
 from perfvcs.history.finding import (
     CurveLevels,
     Finding,
@@ -20,7 +21,6 @@ from perfvcs.history.finding import (
     Noisier,
     Switching,
     described,
-    direction,
     level,
     relative,
 )

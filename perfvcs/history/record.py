@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from perfvcs.check.vocabulary import said
 from perfvcs.history import commitlevels
 from perfvcs.history.judging import judged, successions
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
@@ -55,7 +56,7 @@ class SeriesRecord:
         verdict = self.verdicts.get(turn)
         if verdict is None:
             return ""
-        return verdict.word if verdict.accepted is None else "accepted"
+        return said(verdict).word
 
 
 @dataclass(frozen=True)

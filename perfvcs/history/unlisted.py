@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from perfvcs.check.acceptance import is_open
 from perfvcs.check.markdown import decode
 from perfvcs.check.text import benchmark
+from perfvcs.check.vocabulary import said
 from perfvcs.history.judging import FEWEST_A_SIDE, JudgedLine
 from perfvcs.profile.validity import Malformed
 from perfvcs.text.words import counted
@@ -124,5 +124,6 @@ def _degradations(repository: Repository) -> Iterator[tuple[str, str, Change]]:
     """What the remembered reports call a degradation that nobody accepted."""
     for remembered in islice(repository.index.memory.all(), MOST_REPORTS):
         with suppress(Malformed):
-            for change in filter(is_open, decode(remembered.report).changes):
-                yield remembered.baseline, remembered.target, change
+            for change in decode(remembered.report).changes:
+                if said(change).fails:
+                    yield remembered.baseline, remembered.target, change

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from perfvcs import __version__
 from perfvcs.check import compare, earlier_sessions
 from perfvcs.check.change import Change
+from perfvcs.check.vocabulary import ACCEPTABLE, WORDS
 from perfvcs.history.finding import relative
 from perfvcs.index.seriesresults import keyed
 from perfvcs.repository import NEAREST_ANCESTORS, Repository
@@ -88,12 +89,12 @@ class Verdict(msgspec.Struct, frozen=True, array_like=True):
     @property
     def settled(self) -> bool:
         """Whether it was measured in turns, and is known to have changed or to be the same."""
-        return self.paired and self.word in ("degradation", "improvement", "same")
+        return self.paired and WORDS[self.word].settled
 
     @property
     def changed(self) -> bool:
         """Whether it is known to have changed."""
-        return self.word in ("degradation", "improvement")
+        return WORDS[self.word].sure
 
 
 PairVerdicts = dict[ComparedSeries, Verdict]
@@ -297,7 +298,7 @@ class Verdicts:
     def _accepted(self, pair: CommitPair, verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
         """The verdicts, with what the project has accepted on the way."""
         if not self._repository.acceptances or not any(
-            verdict.word in ("degradation", "suspected") for verdict in verdicts
+            verdict.word in ACCEPTABLE for verdict in verdicts
         ):
             return verdicts
         return self._repository.accepted(verdicts, State(pair.before), State(pair.after))

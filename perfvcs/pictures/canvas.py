@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from perfvcs.check import Change, Word
+from perfvcs.check import Change
+from perfvcs.check.vocabulary import WORDS, Colour, VerdictWord, said
 from perfvcs.text.characters import fitted, shorten, wrapped
 
 if TYPE_CHECKING:
@@ -53,30 +54,28 @@ class MarkStyle:
     filled: bool = True
 
 
-STYLES: Mapping[Word, MarkStyle] = {
-    "degradation": MarkStyle(VERMILLION, "triangle", "▲"),
-    "improvement": MarkStyle(GREEN, "inverted_triangle", "▼"),
-    "suspected": MarkStyle(ORANGE, "diamond", "◆"),
-    "inconclusive": MarkStyle(MUTED, "circle", "○", filled=False),
-    "same": MarkStyle(BLUE, "circle", "●"),
-    "not comparable": MarkStyle(PURPLE, "x", "✕"),
-    "new": MarkStyle(SKY, "cross", "+"),
-    "missing": MarkStyle(MUTED, "dash", "–"),
+COLOURS: Mapping[Colour, str] = {
+    "vermillion": VERMILLION,
+    "green": GREEN,
+    "orange": ORANGE,
+    "purple": PURPLE,
+    "muted": MUTED,
+    "sky": SKY,
+    "blue": BLUE,
 }
 
-ACCEPTED = MarkStyle(MUTED, "square_pin", "✓", filled=False)
-SEEN: Mapping[str, MarkStyle] = {str(word): style for word, style in STYLES.items()} | {
-    "accepted": ACCEPTED
-}
+
+def _style(word: VerdictWord) -> MarkStyle:
+    return MarkStyle(COLOURS[word.colour], word.shape, word.sign, filled=not word.hollow)
+
+
+SEEN: Mapping[str, MarkStyle] = {word: _style(row) for word, row in WORDS.items()}
 
 
 def seen(change: Change) -> tuple[str, MarkStyle]:
     """The word and the mark of a change; accepted ones have their own."""
-    return (
-        ("accepted", ACCEPTED)
-        if change.accepted is not None
-        else (change.word, STYLES[change.word])
-    )
+    word = said(change).word
+    return word, SEEN[word]
 
 
 def canvas(

@@ -12,8 +12,8 @@ from perfvcs.pictures.canvas import (
     HOVER,
     MUTED,
     ORANGE,
+    SEEN,
     SKY,
-    STYLES,
     AxisReach,
     AxisScale,
     bound,
@@ -298,7 +298,7 @@ def clouds(subject: Subject) -> list[Cloud]:
     for name, sample in sided:
         verdict = subject.verdict
         notes = (
-            [f"{STYLES[verdict.word].sign} {verdict.word}"]
+            [f"{SEEN[verdict.word].sign} {verdict.word}"]
             if verdict
             else [f"only the {name} has it"] * bool(subject.baseline)
         )

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from perfvcs.check.brief import BriefLine, brief
-from perfvcs.check.change import VERDICT_WORDS
 from perfvcs.check.subject import Subject
 from perfvcs.pictures.canvas import SEEN
 from perfvcs.profile import Environment, Profile
@@ -59,11 +58,7 @@ def answer(subject: Subject) -> Answer | None:
 
 
 def _line(line: BriefLine) -> AnswerLine:
-    sign = (
-        SEEN[line.word].sign
-        if line.word in (*VERDICT_WORDS, "accepted") and line.word in SEEN
-        else ""
-    )
+    sign = SEEN[line.word].sign if line.word in SEEN else ""
     return AnswerLine(
         line.word,
         sign,

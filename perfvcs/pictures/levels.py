@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from perfvcs.check.subject import Series, Step
+from perfvcs.check.vocabulary import WORDS
 from perfvcs.pictures.canvas import BLUE, SEEN, MarkStyle
 from perfvcs.pictures.chart import Chart, environments, folded
 from perfvcs.pictures.frame import COMMITS_LABEL
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from perfvcs.pictures.terminal import Axis, Plot
 
 # drawn large and in their own colour; the others in their environment's
-MARKED_VERDICTS = ("degradation", "improvement", "suspected", "accepted")
+MARKED_VERDICTS = tuple(word for word, row in WORDS.items() if row.moved or word == "accepted")
 UNJUDGED = MarkStyle(BLUE, "square", "□", filled=False)
 TIMELINE_HEIGHT = 12
 TITLE = 60
@@ -28,10 +30,13 @@ NAME, SPARK = 30, 20  # columns of a line that stands for a chart
 
 def style_of(step: Step) -> MarkStyle:
     """How a step is drawn: a drift as a diamond in the colour of its direction."""
-    seen = appearance(
+    look = appearance(
         step.direction, drift=step.word == "drift", accepted=step.accepted is not None
     )
-    return MarkStyle(SEEN[step.direction].colour, "diamond", "◆") if seen == "drift" else SEEN[seen]
+    if look == "drift":
+        sign = WORDS[look].pointing(falls=step.effect < 0)
+        return replace(SEEN[look], sign=sign, colour=SEEN[step.direction].colour)
+    return SEEN[look]
 
 
 def support(step: Step) -> str:

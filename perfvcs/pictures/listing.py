@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from perfvcs.check import Change, Report
-from perfvcs.check.change import VERDICT_WORDS
 from perfvcs.check.subject import Series, Subject
 from perfvcs.check.text import finding, found_in
+from perfvcs.check.vocabulary import VERDICT_WORDS
 from perfvcs.pictures.canvas import SEEN, seen
 from perfvcs.pictures.curvesides import growth, sized
 from perfvcs.pictures.pageparts import BenchmarkKey, DrawnUnit

@@ -13,7 +13,7 @@ from perfvcs.check.text import finding, found_in
 from perfvcs.pictures.canvas import SEEN, seen
 from perfvcs.pictures.chart import environments
 from perfvcs.pictures.curvesides import growth, sized
-from perfvcs.pictures.levels import latest
+from perfvcs.pictures.levels import MARKED_VERDICTS, latest
 from perfvcs.pictures.listing import Column, Listing, TableCell, TableRow, title
 from perfvcs.pictures.pageparts import BenchmarkKey, Naming
 from perfvcs.pictures.sample import samples
@@ -28,7 +28,6 @@ METRIC_COLUMNS_SHOWN = 3  # metrics with a column of their own
 SPARKS = 24  # commits in a line of blocks
 NAME_CHARACTERS = 64
 FULL_NAMES_CHARACTERS = 500_000  # of full names in one page
-NOTABLE = ("degradation", "improvement", "suspected", "accepted")
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,9 @@ def _remaining(row: Mapping[str, TableCell], *, alone: bool) -> TableCell | None
     """Changes in metrics without a column; with ``alone``, because the benchmark has no others, all
     of them.
     """
-    notable = {metric: cell for metric, cell in row.items() if alone or cell.word in NOTABLE}
+    notable = {
+        metric: cell for metric, cell in row.items() if alone or cell.word in MARKED_VERDICTS
+    }
     text = "; ".join(
         f"{cell.sign} {metric_name(metric)}: {cell.said}".rstrip()
         for metric, cell in notable.items()

@@ -14,6 +14,7 @@ import msgspec
 from perfvcs import plugins
 from perfvcs.check import Change, Report
 from perfvcs.check.subject import Subject
+from perfvcs.check.vocabulary import WORDS
 from perfvcs.errors import UsageError, nearest
 from perfvcs.pictures.bundle import jobs, together
 from perfvcs.pictures.chart import grouped
@@ -28,7 +29,6 @@ from perfvcs.text.words import FIRST_METRICS, metric_rank, named
 # of the views in a block; then by name
 VIEW_ORDER = ("effects", "history", "intervals", "scatter", "curves", "executions")
 SET_OPTION = "--set"
-MOVED_VERDICTS = ("degradation", "improvement", "suspected")
 
 
 class Drawable(NamedTuple):
@@ -202,7 +202,7 @@ def _effects(subject: Subject, names: Naming) -> Iterator[PagePiece]:
         mine = [change for change in subject.report.changes if change.metric == metric]
         changes = [msgspec.structs.replace(change, job=names.change(change)[0]) for change in mine]
         report = msgspec.structs.replace(subject.report, changes=changes)
-        moved = any(change.word in MOVED_VERDICTS for change in changes)
+        moved = any(WORDS[change.word].moved for change in changes)
         yield PagePiece(
             "All changes",
             None,
@@ -299,5 +299,5 @@ def _benchmarks(
 
 
 def _piece(part: Part, verdict: Change | None, key: BenchmarkKey, scope: Scope) -> PagePiece:
-    moved = verdict is not None and verdict.word in MOVED_VERDICTS
+    moved = verdict is not None and WORDS[verdict.word].moved
     return PagePiece(title(key), key, part.metric, partial(part.narrow, verdict), scope, moved)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from perfvcs.check.vocabulary import WORDS
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import change
 from perfvcs.text.quantity import step as levels
@@ -140,13 +141,14 @@ def drawn(
     sides = edges(commit, since if drift else None)
     accepted = step.accepted is not None
     first, last = among or (commit, commit)
+    sign = f"{WORDS['accepted'].sign} " if accepted else ""
     return {
         "name": named(step),
         "look": appearance(step.direction, drift=drift, accepted=accepted),
         **sides,
         "before": step.before,
         "after": step.after,
-        "label": ("✓ " if accepted else "") + change(step.effect, None, None),
+        "label": sign + change(step.effect, None, None),
         "text": sentence(step, unit, status),
         "x": (sides["left"] + sides["right"]) / 2,
         "y": (step.before + step.after) / 2 if drift else step.after,

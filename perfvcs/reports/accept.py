@@ -20,6 +20,7 @@ from perfvcs.check.acceptance import ID_DIGITS, SERIES_DIGITS, Acceptance, ident
 from perfvcs.check.change import NothingToCompare
 from perfvcs.check.markdown import decode
 from perfvcs.check.text import benchmark
+from perfvcs.check.vocabulary import said
 from perfvcs.errors import UsageError, nearest
 from perfvcs.git.command import GitError
 from perfvcs.profile.benchmarkfilter import FilterWords
@@ -145,7 +146,7 @@ def find(repository: Repository, name: str) -> AcceptableChange:
     names = dict.fromkeys(
         spelling
         for candidate in newest
-        if _acceptable(candidate.change)
+        if said(candidate.change).fails
         for spelling in (candidate.named.title, *spellings(candidate))
     )
     hint = nearest(name, names, typed) if names else ": the last report has no degradation"
@@ -162,7 +163,7 @@ def _called(name: str, candidates: Sequence[AcceptableChange]) -> list[Acceptabl
 
     A part means a degradation.
     """
-    open_ones = [candidate for candidate in candidates if _acceptable(candidate.change)]
+    open_ones = [candidate for candidate in candidates if said(candidate.change).fails]
     for among, whole in ((candidates, True), (open_ones, False)):
         known = [candidate.named for candidate in among]
         if places := meant(name, known, whole=whole).places:
@@ -194,7 +195,7 @@ def _elsewhere(
 def acceptable(repository: Repository) -> list[AcceptableChange]:
     """The degradations of the last report."""
     return [
-        candidate for candidate in next(_reported(repository), []) if _acceptable(candidate.change)
+        candidate for candidate in next(_reported(repository), []) if said(candidate.change).fails
     ]
 
 
@@ -291,15 +292,11 @@ def _reported(repository: Repository) -> Iterator[list[AcceptableChange]]:
             ]
 
 
-def _acceptable(change: Change) -> bool:
-    return change.word == "degradation" and change.accepted is None
-
-
 def _only(name: str, changes: Sequence[AcceptableChange]) -> AcceptableChange:
     """The one degradation among what a name means; several methods may have judged the same one."""
     wanted: dict[str, AcceptableChange] = {}
     for choice in changes:
-        if _acceptable(choice.change) and (
+        if said(choice.change).fails and (
             choice.id not in wanted or _size(choice) > _size(wanted[choice.id])
         ):
             wanted[choice.id] = choice

@@ -16,9 +16,10 @@ import msgspec
 
 from perfvcs.check import NothingToCompare
 from perfvcs.check.method import BY_RULES, CheckRequest
+from perfvcs.check.vocabulary import WORDS
 from perfvcs.errors import UsageError
 from perfvcs.profile.naming import labelled
-from perfvcs.reports.replay import FEWEST_AUDITED, JUDGED_WORDS, ReplayRecord, records
+from perfvcs.reports.replay import FEWEST_AUDITED, ReplayRecord, records
 from perfvcs.repository import NEAREST_ANCESTORS, Repository
 from perfvcs.repository.state import State
 from perfvcs.text.characters import COLUMNS, shorten
@@ -202,7 +203,7 @@ def require(
     """Raises UntrustedGate where the audits stored for what was compared show more false alarms
     than a gate can have.
     """
-    judged = {change.series for change in changes if change.word in JUDGED_WORDS}
+    judged = {change.series for change in changes if WORDS[change.word].compared}
     result = _audit(repository, target, asked, judged, rules)
     if result is not None and result.refused:
         raise UntrustedGate(

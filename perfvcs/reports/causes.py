@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from perfvcs.check.acceptance import is_committed, is_open
-from perfvcs.check.answer import JobUnit, entries
+from perfvcs.check.acceptance import is_committed
 from perfvcs.check.brief import on_hosts, settling
+from perfvcs.check.movement import JobUnit, entries
 from perfvcs.check.text import revision
+from perfvcs.check.vocabulary import said
 from perfvcs.git.ancestry import way
 from perfvcs.profile import REPEATED
 from perfvcs.profile.naming import is_whole
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     Profiles = Callable[[Sequence[Header]], Sequence[Profile]]
 
 
-MOVED_VERDICTS = ("degradation", "improvement")
 WARNING = 240  # characters of a warning
 MOST_EXPLAINED = 5  # changes whose causes are looked for
 NAMED_FUNCTIONS = 2  # that are named
@@ -61,11 +61,7 @@ def following(
     ``pairs`` is how many were just measured in turns, on the hosts of a ``scheduler`` if there is
     one; ``shown``: the reader looks at both already.
     """
-    moved = [
-        change
-        for change in report.changes
-        if change.word in MOVED_VERDICTS and change.accepted is None
-    ]
+    moved = [change for change in report.changes if said(change).sure]
     if not moved:
         products = [state.product for state in (baseline, target) if state.product]
         return settling(
@@ -103,7 +99,11 @@ def _located(
             " by one."
         )
     look = "" if shown else f"perf show {old} {new}"
-    wanted = "if wanted: perf accept ID --reason TEXT" if any(map(is_open, moved)) else ""
+    wanted = (
+        "if wanted: perf accept ID --reason TEXT"
+        if any(said(change).fails for change in moved)
+        else ""
+    )
     steps = "; ".join(filter(None, [look, wanted]))
     return f"Next: {steps}" if steps else ""
 

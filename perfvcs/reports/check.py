@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 import perfvcs
-from perfvcs.check.acceptance import is_open
-from perfvcs.check.answer import MOVED_VERDICTS, criteria
 from perfvcs.check.change import NothingToCompare, Report
+from perfvcs.check.judgedby import criteria
 from perfvcs.check.method import BY_RULES, CheckRequest
+from perfvcs.check.vocabulary import said
 from perfvcs.git.project import UnknownRevision
 from perfvcs.profile.rules import RULES_FILE
 from perfvcs.profile.validity import Malformed
@@ -28,7 +28,7 @@ from perfvcs.repository.state import State
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from perfvcs.check.answer import JobUnit
+    from perfvcs.check.movement import JobUnit
     from perfvcs.measure.outcome import CampaignOutcome
     from perfvcs.measure.request import Request
     from perfvcs.measure.rig import Rig
@@ -110,10 +110,7 @@ class Check(msgspec.Struct, frozen=True):
         repository, pair = self.repository, (self.baseline, self.target)
         inside: dict[JobUnit, list[str]] = {}
         names: list[str] = []
-        if any(
-            change.word in MOVED_VERDICTS and change.accepted is None
-            for change in self.report.changes
-        ):
+        if any(said(change).moved for change in self.report.changes):
             before, after = (_headers(repository, state) for state in pair)
             inside = causes(before, after, repository.profiles, self.report)
             names = files(repository, *pair)
@@ -155,9 +152,9 @@ def _headers(repository: Repository, state: State) -> list[Header]:
 
 def exit_status(report: Report, *, gate: bool = False, strict: bool = False) -> int:
     """The exit status that a report means, as ``Check.status`` has it."""
-    if any(is_open(change) and (change.gate or not gate) for change in report.changes):
+    if any(said(change).fails and (change.gate or not gate) for change in report.changes):
         return DEGRADED
-    compared = [change for change in report.comparisons if change.word != "not comparable"]
+    compared = report.compared
     settled = [change.settled for change in compared]
     if not compared and report.untouched:
         return 0

@@ -69,7 +69,7 @@ class FileCheck:
         """How to settle what another tool measured, else how to look at it; empty where nothing was
         compared.
         """
-        compared = [change for change in self.report.comparisons if change.word != "not comparable"]
+        compared = self.report.compared
         if any(not change.settled and change.series in self.report.foreign for change in compared):
             return IMPORT_ADVICE
         return f"Next: perf show {shlex.join(map(str, self.paths))}" if compared else ""

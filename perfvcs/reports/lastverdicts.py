@@ -28,7 +28,7 @@ def last_verdicts(
         return found
     from perfvcs.check.markdown import decode
     from perfvcs.check.narrowing import narrowed
-    from perfvcs.check.text import tally
+    from perfvcs.check.vocabulary import tally
 
     narrow = {}
     for key, verdict in found.items():

@@ -10,8 +10,9 @@ from itertools import groupby, pairwise
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from perfvcs.check.change import VERDICT_WORDS, NothingToCompare
+from perfvcs.check.change import NothingToCompare
 from perfvcs.check.method import BY_RULES, CheckRequest
+from perfvcs.check.vocabulary import ORDER, WORDS
 from perfvcs.errors import UsageError
 from perfvcs.git.ancestry import way
 from perfvcs.reports.check import DEGRADED, OPEN, Check, Form, compared
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from perfvcs.profile.benchmarkfilter import BenchmarkFilter
     from perfvcs.repository import Repository
 
-QUIET_VERDICTS = ("same", "inconclusive")
 FOLD = 4  # pairs in a row without news from which on they share a line
 MOST_NEWS = 5  # pairs with news that are listed
 SENTENCE = 2  # lines of one
@@ -83,15 +83,13 @@ class Neighbours:
 
     def total(self) -> str:
         """``3 pairs of neighbours: 1 degradation, 8 same``."""
-        from perfvcs.check.text import tally
+        from perfvcs.check.vocabulary import tally
         from perfvcs.text.words import counted, tallied
 
         counts: Counter[str] = Counter()
         for check in self.checks:
             counts.update(tally(check.report.changes))
-        words = tallied(
-            (word, counts[word]) for word in (*VERDICT_WORDS, "accepted") if counts[word]
-        )
+        words = tallied((word, counts[word]) for word in ORDER if counts[word])
         pairs = f"{counted(len(self.checks), 'pair')} of neighbours"
         return f"{pairs}: {words or 'nothing to compare'}"
 
@@ -130,7 +128,7 @@ def _kind(check: Check, news: Sequence[Check], listed: Sequence[Check]) -> str:
 
 def _weight(check: Check) -> tuple[bool, float]:
     """Sorts checks that fail first, then those with the most important changes."""
-    from perfvcs.check.answer import entries
+    from perfvcs.check.movement import entries
 
     return check.status() != DEGRADED, -max(
         (entry.importance for entry in entries(check.report)), default=0.0
@@ -138,7 +136,8 @@ def _weight(check: Check) -> tuple[bool, float]:
 
 
 def _sentence(check: Check) -> Iterator[str]:
-    from perfvcs.check.answer import criteria, sentence
+    from perfvcs.check.answer import sentence
+    from perfvcs.check.judgedby import criteria
     from perfvcs.check.text import revision
 
     report = check.report
@@ -160,7 +159,10 @@ def _wrapped(text: str) -> list[str]:
 
 def has_news(check: Check) -> bool:
     """Whether a check found anything but what is the same, or not settled."""
-    return any(change.word not in QUIET_VERDICTS for change in check.report.changes)
+    return any(
+        WORDS[change.word].moved or not WORDS[change.word].compared
+        for change in check.report.changes
+    )
 
 
 def _folded(checks: Sequence[Check]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from perfvcs import __version__
+from perfvcs.check.vocabulary import WORDS
 from perfvcs.environment.host import host_of
 from perfvcs.profile.summary import Header, Measured, Summary
 from perfvcs.system import disk
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from perfvcs.profile.rules import Rules
     from perfvcs.repository import Repository
 
-CALLED = ("degradation", "improvement")
-JUDGED_WORDS = (*CALLED, "same", "inconclusive", "suspected")
 NEWEST_SESSIONS = 10  # the newest that count
 FEWEST_AUDITED = 5  # executions of an A/A session that say anything
 EXECUTIONS = 10  # of a check where perf.toml does not say
@@ -238,12 +237,12 @@ def _records(
     called: dict[ReplayedUnit, list[bool]] = defaultdict(list)
     for changes in subsets:
         for change in changes:
-            called[_unit(change)].append(change.word in CALLED)
+            called[_unit(change)].append(WORDS[change.word].sure)
     return [
         ReplayRecord(
             session,
             *_unit(change),
-            change.word in CALLED,
+            WORDS[change.word].sure,
             change.effect,
             fmean(called[_unit(change)]),
             host,
@@ -259,7 +258,7 @@ def _unit(change: Change) -> ReplayedUnit:
 
 def _judged(judge: Judge, pairs: Sequence[Twins]) -> list[Change]:
     report = judge([first for first, _ in pairs], [last for _, last in pairs])
-    return [change for change in report.changes if change.word in JUDGED_WORDS]
+    return report.compared
 
 
 def _blocks(pair: Twins) -> list[int]:

@@ -10,7 +10,8 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.check.answer import accepting, criteria
+from perfvcs.check.judgedby import accepting, criteria
+from perfvcs.check.vocabulary import ORDER, WORDS, said
 from perfvcs.git.ancestry import Unmerged, unmerged
 from perfvcs.git.command import GitError
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts
@@ -34,7 +35,6 @@ BRANCH_COMMITS = 1000  # commits of a branch that are looked at
 MOST_LISTED_COMMITS = 50  # commits that are listed
 MOST_ROWS = 400  # rows of a table
 BACK = 50  # measured commits before a branch, among which one is comparable
-MOVING = ("degradation", "improvement", "suspected")
 
 
 class _PublishedSeries(NamedTuple):
@@ -144,9 +144,9 @@ class Branches:
         for environment in unmerged.environments:
             pair = CommitPair(unmerged.base or "", unmerged.measured[0], environment)
             for verdict in self._verdicts.get(pair, {}).values():
-                word = verdict.word if verdict.accepted is None else "accepted"
+                word = said(verdict).word
                 words.append(word)
-                if verdict.word in MOVING:
+                if WORDS[verdict.word].moved:
                     rows.append(self._row(unmerged, environment, verdict, word))
         rows.sort(
             key=lambda row: (
@@ -158,10 +158,10 @@ class Branches:
         )
         counts = [
             (word, words.count(word))
-            for word in ("degradation", "improvement", "suspected", "accepted")
-            if word in words
+            for word in ORDER
+            if word in words and (WORDS[word].moved or word == "accepted")
         ]
-        decided = sum(word in (*MOVING, "accepted", "same") for word in words)
+        decided = sum(WORDS[word].settled for word in words)
         if not words:
             sentence = "nothing before it to compare with"
         else:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from perfvcs.check.answer import accepting, criteria
 from perfvcs.check.change import JudgedBy
+from perfvcs.check.judgedby import accepting, criteria
+from perfvcs.check.vocabulary import WORDS
 from perfvcs.site import commitverdicts, model
 from perfvcs.site.contents import Contents
 from perfvcs.site.figures import level, metric
@@ -25,7 +26,6 @@ MOST_CHANGES = 1200  # changes: with more the page would not stay below 3 MB
 MOST_FILES = 200
 MOST_SERIES = 400  # series in a table
 LISTED_STEPS = 500  # changes that are laid to one commit
-MOVING = ("degradation", "improvement", "suspected")
 MAY = 100  # changes that may have come with a commit and more likely came with another
 # commits that such a change may be: one that may be any of more says nothing of each, and moves
 # with every new commit
@@ -199,7 +199,7 @@ class Commits:
         comparisons = self._comparisons(number)
         judged = list(comparisons.values())
         moved = [
-            pair for pair, comparison in comparisons.items() if comparison.verdict.word in MOVING
+            pair for pair, comparison in comparisons.items() if WORDS[comparison.verdict.word].moved
         ]
         left_out = max(0, len(attributed[number]) - LISTED_STEPS) + max(0, len(moved) - MOST_SERIES)
         around = [
@@ -242,7 +242,7 @@ class Commits:
         """The next command for the most important change; empty if nothing changed."""
         contents = self.contents
         for (which, turn), comparison in moved.items():
-            if comparison.word in commitverdicts.MOVED_VERDICTS:
+            if WORDS[comparison.word].sure:
                 before = int(contents.record.series[which].places[turn - 1])
                 pair = f"{contents.short(before)} {contents.short(number)}"
                 between = number - before - 1

@@ -6,7 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.check.answer import percent_of
+from perfvcs.check.bounds import percent_of
+from perfvcs.check.vocabulary import SURE, WORDS, said
 from perfvcs.profile.naming import is_whole
 from perfvcs.site.model import JobTotal
 from perfvcs.text.characters import shorten
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from perfvcs.history.record import SeriesRecord
     from perfvcs.history.verdict import Verdict
 
-
-MOVED_VERDICTS = ("degradation", "improvement")
 
 JOBS = 6  # that are listed
 
@@ -38,7 +37,7 @@ class Judged(NamedTuple):
     @property
     def word(self) -> str:
         """The verdict's word."""
-        return "accepted" if self.verdict.accepted is not None else self.verdict.word
+        return said(self.verdict).word
 
     @property
     def curve(self) -> tuple[object, ...] | None:
@@ -57,7 +56,7 @@ class Judged(NamedTuple):
         """
         seconds = self.verdict.baseline or 0.0 if self.verdict.unit == "s" else 0.0
         return (
-            self.word not in MOVED_VERDICTS,
+            not WORDS[self.word].sure,
             not seconds,
             -abs(self.verdict.effect or 0.0) * (seconds or 1.0),
         )
@@ -68,7 +67,7 @@ def sentence(judged: Sequence[Judged]) -> str:
     if not judged:
         return "Nothing before this commit to compare with."
     words = Counter(comparison.word for comparison in judged)
-    moved = [comparison for comparison in judged if comparison.word in MOVED_VERDICTS]
+    moved = [comparison for comparison in judged if WORDS[comparison.word].sure]
     open_count = len(judged) - len(moved) - words["same"] - words["accepted"]
     if not moved:
         if not open_count:
@@ -80,7 +79,7 @@ def sentence(judged: Sequence[Judged]) -> str:
         return f"No change is shown, and {few} {plural(open_count, 'is', 'are')} open."
     first = min(moved, key=lambda comparison: comparison.rank)
     size = change(first.verdict.effect or 0.0, first.verdict.low, first.verdict.high)
-    worse, better = (words[word] for word in MOVED_VERDICTS)
+    worse, better = (words[word] for word in SURE)
     rest = f"; {worse:,} worse and {better:,} better in all" if len(moved) > 1 else ""
     became = "became worse" if first.word == "degradation" else "became better"
     return (
@@ -113,7 +112,7 @@ def jobs(judged: Sequence[Judged]) -> list[JobTotal]:
         before = sum(comparison.verdict.baseline or 0.0 for comparison in parts)
         after = sum(comparison.verdict.target or 0.0 for comparison in parts)
         words = Counter(comparison.word for comparison in rows)
-        counts = [words[word] for word in MOVED_VERDICTS]
+        counts = [words[word] for word in SURE]
         worse = (after > before) == (rows[0].series.line.better == "lower")
         direction = ""
         if any(counts):
@@ -141,8 +140,8 @@ def rest(judged: Sequence[Judged], alone: int) -> str:
         for verdict in same
         if verdict.low is not None and verdict.high is not None
     ]
-    closed = (*MOVED_VERDICTS, "same", "accepted", "suspected")
-    open_comparisons = sum(comparison.word not in closed for comparison in judged)
+    rows = [WORDS[comparison.word] for comparison in judged]
+    open_comparisons = sum(not row.settled and not row.moved for row in rows)
     parts = []
     if same:
         bound = (

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from html import escape
 from urllib.parse import urlsplit
 
+from perfvcs.check.vocabulary import FINDINGS, WORDS
 from perfvcs.errors import UsageError
 from perfvcs.site.contents import Contents
 from perfvcs.site.model import GroupData, StepData
@@ -31,7 +32,7 @@ def badge(open_: int) -> bytes:
     """The badge for so many open degradations."""
     text = counted(open_, "open degradation") if open_ else "no open degradation"
     colour = RED if open_ else GREEN_PAPER
-    sign = "▲ " if open_ else ""
+    sign = f"{WORDS['degradation'].sign} " if open_ else ""
     left, right = (round(LETTER * len(part) + 2 * PAD) for part in (BADGE_LABEL, sign + text))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img"'
@@ -92,7 +93,7 @@ def feed(contents: Contents, title: str, base_url: str) -> bytes:
 def _entry(group: GroupData, home: str, root: str) -> str:
     commit = group.commit
     words = Counter(step.word for step in group.steps)
-    listed = [word for word in ("degradation", "improvement", "drift") if words[word]]
+    listed = [word for word in FINDINGS if words[word]]
     counted = tallied((word, words[word]) for word in listed)
     address = f"{root}{commit.url or 'changes.html'}"
     name = f"{home}{commit.url}" if root else f"urn:uuid:{uuid.uuid5(SPACE, home + commit.id)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import exp
 from typing import TYPE_CHECKING, NamedTuple
 
+from perfvcs.check.vocabulary import WORDS
 from perfvcs.site import model
 from perfvcs.site.model import LARGEST_EXPONENT
 from perfvcs.text.characters import shorten
@@ -21,8 +22,6 @@ LEAST_CHANCE = 1e-12  # a chance below is not told apart
 METRIC_CHARACTERS = 60
 
 REASON_CHARACTERS = 200
-
-TEXTS = {"same": "=", "inconclusive": "?", "not comparable": "✕"}
 
 
 class ChangeFigures(NamedTuple):
@@ -98,7 +97,8 @@ def cell(verdict: Verdict, word: str, value: str, before: str) -> model.CellData
         else f" ({shorten(verdict.reason, REASON_CHARACTERS)})"
     )
     detail = f"{value}, {word}{moved} against {before}{reason}"
+    row = WORDS[word]
     text = word if size is None else percent(size)
-    if word in TEXTS:
-        text = TEXTS[word]
+    if not (row.moved or word == "accepted"):
+        text = row.sign
     return model.CellData(word, text, value, detail, size, low, high)

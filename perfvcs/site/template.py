@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs import __version__
+from perfvcs.check.vocabulary import WORDS
 from perfvcs.environment import host
 from perfvcs.git.project import Commit
 from perfvcs.index.lines import Line
@@ -42,6 +43,9 @@ FIELDS = 24
 PageKey = tuple[str, str, str, float | None, str, str, str]
 SiblingKey = tuple[str, str, float | None, str]
 GENERATOR = f"perfvcs {__version__}"
+VERDICTS = b"globalThis.perf = {verdicts: %b};\n" % msgspec.json.encode(
+    {word: row._asdict() for word, row in WORDS.items()}
+)
 
 
 def key(line: Line) -> PageKey:
@@ -145,7 +149,7 @@ class Templates:
     @cached_property
     def assets(self) -> dict[str, bytes]:
         """Scripts and styles by name."""
-        return _read("assets")
+        return {**_read("assets"), "verdicts.js": VERDICTS}
 
     @cached_property
     def mark(self) -> str:
@@ -159,6 +163,7 @@ class Templates:
                 self._forge.commit,
                 self._branches,
             ),
+            VERDICTS,
             *(text for _, text in sorted(_read("templates").items())),
         )
 
@@ -182,6 +187,7 @@ class Templates:
             finalize=written,
         )
         made.globals["forge"] = self._forge.of_commit
+        made.globals["verdicts"] = WORDS
         return made
 
     def output(

@@ -35,7 +35,7 @@ ASCII_INK = "_.-=+*#@"  # rising ink, for terminals without the blocks
 MISSING_VALUE = " "
 COLUMNS = 80  # of a terminal, where nothing says otherwise; all reports are written for it
 BRAILLE = 0x2800
-ASCII_SIGNS = str.maketrans("┤│└┬─┼━├┃░▲▼◆○●✕–✓□■×…·←→±²⁻", "+|+--+=+|:^v*o@x-v#*x~.<>~2-")
+ASCII_SIGNS = str.maketrans("┤│└┬─┼━├┃░▲▼◆○●✕–✓□■×…·←→±²⁻↗↘", "+|+--+=+|:^v*o@x-v#*x~.<>~2-/\\")
 
 
 def shorten(name: str, width: int = 48) -> str:

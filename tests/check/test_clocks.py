@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from perfvcs.check import compare
-from perfvcs.check.answer import within
+from perfvcs.check.bounds import within
 from perfvcs.check.markdown import markdown
 from perfvcs.check.stopping import interim
 from perfvcs.check.text import text

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from samples import WALL, sample_profile
 
 from perfvcs.check import Change, Curve, EarlierSessions, Report, Unit, compare
-from perfvcs.check.answer import within
+from perfvcs.check.bounds import within
 from perfvcs.check.case import Case
 from perfvcs.check.curves.replication import lines
 from perfvcs.check.curves.sides import Sides, condense, share

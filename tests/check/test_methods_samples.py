@@ -16,7 +16,7 @@ from test_check_builds import built, drawn
 from test_methods import sized
 
 from perfvcs.check import Change, compare
-from perfvcs.check.answer import Undecided, within
+from perfvcs.check.bounds import Undecided, within
 from perfvcs.check.samples.sampled import MEASURED_APART, SHAPE
 from perfvcs.profile import Metric, Profile, Resources
 from perfvcs.profile.summary import Measured

@@ -11,10 +11,12 @@ from msgspec import structs
 from test_check_text import change, report
 
 from perfvcs.check import Report
-from perfvcs.check.answer import entries, sentence
-from perfvcs.check.change import VERDICT_WORDS, Difference, JudgedBy, Overall
+from perfvcs.check.answer import sentence
+from perfvcs.check.change import Difference, JudgedBy, Overall
 from perfvcs.check.markdown import markdown
+from perfvcs.check.movement import entries
 from perfvcs.check.screen import SCREEN_LINES, screen
+from perfvcs.check.vocabulary import VERDICT_WORDS
 
 
 def job(units: int, word: str | None = "degradation", **fields: Any) -> Overall:

@@ -15,7 +15,7 @@ from samples import interleaved
 from test_methods_curves import FEW, noisy, report
 
 from perfvcs.check import compare
-from perfvcs.check.change import levels
+from perfvcs.check.statement import levels
 from perfvcs.text.quantity import step
 
 POSITIVE = st.floats(1e-9, 1e9)

@@ -119,7 +119,7 @@ def test_a_foreign_view_that_lacks_something_ends_perf_show_in_a_line(installed)
 
 METHOD = """
 from perfvcs.check.method import PairMethod
-from perfvcs.check.change import PairNumbers, PairVerdict, state
+from perfvcs.check.statement import PairNumbers, PairVerdict, state
 
 @dataclass(frozen=True)
 class Count(PairMethod):

@@ -14,9 +14,10 @@ import pytest
 from disks import mounted
 from samples import sample_profile
 
-from perfvcs.check.change import Change, Report, Word
+from perfvcs.check.change import Change, Report
 from perfvcs.check.markdown import decode, encode, markdown
 from perfvcs.check.text import text
+from perfvcs.check.vocabulary import Word
 from perfvcs.locate.select.misses import LeftOutSampler
 from perfvcs.locate.select.reached import BenchmarkUnit
 from perfvcs.locate.select.selection import LeftOut

@@ -160,7 +160,7 @@ def test_a_commit_of_one_execution_has_no_interval(project: Project, perf: Perf)
     assert track["words"] == ["new", "inconclusive", "inconclusive"]
     assert "commits with one execution have no interval" in series()[0]["frame"]["notes"]
     cells = data("index.html")["rows"][0]["cells"]
-    assert [cell["text"] for cell in cells] == ["?", "?", "new"]
+    assert [cell["text"] for cell in cells] == ["○", "○", "new"]
     assert "a single execution has no spread" in cells[0]["detail"]
 
 
@@ -407,7 +407,7 @@ def test_the_chart_compares_each_version_with_the_measured_one_before(
     assert re.fullmatch(r"\+[23]\d\.\d %", cell["text"])
     assert cell["low"] < cell["effect"] < cell["high"]
     assert f"against {commits[37][:10]}" in cell["detail"]
-    assert [cell["text"] for cell in rows["parse --fast: sort"]["cells"]] == ["N/A", "?", "N/A"]
+    assert [cell["text"] for cell in rows["parse --fast: sort"]["cells"]] == ["N/A", "○", "N/A"]
     (moved,) = data(f"commits/{commits[38][:10]}.html")["moved"]
     assert (moved["benchmark"], moved["since"]["id"], moved["cell"]) == ("sort", commits[37], cell)
 

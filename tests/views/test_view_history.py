@@ -445,7 +445,7 @@ def test_a_terminal_gets_a_plot_and_the_steps_in_words() -> None:
     assert lines[0] == "sort: wall time"
     assert "wall time (ms)" in lines and any("▲━━━" in line for line in lines)
     assert any(line.startswith("▲ lasting degradation +12") for line in lines)
-    assert any(line.startswith("◆ drift -1") for line in lines)
+    assert any(line.startswith("↘ drift -1") for line in lines)
     assert all(width_of(line) <= 80 for line in lines)
 
 

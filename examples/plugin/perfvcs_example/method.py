@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.check.change import EffectInterval, PairNumbers, PairVerdict, direction, state
 from perfvcs.check.method import PairMethod
 from perfvcs.check.samples.scale import flatten
+from perfvcs.check.statement import EffectInterval, PairNumbers, PairVerdict, state
+from perfvcs.check.vocabulary import direction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

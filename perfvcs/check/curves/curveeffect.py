@@ -7,9 +7,9 @@ from functools import cached_property
 from math import expm1, inf, log1p
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.check.change import UNKNOWN_EFFECT, EffectInterval, finite
 from perfvcs.check.curves.confirmation import multiple
 from perfvcs.check.samples.scale import CLOCK_STEPS, LARGEST_EXPONENT
+from perfvcs.check.statement import UNKNOWN_EFFECT, EffectInterval, finite
 
 if TYPE_CHECKING:
     from perfvcs.check.curves.contrast import Contrast

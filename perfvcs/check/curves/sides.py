@@ -6,14 +6,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import msgspec
 
 from perfvcs.check.case import NO_USABLE_VALUE, UNSIZED, Case, decided_change, prepare
-from perfvcs.check.change import Change, Curve, Word, finite
+from perfvcs.check.change import Change, Curve
 from perfvcs.check.curves.sizemeans import levelled, means
 from perfvcs.check.rows import points
+from perfvcs.check.statement import finite
+from perfvcs.check.vocabulary import Word
 from perfvcs.statistics.regression.models import MODELS, order
 from perfvcs.text.quantity import number
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from perfvcs.check.curves.sizemeans import SizeMeans
     from perfvcs.check.rows import CasePoints
+    from perfvcs.profile import Metric
     from perfvcs.statistics.regression.choice import ChoiceRule, ModelChoice
     from perfvcs.statistics.regression.curveerrors import Pairs
     from perfvcs.statistics.regression.kind import ErrorKind
@@ -60,6 +63,17 @@ class Sides:
     high: float
     sized: bool
     unit: float
+    size: ClassVar[None] = None  # it is of all of them
+
+    @property
+    def about(self) -> Metric:
+        """The metric's unit and direction."""
+        return self.case.about
+
+    @property
+    def paired(self) -> bool:
+        """Whether the sides were measured in turns."""
+        return self.case.chosen.paired
 
     @property
     def executions(self) -> tuple[int, int]:

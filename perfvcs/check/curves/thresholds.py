@@ -8,9 +8,10 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from perfvcs.check.change import Change, Curve, Word, direction, finite, levels
 from perfvcs.check.curves.sides import FittedCurves, Sides, fitted, share
 from perfvcs.check.method import Method
+from perfvcs.check.statement import Chances, EffectInterval, PairNumbers, PairVerdict, finite, state
+from perfvcs.check.vocabulary import Word, direction
 from perfvcs.statistics.regression.models import ORDERS, growth
 from perfvcs.text.quantity import number, quantity
 
@@ -200,36 +201,20 @@ def judged(
     The gate stops a degradation whose effect is at least ``delta``, or has none. An open comparison
     has no bound, and says so.
     """
-    case = sides.case
-    stated = None if effect is None else finite(effect)
-    centres = levels(centres or (sides.means[0] * sides.unit, sides.means[1] * sides.unit), stated)
-    shift = None if stated is None else finite(stated * centres[0])
-    chance = None if p is None else finite(p)
     if word == "inconclusive":
         reason = f"{reason}; no bound, since this rule has no interval"
-    return Change(
-        word=word,
-        job=case.job,
-        uid=case.uid,
-        metric=case.metric,
-        unit=case.about.unit,
-        better=case.about.better,
-        series=case.series,
-        environment=case.environment,
-        effect=stated,
-        shift=shift,
-        baseline=finite(centres[0]),
-        target=finite(centres[1]),
-        p=chance,
-        delta=delta or None,
-        executions=sides.executions,
-        paired=case.chosen.paired,
-        method=method,
-        finding=finding,
+    known = None if effect is None else finite(effect)
+    verdict = PairVerdict(
+        word,
+        method,
+        reason,
+        finding,
+        delta or None,
+        gate=word == "degradation" and (known is None or abs(known) >= delta),
         curve=curve,
-        reason=reason,
-        gate=word == "degradation" and (stated is None or abs(stated) >= delta),
     )
+    levels = centres or (sides.means[0] * sides.unit, sides.means[1] * sides.unit)
+    return state(sides, verdict, PairNumbers(levels, EffectInterval(effect), chances=Chances(p=p)))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING
 
-from perfvcs.check.change import direction
 from perfvcs.check.curves.confirmation import borne_out
 from perfvcs.check.curves.thresholds import (
     CurveMethod,
@@ -16,6 +15,7 @@ from perfvcs.check.curves.thresholds import (
     undirected,
     unknown,
 )
+from perfvcs.check.vocabulary import direction
 from perfvcs.statistics.regression import curveerrors
 from perfvcs.statistics.regression.kind import KIND_ALPHA
 from perfvcs.text.quantity import quantity

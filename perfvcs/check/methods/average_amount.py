@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.check.change import Change, direction
+from perfvcs.check.change import Change
 from perfvcs.check.curves.sides import Sides, share
 from perfvcs.check.curves.thresholds import NO_RATIO, judged, unknown
 from perfvcs.check.method import Method
+from perfvcs.check.vocabulary import direction
 
 if TYPE_CHECKING:
     from perfvcs.check.case import Case

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.check.change import Word, direction
 from perfvcs.check.curves.sides import GOOD_R2
 from perfvcs.check.curves.thresholds import CurveMethod, effect, judged
+from perfvcs.check.vocabulary import Word, direction
 from perfvcs.statistics.regression.models import growth
 
 if TYPE_CHECKING:

@@ -8,17 +8,8 @@ from dataclasses import dataclass
 from math import log1p, nan
 from typing import TYPE_CHECKING
 
-from perfvcs.check.answer import Undecided, explained, stated
-from perfvcs.check.change import (
-    Chances,
-    Change,
-    EffectInterval,
-    PairNumbers,
-    PairVerdict,
-    Word,
-    direction,
-    state,
-)
+from perfvcs.check.bounds import Undecided, explained, stated
+from perfvcs.check.change import Change
 from perfvcs.check.method import FEWEST_EXECUTIONS, SINGLE_EXECUTION, TOO_FEW_EXECUTIONS, PairMethod
 from perfvcs.check.methods.log_median import FALSE_DISCOVERIES
 from perfvcs.check.samples.clustered import ClusteredSample, Gap, with_gaps
@@ -31,6 +22,8 @@ from perfvcs.check.samples.scale import (
     is_coarse,
     too_coarse,
 )
+from perfvcs.check.statement import Chances, EffectInterval, PairNumbers, PairVerdict, state
+from perfvcs.check.vocabulary import Word, direction
 from perfvcs.statistics.clusters import MOST_CLUSTERS, match
 from perfvcs.statistics.multiplicity import q_values
 from perfvcs.text.quantity import number, percent, scale

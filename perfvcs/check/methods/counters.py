@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.check.case import decided_change, prepare
-from perfvcs.check.change import Change, CounterCluster, Word, finite
+from perfvcs.check.change import Change, CounterCluster
 from perfvcs.check.method import Method
+from perfvcs.check.statement import finite
+from perfvcs.check.vocabulary import Word
 from perfvcs.profile import is_derived
 from perfvcs.profile.summary import has_totals
 

@@ -6,13 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import expm1
+from math import expm1, nan
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.check.answer import Undecided, explained, stated
-from perfvcs.check.change import Change, Curve, Word, direction, finite
+from perfvcs.check.bounds import Undecided, explained, stated
 from perfvcs.check.curves.confirmation import replaced
 from perfvcs.check.curves.contrast import contrasts
 from perfvcs.check.curves.curveeffect import EffectCase
@@ -32,6 +31,8 @@ from perfvcs.check.methods.log_median import FALSE_DISCOVERIES, PERIOD, LogMedia
 from perfvcs.check.pastsessions import EarlierSessions, Unit
 from perfvcs.check.samples.estimate import VETO
 from perfvcs.check.samples.scale import finest, is_coarse, too_coarse
+from perfvcs.check.statement import Chances, PairNumbers, PairVerdict, finite, state
+from perfvcs.check.vocabulary import WORDS, Word, direction
 from perfvcs.statistics.multiplicity import q_values
 from perfvcs.statistics.regression.models import ORDERS
 from perfvcs.statistics.sessions import aa_floor
@@ -39,6 +40,7 @@ from perfvcs.text.quantity import at_sizes, percent
 
 if TYPE_CHECKING:
     from perfvcs.check.case import Case
+    from perfvcs.check.change import Change, Curve
     from perfvcs.check.curves.replication import ExecutionLines
 
 LARGEST_SIZES = 1  # part of a contrast: the largest sizes
@@ -133,46 +135,38 @@ class Curves(Method):
         reason = stated(word, explained(reason, judged.delta), bound)
         sides, contrast = judged.sides, judged.contrast
         part = LARGEST_SIZES if word == "same" else contrast.part(judged.bar)
-        moved = word in ("degradation", "improvement", "suspected")
+        moved = WORDS[word].moved
         curve = self._curve(fits, judged) if moved else fits.models_of(judged.place)
         curve = msgspec.structs.replace(curve, at=judged.range(part)) if sides.sized else curve
-        effect, case = judged.effect(part), sides.case
+        effect = judged.effect(part)
         beyond = (
             contrast.low[part] > judged.bar
             or contrast.high[part] < -judged.bar
             or judged.times != 0
         )
-        return Change(
-            word=word,
-            job=case.job,
-            uid=case.uid,
-            metric=case.metric,
-            unit=case.about.unit,
-            better=case.about.better,
-            series=case.series,
-            environment=case.environment,
-            effect=effect.shares[0],
-            low=effect.shares[1],
-            high=effect.shares[2],
-            shift=effect.shifts[0],
-            shift_low=effect.shifts[1],
-            shift_high=effect.shifts[2],
-            baseline=effect.baseline,
-            target=effect.target,
-            p=finite(contrast.p),
-            q=finite(q),
-            permutation_p=finite(contrast.permutation_p),
-            delta=judged.delta,
-            bound=finite(bound),
-            confidence=self.confidence,
-            executions=sides.executions,
-            paired=case.chosen.paired,
-            builds=judged.lines.counts if judged.lines.builds else None,
-            gate=word == "degradation" and beyond,
-            method="curves",
-            reason=reason,
-            finding=_finding(fits, judged, curve, part) if moved else "",
-            curve=curve,
+        return state(
+            sides,
+            PairVerdict(
+                word,
+                "curves",
+                reason,
+                _finding(fits, judged, curve, part) if moved else "",
+                judged.delta,
+                self.confidence,
+                gate=word == "degradation" and beyond,
+                builds=judged.lines.counts if judged.lines.builds else None,
+                curve=curve,
+            ),
+            PairNumbers(
+                (
+                    nan if effect.baseline is None else effect.baseline,
+                    nan if effect.target is None else effect.target,
+                ),
+                effect.shares,
+                effect.shifts,
+                Chances(contrast.p, q, contrast.permutation_p),
+                bound,
+            ),
         )
 
     def _word(

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.check.case import prepare
-from perfvcs.check.change import EffectInterval, PairNumbers, PairVerdict, direction, finite, state
 from perfvcs.check.method import PairMethod
 from perfvcs.check.samples.scale import flatten
+from perfvcs.check.statement import EffectInterval, PairNumbers, PairVerdict, finite, state
+from perfvcs.check.vocabulary import direction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

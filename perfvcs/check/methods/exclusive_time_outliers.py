@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.check.change import Change, Word, direction
+from perfvcs.check.change import Change
 from perfvcs.check.curves.sides import Sides, share
 from perfvcs.check.curves.thresholds import judged
 from perfvcs.check.method import Method
+from perfvcs.check.vocabulary import Word, direction
 from perfvcs.statistics.difference import NORMAL
 
 if TYPE_CHECKING:

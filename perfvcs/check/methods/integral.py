@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.check.change import finite
 from perfvcs.check.curves.thresholds import CurveMethod, graded, judged
+from perfvcs.check.statement import finite
 
 if TYPE_CHECKING:
     import numpy as np

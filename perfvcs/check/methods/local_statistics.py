@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from math import copysign
 from typing import TYPE_CHECKING
 
-from perfvcs.check.change import Change, Word, direction
+from perfvcs.check.change import Change
 from perfvcs.check.curves.thresholds import CurveMethod, effect, judged
+from perfvcs.check.vocabulary import Word, direction
 from perfvcs.text.quantity import number
 
 if TYPE_CHECKING:

@@ -10,17 +10,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from perfvcs.check.answer import Undecided, explained, stated
-from perfvcs.check.change import (
-    Chances,
-    Change,
-    EffectInterval,
-    PairNumbers,
-    PairVerdict,
-    Word,
-    direction,
-    state,
-)
+from perfvcs.check.bounds import Undecided, explained, stated
+from perfvcs.check.change import Change
 from perfvcs.check.method import (
     FEWEST_EXECUTIONS,
     FROM_DIFFERENT_SESSIONS,
@@ -41,6 +32,8 @@ from perfvcs.check.samples.scale import (
     scale,
     too_coarse,
 )
+from perfvcs.check.statement import Chances, EffectInterval, PairNumbers, PairVerdict, state
+from perfvcs.check.vocabulary import Word, direction
 from perfvcs.statistics.changepoints.newest import SUPPORT
 from perfvcs.statistics.multiplicity import q_values
 from perfvcs.statistics.sessions import aa_floor
@@ -192,7 +185,8 @@ class LogMedian(PairMethod):
         bar = scaled.bar(delta)
         if abs(newest.difference) < bar:
             return None
-        word, reason = direction(pair.about, newest.difference), ""
+        word: Word = direction(pair.about, newest.difference)
+        reason = ""
         if newest.word != "changed":
             chance = f"{100 * newest.chance:.2g} %"
             word = "suspected"

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from math import inf, isinf, isnan, nan
 from typing import TYPE_CHECKING, ClassVar
 
-from perfvcs.check.answer import Undecided
-from perfvcs.check.change import Word
+from perfvcs.check.bounds import Undecided
 from perfvcs.check.methods.log_median import LogMedian
 from perfvcs.check.samples.estimate import Estimate
 from perfvcs.check.samples.scale import Scaled, flatten, mean
+from perfvcs.check.vocabulary import Word
 from perfvcs.statistics.permutation import MOST_RANKED_PAIRS, depth, signed_rank
 
 if TYPE_CHECKING:

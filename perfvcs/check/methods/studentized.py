@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.check.change import direction
 from perfvcs.check.curves.confirmation import borne_out
 from perfvcs.check.curves.thresholds import (
     CurveMethod,
@@ -15,6 +14,7 @@ from perfvcs.check.curves.thresholds import (
     undirected,
     unknown,
 )
+from perfvcs.check.vocabulary import direction
 from perfvcs.statistics.regression import curveerrors
 from perfvcs.text.quantity import number
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from math import expm1, inf, nan
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.check.change import UNKNOWN_EFFECT, EffectInterval
 from perfvcs.check.samples.sampled import ScaledSample, grouped_means
 from perfvcs.check.samples.scale import LARGEST_EXPONENT
+from perfvcs.check.statement import UNKNOWN_EFFECT, EffectInterval
 from perfvcs.statistics.clusters import Matched
 
 if TYPE_CHECKING:

@@ -11,10 +11,11 @@ from math import frexp, inf, isinf
 from statistics import median
 from typing import TYPE_CHECKING, ClassVar
 
-from perfvcs.check.answer import Undecided, explained, stated
-from perfvcs.check.change import Chances, EffectInterval, PairNumbers, PairVerdict, direction, state
+from perfvcs.check.bounds import Undecided, explained, stated
 from perfvcs.check.method import SINGLE_EXECUTION, PairMethod
 from perfvcs.check.samples.scale import CLOCK_STEPS, finest_step, is_coarse, mean, share, too_coarse
+from perfvcs.check.statement import Chances, EffectInterval, PairNumbers, PairVerdict, state
+from perfvcs.check.vocabulary import direction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.check.case import ExecutionsOfSessions, Pair
-    from perfvcs.check.change import Change, Word
+    from perfvcs.check.change import Change
+    from perfvcs.check.vocabulary import Word
     from perfvcs.profile.summary import Measured
 
 TOO_FEW_FOR_INTERVAL = "too few {}s for an interval"

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from perfvcs.check.vocabulary import SURE
 from perfvcs.index.database import Database
 from perfvcs.text.words import counted
 
@@ -28,7 +29,6 @@ CREATE TABLE left_out (
     baseline TEXT NOT NULL, number INTEGER NOT NULL,
     PRIMARY KEY (target, job, collector, uid)
 ) WITHOUT ROWID"""
-CHANGED_VERDICTS = ("degradation", "improvement")
 SAME_VERDICT = "same"
 ONE_IN = 20  # of the benchmarks that are left out, one in so many is measured all the same
 MOST_TARGETS = 200  # commits of which is remembered what was left out
@@ -112,7 +112,7 @@ class LeftOutSampler:
         for job, collector, uid in asked:
             verdicts = words.get((job, uid), set())
             word = next(
-                (changed for changed in CHANGED_VERDICTS if changed in verdicts),
+                (changed for changed in SURE if changed in verdicts),
                 SAME_VERDICT if verdicts == {SAME_VERDICT} else None,
             )
             rows.append((word, baseline, target, job, collector, uid))
@@ -135,7 +135,7 @@ class LeftOutSampler:
         by_word = dict(
             self._database.attempt(lambda: self._database.connection.execute(sql).fetchall())
         )
-        changed = sum(by_word.get(word, 0) for word in CHANGED_VERDICTS)
+        changed = sum(by_word.get(word, 0) for word in SURE)
         return {
             "measured": sum(by_word.values()),
             "settled": changed + by_word.get(SAME_VERDICT, 0),

@@ -2,7 +2,7 @@
 // The detailed chart of the newest versions: a mean with its 99 % interval each, and a bold line wherever one differs from the one before.
 var perf = globalThis.perf || {};
 perf.intervals = (() => {
-  const {AXIS, node, element, round, mark, ruler, ends, valueAxis} = perf.plot, {MOVED, details, intervals, sight} = perf.words;
+  const {AXIS, node, element, round, mark, ruler, ends, valueAxis} = perf.plot, {differs, details, intervals, sight} = perf.words;
   const {percent} = perf.number;
   const NEWEST = 60, HEIGHT = 340, TOP = 40, BOTTOM = 84, LEAST = 15; // versions, and pixels: of the figure, and at least for a version
 
@@ -24,7 +24,7 @@ perf.intervals = (() => {
     figure.append(
       node("line", {class: "base", x1: frame.left, x2: frame.right, y1: frame.bottom, y2: frame.bottom}),
       ...points.map((point, turn) => version(series, point, turn, frame)),
-      ...points.flatMap((point, turn) => turn && MOVED.includes(point.word) ? change(points[turn - 1], point, turn, frame) : []),
+      ...points.flatMap((point, turn) => turn && differs(point.word) ? change(points[turn - 1], point, turn, frame) : []),
     );
     const scroll = element("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": "detailed chart, scrolls sideways"}, figure);
     const words = sight({...series.frame, ranges: []}, points, range) + (left ? ` The ${points.length} newest of ${track.points.length} commits.` : "");

@@ -4,17 +4,16 @@ var perf = globalThis.perf || {};
 perf.plot = (() => {
   const SVG = "http://www.w3.org/2000/svg";
   const AXIS = 62; // pixels that the numbers of a value axis take
-  const SIGNS = {degradation: "▲", improvement: "▼", suspected: "◆", inconclusive: "○", same: "=", accepted: "✓", drift: "↗",
-    "not comparable": "✕", new: "+", missing: "–"};
+  const {verdicts} = perf;
   // A mark of radius r about a point, as the data of a path: shapes tell verdicts apart where colours do not.
   const MARKS = {
     circle: (x, y, r) => `M${x - r},${y}a${r},${r} 0 1,0 ${2 * r},0a${r},${r} 0 1,0 ${-2 * r},0z`,
-    up: (x, y, r) => `M${x - r},${y + r}L${x + r},${y + r}L${x},${y - r}z`,
-    down: (x, y, r) => `M${x - r},${y - r}L${x + r},${y - r}L${x},${y + r}z`,
+    triangle: (x, y, r) => `M${x - r},${y + r}L${x + r},${y + r}L${x},${y - r}z`,
+    inverted_triangle: (x, y, r) => `M${x - r},${y - r}L${x + r},${y - r}L${x},${y + r}z`,
     diamond: (x, y, r) => `M${x},${y - r}L${x + r},${y}L${x},${y + r}L${x - r},${y}z`,
     square: (x, y, r) => `M${x - r},${y - r}h${2 * r}v${2 * r}h${-2 * r}z`,
   };
-  const SHAPES = {degradation: "up", improvement: "down", suspected: "diamond", accepted: "square", drift: "diamond"};
+  MARKS.square_pin = MARKS.square;
 
   function node(kind, attributes, ...children) {
     const made = document.createElementNS(SVG, kind);
@@ -29,7 +28,7 @@ perf.plot = (() => {
     return made;
   }
   const round = value => Math.round(value * 10) / 10;
-  const mark = (word, x, y, r) => MARKS[SHAPES[word] || (word in MARKS ? word : "circle")](round(x), round(y), r);
+  const mark = (word, x, y, r) => (MARKS[verdicts[word]?.shape || word] || MARKS.circle)(round(x), round(y), r);
 
   // A function from low..high to from..to, and back again as `.back`; logarithmic where asked for and possible.
   function ruler(low, high, from, to, logarithmic = false) {
@@ -114,5 +113,5 @@ perf.plot = (() => {
     }).observe(place);
   }
 
-  return {AXIS, SIGNS, node, element, round, mark, ruler, ends, valueAxis, tip, toggle, fitted, position};
+  return {AXIS, node, element, round, mark, ruler, ends, valueAxis, tip, toggle, fitted, position};
 })();

@@ -2,7 +2,7 @@
 // A series page's data, columns as they travel, turned into what figures draw: commits, and a track of points, steps and levels per environment.
 var perf = globalThis.perf || {};
 perf.series = (() => {
-  const SHAPES = ["circle", "diamond", "square", "up", "down"];
+  const SHAPES = ["circle", "diamond", "square", "triangle", "inverted_triangle"];
 
   function read(page, root) {
     const commits = page.ids.map((short, turn) => ({

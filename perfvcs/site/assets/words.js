@@ -2,17 +2,17 @@
 // What figures of a series say in words: of a commit, of a change, and of themselves to whoever does not see them.
 var perf = globalThis.perf || {};
 perf.words = (() => {
-  const {element, SIGNS} = perf.plot, {quantity, percent, interval} = perf.number;
-  const MOVED = ["degradation", "improvement", "accepted"];
+  const {verdicts} = perf, {element} = perf.plot, {quantity, percent, interval} = perf.number;
+  const differs = word => Boolean(verdicts[word]?.sure) || word === "accepted";
 
-  const changed = step => `${SIGNS[step.look]} ${step.text}`;
+  const changed = step => `${step.after < step.before && verdicts[step.look].falling || verdicts[step.look].sign} ${step.text}`;
 
   // A commit's numbers, an element a line.
   function details(series, point) {
     const {commit, track} = point, quiet = words => element("div", {class: "quiet"}, words), line = words => element("div", {}, words);
     const bounds = point.low == null ? "" : ` [${quantity(point.low, series.unit)}, ${quantity(point.high, series.unit)}]`;
     const runs = point.executions === 1 ? "1 execution, no interval" : `${point.executions} executions`;
-    const moved = MOVED.includes(point.word) ? `${SIGNS[point.word]} ${point.word} ` : "";
+    const moved = differs(point.word) ? `${verdicts[point.word].sign} ${point.word} ` : "";
     return [
       element("strong", {}, `${commit.short} ${commit.title}`), quiet([commit.author, commit.day].filter(Boolean).join(", ")),
       line(quantity(point.level, series.unit) + bounds), quiet(series.tracks.length > 1 ? `${runs}, ${track.name}` : runs),
@@ -28,7 +28,7 @@ perf.words = (() => {
   }
 
   function intervals(points) {
-    const found = points.filter((point, turn) => turn && MOVED.includes(point.word));
+    const found = points.filter((point, turn) => turn && differs(point.word));
     const which = found.map(point => `${point.commit.short} ${point.effect == null ? point.word : percent(point.effect)}`).join(", ");
     return `Means with 99 % intervals of ${points.length} versions; ${found.length ? `${found.length} differ from the one before: ${which}` : "none differs from the one before"}.`;
   }
@@ -41,5 +41,5 @@ perf.words = (() => {
     return said && `${said[0].toUpperCase()}${said.slice(1)}.`;
   }
 
-  return {MOVED, changed, details, history, intervals, sight};
+  return {differs, changed, details, history, intervals, sight};
 })();

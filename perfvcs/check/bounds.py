@@ -1,0 +1,102 @@
+"""How far an open comparison may have moved: its bound in words, and what settles it."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from perfvcs.check.case import Case
+    from perfvcs.check.change import Change
+    from perfvcs.check.vocabulary import Word
+
+ComparedKey = tuple[str, str, str, str]
+COARSE = 0.1  # from this bound on whole percents are enough
+
+
+class Undecided(Enum):
+    """Why an interval decides nothing, as a text with a place for delta in percent."""
+
+    WIDE = "the interval reaches beyond ±{:.3g} %"
+    FAR = "some executions are far from the others: they may be part of a change"
+
+
+def explained(reason: str | Undecided, delta: float) -> str:
+    """The reason as a text."""
+    return reason.value.format(100 * delta) if isinstance(reason, Undecided) else reason
+
+
+def within(bound: float) -> str:
+    """The bound in words, rounded up.
+
+    >>> within(0.0226), within(0.1), within(0.306)
+    ('within ±2.3 %', 'within ±10 %', 'within ±31 %')
+    """
+    from math import ceil
+
+    digits = 1 if bound >= COARSE else 10
+    return f"within ±{ceil(round(100 * digits * bound, 6)) / digits:,.10g} %"
+
+
+def stated(word: Word, reason: str, bound: float | None) -> str:
+    """The reason, with the bound if the comparison is open."""
+    from math import isfinite
+
+    if word != "inconclusive" or bound is None or not isfinite(bound):
+        return reason
+    return f"{reason}; {within(bound)}"
+
+
+def key(compared: Case | Change) -> ComparedKey:
+    """What the changes of a case have in common with it."""
+    return compared.series, compared.environment, compared.uid, compared.metric
+
+
+def settle(
+    changes: Iterable[Change], asked: float | None, by_rule: Mapping[ComparedKey, float]
+) -> list[Change]:
+    """The changes; open ones within ``asked`` (a share) become the same, with the bound as the
+    reason.
+
+    ``by_rule`` has the shares of cases whose rule names one; ``asked`` overrides it.
+    """
+    if asked is None and not by_rule:
+        return [*changes]
+    return [
+        _settled(change, by_rule.get(key(change)) if asked is None else asked) for change in changes
+    ]
+
+
+def _settled(change: Change, share: float | None) -> Change:
+    if share is None or not change.method:
+        return change
+    if change.word != "inconclusive" or change.bound is None or change.bound > share:
+        return msgspec.structs.replace(change, within=share)
+    return msgspec.structs.replace(
+        change, word="same", reason=within(change.bound), coarse=False, within=share
+    )
+
+
+def bounds(changes: Iterable[Change]) -> list[float]:
+    """The largest effect that each change leaves possible, as a share, if known."""
+    largest: list[float] = []
+    for change in changes:
+        ends = [abs(end) for end in (change.low, change.high) if end is not None]
+        if change.bound is not None:
+            largest.append(change.bound)
+        elif change.word == "same":
+            largest.append(max(ends) if len(ends) == 2 else abs(change.effect or 0.0))
+    return largest
+
+
+def percent_of(bound: float) -> str:
+    """A bound in percent, rounded up.
+
+    >>> percent_of(0.0226)
+    '2.3 %'
+    """
+    return within(bound).removeprefix("within ±")
