@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from statistics import median
 from typing import TYPE_CHECKING
 
 from perfvcs.check.judgedby import accepting, criteria
-from perfvcs.check.movement import entries
+from perfvcs.check.movement import CLOCKS, FURTHER, distance, entries
 from perfvcs.check.text import NAME_WIDTH, SENTENCE_NAME, benchmark, measure
 from perfvcs.check.vocabulary import ONE_SIDED, SURE
+from perfvcs.profile.naming import is_whole
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import change as effect_text
 from perfvcs.text.words import counted, metric_name, metric_rank, plural
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Change, Overall, Report
     from perfvcs.check.movement import MovedBenchmark
 
+MANY = 0.25  # of the units of a job
 MOST_OPEN = 5  # up to so many open comparisons, one is named
 
 
@@ -63,51 +66,87 @@ def _finding(report: Report, moved: Sequence[MovedBenchmark] | None) -> str:
 
 
 def _changed(report: Report, sure: Sequence[MovedBenchmark]) -> str:
-    """About the most important job: as a whole if that moved, else its most important benchmark;
-    then the number of all others.
+    """About the most important benchmark, with its job as a whole; then the number of all others.
+
+    The whole comes first where many of its units moved, and all about as much.
     """
     first = sure[0].first
-    jobs = [
-        job
-        for job in report.overall
-        if first.series in job.series and job.units > 1 and job.effect is not None
-    ]
-    whole = min(
-        jobs,
-        key=lambda job: (job.word not in SURE, job.metric != first.metric, metric_rank(job.metric)),
-        default=None,
-    )
-    finding = f"{named(first)} became {adjective(first)}: {numbers_of(first)}"
+    whole = _whole(report, first)
+    finding = "; ".join(filter(None, [_became(first), _beside(sure[0])]))
     if first.clusters:  # they have no direction
         finding = f"the counters of {named(first)} behave differently"
-    covered, parts = 1, []
-    if whole is None:
-        parts.append(finding)
-    elif whole.word not in SURE:
-        surely = "the same" if whole.word == "same" else "no more than chance"
-        parts += [
-            finding,
-            (
-                f"{shorten(whole.job, SENTENCE_NAME)} in all: {metric_of(whole)}"
-                f" {effect_of(whole)}, {surely}"
-            ),
-        ]
-    else:
-        parts.append(
+    said_too, parts = 1, [finding]
+    if whole is not None and _is_general(whole, sure):
+        parts = [
             f"{shorten(whole.job, SENTENCE_NAME)} became {adjective(whole)}: {metric_of(whole)}"
             f" {effect_of(whole)}"
-        )
-        if first.word != whole.word:
-            parts.append(f"but {finding}")
+        ]
         series = {*whole.series}
-        covered = sum(entry.first.series in series for entry in sure)
-    if covered < len(sure):
-        parts.append(f"{counted(len(sure) - covered, 'other benchmark')} moved, too")
+        said_too = sum(entry.first.series in series for entry in sure)
+    elif whole is not None and not is_whole(first.job, first.uid):
+        surely = {"same": ", the same"}.get(whole.word or "", ", no more than chance")
+        parts.append(
+            f"{shorten(whole.job, SENTENCE_NAME)} in all: {metric_of(whole)} {effect_of(whole)}"
+            + ("" if whole.word in SURE else surely)
+        )
+        said_too += any(
+            entry.first.series in whole.series and is_whole(*entry.unit) for entry in sure[1:]
+        )
+    if said_too < len(sure):
+        parts.append(f"{counted(len(sure) - said_too, 'other benchmark')} moved, too")
     words: Counter[str] = Counter(change.word for entry in sure for change in entry.changes)
     mixed = ""
     if all(words[word] for word in SURE):
         mixed = f" ({words['degradation']:,} worse, {words['improvement']:,} better)"
     return "; ".join(parts) + mixed
+
+
+def _became(first: Change) -> str:
+    return f"{named(first)} became {adjective(first)}: {numbers_of(first)}"
+
+
+def _beside(entry: MovedBenchmark) -> str:
+    """What the other clock says where it is not believed, or the time where another metric comes
+    first.
+    """
+    if entry.first.metric == "cpu":
+        return entry.remark
+    if entry.first.metric in CLOCKS:
+        return ""
+    timed = next((change for change in entry.others if change.metric in CLOCKS), None)
+    return numbers_of(timed) if timed and timed.word in SURE else ""
+
+
+def _whole(report: Report, first: Change) -> Overall | None:
+    """What the job of a change did as a whole, if it has several units: under its metric if that
+    moved.
+    """
+    jobs = [
+        job
+        for job in report.overall
+        if first.series in job.series and job.units > 1 and job.effect is not None
+    ]
+    return min(
+        jobs,
+        key=lambda job: (job.word not in SURE, job.metric != first.metric, metric_rank(job.metric)),
+        default=None,
+    )
+
+
+def _is_general(whole: Overall, sure: Sequence[MovedBenchmark]) -> bool:
+    """Whether the whole says more than the unit that matters most: many of its units moved, and
+    that one does not stand out.
+    """
+    first = sure[0].first
+    moved = [
+        distance(entry.first)
+        for entry in sure
+        if entry.first.series in whole.series
+        and entry.first.word == whole.word
+        and not is_whole(*entry.unit)
+    ]
+    many = len(moved) >= max(2, MANY * whole.units)
+    return first.word == whole.word and many and distance(first) <= FURTHER * median(moved)
 
 
 def _same(compared: Sequence[Change]) -> str:

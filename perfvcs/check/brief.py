@@ -15,7 +15,7 @@ import msgspec
 from perfvcs.check.answer import effect_of, metric_of, numbers_of, sentence
 from perfvcs.check.bounds import bounds, percent_of
 from perfvcs.check.judgedby import criteria
-from perfvcs.check.movement import JobUnit, MovedBenchmark, entries
+from perfvcs.check.movement import JobUnit, MovedBenchmark, cpu_leads, entries
 from perfvcs.check.text import (
     NAME_WIDTH,
     SENTENCE_NAME,
@@ -121,7 +121,10 @@ def _jobs(
         units_of[change.series][change.job, change.uid] = None
     weighed: list[tuple[tuple[bool, float], BriefLine]] = []
     for group, metrics in groups.items():
+        clocks = {overall.metric: overall for overall in metrics}
         first, *others = sorted(metrics, key=_moved_first)
+        if first.metric == "wall" and cpu_leads(clocks):
+            first, others = clocks["cpu"], [first, *(one for one in others if one.metric != "cpu")]
         units = list(dict.fromkeys(unit for series in first.series for unit in units_of[series]))
         if first.units == 1 and units[0] in moved:
             continue
@@ -207,7 +210,9 @@ def _line(
     ]
     if entry.sizes:
         also.append(counted(entry.sizes, "other size"))
-    details = [shorten(remark, NAME_WIDTH) for remark in remarks(first, several)]
+    details = [
+        shorten(remark, NAME_WIDTH) for remark in (entry.remark, *remarks(first, several)) if remark
+    ]
     details += [
         *causes,
         *(["also " + ", ".join(also)] if also else []),

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from math import log1p
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
 from perfvcs.check.change import Change
-from perfvcs.check.vocabulary import said
+from perfvcs.check.text import measure
+from perfvcs.check.vocabulary import SURE, WORDS, said
+from perfvcs.profile.naming import is_whole
 from perfvcs.text.words import metric_rank
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from perfvcs.check.change import Report
+    from perfvcs.check.change import Overall, Report
 
 WHOLE = 1.0  # assumed seconds of a job whose time is not known
 NEW = 10.0  # effect of what has no ratio: it was nothing, or is a finding without a number
+GONE = -1 + 1e-9  # effect of what is nothing now
+CLOCKS = ("wall", "cpu")
+FURTHER = 2.0  # times as far, from which one change says more than another
+APART = 0.01  # of the baseline, between two intervals that disagree
 JobUnit = tuple[str, str]  # job's label, uid
 
 
@@ -35,12 +42,15 @@ class SizedUnit(NamedTuple):
 
 
 class MovedBenchmark(msgspec.Struct, frozen=True):
-    """A benchmark that moved: its changes, the one that matters most first; ``importance`` in
-    seconds, effect times time spent.
+    """A benchmark that moved: its changes, the one that says most first; ``importance`` in seconds,
+    effect times time spent.
+
+    ``remark`` says what the other clock shows, where wall and CPU time disagree.
     """
 
     changes: list[Change]
     importance: float
+    remark: str = ""
 
     @property
     def first(self) -> Change:
@@ -77,26 +87,119 @@ class MovedBenchmark(msgspec.Struct, frozen=True):
 def entries(report: Report) -> list[MovedBenchmark]:
     """The benchmarks that moved and are not accepted: those that fail the check first, then the
     more important before the less.
+
+    A unit that moved more than twice as much as the process around it comes before that.
     """
     time = _time_spent(report.changes)
-    moved: dict[JobUnit, list[tuple[Change, float]]] = defaultdict(list)
+    moved: dict[JobUnit, list[Change]] = defaultdict(list)
+    clocks: dict[SizedUnit, dict[str, Change]] = defaultdict(dict)
     for change in report.changes:
         if said(change).moved:
-            moved[change.job, change.uid].append((change, importance(change, time)))
-    benchmarks = [_entry(members) for members in moved.values()]
-    return sorted(benchmarks, key=lambda entry: (not entry.fails, -entry.importance))
+            moved[change.job, change.uid].append(change)
+        if change.metric in CLOCKS:
+            clocks[SizedUnit.of(change)][change.metric] = change
+    benchmarks = [_entry(changes, time, clocks) for changes in moved.values()]
+    wholes = {entry.first.job: entry for entry in benchmarks if is_whole(*entry.unit)}
+
+    def rank(entry: MovedBenchmark) -> tuple[bool, float, bool, float]:
+        whole = wholes.get(entry.first.job, entry)
+        around = 0.0
+        if whole.first.word == entry.first.word and _beyond(entry.first, whole.first):
+            around = whole.importance
+        most = max(entry.importance, around)
+        return not entry.fails, -most, entry is whole, -entry.importance
+
+    return sorted(benchmarks, key=rank)
 
 
-def _entry(members: Sequence[tuple[Change, float]]) -> MovedBenchmark:
-    ranked = sorted(
-        members,
-        key=lambda member: (
-            not said(member[0]).fails,
-            metric_rank(member[0].metric)[0],
-            -member[1],
-        ),
+def _entry(
+    changes: Sequence[Change],
+    time: Mapping[SizedUnit, float],
+    clocks: Mapping[SizedUnit, Mapping[str, Change]],
+) -> MovedBenchmark:
+    """The benchmark of some changes.
+
+    1. What fails the check comes before what does not.
+    2. Wall time, CPU time and peak memory come in this order, but CPU time first where both clocks
+       moved and disagree.
+    3. Of several sizes the more important comes before the less.
+    4. Another metric comes first if it moved more than twice as much as all clocks.
+    """
+
+    def rank(change: Change) -> tuple[bool, int, float]:
+        order = metric_rank(change.metric)[0]
+        if change.metric == "cpu" and cpu_leads(clocks[SizedUnit.of(change)]):
+            order = -1
+        return not said(change).fails, order, -importance(change, time)
+
+    ranked = sorted(changes, key=rank)
+    if ranked[0].metric in CLOCKS:
+        timed = max((change for change in ranked if change.metric in CLOCKS), key=distance)
+        fails = said(ranked[0]).fails
+        others = [
+            change
+            for change in ranked
+            if change.metric not in CLOCKS
+            and said(change).fails == fails
+            and _beyond(change, timed)
+        ]
+        if others:
+            lead = max(others, key=distance)
+            ranked = [lead, *(change for change in ranked if change is not lead)]
+    first = ranked[0]
+    return MovedBenchmark(
+        ranked,
+        max(importance(change, time) for change in changes),
+        _disagreement(first, clocks.get(SizedUnit.of(first), {})),
     )
-    return MovedBenchmark([change for change, _ in ranked], max(weight for _, weight in members))
+
+
+def distance(moved: Change | Overall) -> float:
+    """How far it moved to either side: the logarithm of the ratio."""
+    effect = NEW if moved.effect is None else moved.effect
+    return abs(log1p(max(effect, GONE)))
+
+
+def _beyond(change: Change, other: Change) -> bool:
+    """Whether one moved more than twice as far as the other for sure: by the near end of its
+    interval.
+    """
+    ends = [end for end in (change.low, change.high) if end is not None]
+    near = min((abs(log1p(max(end, GONE))) for end in ends), default=distance(change))
+    return near > FURTHER * distance(other)
+
+
+Clocks = TypeVar("Clocks", "Change", "Overall")
+
+
+def cpu_leads(clocks: Mapping[str, Clocks]) -> bool:
+    """Whether CPU time says more than wall time: both moved in one direction, and their intervals
+    lie apart by 1 % or more.
+
+    Wall time includes waiting for other programs. CPU time does not.
+    """
+    wall, cpu = clocks.get("wall"), clocks.get("cpu")
+    if wall is None or cpu is None or wall.word != cpu.word or wall.word not in SURE:
+        return False
+    return _disagree(wall, cpu)
+
+
+def _disagree(wall: Change | Overall, cpu: Change | Overall) -> bool:
+    if wall.low is None or wall.high is None or cpu.low is None or cpu.high is None:
+        return False
+    return wall.low > cpu.high + APART or cpu.low > wall.high + APART
+
+
+def _disagreement(first: Change, clocks: Mapping[str, Change]) -> str:
+    """What the other clock says, where the two disagree."""
+    wall, cpu = clocks.get("wall"), clocks.get("cpu")
+    if wall is None or cpu is None or not _disagree(wall, cpu):
+        return ""
+    if first is cpu and WORDS[wall.word].moved:
+        return f"wall time {measure(wall)} differs, since it includes waiting"
+    if first is wall and cpu.settled and cpu.word != wall.word:
+        return f"CPU time {measure(cpu)} did not follow: it waits longer"
+    return ""
 
 
 def importance(change: Change, time: Mapping[SizedUnit, float]) -> float:

@@ -52,6 +52,7 @@ def test_the_answer_comes_first() -> None:
         "1f0e2a3b4c5d -> 8c7f6a1d0e5b: sort became slower: wall time +7.3 % [+5.1, +9.6]",
         "",
         "  degradation    sort  wall time +7.3 % [+5.1, +9.6], 13.10 -> 14.06 ms",
+        "                   CPU time +1.1 % [-1.3, +1.5] did not follow: it waits longer",
         "                   accept: e2e78ab",
         "",
         "Nothing else moved by more than 1.5 % (1 comparison).",
@@ -98,7 +99,7 @@ def test_importance_is_effect_times_time_spent() -> None:
     )
     assert [entry.first.uid for entry in entries(report(small, large))] == ["long", "short"]
     first, _ = entries(report(small, large, memory))
-    assert [one.metric for one in first.changes] == ["wall", "maxrss"]
+    assert [one.metric for one in first.changes] == ["maxrss", "wall"]
 
 
 def test_what_fails_the_check_comes_before_what_is_larger() -> None:
@@ -170,8 +171,53 @@ def test_a_job_that_did_not_change_as_a_whole_is_said_beside_its_unit_that_did()
         report(change(uid="test 1"), change("same", uid="test 2")),
         job(2, "improvement", effect=-0.03),
     )
-    assert "sort became faster: wall time -3.0 %" in sentence(other)
-    assert "; but sort: test 1 became slower: wall time +7.3 %" in sentence(other)
+    assert sentence(other).startswith("sort: test 1 became slower: wall time +7.3 % [+5.1, +9.6];")
+    assert "; sort in all: wall time -3.0 %" in sentence(other)
+
+
+def test_what_moved_most_is_named_not_the_process_around_it() -> None:
+    lexer = change(uid="CppLexer", size=14.0, metric="cpu", effect=231.8, low=220.0, high=240.0)
+    whole = change(metric="cpu", effect=0.078, low=0.07, high=0.086, baseline=3.0, target=3.234)
+    given = with_jobs(
+        report(whole, lexer), job(30, metric="cpu", effect=0.078, low=0.07, high=0.086)
+    )
+    assert sentence(given) == (
+        "sort: CppLexer [14] became slower: CPU time +23,180 % [+22,000, +24,000]; sort in all: CPU"
+        " time +7.8 % [+7.0, +8.6]"
+    )
+    alike = change(uid="part", effect=0.09, low=0.08, high=0.1, baseline=0.01, target=0.0109)
+    moved = entries(report(alike, change(effect=0.08, low=0.07, high=0.09)))
+    assert [entry.first.uid for entry in moved] == ["sort", "part"]
+
+
+def test_the_metric_that_moved_most_comes_first() -> None:
+    time = change(effect=0.064, low=0.05, high=0.08)
+    memory = change(
+        metric="maxrss", unit="B", effect=0.5, low=0.49, high=0.51, baseline=1e7, target=1.5e7
+    )
+    assert sentence(report(time, memory)) == (
+        "sort became larger: peak memory +50.0 % [+49.0, +51.0]; wall time +6.4 % [+5.0, +8.0]"
+    )
+    little = structs.replace(memory, effect=0.1, low=0.09, high=0.11)
+    assert sentence(report(time, little)) == "sort became slower: wall time +6.4 % [+5.0, +8.0]"
+
+
+def test_where_the_clocks_disagree_cpu_time_leads_and_the_line_says_why() -> None:
+    wall = change(effect=39.01, low=31.41, high=48.39, baseline=1e-3, target=4e-2)
+    cpu = change(metric="cpu", effect=9.07, low=8.9, high=9.3, baseline=1e-3, target=1e-2)
+    given = with_jobs(
+        report(wall, cpu),
+        job(2, effect=39.01, low=31.41, high=48.39),
+        job(2, metric="cpu", effect=9.07, low=8.9, high=9.3),
+    )
+    said = screen(given)
+    assert sentence(report(wall, cpu)) == (
+        "sort became slower: CPU time +907 % [+890, +930]; wall time +3,901 % [+3,141, +4,839]"
+        " differs, since it includes waiting"
+    )
+    assert "CPU time +907 % [+890, +930], 84.10 -> 86.70 s" in said
+    close = structs.replace(cpu, effect=38.0, low=30.0, high=46.0)
+    assert sentence(report(wall, close)).startswith("sort became slower: wall time +3,901 %")
 
 
 def test_a_whole_that_moved_stands_once() -> None:
