@@ -4,7 +4,8 @@
 
 Makes a repository of five commits, the fourth of which makes its one job four times as slow, and
 runs each command there with the code of the checkout and this Python. A walk is all Python calls in
-the process of the command, once it is imported. A call counts between the nearest functions of the
+the process from when the function `command` of the command's file begins until it ends; what runs
+as a module is imported does not count. A call counts between the nearest functions of the
 package on the stack, whatever lies between; each value of a generator is a call, too. A climb is a
 call from a room into one on a higher floor (`python docs/rooms.py --floors`). Programs that the
 command starts are not counted. Measurements differ, so counts of two runs do, too.
@@ -83,15 +84,22 @@ class Walk:
             str(path.resolve()): house.room(name) for name, path in house.modules.items()
         }
         self._rooms: dict[CodeType, str] = {}
+        self._outermost: FrameType | None = None
 
     def count(self, frame: FrameType, event: str, _: object) -> None:
         """Counts a call into the package from the nearest of its functions on the stack."""
+        if event == "return" and frame is self._outermost:
+            self._outermost = None
         if event != "call" or not (to := self._room(frame)):
             return
+        if to == "commands" and frame.f_code.co_name == "command" and not self._outermost:
+            self._outermost = frame
         caller = frame.f_back
         while caller is not None and not self._room(caller):
+            if caller.f_code.co_name == "<module>" and self._file(caller.f_code) in self._files:
+                return  # a class, or what else a module makes as it is imported
             caller = caller.f_back
-        if caller is not None:
+        if caller is not None and self._outermost and frame is not self._outermost:
             self.calls[self._room(caller), to] += 1
 
     def _room(self, frame: FrameType) -> str:
@@ -99,9 +107,13 @@ class Walk:
         code = frame.f_code
         room = self._rooms.get(code)
         if room is None:
-            room = self._files.get(str(Path(code.co_filename).resolve()), "")
+            room = self._files.get(self._file(code), "")
             room = self._rooms[code] = "" if code.co_name == "<module>" else room
         return room
+
+    @staticmethod
+    def _file(code: CodeType) -> str:
+        return str(Path(code.co_filename).resolve())
 
 
 def walk(checkout: Path, words: Sequence[str]) -> None:

@@ -91,7 +91,7 @@ def benchmark(change: Change) -> str:
 def contested(changes: Iterable[Change]) -> set[tuple[str, str]]:
     """The benchmarks and metrics that several methods judged, so that a row is to name its own."""
     return ambiguous(
-        ((benchmark(change), change.metric), change.method) for change in changes if change.method
+        [((benchmark(change), change.metric), change.method) for change in changes if change.method]
     )
 
 

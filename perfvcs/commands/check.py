@@ -26,6 +26,17 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
     from perfvcs.repository.arguments import Arguments
 
+MEASURING_OPTIONS = {  # that only say how to measure, by their parameters
+    "executions": "-n",
+    "seed": "--seed",
+    "wait": "--wait",
+    "scheduler": "--scheduler",
+    "tls_ca": "--tls-ca",
+    "tls_cert": "--tls-cert",
+    "tls_key": "--tls-key",
+    "insecure": "--insecure",
+}
+
 
 class CheckOptions(NamedTuple):
     """What `perf check` was asked for."""
@@ -70,16 +81,6 @@ class CheckOptions(NamedTuple):
     def requires_all(self) -> bool:
         """Whether everything has to be settled."""
         return self.strict or self.bisect_codes
-
-    @property
-    def measuring_options(self) -> dict[str, bool]:
-        """Which of the options were given that only say how to measure."""
-        return {
-            "-n": self.executions is not None,
-            "--seed": self.seed is not None,
-            "--wait": self.wait,
-            "--scheduler": bool(self.scheduler),
-        }
 
     def check_request(self) -> CheckRequest:
         """What is asked of the comparison."""
@@ -243,16 +244,26 @@ def _require_sides(options: CheckOptions, revisions: Sequence[str], span: str | 
 
 def _require_measuring(options: CheckOptions) -> None:
     """Refuse what only says how to measure where nothing is measured."""
-    for option, given in options.measuring_options.items():
-        if given and not options.measures:
-            raise click.UsageError(
-                f"{option} goes with --measure or --audit: what is stored is compared here"
-            )
-    source = click.get_current_context().get_parameter_source("sample")
-    if not options.select and source is ParameterSource.COMMANDLINE:
+    given = _given()
+    needless = next((option for name, option in MEASURING_OPTIONS.items() if name in given), None)
+    if needless and not options.measures:
+        raise click.UsageError(
+            f"{needless} goes with --measure or --audit: what is stored is compared here"
+        )
+    if not options.select and "sample" in given:
         raise click.UsageError(
             "--sample goes with --select: it is one in so many of what that leaves out"
         )
+
+
+def _given() -> set[str]:
+    """The parameters that the command line has."""
+    context = click.get_current_context()
+    return {
+        name
+        for name in context.params
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    }
 
 
 def _check_files(asked: Arguments, options: CheckOptions) -> None:
@@ -260,7 +271,7 @@ def _check_files(asked: Arguments, options: CheckOptions) -> None:
     from perfvcs.reports.files import check
 
     others = (options.measures, options.audit, options.select)
-    if any(others) or any(options.measuring_options.values()):
+    if any(others) or _given() & MEASURING_OPTIONS.keys():
         raise click.UsageError(
             "two files are compared without measuring: leave out --measure, --audit, -n and other"
             " options that measure"

@@ -168,12 +168,12 @@ def _difference(kind: str, files: Sequence[ChangedFile], named: set[str]) -> Dif
 
 def _places(both: Sequence[Table], links: Links) -> _Places:
     jobs = [job for table in both for job in tables(table, "job")]
-    overlay = links.places(entry for table in both for entry in texts(table.get("overlay")))
-    workloads = links.places(entry for job in jobs for entry in texts(job.get("workloads")))
+    overlay = links.places([entry for table in both for entry in texts(table.get("overlay"))])
+    workloads = links.places([entry for job in jobs for entry in texts(job.get("workloads"))])
     workloads |= links.within(workloads)
-    named = links.places(path for table in both for path in _named(table))
+    named = links.places([path for table in both for path in _named(table)])
     tested = links.places(
-        path for table in both if _runs_tests(table) for path in _named(table)
+        [path for table in both if _runs_tests(table) for path in _named(table)]
     ) - {""}
     tested |= links.within(tested)
     measuring = [path for path in links.paths if _is_benchmark(path)]

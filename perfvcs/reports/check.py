@@ -19,6 +19,7 @@ from perfvcs.check.judgedby import criteria
 from perfvcs.check.method import BY_RULES, CheckRequest
 from perfvcs.check.vocabulary import said
 from perfvcs.git.project import UnknownRevision
+from perfvcs.locate import BLAMES_FOLDER
 from perfvcs.profile.rules import RULES_FILE
 from perfvcs.profile.validity import Malformed
 from perfvcs.reports.pair import ComparedPair, inheriting, measured, noted, selected, stored
@@ -104,7 +105,6 @@ class Check(msgspec.Struct, frozen=True):
         """The causes that are known and the files that differ, where something moved; and the next
         step for a reader who was ``shown`` both.
         """
-        from perfvcs.reports.blame import stored_cause
         from perfvcs.reports.causes import causes, files, following
 
         repository, pair = self.repository, (self.baseline, self.target)
@@ -118,7 +118,7 @@ class Check(msgspec.Struct, frozen=True):
         return Background(
             inside,
             names,
-            stored_cause(repository, self.baseline.commit, self.target.commit),
+            self._blamed(),
             following(
                 repository, *pair, self.report, self._pairs, shown=shown, scheduler=scheduler
             ),
@@ -137,6 +137,14 @@ class Check(msgspec.Struct, frozen=True):
                 f" `{benchmarks.text}`: measure it with `perf check --measure`"
             )
         return msgspec.structs.replace(self, report=report)
+
+    def _blamed(self) -> str:
+        """What is blamed for the pair; empty where nothing was ever blamed here."""
+        if not (self.repository.home / BLAMES_FOLDER).is_dir():
+            return ""
+        from perfvcs.reports.blame import stored_cause
+
+        return stored_cause(self.repository, self.baseline.commit, self.target.commit)
 
     @property
     def checks(self) -> list[Check]:

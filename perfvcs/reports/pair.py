@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from perfvcs.check.change import NothingToCompare, Report
-from perfvcs.locate.select.misses import LeftOutSampler
+from perfvcs.locate.select.misses import LEFT_OUT_FILE, LeftOutSampler
 from perfvcs.profile.naming import labelled
 from perfvcs.profile.rules import RULES_FILE
 from perfvcs.repository.state import State
@@ -31,6 +31,8 @@ def inheriting(repository: Repository, report: Report, target: State) -> Report:
     """The report in which what was left out at the target inherits; what was measured all the same
     is counted.
     """
+    if not _has_left_out(repository):
+        return report
     sampler = LeftOutSampler(repository.home)
     inherited = sampler.inheriting(target.key)
     if not inherited.units:
@@ -59,7 +61,14 @@ def inheriting(repository: Repository, report: Report, target: State) -> Report:
 
 def noted(repository: Repository, target: State) -> list[tuple[str, str]]:
     """What was left out at a target, for whoever remembers a report on it."""
+    if not _has_left_out(repository):
+        return []
     return sorted(LeftOutSampler(repository.home).inheriting(target.key).units)
+
+
+def _has_left_out(repository: Repository) -> bool:
+    """Whether anything was ever left out here."""
+    return (repository.home / LEFT_OUT_FILE).is_file()
 
 
 def steps(

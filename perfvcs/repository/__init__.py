@@ -303,11 +303,8 @@ class Repository:
         # once, also what several need
         wanted = dict.fromkeys([*along, baseline.filed, target.filed])
         measured = self.index.measured(wanted, products=bool(baseline.product or target.product))
-        history = earlier_sessions(
-            profile
-            for profile in measured
-            if profile.header.commit in along and profile.header.design.product is None
-        )
+        ours = [profile for profile in measured if profile.header.design.product is None]
+        history = earlier_sessions([profile for profile in ours if profile.header.commit in along])
         sides = [list(filter(state.has, measured)) for state in (baseline, target)]
         if session:
             sides = [_of_session(side, session, settled) for side in sides]

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import msgspec
 
 from perfvcs.errors import UsageError
+from perfvcs.locate import BLAMES_FOLDER
 from perfvcs.locate.blame.cause import Blame
 from perfvcs.profile.benchmarkfilter import EVERYTHING, NO_WORDS, BenchmarkFilter, FilterWords
 from perfvcs.repository import Repository
@@ -18,9 +19,6 @@ from perfvcs.repository.arguments import read
 from perfvcs.system import disk
 from perfvcs.system.disk import NotPlain, entries, make_folder
 from perfvcs.system.foreign import UNDECODABLE, content
-
-BLAMES_FOLDER = "blames"
-
 
 LARGEST_BLAME = 1 << 24  # bytes of a result
 

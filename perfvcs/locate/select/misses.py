@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Change
     from perfvcs.locate.select.selection import LeftOut
 
-FILE = "selected.db"
+LEFT_OUT_FILE = "selected.db"
 SCHEMA = """
 CREATE TABLE sampled (
     baseline TEXT NOT NULL, target TEXT NOT NULL, job TEXT NOT NULL, collector TEXT NOT NULL,
@@ -55,7 +55,7 @@ class LeftOutSampler:
 
     @cached_property
     def _database(self) -> Database:
-        return Database(self._home / FILE, SCHEMA, 1)
+        return Database(self._home / LEFT_OUT_FILE, SCHEMA, 1)
 
     def note(self, baseline: str, target: str, left_out: LeftOut) -> None:
         """Remember what was left out at a target, by state names, and what of it is measured all
@@ -84,7 +84,7 @@ class LeftOutSampler:
 
     def inheriting(self, target: str) -> Inherited:
         """What was left out at a target, with the baseline whose verdicts it inherits."""
-        if not (self._home / FILE).exists():
+        if not (self._home / LEFT_OUT_FILE).exists():
             return Inherited("", frozenset())
         sql = "SELECT baseline, job, uid FROM left_out WHERE target = ?"
         rows = self._database.attempt(
@@ -96,7 +96,7 @@ class LeftOutSampler:
         """Note what a check says of those that were sampled between two states: whether anything
         changed, or all stayed the same.
         """
-        if not (self._home / FILE).exists():
+        if not (self._home / LEFT_OUT_FILE).exists():
             return
         sql = "SELECT job, collector, uid FROM sampled WHERE baseline = ? AND target = ?"
         asked = self._database.attempt(
@@ -129,7 +129,7 @@ class LeftOutSampler:
 
     def counts(self) -> Mapping[str, int]:
         """How many were sampled, how many of these are settled, and how many changed."""
-        if not (self._home / FILE).exists():
+        if not (self._home / LEFT_OUT_FILE).exists():
             return {"measured": 0, "settled": 0, "changed": 0}
         sql = "SELECT word, count(*) FROM sampled GROUP BY word"
         by_word = dict(
