@@ -5,7 +5,7 @@ the same in text, Markdown and pages.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 from operator import itemgetter
 from typing import TYPE_CHECKING
@@ -24,7 +24,6 @@ from perfvcs.check.text import (
     ids,
     measure,
     remarks,
-    revision,
 )
 from perfvcs.check.vocabulary import ONE_SIDED, WORDS, said
 from perfvcs.profile.naming import is_whole
@@ -41,10 +40,6 @@ JOBS = 6  # jobs that are listed
 ENOUGH_COMPARISONS = 20  # with fewer comparisons, a share of them says little
 STATED_APART = 1.5  # both are stated if the largest bound is this many times that of most
 WIDEST_BOUND = 1.0  # bound beyond which nothing is ruled out that is worth saying
-IMPORT_ADVICE = (
-    "To settle what was imported: measure both in turns, store with `perf import --in-turns`, or"
-    " import ten earlier commits, too"
-)
 
 
 class BriefLine(msgspec.Struct, frozen=True):
@@ -294,46 +289,3 @@ def _apart(report: Report) -> list[str]:
 def _first(names: Sequence[str]) -> str:
     shown = ", ".join(shorten(name, SENTENCE_NAME) for name in names[:2])
     return shown if len(names) <= 2 else f"{shown} and {len(names) - 2:,} more"
-
-
-def settling(
-    report: Report,
-    pairs: int = 0,
-    noise: Callable[[str], str] = lambda _: "",
-    scheduler: str = "",
-    products: Sequence[str] = (),
-) -> str:
-    """The next step, a sentence; empty where nothing is open.
-
-    ``pairs`` is how many were just measured in turns, on the hosts of a ``scheduler`` if there is
-    one; ``noise`` says of a job's label what disturbed its measurement, with the cure. ``products``
-    are the names of the sides that are no revisions.
-    """
-    old, new = revision(report.baseline), revision(report.target)
-    undecided = [
-        change for change in report.changes if change.word not in ONE_SIDED and not change.settled
-    ]
-    ours = Counter(change.job for change in undecided if change.series not in report.foreign)
-    if not ours:
-        return IMPORT_ADVICE if undecided else ""
-    if products:
-        against = " ".join(f"--against {name}=..." for name in products)
-        command = f"perf collect {against}" if len(products) > 1 else f"perf check {against}"
-        return f"To settle it: {command}{on_hosts(scheduler)}"
-    # uncommitted changes have no name to ask for; the plain command measures them.
-    named = f" {old.rstrip('+')} {new}"
-    if new.endswith("+"):
-        named = " HEAD HEAD" if old == new else ""
-    if not pairs:
-        return f"To settle it: perf check --measure{named}"
-    command = f"perf check --measure{named} -n {4 * pairs}{on_hosts(scheduler)}"
-    job, _ = ours.most_common(1)[0]
-    if disturbed := noise(job):
-        fact, _, cure = disturbed.partition(": ")
-        return f"Open after {counted(pairs, 'pair')}: {command}; first {cure or fact}"
-    return f"Open after {counted(pairs, 'pair')}; four times as many halve an interval: {command}"
-
-
-def on_hosts(scheduler: str) -> str:
-    """The option with which a command measures on the same hosts; empty without a scheduler."""
-    return f" --scheduler {scheduler}" if scheduler else ""

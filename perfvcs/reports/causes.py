@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from perfvcs.check.acceptance import is_committed
-from perfvcs.check.brief import on_hosts, settling
 from perfvcs.check.movement import JobUnit, entries
+from perfvcs.check.nextstep import on_hosts, settling
 from perfvcs.check.text import revision
 from perfvcs.check.vocabulary import said
+from perfvcs.environment.variables import SEED_PLACEHOLDER
 from perfvcs.git.ancestry import way
 from perfvcs.profile import REPEATED
 from perfvcs.profile.naming import is_whole
@@ -64,8 +65,10 @@ def following(
     moved = [change for change in report.changes if said(change).sure]
     if not moved:
         products = [state.product for state in (baseline, target) if state.product]
+        measured = [stored.header for stored in repository.measured(target)]
+        seeded = {header.job.label for header in measured if SEED_PLACEHOLDER in header.job.cmd}
         return settling(
-            report, pairs, lambda job: _noise(repository, target, job), scheduler, products
+            report, pairs, lambda job: _noise(measured, job), scheduler, products, seeded
         )
     if not is_committed(report):
         return ""
@@ -120,14 +123,15 @@ def between_them(repository: Repository, baseline: State, target: State) -> tupl
     return len(inner), len(list(repository.with_profiles(inner)))
 
 
-def _noise(repository: Repository, target: State, job: str) -> str:
+def _noise(measured: Sequence[Header], job: str) -> str:
     """What disturbed the newest measurement of a job, with the cure; empty where nothing is
     known.
     """
-    measured = [
-        stored.header for stored in repository.measured(target) if stored.header.job.label == job
-    ]
-    newest = max(measured, key=lambda header: header.collected.started, default=None)
+    newest = max(
+        (header for header in measured if header.job.label == job),
+        key=lambda header: header.collected.started,
+        default=None,
+    )
     if newest is None or not newest.environment.warnings:
         return ""
     return shorten(newest.environment.warnings[0], WARNING)

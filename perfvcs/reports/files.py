@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from perfvcs.check import compare
-from perfvcs.check.brief import IMPORT_ADVICE
 from perfvcs.check.method import BY_RULES, CheckRequest
 from perfvcs.check.narrowing import narrowed, of_profiles, only
+from perfvcs.check.nextstep import IMPORT_ADVICE
 from perfvcs.check.subject import Subject
 from perfvcs.errors import NO_SPACE, UsageError
 from perfvcs.formats import read, stem

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import msgspec
 import pytest
 from cases import each
+from samples import interleaved, noisy
 
-from perfvcs.check import Change, Report
-from perfvcs.check.brief import settling
+from perfvcs.check import Change, Report, compare
 from perfvcs.check.markdown import decode, document, encode, markdown
+from perfvcs.check.nextstep import settling
 from perfvcs.check.text import text
 from perfvcs.profile.validity import Malformed
 from perfvcs.text.document import json_text
@@ -107,15 +109,54 @@ def test_what_is_open_between_products_is_measured_with_them() -> None:
     )
 
 
-def test_what_stays_open_after_measuring_is_not_to_be_measured_alike_again() -> None:
-    measure = "perf check --measure 1f0e2a3b4c5d 8c7f6a1d0e5b"
-    said = settling(report(change("inconclusive")), 30)
-    assert said == f"Open after 30 pairs; four times as many halve an interval: {measure} -n 120"
-    assert "Open after 1 pair; four" in settling(report(change("inconclusive")), 1)
-    noisy = settling(
-        report(change("inconclusive")), 30, lambda job: f"the load was 4 beside {job}: wait"
+def test_the_next_step_can_settle_what_stayed_open() -> None:
+    pair = "1f0e2a3b4c5d 8c7f6a1d0e5b"
+    measure = f"perf check --measure {pair}"
+    wide = change("inconclusive", effect=0.002, low=-0.018, high=0.022, bound=0.022, paired=True)
+    assert settling(report(wide), 30) == (
+        f"Open after 30 pairs; 420 should settle it: {measure} -n 420; as it is: perf check {pair}"
+        " --within 2.2; perf plan says more"
     )
-    assert noisy == f"Open after 30 pairs: {measure} -n 120; first wait"
+    stored = change(
+        "inconclusive", effect=0.0, low=-0.015, high=0.015, paired=True, executions=(120, 120)
+    )
+    said = settling(report(stored))
+    assert said.startswith(f"Open after 120 pairs; 600 should settle it: {measure} -n 600;")
+    nearly = change("inconclusive", effect=0.0, low=-0.011, high=0.011, paired=True)
+    assert settling(report(nearly), 10).startswith(f"Open after 10 pairs: {measure};")
+    few = change("inconclusive", effect=None, low=None, high=None, paired=True)
+    assert f"Open after 1 pair: {measure};" in settling(report(few), 1)
+
+
+def test_what_no_number_of_pairs_settles_is_said() -> None:
+    noise = change("inconclusive", effect=0.1, low=-0.9, high=3.0, paired=True)
+    assert settling(report(noise), 30) == (
+        "Open after 30 pairs; not even 3,000 would settle it; if its input varies, give it {seed};"
+        " perf plan says more"
+    )
+    disturbed = settling(report(noise), 30, lambda job: f"the load was 4 beside {job}: wait")
+    assert disturbed.endswith("would settle it; first wait; perf plan says more")
+    coarse = change("inconclusive", effect=0.0, low=0.0, high=0.0, coarse=True, paired=True)
+    assert "more cannot settle it: the clock is too coarse" in settling(report(coarse), 30)
+
+
+@pytest.mark.simulation
+def test_the_number_of_pairs_settles_it_in_most_cases() -> None:
+    settled = []
+    for seed in range(30):
+        given = _in_turns(30, seed)
+        wanted = re.search(r"(\d+) should settle it", settling(given, 30))
+        if wanted:
+            again = _in_turns(int(wanted[1]), 1000 + seed)
+            settled.append(all(judged.settled for judged in again.changes))
+    assert len(settled) > 15
+    assert sum(settled) / len(settled) > 0.7
+
+
+def _in_turns(count: int, seed: int) -> Report:
+    """So many pairs of times that differ by 3 %, and by nothing else."""
+    sides = [noisy(1.0, count, 2 * seed + side, 0.03) for side in (0, 1)]
+    return compare(*interleaved(["a" * 40, "b" * 40], sides))
 
 
 def test_a_size_at_the_end_of_the_name_is_not_repeated() -> None:
