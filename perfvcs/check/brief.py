@@ -45,12 +45,20 @@ WIDEST_BOUND = 1.0  # bound beyond which nothing is ruled out that is worth sayi
 class BriefLine(msgspec.Struct, frozen=True):
     """One entry of a list: the verdict's ``word``, a ``name``, the ``numbers``, and remarks, the
     most important first.
+
+    ``accept`` has the ids by which `perf accept` takes it; empty where there is nothing to accept.
     """
 
     word: str
     name: str
     numbers: str
     details: list[str] = []
+    accept: str = ""
+
+    @property
+    def remarks(self) -> list[str]:
+        """All that stands beside the numbers."""
+        return [*self.details, self.accept] if self.accept else self.details
 
 
 class Brief(msgspec.Struct, frozen=True):
@@ -127,7 +135,10 @@ def _jobs(
         line = _job(names[group], first, others, counts[first.job_metric])
         if len(whole) == 1 and whole[0] in moved:
             shown.add(whole[0])
-            line = msgspec.structs.replace(line, details=moved[whole[0]].details)
+            said_of_it = moved[whole[0]]
+            line = msgspec.structs.replace(
+                line, details=said_of_it.details, accept=said_of_it.accept
+            )
         weighed.append((_weight(first), line))
     weighed.sort(key=itemgetter(0))
     return [line for _, line in weighed], shown
@@ -208,12 +219,8 @@ def _line(
     details = [
         shorten(remark, NAME_WIDTH) for remark in (entry.remark, *remarks(first, several)) if remark
     ]
-    details += [
-        *causes,
-        *(["also " + ", ".join(also)] if also else []),
-        *filter(None, [ids(report, entry.changes)]),
-    ]
-    return BriefLine(first.word, benchmark(first), numbers, details)
+    details += [*causes, *(["also " + ", ".join(also)] if also else [])]
+    return BriefLine(first.word, benchmark(first), numbers, details, ids(report, entry.changes))
 
 
 def _bound(report: Report) -> str:

@@ -115,7 +115,7 @@ def markdown(
 
 
 def _line(line: BriefLine) -> str:
-    remark = escape("; ".join(line.details).replace("->", "→"))
+    remark = escape("; ".join(line.remarks).replace("->", "→"))
     return (
         f"| {_word(line.word)} | {escape(line.name)} | {escape(line.numbers.replace('->', '→'))} |"
         f" {remark} |"

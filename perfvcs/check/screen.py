@@ -95,7 +95,7 @@ def _ending(report: Report, texts: Sequence[str], most: int, width: int) -> list
 def lead(report: Report, *, why: str = "", width: int = COLUMNS) -> list[str]:
     """The sentence and the jobs, which precede a complete list; ``why`` as in ``screen``."""
     parts = brief(report, whole=True)
-    lines = [line for job in parts.jobs for line in _rows(job, width).all]
+    lines = [line for job in parts.jobs for line in _rows(job, width).within(SCREEN_LINES)]
     top = [
         *wrap(f"{_title(report, why)}: {parts.sentence}", width, subsequent_indent="  "),
         *_criteria(parts, width),
@@ -116,17 +116,22 @@ def _title(report: Report, why: str) -> str:
 
 
 class ScreenLines(msgspec.Struct, frozen=True):
-    """The lines of one thing: those that it ``needs``, for name and numbers, and its
-    ``details``.
+    """The lines of one thing: its ``head``, for name and numbers, its ``details``, and its
+    ``foot``, by which it can be accepted. It needs its head and foot.
     """
 
-    needs: list[str]
+    head: list[str]
     details: list[str]
+    foot: list[str]
 
     @property
-    def all(self) -> list[str]:
-        """All of them."""
-        return [*self.needs, *self.details]
+    def needed(self) -> int:
+        """How many lines it needs."""
+        return len(self.head) + len(self.foot)
+
+    def within(self, room: int) -> list[str]:
+        """Its lines, with so many of its details at most."""
+        return [*self.head, *self.details[: max(0, room)], *self.foot]
 
 
 def _listed(parts: Brief, room: int, width: int) -> list[str]:
@@ -149,8 +154,8 @@ def _listed(parts: Brief, room: int, width: int) -> list[str]:
             changes, left_out = changes[:-1], left_out + 1
     shown: list[list[str]] = []
     for item in (*changes, *jobs):
-        shown.append([*item.needs, *item.details[: max(0, left)]])
-        left -= len(shown[-1]) - len(item.needs)
+        shown.append(item.within(left))
+        left -= len(shown[-1]) - item.needed
     lines = [line for rows in shown[len(changes) :] for line in rows]
     if hidden:
         lines.append(f"{INDENT}and {counted(hidden, 'other job')}")
@@ -167,9 +172,7 @@ def _height(
 ) -> int:
     """The lines that all of it takes without details."""
     blank = bool((jobs or hidden) and changes)
-    return (
-        sum(len(rows.needs) for rows in (*jobs, *changes)) + blank + bool(hidden) + bool(left_out)
-    )
+    return sum(rows.needed for rows in (*jobs, *changes)) + blank + bool(hidden) + bool(left_out)
 
 
 def _rows(line: BriefLine, width: int) -> ScreenLines:
@@ -182,7 +185,7 @@ def _rows(line: BriefLine, width: int) -> ScreenLines:
     numbers = _cut(
         wrap(line.numbers, width, initial_indent=INDENT, subsequent_indent=inner), DETAIL, width
     )
-    needs = (
+    first = (
         [f"{head}  {line.numbers}"]
         if len(head) + len(line.numbers) + 2 <= width
         else [head, *numbers]
@@ -191,7 +194,10 @@ def _rows(line: BriefLine, width: int) -> ScreenLines:
         _cut(wrap(detail, width, initial_indent=inner, subsequent_indent=inner), DETAIL, width)
         for detail in line.details
     )
-    return ScreenLines(needs, [text for lines in details for text in lines])
+    foot = wrap(line.accept, width, initial_indent=inner, subsequent_indent=inner)
+    return ScreenLines(
+        first, [text for lines in details for text in lines], _cut(foot, DETAIL, width)
+    )
 
 
 def _cut(lines: list[str], most: int, width: int) -> list[str]:

@@ -64,7 +64,7 @@ def _line(line: BriefLine) -> AnswerLine:
         sign,
         line.name,
         line.numbers.replace("->", "→"),
-        [text.replace("->", "→") for text in line.details],
+        [text.replace("->", "→") for text in line.remarks],
     )
 
 

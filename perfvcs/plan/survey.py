@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import cache
 from itertools import islice
 from math import isfinite
-from statistics import fmean
+from statistics import fmean, median_high
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -143,11 +143,22 @@ def _survey(
         sessions=len({header.collected.session for header in headers}),
         profiles=len(headers),
         binaries=binaries,
-        executions=last.design.executions // binaries or 1,
+        executions=_usual(headers),
         warmup=last.design.warmup,
         cost=_cost(repository, last, profiles[-1], measured_on) if profiles else Cost(),
         variations=seen,
     )
+
+
+def _usual(headers: Sequence[Header]) -> int:
+    """How many executions of each build a session usually has: a bisection or a check may have
+    taken fewer or more.
+    """
+    by_session = {
+        header.collected.session: header.design.executions // max(1, header.design.binaries)
+        for header in headers
+    }
+    return median_high(by_session.values()) or 1
 
 
 def _cost(

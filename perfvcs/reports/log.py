@@ -41,7 +41,11 @@ MOST_MARKS = 3  # lasting changes of a commit
 
 
 class MetricTrend(msgspec.Struct, frozen=True):
-    """One benchmark's metric along the commits, oldest first; None where it was not measured."""
+    """One benchmark's metric along the commits, oldest first; None where it was not measured.
+
+    A value is the geometric mean of a commit's sessions. ``executions`` is how many the newest
+    value is of.
+    """
 
     label: str
     collector: str
@@ -49,6 +53,7 @@ class MetricTrend(msgspec.Struct, frozen=True):
     metric: str
     unit: str
     values: Sequence[float | None]
+    executions: int
 
     @property
     def newest(self) -> float:
@@ -98,6 +103,7 @@ class TrendRow(msgspec.Struct, frozen=True):
     metric: str
     unit: str
     values: Sequence[float | None]
+    executions: int
 
 
 class LogDocument(msgspec.Struct, frozen=True):
@@ -330,7 +336,8 @@ def trends(
     if not measured:
         return []
     newest = measured[-1].header.commit
-    values_by_key: dict[tuple[str, str, str, str], dict[str, float]] = {}
+    sessions: dict[tuple[str, str, str, str], dict[str, list[float]]] = {}
+    executions: Counter[tuple[str, str, str, str]] = Counter()  # on the newest commit
     units: dict[tuple[str, str, str, str], str] = {}
     places: dict[str, Environment] = {}
     for profile in measured:
@@ -348,9 +355,11 @@ def trends(
                 place = profile.header.environment
                 places[place.fingerprint] = place
                 key = (name, profile.header.job.collector, place.fingerprint, summary.metric)
-                values_by_key.setdefault(key, {})[profile.header.commit] = _centre(positive)
+                commit = profile.header.commit
+                sessions.setdefault(key, {}).setdefault(commit, []).append(_centre(positive))
+                executions[key] += len(positive) if commit == newest else 0
                 units[key] = profile.header.metrics[summary.metric].unit
-    keys = [key for key, values in values_by_key.items() if newest in values]
+    keys = [key for key, values in sessions.items() if newest in values]
     keys.sort(key=_trend_rank)
     order = list(reversed(commits))
     return [
@@ -360,7 +369,11 @@ def trends(
             places[place],
             metric,
             units[key],
-            [values_by_key[key].get(commit) for commit in order],
+            [
+                _centre(sessions[key][commit]) if commit in sessions[key] else None
+                for commit in order
+            ],
+            executions[key],
         )
         for key in keys
         for name, collector, place, metric in [key]

@@ -42,7 +42,7 @@ SHOWN_UNITS = 6  # of a program, shown without -v
 
 
 def design(survey: Survey) -> str:
-    """How it was measured last, and what that costs."""
+    """How it is usually measured, and what that costs."""
     cost = survey.cost
     duration = f" of {quantity(cost.execution, 's')}" if cost.execution else ""
     text = f"{counted(survey.executions, 'execution')}{duration}"

@@ -283,7 +283,7 @@ def status_of(repository: Repository, benchmarks: BenchmarkFilter = EVERYTHING) 
         for trend in reversed(trends(repository, ids, benchmarks))
     }  # the first metric of each wins
     rows = [
-        JobRow(*key, executions.get(key, 0), drawn.get(key))
+        JobRow(*key, _count(executions.get(key, 0), drawn.get(key)), drawn.get(key))
         for key in dict.fromkeys([*wanted, *executions])
     ]
     head = project.describe([state.commit])[state.commit]
@@ -311,17 +311,29 @@ def status_of(repository: Repository, benchmarks: BenchmarkFilter = EVERYTHING) 
 def _executions(
     measured: Sequence[Measured], benchmarks: BenchmarkFilter
 ) -> dict[tuple[str, str], int]:
-    """How many executions each job under a collector has; of units that are asked for, each
-    unit.
+    """How many executions each job under a collector has in the environment of the newest; of units
+    that are asked for, each unit.
     """
+    newest = {
+        (profile.header.job.label, profile.header.job.collector): (
+            profile.header.environment.fingerprint
+        )
+        for profile in sorted(measured, key=lambda profile: profile.header.collected.started)
+    }
     executions: Counter[tuple[str, str]] = Counter()
     for profile in measured:
-        job = profile.header.job
-        if benchmarks.has_job(job.label, job.collector):
+        header, job = profile.header, profile.header.job
+        here = header.environment.fingerprint == newest[job.label, job.collector]
+        if here and benchmarks.has_job(job.label, job.collector):
             units = {name for name, _ in leading(profile, benchmarks)}
             for name in units if benchmarks.units else [job.label]:
-                executions[name, job.collector] += profile.header.design.executions
+                executions[name, job.collector] += header.design.executions
     return executions
+
+
+def _count(stored: int, trend: MetricTrend | None) -> int:
+    """How many executions the value beside it is of; where there is none, how many are stored."""
+    return trend.executions if stored and trend else stored
 
 
 def _pythons(repository: Repository) -> Taken | None:

@@ -329,9 +329,10 @@ class Repository:
         report = msgspec.structs.replace(
             report, baseline=baseline.name, target=target.name, judged_by=criteria.judged_by
         )
-        return msgspec.structs.replace(
-            report, changes=self.accepted(report.changes, baseline, target)
+        changes = self.criteria_reader.wanted(
+            report.changes, sides[0], baseline.commit, target.commit
         )
+        return msgspec.structs.replace(report, changes=self.accepted(changes, baseline, target))
 
     @cached_property
     def acceptances(self) -> list[Acceptance]:

@@ -32,8 +32,10 @@ from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
     from perfvcs.check.acceptance import Acceptance
+    from perfvcs.check.change import Change
     from perfvcs.git.project import Project
     from perfvcs.jobs.configchanges import Table
+    from perfvcs.profile.summary import Measured
     from perfvcs.repository.state import State
 
 Whose = Literal["", "baseline", "target", "working tree"]
@@ -140,6 +142,26 @@ class CriteriaReader:
         )
         remark = f"the [[check]] tables that judge are those of the {whose}'s {RULES_FILE}, {why}"
         return Criteria(rules, _by(whose, remark))
+
+    def wanted(
+        self, changes: Sequence[Change], measured: Iterable[Measured], *commits: str
+    ) -> list[Change]:
+        """The changes without those that are missing since they were ``measured`` by hand: no
+        perf.toml of some commits or of the working tree has their job.
+        """
+        if not any(change.word == "missing" for change in changes):
+            return [*changes]
+        from perfvcs.jobs.configchanges import tables
+
+        settings = [self._tables(commit).table or {} for commit in (*commits, None)]
+        jobs = {str(job.get("name")) for table in settings for job in tables(table, "job")}
+        headers = [
+            profile.header for profile in measured if not profile.header.collected.is_foreign
+        ]
+        once = {header.job.key for header in headers if jobs and header.job.name not in jobs}
+        return [
+            change for change in changes if change.word != "missing" or change.series not in once
+        ]
 
     def touches(self, commit: str, files: Sequence[ChangedFile]) -> bool:
         """Whether files that a commit changes are among what it is judged by."""

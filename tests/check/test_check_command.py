@@ -578,3 +578,21 @@ def test_two_that_check_at_once_do_not_take_each_other_s_report_for_their_own(
     for repository, delta in ((one, 0.01), (other, 0.05), (one, 0.01)):
         check = judge(repository, (), CheckRequest(delta=delta))
         assert {change.delta for change in check.report.changes} == {delta}
+
+
+def test_what_was_measured_once_by_hand_is_not_missed(project: Project, perf: Perf) -> None:
+    project.write("perf.toml", '[[job]]\nname = "sort"\ncmd = "./sort"\n')
+    one, two = project.commit("one"), project.commit("two")
+    by_hand = Job(name="pass", collector="time", cmd="python3 -c pass", engine="launcher/1")
+    store(
+        *interleaved([one, two], [noisy(0.01), noisy(0.01, seed=2)]),
+        sample_profile(commit=one, job=by_hand),
+    )
+    said = perf("check", "-v").out
+    assert "pass" not in said
+    assert "missing" not in said
+    (project.root / "perf.toml").unlink()
+    project.git("commit", "--quiet", "--amend", "--all", "--message", "two")
+    gone = Job(name="sort", collector="memory", cmd="./sort", engine="launcher/1")
+    store(sample_profile(commit=one, job=gone))
+    assert "missing" in perf("check", one, two, "-v").out

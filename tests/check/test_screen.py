@@ -232,6 +232,15 @@ def test_a_whole_that_moved_stands_once() -> None:
     assert any(line.startswith("  degradation    sort: part") for line in lines)
 
 
+def test_what_can_be_accepted_has_its_id_on_the_screen() -> None:
+    moved = [change(uid=f"test {number}", reason="a long reason " * 20) for number in range(9)]
+    lines = screen(report(*moved), following=["Next: " + "perf show " * 12]).splitlines()
+    assert len(lines) <= SCREEN_LINES
+    listed = sum(line.startswith("  degradation") for line in lines)
+    assert listed >= 4
+    assert sum("accept: " in line for line in lines) == listed
+
+
 def test_what_is_known_of_a_cause_stands_below_its_change() -> None:
     said = screen(
         report(change()),

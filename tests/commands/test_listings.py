@@ -7,7 +7,7 @@ import pytest
 from conftest import Project, Said
 from samples import interleaved, noisy, sample_profile
 
-from perfvcs.profile import Job, Profile
+from perfvcs.profile import Collected, Job, Profile
 from perfvcs.repository import Repository
 
 Perf = Callable[..., Said]
@@ -118,6 +118,23 @@ def test_the_status_says_what_is_measured_and_what_is_missing(project: Project, 
         ("parse", 0),
     ]
     repository.index.close()
+
+
+def test_the_value_of_a_commit_is_that_of_all_its_sessions(project: Project, perf: Perf) -> None:
+    head = project.commit("measured twice")
+    later = Collected(
+        "20261121T093000-5a1b22", "2026-11-21T09:30:00Z", "2026-11-21T09:30:02Z", "perfvcs 0.1.0"
+    )
+    store(
+        sample_profile([0.01] * 10, commit=head),
+        sample_profile([0.02] * 4, commit=head, collected=later),
+    )
+    (row,) = (line for line in perf("status").out.splitlines() if line.startswith("  measured"))
+    assert "n=14 " in row
+    assert "14.14 ms" in row
+    assert "14.14 ms" in perf("log").out
+    (trend,) = json.loads(perf("log", "--json").out)["trends"]
+    assert trend["executions"] == 14
 
 
 @pytest.mark.slow

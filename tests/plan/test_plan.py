@@ -1010,3 +1010,11 @@ def test_the_plan_says_that_it_does_not_know_what_the_seed_explains(
         "how much the seed of a block explains is not known: it takes five blocks of two revisions"
         in said
     )
+
+
+def test_a_bisection_does_not_say_how_a_project_is_measured(project: Project, perf: Perf) -> None:
+    commits = [project.commit(f"version {number}") for number in range(3)]
+    store(*interleaved(commits[1:], [noisy(0.01, 10), noisy(0.01, 10, 2)]))
+    searched = "20261121T093000-5a1b22"
+    store(*interleaved(commits, [noisy(0.01, 5, seed) for seed in (3, 4, 5)], searched))
+    assert "10 executions of 10 ms; 2 sessions of it stored" in perf("plan").out
