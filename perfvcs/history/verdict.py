@@ -82,6 +82,11 @@ class Verdict(msgspec.Struct, frozen=True, array_like=True):
             **{name: getattr(change, name) for name in cls.__struct_fields__ if name != "at"}, at=at
         )
 
+    def change(self, environment: str = "") -> Change:
+        """As a row of a report, for whoever says it."""
+        known = {name: getattr(self, name) for name in self.__struct_fields__ if name != "at"}
+        return Change(**known, environment=environment)
+
     @property
     def shift(self) -> None:
         """The difference in the metric's unit, which is not kept."""

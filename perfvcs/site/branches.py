@@ -10,7 +10,9 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from perfvcs.check import Change, Report, answer
 from perfvcs.check.judgedby import accepting, criteria
+from perfvcs.check.text import settlement
 from perfvcs.check.vocabulary import ORDER, WORDS, said
 from perfvcs.git.ancestry import Unmerged, unmerged
 from perfvcs.git.command import GitError
@@ -25,7 +27,7 @@ from perfvcs.site.forge import Forge
 from perfvcs.site.pages import BranchList, BranchPage
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import quantity, step
-from perfvcs.text.words import counted, metric_name, tallied
+from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:
     from perfvcs.repository import Repository
@@ -141,11 +143,13 @@ class Branches:
 
     def _page(self, unmerged: _Branch) -> BranchPage:
         rows, words = [], []
+        changes: list[Change] = []
         for environment in unmerged.environments:
             pair = CommitPair(unmerged.base or "", unmerged.measured[0], environment)
             for verdict in self._verdicts.get(pair, {}).values():
                 word = said(verdict).word
                 words.append(word)
+                changes.append(verdict.change(environment))
                 if WORDS[verdict.word].moved:
                     rows.append(self._row(unmerged, environment, verdict, word))
         rows.sort(
@@ -162,11 +166,10 @@ class Branches:
             if word in words and (WORDS[word].moved or word == "accepted")
         ]
         decided = sum(WORDS[word].settled for word in words)
-        if not words:
-            sentence = "nothing before it to compare with"
-        else:
-            changes = tallied(counts) or "no change found"
-            sentence = f"{changes}; {decided:,} of {counted(len(words), 'comparison')} decided"
+        sentence = "nothing before it to compare with"
+        if changes:
+            report = Report(baseline="", target="", method="auto", changes=changes)
+            sentence = f"{answer.sentence(report)}; {settlement(changes)}"
         if unmerged.base:
             by = self._repository.criteria(
                 State(unmerged.base), State(unmerged.measured[0])

@@ -6,13 +6,15 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from perfvcs.check import Report, answer
 from perfvcs.check.bounds import percent_of
+from perfvcs.check.movement import entries
 from perfvcs.check.vocabulary import SURE, WORDS, said
 from perfvcs.profile.naming import is_whole
 from perfvcs.site.model import JobTotal
 from perfvcs.text.characters import shorten
-from perfvcs.text.quantity import change, percent, step
-from perfvcs.text.words import counted, metric_name, metric_rank, plural
+from perfvcs.text.quantity import percent, step
+from perfvcs.text.words import counted, metric_name, metric_rank
 
 if TYPE_CHECKING:
     from perfvcs.history.record import SeriesRecord
@@ -63,29 +65,14 @@ class Judged(NamedTuple):
 
 
 def sentence(judged: Sequence[Judged]) -> str:
-    """The most important change with its effect and interval, in a sentence."""
+    """What `perf check` says first of such a report, as a sentence."""
     if not judged:
         return "Nothing before this commit to compare with."
-    words = Counter(comparison.word for comparison in judged)
-    moved = [comparison for comparison in judged if WORDS[comparison.word].sure]
-    open_count = len(judged) - len(moved) - words["same"] - words["accepted"]
-    if not moved:
-        if not open_count:
-            return (
-                f"Nothing changed: {counted(len(judged), 'comparison is', 'comparisons are')} the"
-                " same."
-            )
-        few = f"{open_count:,} of {counted(len(judged), 'comparison')}"
-        return f"No change is shown, and {few} {plural(open_count, 'is', 'are')} open."
-    first = min(moved, key=lambda comparison: comparison.rank)
-    size = change(first.verdict.effect or 0.0, first.verdict.low, first.verdict.high)
-    worse, better = (words[word] for word in SURE)
-    rest = f"; {worse:,} worse and {better:,} better in all" if len(moved) > 1 else ""
-    became = "became worse" if first.word == "degradation" else "became better"
-    return (
-        f"{shorten(first.called, NAME_CHARACTERS)} {became}: {metric_name(first.verdict.metric)}"
-        f" {size}{rest}."
-    )
+    changes = [comparison.verdict.change(comparison.environment) for comparison in judged]
+    report = Report(baseline="", target="", method="auto", changes=changes)
+    moved = entries(report)
+    text = answer.sentence(report, moved)
+    return f"{text if moved else text[:1].upper() + text[1:]}."
 
 
 def jobs(judged: Sequence[Judged]) -> list[JobTotal]:
