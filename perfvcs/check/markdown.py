@@ -16,8 +16,9 @@ from perfvcs.check.acceptance import identity, is_committed
 from perfvcs.check.answer import headline
 from perfvcs.check.brief import brief, unit_counts
 from perfvcs.check.change import Change, JudgedBy, Overall, Report, Text
+from perfvcs.check.sizerows import SizeRow, size_rows
 from perfvcs.check.text import (
-    benchmark,
+    NAME_WIDTH,
     contested,
     measure,
     remarks,
@@ -27,6 +28,7 @@ from perfvcs.check.text import (
     untouched,
 )
 from perfvcs.check.vocabulary import WORDS, said, tally
+from perfvcs.profile.naming import labelled
 from perfvcs.profile.validity import Malformed, require
 from perfvcs.system.foreign import UNDECODABLE
 from perfvcs.text.characters import shorten
@@ -130,23 +132,27 @@ def _complete(report: Report) -> Iterator[str]:
     several = contested(report.changes)
     yield from TABLE_HEAD
     yield from (
-        _row(report, change, several) for change in report.changes if change.accepted is None
+        _row(report, row, several)
+        for row in size_rows(change for change in report.changes if change.accepted is None)
     )
-    accepted = [
-        _row(report, change, several) for change in report.changes if change.accepted is not None
-    ]
+    accepted = [change for change in report.changes if change.accepted is not None]
     if accepted:
-        yield from ("", "Accepted:", "", *TABLE_HEAD, *accepted)
+        rows = [_row(report, row, several) for row in size_rows(accepted)]
+        yield from ("", "Accepted:", "", *TABLE_HEAD, *rows)
 
 
-def _row(report: Report, change: Change, several: set[tuple[str, str]]) -> str:
-    remark = escape("; ".join(remarks(change, several)).replace("->", "→"))
-    if said(change).fails and is_committed(report):
-        remark = f"{remark} `{identity(report, change)}`".lstrip()
+def _row(report: Report, row: SizeRow, several: set[tuple[str, str]]) -> str:
+    change = row.change
+    texts = [text for text in (row.remark, *remarks(change, several)) if text]
+    remark = escape("; ".join(texts).replace("->", "→"))
+    for failed in row.changes:
+        if said(failed).fails and is_committed(report):
+            remark = f"{remark} `{identity(report, failed)}`".lstrip()
+    size = None if row.others else change.size
     measured = measure(change)
     cells = (
         _word(said(change).word),
-        escape(benchmark(change)),
+        escape(shorten(labelled(change.job, change.uid, size), NAME_WIDTH)),
         escape(metric_name(change.metric)),
         escape(measured) if change.effect is None else measured,
         escape(step(change.baseline, change.target, change.unit).replace("->", "→")),

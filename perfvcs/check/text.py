@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
 
     from perfvcs.check.change import Change, CounterCluster, Report
+    from perfvcs.check.sizerows import SizeRow
 
 WORD_WIDTH = 14  # the longest word
 METRIC_WIDTH = 15  # characters of a metric's name
@@ -37,27 +38,19 @@ def text(report: Report, *, width: int = COLUMNS, following: Sequence[str] = ())
     """
     several = contested(report.changes)
     lines: list[str] = []
-    for name, changes in grouped(
-        change for change in report.changes if change.accepted is None
-    ).items():
-        acceptable_ids = ids(report, changes)
-        listed = []
-        if acceptable_ids:
-            listed = wrap(acceptable_ids, width, initial_indent=INDENT, subsequent_indent=INDENT)
-        lines += [
-            *wrap(name, width, subsequent_indent="    "),
-            *_benchmark(changes, several, width),
-            *listed,
-            "",
+    for is_accepted in (False, True):
+        chosen = [
+            change for change in report.changes if (change.accepted is not None) == is_accepted
         ]
-    for name, changes in grouped(
-        change for change in report.changes if change.accepted is not None
-    ).items():
-        lines += [
-            *wrap(name, width, subsequent_indent="    "),
-            *_benchmark(changes, several, width),
-            "",
-        ]
+        for name, rows in _grouped(chosen).items():
+            acceptable = ids(report, [change for row in rows for change in row.changes])
+            listed = wrap(acceptable, width, initial_indent=INDENT, subsequent_indent=INDENT)
+            lines += [
+                *wrap(name, width, subsequent_indent="    "),
+                *_benchmark(rows, several, width),
+                *(listed if acceptable else []),
+                "",
+            ]
     return "\n".join([*lines, *_ending(report, width, following)])
 
 
@@ -75,11 +68,17 @@ def wrap(
     )
 
 
-def grouped(changes: Iterable[Change]) -> dict[str, list[Change]]:
-    """The changes by the name of their benchmark, in the order in which they come."""
-    groups: dict[str, list[Change]] = defaultdict(list)
-    for change in changes:
-        groups[benchmark(change)].append(change)
+def _grouped(changes: Iterable[Change]) -> dict[str, list[SizeRow]]:
+    """The rows by the name of their benchmark, in the order in which they come; without a size
+    where a row is of several.
+    """
+    from perfvcs.check.sizerows import size_rows
+
+    groups: dict[str, list[SizeRow]] = defaultdict(list)
+    for row in size_rows(changes):
+        change = row.change
+        size = None if row.others else change.size
+        groups[shorten(labelled(change.job, change.uid, size), NAME_WIDTH)].append(row)
     return groups
 
 
@@ -181,16 +180,21 @@ def _sorted(changes: Sequence[Change]) -> list[Change]:
     return sorted(changes, key=lambda change: metric_rank(change.metric)[0])
 
 
-def _benchmark(changes: Sequence[Change], several: set[tuple[str, str]], width: int) -> list[str]:
+def _benchmark(rows: Sequence[SizeRow], several: set[tuple[str, str]], width: int) -> list[str]:
     """The rows of one benchmark; a remark appears once, below the last row that has it."""
-    rows = _sorted(changes)
+    ranked = sorted(rows, key=lambda row: metric_rank(row.change.metric)[0])
+    said_of = [
+        [remark for remark in (row.remark, *remarks(row.change, several)) if remark]
+        for row in ranked
+    ]
     lines: list[str] = []
-    for place, change in enumerate(rows):
+    for place, row in enumerate(ranked):
+        change = row.change
         metric = shorten(metric_name(change.metric), METRIC_WIDTH)
         numbers = f"{measure(change):<23} {step(change.baseline, change.target, change.unit)}"
         lines += _indented(said(change).word, f"{metric:<{METRIC_WIDTH}} {numbers}", width)
-        later = [remark for other in rows[place + 1 :] for remark in remarks(other, several)]
-        for remark in remarks(change, several):
+        later = [remark for others in said_of[place + 1 :] for remark in others]
+        for remark in said_of[place]:
             if remark not in later:
                 lines += wrap(
                     shorten(remark, NAME_WIDTH),
@@ -206,11 +210,12 @@ def ids(report: Report, changes: Sequence[Change]) -> str:
     where there is nothing to accept.
     """
     names: dict[str, str] = {}
+    several = len({change.size for change in changes}) > 1
     for change in _sorted(changes):
         if said(change).fails and is_committed(report):
-            names.setdefault(
-                identity(report, change), shorten(metric_name(change.metric), METRIC_WIDTH)
-            )
+            metric = shorten(metric_name(change.metric), METRIC_WIDTH)
+            where = f" at {change.size:.10g}" if several and change.size is not None else ""
+            names.setdefault(identity(report, change), f"{metric}{where}")
     listed = ", ".join(
         f"{name} ({metric})" if len(names) > 1 else name for name, metric in names.items()
     )

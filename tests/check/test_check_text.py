@@ -93,6 +93,29 @@ def test_what_is_open_says_why() -> None:
     ]
 
 
+def test_sizes_of_one_unit_share_a_row() -> None:
+    sizes = [
+        change(uid="CppLexer", size=size, effect=effect, low=effect - 0.01, high=effect + 0.01)
+        for size, effect in [(14.0, 231.8), (30.0, 0.4), (900.0, 0.02)]
+    ]
+    rest = change("same", uid="CppLexer", size=2.0, effect=0.0, low=-0.01, high=0.01)
+    lines = text(report(*sizes, rest)).splitlines()
+    assert lines[:5] == [
+        "sort: CppLexer",
+        "  degradation    wall time       +23,180 % [+23,179, +23,181] 13.10 -> 14.06 ms",
+        "                 at 14; 2 other sizes up to 900: +2.0 % to +40.0 %",
+        "                 accept: f90b72b (wall time at 14), 0f1a5db (wall time at 30),",
+        "                 b47345a (wall time at 900)",
+    ]
+    assert sum(line.startswith("  degradation") for line in lines) == 1
+    assert "sort: CppLexer [2]" in lines
+    table = markdown(report(*sizes, rest), verbose=True)
+    assert table.count("| sort: CppLexer |") == 1
+    assert "at 14; 2 other sizes up to 900: +2.0 % to +40.0 %" in table
+    apart = text(report(*sizes[:2]))
+    assert "sort: CppLexer [14]" in apart and "sort: CppLexer [30]" in apart
+
+
 def test_what_is_open_can_be_measured() -> None:
     measure = "perf check --measure 1f0e2a3b4c5d 8c7f6a1d0e5b"
     assert settling(report(change("inconclusive"))) == f"To settle it: {measure}"
