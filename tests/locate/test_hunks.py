@@ -219,7 +219,15 @@ def test_a_name_of_c_plus_plus_loses_its_arguments(name, found):
         ("void swap(int a) NOEXCEPT(true)", "swap"),
         ("Box::Box(int a) : size_(a)", "Box::Box"),
         ("int (*choose(int a))(int)", "choose"),
-        ("TEST(Box, closes)", "TEST"),
+        ("TEST(Box, closes)", "TEST(Box, closes)"),
+        ("int NAME(third)(int n)", "NAME(third)"),
+        ("int (third)(int n)", "third"),
+        ("int THIRD(int n)", "THIRD"),
+        ("FMT_ENABLE_IF(is_big<T>::value) void put(T a)", "put"),
+        ("FMT_ENABLE_IF(is_big(T)) inline void put(T a)", "put"),
+        ("inline auto localtime_r FMT_NOMACRO(...) -> null<>", "localtime_r"),
+        ("template <typename T> requires (sizeof(T) > 2) int put(T a)", "put"),
+        ("#if A\n    #error it's wrong\n#endif\nint f(int a)", "f"),
         ("template <typename T, ENABLE_IF(is_big<T>())> void put(T a)", "put"),
         ('__attribute__((section("hot"))) void spin(int a)', "spin"),
     ],
@@ -230,6 +238,18 @@ def test_macros_in_a_declaration_are_not_the_function(head, name):
     ] == [name]
 
 
+def test_a_class_behind_a_macro_is_not_called_by_the_macro():
+    source = outline("a.h", "NO_WARNINGS(4251) class Box {\n    int size();\n};\n")
+    assert source is not None and source.definitions == ()
+
+
+def test_macros_that_stand_further_right_are_no_part_of_functions():
+    text = "\t#define SKIP(s) do { ++s; } while (0)\n\t#define END() do { } while (0)\nint f(int a) {\n    return a;\n}\n"
+    source = outline("a.c", text)
+    assert source is not None
+    assert [(one.name, one.first) for one in source.definitions] == [("f", 3)]
+
+
 def test_a_source_of_c_whose_braces_do_not_match_has_no_functions():
     torn = "int f(int a) {\n#ifdef X\nif (a) {\n#endif\nif (!a) {\n} }\nint g(void) { return 1; }\n"
     assert outline("a.c", torn) is None
@@ -237,7 +257,7 @@ def test_a_source_of_c_whose_braces_do_not_match_has_no_functions():
 
 def test_a_function_with_a_macro_for_a_head_is_no_part_of_the_rest():
     one, two = (outline("a.c", f"int a;\nDEFINE(f) {{ return {n}; }}\n") for n in (1, 2))
-    assert [definition.name for definition in one.definitions] == ["DEFINE"]
+    assert [definition.name for definition in one.definitions] == ["DEFINE(f)"]
     assert one.outside == two.outside and one.digests() != two.digests()
 
 

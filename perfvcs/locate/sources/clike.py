@@ -8,19 +8,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from perfvcs.locate.sources.heads import (
-    KEYWORDS,
-    NAME,
-    REPLACING,
-    Head,
-    Word,
-    declares,
-    function_name,
-    head,
-    opens_data,
-    scope_name,
-    starts,
-)
+from perfvcs.locate.sources.chunks import KEYWORDS, NAME, REPLACING, Word
+from perfvcs.locate.sources.declarations import declares, opens_data, scope_name, starts
+from perfvcs.locate.sources.heads import Head, function_name, head
 from perfvcs.locate.sources.parts import (
     ANY_FILE,
     COMPUTED,
@@ -32,8 +22,8 @@ from perfvcs.locate.sources.parts import (
 )
 
 _TOKEN = re.compile(
-    r"""(?P<space>\s+|\\\r?\n|//(?:[^\n\\]|\\.|\\\n)*|/\*.*?\*/)
-    |(?P<directive>(?<![^\n])[ \t]*\#(?:[^\n\\/]|\\\r?\n|\\.|//[^\n]*|/\*.*?\*/|/(?!\*))*)
+    r"""(?P<directive>(?<![^\n])[ \t]*\#(?:[^\n\\/]|\\\r?\n|\\.|//[^\n]*|/\*.*?\*/|/(?!\*))*)
+    |(?P<space>\s*\n|[^\S\n]+|\\\r?\n|//(?:[^\n\\]|\\.|\\\n)*|/\*.*?\*/)
     |(?P<text>(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"|(?:u8|[uUL])?"(?:[^"\\\n]|\\.)*"|(?:u8|[uUL])?'(?:[^'\\\n]|\\.)+')
     |(?P<endless>(?:/\*|(?:u8|[uUL])?R"[^()\\\s"]{0,16}\().*)
     |(?P<name>[A-Za-z_$]\w*)
@@ -189,7 +179,7 @@ class _Reader:
         following = self.words[end + 1].text if end + 1 < len(self.words) else ""
         before = self.chunk[-1] if self.chunk else Word("", "")
         function = None if self._in_brackets or self.torn else head(self.chunk, scope)
-        name = "" if function or self._in_brackets else function_name(self.chunk)
+        name = "" if function or self._in_brackets else function_name(self.chunk, scope)
         initialises = (
             function is not None
             and ":" in function.after

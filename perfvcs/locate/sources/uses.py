@@ -23,7 +23,7 @@ from perfvcs.locate.sources.imports import Finder
 from perfvcs.locate.sources.parts import Parts
 from perfvcs.system.children import shared
 
-READER = 9  # another number: what was read before is read again
+READER = 10  # another number: what was read before is read again
 SCHEMA = (
     "CREATE TABLE sources (blob TEXT PRIMARY KEY, uses BLOB NOT NULL, names BLOB NOT NULL, parts"
     " BLOB) WITHOUT ROWID"
